@@ -1,0 +1,95 @@
+"""Say the same thing with fewer points, bins, terms or dimensions: learn sparse discrete distributions."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .constraints.dimension_sparse import DimensionSparse
+    from .constraints.simplex import Simplex
+    from .constraints.sparse_simplex import SparseSimplex
+    from .constraints.sparse_states import SparseStates
+    from .distribution import Distribution
+    from .door import InvalidInput
+    from .objectives.functional import Functional
+    from .objectives.kl import KL
+    from .objectives.l2 import L2
+    from .objectives.mmd import MMD
+    from .objectives.moments import Moments
+    from .result import Result, Status
+    from .solvers.exact import exact
+    from .solvers.greedy import greedy
+    from .solvers.iht import iht
+    from .solvers.minimize import minimize
+    from .solvers.steps import Backtracking, Constant, Doubling, Momentum
+    from .spaces import Atoms, Lattice, States, dimensions_to_vector, vector_to_dimensions
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Atoms": "spaces",
+    "Backtracking": "solvers.steps",
+    "Constant": "solvers.steps",
+    "DimensionSparse": "constraints.dimension_sparse",
+    "Distribution": "distribution",
+    "Doubling": "solvers.steps",
+    "Functional": "objectives.functional",
+    "InvalidInput": "door",
+    "KL": "objectives.kl",
+    "L2": "objectives.l2",
+    "Lattice": "spaces",
+    "MMD": "objectives.mmd",
+    "Moments": "objectives.moments",
+    "Momentum": "solvers.steps",
+    "Result": "result",
+    "Simplex": "constraints.simplex",
+    "SparseSimplex": "constraints.sparse_simplex",
+    "SparseStates": "constraints.sparse_states",
+    "States": "spaces",
+    "Status": "result",
+    "dimensions_to_vector": "spaces",
+    "exact": "solvers.exact",
+    "greedy": "solvers.greedy",
+    "iht": "solvers.iht",
+    "minimize": "solvers.minimize",
+    "vector_to_dimensions": "spaces",
+}
+
+__all__ = [
+    "KL",
+    "L2",
+    "MMD",
+    "Atoms",
+    "Backtracking",
+    "Constant",
+    "DimensionSparse",
+    "Distribution",
+    "Doubling",
+    "Functional",
+    "InvalidInput",
+    "Lattice",
+    "Moments",
+    "Momentum",
+    "Result",
+    "Simplex",
+    "SparseSimplex",
+    "SparseStates",
+    "States",
+    "Status",
+    "dimensions_to_vector",
+    "exact",
+    "greedy",
+    "iht",
+    "minimize",
+    "vector_to_dimensions",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used, so that `import fewer` costs nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fewer' has no attribute {name!r}")
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,119 @@
+"""Projections onto D_k over a dense lattice: Algorithm 2 of the paper, and the exact one by enumeration."""
+
+import numpy as np
+import numpy.typing as npt
+
+from ._compile import compiled
+from .simplex import relative_distance, shrink
+
+Vector = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+TIE = 1e-12
+"""Distances closer than this, relative to their size, are a tie, which the lowest index wins."""
+
+
+@compiled
+def better(value: float, best: float) -> bool:
+    """Whether `value` is below `best` by more than rounding."""
+    return best == np.inf or value < best - TIE * abs(best)
+
+
+@compiled
+def join(v: Vector, face: Indices, size: int, stride: int, m: int, tau: float, trial: Vector, count: int) -> int:
+    """Append to `trial` the entries above tau that one more dimension adds to the face.
+
+    X_{S ∪ i} is X_S and m - 1 copies of it shifted by the stride of i. A larger face has a larger tau, so
+    what is at or below the old one need not be looked at again.
+    """
+    for level in range(1, m):
+        for j in range(size):
+            x = v[face[j] + level * stride]
+            if x > tau:
+                trial[count] = x
+                count += 1
+    return count
+
+
+@compiled
+def grow(face: Indices, size: int, stride: int, m: int) -> int:
+    """Turn the flat indices of X_S, in the front of `face`, into those of X_{S ∪ i}; returns their number."""
+    for level in range(1, m):
+        for j in range(size):
+            face[level * size + j] = face[j] + level * stride
+    return size * m
+
+
+@compiled
+def greedy_units(v: Vector, strides: Indices, m: Indices, k: int, largest: int) -> Indices:
+    """The k dimensions that Algorithm 2 picks for v, in the order picked; ties go to the lowest index.
+
+    Shapes: v (Π m,), strides and m (n,), `largest` the size of the largest face of k dimensions. Beside v
+    it holds two arrays of that size, and each candidate costs only the part it adds to the face.
+    """
+    n = strides.size
+    units = np.empty(k, np.int64)
+    chosen = np.zeros(n, np.bool_)
+    face = np.empty(largest, np.int64)
+    active = np.empty(largest)
+    trial = np.empty(largest)
+    face[0], active[0] = 0, v[0]
+    size, count, tau = 1, 1, v[0] - 1.0
+    for step in range(k):
+        best, pick = np.inf, -1
+        for i in range(n):
+            if chosen[i]:
+                continue
+            trial[:count] = active[:count]
+            joined = join(v, face, size, strides[i], m[i], tau, trial, count)
+            kept, raised = shrink(trial, joined)
+            distance = relative_distance(trial, kept, raised)
+            if pick < 0 or better(distance, best):
+                best, pick = distance, i
+        units[step] = pick
+        chosen[pick] = True
+        count = join(v, face, size, strides[pick], m[pick], tau, active, count)
+        count, tau = shrink(active, count)
+        size = grow(face, size, strides[pick], m[pick])
+    return units
+
+
+@compiled
+def exact_units(v: Vector, strides: Indices, m: Indices, k: int, largest: int) -> Indices:
+    """The k dimensions whose face is nearest to v, by walking all C(n, k) supports depth first.
+
+    Every depth keeps its own face and active entries, so a support costs only what its last dimension adds.
+    Shapes as in `greedy_units`; holds 2 (k + 1) arrays of size `largest`.
+    """
+    n = strides.size
+    faces = np.empty((k + 1, largest), np.int64)
+    actives = np.empty((k + 1, largest))
+    sizes = np.ones(k + 1, np.int64)
+    counts = np.ones(k + 1, np.int64)
+    taus = np.empty(k + 1)
+    faces[0, 0], actives[0, 0], taus[0] = 0, v[0], v[0] - 1.0
+    path = np.full(k, -1)
+    units = np.empty(k, np.int64)
+    best = np.inf
+    depth = 0
+    while depth >= 0:
+        path[depth] += 1
+        i = path[depth]
+        if i > n - k + depth:
+            depth -= 1
+            continue
+        size, count = sizes[depth], counts[depth]
+        actives[depth + 1, :count] = actives[depth, :count]
+        count = join(v, faces[depth], size, strides[i], m[i], taus[depth], actives[depth + 1], count)
+        counts[depth + 1], taus[depth + 1] = shrink(actives[depth + 1], count)
+        if depth + 1 < k:
+            faces[depth + 1, :size] = faces[depth, :size]
+            sizes[depth + 1] = grow(faces[depth + 1], size, strides[i], m[i])
+            depth += 1
+            path[depth] = i
+        else:
+            distance = relative_distance(actives[k], counts[k], taus[k])
+            if better(distance, best):
+                best = distance
+                units[:] = path
+    return units

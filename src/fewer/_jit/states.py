@@ -1,0 +1,111 @@
+"""Projections onto D_k over listed states, whose supports come as rows of a CSR pattern."""
+
+import numpy as np
+import numpy.typing as npt
+
+from ._compile import compiled
+from .lattice import better
+from .simplex import relative_distance, shrink
+
+Vector = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@compiled
+def missing_units(indptr: Indices, indices: Indices, chosen: Mask, missing: Indices, lacks: Indices) -> None:
+    """How many dimensions outside `chosen` each state uses, and the first such dimension; O(nnz)."""
+    for e in range(indptr.size - 1):
+        missing[e], lacks[e] = 0, -1
+        for j in range(indptr[e], indptr[e + 1]):
+            if not chosen[indices[j]]:
+                if missing[e] == 0:
+                    lacks[e] = indices[j]
+                missing[e] += 1
+
+
+@compiled
+def distance_of(v: Vector, inside: Mask, trial: Vector) -> float:
+    """Min ‖p - v‖² - ‖v‖² over distributions on the states `inside`; infinite when there are none."""
+    count = 0
+    for e in range(v.size):
+        if inside[e]:
+            trial[count] = v[e]
+            count += 1
+    if count == 0:
+        return np.inf
+    count, tau = shrink(trial, count)
+    return relative_distance(trial, count, tau)
+
+
+@compiled
+def nearest_reachable(v: Vector, missing: Indices, budget: int) -> int:
+    """The state of largest v outside the face that `budget` more dimensions would let in, or -1."""
+    best = -1
+    for e in range(v.size):
+        if 0 < missing[e] <= budget and (best < 0 or v[e] > v[best]):
+            best = e
+    return best
+
+
+@compiled
+def greedy_state_units(v: Vector, indptr: Indices, indices: Indices, n: int, k: int) -> Indices:
+    """The k dimensions that Algorithm 2 picks when only the listed states may carry mass.
+
+    A dimension can only matter through the states that miss nothing else, so one pass over the pattern
+    serves all candidates. When no candidate helps, it walks towards the largest entry that still fits; if
+    none is left, it takes the lowest free index.
+    """
+    N = v.size
+    chosen = np.zeros(n, np.bool_)
+    missing, lacks = np.empty(N, np.int64), np.empty(N, np.int64)
+    units, trial = np.empty(k, np.int64), np.empty(N)
+    inside = np.empty(N, np.bool_)
+    for step in range(k):
+        missing_units(indptr, indices, chosen, missing, lacks)
+        inside[:] = missing == 0
+        best, pick = distance_of(v, inside, trial), -1
+        offers = np.zeros(n, np.bool_)
+        for e in range(N):
+            if missing[e] == 1:
+                offers[lacks[e]] = True
+        for i in range(n):
+            if offers[i]:
+                for e in range(N):
+                    inside[e] = missing[e] == 0 or (missing[e] == 1 and lacks[e] == i)
+                distance = distance_of(v, inside, trial)
+                if better(distance, best):
+                    best, pick = distance, i
+        if pick < 0:
+            goal = nearest_reachable(v, missing, k - step)
+            pick = int(lacks[goal]) if goal >= 0 else int(np.argmin(chosen))
+        units[step] = pick
+        chosen[pick] = True
+    return units
+
+
+@compiled
+def exact_state_units(v: Vector, indptr: Indices, indices: Indices, n: int, k: int) -> Indices:
+    """The k dimensions whose listed states come nearest to v, by enumeration of all C(n, k) supports."""
+    N = v.size
+    units, path = np.arange(k), np.arange(k)
+    missing, lacks = np.empty(N, np.int64), np.empty(N, np.int64)
+    trial = np.empty(N)
+    chosen = np.zeros(n, np.bool_)
+    best = np.inf
+    while True:
+        chosen[:] = False
+        chosen[path] = True
+        missing_units(indptr, indices, chosen, missing, lacks)
+        distance = distance_of(v, missing == 0, trial)
+        if distance < np.inf and better(distance, best):
+            best = distance
+            units[:] = path
+        turn = k - 1
+        while turn >= 0 and path[turn] == n - k + turn:
+            turn -= 1
+        if turn < 0:
+            return units
+        path[turn] += 1
+        for j in range(turn + 1, k):
+            path[j] = path[j - 1] + 1

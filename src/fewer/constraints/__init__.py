@@ -1,0 +1,1 @@
+"""Sets of distributions with their projections, one class per file."""

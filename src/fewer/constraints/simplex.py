@@ -1,0 +1,38 @@
+"""All distributions."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._jit.simplex import project_simplex
+from ..door import Indices, Vector, as_vector
+from ..spaces import Space
+
+
+@dataclass(frozen=True)
+class Simplex:
+    """P = {p >= 0, Σ p = 1}: every distribution on the space; convex.
+
+    >>> from fewer import Atoms
+    >>> Simplex(Atoms(3)).project([0.5, 0.9, -1.0]).round(6).tolist()
+    [0.3, 0.7, 0.0]
+    """
+
+    space: Space
+
+    def project(self, v: Vector, near: Vector | None = None) -> Vector:
+        """Argmin ‖p - v‖²: max(v - tau, 0) with the tau that makes it sum to one; exact."""
+        return project_simplex(as_vector(v, self.space.shape, "v"))
+
+    def contains(self, p: Vector, tol: float = 1e-9) -> bool:
+        """Whether p is non-negative and sums to one, to within tol."""
+        return is_distribution(as_vector(p, self.space.shape, "p"), tol)
+
+    def support(self, p: Vector) -> Indices:
+        """The places with mass."""
+        return np.flatnonzero(as_vector(p, self.space.shape, "p"))
+
+
+def is_distribution(p: Vector, tol: float) -> bool:
+    """Whether p is non-negative and sums to one, to within tol."""
+    return bool(p.min() >= -tol and abs(p.sum() - 1.0) <= tol)

@@ -1,0 +1,62 @@
+"""Distributions on states that are sparse themselves."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from .._jit.simplex import project_simplex
+from ..door import Indices, InvalidInput, Vector, as_integer, as_vector
+from ..spaces import Lattice, States
+from .simplex import is_distribution
+
+
+@dataclass(frozen=True)
+class SparseStates:
+    """D'_k = {p : p(x) = 0 where ‖x‖₀ > k}: no state uses more than k dimensions; convex, one face.
+
+    The paper's remark after definition 1; D_k lies inside it.
+
+    >>> from fewer import Lattice
+    >>> SparseStates(Lattice(2, 2), 1).project([0.0, 0.5, 0.5, 3.0]).round(6).tolist()
+    [0.0, 0.5, 0.5, 0.0]
+    """
+
+    space: Lattice | States
+    k: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.space, (Lattice, States)):
+            raise InvalidInput(f"SparseStates needs a Lattice or States, got {self.space!r}")
+        object.__setattr__(self, "k", as_integer(self.k, "k", 1, self.space.n, "dimensions"))
+        if self.places.size == 0:
+            raise InvalidInput(f"no listed state has at most k = {self.k} non-zero entries: the set is empty")
+
+    @cached_property
+    def places(self) -> Indices:
+        """The places x with ‖x‖₀ <= k, ascending."""
+        if isinstance(self.space, States):
+            return np.flatnonzero(np.diff(self.space.indptr) <= self.k)
+        used: npt.NDArray[np.int16] = np.zeros(1, np.int16)
+        for m in self.space.shape:
+            used = (used[:, None] + (np.arange(m) > 0)).reshape(-1).astype(np.int16)
+        return np.flatnonzero(used <= self.k)
+
+    def project(self, v: Vector, near: Vector | None = None) -> Vector:
+        """Argmin ‖p - v‖²: the simplex of the allowed places; exact."""
+        v = as_vector(v, self.space.shape, "v")
+        p = np.zeros(v.size)
+        p[self.places] = project_simplex(v[self.places])
+        return p
+
+    def contains(self, p: Vector, tol: float = 1e-9) -> bool:
+        """Whether p is a distribution on the allowed places, to within tol."""
+        p = as_vector(p, self.space.shape, "p")
+        outside = np.ones(p.size, bool)
+        outside[self.places] = False
+        return is_distribution(p, tol) and not (np.abs(p[outside]) > tol).any()
+
+    def support(self, p: Vector) -> Indices:
+        """The places with mass."""
+        return np.flatnonzero(as_vector(p, self.space.shape, "p"))

@@ -1,0 +1,1 @@
+"""Convex functionals over distributions, one class per file."""

@@ -1,0 +1,115 @@
+"""The user's own convex functional."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..door import InvalidInput, Vector, as_number
+from ..spaces import Space
+
+STEP = float(np.finfo(np.float64).eps) ** (1 / 3)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Functional:
+    """Any convex F: `value` takes a vector p of `space.size` entries and returns a number.
+
+    `gradient` is its variational derivative. Without one, F is differentiated exactly by jax when the
+    extra `autodiff` is installed and jax can trace `value` (write it with `jax.numpy`), and otherwise
+    differenced numerically, at two evaluations of F for each place, with a warning that says so.
+    `derivative` tells which: "given", "autodiff" or "differences". `smoothness` may be stated if known.
+
+    >>> from fewer import Atoms
+    >>> F = Functional(Atoms(2), lambda p: (p ** 2).sum(), lambda p: 2 * p)
+    >>> F.value(np.array([0.5, 0.5])), F.derivative
+    (0.5, 'given')
+    """
+
+    space: Space
+    value_function: Callable[[Any], Any]
+    gradient_function: Callable[[Any], Any] | None = None
+    smoothness: float = np.inf
+    derivative: str = field(init=False, default="given")
+
+    def __init__(
+        self,
+        space: Space,
+        value: Callable[[Any], Any],
+        gradient: Callable[[Any], Any] | None = None,
+        smoothness: float = np.inf,
+    ) -> None:
+        for name, function in (("value", value), ("gradient", gradient)):
+            if function is not None and not callable(function):
+                raise InvalidInput(f"{name} must be a function of p, got {function!r:.60}")
+        derivative = "given"
+        if gradient is None:
+            gradient = autodiff(value, space.size)
+            derivative = "autodiff"
+        if gradient is None:
+            derivative = "differences"
+            warnings.warn(
+                f"no gradient was given and jax cannot supply one: F is differenced numerically, "
+                f"{2 * space.size} evaluations for each gradient",
+                stacklevel=2,
+            )
+        smoothness = smoothness if smoothness == np.inf else as_number(smoothness, "smoothness")
+        for name, field_value in (
+            ("space", space),
+            ("value_function", value),
+            ("gradient_function", gradient),
+            ("smoothness", smoothness),
+            ("derivative", derivative),
+        ):
+            object.__setattr__(self, name, field_value)
+
+    def value(self, p: Vector) -> float:
+        """F[p], which must be one real number."""
+        value = np.asarray(self.value_function(p))
+        if value.size != 1 or value.dtype.kind not in "fiub":
+            raise InvalidInput(f"value(p) must be one real number, got {value.dtype} of shape {value.shape}")
+        return float(value.reshape(()))
+
+    def gradient(self, p: Vector) -> Vector:
+        """The variational derivative, a new vector."""
+        if self.gradient_function is None:
+            return self._differences(p)
+        gradient = np.array(self.gradient_function(p), np.float64)
+        if gradient.shape != (self.space.size,):
+            raise InvalidInput(f"gradient(p) must have shape ({self.space.size},), got {gradient.shape}")
+        return gradient
+
+    def _differences(self, p: Vector) -> Vector:
+        """Central differences; one-sided where p is too near zero to step down, as F may need p >= 0."""
+        gradient = np.empty(p.size)
+        moved = p.copy()
+        for i in range(p.size):
+            step = STEP * max(p[i], 1e-2)
+            down = step if p[i] >= step else 0.0
+            moved[i] = p[i] + step
+            above = self.value(moved)
+            moved[i] = p[i] - down
+            gradient[i] = (above - self.value(moved)) / (step + down)
+            moved[i] = p[i]
+        return gradient
+
+
+def autodiff(value: Callable[[Any], Any], size: int) -> Callable[[Any], Any] | None:
+    """The exact gradient of `value` by jax, or None where jax is absent or cannot trace `value`."""
+    try:
+        import jax
+    except ImportError:
+        return None
+    derivative = jax.jit(jax.grad(value))
+
+    def gradient(p: Vector) -> Vector:
+        with jax.enable_x64(True):
+            return np.asarray(derivative(jax.numpy.asarray(p)), np.float64)
+
+    try:
+        gradient(np.full(size, 1.0 / size))
+    except Exception:  # whatever a user's function raises under tracing means: not traceable
+        return None
+    return gradient

@@ -1,0 +1,59 @@
+"""Squared distance to a table."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._jit.simplex import project_simplex, simplex_distance, squared_distance
+from ..door import Indices, Vector, as_vector
+from ..spaces import Space
+
+
+@dataclass(frozen=True, eq=False)
+class L2:
+    """F[p] = ‖p - q‖² = Σ_x (p(x) - q(x))²; the paper's section 4.1, and its projection problem.
+
+    q is any finite table on the space: it need not be a distribution.
+
+    >>> from fewer import Lattice
+    >>> F = L2(Lattice(2, 2), [0.5, 0.1, 0.1, 0.3])
+    >>> F.best_on(F.space.face([1])).round(3).tolist()
+    [0.7, 0.3, 0.0, 0.0]
+    """
+
+    space: Space
+    q: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q", as_vector(self.q, self.space.shape, "q"))
+
+    @property
+    def smoothness(self) -> float:
+        """2."""
+        return 2.0
+
+    @cached_property
+    def _norm(self) -> float:
+        return float(self.q @ self.q)
+
+    def value(self, p: Vector) -> float:
+        """‖p - q‖²."""
+        return squared_distance(p, self.q)
+
+    def gradient(self, p: Vector) -> Vector:
+        """2 (p - q)."""
+        gradient: Vector = p - self.q
+        gradient *= 2.0
+        return gradient
+
+    def best_on(self, face: Indices) -> Vector:
+        """The projection of q restricted to the face onto the simplex of that face."""
+        p = np.zeros(self.space.size)
+        p[face] = project_simplex(self.q[face])
+        return p
+
+    def value_on(self, face: Indices) -> float:
+        """‖q‖² + Σ (tau² - q²) over the places of the face that stay positive."""
+        return max(self._norm + simplex_distance(self.q[face]), 0.0) if face.size else np.inf

@@ -1,0 +1,108 @@
+"""What objectives and constraints offer each other's partners: capabilities, not classes."""
+
+from inspect import getattr_static
+from typing import Protocol, runtime_checkable
+
+from .door import Indices, InvalidInput, Vector
+from .spaces import Space, Units
+
+
+@runtime_checkable
+class Objective(Protocol):
+    """A convex functional F over distributions on a space, with its variational derivative."""
+
+    @property
+    def space(self) -> Space:
+        """Where p lives."""
+        ...
+
+    @property
+    def smoothness(self) -> float:
+        """Beta with F[q] <= F[p] + <dF/dp, q - p> + beta/2 ‖q - p‖²; infinite when there is none."""
+        ...
+
+    def value(self, p: Vector) -> float:
+        """F[p]."""
+        ...
+
+    def gradient(self, p: Vector) -> Vector:
+        """The variational derivative at p, a new vector of `space.size` entries."""
+        ...
+
+
+@runtime_checkable
+class FaceSolvable(Protocol):
+    """An objective whose minimum over the distributions on one face is known exactly."""
+
+    def best_on(self, face: Indices) -> Vector:
+        """Argmin F over distributions on the places `face`, as a vector on the whole space."""
+        ...
+
+    def value_on(self, face: Indices) -> float:
+        """Min F over distributions on the places `face`, without forming p; infinite for an empty face."""
+        ...
+
+
+@runtime_checkable
+class Constraint(Protocol):
+    """A set of distributions with its projection."""
+
+    @property
+    def space(self) -> Space:
+        """Where p lives."""
+        ...
+
+    def project(self, v: Vector, near: Vector | None = None) -> Vector:
+        """A nearest member of the set; a projection that is not exact may look at the member `near`."""
+        ...
+
+    def contains(self, p: Vector, tol: float = 1e-9) -> bool:
+        """Whether p is a member, to within tol."""
+        ...
+
+    def support(self, p: Vector) -> Indices:
+        """The units that p uses, sorted."""
+        ...
+
+
+@runtime_checkable
+class Sparsity(Protocol):
+    """A constraint that is a union of faces, each named by at most k of n_units units."""
+
+    @property
+    def k(self) -> int:
+        """How many units a member may use."""
+        ...
+
+    @property
+    def n_units(self) -> int:
+        """How many units there are."""
+        ...
+
+    def face(self, units: Units) -> Indices:
+        """The places that use no unit outside `units`."""
+        ...
+
+
+def offers(thing: object, *protocols: type) -> bool:
+    """Whether `thing` has every member; unlike isinstance it never evaluates a costly property."""
+    return not any(missing(thing, protocol) for protocol in protocols)
+
+
+def members(protocol: type) -> list[str]:
+    """The names a protocol asks for."""
+    return sorted(name for name in vars(protocol) if not name.startswith("_"))
+
+
+def missing(thing: object, protocol: type) -> list[str]:
+    """The names of a protocol that `thing` does not have."""
+    nothing = object()
+    return [name for name in members(protocol) if getattr_static(thing, name, nothing) is nothing]
+
+
+def require(thing: object, protocol: type, who: str) -> None:
+    """Raise a sentence that names what `thing` lacks of `protocol`."""
+    lacks = missing(thing, protocol)
+    if lacks:
+        kind = f"{protocol.__name__} ({', '.join(members(protocol))})"
+        raise InvalidInput(f"{who} needs a thing with {kind}; {type(thing).__name__} lacks {', '.join(lacks)}")

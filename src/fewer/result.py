@@ -1,0 +1,55 @@
+"""What a solver hands back."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+from .distribution import Distribution
+from .door import Indices, Vector
+from .spaces import Space
+
+
+class Status(Enum):
+    """How a solve ended; the value is the sentence to show."""
+
+    OPTIMAL = "The optimum is proven."
+    CONVERGED = "Converged: the next step would change nothing above tol."
+    FINISHED = "The search came to its end; its answer is not proven optimal."
+    MAX_ITER = "Stopped after max_iter iterations; the best iterate is returned."
+    TIME_LIMIT = "Stopped by the time limit; the best iterate is returned."
+    CALLBACK = "Stopped by the callback; the best iterate is returned."
+    INTERRUPTED = "Interrupted from the keyboard; the best iterate is returned."
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The best iterate of a solve, and what is known about it.
+
+    p: the distribution as a vector on `space`; value: F[p]; support: the sorted units p uses; bound: a
+    proven lower bound on the optimum, or None; history: the value of each iterate, a given start first;
+    n_iter: how many iterates were computed; seconds: wall time; seed: what reproduces the random choices.
+    """
+
+    p: Vector = field(repr=False)
+    value: float
+    support: Indices
+    bound: float | None
+    status: Status
+    history: Vector = field(repr=False)
+    n_iter: int
+    seconds: float
+    space: Space = field(repr=False)
+    seed: int | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """Value - bound: how much better any answer could be; None where nothing is proven."""
+        return None if self.bound is None else self.value - self.bound
+
+    @cached_property
+    def distribution(self) -> Distribution:
+        """The states that carry mass, with their weights."""
+        return Distribution.of(self.space, self.p)

@@ -1,0 +1,1 @@
+"""Solvers: callables (objective, constraint) -> Result, one per file."""

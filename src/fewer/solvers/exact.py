@@ -1,0 +1,102 @@
+"""The optimum with its proof: branch and bound over supports."""
+
+import heapq
+import math
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from ..door import InvalidInput
+from ..protocols import Constraint, Objective, Sparsity, require
+from ..result import Result, Status
+from ._drive import Callback, Outcome, Step, Steps, drive, meet
+from ._face import face_best, face_value
+from .greedy import greedy_steps
+
+MOST_SUPPORTS = 2_000_000
+"""Without a time limit, a problem with more supports than this is refused."""
+
+
+def exact(
+    objective: Objective,
+    constraint: Constraint,
+    *,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+) -> Result:
+    """The proven optimum over all C(n, k) supports, or with a `time_limit` the best found and its bound.
+
+    Greedy gives the first answer. A node fixes some units in and some out; F over the face of all units
+    not out is a lower bound for every support below it, so whole branches fall away. The node with the
+    lowest bound is opened first, which makes the lowest open bound a proven one at any moment.
+
+    >>> from fewer import L2, DimensionSparse, Lattice
+    >>> cube = Lattice(3, 2)
+    >>> result = exact(L2(cube, [0, 0, 0, 1, 0, 0, 0, 0]), DimensionSparse(cube, 2))
+    >>> result.support.tolist(), result.value, result.gap
+    ([1, 2], 0.0, 0.0)
+    """
+    meet(objective, constraint, "exact")
+    require(constraint, Sparsity, "exact's constraint")
+    sparse: Any = constraint
+    supports = math.comb(sparse.n_units, sparse.k)
+    if supports > MOST_SUPPORTS and time_limit is None:
+        raise InvalidInput(
+            f"exact would have to tell {supports:.3g} supports apart "
+            f"(k = {sparse.k} of {sparse.n_units} units); "
+            f"give time_limit=seconds to take the best found by then, or use greedy or iht"
+        )
+    return drive(objective, constraint, _branches(objective, sparse), time_limit=time_limit, callback=callback)
+
+
+def _branches(objective: Objective, sparse: Any) -> Steps:
+    n, k = sparse.n_units, sparse.k
+    best = yield from _lowest(greedy_steps(objective, sparse))
+    _, root = face_value(objective, sparse.face(np.arange(n)))
+    heap: list[tuple[float, int, tuple[int, ...], int]] = [(root, 0, (), 0)]
+    serial = 0
+    finished = math.inf  # the least bound among supports that were solved
+    while heap:
+        bound, _, chosen, at = heapq.heappop(heap)
+        if bound >= best:
+            break
+        yield Step(bound=min(bound, finished))
+        for units, position, alive in _children(chosen, at, n, k):
+            value, low = face_value(objective, sparse.face(alive))
+            low = max(low, bound)
+            if len(alive) == k:
+                finished = min(finished, low)
+                if value < best:
+                    best = min(best, (yield Step(face_best(objective, sparse.face(alive)))))
+            elif low < best:
+                serial += 1
+                heapq.heappush(heap, (low, serial, units, position))
+    rounding = 1e-12 * max(abs(best), 1e-3)
+    return Outcome(Status.OPTIMAL, best if finished >= best - rounding else finished)
+
+
+def _lowest(steps: Steps) -> Generator[Step, float, float]:
+    """Pass another solver's steps on; return the lowest value they reached."""
+    best, reply = math.inf, None
+    while True:
+        try:
+            step = steps.send(reply) if reply is not None else next(steps)
+        except StopIteration:
+            return best
+        reply = yield step
+        if step.p is not None:
+            best = min(best, reply)
+
+
+def _children(
+    chosen: tuple[int, ...], at: int, n: int, k: int
+) -> list[tuple[tuple[int, ...], int, tuple[int, ...]]]:
+    """Unit `at` in, and unit `at` out: (units in, next undecided unit, units not out) of each child."""
+    children = []
+    rest = tuple(range(at + 1, n))
+    inside = (*chosen, at)
+    children.append((inside, at + 1, inside if len(inside) == k else inside + rest))
+    if len(chosen) + len(rest) >= k:
+        children.append((chosen, at + 1, chosen + rest))
+    return children

@@ -1,0 +1,72 @@
+"""Algorithm 1: iterative hard thresholding over distributions."""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..door import InvalidInput, Vector, as_number
+from ..protocols import Constraint, Objective, Sparsity, offers
+from ..result import Result
+from ._drive import Callback, as_generator, as_start, drive, meet
+from .steps import Backtracking, Momentum, StepRule
+
+
+def iht(
+    objective: Objective,
+    constraint: Constraint,
+    *,
+    start: npt.ArrayLike | None = None,
+    step: StepRule | None = None,
+    max_iter: int = 500,
+    tol: float = 1e-10,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    rng: Any = None,
+) -> Result:
+    """Algorithm 1 of the paper: p <- Π(p - mu dF/dp), the best iterate along the path.
+
+    `start` is a member of the constraint; without one, `rng` draws a random face and a random distribution
+    on it. `step` is a rule (`Constant`, `Doubling`, `Backtracking`, `Momentum`); by default momentum with
+    step 1 / smoothness, or backtracking where F has no smoothness. It stops when no entry moves by more
+    than `tol`. "IHT after Greedy" is `iht(F, C, start=greedy(F, C).p)`.
+
+    >>> from fewer import L2, DimensionSparse, Doubling, Lattice
+    >>> cube = Lattice(3, 2)
+    >>> F, C = L2(cube, [0.4, 0.0, 0.3, 0.0, 0.0, 0.3, 0.0, 0.0]), DimensionSparse(cube, 1)
+    >>> result = iht(F, C, step=Doubling(0.1), rng=0)
+    >>> result.support.tolist(), round(result.value, 6)
+    ([1], 0.135)
+    """
+    meet(objective, constraint, "iht")
+    as_number(tol, "tol", allow_equal=True)
+    if step is not None and not offers(step, StepRule):
+        raise InvalidInput(f"step must be a step rule such as Constant(mu) or Doubling(mu), got {step!r}")
+    generator, seed = as_generator(rng)
+    p = as_start(start, constraint) if start is not None else random_member(constraint, generator)
+    rule = step or (Momentum() if objective.smoothness < math.inf else Backtracking())
+    return drive(
+        objective,
+        constraint,
+        rule.path(objective, constraint, p, tol),
+        start=p,
+        max_iter=max_iter,
+        time_limit=time_limit,
+        callback=callback,
+        seed=seed,
+    )
+
+
+def random_member(constraint: Constraint, rng: np.random.Generator) -> Vector:
+    """A random distribution of the constraint: on a random face of k units where it has faces."""
+    size = constraint.space.size
+    if not offers(constraint, Sparsity):
+        return constraint.project(rng.dirichlet(np.ones(size)))
+    sparse: Any = constraint
+    face = sparse.face(np.sort(rng.choice(sparse.n_units, sparse.k, replace=False)))
+    if face.size == 0:  # listed states need not fit into a random face
+        return constraint.project(rng.random(size))
+    p = np.zeros(size)
+    p[face] = rng.dirichlet(np.ones(face.size))
+    return p

@@ -1,0 +1,172 @@
+"""Step rules for IHT: each is a frozen value whose `path` yields the iterates it leads to."""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ..door import Vector, as_number, known
+from ..protocols import Constraint, Objective
+from ..result import Status
+from ._drive import Outcome, Step, Steps
+
+MOST_DOUBLINGS = 60
+"""A step this many times doubled is as good as infinite: nothing leaves the point."""
+
+
+class StepRule(Protocol):
+    """How IHT moves from one iterate to the next."""
+
+    def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
+        """Yield the iterates that follow p; F of each is sent back."""
+        ...
+
+
+def forward(objective: Objective, constraint: Constraint, p: Vector, mu: float) -> Vector:
+    """One step of Algorithm 1: Π(p - mu dF/dp), with one table for the step and one for the result."""
+    v = objective.gradient(p)
+    v *= -mu
+    v += p
+    return constraint.project(v, near=p)
+
+
+def moved(p: Vector, other: Vector) -> float:
+    """The largest change of an entry, without a table of differences larger than needed."""
+    return float(np.abs(p - other).max())
+
+
+def reciprocal(smoothness: float) -> float:
+    """1 / smoothness, or 1 where that is no help."""
+    return 1.0 / smoothness if 0.0 < smoothness < math.inf else 1.0
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The same mu at every step; mu = 1 / smoothness by default, as in the paper's theorem 4."""
+
+    mu: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.mu is not None:
+            as_number(self.mu, "mu")
+
+    def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
+        """P <- Π(p - mu dF/dp) until nothing moves."""
+        mu = self.mu or reciprocal(objective.smoothness)
+        while True:
+            after = forward(objective, constraint, p, mu)
+            yield Step(after)
+            if moved(p, after) <= tol:
+                return Outcome(Status.CONVERGED)
+            p = after
+
+
+@dataclass(frozen=True)
+class Doubling:
+    """The paper's rule: double the step while trapped, return to mu after escaping (section 4).
+
+    The paper does not say what *trapped* means. "support": the support has not changed; "seen": the
+    support was met before; "objective": the value has not improved on the best so far.
+    """
+
+    mu: float
+    trapped: str = "support"
+
+    def __post_init__(self) -> None:
+        as_number(self.mu, "mu")
+        known(self.trapped, dict.fromkeys(("support", "seen", "objective")), "trapped")
+
+    def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
+        """P <- Π(p - mu dF/dp); it ends when even the longest step leads nowhere."""
+        doublings, best = 0, math.inf
+        support = constraint.support(p).tobytes()
+        seen = {support}
+        while doublings <= MOST_DOUBLINGS:
+            after = forward(objective, constraint, p, self.mu * 2.0**doublings)
+            value = yield Step(after)
+            before, support = support, constraint.support(after).tobytes()
+            escaped = {
+                "support": support != before,
+                "seen": support not in seen,
+                "objective": value < best,
+            }[self.trapped]
+            seen.add(support)
+            best = min(best, value)
+            doublings = 0 if escaped else doublings + 1
+            p = after
+        return Outcome(Status.CONVERGED)
+
+
+@dataclass(frozen=True)
+class Backtracking:
+    """Halve mu until F falls by what the step's length promises; try twice as much at the next step.
+
+    A step is taken when F[p'] <= F[p] + <dF/dp, p' - p> + ‖p' - p‖² / (2 mu), which every mu below
+    1 / smoothness fulfils when the projection is exact.
+    """
+
+    mu: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.mu is not None:
+            as_number(self.mu, "mu")
+
+    def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
+        """Descending iterates, until no step of any length helps or nothing moves."""
+        mu = self.mu or 16.0 * reciprocal(objective.smoothness)
+        smallest = mu * 2.0**-MOST_DOUBLINGS
+        value = objective.value(p)
+        while True:
+            gradient = objective.gradient(p)
+            while True:
+                after = constraint.project(p - mu * gradient, near=p)
+                change = after - p
+                promised = gradient @ change + change @ change / (2.0 * mu)
+                if not math.isfinite(value) or objective.value(after) <= value + promised + 1e-15 * abs(value):
+                    break
+                mu /= 2.0
+                if mu < smallest:
+                    return Outcome(Status.CONVERGED)
+            value = yield Step(after)
+            if np.abs(change).max() <= tol:
+                return Outcome(Status.CONVERGED)
+            p, mu = after, 2.0 * mu
+
+
+@dataclass(frozen=True)
+class Momentum:
+    """Accelerated IHT: the step leaves from p + tau (p - p_before); momentum restarts when F rises.
+
+    tau follows Nesterov's sequence unless given.
+
+    Source: Khanna & Kyrillidis, "IHT dies hard: provable accelerated iterative hard thresholding",
+    AISTATS 2018; restarts as in O'Donoghue & Candès, Found. Comput. Math. 15 (2015).
+    """
+
+    mu: float | None = None
+    tau: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.mu is not None:
+            as_number(self.mu, "mu")
+        if self.tau is not None:
+            as_number(self.tau, "tau")
+
+    def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
+        """P <- Π(u - mu dF/du) with u the extrapolated point."""
+        mu = self.mu or reciprocal(objective.smoothness)
+        before, value, t = p, objective.value(p), 1.0
+        while True:
+            t_next = (1.0 + math.sqrt(1.0 + 4.0 * t * t)) / 2.0
+            tau = self.tau if self.tau is not None else (t - 1.0) / t_next
+            ahead = p if t == 1.0 else p + tau * (p - before)
+            v = objective.gradient(ahead)
+            v *= -mu
+            v += ahead
+            after = constraint.project(v, near=p)
+            new_value = yield Step(after)
+            if moved(p, after) <= tol:
+                return Outcome(Status.CONVERGED)
+            t = 1.0 if new_value > value else t_next
+            before, p, value = p, after, new_value

@@ -1,0 +1,122 @@
+"""Every objective, constraint and solver, listed once; contract tests run on the product of what fits."""
+
+import numpy as np
+from scipy.sparse.linalg import aslinearoperator
+
+from fewer import (
+    KL,
+    L2,
+    MMD,
+    Atoms,
+    Backtracking,
+    Constant,
+    DimensionSparse,
+    Doubling,
+    Functional,
+    Lattice,
+    Moments,
+    Momentum,
+    Simplex,
+    SparseSimplex,
+    SparseStates,
+    States,
+    exact,
+    greedy,
+    iht,
+)
+
+RNG = np.random.default_rng(7)
+SPACES = {
+    "atoms": Atoms(7),
+    "cube": Lattice(4, 2),
+    "box": Lattice(3, (3, 2, 2)),
+    "states": States(RNG.integers(0, 3, (12, 4)) * RNG.integers(0, 2, (12, 4))),
+}
+
+
+def target(space):
+    q = np.random.default_rng(space.size).random(space.size) ** 3
+    return q / q.sum()
+
+
+def matrix(space):
+    return np.random.default_rng(space.size + 1).standard_normal((5, space.size))
+
+
+def gram(space):
+    z = np.random.default_rng(space.size + 2).standard_normal((space.size, 2))
+    return np.exp(-0.5 * ((z[:, None] - z[None]) ** 2).sum(axis=2))
+
+
+def entropic(space):
+    q = target(space)
+
+    def value(p):
+        return ((p - q) ** 2 * (1 + np.arange(p.size))).sum()
+
+    def gradient(p):
+        return 2 * (p - q) * (1 + np.arange(p.size))
+
+    return Functional(space, value, gradient, smoothness=2.0 * space.size)
+
+
+OBJECTIVES = {
+    "L2": lambda space: L2(space, target(space)),
+    "L2 of any table": lambda space: L2(space, np.random.default_rng(3).standard_normal(space.size)),
+    "KL": lambda space: KL(space, target(space)),
+    "Moments": lambda space: Moments(space, matrix(space), matrix(space) @ target(space) + 0.1),
+    "Moments of an operator": lambda space: Moments(space, aslinearoperator(matrix(space)), np.ones(5)),
+    "MMD": lambda space: MMD(space, gram(space), target(space)),
+    "Functional": entropic,
+}
+
+CONSTRAINTS = {
+    "Simplex": (Simplex, ("atoms", "cube", "states")),
+    "SparseSimplex": (lambda space: SparseSimplex(space, 3), ("atoms", "cube", "states")),
+    "DimensionSparse": (lambda space: DimensionSparse(space, 2), ("cube", "box", "states")),
+    "DimensionSparse exact": (lambda space: DimensionSparse(space, 2, "exact"), ("cube", "box", "states")),
+    "DimensionSparse incumbent": (
+        lambda space: DimensionSparse(space, 2, incumbent=True),
+        ("cube", "box", "states"),
+    ),
+    "SparseStates": (lambda space: SparseStates(space, 2), ("cube", "box", "states")),
+}
+
+STEPS = {
+    "default": None,
+    "constant": Constant(),
+    "doubling": Doubling(0.05),
+    "doubling seen": Doubling(0.05, trapped="seen"),
+    "doubling objective": Doubling(0.05, trapped="objective"),
+    "backtracking": Backtracking(),
+    "momentum": Momentum(),
+    "momentum fixed": Momentum(tau=0.25),
+}
+
+SOLVERS = {
+    **{
+        f"iht {name}": (lambda F, C, step=step, **o: iht(F, C, **{"step": step, "max_iter": 60, "rng": 5, **o}))
+        for name, step in STEPS.items()
+    },
+    "greedy": greedy,
+    "exact": exact,
+}
+
+NEEDS_UNITS = {"greedy", "exact"}
+
+
+def pairs():
+    """(name, objective, constraint) for every objective on every constraint and space that fits."""
+    for constraint_name, (make, spaces) in CONSTRAINTS.items():
+        for space_name in spaces:
+            for objective_name, build in OBJECTIVES.items():
+                space = SPACES[space_name]
+                yield f"{objective_name} on {constraint_name} on {space_name}", build(space), make(space)
+
+
+def runs():
+    """(name, solver, objective, constraint) for everything that fits together."""
+    for name, F, C in pairs():
+        for solver_name, solver in SOLVERS.items():
+            if solver_name not in NEEDS_UNITS or hasattr(C, "n_units"):
+                yield f"{solver_name}: {name}", solver, F, C

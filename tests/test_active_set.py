@@ -1,0 +1,256 @@
+"""Properties of the active-set solvers, each against an independent witness."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import nnls
+
+import naive
+from fewer._jit.active_set import nonnegative_quadratic, simplex_quadratic
+from fewer._jit.face_factor import append, remove
+
+seeds = st.integers(0, 2**32 - 1)
+sizes = st.integers(1, 7)
+starts = st.sampled_from(["cold", "uniform", "vertex", "random"])
+examples = settings(max_examples=100, deadline=None)
+
+
+def start_of(kind, size, rng):
+    if kind == "cold":
+        return np.zeros(size)
+    if kind == "uniform":
+        return np.full(size, 1.0 / size)
+    if kind == "vertex":
+        return np.eye(size)[rng.integers(size)]
+    return rng.dirichlet(np.full(size, 0.3))
+
+
+def sparse_problem(rows, size, seed, noise=0.1):
+    """Gram matrix of Gaussian columns, target a noisy mixture of a tenth of them."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((rows, size))
+    mixture = rng.dirichlet(np.ones(max(1, size // 10)))
+    target = A[:, : mixture.size] @ mixture + noise * rng.standard_normal(rows)
+    return A, target, A.T @ A, A.T @ target
+
+
+def magnitude(H, c):
+    return max(np.abs(H).max(), np.abs(c).max(), np.finfo(float).tiny)
+
+
+def assert_optimal(H, c, w, tolerance=1e-12):
+    """Feasible, and the KKT conditions hold relative to the data."""
+    assert np.all(w >= 0.0)
+    assert abs(w.sum() - 1.0) <= 4e-15
+    gradient = 2.0 * (H @ w - c)
+    level = gradient @ w
+    allowed = tolerance * magnitude(H, c)
+    assert np.abs(gradient[w > 0.0] - level).max() <= allowed
+    assert gradient.min() >= level - allowed
+
+
+def solve(H, c, start=None):
+    w, steps = simplex_quadratic(H, c, np.zeros(c.size) if start is None else start)
+    assert steps < 10 * c.size + 100
+    return w, steps
+
+
+def assert_as_good_as_enumeration(H, c, start):
+    w, _ = solve(H, c, start)
+    assert_optimal(H, c, w)
+    best = naive.simplex_quadratic(H, c)
+    gap = naive.quadratic(H, c, w) - naive.quadratic(H, c, best)
+    assert abs(gap) <= 1e-10 * magnitude(H, c)
+
+
+@examples
+@given(seeds, sizes, st.integers(1, 9), starts)
+def test_equals_enumeration(seed, size, rows, kind):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((rows, size))
+    start = start_of(kind, size, rng)
+    assert_as_good_as_enumeration(A.T @ A, A.T @ rng.standard_normal(rows), start)
+
+
+@examples
+@given(seeds, sizes, st.integers(1, 4), starts)
+def test_equals_enumeration_on_degenerate_data(seed, size, rows, kind):
+    """Small integers: ties, duplicates, zero columns, and c outside the range of H."""
+    rng = np.random.default_rng(seed)
+    A = rng.integers(-1, 2, (rows, size)).astype(float)
+    c = rng.integers(-2, 3, size).astype(float)
+    assert_as_good_as_enumeration(A.T @ A, c, start_of(kind, size, rng))
+
+
+@examples
+@given(seeds, st.integers(2, 7), starts)
+def test_equals_enumeration_on_uneven_columns(seed, size, kind):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((8, size)) * 10.0 ** rng.integers(-3, 4, size)
+    start = start_of(kind, size, rng)
+    assert_as_good_as_enumeration(A.T @ A, A.T @ rng.standard_normal(8), start)
+
+
+@pytest.mark.parametrize(("size", "rows"), [(50, 200), (50, 20), (300, 600), (300, 100)])
+def test_equals_clarabel(size, rows):
+    A, target, H, c = sparse_problem(rows, size, seed=size + rows)
+    w, _ = solve(H, c)
+    assert_optimal(H, c, w)
+    x = cp.Variable(size)
+    loss = cp.sum_squares(A @ x - target)
+    cp.Problem(cp.Minimize(loss), [x >= 0, cp.sum(x) == 1]).solve(solver=cp.CLARABEL)
+    other = np.maximum(x.value, 0.0)
+    gap = naive.quadratic(H, c, w) - naive.quadratic(H, c, other / other.sum())
+    assert -1e-7 <= gap / (target @ target) <= 1e-9
+
+
+@pytest.mark.parametrize("kind", ["cold", "uniform", "vertex", "random"])
+def test_singular_matrices(kind):
+    rng = np.random.default_rng(5)
+    A = rng.standard_normal((40, 20))
+    doubled = np.hstack([A, A, np.zeros((40, 3)), A])
+    flat = rng.standard_normal((3, 60))
+    for columns in (doubled, flat, np.ones((4, 30)), np.zeros((4, 30))):
+        H = columns.T @ columns
+        size = len(H)
+        consistent = columns.T @ rng.standard_normal(len(columns))
+        for c in (consistent, rng.standard_normal(size), np.zeros(size)):
+            w, _ = solve(H, c, start_of(kind, size, rng))
+            assert_optimal(H, c, w)
+
+
+def test_zero_matrix_picks_the_best_vertex():
+    c = np.array([0.0, 3.0, 1.0])
+    for start in (np.zeros(3), np.eye(3)[0], np.full(3, 1 / 3)):
+        w, _ = solve(np.zeros((3, 3)), c, start)
+        assert w.tolist() == [0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-12, 7.0])
+def test_single_column(value):
+    for start in (np.zeros(1), np.ones(1)):
+        w, _ = solve(np.array([[value]]), np.array([-3.0]), start)
+        assert w.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("factor", [1e-100, 1e-12, 1e12, 1e100])
+def test_scale_does_not_matter(factor):
+    _, _, H, c = sparse_problem(200, 80, seed=2)
+    w, _ = solve(H, c)
+    scaled, _ = solve(factor * H, factor * c)
+    np.testing.assert_allclose(scaled, w, rtol=0.0, atol=1e-13)
+
+
+@pytest.mark.parametrize("outlier", [1e3, 1e6, 1e10])
+def test_long_columns_do_not_spoil_short_ones(outlier):
+    A, target, _, _ = sparse_problem(200, 60, seed=3)
+    A[:, 30:] *= outlier
+    H, c = A.T @ A, A.T @ target
+    for kind in ("cold", "uniform"):
+        w, _ = solve(H, c, start_of(kind, 60, None))
+        slack = (H @ w - c - w @ (H @ w - c)) / np.sqrt(np.diag(H))
+        assert slack.min() > -1e-12 * np.linalg.norm(target)
+
+
+@pytest.mark.parametrize(("offset", "tolerance"), [(1e2, 1e-9), (1e4, 1e-5), (1e6, 1e-1)])
+def test_common_offset_costs_only_the_digits_lost_in_the_gram(offset, tolerance):
+    A, target, H, c = sparse_problem(300, 100, seed=4)
+    w, _ = solve(H, c)
+    shift = offset * np.random.default_rng(0).standard_normal((300, 1))
+    far = A + shift
+    v, _ = solve(far.T @ far, far.T @ (target + shift[:, 0]))
+    assert np.abs(v - w).max() <= tolerance
+
+
+@pytest.mark.parametrize("spread", [1e-3, 1e-6, 1e-7, 1e-8, 1e-12])
+@pytest.mark.parametrize("kind", ["cold", "uniform", "random"])
+def test_nearly_dependent_columns(spread, kind):
+    rng = np.random.default_rng(6)
+    base = rng.standard_normal((50, 20))
+    A = np.repeat(base, 6, axis=1) + spread * rng.standard_normal((50, 120))
+    target = base[:, :4].mean(axis=1) + 0.1 * rng.standard_normal(50)
+    H, c = A.T @ A, A.T @ target
+    w, _ = solve(H, c, start_of(kind, 120, rng))
+    assert_optimal(H, c, w)
+
+
+@pytest.mark.parametrize(("rows", "size"), [(10, 4), (100, 60), (40, 200), (800, 400)])
+def test_warm_start_from_the_solution(rows, size):
+    _, _, H, c = sparse_problem(rows, size, seed=7)
+    w, _ = solve(H, c)
+    again, steps = solve(H, c, w)
+    assert steps <= 2
+    np.testing.assert_allclose(again, w, rtol=0.0, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "vertex", "random"])
+def test_warm_start_from_a_bad_point(kind):
+    _, _, H, c = sparse_problem(300, 150, seed=8)
+    start = start_of(kind, 150, np.random.default_rng(8))
+    w, _ = solve(H, c)
+    np.testing.assert_allclose(solve(H, c, start)[0], w, rtol=0.0, atol=1e-12)
+
+
+def test_warm_start_keeps_the_solution_after_a_small_change():
+    _, _, H, c = sparse_problem(500, 200, seed=9)
+    w, cold = solve(H, c)
+    _, warm = solve(H, c + 1e-4 * np.random.default_rng(9).standard_normal(200), w)
+    assert warm <= max(2, cold // 4)
+
+
+def test_same_input_same_bits_and_inputs_untouched():
+    _, _, H, c = sparse_problem(60, 90, seed=10)
+    start = np.full(90, 1.0 / 90)
+    inputs = (H, c, start)
+    for array in inputs:
+        array.setflags(write=False)
+    copies = [array.copy() for array in inputs]
+    first, again = solve(H, c, start)[0], solve(H.copy(), c.copy(), start.copy())[0]
+    assert first.tobytes() == again.tobytes()
+    assert nonnegative_quadratic(H, c, 9)[0].tobytes() == (nonnegative_quadratic(H, c, 9)[0].tobytes())
+    for array, copy in zip(inputs, copies, strict=True):
+        assert array.tobytes() == copy.tobytes()
+
+
+@examples
+@given(seeds, st.integers(1, 40), st.integers(1, 40))
+def test_nonnegative_equals_scipy(seed, size, rows):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((rows, size))
+    A[:, rng.random(size) < 0.1] = 0.0
+    target = rng.standard_normal(rows)
+    w, order = nonnegative_quadratic(A.T @ A, A.T @ target, size)
+    loss = np.linalg.norm(A @ w - target)
+    assert abs(loss - nnls(A, target)[1]) <= 1e-10 * np.linalg.norm(target)
+    assert np.all(w >= 0.0)
+    assert sorted(order) == np.flatnonzero(w).tolist()
+
+
+@pytest.mark.parametrize("limit", [0, 1, 5, 12])
+def test_nonnegative_stops_at_the_limit(limit):
+    A, target, H, c = sparse_problem(300, 100, seed=11)
+    w, order = nonnegative_quadratic(H, c, limit)
+    assert order.size == limit == np.count_nonzero(w)
+    if limit > 0:
+        assert order[0] == np.argmax(c)
+        best, _ = nnls(A[:, order], target)
+        np.testing.assert_allclose(w[order], best, rtol=0.0, atol=1e-12)
+
+
+@examples
+@given(seeds, st.integers(2, 30))
+def test_append_and_remove_keep_the_factor(seed, size):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((size + 5, size))
+    H = A.T @ A
+    factor, passive = np.full((size, size), np.nan), np.empty(size, np.int64)
+    count = 0
+    for unit in rng.permutation(size):
+        count = append(H, 2.0, np.diag(H), factor, passive, count, unit)
+        if rng.random() < 0.4:
+            count = remove(factor, passive, count, rng.integers(count))
+    L = np.tril(factor[:count, :count])
+    expected = H[np.ix_(passive[:count], passive[:count])] + 2.0
+    np.testing.assert_allclose(L @ L.T, expected, atol=1e-11)

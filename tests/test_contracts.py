@@ -1,0 +1,126 @@
+"""What every solver owes on every objective and constraint of the grid."""
+
+import time
+
+import numpy as np
+import pytest
+
+from fewer import Status, exact
+from grid import OBJECTIVES, SPACES, pairs, runs
+
+RUNS = list(runs())
+PAIRS = list(pairs())
+
+
+def each(cases):
+    return pytest.mark.parametrize("case", cases, ids=[case[0] for case in cases])
+
+
+@pytest.fixture(scope="module")
+def optimum():
+    """The proven optimum of a pair, computed once."""
+    known = {}
+
+    def of(F, C):
+        if id(F) not in known:
+            known[id(F)] = exact(F, C).value
+        return known[id(F)]
+
+    return of
+
+
+@each(RUNS)
+def test_result_is_feasible_valued_and_never_better_than_proven(case, optimum):
+    _, solver, F, C = case
+    result = solver(F, C)
+    assert abs(result.p.sum() - 1.0) <= 1e-12
+    assert result.p.min() >= 0.0
+    assert C.contains(result.p, 1e-12)
+    assert result.value == F.value(result.p)
+    assert result.value <= result.history.min() + 1e-15
+    assert result.support.tolist() == sorted(C.support(result.p).tolist())
+    assert isinstance(result.status, Status)
+    assert result.seconds >= 0.0
+    if result.bound is not None:
+        assert result.bound <= result.value + 1e-12
+        assert result.gap == result.value - result.bound
+    if hasattr(C, "n_units"):
+        assert result.support.size <= C.k
+        scale = max(abs(result.value), 1e-3)
+        assert result.value >= optimum(F, C) - 1e-8 * scale
+
+
+@each(RUNS)
+def test_same_seed_same_bits_and_arguments_untouched(case):
+    _, solver, F, C = case
+    before = {name: np.copy(value) for name, value in vars(F).items() if isinstance(value, np.ndarray)}
+    first, second = solver(F, C), solver(F, C)
+    assert first.p.tobytes() == second.p.tobytes()
+    assert first.history.tobytes() == second.history.tobytes()
+    assert first.seed == second.seed
+    for name, value in before.items():
+        assert np.array_equal(getattr(F, name), value)
+
+
+@each([case for case in RUNS if case[0].startswith(("iht doubling:", "exact:"))][::5])
+def test_time_limit_is_kept(case):
+    _, solver, F, C = case
+    began = time.perf_counter()
+    options = {"max_iter": 10**9} if case[0].startswith("iht") else {}
+    result = solver(F, C, time_limit=0.2, **options)
+    assert time.perf_counter() - began < 0.2 * 1.1 + 1.0
+    assert C.contains(result.p)
+
+
+@each(PAIRS)
+def test_projection_is_near_and_feasible(case):
+    _, _, C = case
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        v = rng.standard_normal(C.space.size)
+        kept = v.copy()
+        p = C.project(v)
+        assert np.array_equal(v, kept)
+        assert C.contains(p, 1e-12)
+        assert p.min() >= 0
+
+
+def spread(space, rng):
+    """A distribution without tiny entries, where finite differences are accurate."""
+    p = rng.random(space.size) + 0.5
+    return p / p.sum()
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_gradient_equals_finite_differences(space, objective):
+    F = OBJECTIVES[objective](space)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        p, phi = spread(space, rng), rng.standard_normal(space.size)
+        if objective == "KL":
+            p = np.maximum(p, F.floor)  # below its floor the gradient is deliberately not the derivative
+        h = 1e-6
+        slope = (F.value(p + h * phi) - F.value(p - h * phi)) / (2 * h)
+        assert F.gradient(p) @ phi == pytest.approx(slope, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_smoothness_bounds_the_curvature(space, objective):
+    F = OBJECTIVES[objective](space)
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        p, q = rng.dirichlet(np.ones(space.size), 2)
+        above = F.value(p) + F.gradient(p) @ (q - p) + F.smoothness / 2 * ((q - p) ** 2).sum()
+        assert F.value(q) <= above + 1e-12 * (1 + abs(above))
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_convexity_along_segments(space, objective):
+    F = OBJECTIVES[objective](space)
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        p, q = rng.dirichlet(np.ones(space.size), 2)
+        assert F.value((p + q) / 2) <= (F.value(p) + F.value(q)) / 2 + 1e-12

@@ -1,0 +1,155 @@
+"""What a user keeps: probabilities, samples, expectations, files."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fewer import L2, Atoms, DimensionSparse, Distribution, InvalidInput, Lattice, States, greedy
+
+
+def example():
+    space = Lattice(4, (2, 3, 2, 2))
+    rng = np.random.default_rng(0)
+    result = greedy(L2(space, rng.dirichlet(np.ones(space.size))), DimensionSparse(space, 2))
+    return space, result
+
+
+def test_distribution_holds_what_the_result_holds():
+    space, result = example()
+    d = result.distribution
+    everything = space.unravel(np.arange(space.size))
+    assert np.array_equal(d.pmf(everything), result.p)
+    assert d.pmf(everything[3]) == result.p[3]
+    assert isinstance(d.pmf(everything[3]), float)
+    assert d.dims.tolist() == result.support.tolist()
+    assert np.array_equal(d.pmf(everything.reshape(4, 6, 4)), result.p.reshape(4, 6))
+    assert d.expect(lambda x: x) == pytest.approx(result.p @ everything)
+    assert d.expect(lambda x: x[0] * x.sum()) == pytest.approx(result.p @ (everything[:, 0] * everything.sum(1)))
+    assert len(d) == np.count_nonzero(result.p)
+
+
+def test_marginals():
+    space, result = example()
+    table = result.p.reshape(space.shape)
+    pair = result.distribution.marginal([1, 3])
+    assert np.allclose(pair.pmf(Lattice(2, (3, 2)).unravel(np.arange(6))), table.sum(axis=(0, 2)).reshape(-1))
+    one = result.distribution.marginal([1])
+    assert np.allclose(one.pmf([0, 1, 2]), table.sum(axis=(0, 2, 3)))
+    with pytest.raises(InvalidInput, match="at least one dimension"):
+        result.distribution.marginal([])
+
+
+def test_samples_follow_the_weights():
+    _, result = example()
+    d = result.distribution
+    draws = d.sample(20000, rng=1)
+    assert draws.shape == (20000, 4)
+    assert np.array_equal(draws, d.sample(20000, rng=1))
+    for state, weight in zip(d.states, d.weights, strict=True):
+        assert (draws == state).all(axis=1).mean() == pytest.approx(weight, abs=0.015)
+
+
+def test_atoms_are_plain_integers():
+    d = Distribution.of(Atoms(5), [0, 0.5, 0, 0.5, 0])
+    assert d.states.tolist() == [1, 3]
+    assert d.pmf(3) == 0.5
+    assert d.pmf([0, 1, 2]).tolist() == [0, 0.5, 0]
+    assert d.expect(float) == 2.0
+    assert set(d.sample(100, rng=0).tolist()) == {1, 3}
+
+
+def test_states_keep_their_rows():
+    space = States([[0, 3], [2, 0]], [1, 3])
+    d = Distribution.of(space, space.weights)
+    assert d.pmf([[0, 3], [2, 0], [2, 3], [0, 0]]).tolist() == [0.25, 0.75, 0, 0]
+    assert d.shape == (3, 4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_save_and_load_give_the_same(seed, tmp_path_factory):
+    rng = np.random.default_rng(seed)
+    space = Lattice(int(rng.integers(1, 5)), 3)
+    p = rng.dirichlet(np.ones(space.size)) * rng.integers(0, 2, space.size)
+    p[0] += 1 - p.sum()
+    d = Distribution.of(space, p)
+    path = tmp_path_factory.mktemp("saved") / "kept.npz"
+    d.save(path)
+    again = Distribution.load(path)
+    for name in ("codes", "weights", "dims"):
+        assert np.array_equal(getattr(again, name), getattr(d, name))
+    assert again.shape == d.shape
+    assert json.loads(json.dumps(d.to_dict())) == d.to_dict() == again.to_dict()
+
+
+def test_files_are_whole_or_absent(tmp_path, monkeypatch):
+    _, result = example()
+    path = tmp_path / "kept.npz"
+    result.distribution.save(path)
+    before = path.read_bytes()
+    monkeypatch.setattr(np, "savez_compressed", lambda file, **_: file.write(b"half") and 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        result.distribution.save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["kept.npz"]
+
+
+def test_damaged_foreign_and_newer_files_get_a_sentence(tmp_path):
+    _, result = example()
+    path = tmp_path / "kept.npz"
+    result.distribution.save(path)
+    whole = path.read_bytes()
+
+    def refused(sentence):
+        with pytest.raises(InvalidInput, match=sentence):
+            Distribution.load(path)
+
+    for length in (0, 10, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        refused("damaged or is not a distribution saved by fewer|no format entry")
+    flipped = bytearray(whole)
+    flipped[whole.index(b"weights.npy") + 40] ^= 0xFF
+    path.write_bytes(flipped)
+    refused("damaged")
+    path.write_text("hello")
+    refused("damaged or is not a distribution")
+    with path.open("wb") as file:
+        np.save(file, np.arange(3))
+    refused("not a distribution saved by fewer: it has no format")
+    np.savez(path, a=np.arange(3))
+    refused("not a distribution saved by fewer: it has no format")
+    good = dict(np.load(write(path, whole)))
+    for change, sentence in [
+        ({"version": np.array(99)}, "has version 99; this fewer reads version 1"),
+        ({"weights": good["weights"] * 2}, "weights are not a distribution"),
+        ({"weights": -good["weights"]}, "weights are not a distribution"),
+        ({"weights": good["weights"][:-1]}, "do not fit together"),
+        ({"codes": good["codes"] + 7}, "outside its space"),
+        ({"dims": good["dims"] + 9}, "outside its space"),
+        ({"weights": np.array(["x"] * len(good["weights"]))}, "do not fit together"),
+    ]:
+        np.savez(path, **{**good, **change})
+        refused(sentence)
+    np.savez(path, **{name: value for name, value in good.items() if name != "dims"})
+    refused("it lacks dims")
+    np.savez(path, **{**good, "codes": np.array([{}], dtype=object)})
+    refused("damaged")
+    with pytest.raises(FileNotFoundError):
+        Distribution.load(tmp_path / "absent.npz")
+
+
+def write(path, content):
+    path.write_bytes(content)
+    return path
+
+
+def test_a_state_of_the_wrong_length_is_refused():
+    _, result = example()
+    with pytest.raises(
+        InvalidInput, match=r"x must be integers of shape \(\.\.\., 4\), got int64 of shape \(3,\)"
+    ):
+        result.distribution.pmf([0, 0, 1])

@@ -1,0 +1,42 @@
+"""The package as a whole: its face, its import, its documents."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import fewer
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_all_is_sorted_lazy_and_complete():
+    assert sorted(fewer.__all__) == sorted(fewer._HOMES)
+    for name in fewer.__all__:
+        assert getattr(fewer, name) is not None
+    assert set(fewer.__all__) < set(dir(fewer))
+    assert not hasattr(fewer, "nothing_like_this")
+    source = (ROOT / "src/fewer/__init__.py").read_text()
+    assert len(re.findall(r"^def ", source, re.MULTILINE)) == 2  # __getattr__ and __dir__: no logic of its own
+
+
+def test_import_compiles_nothing_and_pulls_in_nothing():
+    code = (
+        "import sys, fewer; print([m for m in ('numba', 'scipy', 'numpy', 'sklearn', 'jax') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert out.stdout == "[]\n"
+
+
+def test_importing_every_room_compiles_nothing():
+    code = (
+        "import fewer, numba.core.dispatcher as d\n"
+        "def refuse(*a, **k): raise SystemExit('compiled at import')\n"
+        "d.Dispatcher.compile = refuse\n"
+        "[getattr(fewer, name) for name in fewer.__all__]\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603
+
+
+def test_version_has_its_entry_in_the_changelog():
+    assert f"## [{fewer.__version__}]" in (ROOT / "CHANGELOG.md").read_text()

@@ -1,0 +1,256 @@
+"""What is particular to each solver, and the driver's promises."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from fewer import (
+    KL,
+    L2,
+    Atoms,
+    Backtracking,
+    Constant,
+    DimensionSparse,
+    Doubling,
+    InvalidInput,
+    Lattice,
+    Moments,
+    Momentum,
+    Simplex,
+    SparseSimplex,
+    States,
+    Status,
+    exact,
+    greedy,
+    iht,
+    minimize,
+)
+
+
+def section_41(seed, n=10, positions=30, k=4):
+    """The paper's simulated problem, smaller."""
+    rng = np.random.default_rng(seed)
+    space = Lattice(n, 2)
+    q = np.zeros(space.size)
+    q[rng.choice(space.size, positions, replace=False)] = rng.dirichlet(np.ones(positions))
+    return L2(space, q), DimensionSparse(space, k)
+
+
+def test_iht_after_greedy_never_loses_what_greedy_had():
+    for seed in range(5):
+        F, C = section_41(seed)
+        first = greedy(F, C)
+        after = iht(F, C, start=first.p, step=Doubling(0.01))
+        assert after.value <= first.value
+        assert after.history[0] == first.value
+        assert after.n_iter == len(after.history) - 1
+
+
+def test_iht_on_the_plain_simplex_finds_the_convex_optimum():
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((8, 20)), rng.standard_normal(8)
+    F = Moments(Atoms(20), A, b)
+    best = F.value_on(np.arange(20))
+    for step in (None, Constant(), Backtracking(), Momentum()):
+        result = iht(F, Simplex(F.space), step=step, max_iter=20000, rng=1)
+        assert result.value == pytest.approx(best, rel=1e-6)
+        assert result.bound is None
+        assert result.gap is None
+
+
+def test_constant_steps_with_an_exact_projection_descend():
+    F, _ = section_41(3)
+    C = DimensionSparse(F.space, 4, "exact")
+    history = iht(F, C, step=Constant(), rng=2).history
+    assert (np.diff(history) <= 1e-12).all()
+
+
+def test_incumbent_makes_every_short_step_descend():
+    F, _ = section_41(4)
+    C = DimensionSparse(F.space, 4, incumbent=True)
+    history = iht(F, C, step=Constant(0.1), rng=2).history
+    assert (np.diff(history) <= 1e-12).all()
+
+
+def test_doubling_readings_differ_as_described():
+    """While the support stays, "support" doubles and so leaves it; "objective" returns to mu while F falls."""
+    F, C = section_41(5)
+    ends = {
+        trapped: iht(F, C, step=Doubling(0.01, trapped), rng=3) for trapped in ("support", "seen", "objective")
+    }
+    supports = {}
+    for trapped, result in ends.items():
+        visited = set()
+        iht(
+            F,
+            C,
+            step=Doubling(0.01, trapped),
+            rng=3,
+            callback=lambda s, v=visited: v.add(C.support(s.p).tobytes()),
+        )
+        supports[trapped] = len(visited)
+        assert result.status in (Status.MAX_ITER, Status.CONVERGED)
+    assert supports["support"] > 1
+    assert supports["seen"] > 1
+
+
+def test_doubling_ends_where_no_step_leads_away():
+    cube = Lattice(2, 2)
+    q = np.array([0.25, 0.25, 0.25, 0.25])
+    result = iht(L2(cube, q), DimensionSparse(cube, 2), start=q, step=Doubling(0.1), max_iter=10**6)
+    assert result.status is Status.CONVERGED
+    assert result.n_iter < 100
+
+
+def test_limits_and_callbacks():
+    F, C = section_41(6)
+    assert iht(F, C, step=Doubling(0.01), max_iter=7, rng=0).n_iter == 7
+    assert iht(F, C, step=Doubling(0.01), max_iter=7, rng=0).status is Status.MAX_ITER
+    seen = []
+    result = iht(F, C, step=Doubling(0.01), rng=0, callback=lambda s: seen.append(s) or s.n_iter > 5)
+    assert result.status is Status.CALLBACK
+    assert seen[-1].best == result.value == min(s.value for s in seen + [seen[0]])
+    result = iht(F, C, step=Doubling(0.01), rng=0, max_iter=10**9, time_limit=0.1)
+    assert result.status is Status.TIME_LIMIT
+
+
+def test_the_best_iterate_is_returned_not_the_last():
+    F, C = section_41(7)
+    result = iht(F, C, step=Doubling(0.01), rng=0)
+    assert result.value == result.history.min() < result.history[-1]
+
+
+def test_interrupt_returns_the_best_so_far():
+    F, C = section_41(8)
+
+    def interrupt(progress):
+        if progress.n_iter == 5:
+            raise KeyboardInterrupt
+
+    result = iht(F, C, step=Doubling(0.01), rng=0, callback=interrupt)
+    assert result.status is Status.INTERRUPTED
+    assert C.contains(result.p)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent differently on Windows")
+def test_a_real_ctrl_c_in_another_process_returns_the_best_so_far():
+    code = (
+        "import numpy as np\n"
+        "from fewer import *\n"
+        "s = Lattice(12, 2); q = np.random.default_rng(0).dirichlet(np.ones(s.size))\n"
+        "F, C = L2(s, q), DimensionSparse(s, 5)\n"
+        "iht(F, C, rng=0, max_iter=2)\n"
+        "print('go', flush=True)\n"
+        "r = iht(F, C, step=Doubling(0.01), rng=0, max_iter=10**9)\n"
+        "print(r.status.name, C.contains(r.p))\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)  # noqa: S603
+    assert process.stdout.readline() == "go\n"
+    threading.Timer(0.3, process.send_signal, [signal.SIGINT]).start()
+    out, _ = process.communicate(timeout=60)
+    assert out == "INTERRUPTED True\n"
+
+
+def test_exact_equals_enumeration_and_proves_it():
+    from itertools import combinations
+
+    F, C = section_41(9)
+    result = exact(F, C)
+    best = min(F.value_on(C.face(units)) for units in combinations(range(10), 4))
+    assert result.status is Status.OPTIMAL
+    assert result.value == pytest.approx(best, abs=1e-14)
+    assert result.gap == 0.0
+
+
+def test_exact_prunes_where_it_helps():
+    """Index-tracking-like least squares: far fewer face problems than the 15,504 supports."""
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((30, 20)) + rng.standard_normal((30, 1))
+    F = Moments(Atoms(20), A, A[:, :5].mean(axis=1) + 0.05 * rng.standard_normal(30))
+    counted = []
+    original = Moments.value_on
+    try:
+        Moments.value_on = lambda self, face: counted.append(1) or original(self, face)
+        result = exact(F, SparseSimplex(F.space, 5))
+    finally:
+        Moments.value_on = original
+    assert result.status is Status.OPTIMAL
+    assert len(counted) < math.comb(20, 5) / 3
+
+
+def test_exact_refuses_the_hopeless_and_bounds_it_with_a_time_limit():
+    rng = np.random.default_rng(2)
+    A = rng.standard_normal((20, 60))
+    F = Moments(Atoms(60), A, rng.standard_normal(20))
+    C = SparseSimplex(F.space, 10)
+    with pytest.raises(InvalidInput, match=r"7.54e\+10 supports apart .* give time_limit"):
+        exact(F, C)
+    result = exact(F, C, time_limit=1.0)
+    assert result.status is Status.TIME_LIMIT
+    assert F.value_on(np.arange(60)) - 1e-9 <= result.bound <= result.value
+
+
+def test_greedy_history_has_one_value_for_each_unit():
+    F, C = section_41(10)
+    result = greedy(F, C)
+    assert len(result.history) == result.n_iter == 4
+    assert (np.diff(result.history) <= 1e-12).all()
+    assert result.status is Status.FINISHED
+
+
+def test_greedy_on_states_reaches_some_state_even_when_no_single_dimension_does():
+    space = States([[1, 1, 1, 0], [0, 1, 1, 1], [1, 1, 1, 1]], [1, 5, 1])
+    result = greedy(KL(space, space.weights), DimensionSparse(space, 3))
+    assert result.support.tolist() == [1, 2, 3]
+    assert result.value == pytest.approx(-math.log(5 / 7))
+
+
+def test_solvers_by_name():
+    F, C = section_41(11)
+    assert minimize(F, C, rng=0, step=Doubling(0.01)).value == iht(F, C, rng=0, step=Doubling(0.01)).value
+    assert minimize(F, C, solver="greedy").value == greedy(F, C).value
+    assert minimize(F, C, solver=greedy).value == greedy(F, C).value
+    with pytest.raises(InvalidInput, match="solver must be one of 'exact', 'greedy', 'iht', got 'magic'"):
+        minimize(F, C, solver="magic")
+
+
+def test_partners_that_do_not_fit_are_named():
+    F, C = section_41(12)
+    with pytest.raises(InvalidInput, match=r"greedy's constraint needs .*; Simplex lacks face, k, n_units"):
+        greedy(F, Simplex(F.space))
+    with pytest.raises(InvalidInput, match="give both the same space"):
+        iht(F, DimensionSparse(Lattice(9, 2), 4))
+    with pytest.raises(InvalidInput, match=r"iht's objective needs .*; int lacks"):
+        iht(3, C)
+
+
+def test_seed_reproduces_a_run_without_rng():
+    F, C = section_41(13)
+    first = iht(F, C, step=Doubling(0.01))
+    assert iht(F, C, step=Doubling(0.01), rng=first.seed).p.tobytes() == first.p.tobytes()
+
+
+def test_one_iht_iteration_allocates_no_table_it_does_not_need():
+    """The step and the new p are two tables; a third is the driver's copy of the best."""
+    import tracemalloc
+
+    F, C = section_41(14, n=16, k=5)
+    table = 8 * F.space.size
+    iht(F, C, step=Doubling(0.01), rng=0, max_iter=3)
+    peaks = []
+
+    def watch(progress):
+        peaks.append(tracemalloc.get_traced_memory()[1] - base)
+
+    p = iht(F, C, rng=0, max_iter=1).p
+    tracemalloc.start()
+    base = tracemalloc.get_traced_memory()[0]
+    iht(F, C, start=p, step=Doubling(0.01), max_iter=20, callback=watch)
+    tracemalloc.stop()
+    assert max(peaks) < 4.5 * table
