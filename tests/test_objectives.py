@@ -29,12 +29,11 @@ from fewer.solvers._face import descend
 
 def by_cvxpy(make, face, size):
     """min of a convex function over the distributions on one face."""
-    p = cp.Variable(size)
-    outside = np.setdiff1d(np.arange(size), face)
-    constraints = [p >= 0, cp.sum(p) == 1] + ([p[outside] == 0] if outside.size else [])
-    problem = cp.Problem(cp.Minimize(make(p)), constraints)
+    weights = cp.Variable(len(face))
+    spread = np.eye(size)[:, face]
+    problem = cp.Problem(cp.Minimize(make(spread @ weights)), [weights >= 0, cp.sum(weights) == 1])
     problem.solve(solver=cp.CLARABEL)
-    return problem.value, p.value
+    return problem.value, spread @ weights.value
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -49,7 +48,7 @@ def test_best_on_agrees_with_a_general_convex_solver(seed):
     cases = [
         (L2(space, q), lambda p: cp.sum_squares(p - q)),
         (L2(space, table), lambda p: cp.sum_squares(p - table)),
-        (KL(space, q), lambda p: cp.sum(cp.kl_div(p, q))),
+        (KL(space, q), lambda p: cp.sum(cp.rel_entr(p[face], q[face]))),
         (Moments(space, A, b), lambda p: cp.sum_squares(A @ p - b)),
         (MMD(space, K, q), lambda p: cp.sum_squares(A @ (p - q))),
     ]
@@ -58,9 +57,7 @@ def test_best_on_agrees_with_a_general_convex_solver(seed):
         best = F.best_on(face)
         assert F.value_on(face) == pytest.approx(value, abs=1e-6)
         assert F.value(best) == pytest.approx(F.value_on(face), abs=1e-12)
-        assert F.value(best) <= F.value(np.maximum(p, 0) / np.maximum(p, 0).sum()) + 1e-12 or not np.isfinite(
-            value
-        )
+        assert F.value(best) <= F.value(np.maximum(p, 0) / np.maximum(p, 0).sum()) + 1e-12
         if not isinstance(F, (Moments, MMD)):  # the others may have several minimisers
             assert np.allclose(best, p, atol=1e-4)
 

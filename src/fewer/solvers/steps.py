@@ -67,23 +67,27 @@ class Doubling:
     """The paper's rule: double the step while trapped, return to mu after escaping (section 4).
 
     The paper does not say what *trapped* means. "support": the support has not changed; "seen": the
-    support was met before; "objective": the value has not improved on the best so far.
+    support was met before; "objective": the value has not improved on the best so far. By default mu is
+    1 / (64 smoothness), which for l2 is the paper's 0.008, and 0.1 where F has no smoothness.
     """
 
-    mu: float
+    mu: float | None = None
     trapped: str = "support"
 
     def __post_init__(self) -> None:
-        as_number(self.mu, "mu")
+        if self.mu is not None:
+            as_number(self.mu, "mu")
         known(self.trapped, dict.fromkeys(("support", "seen", "objective")), "trapped")
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
         """P <- Π(p - mu dF/dp); it ends when even the longest step leads nowhere."""
+        smooth = 0.0 < objective.smoothness < math.inf
+        mu = self.mu or (1.0 / (64.0 * objective.smoothness) if smooth else 0.1)
         doublings, best = 0, math.inf
         support = constraint.support(p).tobytes()
         seen = {support}
         while doublings <= MOST_DOUBLINGS:
-            after = forward(objective, constraint, p, self.mu * 2.0**doublings)
+            after = forward(objective, constraint, p, mu * 2.0**doublings)
             value = yield Step(after)
             before, support = support, constraint.support(after).tobytes()
             escaped = {
