@@ -142,6 +142,49 @@ def test_damaged_foreign_and_newer_files_get_a_sentence(tmp_path):
         Distribution.load(tmp_path / "absent.npz")
 
 
+def with_rest(seed):
+    """A face of 2 x 3 states of which some are listed, on dimensions 1 and 3 of four, with an odd origin."""
+    rng = np.random.default_rng(seed)
+    every = np.indices((2, 3)).reshape(2, -1).T
+    codes = np.ascontiguousarray(rng.permutation(every)[: int(rng.integers(1, 6))])
+    masses = rng.dirichlet(np.ones(len(codes) + 1))
+    return Distribution(
+        codes, masses[1:], np.array([1, 3]), (2, 2, 4, 3), float(masses[0]), np.array([1, 0, 2, 0])
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_mass_on_the_rest_of_a_face(seed, tmp_path):
+    d = with_rest(seed)
+    everything = Lattice(4, d.shape).unravel(np.arange(48))
+    p = d.pmf(everything)
+    assert p.sum() == pytest.approx(1)
+    assert (p > 0).sum() == 6
+    assert (everything[p > 0][:, [0, 2]] == [1, 2]).all()
+    assert np.allclose(d.spelled_out().pmf(everything), p)
+    assert d.expect(lambda x: x) == pytest.approx(p @ everything)
+    table = p.reshape(d.shape)
+    assert np.allclose(
+        d.marginal([2, 3]).pmf(Lattice(2, (4, 3)).unravel(np.arange(12))), table.sum((0, 1)).ravel()
+    )
+    draws = d.sample(20000, rng=seed)
+    for x, weight in zip(everything, p, strict=True):
+        assert (draws == x).all(axis=1).mean() == pytest.approx(weight, abs=0.015)
+    d.save(tmp_path / "d.npz")
+    assert Distribution.load(tmp_path / "d.npz").to_dict() == d.to_dict()
+
+
+def test_the_rest_of_an_astronomic_face_is_a_count():
+    n = 2000
+    d = Distribution(np.zeros((1, n), int), np.array([0.25]), np.arange(n), (2,) * n, rest=0.75)
+    assert d.pmf(np.zeros(n, int)) == 0.25
+    assert d.pmf(np.ones(n, int)) == 0.0  # 0.75 / 2^2000 is below the smallest number
+    draws = d.sample(1000, rng=0)
+    assert draws.any(axis=1).mean() == pytest.approx(0.75, abs=0.06)
+    with pytest.raises(InvalidInput, match=r"states of the face, too many to go through; use sample or pmf"):
+        d.expect(sum)
+
+
 def write(path, content):
     path.write_bytes(content)
     return path

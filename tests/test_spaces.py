@@ -29,8 +29,12 @@ def test_lattice_index_is_in_c_order():
 
 
 def test_a_lattice_too_large_for_memory_points_to_states():
-    with pytest.raises(InvalidInput, match=r"needs .* GiB, more than .* list only the states .* States\(rows\)"):
+    with pytest.raises(
+        InvalidInput, match=r"1.15e\+18 entries of 8 bytes, more than .* GiB; list only .* States\(rows\)"
+    ):
         Lattice(60, 2)
+    with pytest.raises(InvalidInput, match=r"10\^1505 entries"):
+        Lattice(5000, 2)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csr_matrix, sp.coo_array, sp.csc_array])

@@ -1,11 +1,13 @@
 """What a user keeps: a few states and their weights."""
 
+import math
 import os
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,18 +15,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .door import Indices, InvalidInput, Vector, as_units
+from .door import Indices, InvalidInput, Vector, as_units, magnitude
 from .spaces import Space
 
 FORMAT, VERSION = "fewer.distribution", 1
+MOST_SPELLED = 2**20
+"""A face with more states than this is not written out one by one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """A distribution with few states: `codes` (s, d) on the dimensions `dims` (d,), zero on all others.
+    """A distribution with few states: `codes` (s, d) on the dimensions `dims` (d,), `origin` on all others.
 
-    `shape` holds the cardinality of each of the n dimensions and `weights` (s,) sums to one. A state of
-    one dimension (an atom) is written as a plain integer, one of several as a row of n.
+    `shape` holds the cardinality of each of the n dimensions, `origin` (n,) is zero unless given. `weights`
+    (s,) and `rest` sum to one: `rest` is mass spread evenly over the states of the face {x : x = origin
+    outside dims} that are not listed, however many they are. A state of one dimension (an atom) is written
+    as a plain integer, one of several as a row of n.
 
     >>> from fewer import Lattice
     >>> d = Distribution.of(Lattice(3, 2), [0, 0.25, 0, 0.75, 0, 0, 0, 0])
@@ -38,6 +44,12 @@ class Distribution:
     weights: Vector
     dims: Indices
     shape: tuple[int, ...]
+    rest: float = 0.0
+    origin: Any = None
+
+    def __post_init__(self) -> None:
+        origin = np.zeros(len(self.shape), np.int64) if self.origin is None else self.origin
+        object.__setattr__(self, "origin", origin)
 
     @classmethod
     def of(cls, space: Space, p: npt.ArrayLike) -> "Distribution":
@@ -51,8 +63,8 @@ class Distribution:
 
     @property
     def states(self) -> npt.NDArray[np.int64]:
-        """The support states: (s, n), or (s,) when there is one dimension."""
-        rows = np.zeros((self.weights.size, len(self.shape)), np.int64)
+        """The listed states: (s, n), or (s,) when there is one dimension."""
+        rows = np.tile(self.origin, (self.weights.size, 1))
         rows[:, self.dims] = self.codes
         return rows if len(self.shape) > 1 else rows[:, 0]
 
@@ -60,7 +72,8 @@ class Distribution:
         return self.weights.size
 
     def __repr__(self) -> str:
-        return f"Distribution({len(self)} states on {self.dims.size} of {len(self.shape)} dimensions)"
+        rest = f", {self.rest:.3g} spread over the rest" if self.rest else ""
+        return f"Distribution({len(self)} states on {self.dims.size} of {len(self.shape)} dimensions{rest})"
 
     @cached_property
     def _table(self) -> dict[bytes, float]:
@@ -68,6 +81,16 @@ class Distribution:
         for code, weight in zip(self.codes, self.weights, strict=True):
             table[code.tobytes()] = table.get(code.tobytes(), 0.0) + float(weight)
         return table
+
+    @cached_property
+    def _unlisted(self) -> int:
+        """How many states of the face are not listed."""
+        return int(math.prod(self.shape[i] for i in self.dims)) - len(self._table)
+
+    @property
+    def _share(self) -> float:
+        """The mass of one state that is not listed."""
+        return float(Fraction(self.rest) / self._unlisted) if self.rest else 0.0
 
     def pmf(self, x: npt.ArrayLike) -> Any:
         """The probability of a state, or of each of many; zero for one that was not kept."""
@@ -78,21 +101,62 @@ class Distribution:
         if rows.shape[-1:] != (n,) or rows.dtype.kind not in "iub":
             raise InvalidInput(f"x must be integers of shape (..., {n}), got {rows.dtype} of shape {np.shape(x)}")
         flat = rows.reshape(-1, n).astype(np.int64)
-        zero_elsewhere = np.delete(flat, self.dims, axis=1) == 0
+        on_face = np.delete(flat == self.origin, self.dims, axis=1).all(axis=1)
+        on_face &= ((flat >= 0) & (flat < np.array(self.shape))).all(axis=1)
         codes = np.ascontiguousarray(flat[:, self.dims])
-        found = [self._table.get(code.tobytes(), 0.0) for code in codes]
-        values = np.where(zero_elsewhere.all(axis=1), found, 0.0).reshape(rows.shape[:-1])
+        found = [self._table.get(code.tobytes(), self._share) for code in codes]
+        values = np.where(on_face, found, 0.0).reshape(rows.shape[:-1])
         return float(values) if values.ndim == 0 else values
 
     def sample(self, size: int, rng: Any = None) -> npt.NDArray[np.int64]:
         """`size` independent states; `rng` is a seed, a Generator or None."""
-        draws = np.random.default_rng(rng).choice(len(self), size=size, p=self.weights)
-        return self.states[draws]
+        generator = np.random.default_rng(rng)
+        masses = np.append(self.weights, self.rest)
+        draws = generator.choice(masses.size, size=size, p=masses / masses.sum())
+        listed = draws < len(self)
+        rows = np.tile(self.origin, (size, 1))
+        rows[np.ix_(listed, self.dims)] = self.codes[draws[listed]]
+        rows[np.ix_(~listed, self.dims)] = self._sample_rest(int((~listed).sum()), generator)
+        return rows if len(self.shape) > 1 else rows[:, 0]
+
+    def _sample_rest(self, size: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Uniform codes of the face that are not listed: drawn again while they are."""
+        m = np.array([self.shape[i] for i in self.dims], np.int64)
+        if size and len(self._table) > self._unlisted:  # few are left: list them and choose
+            left = self._all_codes()[len(self) :]
+            return left[rng.integers(len(left), size=size)]
+        codes = np.empty((size, m.size), np.int64)
+        wrong = np.arange(size)
+        while wrong.size:
+            codes[wrong] = rng.integers(0, m, (wrong.size, m.size))
+            wrong = wrong[[code.tobytes() in self._table for code in codes[wrong]]]
+        return codes
+
+    def _all_codes(self) -> npt.NDArray[np.int64]:
+        """Every code of the face, the listed ones first."""
+        m = tuple(self.shape[i] for i in self.dims)
+        if math.prod(m) > MOST_SPELLED:
+            raise InvalidInput(
+                f"mass lies on all {magnitude(math.prod(m))} states of the face, too many to go through; "
+                f"use sample or pmf"
+            )
+        every = np.indices(m).reshape(len(m), -1).T.astype(np.int64)
+        fresh = [code.tobytes() not in self._table for code in np.ascontiguousarray(every)]
+        return np.concatenate([self.codes, every[fresh]])
+
+    def spelled_out(self) -> "Distribution":
+        """The same distribution with every state of the face listed and no `rest`."""
+        if not self.rest:
+            return self
+        codes = self._all_codes()
+        weights = np.append(self.weights, np.full(len(codes) - len(self), self._share))
+        return Distribution(codes, weights, self.dims, self.shape, origin=self.origin)
 
     def expect(self, f: Callable[[Any], Any]) -> Any:
         """E f(X) = Σ p(x) f(x); f takes one state and returns a number or an array."""
-        values = np.array([f(x) for x in self.states], np.float64)
-        mean = np.tensordot(self.weights, values, axes=1)
+        whole = self.spelled_out()
+        values = np.array([f(x) for x in whole.states], np.float64)
+        mean = np.tensordot(whole.weights, values, axes=1)
         return float(mean) if mean.ndim == 0 else mean
 
     def marginal(self, dims: npt.ArrayLike) -> "Distribution":
@@ -100,12 +164,15 @@ class Distribution:
         units = as_units(dims, len(self.shape), "dimensions")
         if units.size == 0:
             raise InvalidInput("marginal needs at least one dimension, got none")
-        rows = self.states.reshape(len(self), -1)[:, units]
+        whole = self.spelled_out()
+        rows = whole.states.reshape(len(whole), -1)[:, units]
         distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
         weights = np.zeros(len(distinct))
-        np.add.at(weights, inverse.reshape(-1), self.weights)
-        used = np.flatnonzero(distinct.any(axis=0))
-        return Distribution(distinct[:, used], weights, used, tuple(self.shape[i] for i in units))
+        np.add.at(weights, inverse.reshape(-1), whole.weights)
+        origin = self.origin[units]
+        used = np.flatnonzero((distinct != origin).any(axis=0))
+        shape = tuple(self.shape[i] for i in units)
+        return Distribution(np.ascontiguousarray(distinct[:, used]), weights, used, shape, origin=origin)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, ready for JSON."""
@@ -115,6 +182,9 @@ class Distribution:
             "shape": list(self.shape),
             "states": self.states.tolist(),
             "weights": self.weights.tolist(),
+            "rest": self.rest,
+            "dims": self.dims.tolist(),
+            "origin": self.origin.tolist(),
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -131,6 +201,8 @@ class Distribution:
                     weights=self.weights,
                     dims=self.dims,
                     shape=np.array(self.shape, np.int64),
+                    rest=np.array(self.rest),
+                    origin=self.origin,
                 )
             Path(name).chmod(0o666 & ~_umask())
             Path(name).replace(target)
@@ -156,19 +228,28 @@ class Distribution:
 
 def _checked(content: dict[str, npt.NDArray[Any]], path: object) -> dict[str, Any]:
     """The fields of a loaded file, if they make a distribution."""
-    missing = {"codes", "weights", "dims", "shape"} - content.keys()
+    names = ("codes", "weights", "dims", "shape", "rest", "origin")
+    missing = set(names) - content.keys()
     if missing:
         raise InvalidInput(f"{path} is damaged: it lacks {', '.join(sorted(missing))}")
-    codes, weights, dims, shape = (content[name] for name in ("codes", "weights", "dims", "shape"))
-    integers = all(a.dtype.kind == "i" for a in (codes, dims, shape)) and weights.dtype.kind == "f"
-    if not integers or codes.shape != (weights.size, dims.size) or weights.ndim != 1 or shape.ndim != 1:
+    codes, weights, dims, shape, rest, origin = (content[name] for name in names)
+    kinds = "".join(a.dtype.kind for a in (codes, weights, dims, shape, rest, origin))
+    one_axis = weights.ndim == dims.ndim == shape.ndim == 1 and rest.ndim == 0
+    if (
+        kinds != "ifiifi"
+        or not one_axis
+        or codes.shape != (weights.size, dims.size)
+        or origin.shape != shape.shape
+    ):
         raise InvalidInput(f"{path} is damaged: its arrays do not fit together")
     inside = not dims.size or (dims.min() >= 0 and dims.max() < shape.size)
-    if not inside or ((codes < 0) | (codes >= shape[dims])).any():
+    if not inside or ((codes < 0) | (codes >= shape[dims])).any() or ((origin < 0) | (origin >= shape)).any():
         raise InvalidInput(f"{path} is damaged: a state lies outside its space")
-    if not (weights >= 0).all() or abs(weights.sum() - 1) > 1e-6:
-        raise InvalidInput(f"{path} is damaged: its weights are not a distribution (sum {weights.sum():.6g})")
-    return {"codes": codes, "weights": weights, "dims": dims, "shape": tuple(int(c) for c in shape)}
+    total = weights.sum() + rest
+    if not (weights >= 0).all() or not rest >= 0 or not abs(total - 1) <= 1e-6:
+        raise InvalidInput(f"{path} is damaged: its weights are not a distribution (sum {total:.6g})")
+    fields = {"codes": codes, "weights": weights, "dims": dims, "origin": origin}
+    return {**fields, "rest": float(rest), "shape": tuple(int(c) for c in shape)}
 
 
 def _umask() -> int:

@@ -99,6 +99,17 @@ def as_units(units: Iterable[int] | npt.ArrayLike, n: int, what: str) -> Indices
     return np.unique(array).astype(np.int64)
 
 
+def magnitude(count: int) -> str:
+    """A count for people: exact while short, a power of ten when astronomic.
+
+    >>> magnitude(6435), magnitude(2**100), magnitude(2**5000)
+    ('6435', '1.27e+30', '10^1505')
+    """
+    if count < 10**6:
+        return str(count)
+    return f"{count:.3g}" if count < 10**300 else f"10^{int(count.bit_length() * math.log10(2))}"
+
+
 def known(name: Any, table: dict[str, Any], what: str) -> Any:
     """table[name]; an unknown name lists the known ones."""
     if not isinstance(name, str) or name not in table:

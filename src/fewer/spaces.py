@@ -12,7 +12,17 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .door import Indices, InvalidInput, Vector, as_distribution, as_integer, as_units, as_vector, as_weights
+from .door import (
+    Indices,
+    InvalidInput,
+    Vector,
+    as_distribution,
+    as_integer,
+    as_units,
+    as_vector,
+    as_weights,
+    magnitude,
+)
 
 Units = Iterable[int] | npt.ArrayLike
 
@@ -123,9 +133,8 @@ class Lattice:
                 raise InvalidInput(f"m must be an integer or {self.n} integers, got {len(self.shape)}")
         if 8 * self.size > physical_memory():
             raise InvalidInput(
-                f"a table on this lattice has {self.size:.3g} entries and needs {8 * self.size / 2**30:.3g} GiB, "
-                f"more than this machine's {physical_memory() / 2**30:.3g} GiB; "
-                f"list only the states that occur with States(rows)"
+                f"a table on this lattice has {magnitude(self.size)} entries of 8 bytes, more than this machine's "
+                f"{physical_memory() / 2**30:.3g} GiB; list only the states that occur with States(rows)"
             )
 
     @cached_property

@@ -10,11 +10,11 @@ import numpy as np
 from .._jit.lattice import exact_units, greedy_units
 from .._jit.simplex import project_simplex, simplex_distance
 from .._jit.states import exact_state_units, greedy_state_units
-from ..door import Indices, InvalidInput, Vector, as_integer, as_vector, known
+from ..door import Indices, InvalidInput, Vector, as_integer, as_vector, known, magnitude
 from ..spaces import Lattice, States, Units
 from .simplex import is_distribution
 
-MOST_STEPS = 5e9
+MOST_STEPS = 5 * 10**9
 """An exact projection that would touch more entries than this is refused (about ten seconds)."""
 
 
@@ -52,7 +52,7 @@ class DimensionSparse:
                 raise InvalidInput(f"no listed state fits into k = {self.k} dimensions: the smallest uses {least}")
         if self.projection == "exact" and self._steps > MOST_STEPS:
             raise InvalidInput(
-                f"an exact projection would walk {math.comb(self.space.n, self.k):.3g} supports; "
+                f"an exact projection would walk {magnitude(math.comb(self.space.n, self.k))} supports; "
                 f'use projection="greedy" or a smaller space'
             )
 
@@ -67,12 +67,12 @@ class DimensionSparse:
         return math.prod(sorted(self.space.cardinalities)[-self.k :])
 
     @property
-    def _steps(self) -> float:
+    def _steps(self) -> int:
         """How many entries an exact projection touches."""
         per_support = (
             self._largest if isinstance(self.space, Lattice) else self.space.size + self.space.indices.size
         )
-        return float(math.comb(self.space.n, self.k)) * per_support
+        return math.comb(self.space.n, self.k) * per_support
 
     def face(self, units: Units) -> Indices:
         """The places x with supp(x) ⊆ units."""

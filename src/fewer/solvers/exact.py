@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..door import InvalidInput
+from ..door import InvalidInput, magnitude
 from ..protocols import Constraint, Objective, Sparsity, require
 from ..result import Result, Status
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
@@ -43,7 +43,7 @@ def exact(
     supports = math.comb(sparse.n_units, sparse.k)
     if supports > MOST_SUPPORTS and time_limit is None:
         raise InvalidInput(
-            f"exact would have to tell {supports:.3g} supports apart "
+            f"exact would have to tell {magnitude(supports)} supports apart "
             f"(k = {sparse.k} of {sparse.n_units} units); "
             f"give time_limit=seconds to take the best found by then, or use greedy or iht"
         )
