@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .constraints.sparse_states import SparseStates
     from .distribution import Distribution
     from .door import InvalidInput
+    from .jobs.dims import FewerDims, coverage, dims
     from .objectives.functional import Functional
     from .objectives.kl import KL
     from .objectives.l2 import L2
@@ -32,6 +33,7 @@ _HOMES = {
     "DimensionSparse": "constraints.dimension_sparse",
     "Distribution": "distribution",
     "Doubling": "solvers.steps",
+    "FewerDims": "jobs.dims",
     "Functional": "objectives.functional",
     "InvalidInput": "door",
     "KL": "objectives.kl",
@@ -46,7 +48,9 @@ _HOMES = {
     "SparseStates": "constraints.sparse_states",
     "States": "spaces",
     "Status": "result",
+    "coverage": "jobs.dims",
     "dimensions_to_vector": "spaces",
+    "dims": "jobs.dims",
     "exact": "solvers.exact",
     "greedy": "solvers.greedy",
     "iht": "solvers.iht",
@@ -64,6 +68,7 @@ __all__ = [
     "DimensionSparse",
     "Distribution",
     "Doubling",
+    "FewerDims",
     "Functional",
     "InvalidInput",
     "Lattice",
@@ -75,7 +80,9 @@ __all__ = [
     "SparseStates",
     "States",
     "Status",
+    "coverage",
     "dimensions_to_vector",
+    "dims",
     "exact",
     "greedy",
     "iht",

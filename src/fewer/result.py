@@ -30,7 +30,8 @@ class Result:
 
     p: the distribution as a vector on `space`; value: F[p]; support: the sorted units p uses; bound: a
     proven lower bound on the optimum, or None; history: the value of each iterate, a given start first;
-    n_iter: how many iterates were computed; seconds: wall time; seed: what reproduces the random choices.
+    n_iter: how many iterates were computed; seconds: wall time; seed: what reproduces the random choices;
+    kept: the distribution, where p alone does not tell it.
     """
 
     p: Vector = field(repr=False)
@@ -43,6 +44,7 @@ class Result:
     seconds: float
     space: Space = field(repr=False)
     seed: int | None = None
+    kept: Distribution | None = field(repr=False, default=None)
 
     @property
     def gap(self) -> float | None:
@@ -52,4 +54,4 @@ class Result:
     @cached_property
     def distribution(self) -> Distribution:
         """The states that carry mass, with their weights."""
-        return Distribution.of(self.space, self.p)
+        return Distribution.of(self.space, self.p) if self.kept is None else self.kept

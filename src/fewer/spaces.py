@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from ._jit.cover import count_missing
+from ._jit.fold import group_rows
 from .door import (
     Indices,
     InvalidInput,
@@ -258,8 +260,7 @@ class States:
         """Indices of the listed states whose support lies in `units`, ascending."""
         chosen = np.zeros(self.n, bool)
         chosen[as_units(units, self.n, self.unit)] = True
-        covered = np.concatenate([[0], np.cumsum(chosen[self.indices])])[self.indptr]
-        return np.flatnonzero(np.diff(covered) == np.diff(self.indptr))
+        return np.flatnonzero(count_missing(self.indptr, self.indices, chosen) == 0)
 
     def ravel(self, rows: npt.ArrayLike) -> Indices:
         """Indices of rows (N, n), or the one of a row (n,); -1 where a row is not listed."""
@@ -304,41 +305,45 @@ def physical_memory() -> int:
         return 2**34
 
 
-def as_table(rows: Any) -> Any:
-    """`rows` as a canonical CSR array of small non-negative integers, explicit zeros removed."""
+def as_table(rows: Any, name: str = "rows") -> Any:
+    """`rows` as a canonical CSR array of small non-negative integers; one that is so already is not copied."""
     dense = None if sp.issparse(rows) else np.asarray(rows)
     values = rows.data if dense is None else dense
     shape = rows.shape if dense is None else dense.shape
     if len(shape) != 2 or 0 in shape:
-        raise InvalidInput(f"rows must be a table (N, n) with at least one row and one column, got shape {shape}")
+        raise InvalidInput(
+            f"{name} must be a table (N, n) with at least one row and one column, got shape {shape}"
+        )
     if values.dtype.kind not in "iubf":
-        raise InvalidInput(f"rows must hold small non-negative integers, got dtype {values.dtype}")
+        raise InvalidInput(f"{name} must hold small non-negative integers, got dtype {values.dtype}")
     if values.dtype.kind == "f" and not (np.isfinite(values).all() and (values == np.floor(values)).all()):
         bad = values[~(values == np.floor(values)) | ~np.isfinite(values)].flat[0]
-        raise InvalidInput(f"rows must hold whole numbers, got {bad}")
+        raise InvalidInput(f"{name} must hold whole numbers, got {bad}")
     if values.size and (values.min() < 0 or values.max() >= 2**31):
         worst = values.min() if values.min() < 0 else values.max()
-        raise InvalidInput(f"rows must hold integers in 0..2^31-1, got {worst}")
-    table = sp.csr_array(rows if dense is None else dense.astype(np.int32, copy=False), copy=dense is None)
-    table = table.astype(np.int32, copy=False)
-    table.sum_duplicates()
-    table.eliminate_zeros()
+        raise InvalidInput(f"{name} must hold integers in 0..2^31-1, got {worst}")
+    table = sp.csr_array(rows if dense is None else dense)
+    if table.data.dtype.kind in "fb":
+        table = table.astype(np.int8 if table.dtype.kind == "b" else np.int32)
+    if not table.has_canonical_format or not table.data.all():
+        table = table.copy()
+        table.sum_duplicates()
+        table.eliminate_zeros()
     return table
 
 
 def row_keys(table: Any) -> list[bytes]:
     """One hashable key for each row of a canonical CSR table."""
     bounds = table.indptr
-    indices, data = table.indices.astype(np.int32), table.data
+    indices, data = table.indices.astype(np.int32), table.data.astype(np.int32)
     return [indices[a:b].tobytes() + data[a:b].tobytes() for a, b in pairwise(bounds)]
 
 
 def distinct_rows(table: Any) -> tuple[Indices, Indices]:
     """The first row of each distinct one, in order of appearance, and which of them each row equals."""
-    index: dict[bytes, int] = {}
-    inverse = np.array([index.setdefault(key, len(index)) for key in row_keys(table)], np.int64)
-    _, first = np.unique(inverse, return_index=True)
-    return first.astype(np.int64), inverse
+    every = np.arange(table.shape[0], dtype=np.int32)
+    inverse, first = group_rows(table.indptr, table.indices, table.data, every, True)
+    return first.astype(np.int64), inverse.astype(np.int64)
 
 
 def as_cardinalities(m: Any, largest: Indices) -> tuple[int, ...]:

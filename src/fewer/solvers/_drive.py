@@ -3,13 +3,14 @@
 import math
 import time
 from collections.abc import Callable, Generator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..door import InvalidInput, Vector, as_integer, as_number, as_vector
+from ..door import Indices, InvalidInput, Vector, as_integer, as_number, as_vector
 from ..protocols import Constraint, Objective, require
 from ..result import Result, Status
+from ..spaces import Space
 
 
 class Step(NamedTuple):
@@ -73,9 +74,30 @@ def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:
     return generator, entropy if isinstance(entropy, int) else None
 
 
+class Valued(Protocol):
+    """What the driver asks of an objective."""
+
+    def value(self, p: Vector) -> float:
+        """F[p]."""
+        ...
+
+
+class Supported(Protocol):
+    """What the driver asks of a constraint."""
+
+    @property
+    def space(self) -> Space:
+        """Where p lives."""
+        ...
+
+    def support(self, p: Vector) -> Indices:
+        """The units that p uses, sorted."""
+        ...
+
+
 def drive(
-    objective: Objective,
-    constraint: Constraint,
+    objective: Valued,
+    constraint: Supported,
     steps: Steps,
     *,
     start: Vector | None = None,
@@ -119,7 +141,7 @@ def drive(
 class _Record:
     """The best iterate, the history, the bound and the clock of one solve."""
 
-    def __init__(self, objective: Objective, limit: float) -> None:
+    def __init__(self, objective: Valued, limit: float) -> None:
         self.objective, self.limit = objective, limit
         self.began = time.perf_counter()
         self.p: Vector | None = None

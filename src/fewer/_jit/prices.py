@@ -1,0 +1,224 @@
+"""Upper bounds by prices: split each support's value over its free dimensions, pay the dearest.
+
+With a[e, i] >= 0 and sum_i a[e, i] = v[e] for the supports e that can still be covered,
+    sum_{e inside S} v[e] <= sum_{i in S} price[i],   price[i] = sum_e a[e, i],
+so the `room` largest prices bound every face. Splits that make the prices as equal as possible (least squares
+over the base polytope) are best for every room at once and reach the bound of the linear relaxation.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._compile import compiled
+
+Vector = npt.NDArray[np.float64]
+Ints = npt.NDArray[Any]
+Restriction = tuple[float, Vector, Ints, Ints, Vector, Vector, Ints, Ints]
+
+FREE, OUT, IN = 0, 1, 2  # what is known of a dimension
+CLOSED, LEAF, STUCK, MORE = 0, 1, 2, 3  # how a call of `tighten` ended
+PATIENCE = 2  # rounds between two looks at the progress
+PROGRESS = 0.3  # the share of the distance to the floor that such rounds must win
+ALONE = (
+    3.0  # branching: how much a dimension's own value counts against it (chosen by trial, 15 x fewer steps than 0)
+)
+
+
+@compiled
+def restrict(indptr: Ints, indices: Ints, values: Vector, split: Vector, fixed: Ints, room: int) -> Restriction:
+    """The problem left when dimensions are fixed: what is sure, and what each free dimension may add.
+
+    Returns base (value already covered), lone (n,) (supports that lack one dimension), and the supports
+    that lack 2..room: CSR (ptr, items), values, splits rescaled to them, their numbers and entries here.
+    Supports that cannot be covered any more get value 0 in place.
+    """
+    base = 0.0
+    lone = np.zeros(len(fixed))
+    ptr = np.zeros(len(values) + 1, np.int64)
+    items = np.empty(len(indices), np.int32)
+    share = np.empty(len(indices))
+    entry = np.empty(len(indices), np.int64)
+    value = np.empty(len(values))
+    number = np.empty(len(values), np.int64)
+    alive, end = 0, 0
+    for e in range(len(values)):
+        if values[e] <= 0.0:
+            continue
+        stop = end
+        total = 0.0
+        for j in range(indptr[e], indptr[e + 1]):
+            i = indices[j]
+            if fixed[i] == OUT or (fixed[i] == FREE and stop - end == room):
+                stop = -1
+                break
+            if fixed[i] == FREE:
+                items[stop], share[stop], entry[stop] = i, split[j], j
+                total += split[j]
+                stop += 1
+        if stop < 0:
+            values[e] = 0.0
+            continue
+        if stop == end:
+            base += values[e]
+        elif stop == end + 1:
+            lone[items[end]] += values[e]
+        else:
+            for j in range(end, stop):
+                share[j] = share[j] * values[e] / total if total > 0.0 else values[e] / (stop - end)
+            value[alive], number[alive] = values[e], e
+            alive += 1
+            ptr[alive] = stop
+            end = stop
+    return base, lone, ptr[: alive + 1], items[:end], value[:alive], share[:end], number[:alive], entry[:end]
+
+
+@compiled
+def price(lone: Vector, items: Ints, share: Vector) -> Vector:
+    """price[i] = lone[i] + sum_e a[e, i], (n,)."""
+    prices = lone.copy()
+    for j in range(len(items)):
+        prices[items[j]] += share[j]
+    return prices
+
+
+@compiled
+def level(prices: Vector, ptr: Ints, items: Ints, value: Vector, share: Vector, entry: Ints) -> None:
+    """One round of exact block descent: refill each support from the cheapest of its dimensions up.
+
+    Each support is left sorted by price (items, share and entry alike), so later rounds find it nearly sorted.
+    """
+    rest = np.empty(1 + np.diff(ptr).max() if len(value) else 1)  # prices without the support at hand
+    for e in range(len(value)):
+        start, stop = ptr[e], ptr[e + 1]
+        for j in range(start, stop):
+            i, own, at = items[j], share[j], entry[j]
+            x = prices[i] - own
+            s = j
+            while s > start and rest[s - start - 1] > x:
+                rest[s - start] = rest[s - start - 1]
+                items[s], share[s], entry[s] = items[s - 1], share[s - 1], entry[s - 1]
+                s -= 1
+            rest[s - start] = x
+            items[s], share[s], entry[s] = i, own, at
+        total = value[e] + rest[0]
+        count = 1
+        while count < stop - start and rest[count] * count < total:
+            total += rest[count]
+            count += 1
+        height = total / count
+        for j in range(start, stop):
+            share[j] = max(0.0, height - rest[j - start])
+            prices[items[j]] = rest[j - start] + share[j]
+
+
+@compiled
+def dearest(prices: Vector, fixed: Ints, room: int) -> tuple[float, float, float]:
+    """Sum of the `room` largest free prices, the last of them, and the next one (0 when there is none)."""
+    free = np.sort(prices[fixed == FREE])[::-1]
+    total = free[:room].sum()
+    return total, free[room - 1], free[room] if room < len(free) else 0.0
+
+
+@compiled
+def settle(prices: Vector, fixed: Ints, total: float, last: float, following: float, floor: float) -> int:
+    """Fix what the prices prove: out if it cannot pay its way in, in if nothing can replace it.
+
+    total is the bound, floor the value to beat; returns how many dimensions were fixed.
+    """
+    count = 0
+    for i in range(len(fixed)):
+        if fixed[i] != FREE:
+            continue
+        if prices[i] < last and total - last + prices[i] <= floor:
+            fixed[i] = OUT
+            count += 1
+        elif prices[i] > following and total - prices[i] + following <= floor:
+            fixed[i] = IN
+            count += 1
+    return count
+
+
+@compiled
+def discard(
+    prices: Vector, ptr: Ints, items: Ints, number: Ints, values: Vector, total: float, last: float, floor: float
+) -> int:
+    """Forget supports no face above the floor can cover: values[e] = 0; returns how many."""
+    count = 0
+    for e in range(len(number)):
+        bound = total
+        for j in range(ptr[e], ptr[e + 1]):
+            bound -= max(0.0, last - prices[items[j]])
+        if bound <= floor and values[number[e]] > 0.0:
+            values[number[e]] = 0.0
+            count += 1
+    return count
+
+
+@compiled
+def entangled(ptr: Ints, items: Ints, value: Vector, lone: Vector, fixed: Ints) -> int:
+    """The free dimension to branch on: much value shared, little of its own; ties to the lowest index."""
+    weight = -ALONE * lone
+    for e in range(len(value)):
+        for j in range(ptr[e], ptr[e + 1]):
+            weight[items[j]] += value[e]
+    best = -1
+    for i in range(len(fixed)):
+        if fixed[i] == FREE and (best < 0 or weight[i] > weight[best]):
+            best = i
+    return best
+
+
+@compiled
+def tighten(
+    indptr: Ints,
+    indices: Ints,
+    values: Vector,
+    split: Vector,
+    fixed: Ints,
+    k: int,
+    floor: float,
+    mark: float,
+    rounds: int,
+) -> tuple[int, float, int]:
+    """Bound the faces of k dimensions that agree with `fixed`, in at most `rounds` rounds of levelling.
+
+    Fixes dimensions, zeroes hopeless values and improves the splits in place; mark is the bound that an
+    earlier call left (inf at first). Returns how it ended (CLOSED: nothing beats the floor; LEAF: one face is left, the IN
+    dimensions; STUCK: branch; MORE: call again), the bound, and the dimension to branch on.
+    """
+    bound, since, done = np.inf, 0, 0
+    while True:
+        room = k - (fixed == IN).sum()
+        free = (fixed == FREE).sum()
+        if room < 0 or free < room:
+            return CLOSED, floor, -1
+        if room == 0 or free == room:
+            fixed[fixed == FREE] = IN if room else OUT
+            return LEAF, bound, -1
+        base, lone, ptr, items, value, share, number, entry = restrict(indptr, indices, values, split, fixed, room)
+        changed = 0
+        while changed == 0:
+            prices = price(lone, items, share)
+            level(prices, ptr, items, value, share, entry)
+            prices = price(lone, items, share)  # afresh: no rounding error may build up in a bound
+            total, last, following = dearest(prices, fixed, room)
+            total += base
+            bound = min(bound, total)
+            done += 1
+            since += 1
+            if bound <= floor:
+                return CLOSED, floor, -1
+            if mark == np.inf:
+                mark, since = bound, 0
+            if since == PATIENCE or done == rounds:
+                split[entry] = share
+                if since == PATIENCE and mark - bound < PROGRESS * (bound - floor):
+                    return STUCK, bound, entangled(ptr, items, value, lone, fixed)
+                if done == rounds:
+                    return MORE, bound, -1
+                mark, since = bound, 0
+            changed = settle(prices, fixed, total, last, following, floor)
+            changed += discard(prices, ptr, items, number, values, total, last, floor)
+        split[entry] = share

@@ -1,0 +1,124 @@
+"""Rows at the door of the dims job: checked, weighted, and recoded so that the baseline is zero."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._jit.cover import count_missing
+from .._jit.fold import column_maxima
+from ..cover import Cover, fold
+from ..door import Indices, InvalidInput, Vector, as_units, as_weights
+from ..spaces import States, as_table
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """N weighted rows of n small integers, as a CSR table in which every column's baseline is written as 0.
+
+    A code below its baseline moves up by one to make room for it; `decode` undoes that. `origin` (n,) holds
+    the baselines and `shape` the cardinalities.
+    """
+
+    table: Any
+    weights: Vector
+    origin: Indices
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, X: Any, sample_weight: Any = None, baseline: Any = "zero") -> "Rows":
+        """Check X, dense, scipy.sparse or DataFrame; rows of weight zero are left out."""
+        table = as_table(X, "X")
+        N, n = table.shape
+        weights = np.full(N, 1.0 / N) if sample_weight is None else as_weights(sample_weight, N, "sample_weight")
+        if not weights.all():
+            kept = np.flatnonzero(weights)
+            table, weights = table[kept], weights[kept]
+        origin = as_baseline(baseline, table, weights)
+        largest = np.maximum(column_maxima(table.indices, table.data, n), origin)
+        return cls(recode(table, origin), weights, origin, tuple(int(c) + 1 for c in largest))
+
+    @property
+    def n(self) -> int:
+        """The number of columns."""
+        return int(self.table.shape[1])
+
+    def cover(self, k: int) -> tuple[Cover, float]:
+        """The mass on supports of at most k dimensions, and Σ q(x)² over all states."""
+        arrays = self.table.indptr, self.table.indices, self.table.data
+        return fold(*arrays, self.weights, np.array(self.shape), k)
+
+    def inside(self, face: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Which rows equal the baseline in every column outside the face."""
+        chosen = np.zeros(self.n, np.bool_)
+        chosen[as_units(face, self.n, "columns")] = True
+        return np.asarray(count_missing(self.table.indptr, self.table.indices, chosen) == 0)
+
+    def states(self, chosen: npt.NDArray[np.bool_] | None = None) -> States:
+        """The distinct states of these rows, or of some of them."""
+        if chosen is None or chosen.all():
+            return States(self.table, self.weights, self.shape)
+        return States(self.table[np.flatnonzero(chosen)], self.weights[chosen], self.shape)
+
+    def decode(self, codes: npt.NDArray[np.int64], dims: Indices) -> npt.NDArray[np.int64]:
+        """Codes (s, d) on these dimensions as they were in X."""
+        base = self.origin[dims]
+        return np.where(codes == 0, base, np.where(codes <= base, codes - 1, codes))
+
+
+def as_baseline(baseline: Any, table: Any, weights: Vector) -> Indices:
+    """One baseline code for each column: zeros, the heaviest code (of equals the smallest), or as given."""
+    n = table.shape[1]
+    if isinstance(baseline, str):
+        if baseline == "zero":
+            return np.zeros(n, np.int64)
+        if baseline == "mode":
+            return heaviest_codes(table, weights)
+        raise InvalidInput(f"baseline must be 'zero', 'mode' or an array of {n} codes, got {baseline!r}")
+    codes = np.asarray(baseline)
+    if codes.shape != (n,) or codes.dtype.kind not in "iub" or (codes.size and codes.min() < 0):
+        raise InvalidInput(
+            f"baseline must be 'zero', 'mode' or {n} non-negative integers, "
+            f"got {codes.dtype} of shape {codes.shape}"
+        )
+    return codes.astype(np.int64)
+
+
+def heaviest_codes(table: Any, weights: Vector) -> Indices:
+    """The code of largest weight in each column; of equals the smallest. O(nnz log nnz), never dense."""
+    n = table.shape[1]
+    owner = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    keys = table.indices.astype(np.int64) * (int(table.data.max(initial=0)) + 1) + table.data
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    masses = np.bincount(inverse, weights[owner], distinct.size)
+    columns, codes = np.divmod(distinct, int(table.data.max(initial=0)) + 1)
+    best = 1.0 - np.bincount(columns, masses, n)  # the weight of zero
+    mode = np.zeros(n, np.int64)
+    for column, code, mass in zip(columns, codes, masses, strict=True):
+        if mass > best[column] + 1e-15:
+            best[column], mode[column] = mass, code
+    return mode
+
+
+def recode(table: Any, origin: Indices) -> Any:
+    """The table with 0 where a row equals `origin`, codes below it moved up by one; only such columns fill up."""
+    moved = np.flatnonzero(origin)
+    if moved.size == 0:
+        return table
+    base = origin[moved]
+    part = table[:, moved].toarray().astype(np.int64)
+    part = sp.csc_array(np.where(part == base, 0, np.where(part < base, part + 1, part)))
+    columns = sp.csc_array(table, dtype=np.int64)
+    rest = np.setdiff1d(np.arange(origin.size), moved)
+    order = np.argsort(np.concatenate([rest, moved]))
+    recoded = sp.csr_array(sp.hstack([columns[:, rest], part], format="csc")[:, order])
+    recoded.sort_indices()
+    return recoded
+
+
+def lattice_size(shape: tuple[int, ...]) -> int:
+    """Π m."""
+    return math.prod(shape)

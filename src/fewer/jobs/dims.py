@@ -1,0 +1,227 @@
+"""Keep k dimensions of discrete data: which k columns let the most rows be expressed whole."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..constraints.dimension_sparse import DimensionSparse
+from ..cover import KL as KL_MODE
+from ..cover import L2 as L2_MODE
+from ..distribution import Distribution
+from ..door import Indices, InvalidInput, Vector, as_integer, as_number, known
+from ..objectives.kl import KL
+from ..objectives.l2 import L2
+from ..result import Result
+from ..solvers import faces
+from ..solvers._drive import Steps, as_generator, drive
+from ..spaces import Lattice, States
+from ._rows import Rows, lattice_size
+
+MODES = {"kl": KL_MODE, "l2": L2_MODE}
+AUTO_SECONDS = 60.0
+"""How long "auto" looks for a proof when no time limit is given."""
+DENSE = 2**16
+"""A lattice of at most this many states is small enough for IHT to run on its whole table."""
+
+
+def dims(
+    X: Any,
+    k: int,
+    *,
+    objective: str = "kl",
+    sample_weight: npt.ArrayLike | None = None,
+    baseline: Any = "zero",
+    solver: str = "auto",
+    time_limit: float | None = None,
+    rng: Any = None,
+) -> Result:
+    """Choose k columns S of X and the distribution on X_S = {x : x = baseline outside S} nearest to the rows.
+
+    X (N, n) holds small non-negative integers: dense, `scipy.sparse` (never densified) or a DataFrame. With q
+    the distribution of the rows, Q(S) and Q2(S) the sums of q and q² over X_S and M(S) the number of its
+    states, the optimum over distributions on X_S is
+
+        KL(p‖q) = -log Q(S)   for p = q restricted to X_S and rescaled (p ‖ q, the paper's section 4.1),
+        ‖p - q‖² = ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)   for p = q + (1 - Q(S)) / M(S) on X_S.
+
+    So "kl" maximises the share of rows that k columns express whole. `baseline` is the code that counts as
+    absent: "zero", "mode" (each column's most frequent) or one for each column. Solvers: "greedy" (the paper's
+    Algorithm 3, ties broken by look-ahead), "iht" (Algorithm 1; 500 iterations), "exchange" (best swaps, then
+    kicks), "exact" (until the optimum is proven) and "auto" (exact, for 60 s unless `time_limit` says else).
+
+    The result's `support` are the columns, `bound` and `gap` what is proven. Its `p` lives on the distinct rows
+    inside X_S, in codes where the baseline is 0; for l2 the mass of states never seen is in
+    `distribution.rest`. `distribution` is in the codes of X.
+
+    >>> import math
+    >>> orders = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
+    >>> result = dims(orders, k=2)
+    >>> result.support.tolist(), round(math.exp(-result.value), 3), result.gap
+    ([0, 1], 0.6, 0.0)
+    """
+    began = time.perf_counter()
+    mode = known(objective, MODES, "objective")
+    start = known(solver, SOLVERS, "solver")
+    limit = AUTO_SECONDS if time_limit is None and solver == "auto" else time_limit
+    limit = None if limit is None else as_number(limit, "time_limit")
+    generator, seed = as_generator(rng)
+    rows = Rows.of(X, sample_weight, baseline)
+    k = as_integer(k, "k", 1, rows.n, "columns")
+    problem = build(rows, k, mode)
+    steps = start(problem, rows, generator)
+    if limit is not None:
+        limit = max(limit - (time.perf_counter() - began), 1e-3)
+    found = drive(problem, problem, steps, time_limit=limit, seed=seed)
+    return finish(found, rows, mode, time.perf_counter() - began)
+
+
+def build(rows: Rows, k: int, mode: int) -> faces.FaceProblem:
+    """The choice of k dimensions as a problem over faces."""
+    cover, norm = rows.cover(k)
+    if mode == KL_MODE and len(cover) == 0:
+        least = int(np.diff(rows.table.indptr).min())
+        raise InvalidInput(
+            f"no row of X fits into k = {k} columns: the smallest differs from the baseline in {least}; "
+            f"take a larger k, another baseline, or objective='l2'"
+        )
+    return faces.FaceProblem(cover, k, mode, norm)
+
+
+Start = Callable[[faces.FaceProblem, Rows, np.random.Generator], Steps]
+
+
+def seeded(steps: Callable[[faces.FaceProblem, int], Steps]) -> Start:
+    """A solver that needs no more of the rows than their cover, and of the generator a seed."""
+    return lambda problem, rows, rng: steps(problem, int(rng.integers(2**63)))
+
+
+def iht_on_states(problem: faces.FaceProblem, rows: Rows, rng: np.random.Generator) -> Steps:
+    """IHT over the distinct states, or over the whole lattice where that is a small table."""
+    seen = rows.states()
+    space: Lattice | States = seen
+    q: Vector = seen.weights
+    if lattice_size(rows.shape) <= DENSE:
+        space = Lattice(rows.n, rows.shape)
+        q = np.zeros(space.size)
+        q[space.ravel(seen.unravel(np.arange(seen.size)))] = seen.weights
+    F = KL(space, q) if problem.mode == KL_MODE else L2(space, q)
+    return faces.iht(problem, F, DimensionSparse(space, problem.k), rng)
+
+
+SOLVERS: dict[str, Start] = {
+    "auto": seeded(faces.exact),
+    "exact": seeded(faces.exact),
+    "exchange": seeded(faces.exchange),
+    "greedy": seeded(faces.greedy),
+    "iht": iht_on_states,
+}
+
+
+def finish(found: Result, rows: Rows, mode: int, seconds: float) -> Result:
+    """The chosen face as a distribution on the states inside it."""
+    inside = rows.inside(found.support)
+    Q = float(rows.weights[inside].sum())
+    if inside.any():
+        space = rows.states(inside)
+        q = space.weights * Q
+    else:  # l2 on a face no row lies in: list its origin, which has no mass in q
+        space = States(np.zeros((1, rows.n), np.int32), m=rows.shape)
+        q = np.zeros(1)
+    dims = found.support
+    m = lattice_size(tuple(rows.shape[i] for i in dims))
+    share = (1.0 - Q) / m if mode == L2_MODE and m < 1e300 else 0.0
+    p = q / Q if mode == KL_MODE else q + share
+    codes = space.rows[:, dims].toarray().astype(np.int64)
+    rest = max(1.0 - float(p.sum()), 0.0) if mode == L2_MODE and m > space.size else 0.0
+    kept = Distribution(rows.decode(codes, dims), p, dims, rows.shape, rest, rows.origin)
+    return replace(found, p=p, space=space, seconds=seconds, kept=kept)
+
+
+def coverage(
+    X: Any, support: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None, baseline: Any = "zero"
+) -> float:
+    """The share of the rows' weight that these columns express whole: Q(S).
+
+    >>> coverage([[1, 1, 0], [0, 1, 0], [0, 0, 1]], [0, 1]) == 2 / 3
+    True
+    """
+    rows = Rows.of(X, sample_weight, baseline)
+    return float(rows.weights[rows.inside(support)].sum())
+
+
+class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Select the k columns that express the most rows whole; see `dims` for what is minimised.
+
+    After `fit`: `support_` (sorted column indices), `coverage_` (share of the weight on X_S), `value_`, `bound_`,
+    `gap_`, `distribution_`, `result_`, `n_features_in_`, `feature_names_in_`. `transform` returns the chosen
+    columns, `score` the coverage of other rows.
+
+    >>> orders = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
+    >>> selector = FewerDims(k=2).fit(orders)
+    >>> selector.support_.tolist(), round(selector.coverage_, 3), selector.score([[0, 1, 0, 0], [0, 1, 1, 0]])
+    ([0, 1], 0.6, 0.5)
+    """
+
+    def __init__(
+        self,
+        k: int = 10,
+        *,
+        objective: str = "kl",
+        baseline: Any = "zero",
+        solver: str = "auto",
+        time_limit: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.k = k
+        self.objective = objective
+        self.baseline = baseline
+        self.solver = solver
+        self.time_limit = time_limit
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerDims":
+        """Choose the columns; y is ignored."""
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric")
+        self.result_ = dims(
+            X,
+            self.k,
+            objective=self.objective,
+            sample_weight=sample_weight,
+            baseline=self.baseline,
+            solver=self.solver,
+            time_limit=self.time_limit,
+            rng=int(check_random_state(self.random_state).randint(2**31 - 1)),
+        )
+        self.support_: Indices = self.result_.support
+        self.value_, self.bound_, self.gap_ = self.result_.value, self.result_.bound, self.result_.gap
+        self.distribution_ = self.result_.distribution
+        self.baseline_ = self.distribution_.origin
+        self.coverage_ = coverage(X, self.support_, sample_weight=sample_weight, baseline=self.baseline_)
+        return self
+
+    def score(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> float:
+        """The share of these rows that the chosen columns express whole."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        return coverage(X, self.support_, sample_weight=sample_weight, baseline=self.baseline_)
+
+    def _get_support_mask(self) -> npt.NDArray[np.bool_]:
+        check_is_fitted(self)
+        mask = np.zeros(self.n_features_in_, bool)
+        mask[self.support_] = True
+        return mask
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.input_tags.positive_only = True
+        return tags

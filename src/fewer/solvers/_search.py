@@ -1,0 +1,57 @@
+"""Finding good faces of k dimensions of a cover: look-ahead, exchange, kicks."""
+
+import numpy as np
+
+from .._jit import cover as _cover
+from ..cover import Cover, Ints, promise
+from ..door import Indices
+
+
+class Search:
+    """A face of k dimensions on the move: kept as `inside` (n,) and what every support still lacks.
+
+    Each method improves the face in place and never worsens it; the same seed and the same calls give the
+    same bits. It starts from the given face, filled up by look-ahead.
+
+    >>> supports = np.array([0, 2, 3]), np.array([1, 2, 0])
+    >>> cover = Cover(*supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0]))
+    >>> search = Search(cover, k=2, mode=0, seed=0)
+    >>> search.exchange(), search.face.tolist()
+    (1, [1, 2])
+    """
+
+    def __init__(self, cover: Cover, k: int, mode: int, seed: int, face: Ints | None = None) -> None:
+        self.cover, self.k, self.mode = cover, k, mode
+        self._values = promise(cover, k, mode)
+        self._state = np.array([seed], np.uint64)
+        self._inside = np.zeros(cover.n, np.bool_)
+        if face is not None:
+            self._inside[face] = True
+        self._missing = _cover.count_missing(cover.indptr, cover.indices, self._inside)
+        room = k - int(self._inside.sum())
+        barred = np.zeros(cover.n, np.bool_)
+        _cover.fill(*cover.arrays, self._values, self._inside, self._missing, room, cover.log_m, mode, barred)
+
+    @property
+    def face(self) -> Indices:
+        """The dimensions of the face, ascending."""
+        return np.flatnonzero(self._inside)
+
+    def exchange(self, limit: int = 1_000_000) -> int:
+        """Best swaps until none helps, at most `limit`; returns how many were made."""
+        c = self.cover
+        swaps, _ = _cover.exchange(
+            *c.arrays, c.mass, c.squares, c.log_m, self._inside, self._missing, self.mode, limit
+        )
+        return int(swaps)
+
+    def kick(self, count: int, limit: int = 1_000_000) -> int:
+        """Kick `count` times (at most `limit` swaps each); returns how many kicks improved the face."""
+        c = self.cover
+        if self.k < 2 or self.k == c.n or len(c) == 0:
+            return 0
+        face, state = (self._inside, self._missing), self._state
+        _, improved = _cover.kicks(
+            *c.arrays, c.mass, c.squares, self._values, c.log_m, *face, self.mode, count, limit, state
+        )
+        return int(improved)
