@@ -96,7 +96,8 @@ def fold(
     ([1, 0, 1], [0.75, 0.25], [0.3125, 0.0625], 0.375)
     """
     labels, states = _fold.group_rows(indptr, indices, data, np.arange(len(p), dtype=np.int32), True)
-    q = np.bincount(labels, p, len(states))
+    q: Vector = np.bincount(labels, p, len(states)).astype(np.float64)
+    q /= q.sum()  # a million additions leave their rounding
     norm = float(q @ q)
     fits = np.diff(indptr)[states] <= max_size
     states, q = states[fits], q[fits]

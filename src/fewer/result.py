@@ -49,7 +49,9 @@ class Result:
     @property
     def gap(self) -> float | None:
         """Value - bound: how much better any answer could be; None where nothing is proven."""
-        return None if self.bound is None else self.value - self.bound
+        if self.bound is None:
+            return None
+        return 0.0 if self.value == self.bound else self.value - self.bound  # also where both are infinite
 
     @cached_property
     def distribution(self) -> Distribution:

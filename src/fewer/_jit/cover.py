@@ -98,15 +98,16 @@ def fill(
     inside: Mask,
     missing: Ints,
     room: int,
+    count: int,
     log_m: Vector,
     mode: int,
     barred: Mask,
 ) -> None:
-    """Add `room` dimensions by look-ahead; ties to the larger dimension (l2), then the lowest index.
+    """Add `count` of `room` dimensions by look-ahead; ties to the larger dimension (l2), then the lowest index.
 
     Dimensions in barred (n,) are taken only when nothing else is left.
     """
-    for left in range(room, 0, -1):
+    for left in range(room, room - count, -1):
         scores = lookahead(indptr, indices, values, inside, missing, left)
         best = -1
         for i in range(len(inside)):
@@ -172,15 +173,13 @@ def greedy(
         scores = lookahead(indptr, indices, values, inside, missing, k - step)
         best, best_gain = -1, -np.inf
         for i in range(len(inside)):
-            if not inside[i]:
-                gain = gain_of(q + add[i], q2 + add2[i], log_size + log_m[i], mode)
-                close = CLOSE * max(abs(gain), 1e-3)
-                if (
-                    best < 0
-                    or gain > best_gain + close
-                    or (gain >= best_gain - close and scores[i] > scores[best])
-                ):
-                    best, best_gain = i, gain
+            if inside[i]:
+                continue
+            gain = gain_of(q + add[i], q2 + add2[i], log_size + log_m[i], mode)
+            close = CLOSE * max(abs(gain), 1e-3)
+            tied = best >= 0 and abs(gain - best_gain) <= close
+            if best < 0 or (tied and scores[i] > scores[best]) or (not tied and gain > best_gain):
+                best, best_gain = i, gain
         move(best, -1, inside, missing, indptr, indices, starts, holders)
     return inside
 
@@ -356,7 +355,7 @@ def kicks(
         if draw(state, 2) == 0:
             room = _adopt(state, room, inside, missing, indptr, indices, starts, holders)
         barred = dropped if draw(state, 2) == 0 else nothing
-        fill(indptr, indices, starts, holders, values, inside, missing, room, log_m, mode, barred)
+        fill(indptr, indices, starts, holders, values, inside, missing, room, room, log_m, mode, barred)
         _, gain = exchange(indptr, indices, starts, holders, w, w2, log_m, inside, missing, mode, limit)
         if gain < best - CLOSE * abs(best):
             _become(kept, inside, missing, indptr, indices, starts, holders)

@@ -75,6 +75,20 @@ def restrict(indptr: Ints, indices: Ints, values: Vector, split: Vector, fixed: 
 
 
 @compiled
+def even(indptr: Ints, indices: Ints, values: Vector, n: int) -> tuple[Vector, float]:
+    """Prices (n,) when every support is split evenly, and the value of the empty support: a first bound."""
+    base = 0.0
+    prices = np.zeros(n)
+    for e in range(len(values)):
+        size = indptr[e + 1] - indptr[e]
+        if size == 0:
+            base += values[e]
+        for j in range(indptr[e], indptr[e + 1]):
+            prices[indices[j]] += values[e] / size
+    return prices, base
+
+
+@compiled
 def price(lone: Vector, items: Ints, share: Vector) -> Vector:
     """price[i] = lone[i] + sum_e a[e, i], (n,)."""
     prices = lone.copy()
@@ -185,8 +199,8 @@ def tighten(
     """Bound the faces of k dimensions that agree with `fixed`, in at most `rounds` rounds of levelling.
 
     Fixes dimensions, zeroes hopeless values and improves the splits in place; mark is the bound that an
-    earlier call left (inf at first). Returns how it ended (CLOSED: nothing beats the floor; LEAF: one face is left, the IN
-    dimensions; STUCK: branch; MORE: call again), the bound, and the dimension to branch on.
+    earlier call left (inf at first). Returns how it ended (CLOSED: nothing beats the floor; LEAF: one face
+    is left, the IN dimensions; STUCK: branch; MORE: call again), the bound, and the dimension to branch on.
     """
     bound, since, done = np.inf, 0, 0
     while True:

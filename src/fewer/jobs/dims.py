@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,13 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from ..constraints.dimension_sparse import DimensionSparse
 from ..cover import KL as KL_MODE
 from ..cover import L2 as L2_MODE
 from ..distribution import Distribution
-from ..door import Indices, InvalidInput, Vector, as_integer, as_number, known
+from ..door import Indices, Vector, as_integer, as_number, known
 from ..objectives.kl import KL
 from ..objectives.l2 import L2
 from ..result import Result
@@ -52,7 +53,8 @@ def dims(
         KL(p‖q) = -log Q(S)   for p = q restricted to X_S and rescaled (p ‖ q, the paper's section 4.1),
         ‖p - q‖² = ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)   for p = q + (1 - Q(S)) / M(S) on X_S.
 
-    So "kl" maximises the share of rows that k columns express whole. `baseline` is the code that counts as
+    So "kl" maximises the share of rows that k columns express whole (it is infinite where they express none).
+    `baseline` is the code that counts as
     absent: "zero", "mode" (each column's most frequent) or one for each column. Solvers: "greedy" (the paper's
     Algorithm 3, ties broken by look-ahead), "iht" (Algorithm 1; 500 iterations), "exchange" (best swaps, then
     kicks), "exact" (until the optimum is proven) and "auto" (exact, for 60 s unless `time_limit` says else).
@@ -75,24 +77,12 @@ def dims(
     generator, seed = as_generator(rng)
     rows = Rows.of(X, sample_weight, baseline)
     k = as_integer(k, "k", 1, rows.n, "columns")
-    problem = build(rows, k, mode)
+    problem = faces.FaceProblem(*rows.cover(k), k, mode)
     steps = start(problem, rows, generator)
     if limit is not None:
         limit = max(limit - (time.perf_counter() - began), 1e-3)
     found = drive(problem, problem, steps, time_limit=limit, seed=seed)
     return finish(found, rows, mode, time.perf_counter() - began)
-
-
-def build(rows: Rows, k: int, mode: int) -> faces.FaceProblem:
-    """The choice of k dimensions as a problem over faces."""
-    cover, norm = rows.cover(k)
-    if mode == KL_MODE and len(cover) == 0:
-        least = int(np.diff(rows.table.indptr).min())
-        raise InvalidInput(
-            f"no row of X fits into k = {k} columns: the smallest differs from the baseline in {least}; "
-            f"take a larger k, another baseline, or objective='l2'"
-        )
-    return faces.FaceProblem(cover, k, mode, norm)
 
 
 Start = Callable[[faces.FaceProblem, Rows, np.random.Generator], Steps]
@@ -127,20 +117,19 @@ SOLVERS: dict[str, Start] = {
 
 def finish(found: Result, rows: Rows, mode: int, seconds: float) -> Result:
     """The chosen face as a distribution on the states inside it."""
-    inside = rows.inside(found.support)
-    Q = float(rows.weights[inside].sum())
+    dims = found.support
+    inside = rows.inside(dims)
+    Q = min(float(rows.weights[inside].sum()), 1.0)
+    size = lattice_size(tuple(rows.shape[i] for i in dims))
     if inside.any():
         space = rows.states(inside)
         q = space.weights * Q
-    else:  # l2 on a face no row lies in: list its origin, which has no mass in q
-        space = States(np.zeros((1, rows.n), np.int32), m=rows.shape)
-        q = np.zeros(1)
-    dims = found.support
-    m = lattice_size(tuple(rows.shape[i] for i in dims))
-    share = (1.0 - Q) / m if mode == L2_MODE and m < 1e300 else 0.0
-    p = q / Q if mode == KL_MODE else q + share
+    else:  # no row lies in the face: list its origin, which q gives no mass
+        space, q = States(np.zeros((1, rows.n), np.int32), m=rows.shape), np.zeros(1)
+    spread = mode == L2_MODE or not inside.any()  # what q lacks goes evenly to all states of the face
+    p = q + float(Fraction(1.0 - Q) / size) if spread else q / Q
+    rest = max(1.0 - float(p.sum()), 0.0) if spread and size > space.size else 0.0
     codes = space.rows[:, dims].toarray().astype(np.int64)
-    rest = max(1.0 - float(p.sum()), 0.0) if mode == L2_MODE and m > space.size else 0.0
     kept = Distribution(rows.decode(codes, dims), p, dims, rows.shape, rest, rows.origin)
     return replace(found, p=p, space=space, seconds=seconds, kept=kept)
 
@@ -158,7 +147,7 @@ def coverage(
 
 
 class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc]
-    """Select the k columns that express the most rows whole; see `dims` for what is minimised.
+    """Select at most k columns that express the most rows whole; see `dims` for what is minimised.
 
     After `fit`: `support_` (sorted column indices), `coverage_` (share of the weight on X_S), `value_`, `bound_`,
     `gap_`, `distribution_`, `result_`, `n_features_in_`, `feature_names_in_`. `transform` returns the chosen
@@ -190,9 +179,11 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerDims":
         """Choose the columns; y is ignored."""
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric")
+        check_non_negative(X, "FewerDims.fit")
+        k = as_integer(self.k, "k", 1)
         self.result_ = dims(
             X,
-            self.k,
+            min(k, X.shape[1]),
             objective=self.objective,
             sample_weight=sample_weight,
             baseline=self.baseline,

@@ -50,6 +50,40 @@ def common_unit(mass: Vector) -> float:
     return 0.0
 
 
+def tangent(cover: Cover, k: int, mode: int, fixed: Fixed, h: float) -> tuple[Vector, float]:
+    """Values (E,) and a constant with values(S) + constant >= gain(S) for every face S that agrees with `fixed`.
+
+    l2 is bounded by its tangent at h, with the largest M the node allows:
+    -(1 - Q)² / M <= 2 (1 - h) Q / M - (1 - h²) / M.
+    """
+    if mode == KL:
+        return cover.mass.copy(), 0.0
+    kept = fixed == _prices.IN
+    room = k - int(kept.sum())
+    log_size = cover.log_m[kept].sum() + largest_log_size(cover.log_m[fixed == _prices.FREE], room)
+    shrink = float(np.exp(-log_size))
+    values: Vector = cover.squares + 2.0 * (1.0 - h) * shrink * cover.mass
+    return values, -(1.0 - h * h) * shrink
+
+
+def dearest_evenly(cover: Cover, k: int, values: Vector) -> float:
+    """No k dimensions cover more than this: each support's value split evenly, the k dearest dimensions paid."""
+    prices, base = _prices.even(cover.indptr, cover.indices, values, cover.n)
+    return base + float(np.sort(prices)[cover.n - k :].sum())
+
+
+def first_bound(cover: Cover, k: int, mode: int) -> float:
+    """A gain that no face of k dimensions exceeds, in one pass.
+
+    >>> supports = np.array([0, 2, 3]), np.array([1, 2, 0])
+    >>> cover = Cover(*supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0]))
+    >>> first_bound(cover, 2, KL)
+    0.7
+    """
+    values, constant = tangent(cover, k, mode, np.zeros(cover.n, np.int8), 0.0)
+    return dearest_evenly(cover, k, values) + constant
+
+
 class Proof:
     """Branch and bound above a known face: `step` until `done`; gain <= optimum <= bound holds throughout.
 
@@ -74,7 +108,7 @@ class Proof:
         self.shrunk = False
         self.steps = 0
         self._unit = common_unit(cover.mass) if mode == KL else 0.0
-        self._tangent = cover.measure(face)[0]
+        self._touch = cover.measure(face)[0]
         self._split = np.zeros(len(cover.indices))
         self._serial = itertools.count()
         self._open: list[Node] = []
@@ -82,7 +116,8 @@ class Proof:
         values, constant = self._linear(root)
         total = float(values.sum())
         self._slack = (1.0 - 1e-6) * self._unit or ROUNDING * total
-        self._push(total * self._scale + constant, root, np.ones(len(cover), np.bool_))
+        first = dearest_evenly(cover, k, values)
+        self._push(first * self._scale + constant, root, np.ones(len(cover), np.bool_))
 
     @property
     def done(self) -> bool:
@@ -141,13 +176,8 @@ class Proof:
 
     def _linear(self, fixed: Fixed) -> tuple[Vector, float]:
         """Values (E,) and a constant such that scale * values(S) + constant >= gain(S) for every S of the node."""
-        if self.mode == KL:
-            return np.rint(self.cover.mass / self._unit) if self._unit else self.cover.mass.copy(), 0.0
-        log_m, kept = self.cover.log_m, fixed == _prices.IN
-        room = self.k - int(kept.sum())
-        log_size = log_m[kept].sum() + largest_log_size(log_m[fixed == _prices.FREE], room)
-        shrink, h = np.exp(-log_size), self._tangent
-        return self.cover.squares + 2.0 * (1.0 - h) * shrink * self.cover.mass, -(1.0 - h * h) * shrink
+        values, constant = tangent(self.cover, self.k, self.mode, fixed, self._touch)
+        return (np.rint(values / self._unit) if self._unit else values), constant
 
     def _shrink(self) -> None:
         """Keep only the supports of the one open node, and their splits."""

@@ -11,13 +11,13 @@ class Search:
     """A face of k dimensions on the move: kept as `inside` (n,) and what every support still lacks.
 
     Each method improves the face in place and never worsens it; the same seed and the same calls give the
-    same bits. It starts from the given face, filled up by look-ahead.
+    same bits. It starts from the given face, or from none, and is first filled up by look-ahead.
 
     >>> supports = np.array([0, 2, 3]), np.array([1, 2, 0])
     >>> cover = Cover(*supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0]))
     >>> search = Search(cover, k=2, mode=0, seed=0)
-    >>> search.exchange(), search.face.tolist()
-    (1, [1, 2])
+    >>> search.fill(2), search.exchange(), search.face.tolist()
+    (0, 1, [1, 2])
     """
 
     def __init__(self, cover: Cover, k: int, mode: int, seed: int, face: Ints | None = None) -> None:
@@ -28,9 +28,15 @@ class Search:
         if face is not None:
             self._inside[face] = True
         self._missing = _cover.count_missing(cover.indptr, cover.indices, self._inside)
-        room = k - int(self._inside.sum())
-        barred = np.zeros(cover.n, np.bool_)
-        _cover.fill(*cover.arrays, self._values, self._inside, self._missing, room, cover.log_m, mode, barred)
+
+    def fill(self, count: int) -> int:
+        """Add at most `count` dimensions by look-ahead; returns how many are still lacking."""
+        c, nothing = self.cover, np.zeros(self.cover.n, np.bool_)
+        room = self.k - int(self._inside.sum())
+        count = min(count, room)
+        state = self._values, self._inside, self._missing
+        _cover.fill(*c.arrays, *state, room, count, c.log_m, self.mode, nothing)
+        return room - count
 
     @property
     def face(self) -> Indices:

@@ -12,7 +12,7 @@ from ..protocols import Constraint, Objective
 from ..result import Status
 from ..spaces import Atoms
 from ._drive import Outcome, Step, Steps
-from ._proof import Proof, by_zeta
+from ._proof import Proof, by_zeta, first_bound
 from ._search import Search
 from .iht import default_rule, random_member
 
@@ -38,9 +38,9 @@ class FaceProblem:
     """
 
     cover: Cover
+    norm: float
     k: int
     mode: int
-    norm: float
 
     @property
     def space(self) -> Atoms:
@@ -50,7 +50,7 @@ class FaceProblem:
     def loss(self, gain: float) -> float:
         """The objective of a face of this gain."""
         if self.mode == KL:
-            return -math.log(gain) if gain > 0 else math.inf
+            return -math.log(min(gain, 1.0)) if gain > 0 else math.inf
         return max(self.norm - gain, 0.0)
 
     def value(self, p: Vector) -> float:
@@ -77,7 +77,7 @@ def greedy(problem: FaceProblem, seed: int) -> Steps:
 def exchange(problem: FaceProblem, seed: int) -> Steps:
     """Look-ahead, best swaps until none helps, then kicks until many in a row do not help."""
     search = Search(problem.cover, problem.k, problem.mode, seed)
-    yield from _swaps(problem, search)
+    yield from _settle(problem, search)
     pass_over = 1 + len(problem.cover.indices) * problem.k
     patience = max(4, min(256, 200 * WORK // pass_over))
     few = max(1, min(KICKS, WORK // pass_over))
@@ -89,12 +89,15 @@ def exchange(problem: FaceProblem, seed: int) -> Steps:
     return Outcome(Status.FINISHED)
 
 
-def _swaps(problem: FaceProblem, search: Search) -> Generator[Step, float, None]:
-    """Best swaps until none helps, a few between two looks at the clock."""
-    few = max(1, WORK // (1 + len(problem.cover.indices) + problem.cover.n * problem.k))
-    yield Step(problem.mark(search.face))
-    while search.exchange(few):
+def _settle(problem: FaceProblem, search: Search) -> Generator[Step, float, None]:
+    """Look-ahead until the face is full, then best swaps until none helps, a few at a time."""
+    few = 1 + WORK // (1 + len(problem.cover.indices) + problem.cover.n)
+    while search.fill(few):
         yield Step(problem.mark(search.face))
+    yield Step(problem.mark(search.face))
+    while search.exchange(few) == few:
+        yield Step(problem.mark(search.face))
+    yield Step(problem.mark(search.face))
 
 
 def exact(problem: FaceProblem, seed: int) -> Steps:
@@ -102,10 +105,10 @@ def exact(problem: FaceProblem, seed: int) -> Steps:
     cover, k, mode = problem.cover, problem.k, problem.mode
     if cover.n <= FEW:
         return (yield from _all_masks(problem))
+    yield Step(bound=problem.loss(first_bound(cover, k, mode)))
     search = Search(cover, k, mode, seed)
-    yield from _swaps(problem, search)
+    yield from _settle(problem, search)
     proof = Proof(cover, k, mode, search.face)
-    yield Step(bound=problem.loss(proof.bound))
     while not proof.done:
         proof.step()
         if cover.n <= SOME and proof.steps > LONG:
@@ -113,7 +116,7 @@ def exact(problem: FaceProblem, seed: int) -> Steps:
         if proof.shrunk and proof.steps & (proof.steps - 1) == 0:
             if search.cover is not proof.cover:
                 search = Search(proof.cover, k, mode, seed + proof.steps, proof.face)
-            search.kick(max(1, min(KICKS, WORK // (1 + len(search.cover.indices) * k))))
+            search.kick(min(KICKS, 5 * WORK // (1 + len(search.cover.indices) * k)))
             proof.offer(search.face)
         yield Step(problem.mark(proof.face), problem.loss(proof.bound))
     best = problem.loss(cover.gain(proof.face, mode))

@@ -1,0 +1,5 @@
+"""Data to try things on: generators here, loaders of public data beside them."""
+
+from .synthetic import baskets
+
+__all__ = ["baskets"]

@@ -1,0 +1,351 @@
+"""dims: the job and its estimator, against enumeration, the dense lattice, and the proven optima of real data."""
+
+import math
+import time
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fewer import (
+    KL,
+    L2,
+    DimensionSparse,
+    FewerDims,
+    InvalidInput,
+    Lattice,
+    States,
+    Status,
+    coverage,
+    dims,
+    exact,
+    iht,
+)
+from fewer.datasets import baskets
+
+SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
+REAL = Path(__file__).parents[2] / "shared/data"
+
+
+FRACTIONS = "the check feeds fractions, which FewerDims refuses; test_weights_equal_repeated_rows checks the same"
+
+
+@parametrize_with_checks(
+    [FewerDims(), FewerDims(k=2, objective="l2"), FewerDims(k=1, solver="exchange"), FewerDims(k=3, solver="iht")],
+    expected_failed_checks=lambda estimator: {
+        "check_sample_weight_equivalence_on_dense_data": FRACTIONS,
+        "check_sample_weight_equivalence_on_sparse_data": FRACTIONS,
+    },
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def random_rows(seed, n=None, m=4):
+    rng = np.random.default_rng(seed)
+    n = n or int(rng.integers(2, 7))
+    rows = int(rng.integers(1, 40))
+    X = rng.integers(0, m, (rows, n)) * (rng.random((rows, n)) < rng.uniform(0.2, 0.7))
+    X[rng.integers(rows)] = 0
+    return X, rng.dirichlet(np.ones(rows)), int(rng.integers(1, n + 1)), rng
+
+
+def dense(X, weights, objective):
+    """The same problem on the whole lattice."""
+    space = Lattice(X.shape[1], tuple(int(c) + 1 for c in X.max(axis=0)))
+    q = np.zeros(space.size)
+    np.add.at(q, space.ravel(X), weights)
+    return (KL if objective == "kl" else L2)(space, q)
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+@pytest.mark.parametrize("seed", range(25))
+def test_states_and_dense_lattice_give_the_same(seed, objective):
+    X, weights, k, _ = random_rows(seed)
+    F = dense(X, weights, objective)
+    C = DimensionSparse(F.space, k)
+    best = min(F.value_on(C.face(units)) for units in combinations(range(X.shape[1]), k))
+    everything = F.space.unravel(np.arange(F.space.size))
+    for solver in SOLVERS:
+        result = dims(X, k, objective=objective, sample_weight=weights, solver=solver, rng=seed)
+        face = C.face(result.support)
+        assert result.value == pytest.approx(F.value_on(face), abs=1e-10)
+        assert np.allclose(result.distribution.pmf(everything), F.best_on(face), atol=1e-10)
+        assert result.distribution.weights.sum() + result.distribution.rest == pytest.approx(1, abs=1e-12)
+        assert result.support.size <= k
+        assert result.value >= best - 1e-10
+        if solver in ("auto", "exact"):
+            assert result.value == pytest.approx(best, abs=1e-10)
+            assert result.status is Status.OPTIMAL
+            assert abs(result.gap) <= 1e-9
+    assert exact(F, C).value == pytest.approx(best, abs=1e-10)
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+def test_iht_on_a_small_lattice_is_the_papers_on_the_dense_table(objective):
+    """It visits the same supports, so it ends no worse than the best iterate of the dense run."""
+    X, weights, _, _ = random_rows(3, n=6, m=2)
+    F = dense(X, weights, objective)
+    result = dims(X, 3, objective=objective, sample_weight=weights, solver="iht", rng=5)
+    rng = np.random.default_rng(5)
+    twin = iht(F, DimensionSparse(F.space, 3), rng=rng)
+    assert result.value <= twin.value + 1e-10
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+@pytest.mark.parametrize("seed", range(6))
+def test_many_columns_equal_enumeration_of_sub_problems(seed, objective):
+    """Past 22 columns the proof is branch and bound: compare with enumeration."""
+    rng = np.random.default_rng(seed)
+    X = np.zeros((60, 30), int)
+    used = np.sort(rng.choice(30, 9, replace=False))
+    X[:, used] = rng.integers(0, 3, (60, 9)) * (rng.random((60, 9)) < 0.25)
+    X[0] = 0
+    result = dims(X, 3, objective=objective, rng=seed)
+    losses = [loss(X, list(c), objective) for c in combinations(range(30), 3)]
+    assert result.value == pytest.approx(min(losses), abs=1e-10)
+    assert result.status is Status.OPTIMAL
+    assert abs(result.gap) <= 1e-9
+
+
+def loss(X, columns, objective):
+    """The objective of one support, straight from its definition."""
+    states, counts = np.unique(X, axis=0, return_counts=True)
+    q = counts / counts.sum()
+    inside = ~np.delete(states, columns, axis=1).any(axis=1)
+    if objective == "kl":
+        return -math.log(q[inside].sum())
+    size = math.prod(int(X[:, c].max()) + 1 for c in columns)
+    return (q**2).sum() - (q[inside] ** 2).sum() + (1 - q[inside].sum()) ** 2 / size
+
+
+@pytest.mark.parametrize(
+    "form", [np.asarray, sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, pd.DataFrame]
+)
+@pytest.mark.parametrize("baseline", ["zero", "mode"])
+def test_every_form_of_x_gives_the_same(form, baseline):
+    X, weights, _, _ = random_rows(8, n=6)
+    X[:, 2] = np.where(X[:, 2] == 0, 3, X[:, 2])  # a column whose mode is not zero
+    expected = dims(X, 3, sample_weight=weights, baseline=baseline, rng=0)
+    given = form(X)
+    result = dims(given, 3, sample_weight=weights, baseline=baseline, rng=0)
+    assert result.support.tolist() == expected.support.tolist()
+    assert result.value == expected.value
+    if sp.issparse(given):
+        assert (given.toarray() == X).all()
+
+
+def test_sparse_input_is_never_densified(monkeypatch):
+    X = baskets(300, 5000, 4, rng=0)
+
+    def refuse(self, *args, **kwargs):
+        if self.shape[1] > 100:
+            raise AssertionError("densified")
+        return original(self, *args, **kwargs)
+
+    original = sp.csr_array.toarray
+    monkeypatch.setattr(sp.csr_array, "toarray", refuse)
+    result = dims(X, 20, solver="exchange", rng=0)
+    assert result.support.size == 20
+    assert FewerDims(5, solver="exchange").fit(X).transform(X).shape == (300, 5)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_baseline_is_a_recoding(seed):
+    """With a baseline b the answer is the one for codes swapped so that b is 0, told in the codes of X."""
+    X, weights, k, rng = random_rows(seed)
+    b = rng.integers(0, X.max(axis=0) + 1)
+    X[0] = b
+    moved = np.where(b == X, 0, np.where(b > X, X + 1, X))
+    for objective in ("kl", "l2"):
+        result = dims(X, k, objective=objective, sample_weight=weights, baseline=b, rng=0)
+        twin = dims(moved, k, objective=objective, sample_weight=weights, rng=0)
+        assert result.value == pytest.approx(twin.value, abs=1e-12)
+        assert result.support.tolist() == twin.support.tolist()
+        d, e = result.distribution, twin.distribution
+        assert np.allclose(d.pmf(X), e.pmf(moved))
+        assert (np.delete(d.sample(50, rng=1), result.support, axis=1) == np.delete(b, result.support)).all()
+    assert coverage(X, result.support, sample_weight=weights, baseline=b) == pytest.approx(
+        coverage(moved, result.support, sample_weight=weights)
+    )
+
+
+def test_mode_takes_the_heaviest_code_of_each_column():
+    X = np.array([[3, 0, 1], [3, 0, 2], [1, 0, 2], [0, 1, 2]])
+    selector = FewerDims(1, baseline="mode").fit(X)
+    assert selector.baseline_.tolist() == [3, 0, 2]
+    assert FewerDims(1, baseline="mode").fit(X, sample_weight=[0, 0, 5, 1]).baseline_.tolist() == [1, 0, 2]
+
+
+def test_weights_equal_repeated_rows():
+    X, _, k, rng = random_rows(4)
+    counts = rng.integers(0, 4, len(X))
+    counts[0] += 1
+    for objective in ("kl", "l2"):
+        weighted = dims(X, k, objective=objective, sample_weight=counts, rng=0)
+        repeated = dims(np.repeat(X, counts, axis=0), k, objective=objective, rng=0)
+        assert weighted.value == pytest.approx(repeated.value, abs=1e-12)
+        assert weighted.bound == pytest.approx(repeated.bound, abs=1e-9)
+
+
+def test_same_seed_same_result_and_input_untouched():
+    X = baskets(2000, 60, 5, rng=1)
+    before = X.copy()
+    for solver in ("exchange", "auto"):
+        first, second = (dims(X, 12, solver=solver, rng=3) for _ in range(2))
+        assert first.support.tolist() == second.support.tolist()
+        assert first.p.tobytes() == second.p.tobytes()
+    assert (before != X).nnz == 0
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+def test_time_limit_is_kept_and_the_bound_is_always_stated(objective):
+    rng = np.random.default_rng(0)
+    X = (rng.random((20000, 80)) < 0.12).astype(np.int8)
+    dims(X[:500], 5, objective=objective, rng=0, time_limit=5)
+    for limit in (0.05, 0.5, 1.5):
+        began = time.perf_counter()
+        result = dims(X, 25, objective=objective, rng=0, time_limit=limit)
+        assert time.perf_counter() - began <= 1.1 * limit + 1.0
+        assert result.bound is not None
+        assert result.bound <= result.value
+        assert result.status is Status.TIME_LIMIT
+
+
+def test_look_ahead_breaks_the_ties_that_index_order_loses():
+    """No single item completes any order; index order would pick items 0 and 1."""
+    orders = np.zeros((10, 12), int)
+    orders[:7, [5, 9]] = 1
+    orders[7:, [0, 1, 2]] = 1
+    assert dims(orders, 2, solver="greedy").support.tolist() == [5, 9]
+
+
+def test_estimator_attributes_and_frames():
+    X = pd.DataFrame(random_rows(5, n=5)[0], columns=list("abcde"))
+    selector = FewerDims(k=2, random_state=0).fit(X)
+    assert selector.support_.tolist() == np.flatnonzero(selector.get_support()).tolist()
+    assert selector.get_support().dtype == bool
+    assert selector.feature_names_in_.tolist() == list("abcde")
+    assert selector.get_feature_names_out().tolist() == [list("abcde")[i] for i in selector.support_]
+    assert (selector.transform(X) == X.to_numpy()[:, selector.support_]).all()
+    assert selector.coverage_ == pytest.approx(math.exp(-selector.value_)) == selector.score(X)
+    assert selector.gap_ == selector.value_ - selector.bound_ == selector.result_.gap
+    assert selector.distribution_ is selector.result_.distribution
+    assert FewerDims(k=99).fit(X).support_.size == 5
+
+
+BAD = [
+    ([[0, -1], [1, 0]], {}, r"X must hold integers in 0\.\.2\^31-1, got -1"),
+    ([[0, 0.5], [1, 0]], {}, "X must hold whole numbers, got 0.5"),
+    ([[0, np.nan], [1, 0]], {}, "X must hold whole numbers, got nan"),
+    ([["a", "b"]], {}, "X must hold small non-negative integers, got dtype <U1"),
+    (np.empty((0, 3)), {}, r"X must be a table .* got shape \(0, 3\)"),
+    ([1, 0, 1], {}, r"X must be a table .* got shape \(3,\)"),
+    ([[0, 1]], {"k": 3}, r"k must be in 1\.\.2 \(columns\), got 3"),
+    ([[0, 1]], {"k": 0}, r"k must be in 1\.\.2 \(columns\), got 0"),
+    ([[0, 1]], {"k": 1.0}, r"k must be an integer in 1\.\.2 \(columns\), got 1.0 \(float\)"),
+    ([[0, 1]], {"objective": "tv"}, "objective must be one of 'kl', 'l2', got 'tv'"),
+    (
+        [[0, 1]],
+        {"solver": "magic"},
+        "solver must be one of 'auto', 'exact', 'exchange', 'greedy', 'iht', got 'magic'",
+    ),
+    ([[0, 1]], {"baseline": "mean"}, "baseline must be 'zero', 'mode' or an array of 2 codes, got 'mean'"),
+    ([[0, 1]], {"baseline": [0]}, "baseline must be 'zero', 'mode' or 2 non-negative integers"),
+    ([[0, 1]], {"time_limit": -1}, "time_limit must be above 0, got -1"),
+    ([[0, 1], [1, 0]], {"sample_weight": [1, -1]}, "sample_weight must be non-negative, got -1.0 at index 1"),
+    ([[0, 1], [1, 0]], {"sample_weight": [0, 0]}, "sample_weight must have a positive sum, got all zeros"),
+    ([[0, 1], [1, 0]], {"sample_weight": [1]}, r"sample_weight must have shape \(2,\), got \(1,\)"),
+    (
+        [[1, 1, 1], [1, 1, 2]],
+        {},
+        "no row of X fits into k = 1 columns: the smallest differs from the baseline in 3",
+    ),
+]
+
+
+@pytest.mark.parametrize(("X", "options", "sentence"), BAD, ids=[case[2] for case in BAD])
+def test_bad_input_gets_a_sentence(X, options, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        dims(X, **{"k": 1, **options})
+
+
+def test_strange_but_good_input():
+    nothing = dims(np.zeros((5, 4), int), 2)
+    assert nothing.value == 0.0
+    assert nothing.gap == 0.0
+    assert len(nothing.distribution) == 1
+    one_row = dims([[1, 0, 2]], 2)
+    assert one_row.support.tolist() == [0, 2]
+    assert one_row.value == 0.0
+    column = dims([[1], [0], [1]], 1, objective="l2")
+    assert column.value == pytest.approx(0.0)
+    same = dims(np.ones((10**6, 3), np.int8), 3)
+    assert same.value == 0.0
+    assert len(same.distribution) == 1
+    twins = np.repeat(np.eye(4, dtype=int), 2, axis=1)
+    assert dims(twins, 4).value == pytest.approx(math.log(2))
+    uniform = dims([[1, 1, 1]], 2, objective="l2")  # no row fits: the best is uniform on the face
+    assert uniform.value == pytest.approx(1 + 1 / 4)
+    assert uniform.distribution.pmf([0, 0, 0]) == pytest.approx(1 / 4)
+    none = dims([[1, 1, 1], [1, 1, 2]], 2)  # no row fits: KL is infinite whatever is chosen, and that is proven
+    assert none.value == none.bound == math.inf
+    assert none.gap == 0.0
+    assert none.distribution.pmf([0, 0, 0]) == pytest.approx(
+        1 / math.prod(none.distribution.shape[i] for i in none.support)
+    )
+    assert dims(np.eye(3, dtype=bool), 1).value == pytest.approx(math.log(3))
+    with_codes = dims([[0, 200000], [0, 0]], 1)
+    assert with_codes.distribution.pmf([0, 200000]) == pytest.approx(0.5)
+
+
+def test_states_answer_the_same_through_the_objects():
+    X, weights, k, _ = random_rows(9)
+    seen = States(X, weights)
+    result = exact(KL(seen, seen.weights), DimensionSparse(seen, k))
+    assert result.value == pytest.approx(dims(X, k, sample_weight=weights).value, abs=1e-12)
+
+
+needs_data = pytest.mark.skipif(not REAL.exists(), reason="the real data sets are not beside the repository")
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "k", "optimum"),
+    [
+        ("nltcs", 6, 0.424881),
+        ("msnbc", 7, 0.358609),
+        ("plants", 10, 0.227487),
+        ("plants", 20, 0.416896),
+        ("tretail", 15, 0.380836),
+        ("kosarek", 20, 0.606472),
+    ],
+)
+def test_real_data_is_proven(name, k, optimum):
+    with np.load(REAL / "debd.npz", allow_pickle=False) as file:
+        X = np.unpackbits(file[f"{name}_train"], axis=1, count=int(file[f"{name}_n_vars"]))
+    result = dims(X, k, rng=0)
+    assert math.exp(-result.value) == pytest.approx(optimum, abs=1e-6)
+    assert abs(result.gap) <= 1e-9
+    assert result.status is Status.OPTIMAL
+    swaps = dims(X, k, solver="exchange", rng=0)
+    assert math.exp(-swaps.value) >= 0.99 * optimum
+    assert coverage(X, result.support) == pytest.approx(optimum, abs=1e-6)
+
+
+@needs_data
+def test_mushroom_with_its_modes():
+    """22 columns of 1 to 12 levels: the proof is over all masks, for either objective."""
+    with np.load(REAL / "categorical.npz", allow_pickle=False) as file:
+        X, m = file["mushroom_X"], file["mushroom_cardinalities"]
+    for objective in ("kl", "l2"):
+        result = dims(X, 10, objective=objective, baseline="mode", rng=0)
+        assert result.status is Status.OPTIMAL
+        assert result.gap == 0.0
+        assert result.distribution.shape == tuple(int(c) for c in m)
+        swaps = dims(X, 10, objective=objective, baseline="mode", solver="exchange", rng=0)
+        assert swaps.value >= result.value - 1e-12
