@@ -1,4 +1,4 @@
-"""Covers: compiled functions against their twins, answers against enumeration, bounds against the truth."""
+"""Covers: compiled functions against twins, answers against enumeration, bounds against the truth."""
 
 from itertools import combinations
 from typing import NamedTuple

@@ -122,6 +122,8 @@ def drive(
         status = Status.INTERRUPTED
     finally:
         steps.close()
+    if record.bound is not None and record.value <= record.bound:
+        status = Status.OPTIMAL
     if record.p is None:
         raise InvalidInput(f"the time limit of {time_limit} s ended before a first answer was found")
     return Result(
