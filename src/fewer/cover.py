@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ._jit import cover as _cover
 from ._jit import fold as _fold
 from .door import Indices, Vector
+from .spaces import Lattice, States, as_table
 
 Ints = npt.NDArray[Any]
 INDEX_LIMIT = 4_000_000
@@ -106,6 +107,19 @@ def fold(
     mass = np.bincount(labels, q, len(supports)).astype(np.float64)
     squares = np.bincount(labels, q * q, len(supports)).astype(np.float64)
     return Cover(out_ptr, out, mass, squares, np.log(cardinalities.astype(np.float64))), norm
+
+
+def cover_of(space: Lattice | States, q: Vector, k: int) -> tuple[Cover, float]:
+    """The cover of a distribution q on a space, and ‖q‖²; supports of more than k dimensions are left out.
+
+    >>> cube = Lattice(2, 2)
+    >>> cover_of(cube, np.array([0.1, 0.2, 0.3, 0.4]), 1)[0].mass.tolist()
+    [0.1, 0.2, 0.3]
+    """
+    places = np.flatnonzero(q)
+    table = space.rows[places] if isinstance(space, States) else as_table(space.unravel(places))
+    arrays = table.indptr, table.indices, table.data
+    return fold(*arrays, q[places], np.array(space.cardinalities), k)
 
 
 def largest_log_size(log_m: Vector, k: int) -> float:

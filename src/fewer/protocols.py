@@ -3,6 +3,7 @@
 from inspect import getattr_static
 from typing import Protocol, runtime_checkable
 
+from .cover import Cover
 from .door import Indices, InvalidInput, Vector
 from .spaces import Space, Units
 
@@ -40,6 +41,15 @@ class FaceSolvable(Protocol):
 
     def value_on(self, face: Indices) -> float:
         """Min F over distributions on the places `face`, without forming p; infinite for an empty face."""
+        ...
+
+
+@runtime_checkable
+class Covered(Protocol):
+    """An objective whose minimum over a face of dimensions depends only on the mass the face covers."""
+
+    def cover(self, k: int) -> tuple[Cover, float, int] | None:
+        """(cover, ‖q‖², mode) for faces of k dimensions, or None where this q or space does not allow it."""
         ...
 
 

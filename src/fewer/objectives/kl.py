@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from scipy.special import rel_entr
 
+from ..cover import KL as KL_MODE
+from ..cover import Cover, cover_of
 from ..door import Indices, Vector, as_distribution, as_number, as_vector
-from ..spaces import Space
+from ..spaces import Lattice, Space, States
 
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -62,6 +64,12 @@ class KL:
         mass = self.q[face].sum()
         p[face] = self.q[face] / mass if mass > 0 else 1.0 / face.size
         return p
+
+    def cover(self, k: int) -> tuple[Cover, float, int] | None:
+        """KL over D_k is -log of the largest mass that k dimensions cover."""
+        if not isinstance(self.space, (Lattice, States)):
+            return None
+        return (*cover_of(self.space, self.q, k), KL_MODE)
 
     def value_on(self, face: Indices) -> float:
         """-log of the mass of q on the face."""

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from .._jit.simplex import project_simplex, simplex_distance, squared_distance
+from ..cover import L2 as L2_MODE
+from ..cover import Cover, cover_of
 from ..door import Indices, Vector, as_vector
-from ..spaces import Space
+from ..spaces import Lattice, Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,12 @@ class L2:
         p = np.zeros(self.space.size)
         p[face] = project_simplex(self.q[face])
         return p
+
+    def cover(self, k: int) -> tuple[Cover, float, int] | None:
+        """Where q is a distribution on a lattice, min ‖p - q‖² over X_S is ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)."""
+        if not isinstance(self.space, Lattice) or self.q.min() < 0 or abs(self.q.sum() - 1.0) > 1e-12:
+            return None
+        return (*cover_of(self.space, self.q, k), L2_MODE)
 
     def value_on(self, face: Indices) -> float:
         """‖q‖² + Σ (tau² - q²) over the places of the face that stay positive."""

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..constraints.dimension_sparse import DimensionSparse
 from ..door import InvalidInput, magnitude
-from ..protocols import Constraint, Objective, Sparsity, require
+from ..protocols import Constraint, Covered, FaceSolvable, Objective, Sparsity, offers, require
 from ..result import Result, Status
+from . import faces
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
 from ._face import face_best, face_value
 from .greedy import greedy_steps
@@ -27,7 +29,9 @@ def exact(
 ) -> Result:
     """The proven optimum over all C(n, k) supports, or with a `time_limit` the best found and its bound.
 
-    Greedy gives the first answer. A node fixes some units in and some out; F over the face of all units
+    L2 and KL over D_k only depend on the mass that a face covers: up to 24 dimensions all faces are valued at
+    once (a zeta transform), beyond, supports are priced (`_jit/prices.py`). Otherwise it is branch and bound:
+    greedy gives the first answer. A node fixes some units in and some out; F over the face of all units
     not out is a lower bound for every support below it, so whole branches fall away. The node with the
     lowest bound is opened first, which makes the lowest open bound a proven one at any moment.
 
@@ -40,14 +44,44 @@ def exact(
     meet(objective, constraint, "exact")
     require(constraint, Sparsity, "exact's constraint")
     sparse: Any = constraint
+    problem = _as_cover(objective, constraint)
     supports = math.comb(sparse.n_units, sparse.k)
-    if supports > MOST_SUPPORTS and time_limit is None:
+    few = supports <= MOST_SUPPORTS or (problem is not None and sparse.n_units <= faces.SOME)
+    if not few and time_limit is None:
         raise InvalidInput(
             f"exact would have to tell {magnitude(supports)} supports apart "
             f"(k = {sparse.k} of {sparse.n_units} units); "
             f"give time_limit=seconds to take the best found by then, or use greedy or iht"
         )
-    return drive(objective, constraint, _branches(objective, sparse), time_limit=time_limit, callback=callback)
+    steps = _branches(objective, sparse) if problem is None else _expanded(problem, objective, sparse)
+    return drive(objective, constraint, steps, time_limit=time_limit, callback=callback)
+
+
+def _as_cover(objective: Objective, constraint: Constraint) -> faces.FaceProblem | None:
+    """The problem as a choice of dimensions of a cover, where the partners allow it."""
+    if not isinstance(constraint, DimensionSparse) or not offers(objective, Covered, FaceSolvable):
+        return None
+    covered: Any = objective
+    cover = covered.cover(constraint.k)
+    if cover is None:
+        return None
+    found, norm, mode = cover
+    return faces.FaceProblem(found, norm, constraint.k, mode)
+
+
+def _expanded(problem: faces.FaceProblem, objective: Any, sparse: Any) -> Steps:
+    """The steps of the search over faces, each face written as its best distribution."""
+    steps = faces.exact(problem, 0)
+    reply: float | None = None
+    while True:
+        try:
+            step = next(steps) if reply is None else steps.send(reply)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+        face = None if step.p is None else sparse.face(np.flatnonzero(step.p))
+        empty = face is None or not face.size  # listed states need not lie in a face that is still growing
+        reply = yield Step(None if empty else objective.best_on(face), step.bound)
 
 
 def _branches(objective: Objective, sparse: Any) -> Steps:
