@@ -22,6 +22,7 @@ demo: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python benchmarks/section41.py $(ARGS)
 	$(BIN)/python benchmarks/greedy_projection.py $(ARGS)
+	$(BIN)/python benchmarks/dims.py $(ARGS)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 import fewer
+from fewer.datasets import baskets
 
 ROOT = Path(__file__).parents[1]
 
@@ -40,3 +43,25 @@ def test_importing_every_room_compiles_nothing():
 
 def test_version_has_its_entry_in_the_changelog():
     assert f"## [{fewer.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((60, 3))
+    q = rng.dirichlet(np.ones(2**15))
+    given = {
+        "K": np.exp(-((z[:, None] - z[None]) ** 2).sum(axis=2)),
+        "p": rng.dirichlet(np.ones(300)),
+        "A": rng.standard_normal((20, 300)),
+        "R": rng.standard_normal((30, 12)),
+        "y": rng.standard_normal(30),
+        "X": baskets(500, 40, 4, rng=0),
+        "q": q,
+    }
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) >= 4
+    for block in blocks[:4]:
+        exec(block, dict(given))  # noqa: S102 - our own README
+    assert "The optimum is proven." in capsys.readouterr().out
+    assert (tmp_path / "histogram.npz").exists()
