@@ -1,6 +1,5 @@
 """Rows at the door of the dims job: checked, weighted, and recoded so that the baseline is zero."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,8 +116,3 @@ def recode(table: Any, origin: Indices) -> Any:
     recoded = sp.csr_array(sp.hstack([columns[:, rest], part], format="csc")[:, order])
     recoded.sort_indices()
     return recoded
-
-
-def lattice_size(shape: tuple[int, ...]) -> int:
-    """Π m."""
-    return math.prod(shape)

@@ -1,5 +1,6 @@
 """Keep k dimensions of discrete data: which k columns let the most rows be expressed whole."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +25,7 @@ from ..result import Result
 from ..solvers import faces
 from ..solvers._drive import Steps, as_generator, drive
 from ..spaces import Lattice, States
-from ._rows import Rows, lattice_size
+from ._rows import Rows
 
 MODES = {"kl": KL_MODE, "l2": L2_MODE}
 AUTO_SECONDS = 60.0
@@ -98,7 +99,7 @@ def iht_on_states(problem: faces.FaceProblem, rows: Rows, rng: np.random.Generat
     seen = rows.states()
     space: Lattice | States = seen
     q: Vector = seen.weights
-    if lattice_size(rows.shape) <= DENSE:
+    if math.prod(rows.shape) <= DENSE:
         space = Lattice(rows.n, rows.shape)
         q = np.zeros(space.size)
         q[space.ravel(seen.unravel(np.arange(seen.size)))] = seen.weights
@@ -120,7 +121,7 @@ def finish(found: Result, rows: Rows, mode: int, seconds: float) -> Result:
     dims = found.support
     inside = rows.inside(dims)
     Q = min(float(rows.weights[inside].sum()), 1.0)
-    size = lattice_size(tuple(rows.shape[i] for i in dims))
+    size = math.prod(rows.shape[i] for i in dims)
     if inside.any():
         space = rows.states(inside)
         q = space.weights * Q
@@ -146,7 +147,7 @@ def coverage(
     return float(rows.weights[rows.inside(support)].sum())
 
 
-class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Select at most k columns that express the most rows whole; see `dims` for what is minimised.
 
     After `fit`: `support_` (sorted column indices), `coverage_` (share of the weight on X_S), `value_`, `bound_`,

@@ -114,6 +114,7 @@ def drive(
     record = _Record(objective, limit)
     if start is not None:
         record.take(start)
+        record.started = 1
     try:
         status = _run(steps, record, max_iter, callback)
     except KeyboardInterrupt:
@@ -133,7 +134,7 @@ def drive(
         bound=record.bound,
         status=status,
         history=np.array(record.history),
-        n_iter=len(record.history) - (start is not None),
+        n_iter=len(record.history) - record.started,
         seconds=record.seconds,
         space=constraint.space,
         seed=seed,
@@ -150,6 +151,7 @@ class _Record:
         self.value = math.inf
         self.bound: float | None = None
         self.history: list[float] = []
+        self.started = 0  # how many entries of the history were given, not computed
 
     @property
     def seconds(self) -> float:
@@ -164,6 +166,9 @@ class _Record:
         if self.p is None or value < self.value:
             self.p, self.value = p.copy(), value
         return value
+
+    def progress(self, p: Vector, value: float) -> Progress:
+        return Progress(len(self.history) - self.started, p, value, self.value, self.bound, self.seconds)
 
     def raise_bound(self, bound: float | None) -> None:
         """A proven bound can only improve."""
@@ -184,13 +189,9 @@ def _run(steps: Steps, record: _Record, max_iter: int | None, callback: Callback
         record.raise_bound(step.bound)
         if step.p is not None:
             reply = record.take(step.p)
-            if callback is not None and callback(_progress(step.p, reply, record)):
+            if callback is not None and callback(record.progress(step.p, reply)):
                 return Status.CALLBACK
-        if max_iter is not None and step.p is not None and len(record.history) > max_iter:
+        if max_iter is not None and step.p is not None and len(record.history) - record.started >= max_iter:
             return Status.MAX_ITER
         if record.seconds > record.limit and record.p is not None:
             return Status.TIME_LIMIT
-
-
-def _progress(p: Vector, value: float, record: _Record) -> Progress:
-    return Progress(len(record.history), p, value, record.value, record.bound, record.seconds)

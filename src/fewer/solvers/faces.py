@@ -27,7 +27,7 @@ KICKS = 16
 WORK = 20_000_000
 """Entries that may be passed over between two looks at the clock."""
 GAP = 1e-9
-"""A bound this close to the gain is a proof."""
+"""A bound this close to the gain, relative to it (KL) or to ‖q‖² (l2), is rounding and counts as equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,8 @@ def exact(problem: FaceProblem, seed: int) -> Steps:
         yield Step(problem.mark(proof.face), problem.loss(proof.bound))
     best = problem.loss(cover.gain(proof.face, mode))
     yield Step(problem.mark(proof.face))
-    return Outcome(Status.OPTIMAL, best if proof.bound - proof.gain <= GAP else problem.loss(proof.bound))
+    close = GAP * (proof.gain if mode == KL else problem.norm)
+    return Outcome(Status.OPTIMAL, best if proof.bound - proof.gain <= close else problem.loss(proof.bound))
 
 
 def _all_masks(problem: FaceProblem) -> Steps:

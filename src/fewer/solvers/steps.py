@@ -32,7 +32,7 @@ def forward(objective: Objective, constraint: Constraint, p: Vector, mu: float) 
 
 
 def moved(p: Vector, other: Vector) -> float:
-    """The largest change of an entry, without a table of differences larger than needed."""
+    """The largest change of an entry."""
     return float(np.abs(p - other).max())
 
 
