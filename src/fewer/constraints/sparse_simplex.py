@@ -1,29 +1,113 @@
-"""Distributions with at most k places: vector sparsity."""
+"""Distributions with at most k places: vector sparsity, with bounds on what is held."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from .._jit.box import project_box
 from .._jit.simplex import project_simplex
-from ..door import Indices, Vector, as_integer, as_units, as_vector
+from ..door import Indices, InvalidInput, Vector, as_integer, as_number, as_units, as_vector
 from ..spaces import Space, Units
 from .simplex import is_distribution
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SparseSimplex:
     """{p in the simplex, ‖p‖₀ <= k}: at most k places carry mass; the paper's appendix A. A unit is a place.
+
+    Further, each place that is held has its mass in [min_weight, max_weight]; the places of `include` are held
+    (with mass at least min_weight), those of `exclude` are not, and of the places with the same label in `groups`
+    (one integer for each) at most `max_per_group` are held.
 
     >>> from fewer import Atoms
     >>> SparseSimplex(Atoms(4), 2).project([0.5, 0.1, 0.7, 0.2]).round(6).tolist()
     [0.4, 0.0, 0.6, 0.0]
+    >>> SparseSimplex(Atoms(4), 3, max_weight=0.5, exclude=[2]).project([0.9, 0.1, 0.7, 0.2]).round(6).tolist()
+    [0.5, 0.2, 0.0, 0.3]
     """
 
     space: Space
     k: int
+    min_weight: float = 0.0
+    max_weight: float = 1.0
+    include: Any = ()
+    exclude: Any = ()
+    groups: Any = None
+    max_per_group: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", as_integer(self.k, "k", 1, self.space.size, "places"))
+        n = self.space.size
+        store = object.__setattr__
+        store(self, "k", as_integer(self.k, "k", 1, n, "places"))
+        store(self, "min_weight", as_number(self.min_weight, "min_weight", allow_equal=True))
+        store(self, "max_weight", as_number(self.max_weight, "max_weight"))
+        for name in ("include", "exclude"):
+            store(self, name, as_units(getattr(self, name), n, "places"))
+        if (self.groups is None) != (self.max_per_group is None):
+            raise InvalidInput("groups and max_per_group go together: give both or neither")
+        if self.groups is not None:
+            labels = np.asarray(self.groups)
+            if labels.shape != (n,):
+                raise InvalidInput(f"groups must have shape ({n},), one label for each place, got {labels.shape}")
+            store(self, "groups", np.unique(labels, return_inverse=True)[1].reshape(-1))
+            store(self, "max_per_group", as_integer(self.max_per_group, "max_per_group", 1))
+        problem = self._trouble()
+        if problem:
+            raise InvalidInput(problem)
+
+    def _trouble(self) -> str | None:
+        """Why no distribution can meet the bounds, or None."""
+        both = np.intersect1d(self.include, self.exclude)
+        if both.size:
+            return f"include and exclude must not overlap, both hold {both.tolist()}"
+        if self.include.size > self.k:
+            return f"include must hold at most k = {self.k} places, got {self.include.size}"
+        if self.min_weight > self.max_weight:
+            return f"min_weight must be at most max_weight = {self.max_weight:g}, got {self.min_weight:g}"
+        if self.groups is not None and self.include.size:
+            held = np.bincount(self.groups[self.include])
+            if held.max() > (self.max_per_group or 0):
+                most_in = f"more than max_per_group = {self.max_per_group}"
+                return f"include holds {held.max()} places of one group, {most_in}"
+        most = self.most_held
+        if most * self.max_weight < 1.0 - 1e-12:
+            return (
+                f"max_weight = {self.max_weight:g} is too small: the {most} places that may be held "
+                f"sum to at most {most * self.max_weight:g}, not 1"
+            )
+        least = max(self.include.size, 1)
+        if least * self.min_weight > 1.0 + 1e-12:
+            return f"min_weight = {self.min_weight:g} is too large: {least} places held sum to more than 1"
+        if not any(True for _ in self._counts(most)):
+            return (
+                f"no number of places from {least} to {most} can have weights in "
+                f"[{self.min_weight:g}, {self.max_weight:g}] that sum to 1"
+            )
+        return None
+
+    @cached_property
+    def most_held(self) -> int:
+        """How many places can be held at once."""
+        free = self.space.size - self.exclude.size
+        if self.groups is not None:
+            allowed = np.delete(self.groups, self.exclude)
+            free = int(np.minimum(np.bincount(allowed), self.max_per_group or 0).sum()) if allowed.size else 0
+        return int(min(self.k, free))
+
+    def _counts(self, most: int) -> Iterator[int]:
+        """The numbers of places that weights in the box can sum to one on."""
+        for count in range(max(self.include.size, 1), most + 1):
+            if count * self.min_weight <= 1.0 + 1e-12 and count * self.max_weight >= 1.0 - 1e-12:
+                yield count
+
+    @property
+    def plain(self) -> bool:
+        """Whether k is the only bound."""
+        free = not self.include.size and not self.exclude.size and self.groups is None
+        return free and self.min_weight == 0.0 and self.max_weight >= 1.0
 
     @property
     def n_units(self) -> int:
@@ -35,20 +119,63 @@ class SparseSimplex:
         return as_units(units, self.space.size, "places")
 
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
-        """Argmin ‖p - v‖²: the k largest entries (of equals, the first), projected onto their simplex; exact.
+        """Argmin ‖p - v‖²; exact, whatever the bounds.
 
-        Source: Kyrillidis, Becker, Cevher & Koch, "Sparse projections onto the simplex", ICML 2013.
+        With k alone: the k largest entries (of equals, the first), projected onto their simplex. Otherwise:
+        for a fixed number of places, larger weights belong to larger entries, and what may be held together is
+        a matroid, so the largest entries that the groups allow are best; min_weight makes the number matter, so
+        all numbers are tried.
+
+        Source (k alone): Kyrillidis, Becker, Cevher & Koch, "Sparse projections onto the simplex", ICML 2013.
         """
         v = as_vector(v, self.space.shape, "v")
-        places = largest(v, self.k)
         p = np.zeros(v.size)
-        p[places] = project_simplex(v[places])
+        if self.plain:
+            places = largest(v, self.k)
+            p[places] = project_simplex(v[places])
+            return p
+        order = self.ranked(v)
+        counts = list(self._counts(min(self.most_held, order.size)))
+        if self.min_weight == 0.0:
+            counts = counts[-1:]  # a larger face is never worse
+        trials = [(order[:count], self.fit_box(v[order[:count]])) for count in counts]
+        places, weights = min(trials, key=lambda t: float(((t[1] - v[t[0]]) ** 2).sum() - (v[t[0]] ** 2).sum()))
+        p[places] = weights
         return p
 
+    def fit_box(self, v: Vector) -> Vector:
+        """The projection of v onto the weights in [min_weight, max_weight] that sum to one."""
+        return project_box(v, np.full(v.size, self.min_weight), np.full(v.size, min(self.max_weight, 1.0)))
+
+    def ranked(self, v: Vector) -> Indices:
+        """The places that may be held together, included ones first, then by falling v."""
+        order = np.argsort(-v, kind="stable")
+        skip = np.zeros(v.size, bool)
+        skip[self.include] = skip[self.exclude] = True
+        rest = order[~skip[order]]
+        if self.groups is None:
+            return np.concatenate([self.include, rest])[: self.k]
+        held = np.bincount(self.groups[self.include], minlength=int(self.groups.max()) + 1)
+        kept = list(self.include)
+        for place in rest:
+            if len(kept) == self.k:
+                break
+            if held[self.groups[place]] < (self.max_per_group or 0):
+                held[self.groups[place]] += 1
+                kept.append(place)
+        return np.array(kept, np.int64)
+
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
-        """Whether p is a distribution on at most k places, to within tol."""
+        """Whether p is a distribution within all bounds, to within tol."""
         p = as_vector(p, self.space.shape, "p")
-        return is_distribution(p, tol) and int((np.abs(p) > tol).sum()) <= self.k
+        held = np.flatnonzero(np.abs(p) > tol)
+        if not is_distribution(p, tol) or held.size > self.k or np.isin(held, self.exclude).any():
+            return False
+        if held.size and (p[held].min() < self.min_weight - tol or p[held].max() > self.max_weight + tol):
+            return False
+        if self.min_weight > tol and not np.isin(self.include, held).all():
+            return False
+        return self.groups is None or int(np.bincount(self.groups[held]).max()) <= (self.max_per_group or 0)
 
     def support(self, p: Vector) -> Indices:
         """The places with mass."""

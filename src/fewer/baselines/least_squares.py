@@ -1,0 +1,144 @@
+"""Rivals for k-sparse least squares on the simplex, each tuned on the training error it may see.
+
+All minimise ‖A q - b‖² over A (r, n), b (r,) in their own way and end on the k-sparse simplex: the k largest
+entries, then either projected, as the paper does with Lasso, or refitted (`refit=True`) by exact least squares on
+the same support, so that a rival is judged by the support it found.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls as scipy_nnls
+from sklearn.linear_model import lasso_path, orthogonal_mp
+
+from ..constraints.simplex import Simplex
+from ..constraints.sparse_simplex import SparseSimplex, largest
+from ..door import Vector
+from ..objectives.moments import Moments
+from ..solvers.iht import iht
+from ..solvers.steps import Momentum
+from ..spaces import Atoms
+
+
+def onto(F: Moments, k: int, q: Vector, refit: bool) -> Vector:
+    """A vector brought onto the k-sparse simplex: projected, or refitted on its k largest entries."""
+    return F.best_on(largest(q, k)) if refit else SparseSimplex(F.space, k).project(q)
+
+
+def lasso(A: Any, b: Any, k: int, *, positive: bool = False, refit: bool = False, grid: int = 20) -> Vector:
+    """Min ‖A q - b‖² + gamma ‖q‖₁ (q >= 0 if `positive`) without the simplex, then onto it; the paper's rival.
+
+    gamma runs over `grid` values on a log scale, down to a thousandth of the largest useful one; the best by
+    training error is returned.
+
+    >>> A = np.eye(4)
+    >>> lasso(A, [0.7, 0.3, 0.0, 0.0], 2).round(3).tolist()
+    [0.7, 0.3, 0.0, 0.0]
+    """
+    F = moments(A, b)
+    steepest = float(np.abs(F.A.T @ F.b).max()) / len(F.b)
+    gammas = steepest * np.logspace(0, -3, grid)
+    _, paths, _ = lasso_path(F.A, F.b, positive=positive, alphas=gammas, max_iter=2000)
+    return best_of(F, [onto(F, k, path, refit) for path in paths.T])
+
+
+def matching_pursuit(A: Any, b: Any, k: int, *, refit: bool = False) -> Vector:
+    """Orthogonal matching pursuit for k columns, then onto the simplex.
+
+    >>> matching_pursuit(np.eye(3), [0.2, 0.8, 0.0], 2).round(3).tolist()
+    [0.2, 0.8, 0.0]
+    """
+    F = moments(A, b)
+    return onto(F, k, np.asarray(orthogonal_mp(F.A, F.b, n_nonzero_coefs=min(k, len(F.b)))), refit)
+
+
+def nonnegative(A: Any, b: Any, k: int, *, refit: bool = True) -> Vector:
+    """SciPy's non-negative least squares, its k largest entries, then onto the simplex.
+
+    >>> nonnegative(np.eye(3), [0.2, 0.8, 0.0], 2).round(3).tolist()
+    [0.2, 0.8, 0.0]
+    """
+    F = moments(A, b)
+    used = np.flatnonzero(np.any(F.A != 0.0, axis=0))  # zero columns crash SciPy's solver
+    q = np.zeros(F.space.size)
+    if used.size:
+        q[used] = scipy_nnls(F.A[:, used], F.b)[0]
+    return onto(F, k, q, refit)
+
+
+def at_random(A: Any, b: Any, k: int, *, tries: int = 300, rng: Any = None) -> Vector:
+    """The best of `tries` random k-sparse distributions, as in the paper.
+
+    >>> int((at_random(np.eye(5), np.ones(5) / 5, 2, rng=0) > 0).sum())
+    2
+    """
+    F, generator = moments(A, b), np.random.default_rng(rng)
+    best, lowest = np.zeros(F.space.size), np.inf
+    for _ in range(tries):
+        places = generator.choice(F.space.size, k, replace=False)
+        weights = generator.dirichlet(np.ones(k))
+        residual = F.A[:, places] @ weights - F.b
+        if residual @ residual < lowest:
+            lowest = float(residual @ residual)
+            best = np.zeros(F.space.size)
+            best[places] = weights
+    return best
+
+
+def two_stage(A: Any, b: Any, k: int, *, refit: bool = False, max_iter: int = 2000) -> Vector:
+    """Minimise over the whole simplex to convergence, then project: the paper's appendix C.
+
+    >>> two_stage(np.eye(3), [0.2, 0.7, 0.1], 2).round(3).tolist()
+    [0.25, 0.75, 0.0]
+    """
+    F = moments(A, b)
+    whole = iht(
+        F, Simplex(F.space), step=Momentum(), start=np.full(F.space.size, 1 / F.space.size), max_iter=max_iter
+    )
+    return onto(F, k, whole.p, refit)
+
+
+def accelerated_iht(A: Any, b: Any, k: int, *, max_iter: int = 300) -> Vector:
+    """Momentum, a step length fitted to the active columns, and a refit on the support at every step.
+
+    Source: Zhang, Khanna, Kyrillidis & Koyejo, "Bayesian coresets: revisiting the nonconvex optimization
+    perspective", AISTATS 2021 (accelerated IHT), with the simplex in place of the orthant.
+
+    >>> accelerated_iht(np.eye(3), [0.2, 0.8, 0.0], 2).round(3).tolist()
+    [0.2, 0.8, 0.0]
+    """
+    F = moments(A, b)
+    C = SparseSimplex(F.space, k)
+    before = p = best = C.project(-F.gradient(np.zeros(F.space.size)))
+    lowest = F.value(best)
+    for _ in range(max_iter):
+        ahead = p + momentum(F, p, before) * (p - before)
+        gradient = F.gradient(ahead)
+        active = np.union1d(np.flatnonzero(ahead), largest(-gradient, k))
+        step = F.A[:, active] @ gradient[active]
+        curvature = float(step @ step)
+        mu = float(gradient[active] @ gradient[active]) / (2.0 * curvature) if curvature > 0 else 0.0
+        before, p = p, F.best_on(np.flatnonzero(C.project(ahead - mu * gradient)))
+        value = F.value(p)
+        if value < lowest:
+            best, lowest = p, value
+        if np.abs(p - before).max() <= 1e-12:
+            break
+    return best
+
+
+def momentum(F: Moments, p: Vector, before: Vector) -> float:
+    """The tau that minimises F along p + tau (p - before)."""
+    slope, residual = F.A @ (p - before), F.A @ p - F.b
+    length = float(slope @ slope)
+    return float(-(slope @ residual) / length) if length > 0 else 0.0
+
+
+def moments(A: Any, b: Any) -> Moments:
+    """The least-squares objective of a dense A."""
+    return Moments(Atoms(np.shape(A)[1]), A, b)
+
+
+def best_of(F: Moments, candidates: list[Vector]) -> Vector:
+    """The candidate of the lowest training error."""
+    return min(candidates, key=F.value)

@@ -1,0 +1,101 @@
+"""Frank-Wolfe on the whole simplex: the convex relaxation of every sparse problem, with its dual gap."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..door import InvalidInput, Vector, as_number
+from ..protocols import Constraint, Objective, Sparsity, offers
+from ..result import Result, Status
+from ._drive import Callback, Outcome, Step, Steps, drive, meet
+from ._face import face_best
+
+EVERY = 20
+"""Steps between two sparse answers read off the relaxation."""
+
+
+def frank_wolfe(
+    objective: Objective,
+    constraint: Constraint,
+    *,
+    max_iter: int = 1000,
+    tol: float = 1e-10,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+) -> Result:
+    """Pairwise Frank-Wolfe over all distributions; a sparse answer is its projection, refitted on that support.
+
+    F[p] - (<g, p> - min g) is a lower bound on F over the simplex, hence over any set inside it: the result's
+    `bound`. Each step moves mass from the worst place that has some to the best one, as far as the curvature
+    along that line, read from one more gradient, allows (exact for quadratics). It ends when the dual gap is
+    below `tol`, relative to F or to 1.
+
+    Source: Lacoste-Julien & Jaggi, "On the global linear convergence of Frank-Wolfe optimization variants",
+    NeurIPS 2015.
+
+    >>> from fewer import L2, Atoms, SparseSimplex
+    >>> F = L2(Atoms(4), [0.5, 0.3, 0.2, 0.0])
+    >>> result = frank_wolfe(F, SparseSimplex(F.space, 2))
+    >>> result.support.tolist(), round(result.value, 6), round(abs(result.bound), 6)
+    ([0, 1], 0.06, 0.0)
+    """
+    meet(objective, constraint, "frank_wolfe")
+    as_number(tol, "tol", allow_equal=True)
+    if objective.smoothness == math.inf:
+        raise InvalidInput("frank_wolfe needs an objective of finite smoothness; use iht with Backtracking()")
+    steps = _path(objective, constraint, max_iter, tol)
+    return drive(objective, constraint, steps, time_limit=time_limit, callback=callback)
+
+
+def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: float) -> Steps:
+    p = _vertex(objective)
+    bound = -math.inf
+    for count in range(max_iter):
+        gradient = objective.gradient(p)
+        held = np.flatnonzero(p)
+        best, worst = int(gradient.argmin()), int(held[gradient[held].argmax()])
+        value = objective.value(p)
+        bound = max(bound, value - float(gradient @ p - gradient[best]))
+        if value - bound <= tol * max(abs(value), 1.0):
+            yield Step(answer(objective, constraint, p), bound)
+            return Outcome(Status.CONVERGED, bound)
+        yield Step(answer(objective, constraint, p) if count % EVERY == 0 else None, bound)
+        p = _shift(objective, p, gradient, best, worst)
+    yield Step(answer(objective, constraint, p), bound)
+    return Outcome(Status.MAX_ITER, bound)
+
+
+def _vertex(objective: Objective) -> Vector:
+    """The place where the derivative at the uniform distribution is lowest, with all the mass."""
+    size = objective.space.size
+    p = np.zeros(size)
+    p[int(objective.gradient(np.full(size, 1.0 / size)).argmin())] = 1.0
+    return p
+
+
+def _shift(objective: Objective, p: Vector, gradient: Vector, best: int, worst: int) -> Vector:
+    """Move mass from one place to another until the derivative along the line vanishes or the mass is gone."""
+    slope = float(gradient[best] - gradient[worst])
+    far = p.copy()
+    longest = far[worst]
+    far[best] += longest
+    far[worst] = 0.0
+    beyond = objective.gradient(far)
+    rise = float(beyond[best] - beyond[worst]) - slope
+    length = longest if slope + rise <= 0.0 else longest * min(1.0, -slope / rise)
+    after = p.copy()
+    after[best] += length
+    after[worst] = p[worst] - length if length < longest else 0.0
+    return after
+
+
+def answer(objective: Objective, constraint: Constraint, p: Vector) -> Vector:
+    """A member of the constraint near p, refitted on its support where that is one of its faces."""
+    if constraint.contains(p):
+        return p
+    near = constraint.project(p)
+    sparse: Any = constraint
+    if not offers(constraint, Sparsity) or not getattr(constraint, "plain", True):
+        return near
+    return face_best(objective, sparse.face(sparse.support(near)))
