@@ -6,6 +6,7 @@ Run: python benchmarks/dims.py [--data DIR] [--part targets|l2|scale] [--quick]
 """
 
 import argparse
+import json
 import math
 import subprocess
 import sys
@@ -113,18 +114,28 @@ def one_size(rows: int, items: int, k: int) -> None:
     before = memory("VmRSS")
     took, result = timed(lambda: dims(X, k, solver="exchange", rng=0))
     peak = memory("VmHWM") - before + size
-    print(
-        f"{rows:9d} {items:7d} {X.nnz:10d} | {took:7.2f} s | "
-        f"{rows:9d} {items:7d} {X.nnz:10d} | {took:7.2f} s | input {size:6.1f} MB, "
-        f"peak {peak:7.1f} MB with the input ({peak / size:5.2f} x) | coverage {math.exp(-result.value):.6f}",
-        flush=True,
-    )
+    print(json.dumps([X.nnz, took, size, peak, math.exp(-result.value)]))
 
 
 def scale(sizes: list[tuple[int, int]]) -> None:
-    print("\nscale: baskets of about 10 items, k = 50, solver='exchange' (rows, items, entries)", flush=True)
+    print("\nscale: baskets of about 10 items, k = 50, solver='exchange'; memory with the input, in MB")
+    print(
+        f"{'rows':>9s} {'items':>7s} {'entries':>10s} {'seconds':>8s} {'input':>7s} {'peak':>7s} {'ratio':>6s} coverage"
+    )
+    seconds = {}
     for rows, items in sizes:
-        subprocess.run([sys.executable, __file__, "--one", str(rows), str(items)], check=True)  # noqa: S603
+        out = subprocess.check_output([sys.executable, __file__, "--one", str(rows), str(items)])  # noqa: S603
+        nnz, took, size, peak, covered = json.loads(out)
+        seconds[rows, items] = took
+        print(
+            f"{rows:9d} {items:7d} {nnz:10d} {took:8.2f} {size:7.1f} {peak:7.1f} {peak / size:6.2f} {covered:.6f}",
+            flush=True,
+        )
+    for name, axis in (("rows", 0), ("items", 1)):
+        line = [(key[axis], took) for key, took in seconds.items() if key[1 - axis] == (10**4, 10**5)[axis]]
+        if len(line) > 1:
+            x, y = np.log(np.array(sorted(line))).T
+            print(f"growth with {name}: seconds ~ {name}^{np.polyfit(x, y, 1)[0]:.2f}")
 
 
 def main() -> None:

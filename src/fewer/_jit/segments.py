@@ -27,7 +27,7 @@ def spread_of(first: Vector, second: Vector, start: int, stop: int) -> float:
     if stop - start < 2:
         return 0.0
     total = first[stop] - first[start]
-    return max(second[stop] - second[start] - total * total / (stop - start), 0.0)
+    return float(max(second[stop] - second[start] - total * total / (stop - start), 0.0))
 
 
 @compiled

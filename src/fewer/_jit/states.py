@@ -49,6 +49,22 @@ def nearest_reachable(v: Vector, missing: Indices, budget: int) -> int:
 
 
 @compiled
+def buckets(v: Vector, missing: Indices, lacks: Indices, tau: float, n: int, values: Vector) -> Indices:
+    """The entries above tau of states that miss only dimension i, at values[starts[i]:starts[i+1]]."""
+    starts = np.zeros(n + 1, np.int64)
+    for e in range(v.size):
+        if missing[e] == 1 and v[e] > tau:
+            starts[lacks[e] + 1] += 1
+    starts = np.cumsum(starts)
+    cursor = starts[:-1].copy()
+    for e in range(v.size):
+        if missing[e] == 1 and v[e] > tau:
+            values[cursor[lacks[e]]] = v[e]
+            cursor[lacks[e]] += 1
+    return starts
+
+
+@compiled
 def greedy_state_units(v: Vector, indptr: Indices, indices: Indices, n: int, k: int) -> Indices:
     """The k dimensions that Algorithm 2 picks when only the listed states may carry mass.
 
@@ -59,21 +75,25 @@ def greedy_state_units(v: Vector, indptr: Indices, indices: Indices, n: int, k: 
     N = v.size
     chosen = np.zeros(n, np.bool_)
     missing, lacks = np.empty(N, np.int64), np.empty(N, np.int64)
-    units, trial = np.empty(k, np.int64), np.empty(N)
-    inside = np.empty(N, np.bool_)
+    units, active, trial, near = np.empty(k, np.int64), np.empty(N), np.empty(N), np.empty(N)
     for step in range(k):
         missing_units(indptr, indices, chosen, missing, lacks)
-        inside[:] = missing == 0
-        best, pick = distance_of(v, inside, trial), -1
-        offers = np.zeros(n, np.bool_)
+        count, tau, best, pick = 0, -np.inf, np.inf, -1
         for e in range(N):
-            if missing[e] == 1:
-                offers[lacks[e]] = True
+            if missing[e] == 0:
+                active[count] = v[e]
+                count += 1
+        if count > 0:
+            count, tau = shrink(active, count)
+            best = relative_distance(active, count, tau)
+        starts = buckets(v, missing, lacks, tau, n, near)
         for i in range(n):
-            if offers[i]:
-                for e in range(N):
-                    inside[e] = missing[e] == 0 or (missing[e] == 1 and lacks[e] == i)
-                distance = distance_of(v, inside, trial)
+            size = starts[i + 1] - starts[i]
+            if size > 0:
+                trial[:count] = active[:count]
+                trial[count : count + size] = near[starts[i] : starts[i + 1]]
+                kept, raised = shrink(trial, count + size)
+                distance = relative_distance(trial, kept, raised)
                 if better(distance, best):
                     best, pick = distance, i
         if pick < 0:
