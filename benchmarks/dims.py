@@ -119,16 +119,14 @@ def one_size(rows: int, items: int, k: int) -> None:
 
 def scale(sizes: list[tuple[int, int]]) -> None:
     print("\nscale: baskets of about 10 items, k = 50, solver='exchange'; memory with the input, in MB")
-    print(
-        f"{'rows':>9s} {'items':>7s} {'entries':>10s} {'seconds':>8s} {'input':>7s} {'peak':>7s} {'ratio':>6s} coverage"
-    )
+    print(f"{'rows':>9s} {'items':>7s} {'entries':>10s} {'seconds':>8s} {'input':>7s} {'peak':>7s} ratio coverage")
     seconds = {}
     for rows, items in sizes:
         out = subprocess.check_output([sys.executable, __file__, "--one", str(rows), str(items)])  # noqa: S603
         nnz, took, size, peak, covered = json.loads(out)
         seconds[rows, items] = took
         print(
-            f"{rows:9d} {items:7d} {nnz:10d} {took:8.2f} {size:7.1f} {peak:7.1f} {peak / size:6.2f} {covered:.6f}",
+            f"{rows:9d} {items:7d} {nnz:10d} {took:8.2f} {size:7.1f} {peak:7.1f} {peak / size:5.2f} {covered:.6f}",
             flush=True,
         )
     for name, axis in (("rows", 0), ("items", 1)):
