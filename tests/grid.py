@@ -21,6 +21,7 @@ from fewer import (
     SparseStates,
     States,
     exact,
+    frank_wolfe,
     greedy,
     iht,
 )
@@ -73,6 +74,12 @@ OBJECTIVES = {
 CONSTRAINTS = {
     "Simplex": (Simplex, ("atoms", "cube", "states")),
     "SparseSimplex": (lambda space: SparseSimplex(space, 3), ("atoms", "cube", "states")),
+    "SparseSimplex bounded": (
+        lambda space: SparseSimplex(
+            space, 3, 0.1, 0.6, include=[1], exclude=[0], groups=np.arange(space.size) % 3, max_per_group=2
+        ),
+        ("atoms", "cube", "states"),
+    ),
     "DimensionSparse": (lambda space: DimensionSparse(space, 2), ("cube", "box", "states")),
     "DimensionSparse exact": (lambda space: DimensionSparse(space, 2, "exact"), ("cube", "box", "states")),
     "DimensionSparse incumbent": (
@@ -100,9 +107,11 @@ SOLVERS = {
     },
     "greedy": greedy,
     "exact": exact,
+    "frank_wolfe": frank_wolfe,
 }
 
 NEEDS_UNITS = {"greedy", "exact"}
+NEEDS_SMOOTHNESS = {"frank_wolfe"}
 
 
 def pairs():
@@ -118,5 +127,7 @@ def runs():
     """(name, solver, objective, constraint) for everything that fits together."""
     for name, F, C in pairs():
         for solver_name, solver in SOLVERS.items():
-            if solver_name not in NEEDS_UNITS or hasattr(C, "n_units"):
+            units = solver_name not in NEEDS_UNITS or (hasattr(C, "n_units") and getattr(C, "plain", True))
+            smooth = solver_name not in NEEDS_SMOOTHNESS or F.smoothness < np.inf
+            if units and smooth:
                 yield f"{solver_name}: {name}", solver, F, C

@@ -27,6 +27,7 @@ from fewer import (
     States,
     Status,
     exact,
+    frank_wolfe,
     greedy,
     iht,
     minimize,
@@ -216,7 +217,9 @@ def test_solvers_by_name():
     assert minimize(F, C, rng=0, step=Doubling(0.01)).value == iht(F, C, rng=0, step=Doubling(0.01)).value
     assert minimize(F, C, solver="greedy").value == greedy(F, C).value
     assert minimize(F, C, solver=greedy).value == greedy(F, C).value
-    with pytest.raises(InvalidInput, match="solver must be one of 'exact', 'greedy', 'iht', got 'magic'"):
+    with pytest.raises(
+        InvalidInput, match="solver must be one of 'exact', 'frank_wolfe', 'greedy', 'iht', got 'magic'"
+    ):
         minimize(F, C, solver="magic")
 
 
@@ -254,3 +257,27 @@ def test_one_iht_iteration_allocates_no_table_it_does_not_need():
     iht(F, C, start=p, step=Doubling(0.01), max_iter=20, callback=watch)
     tracemalloc.stop()
     assert max(peaks) < 4.5 * table
+
+
+def test_frank_wolfe_finds_the_relaxation_and_bounds_the_sparse_problem():
+    rng = np.random.default_rng(4)
+    A = rng.standard_normal((30, 12))
+    F = Moments(Atoms(12), A, A @ rng.dirichlet(np.full(12, 0.3)) + 0.05 * rng.standard_normal(30))
+    whole = frank_wolfe(F, Simplex(F.space), max_iter=5000)
+    assert whole.status is Status.CONVERGED
+    assert whole.value == pytest.approx(F.value_on(np.arange(12)), rel=1e-8)
+    assert whole.gap <= 1e-9
+    sparse = frank_wolfe(F, SparseSimplex(F.space, 2), max_iter=5000)
+    best = exact(F, SparseSimplex(F.space, 2))
+    assert sparse.bound <= best.value <= sparse.value
+    with pytest.raises(InvalidInput, match="frank_wolfe needs an objective of finite smoothness"):
+        frank_wolfe(KL(Atoms(2), [0.5, 0.5]), Simplex(Atoms(2)))
+
+
+def test_solvers_that_take_faces_whole_refuse_bounds():
+    F = L2(Atoms(4), [0.7, 0.1, 0.1, 0.1])
+    bounded = SparseSimplex(F.space, 2, max_weight=0.6)
+    for solver in (greedy, exact):
+        with pytest.raises(InvalidInput, match="cannot keep weight bounds"):
+            solver(F, bounded)
+    assert iht(F, bounded, rng=0).value == pytest.approx(F.value(np.array([0.6, 0.4, 0, 0])))

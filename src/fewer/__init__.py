@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .objectives.moments import Moments
     from .result import Result, Status
     from .solvers.exact import exact
+    from .solvers.frank_wolfe import frank_wolfe
     from .solvers.greedy import greedy
     from .solvers.iht import iht
     from .solvers.minimize import minimize
@@ -52,6 +53,7 @@ _HOMES = {
     "dimensions_to_vector": "spaces",
     "dims": "jobs.dims",
     "exact": "solvers.exact",
+    "frank_wolfe": "solvers.frank_wolfe",
     "greedy": "solvers.greedy",
     "iht": "solvers.iht",
     "minimize": "solvers.minimize",
@@ -84,6 +86,7 @@ __all__ = [
     "dimensions_to_vector",
     "dims",
     "exact",
+    "frank_wolfe",
     "greedy",
     "iht",
     "minimize",

@@ -77,7 +77,11 @@ class Constraint(Protocol):
 
 @runtime_checkable
 class Sparsity(Protocol):
-    """A constraint that is a union of faces, each named by at most k of n_units units."""
+    """A constraint made of faces, each named by at most k of n_units units.
+
+    It is the whole union of these faces unless it has an attribute `plain` that is False: then further bounds
+    cut the faces, and only its projection knows them.
+    """
 
     @property
     def k(self) -> int:
@@ -97,6 +101,20 @@ class Sparsity(Protocol):
 def offers(thing: object, *protocols: type) -> bool:
     """Whether `thing` has every member; unlike isinstance it never evaluates a costly property."""
     return not any(missing(thing, protocol) for protocol in protocols)
+
+
+def whole_faces(constraint: object) -> bool:
+    """Whether every distribution on a face of the constraint is a member of it."""
+    return bool(getattr(constraint, "plain", True))
+
+
+def require_whole_faces(constraint: object, who: str) -> None:
+    """Raise a sentence where a solver that takes faces whole meets further bounds."""
+    if not whole_faces(constraint):
+        raise InvalidInput(
+            f"{who} takes faces whole and cannot keep weight bounds, include, exclude or groups; use iht, "
+            f"whose projection keeps them exactly"
+        )
 
 
 def members(protocol: type) -> list[str]:

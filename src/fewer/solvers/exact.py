@@ -9,7 +9,16 @@ import numpy as np
 
 from ..constraints.dimension_sparse import DimensionSparse
 from ..door import InvalidInput, magnitude
-from ..protocols import Constraint, Covered, FaceSolvable, Objective, Sparsity, offers, require
+from ..protocols import (
+    Constraint,
+    Covered,
+    FaceSolvable,
+    Objective,
+    Sparsity,
+    offers,
+    require,
+    require_whole_faces,
+)
 from ..result import Result, Status
 from . import faces
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
@@ -43,6 +52,7 @@ def exact(
     """
     meet(objective, constraint, "exact")
     require(constraint, Sparsity, "exact's constraint")
+    require_whole_faces(constraint, "exact")
     sparse: Any = constraint
     problem = _as_cover(objective, constraint)
     supports = math.comb(sparse.n_units, sparse.k)

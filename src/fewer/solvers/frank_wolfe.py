@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..door import InvalidInput, Vector, as_number
-from ..protocols import Constraint, Objective, Sparsity, offers
+from ..protocols import Constraint, Objective, Sparsity, offers, whole_faces
 from ..result import Result, Status
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
 from ._face import face_best
@@ -96,6 +96,6 @@ def answer(objective: Objective, constraint: Constraint, p: Vector) -> Vector:
         return p
     near = constraint.project(p)
     sparse: Any = constraint
-    if not offers(constraint, Sparsity) or not getattr(constraint, "plain", True):
+    if not offers(constraint, Sparsity) or not whole_faces(constraint):
         return near
     return face_best(objective, sparse.face(sparse.support(near)))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..door import Indices
-from ..protocols import Constraint, Objective, Sparsity, require
+from ..protocols import Constraint, Objective, Sparsity, require, require_whole_faces
 from ..result import Result, Status
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
 from ._face import face_best, face_value
@@ -35,6 +35,7 @@ def greedy(
     """
     meet(objective, constraint, "greedy")
     require(constraint, Sparsity, "greedy's constraint")
+    require_whole_faces(constraint, "greedy")
     return drive(
         objective, constraint, greedy_steps(objective, constraint), time_limit=time_limit, callback=callback
     )

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..door import InvalidInput, Vector, as_number
-from ..protocols import Constraint, Objective, Sparsity, offers
+from ..protocols import Constraint, Objective, Sparsity, offers, whole_faces
 from ..result import Result
 from ._drive import Callback, as_generator, as_start, drive, meet
 from .steps import Backtracking, Doubling, Momentum, StepRule
@@ -69,7 +69,7 @@ def default_rule(objective: Objective, constraint: Constraint) -> StepRule:
 def random_member(constraint: Constraint, rng: np.random.Generator) -> Vector:
     """A random distribution of the constraint: on a random face of k units where it has faces."""
     size = constraint.space.size
-    if not offers(constraint, Sparsity):
+    if not offers(constraint, Sparsity) or not whole_faces(constraint):
         return constraint.project(rng.dirichlet(np.ones(size)))
     sparse: Any = constraint
     face = sparse.face(np.sort(rng.choice(sparse.n_units, sparse.k, replace=False)))

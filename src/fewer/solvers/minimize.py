@@ -7,10 +7,16 @@ from ..door import known
 from ..protocols import Constraint, Objective
 from ..result import Result
 from .exact import exact
+from .frank_wolfe import frank_wolfe
 from .greedy import greedy
 from .iht import iht
 
-SOLVERS: dict[str, Callable[..., Result]] = {"exact": exact, "greedy": greedy, "iht": iht}
+SOLVERS: dict[str, Callable[..., Result]] = {
+    "exact": exact,
+    "frank_wolfe": frank_wolfe,
+    "greedy": greedy,
+    "iht": iht,
+}
 
 
 def minimize(
