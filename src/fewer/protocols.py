@@ -45,6 +45,37 @@ class FaceSolvable(Protocol):
 
 
 @runtime_checkable
+class Quadratic(Protocol):
+    """An objective F[p] = pᵀHp - 2 cᵀp + constant whose H (size, size) is only ever asked for in blocks."""
+
+    @property
+    def constant(self) -> float:
+        """F at p = 0."""
+        ...
+
+    @property
+    def diagonal(self) -> Vector:
+        """The diagonal of H."""
+        ...
+
+    def linear(self, units: Indices) -> Vector:
+        """C at these places."""
+        ...
+
+    def cross(self, units: Indices, others: Indices) -> Vector:
+        """The block of H at these places."""
+        ...
+
+    def slopes(self, units: Indices, weights: Vector) -> Vector:
+        """C - Hp for p with these weights: minus half the gradient."""
+        ...
+
+    def value_at(self, units: Indices, weights: Vector) -> float:
+        """F for p with these weights."""
+        ...
+
+
+@runtime_checkable
 class Covered(Protocol):
     """An objective whose minimum over a face of dimensions depends only on the mass the face covers."""
 

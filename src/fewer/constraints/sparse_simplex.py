@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._jit.box import project_box
 from .._jit.simplex import project_simplex
@@ -134,11 +135,12 @@ class SparseSimplex:
             places = largest(v, self.k)
             p[places] = project_simplex(v[places])
             return p
-        order = self.ranked(v)
-        counts = list(self._counts(min(self.most_held, order.size)))
+        order = np.argsort(-v, kind="stable")
+        counts = list(self._counts(self.most_held))
         if self.min_weight == 0.0:
             counts = counts[-1:]  # a larger face is never worse
-        trials = [(order[:count], self.fit_box(v[order[:count]])) for count in counts]
+        supports = [self.fitting(order, count) for count in counts]
+        trials = [(places, self.fit_box(v[places])) for places in supports]
         places, weights = min(trials, key=lambda t: float(((t[1] - v[t[0]]) ** 2).sum() - (v[t[0]] ** 2).sum()))
         p[places] = weights
         return p
@@ -147,23 +149,43 @@ class SparseSimplex:
         """The projection of v onto the weights in [min_weight, max_weight] that sum to one."""
         return project_box(v, np.full(v.size, self.min_weight), np.full(v.size, min(self.max_weight, 1.0)))
 
-    def ranked(self, v: Vector) -> Indices:
-        """The places that may be held together, included ones first, then by falling v."""
-        order = np.argsort(-v, kind="stable")
-        skip = np.zeros(v.size, bool)
-        skip[self.include] = skip[self.exclude] = True
-        rest = order[~skip[order]]
+    @cached_property
+    def sizes(self) -> tuple[int, int]:
+        """The fewest and the most places that can be held."""
+        counts = list(self._counts(self.most_held))
+        return counts[0], counts[-1]
+
+    @cached_property
+    def open(self) -> npt.NDArray[np.bool_]:
+        """Which places may be held, (size,)."""
+        mask = np.ones(self.space.size, bool)
+        mask[self.exclude] = False
+        return mask
+
+    def codes(self, places: Indices) -> Indices:
+        """The groups of these places as small integers; all zero without groups."""
         if self.groups is None:
-            return np.concatenate([self.include, rest])[: self.k]
+            return np.zeros(len(places), np.int64)
+        return np.unique(self.groups[places], return_inverse=True)[1].astype(np.int64).reshape(-1)
+
+    def fitting(self, ranked: Indices, size: int) -> Indices:
+        """`include` and the first of a ranking of places that fit beside it, `size` in all, sorted.
+
+        Excluded places and those past their group's cap are passed over.
+        """
+        rest = ranked[self.open[ranked] & ~np.isin(ranked, self.include)]
+        room = size - self.include.size
+        if self.groups is None:
+            return np.sort(np.concatenate([self.include, rest[: max(room, 0)]]))
         held = np.bincount(self.groups[self.include], minlength=int(self.groups.max()) + 1)
         kept = list(self.include)
         for place in rest:
-            if len(kept) == self.k:
+            if len(kept) >= size:
                 break
             if held[self.groups[place]] < (self.max_per_group or 0):
                 held[self.groups[place]] += 1
                 kept.append(place)
-        return np.array(kept, np.int64)
+        return np.sort(np.array(kept, np.int64))
 
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
         """Whether p is a distribution within all bounds, to within tol."""

@@ -54,21 +54,42 @@ class MMD:
         return np.asarray(self.gram @ self.target)
 
     @cached_property
-    def _constant(self) -> float:
+    def constant(self) -> float:
+        """tᵀ K t, the value at p = 0."""
         return float(self.target @ self._mean)
+
+    @property
+    def diagonal(self) -> Vector:
+        """The similarity of each place to itself, (size,)."""
+        return np.diag(self.gram)
+
+    def linear(self, units: Indices) -> Vector:
+        """K t at these places."""
+        return self._mean[units]
+
+    def cross(self, units: Indices, others: Indices) -> Vector:
+        """The block of K, (len(units), len(others))."""
+        return np.asarray(self.gram[np.ix_(units, others)])
+
+    def slopes(self, units: Indices, weights: Vector) -> Vector:
+        """Minus half the gradient at these weights, K (t - q), (size,)."""
+        return np.asarray(self._mean - self.gram[:, units] @ weights)
+
+    def value_at(self, units: Indices, weights: Vector) -> float:
+        """(q - t)ᵀ K (q - t) for these weights on these places, never below zero."""
+        inner = weights @ (self.cross(units, units) @ weights)
+        return max(float(inner - 2.0 * (self._mean[units] @ weights) + self.constant), 0.0)
 
     def value(self, p: Vector) -> float:
         """(p - t)ᵀ K (p - t), never below zero; only the columns where p is positive are touched."""
-        support = np.flatnonzero(p)
-        weights = p[support]
-        inner = weights @ (self.gram[np.ix_(support, support)] @ weights)
-        return max(float(inner - 2.0 * (self._mean[support] @ weights) + self._constant), 0.0)
+        units = np.flatnonzero(p)
+        return self.value_at(units, p[units])
 
     def gradient(self, p: Vector) -> Vector:
         """2 K (p - t), from the columns where p is positive."""
-        support = np.flatnonzero(p)
-        gradient: Vector = self.gram[:, support] @ p[support] - self._mean
-        gradient *= 2.0
+        units = np.flatnonzero(p)
+        gradient = self.slopes(units, p[units])
+        gradient *= -2.0
         return gradient
 
     def best_on(self, face: Indices) -> Vector:

@@ -20,7 +20,8 @@ DENSE_SPECTRUM = 2000
 class Moments:
     """F[p] = ‖A p - b‖²: how far the expectations A p of r functions are from b; the paper's section 4.2.
 
-    A (r, size) is dense, `scipy.sparse` or a `LinearOperator` with `rmatvec`; b (r,).
+    A (r, size) is dense (float32 is kept as it is), `scipy.sparse` or a `LinearOperator` with `rmatvec`; b (r,).
+    As a quadratic it has H = AᵀA and c = Aᵀb, of which only the blocks asked for are ever formed.
 
     >>> from fewer import Atoms
     >>> F = Moments(Atoms(3), [[0.0, 1.0, 2.0]], [0.5])
@@ -49,25 +50,29 @@ class Moments:
             largest = svds(self.A, k=1, return_singular_vectors=False, rng=np.random.default_rng(0))[0]
             return 2.0 * (1 + 1e-6) * float(largest) ** 2  # Lanczos comes from below
         gram = self.A @ self.A.T if r <= size else self.A.T @ self.A
-        dense = gram.toarray() if sp.issparse(gram) else gram
+        dense = np.asarray(gram.toarray() if sp.issparse(gram) else gram, np.float64)
         return 2.0 * max(float(np.linalg.eigvalsh(dense)[-1]), 0.0)
 
-    def value(self, p: Vector) -> float:
-        """‖A p - b‖²."""
-        residual = self.A @ p - self.b
-        return float(residual @ residual)
+    @cached_property
+    def constant(self) -> float:
+        """‖b‖², the value at p = 0."""
+        return float(self.b @ self.b)
 
-    def gradient(self, p: Vector) -> Vector:
-        """2 Aᵀ(A p - b)."""
-        gradient: Vector = self.A.T @ (self.A @ p - self.b)
-        gradient *= 2.0
-        return gradient
+    @cached_property
+    def diagonal(self) -> Vector:
+        """The squared norm of each column of A, (size,)."""
+        if isinstance(self.A, LinearOperator):
+            norms = [np.square(self.columns(np.array([i]))).sum() for i in range(self.space.size)]
+            return np.array(norms)
+        if sp.issparse(self.A):
+            return np.asarray(self.A.multiply(self.A).sum(axis=0), np.float64).reshape(-1)
+        return np.asarray(np.einsum("ij,ij->j", self.A, self.A, dtype=np.float64))
 
     def columns(self, face: Indices) -> Vector:
-        """A restricted to these places, dense (r, len(face)); an operator is applied to unit vectors."""
+        """A restricted to these places, dense (r, len(face)) float64; an operator is applied to unit vectors."""
         if not isinstance(self.A, LinearOperator):
             part = self.A[:, face]
-            return np.asarray(part.toarray() if sp.issparse(part) else part)
+            return np.asarray(part.toarray() if sp.issparse(part) else part, np.float64)
         columns = np.empty((self.A.shape[0], face.size))
         unit = np.zeros(self.space.size)
         for j, place in enumerate(face):
@@ -75,6 +80,47 @@ class Moments:
             columns[:, j] = self.A @ unit
             unit[place] = 0.0
         return columns
+
+    def linear(self, units: Indices) -> Vector:
+        """Aᵀb at these places."""
+        return np.asarray(self.columns(units).T @ self.b)
+
+    def cross(self, units: Indices, others: Indices) -> Vector:
+        """The block of AᵀA, (len(units), len(others))."""
+        left = self.columns(units)
+        return np.asarray(left.T @ (left if units is others else self.columns(others)))
+
+    def residual(self, units: Indices, weights: Vector) -> Vector:
+        """What these weights leave of b: b - A q, (r,)."""
+        if isinstance(self.A, LinearOperator):
+            p = np.zeros(self.space.size)
+            p[units] = weights
+            return np.asarray(self.b - self.A @ p)
+        return np.asarray(self.b - self.columns(units) @ weights)
+
+    def slopes(self, units: Indices, weights: Vector) -> Vector:
+        """Minus half the gradient at these weights, Aᵀ(b - A q), (size,), in the precision of A."""
+        residual = self.residual(units, weights)
+        if isinstance(self.A, np.ndarray):
+            residual = residual.astype(self.A.dtype, copy=False)
+        return np.asarray(self.A.T @ residual, np.float64)
+
+    def value_at(self, units: Indices, weights: Vector) -> float:
+        """‖A q - b‖² for these weights on these places."""
+        residual = self.residual(units, weights)
+        return float(residual @ residual)
+
+    def value(self, p: Vector) -> float:
+        """‖A p - b‖²; only the columns where p is positive are touched."""
+        units = np.flatnonzero(p)
+        return self.value_at(units, p[units])
+
+    def gradient(self, p: Vector) -> Vector:
+        """2 Aᵀ(A p - b)."""
+        units = np.flatnonzero(p)
+        gradient = self.slopes(units, p[units])
+        gradient *= -2.0
+        return gradient
 
     def _fit(self, face: Indices) -> tuple[Vector, float]:
         part = self.columns(face)
@@ -94,13 +140,16 @@ class Moments:
 
 
 def as_matrix(A: Any) -> Any:
-    """A as float64 ndarray, csr_array or LinearOperator, with at least one row and finite entries."""
+    """A as ndarray (float64, or float32 as given), csc_array or LinearOperator; finite and not empty."""
     if isinstance(A, LinearOperator):
         return A
     if sp.issparse(A):
-        A = sp.csr_array(A)
+        A = sp.csc_array(A)
         as_array(A.data, "A")
         A = A.astype(np.float64, copy=False)
+    elif getattr(A, "dtype", None) == np.float32 and isinstance(A, np.ndarray):
+        if not np.isfinite(A.sum(dtype=np.float64)):
+            as_array(A, "A")  # says where
     else:
         A = as_array(A, "A")
     if len(A.shape) != 2 or 0 in A.shape:
