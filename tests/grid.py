@@ -16,6 +16,7 @@ from fewer import (
     Lattice,
     Moments,
     Momentum,
+    Refitting,
     Simplex,
     SparseSimplex,
     SparseStates,
@@ -98,6 +99,7 @@ STEPS = {
     "backtracking": Backtracking(),
     "momentum": Momentum(),
     "momentum fixed": Momentum(tau=0.25),
+    "refitting": Refitting(),
 }
 
 SOLVERS = {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .solvers.greedy import greedy
     from .solvers.iht import iht
     from .solvers.minimize import minimize
-    from .solvers.steps import Backtracking, Constant, Doubling, Momentum
+    from .solvers.steps import Backtracking, Constant, Doubling, Momentum, Refitting
     from .spaces import Atoms, Lattice, States, dimensions_to_vector, vector_to_dimensions
 
 __version__ = "0.1.0"
@@ -43,6 +43,7 @@ _HOMES = {
     "MMD": "objectives.mmd",
     "Moments": "objectives.moments",
     "Momentum": "solvers.steps",
+    "Refitting": "solvers.steps",
     "Result": "result",
     "Simplex": "constraints.simplex",
     "SparseSimplex": "constraints.sparse_simplex",
@@ -76,6 +77,7 @@ __all__ = [
     "Lattice",
     "Moments",
     "Momentum",
+    "Refitting",
     "Result",
     "Simplex",
     "SparseSimplex",

@@ -49,6 +49,11 @@ class Quadratic(Protocol):
     """An objective F[p] = pᵀHp - 2 cᵀp + constant whose H (size, size) is only ever asked for in blocks."""
 
     @property
+    def space(self) -> Space:
+        """Where p lives."""
+        ...
+
+    @property
     def constant(self) -> float:
         """F at p = 0."""
         ...

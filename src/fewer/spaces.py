@@ -307,7 +307,10 @@ def physical_memory() -> int:
 
 def as_table(rows: Any, name: str = "rows") -> Any:
     """`rows` as a canonical CSR array of small non-negative integers; one that is so already is not copied."""
-    dense = None if sp.issparse(rows) else np.asarray(rows)
+    try:
+        dense = None if sp.issparse(rows) else np.asarray(rows)
+    except ValueError:
+        raise InvalidInput(f"{name} must be a table with rows of one length, got {rows!r:.60}") from None
     values = rows.data if dense is None else dense
     shape = rows.shape if dense is None else dense.shape
     if len(shape) != 2 or 0 in shape:

@@ -111,6 +111,11 @@ class SparseSimplex:
         return free and self.min_weight == 0.0 and self.max_weight >= 1.0
 
     @property
+    def bounded(self) -> bool:
+        """Whether weights have bounds of their own."""
+        return self.min_weight > 0.0 or self.max_weight < 1.0
+
+    @property
     def n_units(self) -> int:
         """The size of the space."""
         return self.space.size
