@@ -43,9 +43,7 @@ def textbook(X: np.ndarray, k: int, seconds: float) -> tuple[float, float, bool]
     n, E = cover.n, len(cover)
     owner, entry = np.repeat(np.arange(E), np.diff(cover.indptr)), np.arange(len(cover.indices))
     signs = np.r_[np.ones(entry.size), -np.ones(entry.size)]
-    inside = sp.csr_array(
-        (signs, (np.r_[entry, entry], np.r_[n + owner, cover.indices])), shape=(entry.size, n + E)
-    )
+    inside = sp.csr_array((signs, (np.r_[entry, entry], np.r_[n + owner, cover.indices])), shape=(entry.size, n + E))
     chosen = np.r_[np.ones(n), np.zeros(E)]
     answer = milp(
         np.r_[np.zeros(n), -cover.mass],
@@ -85,9 +83,7 @@ def targets(path: Path, seconds: float) -> None:
 
 def least_squares(path: Path) -> None:
     print("\nl2 on the train split: value, bound and gap of auto, and the value of the other solvers")
-    print(
-        f"{'data':8s} {'k':>3s} | {'auto':>11s} {'gap':>8s} {'s':>6s} status | {'greedy':>11s} {'exchange':>11s}"
-    )
+    print(f"{'data':8s} {'k':>3s} | {'auto':>11s} {'gap':>8s} {'s':>6s} status | {'greedy':>11s} {'exchange':>11s}")
     for name, k in TARGETS:
         X = split(path, name, "train")
         took, best = timed(lambda X=X, k=k: dims(X, k, objective="l2", rng=0, time_limit=30))

@@ -38,9 +38,7 @@ def picture(images: np.ndarray, result: Result, path: Path) -> None:
     for axis, i in zip(axes.flat, order, strict=False):
         axis.imshow(images[i].reshape(8, 8), cmap="gray_r", interpolation="nearest")
         axis.set_title(f"{100 * result.p[i]:.1f} %", fontsize=9)
-    figure.suptitle(
-        f"{len(order)} weighted digits stand for {len(images)}: MMD² = {result.value:.2e}", fontsize=11
-    )
+    figure.suptitle(f"{len(order)} weighted digits stand for {len(images)}: MMD² = {result.value:.2e}", fontsize=11)
     figure.tight_layout()
     figure.savefig(path, dpi=130)
     plt.close(figure)

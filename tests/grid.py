@@ -22,6 +22,7 @@ from fewer import (
     SparseStates,
     States,
     exact,
+    exchange,
     frank_wolfe,
     greedy,
     iht,
@@ -110,6 +111,7 @@ SOLVERS = {
     "greedy": greedy,
     "exact": exact,
     "frank_wolfe": frank_wolfe,
+    "exchange": lambda F, C, **o: exchange(F, C, **{"rng": 5, **o}),
 }
 
 NEEDS_UNITS = {"greedy", "exact"}
@@ -131,5 +133,6 @@ def runs():
         for solver_name, solver in SOLVERS.items():
             units = solver_name not in NEEDS_UNITS or (hasattr(C, "n_units") and getattr(C, "plain", True))
             smooth = solver_name not in NEEDS_SMOOTHNESS or F.smoothness < np.inf
-            if units and smooth:
+            quadratic = solver_name != "exchange" or (hasattr(F, "cross") and isinstance(C, SparseSimplex))
+            if units and smooth and quadratic:
                 yield f"{solver_name}: {name}", solver, F, C

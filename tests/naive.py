@@ -44,9 +44,7 @@ def greedy_projection(v, shape, k):
     """Algorithm 2 to the letter: every candidate is projected and its distance taken on the whole table."""
     chosen = []
     while len(chosen) < k:
-        distances = {
-            i: on_face(v, lattice_face(shape, {*chosen, i}))[1] for i in range(len(shape)) if i not in chosen
-        }
+        distances = {i: on_face(v, lattice_face(shape, {*chosen, i}))[1] for i in range(len(shape)) if i not in chosen}
         chosen.append(min(distances, key=distances.get))
     return on_face(v, lattice_face(shape, chosen))[0]
 

@@ -146,9 +146,7 @@ def test_kernels_equal_their_twins(seed, mode):
     assert greedy_face(cover, k, mode).tolist() == naive.greedy(cover, k, mode, values)
     for i in range(cover.n):
         starts, holders = cover.index
-        assert holders[starts[i] : starts[i + 1]].tolist() == [
-            e for e, s in enumerate(naive.supports(cover)) if i in s
-        ]
+        assert holders[starts[i] : starts[i + 1]].tolist() == [e for e, s in enumerate(naive.supports(cover)) if i in s]
 
 
 @quick
@@ -284,9 +282,7 @@ def test_proof_agrees_with_zeta_on_larger_problems(mode):
         cover = random_cover(np.random.default_rng(seed), n=16, rows=3000)
         for k in (4, 8, 12):
             proof = prove(cover.fitting(k), k, mode)
-            assert cover.gain(proof.face, mode) == pytest.approx(
-                cover.gain(by_zeta(cover, k, mode), mode), abs=1e-11
-            )
+            assert cover.gain(proof.face, mode) == pytest.approx(cover.gain(by_zeta(cover, k, mode), mode), abs=1e-11)
 
 
 def test_solve_agrees_with_highs():
@@ -329,9 +325,7 @@ def test_same_seed_same_bits_and_arguments_untouched(mode):
     first, second = solve(cover, 5, mode, seed=1), solve(cover, 5, mode, seed=1)
     assert first.gain == second.gain
     assert (first.face == second.face).all()
-    for old, new in zip(
-        before, (cover.indptr, cover.indices, cover.mass, cover.squares, cover.log_m), strict=False
-    ):
+    for old, new in zip(before, (cover.indptr, cover.indices, cover.mass, cover.squares, cover.log_m), strict=False):
         assert (old == new).all()
 
 

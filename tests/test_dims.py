@@ -123,9 +123,7 @@ def loss(X, columns, objective):
     return (q**2).sum() - (q[inside] ** 2).sum() + (1 - q[inside].sum()) ** 2 / size
 
 
-@pytest.mark.parametrize(
-    "form", [np.asarray, sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, pd.DataFrame]
-)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, pd.DataFrame])
 @pytest.mark.parametrize("baseline", ["zero", "mode"])
 def test_every_form_of_x_gives_the_same(form, baseline):
     X, weights, _, _ = random_rows(8, n=6)

@@ -148,9 +148,7 @@ def with_rest(seed):
     every = np.indices((2, 3)).reshape(2, -1).T
     codes = np.ascontiguousarray(rng.permutation(every)[: int(rng.integers(1, 6))])
     masses = rng.dirichlet(np.ones(len(codes) + 1))
-    return Distribution(
-        codes, masses[1:], np.array([1, 3]), (2, 2, 4, 3), float(masses[0]), np.array([1, 0, 2, 0])
-    )
+    return Distribution(codes, masses[1:], np.array([1, 3]), (2, 2, 4, 3), float(masses[0]), np.array([1, 0, 2, 0]))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -164,9 +162,7 @@ def test_mass_on_the_rest_of_a_face(seed, tmp_path):
     assert np.allclose(d.spelled_out().pmf(everything), p)
     assert d.expect(lambda x: x) == pytest.approx(p @ everything)
     table = p.reshape(d.shape)
-    assert np.allclose(
-        d.marginal([2, 3]).pmf(Lattice(2, (4, 3)).unravel(np.arange(12))), table.sum((0, 1)).ravel()
-    )
+    assert np.allclose(d.marginal([2, 3]).pmf(Lattice(2, (4, 3)).unravel(np.arange(12))), table.sum((0, 1)).ravel())
     draws = d.sample(20000, rng=seed)
     for x, weight in zip(everything, p, strict=True):
         assert (draws == x).all(axis=1).mean() == pytest.approx(weight, abs=0.015)
@@ -192,7 +188,5 @@ def write(path, content):
 
 def test_a_state_of_the_wrong_length_is_refused():
     _, result = example()
-    with pytest.raises(
-        InvalidInput, match=r"x must be integers of shape \(\.\.\., 4\), got int64 of shape \(3,\)"
-    ):
+    with pytest.raises(InvalidInput, match=r"x must be integers of shape \(\.\.\., 4\), got int64 of shape \(3,\)"):
         result.distribution.pmf([0, 0, 1])

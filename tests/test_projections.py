@@ -204,9 +204,7 @@ def test_compiled_searches_return_the_supports_of_their_twins():
     seen = States(rows)
     for _ in range(20):
         v = rng.standard_normal(space.size)
-        best = min(
-            combinations(range(5), 2), key=lambda S: naive.on_face(v, naive.lattice_face(space.shape, S))[1]
-        )
+        best = min(combinations(range(5), 2), key=lambda S: naive.on_face(v, naive.lattice_face(space.shape, S))[1])
         assert sorted(exact_units(v, space.strides, m, 2, 4)) == list(best)
         assert sorted(exact_state_units(v, seen.indptr, seen.indices, 5, 2)) == list(best)
         picked = sorted(greedy_units(v, space.strides, m, 2, 4))

@@ -82,9 +82,7 @@ def test_incumbent_makes_every_short_step_descend():
 def test_doubling_readings_differ_as_described():
     """While the support stays, "support" doubles and so leaves it; "objective" returns to mu while F falls."""
     F, C = section_41(5)
-    ends = {
-        trapped: iht(F, C, step=Doubling(0.01, trapped), rng=3) for trapped in ("support", "seen", "objective")
-    }
+    ends = {trapped: iht(F, C, step=Doubling(0.01, trapped), rng=3) for trapped in ("support", "seen", "objective")}
     supports = {}
     for trapped, result in ends.items():
         visited = set()
@@ -218,7 +216,7 @@ def test_solvers_by_name():
     assert minimize(F, C, solver="greedy").value == greedy(F, C).value
     assert minimize(F, C, solver=greedy).value == greedy(F, C).value
     with pytest.raises(
-        InvalidInput, match="solver must be one of 'exact', 'frank_wolfe', 'greedy', 'iht', got 'magic'"
+        InvalidInput, match="solver must be one of 'exact', 'exchange', 'frank_wolfe', 'greedy', 'iht', got 'magic'"
     ):
         minimize(F, C, solver="magic")
 

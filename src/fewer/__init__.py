@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from .constraints.sparse_states import SparseStates
     from .distribution import Distribution
     from .door import InvalidInput
+    from .jobs.bins import bins
     from .jobs.dims import FewerDims, coverage, dims
+    from .jobs.terms import FewerTerms, terms
     from .objectives.functional import Functional
     from .objectives.kl import KL
     from .objectives.l2 import L2
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from .objectives.moments import Moments
     from .result import Result, Status
     from .solvers.exact import exact
+    from .solvers.exchange import exchange
     from .solvers.frank_wolfe import frank_wolfe
     from .solvers.greedy import greedy
     from .solvers.iht import iht
@@ -35,6 +38,7 @@ _HOMES = {
     "Distribution": "distribution",
     "Doubling": "solvers.steps",
     "FewerDims": "jobs.dims",
+    "FewerTerms": "jobs.terms",
     "Functional": "objectives.functional",
     "InvalidInput": "door",
     "KL": "objectives.kl",
@@ -50,14 +54,17 @@ _HOMES = {
     "SparseStates": "constraints.sparse_states",
     "States": "spaces",
     "Status": "result",
+    "bins": "jobs.bins",
     "coverage": "jobs.dims",
     "dimensions_to_vector": "spaces",
     "dims": "jobs.dims",
     "exact": "solvers.exact",
+    "exchange": "solvers.exchange",
     "frank_wolfe": "solvers.frank_wolfe",
     "greedy": "solvers.greedy",
     "iht": "solvers.iht",
     "minimize": "solvers.minimize",
+    "terms": "jobs.terms",
     "vector_to_dimensions": "spaces",
 }
 
@@ -72,6 +79,7 @@ __all__ = [
     "Distribution",
     "Doubling",
     "FewerDims",
+    "FewerTerms",
     "Functional",
     "InvalidInput",
     "Lattice",
@@ -84,14 +92,17 @@ __all__ = [
     "SparseStates",
     "States",
     "Status",
+    "bins",
     "coverage",
     "dimensions_to_vector",
     "dims",
     "exact",
+    "exchange",
     "frank_wolfe",
     "greedy",
     "iht",
     "minimize",
+    "terms",
     "vector_to_dimensions",
 ]
 

@@ -82,9 +82,7 @@ class Cover:
         return Cover(indptr, indices, self.mass[supports], self.squares[supports], self.log_m)
 
 
-def fold(
-    indptr: Ints, indices: Ints, data: Ints, p: Vector, cardinalities: Ints, max_size: int
-) -> tuple[Cover, float]:
+def fold(indptr: Ints, indices: Ints, data: Ints, p: Vector, cardinalities: Ints, max_size: int) -> tuple[Cover, float]:
     """Fold N weighted rows of a canonical CSR pattern onto their distinct supports; also Σ q(x)².
 
     mass[e] = Σ q(x) and squares[e] = Σ q(x)² over the distinct states x with support e, where q(x) sums p

@@ -235,12 +235,7 @@ def _checked(content: dict[str, npt.NDArray[Any]], path: object) -> dict[str, An
     codes, weights, dims, shape, rest, origin = (content[name] for name in names)
     kinds = "".join(a.dtype.kind for a in (codes, weights, dims, shape, rest, origin))
     one_axis = weights.ndim == dims.ndim == shape.ndim == 1 and rest.ndim == 0
-    if (
-        kinds != "ifiifi"
-        or not one_axis
-        or codes.shape != (weights.size, dims.size)
-        or origin.shape != shape.shape
-    ):
+    if kinds != "ifiifi" or not one_axis or codes.shape != (weights.size, dims.size) or origin.shape != shape.shape:
         raise InvalidInput(f"{path} is damaged: its arrays do not fit together")
     inside = not dims.size or (dims.min() >= 0 and dims.max() < shape.size)
     if not inside or ((codes < 0) | (codes >= shape[dims])).any() or ((origin < 0) | (origin >= shape)).any():

@@ -175,13 +175,9 @@ class Lattice:
         """Flat indices of rows (N, n), or the one of a row (n,)."""
         rows = np.asarray(rows)
         if rows.shape[-1:] != (self.n,) or rows.dtype.kind not in "iub":
-            raise InvalidInput(
-                f"rows must be integers of shape (N, {self.n}), got {rows.dtype} of shape {rows.shape}"
-            )
+            raise InvalidInput(f"rows must be integers of shape (N, {self.n}), got {rows.dtype} of shape {rows.shape}")
         if rows.size and ((rows < 0) | (rows >= np.array(self.shape))).any():
-            raise InvalidInput(
-                f"rows must lie in the lattice of shape {self.shape}, got {rows.min()}..{rows.max()}"
-            )
+            raise InvalidInput(f"rows must lie in the lattice of shape {self.shape}, got {rows.min()}..{rows.max()}")
         return np.asarray(rows.astype(np.int64) @ self.strides)
 
     def unravel(self, indices: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -314,9 +310,7 @@ def as_table(rows: Any, name: str = "rows") -> Any:
     values = rows.data if dense is None else dense
     shape = rows.shape if dense is None else dense.shape
     if len(shape) != 2 or 0 in shape:
-        raise InvalidInput(
-            f"{name} must be a table (N, n) with at least one row and one column, got shape {shape}"
-        )
+        raise InvalidInput(f"{name} must be a table (N, n) with at least one row and one column, got shape {shape}")
     if values.dtype.kind not in "iubf":
         raise InvalidInput(f"{name} must hold small non-negative integers, got dtype {values.dtype}")
     if values.dtype.kind == "f" and not (np.isfinite(values).all() and (values == np.floor(values)).all()):

@@ -119,8 +119,7 @@ def fill(
                 or (
                     barred[i] == barred[best]
                     and (
-                        scores[i] > scores[best]
-                        or (mode == 1 and scores[i] == scores[best] and log_m[i] > log_m[best])
+                        scores[i] > scores[best] or (mode == 1 and scores[i] == scores[best] and log_m[i] > log_m[best])
                     )
                 )
             ):

@@ -21,9 +21,7 @@ FREE, OUT, IN = 0, 1, 2  # what is known of a dimension
 CLOSED, LEAF, STUCK, MORE = 0, 1, 2, 3  # how a call of `tighten` ended
 PATIENCE = 2  # rounds between two looks at the progress
 PROGRESS = 0.3  # the share of the distance to the floor that such rounds must win
-ALONE = (
-    3.0  # branching: how much a dimension's own value counts against it (chosen by trial, 15 x fewer steps than 0)
-)
+ALONE = 3.0  # branching: how much a dimension's own value counts against it (chosen by trial, 15 x fewer steps than 0)
 
 
 @compiled

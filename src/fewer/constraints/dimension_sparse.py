@@ -69,9 +69,7 @@ class DimensionSparse:
     @property
     def _steps(self) -> int:
         """How many entries an exact projection touches."""
-        per_support = (
-            self._largest if isinstance(self.space, Lattice) else self.space.size + self.space.indices.size
-        )
+        per_support = self._largest if isinstance(self.space, Lattice) else self.space.size + self.space.indices.size
         return math.comb(self.space.n, self.k) * per_support
 
     def face(self, units: Units) -> Indices:

@@ -80,8 +80,7 @@ def as_baseline(baseline: Any, table: Any, weights: Vector) -> Indices:
     codes = np.asarray(baseline)
     if codes.shape != (n,) or codes.dtype.kind not in "iub" or (codes.size and codes.min() < 0):
         raise InvalidInput(
-            f"baseline must be 'zero', 'mode' or {n} non-negative integers, "
-            f"got {codes.dtype} of shape {codes.shape}"
+            f"baseline must be 'zero', 'mode' or {n} non-negative integers, got {codes.dtype} of shape {codes.shape}"
         )
     return codes.astype(np.int64)
 

@@ -148,9 +148,7 @@ class Proof:
         floor = (self.gain + self._slack - constant) / self._scale
         rounds = _prices.PATIENCE + ENTRIES_PER_CALL // (1 + len(self._split))
         c = self.cover
-        ended, bound, i = _prices.tighten(
-            c.indptr, c.indices, values, self._split, fixed, self.k, floor, mark, rounds
-        )
+        ended, bound, i = _prices.tighten(c.indptr, c.indices, values, self._split, fixed, self.k, floor, mark, rounds)
         self.steps += 1
         least = max(least, -(bound * self._scale + constant))
         alive = values > 0.0

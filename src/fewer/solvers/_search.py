@@ -46,9 +46,7 @@ class Search:
     def exchange(self, limit: int = 1_000_000) -> int:
         """Best swaps until none helps, at most `limit`; returns how many were made."""
         c = self.cover
-        swaps, _ = _cover.exchange(
-            *c.arrays, c.mass, c.squares, c.log_m, self._inside, self._missing, self.mode, limit
-        )
+        swaps, _ = _cover.exchange(*c.arrays, c.mass, c.squares, c.log_m, self._inside, self._missing, self.mode, limit)
         return int(swaps)
 
     def kick(self, count: int, limit: int = 1_000_000) -> int:

@@ -133,9 +133,7 @@ def _lowest(steps: Steps) -> Generator[Step, float, float]:
             best = min(best, reply)
 
 
-def _children(
-    chosen: tuple[int, ...], at: int, n: int, k: int
-) -> list[tuple[tuple[int, ...], int, tuple[int, ...]]]:
+def _children(chosen: tuple[int, ...], at: int, n: int, k: int) -> list[tuple[tuple[int, ...], int, tuple[int, ...]]]:
     """Unit `at` in, and unit `at` out: (units in, next undecided unit, units not out) of each child."""
     children = []
     rest = tuple(range(at + 1, n))

@@ -1,6 +1,7 @@
 """Frank-Wolfe on the whole simplex: the convex relaxation of every sparse problem, with its dual gap."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -49,21 +50,27 @@ def frank_wolfe(
 
 
 def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: float) -> Steps:
-    p = _vertex(objective)
-    bound = -math.inf
-    for count in range(max_iter):
+    bound, closed = -math.inf, False
+    for count, (p, bound, closed) in enumerate(relaxation(objective, max_iter, tol)):
+        last = closed or count == max_iter - 1
+        yield Step(answer(objective, constraint, p) if last or count % EVERY == 0 else None, bound)
+    return Outcome(Status.CONVERGED if closed else Status.MAX_ITER, bound)
+
+
+def relaxation(objective: Objective, max_iter: int, tol: float) -> Iterator[tuple[Vector, float, bool]]:
+    """The iterates over the whole simplex, each with the best lower bound so far and whether it is reached."""
+    p, bound = _vertex(objective), -math.inf
+    for _ in range(max_iter):
         gradient = objective.gradient(p)
         held = np.flatnonzero(p)
         best, worst = int(gradient.argmin()), int(held[gradient[held].argmax()])
         value = objective.value(p)
         bound = max(bound, value - float(gradient @ p - gradient[best]))
-        if value - bound <= tol * max(abs(value), 1.0):
-            yield Step(answer(objective, constraint, p), bound)
-            return Outcome(Status.CONVERGED, bound)
-        yield Step(answer(objective, constraint, p) if count % EVERY == 0 else None, bound)
+        closed = value - bound <= tol * max(abs(value), 1.0)
+        yield p, bound, closed
+        if closed:
+            return
         p = _shift(objective, p, gradient, best, worst)
-    yield Step(answer(objective, constraint, p), bound)
-    return Outcome(Status.MAX_ITER, bound)
 
 
 def _vertex(objective: Objective) -> Vector:

@@ -36,9 +36,7 @@ def greedy(
     meet(objective, constraint, "greedy")
     require(constraint, Sparsity, "greedy's constraint")
     require_whole_faces(constraint, "greedy")
-    return drive(
-        objective, constraint, greedy_steps(objective, constraint), time_limit=time_limit, callback=callback
-    )
+    return drive(objective, constraint, greedy_steps(objective, constraint), time_limit=time_limit, callback=callback)
 
 
 def greedy_steps(objective: Objective, sparse: Any) -> Steps:

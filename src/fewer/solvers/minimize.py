@@ -7,12 +7,14 @@ from ..door import known
 from ..protocols import Constraint, Objective
 from ..result import Result
 from .exact import exact
+from .exchange import exchange
 from .frank_wolfe import frank_wolfe
 from .greedy import greedy
 from .iht import iht
 
 SOLVERS: dict[str, Callable[..., Result]] = {
     "exact": exact,
+    "exchange": exchange,
     "frank_wolfe": frank_wolfe,
     "greedy": greedy,
     "iht": iht,

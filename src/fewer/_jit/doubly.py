@@ -1,0 +1,426 @@
+"""Lower bounds for q'Hq over the sparse simplex, from a splitting H = M + D + N found by an ADMM.
+
+For weights q >= 0 with 1'q = 1 and any mu, w, d and N >= 0 (zero diagonal) such that
+
+    M = H - diag(d) - N - mu 11' + (w1' + 1w') / 2    is positive semi-definite,
+
+    q'Hq >= mu + sum_i (d_i q_i^2 - w_i q_i) >= mu - max_S sum_{i in S} h_i(w_i),    h_i(s) = max_q  s q - d_i q^2,
+
+where S runs over the supports allowed and q over the limits of unit i. Every bound of this file is that formula, so
+it holds however roughly the splitting was found. The best splitting is the dual of a doubly non-negative relaxation,
+
+    min <H, X>    X psd,  X >= 0,  1'X1 = 1,  X_ii z_i >= (X1)_i^2,  sum z <= k,  0 <= z <= 1,
+
+which is the perspective of all diagonal splittings at once, and more, as N is free. With limits, (X_ii, (X1)_i, z_i)
+is kept in the hull of (t^2, t, 1), and the sums of z per group are capped. The ADMM works on the bordered matrix
+Y = [s, r q'; r q, X], r = sqrt(s), whose kernel holds (-1/r, 1): one Householder reflection takes that vector to the
+first axis, and the psd part is taken of the rest (facial reduction).
+
+    m         units that are not out; arrays of size m are in their order
+    inside    (m,) the units that are decided to be in;  limits (2, m) the least and largest weight once in
+    room      how many more units may enter;  group (m,), left (groups,): of which group, and how many more of each
+    Y, Z      (m+1, m+1) the bordered matrix and its multipliers, updated in place;  border = s = Y_00
+    z, y      (m,) s times the indicators, and their multipliers, updated in place
+
+Sources: Zheng, Sun & Li 2014, INFORMS J. Comput. 26 (the best perspective splitting is an SDP); Burer 2009, Math.
+Prog. 120 (doubly non-negative relaxations); Oliveira, Wolkowicz & Xu 2018, Math. Prog. Comp. 10 (ADMM with facial
+reduction); Jansson, Chaykin & Keil 2007, SIAM J. Numer. Anal. 46 (bounds from inexact dual points).
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from ._compile import compiled
+
+Vector = npt.NDArray[np.float64]
+Matrix = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+EPS = 2.220446049250313e-16
+RELAX = 1.618  # over-relaxation of the multipliers, below the golden ratio
+WIDER = 1e-9  # margin for rounding when limits of weights are narrowed
+BISECTIONS = 100  # halvings of a bracket: more than a double has digits
+
+
+@compiled
+def mirror(border: float, m: int) -> Vector:
+    """The unit vector u whose reflection I - 2uu' takes (-1/r, 1, ..., 1) to the first axis.
+
+    u ~ a + sign(a_0) |a| e_0 with a = (-1/r, 1), s = r^2 = border.  Returns (m + 1,).
+    Source: Golub & Van Loan 2013, sec. 5.1.
+    """
+    u = np.ones(m + 1)
+    u[0] = -1.0 / np.sqrt(border)
+    u[0] -= np.sqrt(u[0] * u[0] + m)
+    u /= np.sqrt(np.sum(u * u))
+    return u
+
+
+@compiled
+def reflect(T: Matrix, u: Vector) -> None:
+    """Reflect rows and columns of a symmetric matrix in place.
+
+    T <- (I - 2uu') T (I - 2uu') = T - uv' - vu',  v = 2Tu - 2 (u'Tu) u;  T: (m+1, m+1), u: (m+1,).
+    Source: Golub & Van Loan 2013, sec. 8.3.
+    """
+    v = 2.0 * np.dot(T, u)
+    v -= np.dot(u, v) * u
+    for i in range(u.size):
+        for j in range(u.size):
+            T[i, j] -= u[i] * v[j] + v[i] * u[j]
+
+
+@compiled
+def psd_on_face(T: Matrix, u: Vector) -> Matrix:
+    """The nearest positive semi-definite matrix whose kernel holds the vector behind u.
+
+    Q [0, 0; 0, (Q T Q)_{1:,1:} +] Q with Q = I - 2uu';  T: (m+1, m+1), overwritten.  Returns (m+1, m+1).
+    Source: Higham 1988, Lin. Alg. Appl. 103.
+    """
+    m = u.size - 1
+    reflect(T, u)
+    values, vectors = np.linalg.eigh(np.ascontiguousarray(T[1:, 1:]))
+    first = np.searchsorted(values, 0.0)
+    root = vectors[:, first:] * np.sqrt(np.maximum(values[first:], 0.0))
+    part = np.zeros((m + 1, m + 1))
+    if first < m:
+        part[1:, 1:] = np.dot(root, root.T)
+        reflect(part, u)
+    return part
+
+
+@compiled
+def psd_pair(x: float, q: float, z: float) -> tuple[float, float, float]:
+    """The nearest (x, q, z) with x z >= q^2, x, q, z >= 0: the psd part of a two by two matrix.
+
+    Returns the three numbers.  Source: the two eigenvalues t +- r of [x, q; q, z].
+
+    >>> psd_pair(1.0, 1.0, 1.0), psd_pair(1.0, -1.0, -1.0)
+    ((1.0, 1.0, 1.0), (1.0, 0.0, 0.0))
+    """
+    if q <= 0.0:
+        return max(x, 0.0), 0.0, max(z, 0.0)
+    t, half = 0.5 * (x + z), 0.5 * (x - z)
+    r = np.sqrt(half * half + q * q)
+    if t >= r:
+        return x, q, z
+    top = t + r
+    if top <= 0.0:
+        return 0.0, 0.0, 0.0
+    return 0.5 * top * (1.0 + half / r), 0.5 * top * q / r, 0.5 * top * (1.0 - half / r)
+
+
+@compiled
+def hull_pair(x: float, q: float, z: float, low: float, high: float) -> tuple[float, float, float]:
+    """The nearest (x, q, z) in the cone of (t^2, t, 1) for low <= t <= high: a weight, its square, its indicator.
+
+    {x z >= q^2, x <= (low + high) q - low high z}, in the norm x^2 + 2 q^2 + z^2.  Returns the three numbers.
+    Source: outside the second half-space the nearest point lies on the plane, which meets the first cone in the
+    two rays t = low and t = high.
+
+    >>> hull_pair(1.0, 1.0, 1.0, 0.0, 2.0), hull_pair(4.0, 0.0, 0.0, 0.0, 1.0)
+    ((1.0, 1.0, 1.0), (1.0, 1.0, 1.0))
+    """
+    a, b, c = psd_pair(x, q, z)
+    if a <= (low + high) * b - low * high * c:
+        return a, b, c
+    at_low, at_high = low * (low * x + 2.0 * q) + z, high * (high * x + 2.0 * q) + z
+    low_low, high_high, low_high = (low * low + 1.0) ** 2, (high * high + 1.0) ** 2, (low * high + 1.0) ** 2
+    first = at_low * high_high - at_high * low_high
+    second = at_high * low_low - at_low * low_high
+    det = low_low * high_high - low_high * low_high
+    if first > 0.0 and second > 0.0 and det > 0.0:
+        first, second = first / det, second / det
+    elif max(at_low, 0.0) ** 2 * high_high > max(at_high, 0.0) ** 2 * low_low:
+        first, second = at_low / low_low, 0.0
+    else:
+        first, second = 0.0, max(at_high, 0.0) / high_high
+    return first * low * low + second * high * high, first * low + second * high, first + second
+
+
+@compiled
+def least_shift(v: Vector, floors: Vector, counted: Mask, total: float, top: float) -> float:
+    """The least t >= 0 with a sum of clip(v_i - max(t, floor_i), 0, top) over counted units of at most `total`.
+
+    By bisection;  v, floors, counted: (m,).
+    """
+    lowest, highest, shift = 0.0, 0.0, 0.0
+    for i in range(v.size):
+        highest = max(highest, v[i])
+    for _ in range(BISECTIONS):
+        found = 0.0
+        for i in range(v.size):
+            if counted[i]:
+                found += min(max(v[i] - max(shift, floors[i]), 0.0), top)
+        if found > total:
+            lowest = shift
+        else:
+            highest = shift
+        if highest - lowest <= 1e-13 * top:
+            break
+        shift = 0.5 * (lowest + highest)
+    return highest
+
+
+@compiled
+def capped(v: Vector, inside: Mask, room: int, group: Indices, left: Indices, top: float) -> Vector:
+    """The nearest indicators: top where inside, elsewhere in [0, top] with capped sums, in all and per group.
+
+    clip(v - max(t, t_g), 0, top), t_g the least shift for the cap of the group alone, then t for all;  the caps are
+    room * top and left * top;  v, inside, group: (m,), left: (groups,).  Returns (m,).
+    Source: KKT conditions; the caps are nested, so the larger shift of the two satisfies both.
+
+    >>> group, left = np.zeros(3, np.int64), np.array([3])
+    >>> capped(np.array([3.0, 3.0, 3.0]), np.array([True, False, False]), 1, group, left, 1.0)
+    array([1. , 0.5, 0.5])
+    """
+    floors = np.zeros(v.size)
+    free = ~inside
+    if left.size > 1:
+        for g in range(left.size):
+            mine = free & (group == g)
+            if mine.sum() > left[g]:
+                shift = least_shift(v, floors, mine, left[g] * top, top)
+                for i in range(v.size):
+                    if mine[i]:
+                        floors[i] = shift
+    shift = least_shift(v, floors, free, room * top, top)
+    return np.where(inside, top, np.minimum(np.maximum(v - np.maximum(shift, floors), 0.0), top))
+
+
+@compiled
+def sweep(
+    H: Matrix,
+    limits: Matrix,
+    inside: Mask,
+    room: int,
+    group: Indices,
+    left: Indices,
+    beta: float,
+    Y: Matrix,
+    Z: Matrix,
+    z: Vector,
+    y: Vector,
+    rounds: int,
+) -> tuple[float, float]:
+    """Some rounds of the ADMM for the doubly non-negative relaxation.
+
+    P <- psd(Y + Z/beta),  t <- capped(z + y/beta),  (Y, z) <- project(P - (L + Z)/beta, t - y/beta),
+    Z <- Z + RELAX beta (Y - P),  y likewise;  L = [0, 0; 0, H].  H: (m, m), limits: (2, m) least
+    and largest weights, left: (groups,) places of each group, the rest as in the file's table.
+    Returns the primal and the dual residual of the last round.
+    Source: Oliveira, Wolkowicz & Xu 2018, sec. 3.
+    """
+    m, border = H.shape[0], Y[0, 0]
+    u = mirror(border, m)
+    ends = limits / np.sqrt(border)
+    away = moved = 0.0
+    for _ in range(rounds):
+        P = psd_on_face(Y + Z / beta, u)
+        t = capped(z + y / beta, inside, room, group, left, border)
+        away = moved = 0.0
+        for i in range(m + 1):
+            for j in range(i):
+                new = P[i, j] - Z[i, j] / beta
+                if j > 0:
+                    new = max(new - H[i - 1, j - 1] / beta, 0.0)
+                else:
+                    x = P[i, i] - (H[i - 1, i - 1] + Z[i, i]) / beta
+                    x, new, z[i - 1] = hull_pair(x, new, t[i - 1] - y[i - 1] / beta, ends[0, i - 1], ends[1, i - 1])
+                    y[i - 1] += RELAX * beta * (z[i - 1] - t[i - 1])
+                    moved += (x - Y[i, i]) ** 2
+                    away += (x - P[i, i]) ** 2
+                    Y[i, i] = x
+                moved += 2.0 * (new - Y[i, j]) ** 2
+                away += 2.0 * (new - P[i, j]) ** 2
+                Y[i, j] = Y[j, i] = new
+        for i in range(m + 1):
+            for j in range(m + 1):
+                Z[i, j] += RELAX * beta * (Y[i, j] - P[i, j])
+    return np.sqrt(away), beta * np.sqrt(moved)
+
+
+@compiled
+def splitting(H: Matrix, border: float, Z: Matrix) -> tuple[Vector, Vector, float]:
+    """The splitting that multipliers stand for, made valid by shifting its diagonal.
+
+    d_i = H_ii + Z_ii,  N = (H + Z)_+ off the diagonal,  w_i = -2 r Z_0i,  mu = s Z_00, then d is shifted by the
+    least eigenvalue of M and a margin for its rounding.  H: (m, m), Z: (m+1, m+1).  Returns d, w, mu.
+    Source: the file's first formula.
+    """
+    m = H.shape[0]
+    r = np.sqrt(border)
+    mu = border * Z[0, 0]
+    w = -2.0 * r * Z[1:, 0]
+    d = np.empty(m)
+    M = np.empty((m, m))
+    for i in range(m):
+        for j in range(m):
+            M[i, j] = min(H[i, j], -Z[i + 1, j + 1]) - mu + 0.5 * (w[i] + w[j])
+        d[i] = H[i, i] + Z[i + 1, i + 1]
+        M[i, i] = -Z[i + 1, i + 1] - mu + w[i]
+    values = np.linalg.eigvalsh(M)
+    margin = 4.0 * EPS * m * max(abs(values[0]), abs(values[-1]))
+    return d - (max(-values[0], 0.0) + margin), w, mu
+
+
+@compiled
+def best_weight(s: float, d: float, lower: float, upper: float) -> float:
+    """The weight in [lower, upper] with the largest s q - d q^2.
+
+    s / 2d clipped if d > 0, else the better end.
+    """
+    if d > 0.0:
+        return min(max(0.5 * s / d, lower), upper)
+    return upper if s >= d * (lower + upper) else lower
+
+
+@compiled
+def choose(gains: Vector, inside: Mask, room: int, group: Indices, left: Indices) -> Mask:
+    """The units of the largest total gain: all inside, at most `room` more, at most left[g] more of group g.
+
+    Greedy, which is exact as the sets allowed form a matroid;  gains, inside, group: (m,), left: (groups,).
+    Returns (m,).  Source: Edmonds 1971, Math. Prog. 1.
+    """
+    chosen = inside.copy()
+    free = left.copy()
+    for i in np.argsort(-gains):
+        if room == 0 or gains[i] <= 0.0:
+            break
+        if not inside[i] and free[group[i]] > 0:
+            chosen[i] = True
+            free[group[i]] -= 1
+            room -= 1
+    return chosen
+
+
+@compiled
+def respond(
+    w: Vector, d: Vector, level: float, limits: Matrix, inside: Mask, room: int, group: Indices, left: Indices
+) -> tuple[Vector, Mask, Vector]:
+    """The gains h_i(w_i + level), the support that collects most of them, and its weights.
+
+    limits: (2, m) least and largest weights, the rest as in `choose`.  Returns gains (m,), chosen (m,), q (m,).
+    """
+    m = w.size
+    q = np.empty(m)
+    gains = np.empty(m)
+    for i in range(m):
+        s = w[i] + level
+        q[i] = best_weight(s, d[i], limits[0, i], limits[1, i])
+        gains[i] = (s - d[i] * q[i]) * q[i]
+    chosen = choose(gains, inside, room, group, left)
+    return gains, chosen, np.where(chosen, q, 0.0)
+
+
+@compiled
+def decided(
+    gains: Vector, chosen: Mask, inside: Mask, room: int, group: Indices, left: Indices
+) -> tuple[Vector, Vector]:
+    """What the bound would rise by, were a unit decided the other way: the price of each unit in, and out.
+
+    In: it takes the place of the least gain it must displace. Out: the best unit that fits takes its place.
+    gains, chosen, inside, group: (m,), left: (groups,).  Returns (m,), (m,): lower estimates, 0 if none is known.
+    Source: exchanges in a matroid.
+    """
+    m = gains.size
+    least_all, most_all = np.inf, 0.0
+    least = np.full(left.size, np.inf)
+    most = np.zeros(left.size)
+    used = np.zeros(left.size, np.int64)
+    taken = 0
+    for i in range(m):
+        if chosen[i] and not inside[i]:
+            taken += 1
+            used[group[i]] += 1
+            least[group[i]] = min(least[group[i]], gains[i])
+            least_all = min(least_all, gains[i])
+    for i in range(m):
+        if not chosen[i]:
+            most[group[i]] = max(most[group[i]], gains[i])
+            if used[group[i]] < left[group[i]]:
+                most_all = max(most_all, gains[i])
+    price_in, price_out = np.zeros(m), np.zeros(m)
+    for i in range(m):
+        g = group[i]
+        if inside[i]:
+            continue
+        if chosen[i]:
+            price_out[i] = max(gains[i] - max(most_all, most[g]), 0.0)
+        elif room == 0 or left[g] == 0:
+            price_in[i] = np.inf
+        elif used[g] == left[g]:
+            price_in[i] = least[g] - gains[i]
+        elif taken == room:
+            price_in[i] = least_all - gains[i]
+        else:
+            price_in[i] = max(-gains[i], 0.0)
+    return price_in, price_out
+
+
+@compiled
+def level_up(
+    w: Vector, d: Vector, limits: Matrix, inside: Mask, room: int, group: Indices, left: Indices
+) -> tuple[float, float, Vector, Mask]:
+    """The best shift t of w and mu together, which leaves M as it is.
+
+    max_t t - max_S sum_{i in S} h_i(w_i + t), concave with slope 1 - 1'q(t), by bisection;  as in `respond`.
+    Returns the maximum, t, the gains (m,) and the support chosen (m,) there.
+    """
+    reach = 2.0 * np.abs(d).max() + np.abs(w).max()
+    lowest, highest = -w.max() - reach, -w.min() + reach
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (lowest + highest)
+        if middle in (lowest, highest):
+            break
+        _, _, q = respond(w, d, middle, limits, inside, room, group, left)
+        if q.sum() < 1.0:
+            lowest = middle
+        else:
+            highest = middle
+    gains, chosen, _ = respond(w, d, lowest, limits, inside, room, group, left)
+    return lowest - np.sum(np.where(chosen, gains, 0.0)), lowest, gains, chosen
+
+
+@compiled
+def narrowed(limits: Matrix, s: Vector, d: Vector, gains: Vector, spare: Vector) -> Matrix:
+    """The weights a unit can have, if it enters, without raising the bound by more than it has to spare.
+
+    s_i t - d_i t^2 >= h_i - spare_i,  so t lies within sqrt((s_i^2 / 4 d_i - h_i + spare_i) / d_i) of s_i / 2 d_i;
+    limits: (2, m), the rest (m,).  Returns (2, m); a unit without curvature or spare keeps its limits.
+    Source: reduced costs.
+    """
+    new = limits.copy()
+    for i in range(d.size):
+        if d[i] > 0.0 and spare[i] >= 0.0:
+            middle = 0.5 * s[i] / d[i]
+            reach = np.sqrt(max(middle * middle + (spare[i] - gains[i]) / d[i], 0.0)) * (1.0 + WIDER) + WIDER
+            new[0, i] = min(max(limits[0, i], middle - reach), limits[1, i])
+            new[1, i] = max(min(limits[1, i], middle + reach), new[0, i])
+    return new
+
+
+@compiled
+def certify(
+    H: Matrix,
+    border: float,
+    Z: Matrix,
+    limits: Matrix,
+    inside: Mask,
+    room: int,
+    group: Indices,
+    left: Indices,
+    cutoff: float,
+) -> tuple[float, Vector, Vector, Matrix]:
+    """A bound that holds whatever the multipliers are, what deciding each unit would add to it, and new limits.
+
+    `splitting`, `level_up`, `decided`, `narrowed`;  H: (m, m), Z: (m+1, m+1), limits: (2, m), inside, group: (m,),
+    left: (groups,).  Returns the bound, the prices (m,), (m,) of units in, and out, and limits (2, m) that all
+    weights with a value below `cutoff` obey.
+    """
+    d, w, mu = splitting(H, border, Z)
+    value, level, gains, chosen = level_up(w, d, limits, inside, room, group, left)
+    price_in, price_out = decided(gains, chosen, inside, room, group, left)
+    low = mu + value
+    return low, price_in, price_out, narrowed(limits, w + level, d, gains, cutoff - low - price_in)

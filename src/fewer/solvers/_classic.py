@@ -1,0 +1,138 @@
+"""The paper's two solvers made fast: greedy selection by gain formulas, and IHT with momentum and refits."""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ..constraints.sparse_simplex import SparseSimplex
+from ..door import Indices, Vector
+from ..protocols import Quadratic
+from ._exchange import Answers, Found, feasible_support, promising, refitted
+from ._starts import steepest_units
+
+Matrix = npt.NDArray[np.float64]
+
+LISTED = 32
+"""Units whose gain is worked out exactly at each greedy step."""
+FITTED = 4
+"""Of these, units that are refitted."""
+HALVINGS = 10
+"""Halvings of the step before IHT ends."""
+
+
+def affine_gains(problem: Quadratic, found: Found, others: Indices) -> Vector:
+    """How much F falls if one more unit enters and all weights move freely, their sum kept at one.
+
+    g_j² / s_j: g_j = s_j - wᵀs the slope above the level, s_j = H_jj - [h_j; 1]ᵀ [H_SS, 1; 1ᵀ, 0]⁻¹ [h_j; 1] the
+    curvature, h_j = H_Sj. Exact where no weight turns negative. others: (m,). Returns (m,).
+    Source: order-recursive matching pursuit, with the sum constraint as a border.
+    """
+    units, size = found.units, len(found.units)
+    K: Matrix = np.ones((size + 1, size + 1))
+    K[:size, :size] = problem.cross(units, units)
+    K[size, size] = 0.0
+    h = np.ones((size + 1, len(others)))
+    h[:size] = problem.cross(units, others)
+    slope = problem.linear(others) - found.weights @ h[:size]
+    level = found.weights @ (problem.linear(units) - K[:size, :size] @ found.weights)
+    response = np.linalg.lstsq(K, h, rcond=None)[0]
+    diagonal = problem.diagonal[others]
+    curvature = np.maximum(diagonal - np.einsum("ij,ij->j", h, response), 1e-12 * np.maximum(diagonal, 1e-300))
+    gains: Vector = np.square(np.maximum(slope - level, 0.0)) / curvature
+    return gains
+
+
+def first_unit(problem: Quadratic, limits: SparseSimplex) -> Indices:
+    """The held units, or the best vertex: argmin H_jj - 2 c_j."""
+    if len(limits.include):
+        return np.sort(limits.include)
+    values = problem.diagonal - 2.0 * problem.slopes(np.empty(0, np.int64), np.empty(0))
+    values[~limits.open] = np.inf
+    return np.array([int(np.argmin(values))])
+
+
+def greedy(problem: Quadratic, limits: SparseSimplex) -> Answers:
+    """Algorithm 3: add the unit that lowers F most, k times; yields each feasible answer.
+
+    One look at all slopes ranks the units by the gain on the line to their vertex, the LISTED best by
+    `affine_gains`, and the FITTED best of these are refitted. While the support is too small for the bounds on
+    the weights it grows without them.
+    """
+    loose = replace(limits, min_weight=0.0, max_weight=1.0)
+    fewest, most = limits.sizes
+    found = refitted(problem, loose, first_unit(problem, limits))
+    units = found.units
+    while True:
+        if len(units) >= fewest:
+            yield refitted(problem, limits, units)
+        if len(units) >= most:
+            return
+        listed = _that_fit(
+            limits,
+            units,
+            promising(problem, limits, found, problem.space.size if (limits.groups is not None) else LISTED),
+        )
+        if not len(listed):
+            return
+        listed = listed[:LISTED]
+        order = np.argsort(-affine_gains(problem, found, listed), kind="stable")[:FITTED]
+        trials = [refitted(problem, loose, np.sort(np.append(units, unit))) for unit in listed[order]]
+        best = int(np.argmin([trial.value for trial in trials]))
+        units, found = np.sort(np.append(units, listed[order[best]])), trials[best]
+
+
+def _that_fit(limits: SparseSimplex, units: Indices, others: Indices) -> Indices:
+    """The units of a list that are not held and whose group has room."""
+    others = others[~np.isin(others, units)]
+    if not (limits.groups is not None):
+        return others
+    codes = limits.codes(np.arange(limits.space.size))
+    used = np.bincount(codes[units], minlength=int(codes.max()) + 1)
+    return others[used[codes[others]] < int(limits.max_per_group or 0)]
+
+
+def natural_step(problem: Quadratic, found: Found, slopes: Vector) -> float:
+    """The best step along the slopes of the support, sᵀs / sᵀHs, or one over the mean curvature where that is void.
+
+    Source: Blumensath & Davies 2010, "Normalized iterative hard thresholding".
+    """
+    s = slopes[found.units] - found.weights @ slopes[found.units]
+    bend = float(s @ problem.cross(found.units, found.units) @ s)
+    least = 1.0 / max(float(problem.diagonal.mean()), 1e-300)
+    return max(float(s @ s) / bend, least) if bend > 1e-12 * float(s @ s) / least and s @ s > 0 else least
+
+
+def iht(problem: Quadratic, limits: SparseSimplex, start: Found, max_iter: int = 200) -> Answers:
+    """Algorithm 1 with momentum, and the best weights on each support it visits; yields each better answer.
+
+    y = q + beta (q - q₋), v = y + mu (c - Hy), the k largest entries of v that fit, refitted; beta = t / (t + 3).
+    A step that does not help is halved, without momentum; HALVINGS in a row end it.
+    """
+    found = before = start
+    age, halvings, shrink = 0, 0, 1.0
+    yield found
+    for _ in range(max_iter):
+        beta = age / (age + 3.0)
+        y_units = np.union1d(found.units, before.units)
+        y = np.zeros(len(y_units))
+        y[np.searchsorted(y_units, found.units)] += (1.0 + beta) * found.weights
+        y[np.searchsorted(y_units, before.units)] -= beta * before.weights
+        slopes = problem.slopes(y_units, y)
+        v = shrink * natural_step(problem, found, slopes) * slopes
+        v[y_units] += y
+        listed = (
+            problem.space.size
+            if (limits.groups is not None)
+            else limits.sizes[1] + len(limits.include) + len(limits.exclude)
+        )
+        units = feasible_support(problem, limits, steepest_units(v, listed))
+        trial = refitted(problem, limits, units)
+        if trial.value < found.value * (1.0 - 1e-12):
+            found, before, age, halvings, shrink = trial, found, age + 1, 0, 1.0
+            yield found
+            continue
+        age, halvings, shrink, before = 0, halvings + 1, shrink / 2.0, found
+        if halvings > HALVINGS:
+            return
+        yield None

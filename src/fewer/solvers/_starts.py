@@ -1,0 +1,69 @@
+"""Where a search begins: the Lawson-Hanson path, with or without the sum constraint, greedily priced."""
+
+import numpy as np
+import numpy.typing as npt
+
+from .._jit.climb import climb
+from ..constraints.sparse_simplex import SparseSimplex
+from ..door import Indices, Vector
+from ..protocols import Quadratic
+
+Mask = npt.NDArray[np.bool_]
+
+WIDTH = 128
+"""Units listed at each look at all slopes."""
+SHARE = 0.8
+"""The list is renewed when its steepest slope falls below this share of what it was."""
+REACHED = 1e-14
+"""Relative value at which b counts as reached."""
+
+
+def steepest_units(slopes: Vector, count: int) -> Indices:
+    """Indices of the `count` largest slopes, steepest first; minus infinity never counts.
+
+    >>> steepest_units(np.array([1.0, 3.0, -np.inf, 2.0]), 3).tolist()
+    [1, 3, 0]
+    """
+    count = min(count, len(slopes))
+    top = np.argpartition(-slopes, count - 1)[:count]
+    top = top[np.argsort(-slopes[top], kind="stable")]
+    return top[slopes[top] > -np.inf]
+
+
+def path(
+    problem: Quadratic, limits: SparseSimplex, limit: int, summed: bool, begin: tuple[Indices, Vector] | None = None
+) -> tuple[Indices, Vector]:
+    """The active-set path of min F over q >= 0 (and Σq = 1 if `summed`), from zero, up to `limit` units.
+
+    `begin` goes on where an earlier call ended.
+
+    One look at all n slopes lists the WIDTH steepest units; the path goes on among those until their slopes fall
+    to SHARE of the first. The path without the sum constraint finds the support where b is nearly reachable; it
+    stands still where b points away from all columns, and the summed one does not. Returns (units, weights),
+    heaviest first. Source: Lawson & Hanson 1974; partial pricing as in the simplex method.
+    """
+    open_units = limits.open
+    units, weights = begin if begin is not None else (np.empty(0, np.int64), np.empty(0))
+    if summed and not len(units):
+        values = problem.diagonal - 2.0 * problem.slopes(units, weights)
+        values[~open_units] = np.inf
+        units, weights = np.array([int(np.argmin(values))]), np.ones(1)
+    entered = 1
+    while entered and len(units) < limit:
+        slopes = problem.slopes(units, weights)
+        level = float(weights @ slopes[units]) if summed else 0.0
+        slopes[~open_units] = slopes[units] = -np.inf
+        slopes[slopes <= level] = -np.inf
+        listed = np.concatenate([units, steepest_units(slopes, WIDTH)])
+        if len(listed) == len(units):
+            break
+        H = problem.cross(listed, listed)
+        start = np.concatenate([weights, np.zeros(len(listed) - len(units))])
+        sigma = float(np.diag(H).max()) if summed else 0.0
+        w, entered = climb(H, problem.linear(listed), sigma, start, limit, SHARE)
+        held = np.flatnonzero(w)
+        units, weights = listed[held], w[held]
+        if problem.value_at(units, weights) <= REACHED * abs(problem.constant):
+            break
+    order = np.argsort(-weights, kind="stable")
+    return units[order], weights[order]

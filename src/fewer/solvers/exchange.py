@@ -1,0 +1,41 @@
+"""Exchange: swaps and kicks over supports of k places, each refitted exactly."""
+
+from typing import Any
+
+from ..constraints.sparse_simplex import SparseSimplex
+from ..door import InvalidInput
+from ..protocols import Constraint, Objective, Quadratic, require
+from ..result import Result
+from . import places
+from ._drive import Callback, as_generator, drive, meet
+
+
+def exchange(
+    objective: Objective,
+    constraint: Constraint,
+    *,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    rng: Any = None,
+) -> Result:
+    """K places for a quadratic on the simplex, with all bounds of `SparseSimplex`.
+
+    The active-set path of min F over p >= 0 gives the first support. Then the lightest places are exchanged for the
+    steepest, many at once and one by one, each support refitted exactly; then kicks replace some places at random,
+    exchange again, and are kept if better. It ends when many kicks in a row do not help, or at `time_limit`; the same
+    `rng` gives the same answer unless the clock cut it short.
+
+    >>> import numpy as np
+    >>> from fewer import Atoms, Moments
+    >>> F = Moments(Atoms(4), np.eye(4), [0.5, 0.3, 0.2, 0.0])
+    >>> exchange(F, SparseSimplex(F.space, 2), rng=0).support.tolist()
+    [0, 1]
+    """
+    meet(objective, constraint, "exchange")
+    require(objective, Quadratic, "exchange's objective")
+    if not isinstance(constraint, SparseSimplex):
+        raise InvalidInput(f"exchange needs a SparseSimplex, got {constraint!r}; fewer.dims has an exchange of its own")
+    generator, seed = as_generator(rng)
+    problem: Any = objective
+    steps = places.exchange(problem, constraint, generator)
+    return drive(objective, constraint, steps, time_limit=time_limit, callback=callback, seed=seed)

@@ -1,0 +1,85 @@
+"""Solvers for quadratics over at most k weighted places: greedy, IHT, exchange, exact; all bounds are kept."""
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from ..constraints.sparse_simplex import SparseSimplex
+from ..door import Indices, Vector
+from ..protocols import Quadratic
+from ..result import Status
+from . import _classic
+from ._drive import Outcome, Step, Steps
+from ._exchange import Answers, Found, auto, feasible_support, refitted
+from ._sparse_proof import SparseProof
+from .frank_wolfe import relaxation
+
+MOST_PROVEN = 600
+"""Places up to which the proof forms their whole matrix; beyond, the convex relaxation gives the bound."""
+NOTHING = np.empty(0, np.int64)
+
+
+def as_point(found: Found, constraint: SparseSimplex) -> Vector:
+    """An answer as a vector on the space."""
+    p = np.zeros(constraint.space.size)
+    p[found.units] = found.weights
+    return p
+
+
+def as_steps(answers: Answers, constraint: SparseSimplex) -> Generator[Step, float, Found | None]:
+    """The answers of a search as iterates; returns the best."""
+    best: Found | None = None
+    for found in answers:
+        if found is not None and (best is None or found.value < best.value):
+            best = found
+        yield Step(None if found is None else as_point(found, constraint))
+    return best
+
+
+def from_ranking(problem: Quadratic, constraint: SparseSimplex, ranked: Indices) -> Found:
+    """The first places of a ranking that fit, refitted."""
+    return refitted(problem, constraint, feasible_support(problem, constraint, ranked))
+
+
+def greedy(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator) -> Steps:
+    """Algorithm 3, candidates ranked by gain formulas and the best few refitted."""
+    yield from as_steps(_classic.greedy(problem, constraint), constraint)
+    return Outcome(Status.FINISHED)
+
+
+def iht(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator) -> Steps:
+    """Algorithm 1 with momentum, a step fitted to the support, and refits; from the steepest places."""
+    steepest = np.argsort(-problem.slopes(NOTHING, np.empty(0)), kind="stable")
+    start = from_ranking(problem, constraint, steepest)
+    yield from as_steps(_classic.iht(problem, constraint, start), constraint)
+    return Outcome(Status.FINISHED)
+
+
+def exchange(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator) -> Steps:
+    """A path of non-negative least squares, swaps, and kicks until many in a row do not help."""
+    yield from as_steps(auto(problem, constraint, rng), constraint)
+    return Outcome(Status.FINISHED)
+
+
+def exact(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator) -> Steps:
+    """Exchange, then proof while time lasts; past 600 places the bound of the convex relaxation."""
+    best = yield from as_steps(auto(problem, constraint, rng), constraint)
+    assert best is not None  # noqa: S101 - a search always yields an answer
+    if problem.space.size > MOST_PROVEN:
+        relaxed: Any = problem
+        bound = 0.0
+        for _, bound, _ in relaxation(relaxed, 10**6, 1e-9):
+            yield Step(bound=bound)
+        return Outcome(Status.FINISHED, bound)
+    everything = np.arange(problem.space.size)
+    H, c = problem.cross(everything, everything), problem.linear(everything)
+    proof = SparseProof(H, c, problem.constant, constraint, best.units, best.weights)
+    yield Step(bound=proof.bound)
+    while not proof.done:
+        proof.step()
+        better = proof.value < best.value
+        if better:
+            best = refitted(problem, constraint, proof.support)
+        yield Step(as_point(best, constraint) if better else None, proof.bound)
+    return Outcome(Status.OPTIMAL, min(proof.bound, best.value))

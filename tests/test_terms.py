@@ -1,0 +1,240 @@
+"""terms and bins: the jobs and the estimator, against enumeration, proven optima and bad input."""
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fewer import Atoms, FewerTerms, InvalidInput, Moments, SparseSimplex, Status, bins, terms
+from fewer.baselines import least_squares as rivals
+from fewer.solvers._exchange import refitted
+
+SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
+REAL = Path(__file__).parents[2] / "shared/data"
+needs_data = pytest.mark.skipif(not REAL.exists(), reason="the real data sets are not beside the repository")
+
+
+@parametrize_with_checks([FewerTerms(), FewerTerms(k=2, solver="greedy")])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def problem(seed, rows=12, n=8):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((rows, n)) + rng.standard_normal((rows, 1))
+    return A, A @ rng.dirichlet(np.full(n, 0.5)) + 0.2 * rng.standard_normal(rows)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_solver_is_feasible_and_the_proven_optimum_is_enumeration(seed):
+    A, b = problem(seed)
+    F = Moments(Atoms(8), A, b)
+    best = min(F.value_on(np.array(S)) for S in combinations(range(8), 3))
+    C = SparseSimplex(F.space, 3)
+    for solver in SOLVERS:
+        result = terms(A, b, 3, solver=solver, rng=0)
+        assert C.contains(result.p, 1e-12)
+        assert result.value == pytest.approx(F.value(result.p), rel=1e-12)
+        assert result.value >= best * (1 - 1e-9)
+        if solver in ("auto", "exact"):
+            assert result.value == pytest.approx(best, rel=1e-8)
+            assert result.status is Status.OPTIMAL
+            assert 0 <= result.gap <= 1e-8 * best
+        if result.bound is not None:
+            assert result.bound <= best * (1 + 1e-9)
+
+
+def admissible(C):
+    """Every support that the bounds allow."""
+    for size in range(1, C.k + 1):
+        for S in combinations(range(C.space.size), size):
+            groups = C.groups is None or np.bincount(C.groups[list(S)]).max() <= C.max_per_group
+            fits = size * C.min_weight <= 1 <= size * C.max_weight
+            if fits and groups and set(C.include) <= set(S) and not set(C.exclude) & set(S):
+                yield np.array(S)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_are_kept_and_equal_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    A, b = problem(seed)
+    bounds = {
+        "min_weight": float(rng.choice([0.0, 0.1, 0.15])),
+        "max_weight": float(rng.choice([0.4, 0.5, 1.0])),
+        "include": rng.choice(8, 1) if seed % 2 else (),
+        "groups": rng.integers(0, 4, 8) if seed % 3 else None,
+        "max_per_group": 2 if seed % 3 else None,
+    }
+    bounds["exclude"] = np.setdiff1d([6], bounds["include"])
+    C = SparseSimplex(Atoms(8), 4, **bounds)
+    F = Moments(C.space, A, b)
+    best = min(refitted(F, C, S).value for S in admissible(C))
+    for solver in SOLVERS:
+        result = terms(A, b, 4, solver=solver, rng=0, **bounds)
+        assert C.contains(result.p, 1e-12)
+        assert result.value >= best * (1 - 1e-9)
+        if solver in ("auto", "exact"):
+            assert result.value == pytest.approx(best, rel=1e-7)
+            assert result.bound <= best * (1 + 1e-9)
+    loose = terms(A, b, 4, rng=0)
+    rounded = C.project(loose.p)
+    assert terms(A, b, 4, rng=0, **bounds).value <= F.value(rounded) + 1e-12
+
+
+def test_forms_of_a_and_sample_weights():
+    A, b = problem(3)
+    expected = terms(A, b, 3, rng=0)
+    for form in (sp.csr_array(A), sp.csc_matrix(A), aslinearoperator(A), pd.DataFrame(A), np.asfortranarray(A)):
+        assert terms(form, b, 3, rng=0).p == pytest.approx(expected.p, abs=1e-9)
+    assert terms(A.astype(np.float32), b, 3, rng=0).value == pytest.approx(expected.value, rel=1e-4)
+    counts = np.random.default_rng(0).integers(0, 4, 12)
+    weighted = terms(A, b, 3, sample_weight=counts, rng=0)
+    repeated = terms(np.repeat(A, counts, axis=0), np.repeat(b, counts), 3, rng=0)
+    assert weighted.p == pytest.approx(repeated.p, abs=1e-8)
+    assert weighted.value == pytest.approx(repeated.value, rel=1e-8)
+
+
+def test_validation_chooses_on_rows_it_did_not_fit():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(400, 0.05))
+    A = rng.standard_normal((60, 400))
+    plain = bins(p, 20, preserve=A, solver="exchange", rng=0)
+    chosen = bins(p, 20, preserve=A, solver="exchange", validation=0.2, rng=0)
+    assert plain.value <= chosen.value
+    assert chosen.support.size <= 20
+    assert chosen.value == pytest.approx(float(((A @ (chosen.p - p)) ** 2).sum()), rel=1e-9)
+    assert chosen.bound is None
+
+
+def test_exchange_beats_its_rivals_on_the_papers_kind_of_problem():
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet(np.full(1000, 0.03))
+    A = rng.standard_normal((100, 1000))
+    b = A @ p
+    ours = bins(p, 30, preserve=A, solver="exchange", rng=0).value
+    for rival in (rivals.lasso, rivals.matching_pursuit, rivals.nonnegative):
+        q = rival(A, b, 30, refit=True)
+        assert SparseSimplex(Atoms(1000), 30).contains(q)
+        assert ours <= ((A @ q - b) ** 2).sum() * (1 + 1e-9)
+    for q in (rivals.at_random(A, b, 30, rng=0), rivals.two_stage(A, b, 30), rivals.accelerated_iht(A, b, 30)):
+        assert SparseSimplex(Atoms(1000), 30).contains(q, 1e-9)
+        assert ours <= ((A @ q - b) ** 2).sum()
+
+
+def test_bins_by_cdf_and_by_entries_are_proven():
+    rng = np.random.default_rng(2)
+    counts = rng.integers(0, 50, 12)
+    p = counts / counts.sum()
+    P = np.cumsum(p)
+    F = Moments(Atoms(12), np.tril(np.ones((12, 12))), P)
+    for k in (1, 3, 12):
+        cdf = bins(counts, k)
+        assert cdf.value == pytest.approx(min(F.value_on(np.array(S)) for S in combinations(range(12), k)), abs=1e-12)
+        assert cdf.gap == 0.0
+        entries = bins(p, k, preserve="entries")
+        assert entries.p == pytest.approx(SparseSimplex(Atoms(12), k).project(p), abs=1e-15)
+        assert entries.value == pytest.approx(((entries.p - p) ** 2).sum())
+        assert entries.status is Status.OPTIMAL
+    assert bins(counts, 3, solver="exchange", rng=0).value == pytest.approx(bins(counts, 3).value, rel=1e-6)
+
+
+def test_estimator_with_several_targets_and_bounds():
+    A, b = problem(5, rows=30)
+    y = np.column_stack([b, A[:, 2]])
+    model = FewerTerms(k=3, max_weight=0.9, random_state=0).fit(A, y)
+    assert model.coef_.shape == (2, 8)
+    assert model.predict(A).shape == (30, 2)
+    assert model.coef_[0] == pytest.approx(terms(A, b, 3, max_weight=0.9, rng=0).p, abs=1e-8)
+    assert model.coef_[1][2] == pytest.approx(0.9)
+    one = FewerTerms(k=3).fit(pd.DataFrame(A), b)
+    assert one.predict(pd.DataFrame(A)) == pytest.approx(A @ one.coef_)
+    assert one.gap_ == one.result_.gap
+    assert one.support_.tolist() == np.flatnonzero(one.coef_).tolist()
+
+
+BAD = [
+    ({"k": 9}, r"k must be in 1\.\.8 \(places\), got 9"),
+    ({"max_weight": 0.2}, "max_weight = 0.2 is too small"),
+    ({"min_weight": 0.4, "include": [0, 1, 2]}, "min_weight = 0.4 is too large"),
+    ({"include": [1], "exclude": [1]}, "include and exclude must not overlap"),
+    ({"solver": "magic"}, "solver must be one of 'auto', 'exact', 'exchange', 'frank_wolfe', 'greedy', 'iht'"),
+    ({"validation": 1.5}, r"validation must be a share of the rows in \(0, 1\)"),
+    ({"sample_weight": -np.ones(12)}, "sample_weight must be non-negative, got -1.0 at index 0"),
+    ({"A": np.full((12, 8), np.nan)}, "A must be finite, got nan at index 0, 0"),
+    ({"A": np.full((12, 8), np.nan, np.float32)}, "A must be finite, got nan at index 0, 0"),
+    ({"b": np.ones(3)}, r"b must have shape \(12,\), got \(3,\)"),
+    ({"time_limit": 0}, "time_limit must be above 0"),
+]
+
+
+@pytest.mark.parametrize(("change", "sentence"), BAD, ids=[sentence for _, sentence in BAD])
+def test_bad_input_gets_a_sentence(change, sentence):
+    A, b = problem(0)
+    with pytest.raises(InvalidInput, match=sentence):
+        terms(**{"A": A, "b": b, "k": 3, "rng": 0, **change})
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: bins([0, 0, 0], 1), "p must have a positive sum, got all zeros"),
+        (lambda: bins([1, -1], 1), "p must be non-negative, got -1.0 at index 1"),
+        (lambda: bins([], 1), r"p must be a histogram \(n,\) with at least one bin, got shape \(0,\)"),
+        (lambda: bins([1, 2], 3), r"k must be in 1\.\.2 \(bins\), got 3"),
+        (lambda: bins([1, 2], 1, preserve="mean"), "preserve must be one of 'cdf', 'entries', got 'mean'"),
+        (lambda: bins([1, 2], 1, preserve=np.ones((1, 3))), "preserve must have 2 columns, one for each bin, got 3"),
+        (lambda: bins([1, 2], 1, validation=0.1), "validation keeps rows of a matrix of functionals"),
+    ],
+)
+def test_bad_histograms_get_a_sentence(call, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        call()
+
+
+def test_strange_but_good_input():
+    assert terms([[1.0]], [5.0], 1).p.tolist() == [1.0]
+    A, b = problem(1)
+    twins = np.hstack([A, A, np.zeros((12, 2))])
+    assert terms(twins, b, 3, rng=0).value <= terms(A, b, 3, rng=0).value * (1 + 1e-9)
+    far = terms(A, b + 1e6, 3, rng=0)
+    assert SparseSimplex(Atoms(8), 3).contains(far.p, 1e-12)
+    scaled = terms(A * 1e-9, b * 1e-9, 3, rng=0)
+    assert scaled.p == pytest.approx(terms(A, b, 3, rng=0).p, abs=1e-6)
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "k", "value", "proven"),
+    [
+        ("orlib1_hangseng31_prices", 5, 0.0118070577, True),
+        ("orlib1_hangseng31_prices", 10, 0.0039582396, True),
+        ("orlib3_ftse89_prices", 10, 0.0086260976, False),
+        ("orlib3_ftse89_prices", 20, 0.0027329088, False),
+    ],
+)
+def test_or_library_index_tracking(name, k, value, proven):
+    with np.load(REAL / "index_tracking.npz", allow_pickle=False) as file:
+        prices = file[name]
+    returns = prices[1:] / prices[:-1] - 1
+    result = terms(returns[:, 1:], returns[:, 0], k, rng=0)
+    assert result.value <= value + 1e-10
+    assert result.gap is not None
+    if proven:
+        assert result.status is Status.OPTIMAL
+        assert result.gap <= 1e-9
+
+
+@needs_data
+def test_real_charges_by_cdf():
+    with np.load(REAL / "hospital_charges.npz", allow_pickle=False) as file:
+        counts = file["cms2011_counts_discharges"]
+    result = bins(counts, 50)
+    p = counts / counts.sum()
+    assert result.status is Status.OPTIMAL
+    assert np.abs(np.cumsum(result.p) - np.cumsum(p)).max() < 0.02
+    assert result.p @ np.arange(10000) == pytest.approx(p @ np.arange(10000), rel=5e-3)
