@@ -89,9 +89,8 @@ def table(title: str, p: np.ndarray, matrices: int, budgets: list[int]) -> None:
     slow = float(np.median(scipy_seconds))
     print(f"\n{title}: {matrices} matrices A, 20 matrices B each; SciPy's NNLS takes {slow:.2f} s")
     for k in budgets:
-        print(
-            f"k = {k}\n  {'method':24s} {'train':>10s} {'(std)':>9s} {'test':>10s} {'(std)':>9s} {'s':>7s} {'/ NNLS':>7s}"
-        )
+        print(f"k = {k}")
+        print(f"  {'method':24s} {'train':>10s} {'(std)':>9s} {'test':>10s} {'(std)':>9s} {'s':>7s} {'/ NNLS':>7s}")
         for name in METHODS:
             found = np.array(rows[name, k])
             (train, test, _), (spread, test_spread, _) = found.mean(axis=0), found.std(axis=0)

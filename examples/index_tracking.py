@@ -39,9 +39,7 @@ def main() -> None:
     print(
         f"{assets.shape[1]} assets, {half} days to fit, {len(index) - half} days to judge; error in basis points a day"
     )
-    print(
-        f"{'k':>3s} {'fewer in':>9s} {'out':>6s} {'gap':>9s} {'greedy in':>10s} {'out':>6s} {'Lasso in':>9s} {'out':>6s}"
-    )
+    print("  k  fewer in    out      gap  greedy in    out  Lasso in    out")
     curves: dict[str, list[float]] = {"fewer": [], "greedy": [], "Lasso, refitted": []}
     for k in BUDGETS:
         best = terms(assets[:half], index[:half], k, min_weight=0.01, max_weight=0.2, time_limit=10, rng=0)

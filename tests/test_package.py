@@ -50,8 +50,7 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     q = rng.dirichlet(np.ones(2**15))
     given = {
         "K": np.exp(-((z[:, None] - z[None]) ** 2).sum(axis=2)),
-        "p": rng.dirichlet(np.ones(300)),
-        "A": rng.standard_normal((20, 300)),
+        "counts": rng.integers(0, 99, 300),
         "R": rng.standard_normal((30, 12)),
         "y": rng.standard_normal(30),
         "X": baskets(500, 40, 4, rng=0),

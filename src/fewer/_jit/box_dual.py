@@ -50,7 +50,8 @@ def face_move(H: Matrix, residual: Vector, free: Signs) -> Vector:
         K[a, f] = K[f, a] = 1.0
         for b in range(f):
             K[a, b] = H[free[a], free[b]] / scale
-    solution: Vector = np.linalg.lstsq(K, right, SINGULAR)[0]
+    solution = np.empty(f + 1)
+    solution[:] = np.linalg.lstsq(K, right, SINGULAR)[0]
     return solution[:f]
 
 

@@ -42,10 +42,10 @@ def climb(H: Matrix, c: Vector, sigma: float, start: Vector, limit: int, share: 
     scale = np.diag(H).copy()
     norms = np.sqrt(np.maximum(scale, 0.0))
     count = 0
-    for unit in np.flatnonzero(w):
-        grown = append(H, sigma, scale, factor, passive, count, unit)
+    for held in np.flatnonzero(w):
+        grown = append(H, sigma, scale, factor, passive, count, int(held))
         if grown == count:
-            w[unit] = 0.0
+            w[held] = 0.0
         count = grown
     refresh(H, c, passive, count, w, residual)
     floor, entered = 0.0, 0

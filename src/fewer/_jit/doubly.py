@@ -1,20 +1,12 @@
-"""Lower bounds for q'Hq over the sparse simplex, from a splitting H = M + D + N found by an ADMM.
+"""A doubly non-negative relaxation of q'Hq over the sparse simplex, and the ADMM that solves it roughly.
 
-For weights q >= 0 with 1'q = 1 and any mu, w, d and N >= 0 (zero diagonal) such that
+    min <H, X>    X psd,  X >= 0,  1'X1 = 1,  X_ii z_i >= (X1)_i^2,  sum z <= k,  0 <= z <= 1
 
-    M = H - diag(d) - N - mu 11' + (w1' + 1w') / 2    is positive semi-definite,
-
-    q'Hq >= mu + sum_i (d_i q_i^2 - w_i q_i) >= mu - max_S sum_{i in S} h_i(w_i),    h_i(s) = max_q  s q - d_i q^2,
-
-where S runs over the supports allowed and q over the limits of unit i. Every bound of this file is that formula, so
-it holds however roughly the splitting was found. The best splitting is the dual of a doubly non-negative relaxation,
-
-    min <H, X>    X psd,  X >= 0,  1'X1 = 1,  X_ii z_i >= (X1)_i^2,  sum z <= k,  0 <= z <= 1,
-
-which is the perspective of all diagonal splittings at once, and more, as N is free. With limits, (X_ii, (X1)_i, z_i)
-is kept in the hull of (t^2, t, 1), and the sums of z per group are capped. The ADMM works on the bordered matrix
-Y = [s, r q'; r q, X], r = sqrt(s), whose kernel holds (-1/r, 1): one Householder reflection takes that vector to the
-first axis, and the psd part is taken of the rest (facial reduction).
+is the perspective relaxation of all diagonal splittings of H at once, and more, as products of weights may not be
+negative. With limits, the triple (X_ii, (X1)_i, z_i) is kept in the hull of (t^2, t, 1), and the sums of z per group
+are capped. The ADMM works on the bordered matrix Y = [s, r q'; r q, X], r = sqrt(s), whose kernel holds (-1/r, 1):
+one Householder reflection takes that vector to the first axis, and the psd part is taken of the rest (facial
+reduction). Its multipliers become bounds in `certificate`.
 
     m         units that are not out; arrays of size m are in their order
     inside    (m,) the units that are decided to be in;  limits (2, m) the least and largest weight once in
@@ -24,7 +16,7 @@ first axis, and the psd part is taken of the rest (facial reduction).
 
 Sources: Zheng, Sun & Li 2014, INFORMS J. Comput. 26 (the best perspective splitting is an SDP); Burer 2009, Math.
 Prog. 120 (doubly non-negative relaxations); Oliveira, Wolkowicz & Xu 2018, Math. Prog. Comp. 10 (ADMM with facial
-reduction); Jansson, Chaykin & Keil 2007, SIAM J. Numer. Anal. 46 (bounds from inexact dual points).
+reduction).
 """
 
 import numpy as np
@@ -37,9 +29,7 @@ Matrix = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-EPS = 2.220446049250313e-16
 RELAX = 1.618  # over-relaxation of the multipliers, below the golden ratio
-WIDER = 1e-9  # margin for rounding when limits of weights are narrowed
 BISECTIONS = 100  # halvings of a bracket: more than a double has digits
 
 
@@ -239,188 +229,3 @@ def sweep(
             for j in range(m + 1):
                 Z[i, j] += RELAX * beta * (Y[i, j] - P[i, j])
     return np.sqrt(away), beta * np.sqrt(moved)
-
-
-@compiled
-def splitting(H: Matrix, border: float, Z: Matrix) -> tuple[Vector, Vector, float]:
-    """The splitting that multipliers stand for, made valid by shifting its diagonal.
-
-    d_i = H_ii + Z_ii,  N = (H + Z)_+ off the diagonal,  w_i = -2 r Z_0i,  mu = s Z_00, then d is shifted by the
-    least eigenvalue of M and a margin for its rounding.  H: (m, m), Z: (m+1, m+1).  Returns d, w, mu.
-    Source: the file's first formula.
-    """
-    m = H.shape[0]
-    r = np.sqrt(border)
-    mu = border * Z[0, 0]
-    w = -2.0 * r * Z[1:, 0]
-    d = np.empty(m)
-    M = np.empty((m, m))
-    for i in range(m):
-        for j in range(m):
-            M[i, j] = min(H[i, j], -Z[i + 1, j + 1]) - mu + 0.5 * (w[i] + w[j])
-        d[i] = H[i, i] + Z[i + 1, i + 1]
-        M[i, i] = -Z[i + 1, i + 1] - mu + w[i]
-    values = np.linalg.eigvalsh(M)
-    margin = 4.0 * EPS * m * max(abs(values[0]), abs(values[-1]))
-    return d - (max(-values[0], 0.0) + margin), w, mu
-
-
-@compiled
-def best_weight(s: float, d: float, lower: float, upper: float) -> float:
-    """The weight in [lower, upper] with the largest s q - d q^2.
-
-    s / 2d clipped if d > 0, else the better end.
-    """
-    if d > 0.0:
-        return min(max(0.5 * s / d, lower), upper)
-    return upper if s >= d * (lower + upper) else lower
-
-
-@compiled
-def choose(gains: Vector, inside: Mask, room: int, group: Indices, left: Indices) -> Mask:
-    """The units of the largest total gain: all inside, at most `room` more, at most left[g] more of group g.
-
-    Greedy, which is exact as the sets allowed form a matroid;  gains, inside, group: (m,), left: (groups,).
-    Returns (m,).  Source: Edmonds 1971, Math. Prog. 1.
-    """
-    chosen = inside.copy()
-    free = left.copy()
-    for i in np.argsort(-gains):
-        if room == 0 or gains[i] <= 0.0:
-            break
-        if not inside[i] and free[group[i]] > 0:
-            chosen[i] = True
-            free[group[i]] -= 1
-            room -= 1
-    return chosen
-
-
-@compiled
-def respond(
-    w: Vector, d: Vector, level: float, limits: Matrix, inside: Mask, room: int, group: Indices, left: Indices
-) -> tuple[Vector, Mask, Vector]:
-    """The gains h_i(w_i + level), the support that collects most of them, and its weights.
-
-    limits: (2, m) least and largest weights, the rest as in `choose`.  Returns gains (m,), chosen (m,), q (m,).
-    """
-    m = w.size
-    q = np.empty(m)
-    gains = np.empty(m)
-    for i in range(m):
-        s = w[i] + level
-        q[i] = best_weight(s, d[i], limits[0, i], limits[1, i])
-        gains[i] = (s - d[i] * q[i]) * q[i]
-    chosen = choose(gains, inside, room, group, left)
-    return gains, chosen, np.where(chosen, q, 0.0)
-
-
-@compiled
-def decided(
-    gains: Vector, chosen: Mask, inside: Mask, room: int, group: Indices, left: Indices
-) -> tuple[Vector, Vector]:
-    """What the bound would rise by, were a unit decided the other way: the price of each unit in, and out.
-
-    In: it takes the place of the least gain it must displace. Out: the best unit that fits takes its place.
-    gains, chosen, inside, group: (m,), left: (groups,).  Returns (m,), (m,): lower estimates, 0 if none is known.
-    Source: exchanges in a matroid.
-    """
-    m = gains.size
-    least_all, most_all = np.inf, 0.0
-    least = np.full(left.size, np.inf)
-    most = np.zeros(left.size)
-    used = np.zeros(left.size, np.int64)
-    taken = 0
-    for i in range(m):
-        if chosen[i] and not inside[i]:
-            taken += 1
-            used[group[i]] += 1
-            least[group[i]] = min(least[group[i]], gains[i])
-            least_all = min(least_all, gains[i])
-    for i in range(m):
-        if not chosen[i]:
-            most[group[i]] = max(most[group[i]], gains[i])
-            if used[group[i]] < left[group[i]]:
-                most_all = max(most_all, gains[i])
-    price_in, price_out = np.zeros(m), np.zeros(m)
-    for i in range(m):
-        g = group[i]
-        if inside[i]:
-            continue
-        if chosen[i]:
-            price_out[i] = max(gains[i] - max(most_all, most[g]), 0.0)
-        elif room == 0 or left[g] == 0:
-            price_in[i] = np.inf
-        elif used[g] == left[g]:
-            price_in[i] = least[g] - gains[i]
-        elif taken == room:
-            price_in[i] = least_all - gains[i]
-        else:
-            price_in[i] = max(-gains[i], 0.0)
-    return price_in, price_out
-
-
-@compiled
-def level_up(
-    w: Vector, d: Vector, limits: Matrix, inside: Mask, room: int, group: Indices, left: Indices
-) -> tuple[float, float, Vector, Mask]:
-    """The best shift t of w and mu together, which leaves M as it is.
-
-    max_t t - max_S sum_{i in S} h_i(w_i + t), concave with slope 1 - 1'q(t), by bisection;  as in `respond`.
-    Returns the maximum, t, the gains (m,) and the support chosen (m,) there.
-    """
-    reach = 2.0 * np.abs(d).max() + np.abs(w).max()
-    lowest, highest = -w.max() - reach, -w.min() + reach
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (lowest + highest)
-        if middle in (lowest, highest):
-            break
-        _, _, q = respond(w, d, middle, limits, inside, room, group, left)
-        if q.sum() < 1.0:
-            lowest = middle
-        else:
-            highest = middle
-    gains, chosen, _ = respond(w, d, lowest, limits, inside, room, group, left)
-    return lowest - np.sum(np.where(chosen, gains, 0.0)), lowest, gains, chosen
-
-
-@compiled
-def narrowed(limits: Matrix, s: Vector, d: Vector, gains: Vector, spare: Vector) -> Matrix:
-    """The weights a unit can have, if it enters, without raising the bound by more than it has to spare.
-
-    s_i t - d_i t^2 >= h_i - spare_i,  so t lies within sqrt((s_i^2 / 4 d_i - h_i + spare_i) / d_i) of s_i / 2 d_i;
-    limits: (2, m), the rest (m,).  Returns (2, m); a unit without curvature or spare keeps its limits.
-    Source: reduced costs.
-    """
-    new = limits.copy()
-    for i in range(d.size):
-        if d[i] > 0.0 and spare[i] >= 0.0:
-            middle = 0.5 * s[i] / d[i]
-            reach = np.sqrt(max(middle * middle + (spare[i] - gains[i]) / d[i], 0.0)) * (1.0 + WIDER) + WIDER
-            new[0, i] = min(max(limits[0, i], middle - reach), limits[1, i])
-            new[1, i] = max(min(limits[1, i], middle + reach), new[0, i])
-    return new
-
-
-@compiled
-def certify(
-    H: Matrix,
-    border: float,
-    Z: Matrix,
-    limits: Matrix,
-    inside: Mask,
-    room: int,
-    group: Indices,
-    left: Indices,
-    cutoff: float,
-) -> tuple[float, Vector, Vector, Matrix]:
-    """A bound that holds whatever the multipliers are, what deciding each unit would add to it, and new limits.
-
-    `splitting`, `level_up`, `decided`, `narrowed`;  H: (m, m), Z: (m+1, m+1), limits: (2, m), inside, group: (m,),
-    left: (groups,).  Returns the bound, the prices (m,), (m,) of units in, and out, and limits (2, m) that all
-    weights with a value below `cutoff` obey.
-    """
-    d, w, mu = splitting(H, border, Z)
-    value, level, gains, chosen = level_up(w, d, limits, inside, room, group, left)
-    price_in, price_out = decided(gains, chosen, inside, room, group, left)
-    low = mu + value
-    return low, price_in, price_out, narrowed(limits, w + level, d, gains, cutoff - low - price_in)

@@ -28,7 +28,8 @@ def bordered(G: Matrix) -> Matrix:
     G: (p, p).  Returns (p + 1, p + 1).
     """
     p = len(G)
-    sigma = max(np.diag(G).max(), 1e-300)
+    largest = np.diag(G).max()
+    sigma = largest if largest > 0.0 else 1.0
     K = np.ones((p + 1, p + 1))
     K[:p, :p] = G + sigma
     K[p, p] = 0.0
@@ -67,7 +68,7 @@ def rebuild(K: Matrix, tableau: Matrix, swept: Mask, free: Mask) -> None:
     swept[:] = False
     for unit in np.flatnonzero(free):
         if tableau[unit, unit] > FLAT * K[unit, unit]:
-            sweep(tableau, swept, unit)
+            sweep(tableau, swept, int(unit))
             if not swept[border]:
                 sweep(tableau, swept, border)
 
@@ -86,7 +87,7 @@ def sync(K: Matrix, tableau: Matrix, swept: Mask, free: Mask) -> None:
         rebuild(K, tableau, swept, free)
         return
     for unit in np.flatnonzero(leaving):
-        sweep(tableau, swept, unit)
+        sweep(tableau, swept, int(unit))
     for unit in np.flatnonzero(entering):
         if tableau[unit, unit] > FLAT * K[unit, unit]:
-            sweep(tableau, swept, unit)
+            sweep(tableau, swept, int(unit))

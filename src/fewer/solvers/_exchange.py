@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._jit.box_quadratic import box_quadratic
-from .._jit.pool_search import Face, Pool, block_swap, exchange, go_back, scramble, stand, tolerance
+from .._jit.pool_face import Face, Pool
+from .._jit.pool_search import block_swap, exchange, go_back, scramble, stand, tolerance
 from .._jit.tableau import bordered
 from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Indices, Vector
@@ -106,7 +107,7 @@ def promising(problem: Quadratic, limits: SparseSimplex, found: Found, count: in
     image = problem.slopes(NONE, np.empty(0)) - slopes
     curvature = np.maximum(problem.diagonal - 2.0 * image + weights @ image[units], EPS * problem.diagonal)
     slopes -= float(weights @ slopes[units])
-    gains = np.where(slopes > 0, slopes * slopes, slopes) / np.maximum(curvature, 1e-300)
+    gains = slopes / np.sqrt(np.maximum(curvature, 1e-300))
     gains[units] = -np.inf
     gains[~limits.open] = -np.inf
     return steepest_units(gains, count)
@@ -186,7 +187,7 @@ class Search:
         before, size = self.f, self.budget // 4
         if (self.limits.groups is not None) or self.limits.max_weight < 1.0:
             return False
-        while size >= 2:
+        while size >= 2 and not self.finished:
             kept = self._face.w.copy(), self._face.inside.copy()
             block_swap(self.pool, self._face, size)
             if not self._keep(stand(self.pool, self._face), kept):
@@ -250,7 +251,7 @@ def settled(search: Search) -> Answers:
         while search.exchange(MOVES) == MOVES:
             yield search.found
         yield search.found
-        if search.whole or not search.f < before * (1.0 - ENOUGH):
+        if search.whole or search.finished or not search.f < before - ENOUGH * abs(before):
             return
         search.renew()
 
@@ -302,7 +303,7 @@ def rounded_supports(
 
 
 def auto(problem: Quadratic, limits: SparseSimplex, rng: np.random.Generator) -> Answers:
-    """The whole search: a few starts, exchange from each, kicks from the best; the last answer is polished."""
+    """A few starts, exchange from each, kicks from the best; yields answers, the last one polished."""
     best: Search | None = None
     supports = []
     for units in path_supports(problem, limits):

@@ -1,6 +1,6 @@
 """The best k-sparse weights for least squares on the simplex, with proof.
 
-Branch and bound over supports, on the doubly non-negative bounds of `doubly`.
+Branch and bound over supports; the relaxation is that of `doubly`, its bounds those of `certificate`.
 """
 
 import heapq
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
 from .._jit import box_dual as box
-from .._jit import doubly
+from .._jit import certificate, doubly
 from .._jit.active_set import simplex_quadratic
 from ..constraints.sparse_simplex import SparseSimplex
 
@@ -34,7 +34,7 @@ WATCH = 25
 """ADMM rounds between two looks at a node's progress."""
 STALL = 0.15
 """A node is branched on when such a span closes less than this share of its gap."""
-PATIENT = 0.01
+PATIENT = 0.005
 """The same share for the root, where every branch begins."""
 BETA = 0.5
 """The first penalty of the ADMM, in |H|^1.5: what suited 31 to 386 columns, see the benchmark."""
@@ -272,7 +272,7 @@ class SparseProof:
         if node.mark == -math.inf:
             self._round(node)
         cutoff = self._cutoff()
-        low, price_in, price_out, limits = doubly.certify(
+        low, price_in, price_out, limits = certificate.certify(
             H, float(node.Y[0, 0]), node.Z, node.limits, node.inside, room, group, left, cutoff
         )
         if low >= cutoff:
@@ -282,8 +282,10 @@ class SparseProof:
         moves = not stays.all() or inside.sum() > node.inside.sum()
         node = replace(node, limits=limits)
         if node.rounds >= WATCH:
+            beta = rebalanced(node.beta, away, moved)
             moves |= low - node.mark >= (STALL if self.nodes else PATIENT) * (cutoff - low)
-            node = replace(node, rounds=0, mark=low, beta=rebalanced(node.beta, away, moved))
+            moves |= beta != node.beta and not self.nodes  # a new penalty costs the bound for some rounds
+            node = replace(node, rounds=0, mark=low, beta=beta)
             if not moves:
                 self._split(bound, low, node, price_in, price_out)
                 return
@@ -304,7 +306,7 @@ class SparseProof:
     def _round(self, node: Relaxation) -> None:
         """Offer the best weights on the units of the largest relaxed weights."""
         room, left = self._left(node)
-        chosen = doubly.choose(node.weights() + 1e-300, node.inside, room, self._group[node.units], left)
+        chosen = certificate.choose(node.weights() + 1e-300, node.inside, room, self._group[node.units], left)
         units = node.units[chosen]
         low, high = self.rules.min_weight, self.rules.max_weight
         if len(units) * low > 1.0 or len(units) * high < 1.0:
