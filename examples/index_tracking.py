@@ -59,9 +59,10 @@ def main() -> None:
     for side, (axis, title) in enumerate(zip(axes, ("days fitted", "days judged"), strict=True)):
         for (name, curve), style in zip(curves.items(), ("D-", "o--", "s:"), strict=True):
             axis.plot(BUDGETS, [cell[side] for cell in curve], style, label=name)
-        axis.set(xlabel="assets held (k)", title=title, ylim=(0, None))
+        axis.set(xlabel="assets held (k)", title=title)
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("tracking error (bp a day)")
+    axes[0].set_ylim(bottom=0)
     axes[1].legend(frameon=False)
     figure.tight_layout()
     out = Path("demo")
