@@ -223,7 +223,7 @@ def test_nonnegative_equals_scipy(seed, size, rows):
     target = rng.standard_normal(rows)
     w, order = nonnegative_quadratic(A.T @ A, A.T @ target, size)
     loss = np.linalg.norm(A @ w - target)
-    assert abs(loss - nnls(A, target)[1]) <= 1e-10 * np.linalg.norm(target)
+    assert abs(loss - nnls(A, target)[1]) <= 1e-7 * np.linalg.norm(target)  # a Gram matrix keeps half the digits
     assert np.all(w >= 0.0)
     assert sorted(order) == np.flatnonzero(w).tolist()
 
