@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._compile import compiled
-from .tableau import FLAT, rebuild, sweep
+from .tableau import FLAT, rebuild, sweep, sync
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
@@ -193,11 +193,9 @@ def release(pool: Pool, face: Face) -> bool:
 @compiled
 def lay_down(pool: Pool, face: Face, unit: int) -> None:
     """Sweep out a unit that met its bound; with the last one the border goes too, in place."""
-    p = face.w.size
-    if face.swept[:p].sum() > 1:
-        sweep(face.tableau, face.swept, unit)
-    else:
-        rebuild(pool.K, face.tableau, face.swept, np.zeros(p, np.bool_))
+    free = face.swept[: face.w.size].copy()
+    free[unit] = False
+    sync(pool.K, face.tableau, face.swept, free)
 
 
 @compiled

@@ -87,6 +87,9 @@ def sync(K: Matrix, tableau: Matrix, swept: Mask, free: Mask) -> None:
         rebuild(K, tableau, swept, free)
         return
     for unit in np.flatnonzero(leaving):
+        if -tableau[unit, unit] * K[unit, unit] <= FLAT:  # what is left could not take up its weight
+            rebuild(K, tableau, swept, free)
+            return
         sweep(tableau, swept, int(unit))
     for unit in np.flatnonzero(entering):
         if tableau[unit, unit] > FLAT * K[unit, unit]:

@@ -232,11 +232,12 @@ def pool_of(problem: Quadratic, limits: SparseSimplex, units: Indices, budget: i
     """The problem on a few units, the origin moved to the target: G_ij = H_ij - c_i - c_j + constant, so F = wᵀGw."""
     c = problem.linear(units)
     G = problem.cross(units, units)
+    noise = EPS * float(np.mean(np.diag(G) + 2.0 * np.abs(c)) + abs(problem.constant))
     G += problem.constant - c[:, None] - c[None, :]
+    np.fill_diagonal(G, np.maximum(np.diag(G), 0.0))
     cap = limits.max_per_group if (limits.groups is not None) else budget
     lo, hi = bounds(limits, len(units))
     held = np.isin(units, limits.include)
-    noise = EPS * float(np.mean(np.diag(G)))
     return Pool(
         G, np.zeros(len(units)), bordered(G), lo, hi, limits.codes(units), held, int(cap or 0), budget, 0.0, noise
     )
