@@ -11,9 +11,9 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..door import InvalidInput, Vector, as_integer, as_weights, known
 from ..objectives.moments import Moments, as_matrix
 from ..result import Result, Status
-from ..solvers._drive import Outcome, Step, Steps, drive
+from ..solvers._drive import drive
 from ..spaces import Atoms
-from .terms import SOLVERS, solve
+from .terms import SOLVERS, answered, solve
 
 
 def bins(
@@ -57,7 +57,7 @@ def bins(
     if solver not in ("auto", "exact"):
         return solve(F, C, solver, None, time_limit, rng)
     best = best_steps(target, k) if preserve == "cdf" else C.project(target)
-    return drive(F, C, proven(best), time_limit=time_limit)
+    return drive(F, C, answered(best, Status.OPTIMAL), time_limit=time_limit)
 
 
 def cumulative(space: Atoms, target: Vector) -> Moments:
@@ -82,9 +82,3 @@ def best_steps(target: Vector, k: int) -> Vector:
     p = np.zeros(target.size)
     p[jumps] = step_weights(P, jumps)
     return p
-
-
-def proven(p: Vector) -> Steps:
-    """An answer that is optimal by construction."""
-    value = yield Step(p)
-    return Outcome(Status.OPTIMAL, value)
