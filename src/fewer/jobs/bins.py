@@ -1,5 +1,6 @@
 """Keep k bins of a histogram so that expectations are preserved."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..door import InvalidInput, Vector, as_integer, as_weights, known
 from ..objectives.moments import Moments, as_matrix
 from ..result import Result, Status
 from ..solvers._drive import drive
+from ..solvers.places import MOST_PROVEN
 from ..spaces import Atoms
 from .terms import SOLVERS, answered, solve
 
@@ -49,7 +51,11 @@ def bins(
         A = as_matrix(preserve)
         if A.shape[1] != target.size:
             raise InvalidInput(f"preserve must have {target.size} columns, one for each bin, got {A.shape[1]}")
-        return solve(Moments(space, A, np.asarray(A @ target)), C, solver, validation, time_limit, rng)
+        F = Moments(space, A, np.asarray(A @ target))
+        if solver != "auto" or space.size <= MOST_PROVEN:
+            return solve(F, C, solver, validation, time_limit, rng)
+        found = solve(F, C, "exchange", validation, time_limit, rng)
+        return replace(found, bound=0.0)  # the convex relaxation is zero at p itself
     known(preserve, dict.fromkeys(("cdf", "entries")), "preserve")
     if validation is not None:
         raise InvalidInput(f"validation keeps rows of a matrix of functionals; preserve={preserve!r} has none")

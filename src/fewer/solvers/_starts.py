@@ -20,6 +20,8 @@ REACHED = 1e-20
 """Relative value at which the target counts as reached."""
 CLOSED = 1e-9
 """Relative gain of the relaxation below which its bound is as good as it gets."""
+POINTLESS = 1e-2
+"""Share of the first value below which no bound is worth having."""
 
 
 def steepest_units(slopes: Vector, count: int) -> Indices:
@@ -78,11 +80,11 @@ def relaxed_bounds(problem: Quadratic, limits: SparseSimplex, begin: tuple[Indic
 
     F is a squared distance ‖r‖² to a target t, and <r, t - a_j> >= m = F(q) - max_j (s_j - qᵀs) for every vertex a_j:
     all of the simplex lies beyond a plane at distance m / ‖r‖, so m² / F(q) <= F where m > 0. Ends where the bound
-    is reached, or where zero is. `begin`: sorted units, and the best weights on them without further bounds.
+    is reached, or where it would say little. `begin`: sorted units, and the best weights on them without bounds.
     """
     units, weights = begin
     value = first = problem.value_at(units, weights)
-    while value > CLOSED * first:
+    while value > POINTLESS * first:
         slopes = problem.slopes(units, weights)
         margin = value - float(slopes[limits.open].max() - weights @ slopes[units])
         bound = margin**2 / value if margin > 0.0 else 0.0

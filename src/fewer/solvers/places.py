@@ -90,6 +90,7 @@ def bounded(problem: Quadratic, constraint: SparseSimplex, best: Found) -> Gener
     """The bound of the convex relaxation, while it may still tell something about an answer."""
     loose = replace(constraint, min_weight=0.0, max_weight=1.0, include=())
     begin = refitted(problem, loose, best.units)
+    yield Step(bound=0.0)
     for looks, bound in enumerate(relaxed_bounds(problem, loose, (begin.units, begin.weights))):
         yield Step(bound=min(bound, best.value))
         if looks >= LOOKS:
