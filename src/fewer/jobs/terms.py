@@ -71,7 +71,7 @@ def terms(
 
 def weigh(matrix: Any, target: Vector, sample_weight: npt.ArrayLike) -> tuple[Any, Vector]:
     """Rows scaled so that their squared errors count by their weight."""
-    weights = as_vector(sample_weight, target.shape, "sample_weight")
+    weights = as_vector(sample_weight, target.shape[:1], "sample_weight")
     if weights.min() < 0:
         raise InvalidInput(f"sample_weight must be non-negative, got {weights.min()} at index {int(weights.argmin())}")
     if weights.max() == 0:
@@ -80,8 +80,8 @@ def weigh(matrix: Any, target: Vector, sample_weight: npt.ArrayLike) -> tuple[An
         raise InvalidInput("sample_weight needs a dense or sparse A; scale the rows of a LinearOperator beforehand")
     root = np.sqrt(weights)
     if isinstance(matrix, np.ndarray):
-        return matrix * root[:, None].astype(matrix.dtype), target * root
-    return matrix.multiply(root[:, None]).tocsc(), target * root
+        return matrix * root[:, None].astype(matrix.dtype), (target.T * root).T
+    return matrix.multiply(root[:, None]).tocsc(), (target.T * root).T
 
 
 Start = Callable[..., Steps]
@@ -213,10 +213,13 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
         bounds = self.min_weight, self.max_weight, self.include, self.exclude, self.groups, self.max_per_group
         C = SparseSimplex(Atoms(X.shape[1]), k, *bounds)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        matrix, results = as_matrix(X), []
-        for target in np.atleast_2d(np.asarray(y, np.float64).T):
-            A, b = (matrix, target) if sample_weight is None else weigh(matrix, target, sample_weight)
-            results.append(solve(Moments(C.space, A, b), C, self.solver, None, self.time_limit, seed))
+        matrix, targets = as_matrix(X), np.asarray(y, np.float64).reshape(len(y), -1)
+        if sample_weight is not None:
+            matrix, targets = weigh(matrix, targets, sample_weight)
+        F, results = Moments(C.space, matrix, targets[:, 0]), []
+        for b in targets.T:
+            F = F.toward(b)
+            results.append(solve(F, C, self.solver, None, self.time_limit, seed))
         one = y.ndim == 1
         self.result_ = results[0] if one else results
         self.coef_ = results[0].p if one else np.array([r.p for r in results])
