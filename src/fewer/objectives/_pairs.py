@@ -1,0 +1,165 @@
+"""Sums over pairs of rows in tiles: never more of the matrix of similarities than one tile for each thread."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from threadpoolctl import ThreadpoolController
+
+from ..door import Indices, Vector
+from ..similarity import Matrix, Similarity
+
+TILE = 2**19
+"""Entries of a tile: a few megabytes stay near the processor."""
+HIGH = 512
+"""Rows of a tile, at most."""
+PRECISE = 2 * 10**7
+"""Pairs of float32 rows up to which everything is float64; beyond, tiles are float32 and only their sums float64."""
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+_HERE: ContextVar[int] = ContextVar("threads", default=0)
+
+
+def threads() -> int:
+    """As many threads as BLAS would use, so that the user's settings for it hold."""
+    if _HERE.get():
+        return _HERE.get()
+    return max([pool["num_threads"] for pool in _controller().info() if pool["user_api"] == "blas"], default=1)
+
+
+@contextmanager
+def own_threads() -> Iterator[None]:
+    """Within it tiles are shared over the threads and BLAS itself keeps to one: small products then never wait."""
+    token = _HERE.set(threads())
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _HERE.reset(token)
+
+
+def spread(work: Callable[[Any], Any], parts: list[Any]) -> list[Any]:
+    """work(part) for each part, on all threads, with BLAS on one in each; results in the order of the parts."""
+    many = min(threads(), len(parts))
+    if many <= 1:
+        return [work(part) for part in parts]
+    with nullcontext() if _HERE.get() else own_threads(), ThreadPoolExecutor(many) as pool:
+        return list(pool.map(work, parts))
+
+
+def spans(n: int, high: int) -> list[slice]:
+    """0..n cut into slices of nearly equal length, at most `high`.
+
+    >>> spans(5, 2)
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 5, None)]
+    """
+    count = max(1, -(-n // high))
+    ends = [round(n * i / count) for i in range(count + 1)]
+    return [slice(a, b) for a, b in pairwise(ends)]
+
+
+def centre_of(X: Any, similarity: Similarity) -> Matrix | None:
+    """What may be subtracted from all rows without changing a similarity, and keeps rounding small."""
+    if sp.issparse(X) or not similarity.sparse or similarity.plain:
+        return None
+    return np.asarray(X.mean(axis=0, dtype=np.float64))
+
+
+def cut(X: Any, part: slice | Indices, centre: Matrix | None, dtype: Any) -> Any:
+    """Some rows of X, centred and in a precision; codes and row numbers stay what they are."""
+    rows = X[part]
+    if centre is not None:
+        return (rows - centre).astype(dtype, copy=False)
+    return rows.astype(dtype) if rows.dtype.kind == "f" and rows.dtype != dtype else rows
+
+
+def image(
+    X: Any, others: Any, weights: Vector, similarity: Similarity, dtype: Any, centre: Matrix | None, memory: int
+) -> Vector:
+    """Σ_j weights_j k(x_i, other_j) for each row of X, (n,): one tile at a time.
+
+    others: (m, d) rows, weights: (m,).
+    """
+    n, m = X.shape[0], others.shape[0]
+    entries = tile_entries(memory)
+    wide = max(1, min(m, entries))
+    high = max(1, min(HIGH, entries // wide)) if m <= entries // HIGH else HIGH
+    high = max(high, min(n, entries // max(m, 1)))
+    columns = spans(m, max(1, entries // high))
+
+    def work(part: slice) -> Vector:
+        left = similarity.left(cut(X, part, centre, dtype))
+        total = np.zeros(left.shape[0])
+        for column in columns:
+            block = similarity.between(left, similarity.right(cut(others, column, centre, dtype)))
+            total += block.astype(np.float64, copy=False) @ weights[column]
+        return total
+
+    return np.concatenate(spread(work, spans(n, high))) if m else np.zeros(n)
+
+
+def tile_entries(memory: int) -> int:
+    """Entries of a tile so that all threads' tiles, with their temporaries, take an eighth of the memory."""
+    return int(min(TILE, max(memory // (64 * threads()), 1)))
+
+
+def own_image(
+    X: Any, weights: Vector, similarity: Similarity, dtype: Any, centre: Matrix | None, memory: int
+) -> Vector:
+    """Σ_j weights_j k(x_i, x_j) for each row, (n,); each pair is compared once."""
+    n = X.shape[0]
+    parts = spans(n, max(1, min(HIGH, int(tile_entries(memory) ** 0.5))))
+    shares = [list(_every(len(parts), first, threads())) for first in range(threads())]
+
+    def work(rows: list[int]) -> Vector:
+        total = np.zeros(n)
+        for i in rows:
+            left = similarity.left(cut(X, parts[i], centre, dtype))
+            for j in range(i, len(parts)):
+                block = similarity.between(left, similarity.right(cut(X, parts[j], centre, dtype)))
+                block = block.astype(np.float64, copy=False)
+                total[parts[i]] += block @ weights[parts[j]]
+                if i != j:
+                    total[parts[j]] += weights[parts[i]] @ block
+        return total
+
+    return np.asarray(sum(spread(work, shares)))
+
+
+def own_block(X: Any, units: Indices, similarity: Similarity, centre: Matrix | None) -> Vector:
+    """The similarities of some rows to each other in float64, (s, s); each pair is compared once."""
+    parts = spans(len(units), HIGH)
+    block = np.empty((len(units), len(units)))
+    rows = [cut(X, units[part], centre, np.float64) for part in parts]
+    rights = [similarity.right(part) for part in rows]
+
+    def work(i: int) -> None:
+        left = similarity.left(rows[i])
+        for j in range(i, len(parts)):
+            block[parts[i], parts[j]] = similarity.between(left, rights[j])
+            if i != j:
+                block[parts[j], parts[i]] = block[parts[i], parts[j]].T
+        here = block[parts[i], parts[i]]
+        here[:] = (here + here.T) / 2.0
+
+    spread(work, list(range(len(parts))))
+    return block
+
+
+def _every(count: int, first: int, step: int) -> Iterator[int]:
+    """Rows of tiles for one thread of `step`: to and fro, so that long and short ones are shared alike."""
+    for i in range(count):
+        turn, place = divmod(i, step)
+        if (place if turn % 2 == 0 else step - 1 - place) == first:
+            yield i
