@@ -27,7 +27,7 @@ def prepare(asked: Asked) -> None:
 
 
 def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | None = None, usual: float | None) -> int:
-    """Study the problem as asked, then write and print; returns the exit code."""
+    """Study the problem as asked, then write and print under a title after the number kept; returns the exit code."""
     for k in asked.ks:
         if k > problem.size:
             option = "-k" if k == asked.k else "--path"
@@ -40,7 +40,7 @@ def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | Non
         found = study(problem, asked.ks, k=asked.k, held_out=share, seed=asked.seed, watch=watch, **search)
     except InvalidInput as error:
         raise InvalidInput(f"{asked.file}: {error}") from None
-    deliver(found, asked, title)
+    deliver(found, asked, f"{len(found.chosen.result.support)} {title}")
     return INTERRUPTED if found.interrupted else 0
 
 

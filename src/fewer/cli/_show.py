@@ -15,6 +15,7 @@ from rich.text import Text
 from ..report.svg import short
 from ..studies import Answer, Study
 
+MOST_COLUMNS = 8
 MOST = 20
 """Rows of a table shown in a terminal."""
 WIDE = 44
@@ -93,7 +94,12 @@ def show(out: Console, study: Study, title: str) -> None:
     for name, value in answer.lost.items():
         out.print(Text.assemble((f"{name} ", "dim"), number(value, name in study.problem.shares)))
     if answer.held_out is not None and len(study.answers) == 1:
-        out.print(Text.assemble((f"held-out {study.problem.measure} ", "dim"), number(answer.held_out, False)))
+        out.print(
+            Text.assemble(
+                (f"held-out {study.problem.measure} ", "dim"),
+                number(answer.held_out, study.problem.measure in study.problem.shares),
+            )
+        )
     out.print(Text(str(answer.result.status)))
     if study.comparison:
         out.print(Text(f"{study.comparison}.", style="bold"))
@@ -102,24 +108,27 @@ def show(out: Console, study: Study, title: str) -> None:
 def kept_table(answer: Answer, shares: frozenset[str]) -> Table:
     """The first rows of what was kept."""
     rows = len(next(iter(answer.kept.values()), []))
-    table = plain_table(list(answer.kept), [is_numeric(values) for values in answer.kept.values()])
+    shown = dict(list(answer.kept.items())[:MOST_COLUMNS])
+    table = plain_table(list(shown), [is_numeric(values) for values in shown.values()])
     for i in range(min(rows, MOST)):
-        table.add_row(*(number(values[i], name in shares) for name, values in answer.kept.items()))
-    if rows > MOST:
-        table.caption = f"{rows - MOST} more; -o FILE writes all"
+        table.add_row(*(number(values[i], name in shares) for name, values in shown.items()))
+    left = [f"{rows - MOST} more rows"] if rows > MOST else []
+    left += [f"{len(answer.kept) - len(shown)} more columns"] if len(answer.kept) > len(shown) else []
+    if left:
+        table.caption = f"{' and '.join(left)}; -o FILE writes all"
     return table
 
 
 def path_table(study: Study) -> Table:
     """One line for each k: its error, held out, the rivals', the gap."""
     held = any(a.held_out is not None for a in study.answers)
-    rivals = list(study.answers[0].rivals)
+    rivals, share = list(study.answers[0].rivals), study.problem.measure in study.problem.shares
     heads = ["k", study.problem.measure, *(["held out"] if held else []), *rivals, "gap", ""]
     table = plain_table(heads, [True] * (len(heads) - 1) + [False])
     for a in study.answers:
-        errors = [a.error, *([a.held_out] if held else []), *(a.rivals.get(name) for name in rivals), a.result.gap]
+        errors = [a.error, *([a.held_out] if held else []), *(a.rivals.get(name) for name in rivals)]
         mark = "<" if a is study.chosen else ""
-        table.add_row(str(a.k), *(number(e, False) for e in errors), mark)
+        table.add_row(str(a.k), *(number(e, share) for e in errors), number(a.result.gap, False), mark)
     return table
 
 

@@ -47,9 +47,8 @@ def bins(
     values = table.numbers([name])[:, 0]
     histogram, edges = (checked(table, name, values), None) if counts else binned(values, bin_width, count)
     problem = BinsProblem(histogram, edges, preserve)
-    many = "k" if len(common.ks) > 1 else common.ks[0]
     what = "counts" if counts else f"{len(values)} values"
-    title = f"{many} of {len(histogram)} bins for the {what} of {name} in {table.label}"
+    title = f"of {len(histogram)} bins for the {what} of {name} in {table.label}"
     return perform(problem, common, title, usual=None)
 
 

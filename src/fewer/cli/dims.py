@@ -38,5 +38,5 @@ def dims(columns: str | None, objective: str, baseline: str, transactions: bool,
         table = open_table(common.file)
         names, label = chosen_columns(table, columns, "--columns"), table.label
         X = table.whole(names)
-    title = f"{'k' if len(common.ks) > 1 else common.ks[0]} of {len(names)} columns for {X.shape[0]} rows of {label}"
+    title = f"of {len(names)} columns for {X.shape[0]} rows of {label}"
     return perform(DimsProblem(X, names, objective, baseline), common, title, usual=AUTO_SECONDS)

@@ -60,6 +60,5 @@ def terms(
 
     bounds = min_weight, max_weight, places(include, "--include"), places(exclude, "--exclude")
     problem = TermsProblem(numbers[:, :-1], numbers[:, -1], names, *bounds)
-    many = "k" if len(common.ks) > 1 else common.ks[0]
-    title = f"{many} of {len(names)} columns of {table.label} that track {target}, on {len(numbers)} rows"
+    title = f"of {len(names)} columns of {table.label} that track {target}, on {len(numbers)} rows"
     return perform(problem, common, title, held_out=test_fraction, usual=AUTO_SECONDS)

@@ -26,7 +26,7 @@ class Column:
     @property
     def numeric(self) -> bool:
         """Whether all values are numbers."""
-        return all(isinstance(v, (int, float, np.integer, np.floating)) for v in self.values)
+        return all(isinstance(v, (int, float, np.integer, np.floating, type(None))) for v in self.values)
 
 
 def section(title: str, *children: Any) -> Html:
@@ -55,6 +55,8 @@ def table(columns: Sequence[Column], *, most: int = 500, caption: str | None = N
 def cell(column: Column, i: int, largest: float) -> Html:
     """One cell; numbers carry themselves unrounded for sorting."""
     value = column.values[i]
+    if value is None:
+        return tag("td", "–", class_="number")
     if not isinstance(value, (int, float, np.integer, np.floating)):
         return tag("td", value)
     number = float(value)

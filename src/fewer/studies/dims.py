@@ -29,7 +29,9 @@ class DimsProblem:
     job = "dims"
     unit = "columns"
     measure = "share of rows not expressed whole"
-    shares = frozenset({"rows expressed whole", "no choice expresses more than", "in rows", "in expressed rows"})
+    shares = frozenset(
+        {measure, "rows expressed whole", "no choice expresses more than", "in rows", "in expressed rows"}
+    )
 
     @property
     def size(self) -> int:
