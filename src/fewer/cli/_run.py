@@ -11,28 +11,23 @@ from rich.console import Console
 from ..door import InvalidInput
 from ..report import save_page
 from ..report.studies import study_page
-from ..studies import Problem, Study, study
+from ..studies.study import Problem, Study, study
 from ._app import INTERRUPTED
 from ._options import Asked
 from ._show import Watcher, console, show
-from ._write import as_csv, as_json, check_targets, kept_table, summary_of, write_result
+from ._write import as_csv, as_json, kept_table, summary_of, write_result
 
 HELD_OUT = 0.3
 """The share of the data held out where nothing else was asked."""
 
 
-def prepare(asked: Asked) -> None:
-    """What can be refused before a file is read."""
-    check_targets(asked)
-
-
-def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | None = None, usual: float | None) -> int:
+def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | None = None) -> int:
     """Study the problem as asked, then write and print under a title after the number kept; returns the exit code."""
     for k in asked.ks:
         if k > problem.size:
             option = "-k" if k == asked.k else "--path"
             raise InvalidInput(f"{asked.file}: {option} must be in 1..{problem.size} ({problem.unit}), got {k}")
-    limit = asked.time_limit if asked.time_limit is not None or asked.solver != "auto" else usual
+    limit = asked.time_limit if asked.time_limit is not None or asked.solver != "auto" else problem.usual_seconds
     share = HELD_OUT if held_out is None and asked.path else held_out
     search: dict[str, Any] = {"solver": asked.solver, "time_limit": asked.time_limit}
     watch = Watcher(limit, asked.quiet)

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..report.svg import short
-from ..studies import Answer, Study
+from ..studies.study import Answer, Study
 
 MOST_COLUMNS = 8
 MOST = 20

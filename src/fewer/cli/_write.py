@@ -5,14 +5,16 @@ import io
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..door import InvalidInput
 from ..files import written_whole
-from ..studies import Answer, Study
 from ._options import Asked
+
+if TYPE_CHECKING:
+    from ..studies.study import Answer, Study
 
 ENDINGS = (".csv", ".parquet", ".json", ".npz")
 
@@ -36,7 +38,7 @@ def check_target(option: str, path: Path, force: bool) -> None:
         raise InvalidInput(f"{option} {path}: the file exists; add --force to overwrite it")
 
 
-def kept_table(study: Study) -> dict[str, list[Any]]:
+def kept_table(study: "Study") -> dict[str, list[Any]]:
     """What was kept; with several k one after the other, with a first column that says which."""
     if len(study.answers) == 1:
         return study.answers[0].kept
@@ -77,7 +79,7 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def summary_of(study: Study, asked: Asked, command: str, versions: dict[str, str]) -> dict[str, Any]:
+def summary_of(study: "Study", asked: Asked, command: str, versions: dict[str, str]) -> dict[str, Any]:
     """Everything a machine may want to know."""
     return {
         "job": study.problem.job,
@@ -95,7 +97,7 @@ def summary_of(study: Study, asked: Asked, command: str, versions: dict[str, str
     }
 
 
-def answer_summary(answer: Answer) -> dict[str, Any]:
+def answer_summary(answer: "Answer") -> dict[str, Any]:
     """One k."""
     result = answer.result
     found = {"value": result.value, "bound": result.bound, "gap": result.gap, "status": result.status.name.lower()}
@@ -104,7 +106,7 @@ def answer_summary(answer: Answer) -> dict[str, Any]:
     return {"k": answer.k, **found, **errors, **search, "kept": answer.kept}
 
 
-def write_result(study: Study, path: Path, summary: dict[str, Any]) -> None:
+def write_result(study: "Study", path: Path, summary: dict[str, Any]) -> None:
     """What was kept as csv or parquet; json: the summary; npz: the distribution of the chosen k."""
     kind = path.suffix.lower()
     if kind == ".npz":

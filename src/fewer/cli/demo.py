@@ -27,7 +27,7 @@ def demo(folder: Path, quiet: bool) -> int:
     """Points, bins, terms and dims in turn on bundled data; ends with the path of a page."""
     from ..report import save_page
     from ..report.studies import studies_page
-    from ..studies import study
+    from ..studies.study import study
     from ._run import command, versions
     from ._show import Watcher, console, show
 
@@ -56,8 +56,10 @@ def parts() -> Iterator[Part]:
     import numpy as np
     from sklearn.datasets import load_digits
 
-    from ..studies import BinsProblem, DimsProblem, TermsProblem
+    from ..studies.bins import BinsProblem
+    from ..studies.dims import DimsProblem
     from ..studies.points import PointsProblem
+    from ..studies.terms import TermsProblem
     from .bins import binned
 
     digits = load_digits()

@@ -55,12 +55,11 @@ def points(
     common = asked(options)
     if gamma == "cv" and label is None:
         raise click.UsageError("--gamma cv needs --label: it is chosen by how well the points tell labels apart")
-    from ..studies.points import PointsProblem
     from ._read import open_table
-    from ._run import perform, prepare
     from ._table import chosen_columns, known_column
+    from ._write import check_targets
 
-    prepare(common)
+    check_targets(common)
     table = open_table(common.file)
     apart = [known_column(table, name, option) for name, option in ((label, "--label"), (weight, "--weight")) if name]
     names = [name for name in chosen_columns(table, columns, "--columns", apart) if name not in apart]
@@ -77,8 +76,11 @@ def points(
     Z = scaled(X) if standardize else X
     shown = ({} if labels is None else {label: labels}) | dict(zip(names, X.T, strict=True))
     data = {"shown": shown, "labels": labels, "weights": weights, "similarity": similarity, "pixels": X}
+    from ..studies.points import PointsProblem
+    from ._run import perform
+
     problem = PointsProblem.of(Z, max(common.ks), common.seed, gamma, **data)
-    return perform(problem, common, f"of {len(X)} rows of {table.label}", usual=None)
+    return perform(problem, common, f"of {len(X)} rows of {table.label}")
 
 
 def checked_weights(file: str, name: str, weights: Vector) -> Vector:

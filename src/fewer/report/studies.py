@@ -5,7 +5,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..studies import Answer, Study
+from ..studies.study import Answer, Study
 from .blocks import Column, chooser, download, facts, pictures, section, table
 from .html import Html, join, tag
 from .page import page

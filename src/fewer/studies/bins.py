@@ -23,6 +23,7 @@ class BinsProblem:
     preserve: str = "cdf"
     job = "bins"
     unit = "bins"
+    usual_seconds = None
     shares = frozenset(
         {
             "weight",

@@ -37,6 +37,7 @@ class PointsProblem:
     pixels: npt.NDArray[np.float64] | None = None
     job = "points"
     unit = "points"
+    usual_seconds = None
     measure = "MMD²"
     shares = frozenset({"weight"})
 
@@ -66,6 +67,7 @@ class PointsProblem:
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job."""
         setting = {"y": self.labels, "sample_weight": self.weights, "similarity": self.similarity, "gamma": self.gamma}
+        search.pop("callback", None)
         return points(self.Z, k, **setting, **search)
 
     def error(self, result: Result) -> float:
@@ -169,7 +171,7 @@ class Sampled:
         model = KMeans(min(k, len(Z)), n_init=1, max_iter=30, random_state=0).fit(Z, sample_weight=self.t)
         distances = model.transform(Z)
         shares = np.bincount(model.labels_, self.t, model.n_clusters)
-        return self.discrepancy(np.bincount(distances.argmin(axis=0), shares, len(Z)))
+        return self.discrepancy(np.asarray(np.bincount(distances.argmin(axis=0), shares, len(Z)), np.float64))
 
 
 def plain(value: Any) -> Any:

@@ -37,6 +37,11 @@ class Problem(Protocol):
         ...
 
     @property
+    def usual_seconds(self) -> float | None:
+        """How long "auto" searches when no limit is given; None where it ends by itself."""
+        ...
+
+    @property
     def size(self) -> int:
         """How many units there are to choose from."""
         ...

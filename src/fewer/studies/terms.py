@@ -11,7 +11,7 @@ from scipy.optimize import nnls as scipy_nnls
 
 from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Indices, Vector
-from ..jobs.terms import terms
+from ..jobs.terms import AUTO_SECONDS, terms
 from ..objectives.moments import Moments
 from ..result import Result
 from ..solvers._exchange import refitted
@@ -35,6 +35,7 @@ class TermsProblem:
     exclude: tuple[int, ...] = ()
     job = "terms"
     unit = "columns"
+    usual_seconds = AUTO_SECONDS
     measure = "root mean squared error"
     shares = frozenset({"weight", "variance explained"})
 
