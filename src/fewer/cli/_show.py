@@ -88,9 +88,13 @@ def show(out: Console, study: Study, title: str) -> None:
     answer = study.chosen
     out.print(Text(title, style="bold"))
     if len(study.answers) > 1:
+        out.print(Text(f"error: {study.problem.measure}", style="dim"))
         out.print(path_table(study))
         out.print(Text(f"k = {answer.k}: {study.why}."))
     out.print(kept_table(answer, study.problem.shares))
+    rest = left_out(answer)
+    if rest:
+        out.print(Text(rest, style="dim"))
     for name, value in answer.lost.items():
         out.print(Text.assemble((f"{name} ", "dim"), number(value, name in study.problem.shares)))
     if answer.held_out is not None and len(study.answers) == 1:
@@ -109,34 +113,37 @@ def kept_table(answer: Answer, shares: frozenset[str]) -> Table:
     """The first rows of what was kept."""
     rows = len(next(iter(answer.kept.values()), []))
     shown = dict(list(answer.kept.items())[:MOST_COLUMNS])
-    table = plain_table(list(shown), [is_numeric(values) for values in shown.values()])
+    table = plain_table([clean(name) for name in shown], [is_numeric(values) for values in shown.values()])
     for i in range(min(rows, MOST)):
         table.add_row(*(number(values[i], name in shares) for name, values in shown.items()))
-    left = [f"{rows - MOST} more rows"] if rows > MOST else []
-    left += [f"{len(answer.kept) - len(shown)} more columns"] if len(answer.kept) > len(shown) else []
-    if left:
-        table.caption = f"{' and '.join(left)}; -o FILE writes all"
     return table
+
+
+def left_out(answer: Answer) -> str:
+    """How much of what was kept the table does not show."""
+    rows, columns = len(next(iter(answer.kept.values()), [])) - MOST, len(answer.kept) - MOST_COLUMNS
+    left = [f"{count} more {what}" for count, what in ((rows, "rows"), (columns, "columns")) if count > 0]
+    return f"{' and '.join(left)}; -o FILE writes all" if left else ""
 
 
 def path_table(study: Study) -> Table:
     """One line for each k: its error, held out, the rivals', the gap."""
     held = any(a.held_out is not None for a in study.answers)
     rivals, share = list(study.answers[0].rivals), study.problem.measure in study.problem.shares
-    heads = ["k", study.problem.measure, *(["held out"] if held else []), *rivals, "gap", ""]
+    heads = ["k", "error", *(["held out"] if held else []), *rivals, "gap", ""]
     table = plain_table(heads, [True] * (len(heads) - 1) + [False])
     for a in study.answers:
         errors = [a.error, *([a.held_out] if held else []), *(a.rivals.get(name) for name in rivals)]
         mark = "<" if a is study.chosen else ""
-        table.add_row(str(a.k), *(number(e, share) for e in errors), number(a.result.gap, False), mark)
+        table.add_row(str(a.k), *(number(e, share) for e in errors), number(a.lost.get("gap"), False), mark)
     return table
 
 
 def plain_table(heads: Sequence[str], numeric: Sequence[bool]) -> Table:
     """An empty table with these heads."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, caption_justify="left", padding=(0, 2, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
     for head, right in zip(heads, numeric, strict=True):
-        table.add_column(Text(clean(head)), justify="right" if right else "left", overflow="fold")
+        table.add_column(Text(head), justify="right" if right else "left", overflow="fold")
     return table
 
 

@@ -1,4 +1,4 @@
-"""`fewer demo`: the four jobs on the digits bundled with scikit-learn, a table each, and one page."""
+"""`fewer demo`: the four jobs on data bundled with scikit-learn, a table each, and one page."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,16 +45,16 @@ def demo(folder: Path, quiet: bool) -> int:
         if found.interrupted:
             raise KeyboardInterrupt
     how = {"command": command(), "seed": 0, "versions": ", ".join(f"{n} {v}" for n, v in versions().items()), **seconds}
-    lead = "1,797 handwritten digits, said with fewer points, bins, terms and dimensions; and what each saving loses."
-    page = save_page(folder / "fewer.html", studies_page("The same digits, with fewer", lead, done, how))
+    lead = "Data bundled with scikit-learn, said with fewer points, bins, terms and dimensions, and what each loses."
+    page = save_page(folder / "fewer.html", studies_page("The same thing, with fewer", lead, done, how))
     click.echo(f"page: {page}")
     return 0
 
 
 def parts() -> Iterator[Part]:
-    """The four jobs on 1,797 pictures of 8 x 8 pixels in 0..16."""
+    """The four jobs on 1,797 pictures of 8 x 8 pixels in 0..16 and on 569 patients with 30 measurements."""
     import numpy as np
-    from sklearn.datasets import load_digits
+    from sklearn.datasets import load_breast_cancer, load_digits
 
     from ..studies.bins import BinsProblem
     from ..studies.dims import DimsProblem
@@ -62,19 +62,19 @@ def parts() -> Iterator[Part]:
     from ..studies.terms import TermsProblem
     from .bins import binned
 
-    digits = load_digits()
-    X, pixels = digits.data, [f"row {i + 1}, column {j + 1}" for i in range(8) for j in range(8)]
+    digits, patients = load_digits(), load_breast_cancer()
+    X = digits.data
     problem = PointsProblem.of(X, 20, 0, "median", shown={"digit": digits.target})
-    words = "A few weighted digits stand for all of them: as near as possible in maximum mean discrepancy."
-    yield Part("points: digits that stand for all", words, problem, (5, 10, 20, 50), {"time_limit": 2.0}, (8, 8))
-    ink = X.sum(axis=1)
-    words = "How much ink a digit takes, as a histogram of few weighted bins with the nearest cumulative shares."
-    yield Part("bins: the ink of a digit", words, BinsProblem(*binned(ink, None, None)), (3, 5, 10, 20, 40), {})
-    words = "A few weighted pixels track the mean of all 64, from digit to digit, as a small portfolio tracks an index."
-    tracked = TermsProblem(X, X.mean(axis=1), pixels)
-    yield Part(
-        "terms: pixels that track them all", words, tracked, (4, 8, 16), {"time_limit": 2.0, "solver": "exchange"}
-    )
-    words = "Which pixels draw the most digits whole, with every dark pixel (above 8 of 16) among them?"
-    dark = DimsProblem((X > 8).astype(np.int8), pixels)
-    yield Part("dims: pixels that draw digits whole", words, dark, (20, 30, 40, 50), {"time_limit": 5.0})
+    words = "A few weighted digits, as near as possible to all of them in maximum mean discrepancy."
+    yield Part("digits stand for all 1,797", words, problem, (5, 10, 20, 50), {"time_limit": 2.0}, (8, 8))
+    ink = BinsProblem(*binned(X.sum(axis=1), None, None))
+    words = "How much ink a digit takes: few weighted bins with the nearest cumulative shares."
+    yield Part("bins for the ink of a digit", words, ink, (3, 5, 10, 20, 40), {})
+    mix = TermsProblem(np.ascontiguousarray(X.T), X.mean(axis=0), [f"digit {i + 1}" for i in range(len(X))])
+    words = "A few digits laid over each other, with weights that sum to one, give the average of all 1,797."
+    search = {"time_limit": 2.0, "solver": "exchange"}
+    yield Part("digits mix to the average digit", words, mix, (2, 4, 8, 16), search, (8, 8))
+    high = patients.data > np.percentile(patients.data, 90, axis=0)
+    unusual = DimsProblem(high.astype(np.int8), [str(name) for name in patients.feature_names])
+    words = "Which measurements hold everything unusual (the top tenth of each) about the most of 569 patients?"
+    yield Part("of 30 measurements tell the most patients whole", words, unusual, (5, 10, 15, 20), {"time_limit": 5.0})

@@ -26,16 +26,15 @@ def studies_page(
     title: str, lead: str, named: Sequence[tuple[str, str, Study, tuple[int, int] | None]], how: Mapping[str, Any]
 ) -> str:
     """Several studies on one page: each with a heading, a sentence, the study and the shape of its pictures."""
-    parts = [
-        tag(
-            "article",
-            tag("h2", name, class_="job"),
-            tag("p", f"{words} {verdict(s)}", class_="lead"),
-            study_blocks(s, name, shape),
-        )
-        for name, words, s, shape in named
-    ]
+    parts = [article(*part) for part in named]
     return page(title, parts, computed(how, [s for _, _, s, _ in named]), lead=lead)
+
+
+def article(name: str, words: str, study: Study, image_shape: tuple[int, int] | None) -> Html:
+    """One study among several."""
+    above = tag("p", f"fewer {study.problem.job}", class_="eyebrow")
+    head = tag("header", above, tag("h2", name, class_="job"), tag("p", f"{words} {verdict(study)}", class_="lead"))
+    return tag("article", head, study_blocks(study, name, image_shape))
 
 
 def study_blocks(study: Study, title: str, image_shape: tuple[int, int] | None) -> Html:
@@ -84,9 +83,13 @@ def which_k(study: Study) -> Html:
     if held:
         columns.append(Column("held out", [a.held_out for a in answers], share=share))
     columns += [Column(name, [a.rivals.get(name) for a in answers], share=share) for name in names]
-    columns.append(Column("gap", [a.result.gap for a in answers]))
+    columns.append(Column("gap", [a.lost.get("gap") for a in answers]))
     take = tag("p", tag("strong", f"Take k = {study.chosen.k}: "), f"{study.why}.")
-    return join(take, picture, table(columns, keys=ks, caption=f"Error: {study.problem.measure}; less is better."))
+    return join(
+        take,
+        picture,
+        table(columns, keys=ks, chosen=study.chosen.k, caption=f"Error: {study.problem.measure}; less is better."),
+    )
 
 
 def panel(study: Study, answer: Answer, image_shape: tuple[int, int] | None) -> Html:

@@ -89,11 +89,11 @@ class PointsProblem:
         return (self.Z if self.pixels is None else self.pixels)[self.heaviest_first(result)]
 
     def lost(self, result: Result) -> dict[str, float]:
-        """MMD² and its root, and the gap where one is proven."""
+        """MMD² and its root, and the gap where a bound above zero is proven."""
         facts = {"MMD² to all rows": result.value, "MMD": math.sqrt(max(result.value, 0.0))}
         if isinstance(self.gamma, float):
             facts["gamma"] = self.gamma
-        return facts if result.gap is None else {**facts, "gap": result.gap}
+        return {**facts, "gap": result.gap} if result.gap is not None and result.bound else facts
 
     @cached_property
     def sample(self) -> "Sampled":

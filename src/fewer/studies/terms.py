@@ -67,6 +67,10 @@ class TermsProblem:
             "weight": result.p[order].tolist(),
         }
 
+    def rows_of(self, result: Result) -> Any:
+        """The kept columns, heaviest first, as rows."""
+        return self.A[:, result.support[np.argsort(-result.p[result.support], kind="stable")]].T
+
     def lost(self, result: Result) -> dict[str, float]:
         """The error, the variance explained, the value and its gap."""
         spread = float(((self.b - self.b.mean()) ** 2).sum())
