@@ -36,8 +36,9 @@ $(STAMP): pyproject.toml constraints.txt
 
 # The page is tested in Chromium: fetched where we may; where there is none, those tests are skipped and say so.
 browser:
-	@command -v chromium chromium-browser google-chrome >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
-	  && { apt-get update && apt-get install --yes --no-install-recommends chromium; } >/dev/null 2>&1; } || true
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	test "$$(id -u)" = 0 && command -v apt-get >/dev/null || exit 0; \
+	{ apt-get update && apt-get install --yes --no-install-recommends chromium; } >/dev/null 2>&1 || true
 
 clean:
 	rm -rf .venv build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

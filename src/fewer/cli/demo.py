@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from ..files import written_whole
+
 
 @dataclass(frozen=True)
 class Part:
@@ -32,6 +34,7 @@ def demo(folder: Path, quiet: bool) -> int:
     from ._show import Watcher, console, show
 
     folder.mkdir(parents=True, exist_ok=True)
+    write_tables(folder)
     out, done, seconds = console(), [], {}
     for part in parts():
         watch = Watcher(part.search.get("time_limit"), quiet)
@@ -51,10 +54,36 @@ def demo(folder: Path, quiet: bool) -> int:
     return 0
 
 
+def bundled() -> dict[str, dict[str, Any]]:
+    """The data as the tables that the commands read: digits, their ink, their average, what is unusual in patients."""
+    import numpy as np
+    from sklearn.datasets import load_breast_cancer, load_digits
+
+    digits, patients = load_digits(), load_breast_cancer()
+    X = digits.data
+    high = patients.data > np.percentile(patients.data, 90, axis=0)
+    pixels = {f"pixel {i + 1},{j + 1}": X[:, 8 * i + j] for i in range(8) for j in range(8)}
+    names = [str(name) for name in patients.feature_names]
+    return {
+        "digits": {**pixels, "digit": digits.target},
+        "ink": {"ink": X.sum(axis=1)},
+        "average": {**{f"digit {i + 1}": X[i] for i in range(len(X))}, "average": X.mean(axis=0)},
+        "unusual": dict(zip(names, high.astype(np.int8).T, strict=True)),
+    }
+
+
+def write_tables(folder: Path) -> None:
+    """The tables as csv, to try the commands on."""
+    import polars as pl
+
+    for name, columns in bundled().items():
+        with written_whole(folder / f"{name}.csv") as file:
+            pl.DataFrame(columns).write_csv(file)
+
+
 def parts() -> Iterator[Part]:
     """The four jobs on 1,797 pictures of 8 x 8 pixels in 0..16 and on 569 patients with 30 measurements."""
     import numpy as np
-    from sklearn.datasets import load_breast_cancer, load_digits
 
     from ..studies.bins import BinsProblem
     from ..studies.dims import DimsProblem
@@ -62,19 +91,20 @@ def parts() -> Iterator[Part]:
     from ..studies.terms import TermsProblem
     from .bins import binned
 
-    digits, patients = load_digits(), load_breast_cancer()
-    X = digits.data
-    problem = PointsProblem.of(X, 20, 0, "median", shown={"digit": digits.target})
+    data = bundled()
+    digits = data["digits"].pop("digit")
+    X = np.column_stack(list(data["digits"].values()))
+    problem = PointsProblem.of(X, 20, 0, "median", shown={"digit": digits})
     words = "A few weighted digits, as near as possible to all of them in maximum mean discrepancy."
     yield Part("digits stand for all 1,797", words, problem, (5, 10, 20, 50), {"time_limit": 2.0}, (8, 8))
-    ink = BinsProblem(*binned(X.sum(axis=1), None, None))
+    ink = BinsProblem(*binned(data["ink"]["ink"], None, None))
     words = "How much ink a digit takes: few weighted bins with the nearest cumulative shares."
     yield Part("bins for the ink of a digit", words, ink, (3, 5, 10, 20, 40), {})
-    mix = TermsProblem(np.ascontiguousarray(X.T), X.mean(axis=0), [f"digit {i + 1}" for i in range(len(X))])
+    average = data["average"].pop("average")
+    mix = TermsProblem(np.ascontiguousarray(X.T), average, list(data["average"]))
     words = "A few digits laid over each other, with weights that sum to one, give the average of all 1,797."
     search = {"time_limit": 2.0, "solver": "exchange"}
     yield Part("digits mix to the average digit", words, mix, (2, 4, 8, 16), search, (8, 8))
-    high = patients.data > np.percentile(patients.data, 90, axis=0)
-    unusual = DimsProblem(high.astype(np.int8), [str(name) for name in patients.feature_names])
+    unusual = DimsProblem(np.column_stack(list(data["unusual"].values())), list(data["unusual"]))
     words = "Which measurements hold everything unusual (the top tenth of each) about the most of 569 patients?"
     yield Part("of 30 measurements tell the most patients whole", words, unusual, (5, 10, 15, 20), {"time_limit": 5.0})
