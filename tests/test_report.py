@@ -150,6 +150,37 @@ def test_files_are_written_whole_or_not_at_all(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 
+def test_an_interrupt_after_the_search_keeps_its_answer():
+    class Stopped(BinsProblem):
+        @property
+        def rivals(self):
+            raise KeyboardInterrupt
+
+    stopped = study(Stopped(np.ones(30)), [3, 5])
+    assert stopped.interrupted
+    assert stopped.ks == [3]
+    assert stopped.chosen.rivals == {}
+    assert "What was kept" in study_page(stopped, "stopped", {})
+
+
+def test_an_interrupt_before_any_answer_is_passed_on():
+    class Stopped(BinsProblem):
+        def solve(self, k, **search):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        study(Stopped(np.ones(30)), [3, 5])
+
+
+def test_a_path_takes_the_first_k_that_is_good_enough():
+    counts = np.random.default_rng(5).poisson(30 * np.exp(-(np.linspace(-3, 3, 200) ** 2))).astype(float)
+    found = study(BinsProblem(counts), [2, 5, 10, 40, 100], held_out=0.5)
+    held = [answer.held_out for answer in found.answers]
+    enough = min(held) + 0.1 * (held[0] - min(held))
+    assert found.chosen.k == next(a.k for a in found.answers if a.held_out <= enough)
+    assert study(BinsProblem(counts), [2, 5], k=5).chosen.k == 5
+
+
 @pytest.fixture(scope="module")
 def browser():
     driver = pytest.importorskip("playwright.sync_api", reason="playwright, which drives Chromium, is not installed")

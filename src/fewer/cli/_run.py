@@ -1,5 +1,6 @@
 """From a problem and what was asked to tables, files, a page and an exit code."""
 
+import math
 import platform
 import shlex
 import sys
@@ -51,7 +52,8 @@ def deliver(found: Study, asked: Asked, title: str) -> None:
         sys.stdout.write(as_json(summary) if asked.json else as_csv(kept_table(found)))
     if not asked.quiet:
         out = Console(stderr=True, highlight=False, emoji=False) if carried else console()
-        show(out, found, title)
+        pixels = 0 if asked.image_shape is None else math.prod(asked.image_shape)
+        show(out, found, title, pixels)
         for path in (asked.out, asked.report):
             if path is not None:
                 out.print(f"wrote {path}", markup=False)

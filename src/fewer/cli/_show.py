@@ -83,16 +83,16 @@ def console() -> Console:
     return Console(no_color=plain, highlight=False, width=None if not plain else 100, emoji=False)
 
 
-def show(out: Console, study: Study, title: str) -> None:
-    """What was kept, what was lost, what a simple rival would need; with several k which is enough."""
+def show(out: Console, study: Study, title: str, pixels: int = 0) -> None:
+    """What was kept, what was lost, what a simple rival would need; the last `pixels` columns are not shown."""
     answer = study.chosen
     out.print(Text(title, style="bold"))
     if len(study.answers) > 1:
         out.print(Text(f"error: {study.problem.measure}", style="dim"))
         out.print(path_table(study))
         out.print(Text(f"k = {answer.k}: {study.why}."))
-    out.print(kept_table(answer, study.problem.shares))
-    rest = left_out(answer)
+    out.print(kept_table(answer, study.problem.shares, pixels))
+    rest = left_out(answer, pixels)
     if rest:
         out.print(Text(rest, style="dim"))
     for name, value in answer.lost.items():
@@ -109,19 +109,25 @@ def show(out: Console, study: Study, title: str) -> None:
         out.print(Text(f"{study.comparison}.", style="bold"))
 
 
-def kept_table(answer: Answer, shares: frozenset[str]) -> Table:
+def kept_table(answer: Answer, shares: frozenset[str], pixels: int) -> Table:
     """The first rows of what was kept."""
     rows = len(next(iter(answer.kept.values()), []))
-    shown = dict(list(answer.kept.items())[:MOST_COLUMNS])
+    shown = dict(list(answer.kept.items())[: most_columns(answer, pixels)])
     table = plain_table([clean(name) for name in shown], [is_numeric(values) for values in shown.values()])
     for i in range(min(rows, MOST)):
         table.add_row(*(number(values[i], name in shares) for name, values in shown.items()))
     return table
 
 
-def left_out(answer: Answer) -> str:
+def most_columns(answer: Answer, pixels: int) -> int:
+    """How many columns of what was kept are shown."""
+    return min(MOST_COLUMNS, len(answer.kept) - pixels)
+
+
+def left_out(answer: Answer, pixels: int) -> str:
     """How much of what was kept the table does not show."""
-    rows, columns = len(next(iter(answer.kept.values()), [])) - MOST, len(answer.kept) - MOST_COLUMNS
+    rows = len(next(iter(answer.kept.values()), [])) - MOST
+    columns = len(answer.kept) - most_columns(answer, pixels)
     left = [f"{count} more {what}" for count, what in ((rows, "rows"), (columns, "columns")) if count > 0]
     return f"{' and '.join(left)}; -o FILE writes all" if left else ""
 

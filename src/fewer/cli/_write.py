@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,8 @@ def check_target(option: str, path: Path, force: bool) -> None:
     """The file may be written here."""
     if not path.parent.is_dir():
         raise InvalidInput(f"{option} {path}: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise InvalidInput(f"{option} {path}: the folder {path.parent} may not be written to")
     if path.exists() and not force:
         raise InvalidInput(f"{option} {path}: the file exists; add --force to overwrite it")
 

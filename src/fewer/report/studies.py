@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,8 +13,8 @@ from .page import page
 from .svg import Series, curve, short
 
 RIVALS = ("rival", "rival2", "rival3")
-MOST_COLUMNS, SHORT_COLUMNS = 9, 3
-"""Columns of the user's table shown; beside pictures only the first."""
+MOST_COLUMNS = 9
+"""Columns of the user's table that are shown; those of pictures are not."""
 
 
 def study_page(study: Study, title: str, how: Mapping[str, Any], image_shape: tuple[int, int] | None = None) -> str:
@@ -95,7 +96,9 @@ def which_k(study: Study) -> Html:
 def panel(study: Study, answer: Answer, image_shape: tuple[int, int] | None) -> Html:
     """What one k keeps: pictures where rows are pictures, then the table."""
     shares = study.problem.shares
-    names = list(answer.kept)[: MOST_COLUMNS if image_shape is None else SHORT_COLUMNS]
+    names = list(answer.kept)[:MOST_COLUMNS]
+    if image_shape is not None and len(answer.kept) > math.prod(image_shape):
+        names = names[: len(answer.kept) - math.prod(image_shape)]
     columns = [Column(n, answer.kept[n], bar=n == "weight", share=n in shares) for n in names]
     left = len(answer.kept) - len(names)
     more = tag("p", f"{left} more columns are in the download.", class_="caption") if left else None

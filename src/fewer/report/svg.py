@@ -75,8 +75,8 @@ def short(value: float) -> str:
     """
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         return f"{value:.4g}"
-    digits, power = f"{value:.2g}".split("e") if "e" in f"{value:.2g}" else f"{value:.1e}".split("e")
-    return f"{digits.removesuffix('.0')}e{int(power)}"
+    digits, power = f"{value:.2e}".split("e")
+    return f"{digits.rstrip('0').rstrip('.')}e{int(power)}"
 
 
 def curve(series: Sequence[Series], *, x: str, y: str, title: str, chosen: float | None = None) -> Html:

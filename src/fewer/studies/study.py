@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -123,9 +123,12 @@ def study(
     parts = None if held_out is None else problem.split(held_out, np.random.default_rng(seed))
     try:
         for budget in sorted(set(ks)):
-            answers.append(_answer(problem, budget, parts, watch, {"rng": seed, **search}))
+            answers.append(_answer(problem, budget, watch, {"rng": seed, **search}))
             if answers[-1].result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
+            rivals = {name: rival(budget) for name, rival in problem.rivals.items()}
+            held = None if parts is None else _held_out(budget, parts, watch, {"rng": seed, **search})
+            answers[-1] = replace(answers[-1], rivals=rivals, held_out=held)
         chosen, why = choose(answers, k)
         comparison = compare(problem, chosen)
     except KeyboardInterrupt:
@@ -136,21 +139,15 @@ def study(
     return Study(problem, tuple(answers), chosen, why, comparison, interrupted, time.perf_counter() - began)
 
 
-def _answer(
-    problem: Problem, k: int, parts: tuple[Problem, Judge] | None, watch: Watch, search: dict[str, Any]
-) -> Answer:
-    """One k: the result on all data, the error on what is held out, the rivals' errors."""
+def _answer(problem: Problem, k: int, watch: Watch, search: dict[str, Any]) -> Answer:
+    """One k on all data."""
     with watch(f"{problem.job} k = {k}") as callback:
         result = problem.solve(k, callback=callback, **search)
-    held, rivals = None, {}
-    if result.status is not Status.INTERRUPTED:
-        rivals = {name: rival(k) for name, rival in problem.rivals.items()}
-        held = None if parts is None else _held_out(k, parts, watch, search)
-    return Answer(k, result, problem.error(result), problem.kept(result), problem.lost(result), rivals, held)
+    return Answer(k, result, problem.error(result), problem.kept(result), problem.lost(result), {})
 
 
-def _held_out(k: int, parts: tuple[Problem, Judge], watch: Watch, search: dict[str, Any]) -> float | None:
-    """The error on the held-out data of the same search on the rest; None if it was interrupted."""
+def _held_out(k: int, parts: tuple[Problem, Judge], watch: Watch, search: dict[str, Any]) -> float:
+    """The error on the held-out data of the same search on the rest."""
     train, judge = parts
     with watch(f"{train.job} k = {k}, on the training part") as callback:
         result = train.solve(min(k, train.size), callback=callback, **search)
