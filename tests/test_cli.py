@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -358,3 +360,19 @@ def test_counts(tmp_path):
     np.savez(tmp_path / "counts.npz", counts=counts, other=np.zeros(3))
     out, _ = run("bins", tmp_path / "counts.npz", "--column", "counts", "--counts", "-k", "5", "--preserve", "entries")
     assert table(out)["bin"].to_list() == fewer.bins(counts, 5, preserve="entries").support.tolist()
+
+
+def test_the_demo_ends_with_the_path_of_a_page(tmp_path):
+    out, _ = run("demo", cwd=tmp_path)
+    for job in ("points", "bins", "terms", "dims"):
+        assert f"\n{job}: " in "\n" + out
+    assert out.endswith("page: demo/fewer.html\n")
+    text = (tmp_path / "demo" / "fewer.html").read_text(encoding="utf-8")
+    assert len(text.encode()) < 2_000_000
+    assert text.count("<article>") == 4
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```console\n\$ (fewer (?:bins|dims)[^\n]*)\n(.*?)```", readme, re.DOTALL)
+    assert len(blocks) == 2
+    for command, shown in blocks:  # the README shows what is printed on the demo's data
+        printed, _ = run(*shlex.split(command)[1:], cwd=tmp_path)
+        assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines()

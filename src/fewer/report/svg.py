@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .html import Html, join, tag
 
 WIDTH, HEIGHT = 640.0, 340.0
-LEFT, RIGHT, TOP, BOTTOM = 56.0, 16.0, 34.0, 46.0
+LEFT, RIGHT, TOP, BOTTOM = 66.0, 16.0, 34.0, 46.0
 
 
 @dataclass(frozen=True)
