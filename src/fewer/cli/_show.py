@@ -104,7 +104,8 @@ def show(out: Console, study: Study, title: str, pixels: int = 0) -> None:
                 number(answer.held_out, study.problem.measure in study.problem.shares),
             )
         )
-    out.print(Text(str(answer.result.status)))
+    for words in filter(None, (str(answer.result.status), answer.result.note)):
+        out.print(Text(words))
     if study.comparison:
         out.print(Text(f"{study.comparison}.", style="bold"))
 

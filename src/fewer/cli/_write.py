@@ -103,7 +103,13 @@ def summary_of(study: "Study", asked: Asked, command: str, versions: dict[str, s
 def answer_summary(answer: "Answer") -> dict[str, Any]:
     """One k."""
     result = answer.result
-    found = {"value": result.value, "bound": result.bound, "gap": result.gap, "status": result.status.name.lower()}
+    found = {
+        "value": result.value,
+        "bound": result.bound,
+        "gap": result.gap,
+        "status": result.status.name.lower(),
+        "note": result.note,
+    }
     errors = {"error": answer.error, "held_out": answer.held_out, "rivals": answer.rivals, "lost": answer.lost}
     search = {"seconds": result.seconds, "iterations": result.n_iter, "support": result.support}
     return {"k": answer.k, **found, **errors, **search, "kept": answer.kept}

@@ -61,7 +61,8 @@ def spoken(study: Study, answer: Answer) -> dict[str, str]:
 def verdict(study: Study) -> str:
     """What is proven, and what the best simple rival would need."""
     rival = f" {study.comparison[:1].upper()}{study.comparison[1:]}." if study.comparison else ""
-    return f"{study.chosen.result.status}{rival}"
+    note = f" {study.chosen.result.note}" if study.chosen.result.note else ""
+    return f"{study.chosen.result.status}{note}{rival}"
 
 
 def which_k(study: Study) -> Html:

@@ -67,7 +67,6 @@ class PointsProblem:
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job."""
         setting = {"y": self.labels, "sample_weight": self.weights, "similarity": self.similarity, "gamma": self.gamma}
-        search.pop("callback", None)
         return points(self.Z, k, **setting, **search)
 
     def error(self, result: Result) -> float:
