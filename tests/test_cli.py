@@ -376,3 +376,11 @@ def test_the_demo_ends_with_the_path_of_a_page(tmp_path):
     for command, shown in blocks:  # the README shows what is printed on the demo's data
         printed, _ = run(*shlex.split(command)[1:], cwd=tmp_path)
         assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines()
+
+
+def test_columns_without_numbers_or_name_are_left_out_and_named(tmp_path):
+    (tmp_path / "index.csv").write_text(",a,b,who\n0,1,0,x\n1,0,1,y\n2,1,1,z\n")
+    out, err = run("dims", "index.csv", "-k", "1", cwd=tmp_path)
+    assert table(out)["column"].to_list() in (["a"], ["b"])
+    assert "1 of 2 columns for 3 rows" in err
+    assert "Not used (not numbers, or without a name): '', 'who'." in err

@@ -156,7 +156,7 @@ def open_csv(path: Path, label: str, kind: str) -> FrameTable:
         raise ragged or InvalidInput(f"{label}: cannot be read as csv: {str(error).splitlines()[0]}") from None
     if head.height == 0:
         raise InvalidInput(f"{label}: has a head but no rows")
-    numeric = [name for name in head.columns if looks_numeric(head[name])]
+    numeric = [name for name in head.columns if name and looks_numeric(head[name])]  # one without a name is an index
     return FrameTable(label, head.columns, numeric, text.scan, text)
 
 

@@ -15,14 +15,14 @@ from ..report.studies import study_page
 from ..studies.study import Problem, Study, study
 from ._app import INTERRUPTED
 from ._options import Asked
-from ._show import Watcher, console, show
+from ._show import Watcher, clean_line, console, show
 from ._write import as_csv, as_json, kept_table, summary_of, write_result
 
 HELD_OUT = 0.3
 """The share of the data held out where nothing else was asked."""
 
 
-def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | None = None) -> int:
+def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | None = None, note: str = "") -> int:
     """Study the problem as asked, then write and print under a title after the number kept; returns the exit code."""
     for k in asked.ks:
         if k > problem.size:
@@ -36,11 +36,11 @@ def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | Non
         found = study(problem, asked.ks, k=asked.k, held_out=share, seed=asked.seed, watch=watch, **search)
     except InvalidInput as error:
         raise InvalidInput(f"{asked.file}: {error}") from None
-    deliver(found, asked, f"{len(found.chosen.result.support)} {title}")
+    deliver(found, asked, f"{len(found.chosen.result.support)} {title}", note)
     return INTERRUPTED if found.interrupted else 0
 
 
-def deliver(found: Study, asked: Asked, title: str) -> None:
+def deliver(found: Study, asked: Asked, title: str, note: str) -> None:
     """Files first, then what goes to stdout, then what people read."""
     summary = summary_of(found, asked, command(), versions())
     if asked.out is not None:
@@ -54,6 +54,8 @@ def deliver(found: Study, asked: Asked, title: str) -> None:
         out = Console(stderr=True, highlight=False, emoji=False) if carried else console()
         pixels = 0 if asked.image_shape is None else math.prod(asked.image_shape)
         show(out, found, title, pixels)
+        if note:
+            out.print(clean_line(note), markup=False)
         for path in (asked.out, asked.report):
             if path is not None:
                 out.print(f"wrote {path}", markup=False)

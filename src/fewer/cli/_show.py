@@ -22,13 +22,18 @@ WIDE = 44
 """Characters of a name shown in a terminal."""
 
 
+def clean_line(text: Any) -> str:
+    """A text without what moves the cursor."""
+    return "".join(c if c.isprintable() else "?" for c in str(text))
+
+
 def clean(text: Any) -> str:
     r"""A text of the user's file that cannot move the cursor or colour the screen.
 
     >>> clean("a\x1b[31m"), len(clean("x" * 100))
     ('a?[31m', 44)
     """
-    shown = "".join(c if c.isprintable() else "?" for c in str(text))
+    shown = clean_line(text)
     return shown if len(shown) <= WIDE else shown[: WIDE - 1] + "…"
 
 
@@ -86,7 +91,7 @@ def console() -> Console:
 def show(out: Console, study: Study, title: str, pixels: int = 0) -> None:
     """What was kept, what was lost, what a simple rival would need; the last `pixels` columns are not shown."""
     answer = study.chosen
-    out.print(Text(title, style="bold"))
+    out.print(Text(clean_line(title), style="bold"))
     if len(study.answers) > 1:
         out.print(Text(f"error: {study.problem.measure}", style="dim"))
         out.print(path_table(study))

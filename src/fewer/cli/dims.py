@@ -24,20 +24,21 @@ def dims(columns: str | None, objective: str, baseline: str, transactions: bool,
     common = asked(options)
     from ._baskets import read_baskets
     from ._read import open_table
-    from ._table import chosen_columns
+    from ._table import chosen_columns, unused
     from ._write import check_targets
 
     check_targets(common)
     if transactions:
         if columns is not None:
             raise click.UsageError("--columns has no meaning with --transactions, whose items are the columns")
-        X, names, label = read_baskets(common.file)
+        (X, names, label), note = read_baskets(common.file), ""
     else:
         table = open_table(common.file)
         names, label = chosen_columns(table, columns, "--columns"), table.label
+        note = "" if columns else unused(table, names)
         X = table.whole(names)
     title = f"of {len(names)} columns for {X.shape[0]} rows of {label}"
     from ..studies.dims import DimsProblem
     from ._run import perform
 
-    return perform(DimsProblem(X, names, objective, baseline), common, title)
+    return perform(DimsProblem(X, names, objective, baseline), common, title, note=note)

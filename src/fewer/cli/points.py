@@ -56,13 +56,14 @@ def points(
     if gamma == "cv" and label is None:
         raise click.UsageError("--gamma cv needs --label: it is chosen by how well the points tell labels apart")
     from ._read import open_table
-    from ._table import chosen_columns, known_column
+    from ._table import chosen_columns, known_column, unused
     from ._write import check_targets
 
     check_targets(common)
     table = open_table(common.file)
     apart = [known_column(table, name, option) for name, option in ((label, "--label"), (weight, "--weight")) if name]
     names = [name for name in chosen_columns(table, columns, "--columns", apart) if name not in apart]
+    note = "" if columns else unused(table, [*names, *apart])
     X = table.numbers(names)
     labels = None if label is None else np.asarray(table.values(label))
     weights = None if weight is None else checked_weights(table.label, weight, table.numbers([weight])[:, 0])
@@ -80,7 +81,7 @@ def points(
     from ._run import perform
 
     problem = PointsProblem.of(Z, max(common.ks), common.seed, gamma, **data)
-    return perform(problem, common, f"of {len(X)} rows of {table.label}")
+    return perform(problem, common, f"of {len(X)} rows of {table.label}", note=note)
 
 
 def checked_weights(file: str, name: str, weights: Vector) -> Vector:

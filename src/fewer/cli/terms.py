@@ -40,7 +40,7 @@ def terms(
     """
     common = asked(options)
     from ._read import open_table
-    from ._table import chosen_columns, known_column, listed
+    from ._table import chosen_columns, known_column, listed, unused
     from ._write import check_targets
 
     check_targets(common)
@@ -62,4 +62,4 @@ def terms(
     bounds = min_weight, max_weight, places(include, "--include"), places(exclude, "--exclude")
     problem = TermsProblem(numbers[:, :-1], numbers[:, -1], names, *bounds)
     title = f"of {len(names)} columns of {table.label} that track {target}, on {len(numbers)} rows"
-    return perform(problem, common, title, held_out=test_fraction)
+    return perform(problem, common, title, held_out=test_fraction, note="" if columns else unused(table, names))
