@@ -2,7 +2,6 @@
 
 import math
 import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .door import Indices, InvalidInput, Vector, as_units, magnitude
+from .files import written_whole
 from .spaces import Space
 
 FORMAT, VERSION = "fewer.distribution", 1
@@ -189,26 +189,18 @@ class Distribution:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an npz file, whole or not at all; nothing in it is pickled."""
-        target = Path(path)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez_compressed(
-                    file,
-                    format=np.array(FORMAT),
-                    version=np.array(VERSION),
-                    codes=self.codes,
-                    weights=self.weights,
-                    dims=self.dims,
-                    shape=np.array(self.shape, np.int64),
-                    rest=np.array(self.rest),
-                    origin=self.origin,
-                )
-            Path(name).chmod(0o666 & ~_umask())
-            Path(name).replace(target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        with written_whole(path) as file:
+            np.savez_compressed(
+                file,
+                format=np.array(FORMAT),
+                version=np.array(VERSION),
+                codes=self.codes,
+                weights=self.weights,
+                dims=self.dims,
+                shape=np.array(self.shape, np.int64),
+                rest=np.array(self.rest),
+                origin=self.origin,
+            )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Distribution":
@@ -245,9 +237,3 @@ def _checked(content: dict[str, npt.NDArray[Any]], path: object) -> dict[str, An
         raise InvalidInput(f"{path} is damaged: its weights are not a distribution (sum {total:.6g})")
     fields = {"codes": codes, "weights": weights, "dims": dims, "origin": origin}
     return {**fields, "rest": float(rest), "shape": tuple(int(c) for c in shape)}
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -12,7 +12,7 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..door import InvalidInput, Vector, as_integer, as_weights, known
 from ..objectives.moments import Moments, as_matrix
 from ..result import Result, Status
-from ..solvers._drive import drive
+from ..solvers._drive import Callback, drive
 from ..solvers.places import MOST_PROVEN
 from ..spaces import Atoms
 from .terms import SOLVERS, answered, solve
@@ -27,6 +27,7 @@ def bins(
     solver: str = "auto",
     time_limit: float | None = None,
     rng: Any = None,
+    callback: Callback | None = None,
 ) -> Result:
     """Keep k bins of the histogram p (n,), counts or probabilities, with weights that preserve expectations.
 
@@ -53,17 +54,17 @@ def bins(
             raise InvalidInput(f"preserve must have {target.size} columns, one for each bin, got {A.shape[1]}")
         F = Moments(space, A, np.asarray(A @ target))
         if solver != "auto" or space.size <= MOST_PROVEN:
-            return solve(F, C, solver, validation, time_limit, rng)
-        found = solve(F, C, "exchange", validation, time_limit, rng)
+            return solve(F, C, solver, validation, time_limit, rng, callback)
+        found = solve(F, C, "exchange", validation, time_limit, rng, callback)
         return replace(found, bound=0.0)  # the convex relaxation is zero at p itself
     known(preserve, dict.fromkeys(("cdf", "entries")), "preserve")
     if validation is not None:
         raise InvalidInput(f"validation keeps rows of a matrix of functionals; preserve={preserve!r} has none")
     F = cumulative(space, target) if preserve == "cdf" else Moments(space, identity(space.size), target)
     if solver not in ("auto", "exact"):
-        return solve(F, C, solver, None, time_limit, rng)
+        return solve(F, C, solver, None, time_limit, rng, callback)
     best = best_steps(target, k) if preserve == "cdf" else C.project(target)
-    return drive(F, C, answered(best, Status.OPTIMAL), time_limit=time_limit)
+    return drive(F, C, answered(best, Status.OPTIMAL), time_limit=time_limit, callback=callback)
 
 
 def cumulative(space: Atoms, target: Vector) -> Moments:

@@ -18,7 +18,7 @@ from ..objectives._pairs import own_threads
 from ..result import Result
 from ..similarity import BANDED, SIMILARITIES, Similarity, bandwidth, from_matrix, similarity_of
 from ..solvers import crowds, places
-from ..solvers._drive import Steps, as_generator, drive
+from ..solvers._drive import Callback, Steps, as_generator, drive
 from ..spaces import Atoms
 from ._bandwidth import validated_gamma
 from ._sample import Sample, as_bytes, as_gram, as_rows
@@ -37,6 +37,7 @@ def points(
     max_memory: Any = "1GB",
     time_limit: float | None = None,
     rng: Any = None,
+    callback: Callback | None = None,
 ) -> Result:
     """Choose k rows of X (N, d) and weights q on them, as near as possible to all rows in MMD.
 
@@ -52,7 +53,7 @@ def points(
     >>> result.support.tolist(), result.p[result.support].round(2).tolist()
     ([0, 3], [0.4, 0.6])
     """
-    setting = Setting(similarity, gamma, solver, as_bytes(max_memory), time_limit)
+    setting = Setting(similarity, gamma, solver, as_bytes(max_memory), time_limit, callback)
     return setting.solve(X, k, y, sample_weight, rng)[0]
 
 
@@ -77,6 +78,7 @@ class Setting:
     solver: str
     memory: int
     time_limit: float | None
+    callback: Callback | None = None
 
     def check(self) -> None:
         """Refuse names and numbers that are none, before any work."""
@@ -130,7 +132,7 @@ class Setting:
         C = SparseSimplex(target.F.space, k)
         limit = None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - began), 1e-3)
         steps = SOLVERS[self.solver](target.F, C, generator, limit is not None)
-        found = drive(target.F, C, steps, time_limit=limit, seed=seed)
+        found = drive(target.F, C, steps, time_limit=limit, callback=self.callback, seed=seed)
         return on_rows(found, target, sample, time.perf_counter() - began), similarity.gamma
 
 

@@ -17,7 +17,7 @@ from ..door import InvalidInput, Vector, as_integer, as_number, as_vector, known
 from ..objectives.moments import Moments, as_matrix
 from ..result import Result, Status
 from ..solvers import places
-from ..solvers._drive import Callback, Outcome, Step, Steps, as_generator, drive
+from ..solvers._drive import Callback, Outcome, Progress, Step, Steps, as_generator, drive
 from ..solvers._starts import path
 from ..solvers.frank_wolfe import frank_wolfe
 from ..spaces import Atoms
@@ -42,6 +42,7 @@ def terms(
     solver: str = "auto",
     time_limit: float | None = None,
     rng: Any = None,
+    callback: Callback | None = None,
 ) -> Result:
     """Weights q on at most k columns of A (r, n) that track b (r,): min ‖A q - b‖², q >= 0, Σ q = 1.
 
@@ -66,7 +67,7 @@ def terms(
         matrix, target = weigh(matrix, target, sample_weight)
     space = Atoms(matrix.shape[1])
     C = SparseSimplex(space, k, min_weight, max_weight, include, exclude, groups, max_per_group)
-    return solve(Moments(space, matrix, target), C, solver, validation, time_limit, rng)
+    return solve(Moments(space, matrix, target), C, solver, validation, time_limit, rng, callback)
 
 
 def weigh(matrix: Any, target: Vector, sample_weight: npt.ArrayLike) -> tuple[Any, Vector]:
@@ -118,16 +119,23 @@ class Run(NamedTuple):
 
 
 def solve(
-    F: Moments, C: SparseSimplex, solver: str, validation: float | None, time_limit: float | None, rng: Any
+    F: Moments,
+    C: SparseSimplex,
+    solver: str,
+    validation: float | None,
+    time_limit: float | None,
+    rng: Any,
+    callback: Callback | None = None,
 ) -> Result:
     """Run a solver by name on least squares, with or without rows kept for choosing."""
     known(solver, SOLVERS, "solver")
     generator, seed = as_generator(rng)
     run = Run(C, solver, time_limit, generator)
-    return replace(run(F) if validation is None else choose(F, run, validation), seed=seed)
+    found = run(F, callback) if validation is None else choose(F, run, validation, callback)
+    return replace(found, seed=seed)
 
 
-def choose(F: Moments, run: Run, validation: float) -> Result:
+def choose(F: Moments, run: Run, validation: float, callback: Callback | None) -> Result:
     """Solve on most rows and let the rest say how far down to go; then go as far on all rows.
 
     How far is F of an answer as a share of F of the first, which is the projection of non-negative least squares.
@@ -145,14 +153,22 @@ def choose(F: Moments, run: Run, validation: float) -> Result:
     fitted, judge = (Moments(F.space, F.A[part], F.b[part]) for part in (kept, out))
     first = positive(fitted, run.constraint)
     met = [(judge.value(first.p), first.value)]
-    run(fitted, lambda progress: met.append((judge.value(progress.p), progress.value)), effort=0.0)
+
+    def judged(progress: Progress) -> Any:
+        met.append((judge.value(progress.p), progress.value))
+        return callback is not None and callback(progress)
+
+    run(fitted, judged, effort=0.0)
     enough = min(met)[1]
     whole = positive(F, run.constraint)
     if enough >= first.value:
         return whole
     enough *= whole.value / first.value
-    result = run(F, lambda progress: progress.value <= enough, effort=0.0)
-    return replace(result, bound=None, status=Status.FINISHED)
+
+    def far_enough(progress: Progress) -> Any:
+        return (callback is not None and callback(progress)) or progress.value <= enough
+
+    return replace(run(F, far_enough, effort=0.0), bound=None, status=Status.FINISHED)
 
 
 def positive(F: Moments, C: SparseSimplex) -> Result:

@@ -1,0 +1,127 @@
+"""A study as a page: what was asked, kept and lost, the error against k with rivals, how it was computed."""
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..studies.study import Answer, Study
+from .blocks import Column, chooser, download, facts, pictures, section, table
+from .html import Html, join, tag
+from .page import page
+from .svg import Series, curve, short
+
+RIVALS = ("rival", "rival2", "rival3")
+MOST_COLUMNS = 9
+"""Columns of the user's table that are shown; those of pictures are not."""
+
+
+def study_page(study: Study, title: str, how: Mapping[str, Any], image_shape: tuple[int, int] | None = None) -> str:
+    """One study as a whole page."""
+    blocks = study_blocks(study, title, image_shape), computed(how, [study])
+    return page(title, *blocks, lead=verdict(study), eyebrow=f"fewer {study.problem.job}")
+
+
+def studies_page(
+    title: str, lead: str, named: Sequence[tuple[str, str, Study, tuple[int, int] | None]], how: Mapping[str, Any]
+) -> str:
+    """Several studies on one page: each with a heading, a sentence, the study and the shape of its pictures."""
+    parts = [article(*part) for part in named]
+    return page(title, parts, computed(how, [s for _, _, s, _ in named]), lead=lead)
+
+
+def article(name: str, words: str, study: Study, image_shape: tuple[int, int] | None) -> Html:
+    """One study among several."""
+    above = tag("p", f"fewer {study.problem.job}", class_="eyebrow")
+    head = tag("header", above, tag("h2", name, class_="job"), tag("p", f"{words} {verdict(study)}", class_="lead"))
+    return tag("article", head, study_blocks(study, name, image_shape))
+
+
+def study_blocks(study: Study, title: str, image_shape: tuple[int, int] | None) -> Html:
+    """The blocks of one study."""
+    several = len(study.answers) > 1
+    curves = section("Which k?", which_k(study)) if several else None
+    panels = {a.k: panel(study, a, image_shape) for a in study.answers}
+    kept = chooser(panels, study.chosen.k) if several else panels[study.chosen.k]
+    save = download(f"fewer-{study.problem.job}.csv", kept_csv(study), "Download what was kept as csv")
+    return tag("div", curves, section("What was kept, what was lost", kept, save), class_="study", aria_label=title)
+
+
+def spoken(study: Study, answer: Answer) -> dict[str, str]:
+    """The losses as texts."""
+    shares = study.problem.shares
+    texts = {n: f"{100 * v:.2f} %" if n in shares else short(v) for n, v in answer.lost.items()}
+    if answer.held_out is not None:
+        name, held = study.problem.measure, answer.held_out
+        texts[f"held-out {name}"] = f"{100 * held:.2f} %" if name in shares else short(held)
+    return texts
+
+
+def verdict(study: Study) -> str:
+    """What is proven, and what the best simple rival would need."""
+    rival = f" {study.comparison[:1].upper()}{study.comparison[1:]}." if study.comparison else ""
+    note = f" {study.chosen.result.note}" if study.chosen.result.note else ""
+    return f"{study.chosen.result.status}{note}{rival}"
+
+
+def which_k(study: Study) -> Html:
+    """The curve, the table, and the k to take with the reason."""
+    answers = study.answers
+    ks = [a.k for a in answers]
+    lines = [Series("fewer", ks, [a.error for a in answers], "ours")]
+    held = [a for a in answers if a.held_out is not None]
+    if held:
+        lines.append(Series("fewer, held out", [a.k for a in held], [float(a.held_out or 0.0) for a in held], "held"))
+    names = list(answers[0].rivals)
+    for name, style in zip(names, RIVALS, strict=False):
+        having = [a for a in answers if name in a.rivals]
+        lines.append(Series(name, [a.k for a in having], [a.rivals[name] for a in having], style))
+    picture = curve(
+        lines, x="k", y=study.problem.measure, title=f"{study.problem.measure} against k", chosen=study.chosen.k
+    )
+    share = study.problem.measure in study.problem.shares
+    columns = [Column("k", ks), Column("error", [a.error for a in answers], share=share)]
+    if held:
+        columns.append(Column("held out", [a.held_out for a in answers], share=share))
+    columns += [Column(name, [a.rivals.get(name) for a in answers], share=share) for name in names]
+    columns.append(Column("gap", [a.lost.get("gap") for a in answers]))
+    take = tag("p", tag("strong", f"Take k = {study.chosen.k}: "), f"{study.why}.")
+    return join(
+        take,
+        picture,
+        table(columns, keys=ks, chosen=study.chosen.k, caption=f"Error: {study.problem.measure}; less is better."),
+    )
+
+
+def panel(study: Study, answer: Answer, image_shape: tuple[int, int] | None) -> Html:
+    """What one k keeps: pictures where rows are pictures, then the table."""
+    shares = study.problem.shares
+    names = list(answer.kept)[:MOST_COLUMNS]
+    if image_shape is not None and len(answer.kept) > math.prod(image_shape):
+        names = names[: len(answer.kept) - math.prod(image_shape)]
+    columns = [Column(n, answer.kept[n], bar=n == "weight", share=n in shares) for n in names]
+    left = len(answer.kept) - len(names)
+    more = tag("p", f"{left} more columns are in the download.", class_="caption") if left else None
+    shown = None
+    if image_shape is not None and hasattr(study.problem, "rows_of"):
+        weights = answer.kept.get("weight", [])
+        shown = pictures(study.problem.rows_of(answer.result), [f"{100 * w:.1f} %" for w in weights], image_shape)
+    return join(facts(spoken(study, answer), large=True), shown, table(columns), more)
+
+
+def kept_csv(study: Study) -> str:
+    """What was kept, for every k, as csv."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["k", *study.answers[0].kept])
+    for answer in study.answers:
+        writer.writerows([answer.k, *row] for row in zip(*answer.kept.values(), strict=True))
+    return out.getvalue()
+
+
+def computed(how: Mapping[str, Any], studies: Sequence[Study]) -> Html:
+    """How it was computed."""
+    rest = {name: value for name, value in how.items() if name != "command"}
+    rest["seconds"] = short(sum(s.seconds for s in studies))
+    return section("How it was computed", tag("pre", tag("code", how.get("command", ""))), facts(rest))
