@@ -46,10 +46,19 @@ def lasso(A: Any, b: Any, k: int, *, positive: bool = False, refit: bool = False
     [0.7, 0.3, 0.0, 0.0]
     """
     F = moments(A, b)
+    return best_of(F, [onto(F, k, q, refit) for q in lasso_solutions(F, positive=positive, grid=grid)])
+
+
+def lasso_solutions(F: Moments, *, positive: bool = False, grid: int = 20) -> list[Vector]:
+    """Lasso's solutions along the gammas, off the simplex and whatever k: one path serves every k.
+
+    >>> [q.round(2).tolist() for q in lasso_solutions(moments(np.eye(2), [0.5, 0.25]), grid=2)]
+    [[0.0, 0.0], [0.5, 0.25]]
+    """
     steepest = float(np.abs(F.A.T @ F.b).max()) / len(F.b)
     gammas = steepest * np.logspace(0, -3, grid)
     _, paths, _ = lasso_path(F.A, F.b, positive=positive, alphas=gammas, max_iter=2000)
-    return best_of(F, [onto(F, k, path, refit) for path in paths.T])
+    return list(paths.T)
 
 
 def matching_pursuit(A: Any, b: Any, k: int, *, refit: bool = False) -> Vector:

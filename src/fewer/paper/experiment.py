@@ -27,12 +27,13 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Setting:
-    """What was asked for: how many runs from which seed, quick or in full, and where data lie."""
+    """What was asked for: how many runs from which seed, quick or in full, where data lie, and what they turned out to be."""
 
     runs: int
     quick: bool = False
     seed: int = 0
     data: Path | None = None
+    source: str = ""
 
     @property
     def seeds(self) -> range:
@@ -103,7 +104,7 @@ class Experiment:
 
     A unit of work is (seed, method): `measure` gives its rows, the same at every call but for the seconds.
     `x`, `train` and `test` say what these columns hold. `source` describes the data a setting leads to and raises a
-    sentence where they cannot be read.
+    sentence where they cannot be read. `twin` names an experiment with the same rows.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Experiment:
     claims: Claims
     source: Callable[[Setting], str] = lambda setting: "generated"
     size: tuple[float, float] = (6.4, 4.2)
+    twin: str | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ..door import InvalidInput
 from ..files import written_whole
 from ..report import Column, Html, download, facts, page, section, tag
 from ..report import table as page_table
-from .experiment import Claim, Experiment, Setting
+from .experiment import Claim, Experiment
 from .picture import STYLE
 from .store import Finished, as_text, finished, write_whole
 
@@ -28,7 +28,7 @@ COLUMNS = (
 )
 
 
-def write_pictures(folder: Path, experiment: Experiment, setting: Setting) -> None:
+def write_pictures(folder: Path, experiment: Experiment) -> None:
     """NAME.png and NAME.svg from NAME.csv."""
     try:
         import matplotlib as mpl
@@ -41,7 +41,7 @@ def write_pictures(folder: Path, experiment: Experiment, setting: Setting) -> No
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=experiment.size, layout="constrained")
         FigureCanvasAgg(figure)
-        experiment.picture(figure, results.table, setting)
+        experiment.picture(figure, results.table, results.setting)
         for kind in ("png", "svg"):
             picture = io.BytesIO()
             figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else {"Software": None})
@@ -83,7 +83,7 @@ def as_markdown(
     for name, results in found.items():
         about = table[name]
         lines.append(
-            f"- **{name}** ({about.title}): `{results.command}`, version {__version__}, data: {results.data}. "
+            f"- **{name}** ({about.title}): `{results.command}`, version {__version__}, data: {results.setting.source}. "
             f"{about.x}: {about.x_means}; train: {about.train}; test: {about.test}."
         )
     return "\n".join(lines) + "\n"
@@ -127,7 +127,7 @@ def part(folder: Path, experiment: Experiment, results: Finished, claims: list[C
     }
     about = {
         "command": tag("code", results.command),
-        "data": results.data,
+        "data": results.setting.source,
         experiment.x: experiment.x_means,
         "train": experiment.train,
         "test": experiment.test,

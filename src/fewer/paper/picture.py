@@ -18,6 +18,11 @@ COLOURS = {
 }
 """Colours that people who see few colours can tell apart (Okabe and Ito)."""
 OTHERS = ("#56b4e9", "#8c564b", "#b5b500", "#7f3c8d", "#17becf", "#4c72b0", "#937860")
+LOOKS: dict[str, dict[str, Any]] = {
+    "Greedy": {"linestyle": "--"},
+    "exchange": {"linewidth": 4.0, "alpha": 0.55},
+    "auto": {"linestyle": (0, (1, 2))},
+}
 MARKERS = {"support": "o", "seen": "s", "objective": "^", "": "D"}
 STYLE = {
     "axes.grid": True,
@@ -56,8 +61,8 @@ def panels(axis: Any, table: Table, names: dict[str, str], x: str, column: str =
     free = 0
     for method, label in names.items():
         if table.of(method):
-            dashed = "--" if label in ("exchange", "auto", "Greedy", "Random", "Lasso") else "-"
-            band(axis, table, method, column, label=label, color=colour(label, free), linestyle=dashed, **style)
+            look = {"color": colour(label, free), "linestyle": "-", **LOOKS.get(label, {}), **style}
+            band(axis, table, method, column, label=label, **look)
             free += label not in COLOURS
     axis.set_xlabel(x)
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -59,11 +59,10 @@ def run(
     place = None if data is None else as_data(data)
     folder = as_folder(out)
     plans = [(e, Setting(runs or (e.quick_runs if quick else e.runs), quick, seed, place)) for e in chosen]
-    for experiment, setting in plans:
-        experiment.source(setting)  # data that cannot be read are refused before any work
+    plans = [(e, replace(setting, source=e.source(setting))) for e, setting in plans]  # refuses unreadable data early
     for experiment, setting in plans:
         measure(experiment, setting, folder, jobs, progress)
-        write_pictures(folder, experiment, setting)
+        write_pictures(folder, experiment)
     found = {name: results for name, e in EXPERIMENTS.items() if (results := finished(folder, e)) is not None}
     claims = {name: EXPERIMENTS[name].claims(results.table, results.setting) for name, results in found.items()}
     write_pages(folder, EXPERIMENTS, found, claims)

@@ -39,7 +39,7 @@ def described(experiment: Experiment, setting: Setting) -> dict[str, Any]:
     return {
         "figure": experiment.name,
         "quick": setting.quick,
-        "data": experiment.source(setting),
+        "data": setting.source,
         "version": __version__,
     }
 
@@ -72,13 +72,16 @@ def from_text(text: str) -> tuple[Row, ...]:
 
 
 def kept(folder: Path, experiment: Experiment, setting: Setting) -> tuple[Row, ...]:
-    """The rows that an earlier run of the same experiment, data and version left in the folder."""
-    try:
-        if json.loads((folder / f"{experiment.name}.json").read_text())["made"] != described(experiment, setting):
-            return ()
-        return from_text((folder / f"{experiment.name}.csv").read_text())
-    except (OSError, ValueError, KeyError, IndexError, TypeError):
-        return ()
+    """The rows that an earlier run of the same experiment (or of its twin), data and version left in the folder."""
+    for name in (experiment.name, experiment.twin):
+        try:
+            made = json.loads((folder / f"{name}.json").read_text())["made"]
+            rows = from_text((folder / f"{name}.csv").read_text())
+        except (OSError, ValueError, KeyError, IndexError, TypeError):
+            continue
+        if rows and {**made, "figure": experiment.name} == described(experiment, setting):
+            return rows
+    return ()
 
 
 def save_rows(folder: Path, experiment: Experiment, rows: Iterable[Row]) -> None:
@@ -97,11 +100,10 @@ def save_setting(folder: Path, experiment: Experiment, setting: Setting) -> None
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished experiment found in a folder: its rows, the setting, the data and the command that made it."""
+    """A finished experiment found in a folder: its rows, the setting and the command that made it."""
 
     table: Table
     setting: Setting
-    data: str
     command: str
 
 
@@ -110,10 +112,11 @@ def finished(folder: Path, experiment: Experiment) -> Finished | None:
     try:
         note = json.loads((folder / f"{experiment.name}.json").read_text())
         rows = from_text((folder / f"{experiment.name}.csv").read_text())
-        setting = Setting(int(note["runs"]), bool(note["made"]["quick"]), int(note["seed"]))
+        made = note["made"]
+        setting = Setting(int(note["runs"]), bool(made["quick"]), int(note["seed"]), source=str(made["data"]))
         units = {(row.seed, row.method) for row in rows}
         if units != {(seed, method) for seed in setting.seeds for method in experiment.methods(setting)}:
             return None
-        return Finished(Table(rows), setting, str(note["made"]["data"]), str(note["command"]))
+        return Finished(Table(rows), setting, str(note["command"]))
     except (OSError, ValueError, KeyError, IndexError, TypeError):
         return None

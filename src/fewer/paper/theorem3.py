@@ -155,7 +155,7 @@ def picture(figure: Any, table: Table, setting: Setting) -> None:
         axis.set_title(f"positive states on the support: {positive}")
     axes[0].set_ylabel("share of instances")
     axes[0].set_ylim(-0.05, 1.08)
-    axes[-1].legend(loc="center left", fontsize=7)
+    axes[1].legend(loc="center", fontsize=8)
     figure.suptitle(f"Theorem 3: the condition is sufficient, not necessary ({setting.runs} instances)", fontsize=11)
 
 

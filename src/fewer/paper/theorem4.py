@@ -17,7 +17,7 @@ from ..spaces import Lattice
 from .experiment import Claim, Experiment, Reading, Row, Setting, Table, spread
 from .picture import band
 
-SPACE, K, T = Lattice(6, 2), 3, 40
+SPACE, K, T = Lattice(6, 2), 3, 15
 KAPPAS = (1.0, 1.02, 1.1, 1.25, 1.5, 1.75, 2.5, 10.0)
 PROJECTIONS = ("exact", "greedy")
 
@@ -238,7 +238,7 @@ EXPERIMENT = Experiment(
     x_means="the iteration",
     train="gap: F[p_t] - F[p*]; phi: the projections' largest excess; rate: the measured factor; c: F[p_0] - F[p*]",
     test="gap: the bound (empty outside the range); phi: the largest phi allowed; rate: eta; c: c",
-    runs=30,
+    runs=20,
     quick_runs=5,
     methods=lambda setting: list(METHODS),
     measure=measure,
