@@ -11,7 +11,7 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..door import InvalidInput, Vector, as_integer, as_weights, known
 from ..objectives.moments import Moments, as_matrix
 from ..result import Result, Status
-from ..solvers._drive import Outcome, Step, Steps, drive
+from ..solvers._drive import Callback, Outcome, Step, Steps, drive
 from ..spaces import Atoms
 from .terms import SOLVERS, solve
 
@@ -25,6 +25,7 @@ def bins(
     solver: str = "auto",
     time_limit: float | None = None,
     rng: Any = None,
+    callback: Callback | None = None,
 ) -> Result:
     """Keep k bins of the histogram p (n,), counts or probabilities, with weights that preserve expectations.
 
@@ -49,15 +50,15 @@ def bins(
         A = as_matrix(preserve)
         if A.shape[1] != target.size:
             raise InvalidInput(f"preserve must have {target.size} columns, one for each bin, got {A.shape[1]}")
-        return solve(Moments(space, A, np.asarray(A @ target)), C, solver, validation, time_limit, rng)
+        return solve(Moments(space, A, np.asarray(A @ target)), C, solver, validation, time_limit, rng, callback)
     known(preserve, dict.fromkeys(("cdf", "entries")), "preserve")
     if validation is not None:
         raise InvalidInput(f"validation keeps rows of a matrix of functionals; preserve={preserve!r} has none")
     F = cumulative(space, target) if preserve == "cdf" else Moments(space, identity(space.size), target)
     if solver not in ("auto", "exact"):
-        return solve(F, C, solver, None, time_limit, rng)
+        return solve(F, C, solver, None, time_limit, rng, callback)
     best = best_steps(target, k) if preserve == "cdf" else C.project(target)
-    return drive(F, C, proven(best), time_limit=time_limit)
+    return drive(F, C, proven(best), time_limit=time_limit, callback=callback)
 
 
 def cumulative(space: Atoms, target: Vector) -> Moments:

@@ -23,7 +23,7 @@ from ..objectives.kl import KL
 from ..objectives.l2 import L2
 from ..result import Result
 from ..solvers import faces
-from ..solvers._drive import Steps, as_generator, drive
+from ..solvers._drive import Callback, Steps, as_generator, drive
 from ..spaces import Lattice, States
 from ._rows import Rows
 
@@ -44,6 +44,7 @@ def dims(
     solver: str = "auto",
     time_limit: float | None = None,
     rng: Any = None,
+    callback: Callback | None = None,
 ) -> Result:
     """Choose k columns S of X and the distribution on X_S = {x : x = baseline outside S} nearest to the rows.
 
@@ -62,7 +63,8 @@ def dims(
 
     The result's `support` are the columns, `bound` and `gap` what is proven. Its `p` lives on the distinct rows
     inside X_S, in codes where the baseline is 0; for l2 the mass of states never seen is in
-    `distribution.rest`. `distribution` is in the codes of X.
+    `distribution.rest`. `distribution` is in the codes of X. `callback` sees the progress and stops it by returning
+    something true.
 
     >>> import math
     >>> orders = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
@@ -82,7 +84,7 @@ def dims(
     steps = start(problem, rows, generator)
     if limit is not None:
         limit = max(limit - (time.perf_counter() - began), 1e-3)
-    found = drive(problem, problem, steps, time_limit=limit, seed=seed)
+    found = drive(problem, problem, steps, time_limit=limit, callback=callback, seed=seed)
     return finish(found, rows, mode, time.perf_counter() - began)
 
 

@@ -16,7 +16,7 @@ from ..door import Indices, InvalidInput, Vector, as_integer, as_number, as_vect
 from ..objectives.moments import Moments, as_matrix
 from ..result import Result
 from ..solvers import places
-from ..solvers._drive import Callback, Steps, as_generator, drive
+from ..solvers._drive import Callback, Progress, Steps, as_generator, drive
 from ..solvers._exchange import refitted
 from ..solvers.frank_wolfe import frank_wolfe
 from ..spaces import Atoms
@@ -41,6 +41,7 @@ def terms(
     solver: str = "auto",
     time_limit: float | None = None,
     rng: Any = None,
+    callback: Callback | None = None,
 ) -> Result:
     """Weights q on at most k columns of A (r, n) that track b (r,): min ‖A q - b‖², q >= 0, Σ q = 1.
 
@@ -65,7 +66,7 @@ def terms(
         matrix, target = weigh(matrix, target, sample_weight)
     space = Atoms(matrix.shape[1])
     C = SparseSimplex(space, k, min_weight, max_weight, include, exclude, groups, max_per_group)
-    return solve(Moments(space, matrix, target), C, solver, validation, time_limit, rng)
+    return solve(Moments(space, matrix, target), C, solver, validation, time_limit, rng, callback)
 
 
 def weigh(matrix: Any, target: Vector, sample_weight: npt.ArrayLike) -> tuple[Any, Vector]:
@@ -95,7 +96,13 @@ SOLVERS: dict[str, Start | None] = {
 
 
 def solve(
-    F: Moments, C: SparseSimplex, solver: str, validation: float | None, time_limit: float | None, rng: Any
+    F: Moments,
+    C: SparseSimplex,
+    solver: str,
+    validation: float | None,
+    time_limit: float | None,
+    rng: Any,
+    callback: Callback | None = None,
 ) -> Result:
     """Run a solver by name on least squares, with or without rows kept for choosing."""
     known(solver, SOLVERS, "solver")
@@ -103,8 +110,8 @@ def solve(
         time_limit = AUTO_SECONDS
     generator, seed = as_generator(rng)
     if validation is None:
-        return replace(run(F, C, solver, time_limit, None, generator), seed=seed)
-    return replace(choose(F, C, solver, validation, time_limit, generator), seed=seed)
+        return replace(run(F, C, solver, time_limit, callback, generator), seed=seed)
+    return replace(choose(F, C, solver, validation, time_limit, callback, generator), seed=seed)
 
 
 def run(
@@ -128,6 +135,7 @@ def choose(
     solver: str,
     validation: float,
     time_limit: float | None,
+    callback: Callback | None,
     rng: np.random.Generator,
 ) -> Result:
     """Solve on most rows, keep of all answers met the best on the rest, refit it on all rows."""
@@ -144,10 +152,11 @@ def choose(
     fitted, judge = (Moments(F.space, F.A[part], F.b[part]) for part in (kept, out))
     met: list[tuple[float, Indices]] = []
 
-    def judged(p: Vector) -> None:
-        met.append((judge.value(p), C.support(p)))
+    def judged(progress: Progress) -> Any:
+        met.append((judge.value(progress.p), C.support(progress.p)))
+        return callback(progress) if callback is not None else None
 
-    result = run(fitted, C, solver, time_limit, lambda progress: judged(progress.p), rng)
+    result = run(fitted, C, solver, time_limit, judged, rng)
     _, support = min(met, key=lambda pair: pair[0])
     p = places.as_point(refitted(F, C, np.union1d(support, C.include)), C)
     return replace(result, p=p, value=F.value(p), support=C.support(p), bound=None)

@@ -1,0 +1,89 @@
+"""The group of commands, and what its exit codes mean: 0 done, 1 our bug, 2 bad input or options, 130 interrupted."""
+
+import os
+import sys
+import traceback
+from importlib import import_module
+from importlib.util import find_spec
+
+import click
+
+from .. import __version__
+from ..door import InvalidInput
+
+COMMANDS = ("points", "bins", "terms", "dims", "demo", "reproduce", "completion")
+"""Each is a command of its own name in a module of its own name; those not installed are not listed."""
+BUG, BAD, INTERRUPTED = 1, 2, 130
+
+
+class Commands(click.Group):
+    """Commands that are imported when they are called or listed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands there are, in the order people meet them."""
+        return [name for name in COMMANDS if find_spec(f"{__package__}.{name}") is not None]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = getattr(import_module(f"{__package__}.{cmd_name}"), cmd_name)
+        return command
+
+
+HELP = """Say the same thing with fewer points, bins, terms or dimensions.
+
+\b
+fewer points photos.npy -k 50                 50 weighted rows that stand for all
+fewer bins claims.csv --column cost -k 50     50 weighted bins of a histogram
+fewer terms returns.csv --target INDEX -k 20  20 weighted columns that track another
+fewer dims orders.txt --transactions -k 20    20 items that let the most orders ship whole
+fewer demo                                    all four on bundled data, and a page to look at
+
+Add --path 5,10,20,50 to see which k is enough, --report page.html for a page, -o out.csv for a file.
+"""
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(cls=Commands, help=HELP, context_settings=SETTINGS)
+@click.version_option(__version__, prog_name="fewer", message="%(prog)s %(version)s")
+def app() -> None:
+    """Say the same thing with fewer points, bins, terms or dimensions."""
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code; what went wrong is one sentence on stderr."""
+    try:
+        code = app.main(args=arguments, prog_name="fewer", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (KeyboardInterrupt, click.Abort):
+        return complain("interrupted before there was an answer; nothing was written", INTERRUPTED)
+    except click.ClickException as error:
+        return complain(error.format_message(), BAD)
+    except (InvalidInput, OSError) as error:
+        return complain(sentence(error), BAD)
+    except MemoryError as error:
+        return complain(f"not enough memory: {error}; name fewer columns, or take fewer rows", BAD)
+    except Exception as error:  # our own bug: say so, and how to see more
+        if os.environ.get("FEWER_TRACEBACK"):
+            traceback.print_exc()
+        more = "set FEWER_TRACEBACK=1 to see where, and report it"
+        return complain(f"this is a bug of fewer, {type(error).__name__}: {error}; {more}", BUG)
+
+
+def sentence(error: Exception) -> str:
+    """An error as a sentence that names its file."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def complain(message: str, code: int) -> int:
+    """One line on stderr."""
+    line = " ".join(message.split()).rstrip(".")
+    sys.stderr.write(f"fewer: {line}.\n")
+    return code

@@ -1,0 +1,104 @@
+"""What all jobs are asked alike."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+WHOLE = click.IntRange(min=1)
+SEEDS = click.IntRange(min=0)
+
+
+def budgets(text: Any) -> tuple[int, ...]:
+    """Several k, with commas between them: sorted distinct whole numbers above zero."""
+    if isinstance(text, tuple):
+        return text
+    try:
+        ks = sorted({int(part) for part in str(text).split(",") if part.strip()})
+    except ValueError:
+        ks = []
+    if not ks or ks[0] < 1:
+        raise click.BadParameter(
+            f"expected whole numbers above 0 with commas between them, such as 5,10,20, got {text!r}"
+        )
+    return tuple(ks)
+
+
+def shape(text: str) -> tuple[int, int]:
+    """Height x width of a picture."""
+    parts = str(text).lower().split("x")
+    if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
+        raise click.BadParameter(f"expected height x width such as 16x16, got {text!r}")
+    return int(parts[0]), int(parts[1])
+
+
+def seconds(text: str) -> float:
+    """A finite number of seconds above zero."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise click.BadParameter(f"expected a number of seconds above 0, got {text!r}")
+    return number
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options that all jobs share."""
+
+    file: str
+    k: int | None
+    path: tuple[int, ...]
+    out: Path | None
+    report: Path | None
+    solver: str
+    time_limit: float | None
+    seed: int
+    quiet: bool
+    json: bool
+    force: bool
+    image_shape: tuple[int, int] | None = None
+
+    @property
+    def ks(self) -> list[int]:
+        """Every k to solve for."""
+        return sorted({*self.path, *([] if self.k is None else [self.k])})
+
+
+def for_all_jobs(solvers: tuple[str, ...]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The argument FILE and the options -k, --path, -o, --report, --solver and so on."""
+    paths = click.Path(path_type=Path, dir_okay=False)
+    options = [
+        click.argument("file", metavar="FILE"),
+        click.option("-k", type=WHOLE, help="How many to keep."),
+        click.option("--path", type=budgets, default=(), metavar="K,K,…", help="Several k at once: which is enough?"),
+        click.option("-o", "out", type=paths, help="Write what was kept: .csv, .parquet, .json or .npz."),
+        click.option("--report", type=paths, help="Write a page to look at: .html."),
+        click.option("--solver", type=click.Choice(solvers), default="auto", show_default=True),
+        click.option("--time-limit", type=seconds, metavar="S", help="Seconds for each search."),
+        click.option("--seed", type=SEEDS, default=0, show_default=True, help="Makes random choices repeatable."),
+        click.option("--quiet", is_flag=True, help="No bar, no table."),
+        click.option("--json", "as_json", is_flag=True, help="A summary for machines on stdout."),
+        click.option("--force", is_flag=True, help="Overwrite existing files."),
+    ]
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def asked(options: dict[str, Any]) -> Asked:
+    """The shared options, taken out of all options."""
+    common = {name: options.pop(name) for name in ("file", "k", "path", "out", "report", "solver", "time_limit")}
+    common |= {name: options.pop(name) for name in ("seed", "quiet", "force")}
+    common |= {"json": options.pop("as_json"), "image_shape": options.pop("image_shape", None)}
+    if common["k"] is None and not common["path"]:
+        raise click.UsageError("give -k, how many to keep, or --path with several k")
+    return Asked(**common)

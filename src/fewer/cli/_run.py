@@ -1,0 +1,82 @@
+"""From a problem and what was asked to tables, files, a page and an exit code."""
+
+import platform
+import shlex
+import sys
+from importlib.metadata import version
+from typing import Any
+
+from rich.console import Console
+
+from ..door import InvalidInput
+from ..report import save_page
+from ..report.studies import study_page
+from ..studies import Problem, Study, study
+from ._app import INTERRUPTED
+from ._options import Asked
+from ._show import Watcher, console, show
+from ._write import as_csv, as_json, check_targets, kept_table, summary_of, write_result
+
+HELD_OUT = 0.3
+"""The share of the data held out where nothing else was asked."""
+
+
+def prepare(asked: Asked) -> None:
+    """What can be refused before a file is read."""
+    check_targets(asked)
+
+
+def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | None = None, usual: float | None) -> int:
+    """Study the problem as asked, then write and print; returns the exit code."""
+    for k in asked.ks:
+        if k > problem.size:
+            option = "-k" if k == asked.k else "--path"
+            raise InvalidInput(f"{asked.file}: {option} must be in 1..{problem.size} ({problem.unit}), got {k}")
+    limit = asked.time_limit if asked.time_limit is not None or asked.solver != "auto" else usual
+    share = HELD_OUT if held_out is None and asked.path else held_out
+    search: dict[str, Any] = {"solver": asked.solver, "time_limit": asked.time_limit}
+    watch = Watcher(limit, asked.quiet)
+    try:
+        found = study(problem, asked.ks, k=asked.k, held_out=share, seed=asked.seed, watch=watch, **search)
+    except InvalidInput as error:
+        raise InvalidInput(f"{asked.file}: {error}") from None
+    deliver(found, asked, title)
+    return INTERRUPTED if found.interrupted else 0
+
+
+def deliver(found: Study, asked: Asked, title: str) -> None:
+    """Files first, then what goes to stdout, then what people read."""
+    summary = summary_of(found, asked, command(), versions())
+    if asked.out is not None:
+        write_result(found, asked.out, summary)
+    if asked.report is not None:
+        save_page(asked.report, study_page(found, title, how(asked), asked.image_shape))
+    carried = asked.json or (asked.out is None and not sys.stdout.isatty())
+    if carried:
+        sys.stdout.write(as_json(summary) if asked.json else as_csv(kept_table(found)))
+    if not asked.quiet:
+        out = Console(stderr=True, highlight=False, emoji=False) if carried else console()
+        show(out, found, title)
+        for path in (asked.out, asked.report):
+            if path is not None:
+                out.print(f"wrote {path}", markup=False)
+    if found.interrupted:
+        sys.stderr.write("fewer: interrupted; this is the best so far.\n")
+
+
+def command() -> str:
+    """The command that was given."""
+    return shlex.join(["fewer", *sys.argv[1:]])
+
+
+def versions() -> dict[str, str]:
+    """What it was computed with."""
+    found = {name: version(name) for name in ("fewer", "numpy", "scipy", "numba", "scikit-learn")}
+    return {**found, "python": platform.python_version()}
+
+
+def how(asked: Asked) -> dict[str, Any]:
+    """How it was computed, for the page."""
+    limit = {} if asked.time_limit is None else {"time limit": f"{asked.time_limit:g} s"}
+    used = ", ".join(f"{name} {number}" for name, number in versions().items())
+    return {"command": command(), "solver": asked.solver, "seed": asked.seed, **limit, "versions": used}

@@ -1,0 +1,136 @@
+"""What people see: a bar while it works, a compact table after. Plain where nobody looks."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.progress import Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from ..report.svg import short
+from ..studies import Answer, Study
+
+MOST = 20
+"""Rows of a table shown in a terminal."""
+WIDE = 44
+"""Characters of a name shown in a terminal."""
+
+
+def clean(text: Any) -> str:
+    r"""A text of the user's file that cannot move the cursor or colour the screen.
+
+    >>> clean("a\x1b[31m"), len(clean("x" * 100))
+    ('a?[31m', 44)
+    """
+    shown = "".join(c if c.isprintable() else "?" for c in str(text))
+    return shown if len(shown) <= WIDE else shown[: WIDE - 1] + "…"
+
+
+def number(value: Any, share: bool) -> str:
+    """A number for people."""
+    if value is None:
+        return "–"
+    if isinstance(value, (bool, str)):
+        return clean(value)
+    return f"{100 * value:.2f} %" if share else short(float(value))
+
+
+class TimeBar(ProgressColumn):
+    """A bar that fills as the time limit is used up, or only pulses where there is none."""
+
+    def render(self, task: Any) -> ProgressBar:
+        """The bar as of now."""
+        limit, elapsed = task.fields["limit"], task.elapsed or 0.0
+        if limit is None:
+            return ProgressBar(total=None, width=24, pulse=True, animation_time=elapsed)
+        return ProgressBar(total=limit, completed=min(elapsed, limit), width=24)
+
+
+class Watcher:
+    """Shows a bar on stderr with the current value and gap, where stderr is a terminal."""
+
+    def __init__(self, limit: float | None, quiet: bool) -> None:
+        self.limit = limit
+        self.shown = not quiet and sys.stderr.isatty()
+
+    @contextmanager
+    def __call__(self, label: str) -> Iterator[Any]:
+        """Gives the callback for one search."""
+        if not self.shown:
+            yield None
+            return
+        columns = SpinnerColumn(), TextColumn("{task.description}"), TimeBar(), TextColumn("{task.fields[note]}")
+        bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+        with bar:
+            task = bar.add_task(label, total=None, note="compiling and starting", limit=self.limit)
+
+            def update(progress: Any) -> None:
+                gap = "" if progress.bound is None else f"  gap {short(max(progress.best - progress.bound, 0.0))}"
+                bar.update(task, note=f"value {short(progress.best)}{gap}")
+
+            yield update
+
+
+def console() -> Console:
+    """Where the tables go: stdout, or stderr when stdout carries the result itself."""
+    plain = not sys.stdout.isatty()
+    return Console(no_color=plain, highlight=False, width=None if not plain else 100, emoji=False)
+
+
+def show(out: Console, study: Study, title: str) -> None:
+    """What was kept, what was lost, what a simple rival would need; with several k which is enough."""
+    answer = study.chosen
+    out.print(Text(title, style="bold"))
+    if len(study.answers) > 1:
+        out.print(path_table(study))
+        out.print(Text(f"k = {answer.k}: {study.why}."))
+    out.print(kept_table(answer, study.problem.shares))
+    for name, value in answer.lost.items():
+        out.print(Text.assemble((f"{name} ", "dim"), number(value, name in study.problem.shares)))
+    if answer.held_out is not None and len(study.answers) == 1:
+        out.print(Text.assemble((f"held-out {study.problem.measure} ", "dim"), number(answer.held_out, False)))
+    out.print(Text(str(answer.result.status)))
+    if study.comparison:
+        out.print(Text(f"{study.comparison}.", style="bold"))
+
+
+def kept_table(answer: Answer, shares: frozenset[str]) -> Table:
+    """The first rows of what was kept."""
+    rows = len(next(iter(answer.kept.values()), []))
+    table = plain_table(list(answer.kept), [is_numeric(values) for values in answer.kept.values()])
+    for i in range(min(rows, MOST)):
+        table.add_row(*(number(values[i], name in shares) for name, values in answer.kept.items()))
+    if rows > MOST:
+        table.caption = f"{rows - MOST} more; -o FILE writes all"
+    return table
+
+
+def path_table(study: Study) -> Table:
+    """One line for each k: its error, held out, the rivals', the gap."""
+    held = any(a.held_out is not None for a in study.answers)
+    rivals = list(study.answers[0].rivals)
+    heads = ["k", study.problem.measure, *(["held out"] if held else []), *rivals, "gap", ""]
+    table = plain_table(heads, [True] * (len(heads) - 1) + [False])
+    for a in study.answers:
+        errors = [a.error, *([a.held_out] if held else []), *(a.rivals.get(name) for name in rivals), a.result.gap]
+        mark = "<" if a is study.chosen else ""
+        table.add_row(str(a.k), *(number(e, False) for e in errors), mark)
+    return table
+
+
+def plain_table(heads: Sequence[str], numeric: Sequence[bool]) -> Table:
+    """An empty table with these heads."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, caption_justify="left", padding=(0, 2, 0, 0))
+    for head, right in zip(heads, numeric, strict=True):
+        table.add_column(Text(clean(head)), justify="right" if right else "left", overflow="fold")
+    return table
+
+
+def is_numeric(values: Sequence[Any]) -> bool:
+    """Whether all are numbers."""
+    return all(isinstance(v, (int, float)) for v in values)

@@ -1,0 +1,121 @@
+"""Results as files: the format by the ending, whole or not at all, nothing overwritten unless told."""
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..door import InvalidInput
+from ..files import written_whole
+from ..studies import Answer, Study
+from ._options import Asked
+
+ENDINGS = (".csv", ".parquet", ".json", ".npz")
+
+
+def check_targets(asked: Asked) -> None:
+    """Before any work: endings are known, folders exist, nothing is overwritten."""
+    if asked.out is not None and asked.out.suffix.lower() not in ENDINGS:
+        raise InvalidInput(f"-o {asked.out}: expected an ending of {', '.join(ENDINGS)}, got {asked.out.suffix!r}")
+    if asked.report is not None and asked.report.suffix.lower() not in (".html", ".htm"):
+        raise InvalidInput(f"--report {asked.report}: expected an ending of .html, got {asked.report.suffix!r}")
+    for option, path in (("-o", asked.out), ("--report", asked.report)):
+        if path is not None:
+            check_target(option, path, asked.force)
+
+
+def check_target(option: str, path: Path, force: bool) -> None:
+    """The file may be written here."""
+    if not path.parent.is_dir():
+        raise InvalidInput(f"{option} {path}: there is no folder {path.parent}")
+    if path.exists() and not force:
+        raise InvalidInput(f"{option} {path}: the file exists; add --force to overwrite it")
+
+
+def kept_table(study: Study) -> dict[str, list[Any]]:
+    """What was kept; with several k one after the other, with a first column that says which."""
+    if len(study.answers) == 1:
+        return study.answers[0].kept
+    table: dict[str, list[Any]] = {"k": [], **{name: [] for name in study.answers[0].kept}}
+    for answer in study.answers:
+        table["k"] += [answer.k] * len(next(iter(answer.kept.values())))
+        for name, values in answer.kept.items():
+            table[name] += values
+    return table
+
+
+def as_csv(table: dict[str, list[Any]]) -> str:
+    r"""A table as csv.
+
+    >>> as_csv({"name": ["a,b"], "weight": [0.5]})
+    'name,weight\n"a,b",0.5\n'
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(table)
+    writer.writerows(zip(*table.values(), strict=True))
+    return out.getvalue()
+
+
+def as_json(summary: dict[str, Any]) -> str:
+    """A summary as JSON; what is not a finite number becomes null."""
+    return json.dumps(plain(summary), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """Python's own numbers, lists and dicts."""
+    if isinstance(value, dict):
+        return {str(name): plain(entry) for name, entry in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def summary_of(study: Study, asked: Asked, command: str, versions: dict[str, str]) -> dict[str, Any]:
+    """Everything a machine may want to know."""
+    return {
+        "job": study.problem.job,
+        "file": asked.file,
+        "command": command,
+        "versions": versions,
+        "seed": asked.seed,
+        "interrupted": study.interrupted,
+        "seconds": study.seconds,
+        "measure": study.problem.measure,
+        "k": study.chosen.k,
+        "why": study.why,
+        "comparison": study.comparison,
+        "answers": [answer_summary(answer) for answer in study.answers],
+    }
+
+
+def answer_summary(answer: Answer) -> dict[str, Any]:
+    """One k."""
+    result = answer.result
+    found = {"value": result.value, "bound": result.bound, "gap": result.gap, "status": result.status.name.lower()}
+    errors = {"error": answer.error, "held_out": answer.held_out, "rivals": answer.rivals, "lost": answer.lost}
+    search = {"seconds": result.seconds, "iterations": result.n_iter, "support": result.support}
+    return {"k": answer.k, **found, **errors, **search, "kept": answer.kept}
+
+
+def write_result(study: Study, path: Path, summary: dict[str, Any]) -> None:
+    """What was kept as csv or parquet; json: the summary; npz: the distribution of the chosen k."""
+    kind = path.suffix.lower()
+    if kind == ".npz":
+        study.chosen.result.distribution.save(path)
+        return
+    with written_whole(path) as file:
+        if kind == ".csv":
+            file.write(as_csv(kept_table(study)).encode())
+        elif kind == ".json":
+            file.write(as_json(summary).encode())
+        else:
+            import polars as pl
+
+            pl.DataFrame(kept_table(study)).write_parquet(file)

@@ -1,0 +1,42 @@
+"""`fewer dims`."""
+
+from typing import Any
+
+import click
+
+from ._options import asked, for_all_jobs
+
+SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
+
+
+@click.command(epilog="Example: fewer dims baskets.txt --transactions --path 5,10,20 --report baskets.html")
+@for_all_jobs(SOLVERS)
+@click.option("--columns", help="Only these columns: a,b,c.")
+@click.option("--objective", type=click.Choice(["kl", "l2"]), default="kl", show_default=True)
+@click.option("--baseline", type=click.Choice(["zero", "mode"]), default="zero", show_default=True)
+@click.option("--transactions", is_flag=True, help="One basket per line, items separated by comma, space or tab.")
+def dims(columns: str | None, objective: str, baseline: str, transactions: bool, **options: Any) -> int:
+    """Keep the k columns that express the most rows of FILE whole.
+
+    FILE is a wide table of small whole numbers (csv, tsv, parquet, npy, npz, or - for stdin), or --transactions. A
+    row is expressed whole when it equals the baseline in every column that is not kept: the order that ships complete.
+    """
+    common = asked(options)
+    from ..jobs.dims import AUTO_SECONDS
+    from ..studies import DimsProblem
+    from ._baskets import read_baskets
+    from ._read import open_table
+    from ._run import perform, prepare
+    from ._table import chosen_columns
+
+    prepare(common)
+    if transactions:
+        if columns is not None:
+            raise click.UsageError("--columns has no meaning with --transactions, whose items are the columns")
+        X, names, label = read_baskets(common.file)
+    else:
+        table = open_table(common.file)
+        names, label = chosen_columns(table, columns, "--columns"), table.label
+        X = table.whole(names)
+    title = f"{'k' if len(common.ks) > 1 else common.ks[0]} of {len(names)} columns for {X.shape[0]} rows of {label}"
+    return perform(DimsProblem(X, names, objective, baseline), common, title, usual=AUTO_SECONDS)

@@ -1,0 +1,118 @@
+"""dims as a study: rows not expressed whole, against the most frequent and random columns."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..door import Vector
+from ..jobs._rows import Rows
+from ..jobs.dims import coverage, dims
+from ..result import Result
+from .study import Judge, Table
+
+DRAWS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class DimsProblem:
+    """Which k columns of X (N, n) express the most rows whole; X dense or sparse, `names` (n,)."""
+
+    X: Any
+    names: Sequence[str]
+    objective: str = "kl"
+    baseline: Any = "zero"
+    job = "dims"
+    unit = "columns"
+    measure = "share of rows not expressed whole"
+    shares = frozenset({"rows expressed whole", "no choice expresses more than", "in rows", "in expressed rows"})
+
+    @property
+    def size(self) -> int:
+        """The number of columns."""
+        return len(self.names)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows, recoded so that the baseline is zero."""
+        return Rows.of(self.X, None, self.baseline)
+
+    def solve(self, k: int, **search: Any) -> Result:
+        """Run the job."""
+        return dims(self.X, k, objective=self.objective, baseline=self.baseline, **search)
+
+    def covered(self, result: Result) -> float:
+        """The share of rows that the kept columns express whole."""
+        return float(self.rows.weights[self.rows.inside(result.support)].sum())
+
+    def error(self, result: Result) -> float:
+        """The share of rows not expressed whole."""
+        return 1.0 - self.covered(result)
+
+    def kept(self, result: Result) -> Table:
+        """The columns, most used first: the share of all rows, and of the expressed ones, in which each occurs."""
+        inside = self.rows.inside(result.support)
+        everywhere = used(self.rows.table, self.rows.weights)[result.support]
+        within = used(self.rows.table, self.rows.weights * inside)[result.support]
+        within = within / max(float(self.rows.weights[inside].sum()), 1e-300)
+        order = np.argsort(-within, kind="stable")
+        return {
+            "column": [self.names[result.support[i]] for i in order],
+            "position": (result.support[order] + 1).tolist(),
+            "in rows": everywhere[order].tolist(),
+            "in expressed rows": within[order].tolist(),
+        }
+
+    def lost(self, result: Result) -> dict[str, float]:
+        """Coverage and what is proven about it, the value and its gap."""
+        facts = {"rows expressed whole": self.covered(result)}
+        if self.objective == "kl" and result.bound is not None:
+            facts["no choice expresses more than"] = min(math.exp(-result.bound), 1.0)
+        facts["value (KL)" if self.objective == "kl" else "value (squared l2)"] = result.value
+        return facts if result.gap is None else {**facts, "gap": result.gap}
+
+    @cached_property
+    def rivals(self) -> Mapping[str, Callable[[int], float]]:
+        """The most frequent columns, and random ones (mean of 20 draws)."""
+        frequency = used(self.rows.table, self.rows.weights)
+        rng = np.random.default_rng(0)
+        rankings = {
+            "most frequent columns": [np.argsort(-frequency, kind="stable")],
+            "random columns": [rng.permutation(self.size) for _ in range(DRAWS)],
+        }
+        return {name: self._left_over([self._need(r) for r in orders]) for name, orders in rankings.items()}
+
+    def _need(self, ranking: Any) -> Any:
+        """How many columns of a ranking each row needs to be expressed whole."""
+        rank = np.empty(self.size, np.int64)
+        rank[ranking] = np.arange(1, self.size + 1)
+        table = sp.csr_array((rank[self.rows.table.indices], self.rows.table.indices, self.rows.table.indptr))
+        return table.max(axis=1).toarray().ravel() if table.nnz else np.zeros(self.rows.table.shape[0], np.int64)
+
+    def _left_over(self, needs: list[Any]) -> Callable[[int], float]:
+        weights = self.rows.weights
+        return lambda k: float(np.mean([weights[need > k].sum() for need in needs]))
+
+    def split(self, share: float, rng: np.random.Generator) -> tuple["DimsProblem", Judge] | None:
+        """Some rows are held out; the error there is the share of them not expressed whole."""
+        N = self.X.shape[0]
+        order = rng.permutation(N)
+        held = max(round(share * N), 1)
+        if held >= N:
+            return None
+        test, train = self.X[np.sort(order[:held])], self.X[np.sort(order[held:])]
+
+        def judge(result: Result) -> float:
+            return 1.0 - coverage(test, result.support, baseline=result.distribution.origin)
+
+        return DimsProblem(train, self.names, self.objective, self.baseline), judge
+
+
+def used(table: Any, weights: Vector) -> Vector:
+    """The weight of the rows in which each column is not at its baseline, (n,)."""
+    owners = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    return np.asarray(np.bincount(table.indices, weights[owners], table.shape[1]), np.float64)

@@ -1,0 +1,113 @@
+"""terms as a study: root mean squared error, against the most correlated columns."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..constraints.sparse_simplex import SparseSimplex
+from ..door import Indices, Vector
+from ..jobs.terms import terms
+from ..objectives.moments import Moments
+from ..result import Result
+from ..solvers._exchange import refitted
+from ..spaces import Atoms
+from .study import Judge, Table
+
+
+@dataclass(frozen=True, eq=False)
+class TermsProblem:
+    """Which k columns of A (r, n) track b (r,) with weights within bounds; `names` (n,)."""
+
+    A: Any
+    b: Vector
+    names: Sequence[str]
+    min_weight: float = 0.0
+    max_weight: float = 1.0
+    include: tuple[int, ...] = ()
+    exclude: tuple[int, ...] = ()
+    job = "terms"
+    unit = "columns"
+    measure = "root mean squared error"
+    shares = frozenset({"weight", "variance explained"})
+
+    @property
+    def size(self) -> int:
+        """The number of columns that may be held."""
+        return len(self.names) - len(self.exclude)
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """The bounds, by the names that `terms` knows."""
+        edges = {"min_weight": self.min_weight, "max_weight": self.max_weight}
+        return {**edges, "include": self.include, "exclude": self.exclude}
+
+    def solve(self, k: int, **search: Any) -> Result:
+        """Run the job."""
+        return terms(self.A, self.b, k, **self.bounds, **search)
+
+    def error(self, result: Result) -> float:
+        """The root mean squared error."""
+        return math.sqrt(max(result.value, 0.0) / len(self.b))
+
+    def kept(self, result: Result) -> Table:
+        """The columns and their weights, heaviest first."""
+        order = result.support[np.argsort(-result.p[result.support], kind="stable")]
+        return {
+            "column": [self.names[i] for i in order],
+            "position": (order + 1).tolist(),
+            "weight": result.p[order].tolist(),
+        }
+
+    def lost(self, result: Result) -> dict[str, float]:
+        """The error, the variance explained, the value and its gap."""
+        spread = float(((self.b - self.b.mean()) ** 2).sum())
+        facts = {"root mean squared error": self.error(result)}
+        if spread > 0:
+            facts["variance explained"] = 1.0 - result.value / spread
+        facts["value (squared error)"] = result.value
+        return facts if result.gap is None else {**facts, "gap": result.gap}
+
+    @cached_property
+    def rivals(self) -> Mapping[str, Callable[[int], float]]:
+        """The columns most correlated with the target: with the best weights within the bounds, and with equal ones."""
+        A = np.asarray(self.A, np.float64)
+        centred = A - A.mean(axis=0)
+        spread = np.linalg.norm(centred, axis=0)
+        correlation = centred.T @ (self.b - self.b.mean()) / np.where(spread > 0, spread, np.inf)
+        correlation[list(self.include)] = np.inf
+        ranking = np.setdiff1d(np.arange(A.shape[1]), self.exclude)
+        ranking = ranking[np.argsort(-correlation[ranking], kind="stable")]
+        F = Moments(Atoms(A.shape[1]), A, self.b)
+        return {
+            "most correlated columns with best weights": lambda k: self._best(F, ranking[:k]),
+            "most correlated columns with equal weights": lambda k: self._equal(A, ranking[:k]),
+        }
+
+    def _best(self, F: Moments, places: Indices) -> float:
+        """The error of the best weights within the bounds on these columns; infinite where none fit."""
+        if places.size * self.max_weight < 1.0 or places.size * self.min_weight > 1.0:
+            return math.inf
+        C = SparseSimplex(F.space, places.size, **self.bounds)
+        return math.sqrt(max(refitted(F, C, np.sort(places)).value, 0.0) / len(self.b))
+
+    def _equal(self, A: Any, places: Indices) -> float:
+        return float(np.sqrt(np.mean((A[:, places].mean(axis=1) - self.b) ** 2)))
+
+    def split(self, share: float, rng: np.random.Generator) -> tuple["TermsProblem", Judge] | None:
+        """Some rows are held out."""
+        r = len(self.b)
+        order = rng.permutation(r)
+        held = max(round(share * r), 1)
+        if held >= r:
+            return None
+        test, train = np.sort(order[:held]), np.sort(order[held:])
+
+        def judge(result: Result) -> float:
+            return float(np.sqrt(np.mean((self.A[test] @ result.p - self.b[test]) ** 2)))
+
+        bounds = self.min_weight, self.max_weight, self.include, self.exclude
+        return TermsProblem(self.A[train], self.b[train], self.names, *bounds), judge
