@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +12,17 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Vector
 from ..jobs.bins import bins
 from ..objectives.moments import Moments
+from ..solvers._exchange import auto, refitted
 from ..solvers.iht import iht, random_member
+from ..solvers.places import as_point
 from ..solvers.steps import Constant, Doubling, Momentum, StepRule
 from ..spaces import Atoms
 from .data import charges
 from .experiment import Row, Setting, thinned
+
+
+STEPS = 40
+"""Steps of the exchange search, each a few swaps or kicks."""
 
 
 class Size(NamedTuple):
@@ -30,8 +37,8 @@ class Size(NamedTuple):
 def size(setting: Setting) -> Size:
     """The paper's size, or a fifth of it."""
     if setting.quick:
-        return Size(100, (20, 40, 60, 80, 100), 100, 5)
-    return Size(500, (100, 200, 300, 400, 500), 300, 20)
+        return Size(100, (20, 40, 60, 80, 100), 200, 5)
+    return Size(500, (100, 200, 300, 400, 500), 1000, 20)
 
 
 class Problem(NamedTuple):
@@ -96,6 +103,26 @@ def job(**options: Any) -> Method:
     return run
 
 
+def exchanged(validation: bool) -> Method:
+    """The search behind the job's "exchange" and "auto", ended after a number of its steps rather than by the clock.
+
+    So it gives the same answer again. With `validation`, of all answers met the one that is best on a tenth of the rows,
+    refitted on all.
+    """
+
+    def run(given: Problem, budgets: tuple[int, ...]) -> Answers:
+        rows = np.random.default_rng([given.seed, 8]).permutation(len(given.F.b))
+        held, used = np.split(rows, [len(rows) // 10 if validation else 0])
+        F, judge = (Moments(given.F.space, given.F.A[part], given.F.b[part]) for part in (used, held if validation else used))
+        for k in budgets:
+            C = given.sparse(k)
+            met = [found for found in islice(auto(F, C, np.random.default_rng(given.seed)), STEPS) if found is not None]
+            best = min(met, key=lambda found: judge.value_at(found.units, found.weights))
+            yield k, as_point(refitted(given.F, C, best.units) if validation else best, C)
+
+    return run
+
+
 def rival(solve: Callable[..., Vector], **options: Any) -> Method:
     """A baseline solved anew for every k."""
 
@@ -106,13 +133,17 @@ def rival(solve: Callable[..., Vector], **options: Any) -> Method:
     return run
 
 
-def lasso(positive: bool) -> Method:
-    """Lasso: one path of gammas for all k; the gamma of the lowest training error after projecting."""
+def lasso(choice: str, positive: bool = False) -> Method:
+    """Lasso, one path for all k, then projected: the best gamma by training error, gamma = 1, or the one that leaves k."""
 
     def run(given: Problem, budgets: tuple[int, ...]) -> Answers:
-        found = rivals.lasso_solutions(given.F, positive=positive)
+        F = given.F
+        gammas = [1.0] if choice == "one" else None
+        found = rivals.lasso_solutions(F, positive=positive, gammas=gammas)
         for k in budgets:
-            yield k, rivals.best_of(given.F, [rivals.onto(given.F, k, q, refit=False) for q in found])
+            enough = [q for q in found if np.count_nonzero(q) >= k] if choice == "entries" else []
+            some = enough[:1] or found
+            yield k, rivals.best_of(F, [rivals.onto(F, k, q, refit=False) for q in some])
 
     return run
 
@@ -123,39 +154,47 @@ def at_random(given: Problem, budgets: tuple[int, ...]) -> Answers:
         yield k, rivals.at_random(given.F.A, given.F.b, k, tries=given.size.iterations, rng=given.seed)
 
 
-IHTS: dict[str, tuple[str, Method]] = {
-    "IHT": ("doubling from 1/L, trapped = the support has not changed", stepping(Doubling)),
+IHTS: dict[str, tuple[str, Callable[[float], StepRule]]] = {
+    "IHT": ("doubling from 1/L, trapped = the support has not changed", Doubling),
     "IHT, trapped=seen": (
         "doubling from 1/L, trapped = the support was met before",
-        stepping(lambda mu: Doubling(mu, "seen")),
+        lambda mu: Doubling(mu, "seen"),
     ),
-    "IHT, trapped=objective": (
-        "doubling from 1/L, trapped = the value has not improved",
-        stepping(lambda mu: Doubling(mu, "objective")),
+    "IHT, from 4/L": ("doubling from 4/L, trapped = the support has not changed", lambda mu: Doubling(4.0 * mu)),
+    "IHT, constant 1/L": (
+        "constant step 1/L as in theorem 4, which is also doubling with trapped = the value has not improved, as it "
+        "always improves",
+        Constant,
     ),
-    "IHT, from 1/(64 L)": (
-        "doubling from 1/(64 L), trapped = the support has not changed",
-        stepping(lambda mu: Doubling(mu / 64)),
-    ),
-    "IHT, constant 1/L": ("constant step 1/L as in theorem 4", stepping(Constant)),
 }
-PAPER: dict[str, Method] = {"Lasso": lasso(positive=False), "Random": at_random}
+"""Readings of the paper's IHT: in words, and the step rule made from 1/L."""
+LASSOS = {
+    "Lasso": "gamma the best of 20 by training error",
+    "Lasso, gamma = 1": "gamma = 1",
+    "Lasso, k entries": "the largest gamma that leaves k entries",
+}
+"""Readings of the paper's Lasso: how gamma is chosen."""
+PAPER: dict[str, Method] = {
+    "Lasso": lasso("best"),
+    "Lasso, gamma = 1": lasso("one"),
+    "Lasso, k entries": lasso("entries"),
+    "Random": at_random,
+}
 OURS: dict[str, Method] = {
-    "exchange": job(solver="exchange"),
-    "exchange, rows held out": job(solver="exchange", validation=0.1),
+    "exchange": exchanged(validation=False),
+    "exchange, rows held out": exchanged(validation=True),
     "IHT with refits": job(solver="iht"),
     "IHT with momentum": stepping(Momentum),
+    "greedy": job(solver="greedy"),
 }
 STRONGER: dict[str, Method] = {
-    "Lasso >= 0": lasso(positive=True),
+    "Lasso >= 0": lasso("best", positive=True),
     "OMP": rival(rivals.matching_pursuit),
     "NNLS, k largest": rival(rivals.nonnegative),
     "two-stage": rival(rivals.two_stage),
     "accelerated IHT": rival(rivals.accelerated_iht),
 }
-PATHS = ("IHT", "IHT, constant 1/L")
-"""The readings of IHT that are followed along their iterations."""
-METHODS: dict[str, Method] = {**{name: run for name, (_, run) in IHTS.items()}, **PAPER, **OURS, **STRONGER}
+METHODS: dict[str, Method] = {**{name: stepping(rule) for name, (_, rule) in IHTS.items()}, **PAPER, **OURS, **STRONGER}
 
 
 def by_budget(setting: Setting, seed: int, method: str) -> list[Row]:
@@ -188,8 +227,7 @@ def along(setting: Setting, seed: int, method: str) -> list[Row]:
         lower_now = progress.value < best[-1][0]
         best.append((progress.value, progress.seconds, progress.p.copy()) if lower_now else (best[-1][0], progress.seconds, best[-1][2]))
 
-    rule = Doubling(given.mu) if method == "IHT" else Constant(given.mu)
-    iht(given.F, given.sparse(k), step=rule, max_iter=T, start=start, callback=note)
+    iht(given.F, given.sparse(k), step=IHTS[method][1](given.mu), max_iter=T, start=start, callback=note)
     at = [min(t, len(best) - 1) for t in thinned(T)]
     tests = tested(setting, seed, [best[i][2] for i in at])
     rows = zip(thinned(T), at, tests, strict=True)

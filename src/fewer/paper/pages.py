@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..door import InvalidInput
 from ..files import written_whole
 from ..report import Column, Html, download, facts, page, section, tag
 from ..report import table as page_table
@@ -30,12 +29,10 @@ COLUMNS = (
 
 def write_pictures(folder: Path, experiment: Experiment) -> None:
     """NAME.png and NAME.svg from NAME.csv."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InvalidInput("pictures need matplotlib: install fewer with the extra 'plot'") from None
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     results = finished(folder, experiment)
     assert results is not None  # noqa: S101 - its last row was just written
     with mpl.rc_context(STYLE):

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,8 @@ def run(
     from .pages import write_pages, write_pictures
 
     chosen = select(names, EXPERIMENTS)
+    if find_spec("matplotlib") is None:
+        raise InvalidInput("pictures need matplotlib: install fewer with the extra 'plot'")
     runs = None if runs is None else as_integer(runs, "--runs", 1)
     seed, jobs = as_integer(seed, "--seed", 0), as_integer(jobs, "--jobs", 1)
     place = None if data is None else as_data(data)
@@ -67,6 +70,17 @@ def run(
     claims = {name: EXPERIMENTS[name].claims(results.table, results.setting) for name, results in found.items()}
     write_pages(folder, EXPERIMENTS, found, claims)
     return Reproduction(folder, {name: results.table for name, results in found.items()}, claims)
+
+
+def listed() -> dict[str, str]:
+    """The title of every experiment by its name.
+
+    >>> listed()["theorem1"]
+    'Theorem 1: subset sum through the projection onto D_k'
+    """
+    from .catalogue import EXPERIMENTS
+
+    return {name: experiment.title for name, experiment in EXPERIMENTS.items()}
 
 
 def select(names: tuple[str, ...], table: dict[str, Experiment]) -> list[Experiment]:
