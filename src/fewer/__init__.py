@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from .door import InvalidInput
     from .jobs.bins import bins
     from .jobs.dims import FewerDims, coverage, dims
+    from .jobs.points import FewerPoints, points
+    from .jobs.points_classifier import PointsClassifier
     from .jobs.terms import FewerTerms, terms
     from .objectives.functional import Functional
     from .objectives.kl import KL
     from .objectives.l2 import L2
     from .objectives.mmd import MMD
     from .objectives.moments import Moments
+    from .objectives.rows_mmd import RowsMMD
     from .result import Result, Status
     from .solvers.exact import exact
     from .solvers.exchange import exchange
@@ -38,6 +41,7 @@ _HOMES = {
     "Distribution": "distribution",
     "Doubling": "solvers.steps",
     "FewerDims": "jobs.dims",
+    "FewerPoints": "jobs.points",
     "FewerTerms": "jobs.terms",
     "Functional": "objectives.functional",
     "InvalidInput": "door",
@@ -47,8 +51,10 @@ _HOMES = {
     "MMD": "objectives.mmd",
     "Moments": "objectives.moments",
     "Momentum": "solvers.steps",
+    "PointsClassifier": "jobs.points_classifier",
     "Refitting": "solvers.steps",
     "Result": "result",
+    "RowsMMD": "objectives.rows_mmd",
     "Simplex": "constraints.simplex",
     "SparseSimplex": "constraints.sparse_simplex",
     "SparseStates": "constraints.sparse_states",
@@ -64,6 +70,7 @@ _HOMES = {
     "greedy": "solvers.greedy",
     "iht": "solvers.iht",
     "minimize": "solvers.minimize",
+    "points": "jobs.points",
     "terms": "jobs.terms",
     "vector_to_dimensions": "spaces",
 }
@@ -79,14 +86,17 @@ __all__ = [
     "Distribution",
     "Doubling",
     "FewerDims",
+    "FewerPoints",
     "FewerTerms",
     "Functional",
     "InvalidInput",
     "Lattice",
     "Moments",
     "Momentum",
+    "PointsClassifier",
     "Refitting",
     "Result",
+    "RowsMMD",
     "Simplex",
     "SparseSimplex",
     "SparseStates",
@@ -102,6 +112,7 @@ __all__ = [
     "greedy",
     "iht",
     "minimize",
+    "points",
     "terms",
     "vector_to_dimensions",
 ]

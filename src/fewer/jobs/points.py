@@ -1,0 +1,225 @@
+"""k weighted rows that stand for a whole data set."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..constraints.sparse_simplex import SparseSimplex
+from ..door import Indices, InvalidInput, as_integer, as_number, known
+from ..objectives.rows_mmd import RowsMMD
+from ..result import Result
+from ..similarity import BANDED, SIMILARITIES, Similarity, bandwidth, from_matrix, similarity_of
+from ..solvers import places
+from ..solvers._drive import Steps, as_generator, drive
+from ..spaces import Atoms
+from ._bandwidth import validated_gamma
+from ._sample import Sample, as_bytes, as_gram, as_rows
+
+
+def points(
+    X: Any,
+    k: int,
+    *,
+    y: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    similarity: Any = "rbf",
+    gamma: Any = "median",
+    solver: str = "auto",
+    max_memory: Any = "1GB",
+    time_limit: float | None = None,
+    rng: Any = None,
+) -> Result:
+    """Choose k rows of X (N, d) and weights q on them, as near as possible to all rows in MMD.
+
+        MMD²(q) = Σ q_i q_j s(x_i, x_j) - 2 Σ q_i t_j s(x_i, x_j) + Σ t_i t_j s(x_i, x_j),   q >= 0, Σ q = 1
+
+    with t the weights of the rows (`sample_weight`, equal if None). X is dense (float32 stays so), a DataFrame, or
+    `scipy.sparse` for rbf, matern and the inner products. With labels `y` (N,) similarities across classes are zero.
+
+    The result's `support` are indices into X, `p` (N,) the weights, `value` MMD².
+
+    >>> X = [[0.0], [0.1], [5.0], [5.1], [5.2]]
+    >>> result = points(X, 2, rng=0)
+    >>> result.support.tolist(), result.p[result.support].round(2).tolist()
+    ([0, 3], [0.4, 0.6])
+    """
+    setting = Setting(similarity, gamma, solver, as_bytes(max_memory), time_limit)
+    return setting.solve(X, k, y, sample_weight, rng)[0]
+
+
+SPARSE = ("rbf", "matern32", "matern52", "cosine", "linear")
+"""Similarities that compare sparse rows."""
+Start = Callable[[Any, SparseSimplex, np.random.Generator], Steps]
+SOLVERS: dict[str, Start] = {
+    "auto": places.exchange,
+    "exact": places.exact,
+    "exchange": places.exchange,
+    "greedy": places.greedy,
+    "iht": places.iht,
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How points are chosen: everything but the data and k."""
+
+    similarity: Any
+    gamma: Any
+    solver: str
+    memory: int
+    time_limit: float | None
+
+    def check(self) -> None:
+        """Refuse names and numbers that are none, before any work."""
+        known(self.solver, SOLVERS, "solver")
+        if not callable(self.similarity):
+            known(self.similarity, {**SIMILARITIES, "precomputed": None}, "similarity")
+        if isinstance(self.gamma, str):
+            known(self.gamma, {"median": None, "scale": None, "cv": None}, "gamma")
+        else:
+            as_number(self.gamma, "gamma")
+        if self.time_limit is not None:
+            as_number(self.time_limit, "time_limit")
+
+    def rows(self, X: Any) -> Any:
+        """X in the form that the similarity compares: for precomputed ones, row numbers."""
+        if isinstance(self.similarity, str) and self.similarity == "precomputed":
+            return np.arange(len(as_gram(X)))[:, None]
+        return as_rows(X, similarity_of(self.similarity).sparse)
+
+    def comparison(self, X: Any, sample: Sample, k: int, rng: np.random.Generator) -> Similarity:
+        """The similarity with its bandwidth."""
+        if isinstance(self.similarity, str) and self.similarity == "precomputed":
+            return from_matrix(as_gram(X))
+        name = self.similarity
+        if callable(name) or name not in BANDED:
+            return similarity_of(name)
+        if isinstance(self.gamma, str) and self.gamma == "cv":
+            return similarity_of(name, validated_gamma(sample, k, name, self.memory, rng))
+        return similarity_of(name, bandwidth(sample.rows, name, self.gamma, sample.weights) or 1.0)
+
+    def solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool = True) -> tuple[Result, Any]:
+        """Choose the points: the result and gamma; with `most` False a k above the distinct rows means all of them."""
+        began = time.perf_counter()
+        self.check()
+        generator, seed = as_generator(rng)
+        k = as_integer(k, "k", 1)
+        sample = Sample.of(self.rows(X), y, sample_weight, merge=self.similarity != "precomputed")
+        distinct = len(sample.weights)
+        k = as_integer(k if most else min(k, distinct), "k", 1, distinct, "distinct rows")
+        if 8 * k * distinct > self.memory:
+            raise InvalidInput(
+                f"max_memory must hold k = {k} columns of {distinct} similarities, {8 * k * distinct} bytes, "
+                f"got {self.memory}"
+            )
+        similarity = self.comparison(X, sample, k, generator)
+        F = RowsMMD.between(sample.rows, sample.weights, similarity, labels=sample.labels, memory=self.memory)
+        C = SparseSimplex(F.space, k)
+        limit = None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - began), 1e-3)
+        found = drive(F, C, SOLVERS[self.solver](F, C, generator), time_limit=limit, seed=seed)
+        return on_rows(found, sample, time.perf_counter() - began), similarity.gamma
+
+
+def on_rows(found: Result, sample: Sample, seconds: float) -> Result:
+    """A result on the distinct rows as one on all rows of X."""
+    p = np.zeros(sample.size)
+    p[sample.first] = found.p
+    bound = max(found.bound or 0.0, 0.0)  # a squared distance is never negative
+    support: Indices = np.sort(sample.first[found.support])
+    return replace(found, p=p, support=support, space=Atoms(sample.size), bound=bound, seconds=seconds)
+
+
+class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+    """At most k weighted rows that stand for the rows of X in MMD; see `points`.
+
+    After `fit`: `indices_` (k,) into X, heaviest first, `weights_` (k,) of sum one, `points_` (k, d), `value_` (MMD²),
+    `mmd_`, `gamma_`, `bound_`, `gap_`, `result_`. `transform(X)` gives similarities to the points, (n, k);
+    `fit_resample(X, y)` the chosen rows and their labels.
+
+    >>> X = [[0.0], [0.1], [5.0], [5.1], [5.2]]
+    >>> model = FewerPoints(k=2, random_state=0).fit(X)
+    >>> model.indices_.tolist(), model.weights_.round(2).tolist(), model.transform(X).shape
+    ([3, 0], [0.6, 0.4], (5, 2))
+    """
+
+    def __init__(
+        self,
+        k: int = 10,
+        *,
+        similarity: Any = "rbf",
+        gamma: Any = "median",
+        solver: str = "auto",
+        max_memory: Any = "1GB",
+        time_limit: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.k = k
+        self.similarity = similarity
+        self.gamma = gamma
+        self.solver = solver
+        self.max_memory = max_memory
+        self.time_limit = time_limit
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerPoints":
+        """Choose the points; with labels y similarities across classes are zero."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        chosen(self, X, y, sample_weight)
+        return self
+
+    def transform(self, X: Any) -> npt.NDArray[np.float64]:
+        """The similarity of each row to each point, (n, k)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        if self.similarity == "precomputed":
+            return np.asarray(X[:, self.indices_], np.float64)
+        return np.asarray(fitted_similarity(self)(X.astype(np.float64), self.points_.astype(np.float64)), np.float64)
+
+    def fit_resample(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Any:
+        """The chosen rows of X, and their labels where y is given."""
+        self.fit(X, y, sample_weight)
+        rows = taken(X, self.indices_)
+        return rows if y is None else (rows, taken(y, self.indices_))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Names of the columns of `transform`: one for each point."""
+        check_is_fitted(self)
+        return np.array([f"fewerpoints{i}" for i in range(len(self.indices_))], object)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.similarity in SPARSE
+        tags.input_tags.pairwise = self.similarity == "precomputed"
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Fit an estimator's points, heaviest first; a k above the number of distinct rows means all of them."""
+    setting = Setting(model.similarity, model.gamma, model.solver, as_bytes(model.max_memory), model.time_limit)
+    seed = int(check_random_state(model.random_state).randint(2**31 - 1))
+    result, model.gamma_ = setting.solve(X, model.k, y, sample_weight, seed, most=False)
+    model.indices_ = result.support[np.argsort(-result.p[result.support], kind="stable")]
+    model.result_, model.weights_, model.points_ = result, result.p[model.indices_], X[model.indices_]
+    model.value_, model.bound_, model.gap_ = result.value, result.bound, result.gap
+    model.mmd_ = math.sqrt(max(result.value, 0.0))
+
+
+def fitted_similarity(model: Any) -> Similarity:
+    """The similarity of a fitted estimator."""
+    return similarity_of(model.similarity, 1.0 if model.gamma_ is None else model.gamma_)
+
+
+def taken(table: Any, indices: Indices) -> Any:
+    """Rows of an array, a sparse matrix, a list, or a DataFrame or Series."""
+    if hasattr(table, "iloc"):
+        return table.iloc[indices]
+    return table[indices] if hasattr(table, "shape") else np.asarray(table)[indices]

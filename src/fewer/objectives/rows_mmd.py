@@ -1,0 +1,171 @@
+"""Maximum mean discrepancy over the rows of a data set, without ever forming their matrix of similarities."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from .._jit.active_set import simplex_quadratic
+from ..door import Indices, Vector
+from ..similarity import Matrix, Similarity
+from ..spaces import Space
+from ._pairs import PRECISE, centre_of, cut, image, own_image
+
+
+@dataclass(frozen=True, eq=False)
+class RowsMMD:
+    """F[p] = MMD²(p, t) = pᵀKp - 2 cᵀp + constant over rows, c = K t and constant = tᵀKt for a target t.
+
+    `rows` (size, d) are the places, dense or CSR; `similarity` compares them; `mean` (size,) is c. The target may have
+    more rows than these: only c and the constant know it. With `labels` (size,) rows of different labels have
+    similarity zero. K is only ever formed in tiles and in blocks of the places asked for; `memory` (bytes) limits them.
+    Where there are more than 2e7 pairs, slopes are float32 inside (relative error 1e-6); values never are.
+
+    >>> from fewer.similarity import similarity_of
+    >>> F = RowsMMD.between(np.array([[0.0], [1.0], [5.0]]), np.full(3, 1 / 3), similarity_of("rbf", 1.0))
+    >>> F.best_on(np.array([0, 2])).round(3).tolist()
+    [0.561, 0.0, 0.439]
+    """
+
+    space: Space
+    rows: Any
+    similarity: Similarity
+    mean: Vector
+    constant: float
+    labels: Indices | None = None
+    memory: int = 2**30
+
+    @classmethod
+    def between(
+        cls,
+        rows: Any,
+        target: Vector,
+        similarity: Similarity,
+        *,
+        labels: Indices | None = None,
+        memory: int = 2**30,
+        space: Space | None = None,
+    ) -> "RowsMMD":
+        """The discrepancy from weights on the same rows, all pairs compared once."""
+        from ..spaces import Atoms
+
+        mean = own_mean(rows, target, similarity, labels, memory)
+        place = Atoms(rows.shape[0]) if space is None else space
+        return cls(place, rows, similarity, mean, float(target @ mean), labels, memory)
+
+    @cached_property
+    def _dtype(self) -> type:
+        return precision(self.space.size, self.space.size)
+
+    @cached_property
+    def _centre(self) -> Matrix | None:
+        return centre_of(self.rows, self.similarity)
+
+    @cached_property
+    def smoothness(self) -> float:
+        """Twice the largest eigenvalue of K."""
+        size = self.space.size
+        everything = np.arange(size)
+        if size <= 1000:
+            return 2.0 * float(np.linalg.eigvalsh(self.cross(everything, everything))[-1])
+        K = LinearOperator((size, size), lambda v: self._image(everything, v.reshape(-1)), dtype=np.float64)
+        top = eigsh(K, k=1, return_eigenvectors=False, v0=np.ones(size), tol=1e-4)[0]
+        return 2.0 * 1.001 * float(top)  # Lanczos comes from below
+
+    @cached_property
+    def diagonal(self) -> Vector:
+        """The similarity of each row to itself, (size,)."""
+        return self.similarity.itself(self.rows)
+
+    def linear(self, units: Indices) -> Vector:
+        """K t at these places."""
+        return self.mean[units]
+
+    def cross(self, units: Indices, others: Indices) -> Vector:
+        """The block of K in float64, (len(units), len(others)); its diagonal is exact."""
+        left, right = (cut(self.rows, part, self._centre, np.float64) for part in (units, others))
+        block = np.asarray(self.similarity(left, right), np.float64)
+        if self.labels is not None:
+            block *= self.labels[units][:, None] == self.labels[others][None, :]
+        if units is others:
+            block = (block + block.T) / 2.0
+            np.fill_diagonal(block, self.diagonal[units])
+        return block
+
+    def _image(self, units: Indices, weights: Vector) -> Vector:
+        """K p for p with these weights, (size,)."""
+        args = self.similarity, self._dtype, self._centre, self.memory
+        if self.labels is None:
+            return image(self.rows, self.rows[units], weights, *args)
+        total = np.zeros(self.space.size)
+        for label in np.unique(self.labels[units]):
+            here, mine = np.flatnonzero(self.labels == label), self.labels[units] == label
+            total[here] = image(self.rows[here], self.rows[units[mine]], weights[mine], *args)
+        return total
+
+    def slopes(self, units: Indices, weights: Vector) -> Vector:
+        """Minus half the gradient at these weights, K (t - q), (size,)."""
+        return np.asarray(self.mean - self._image(units, weights))
+
+    def value_at(self, units: Indices, weights: Vector) -> float:
+        """(q - t)ᵀ K (q - t) for these weights on these places, never below zero."""
+        inner = weights @ (self.cross(units, units) @ weights)
+        return max(float(inner - 2.0 * (self.mean[units] @ weights) + self.constant), 0.0)
+
+    def value(self, p: Vector) -> float:
+        """(p - t)ᵀ K (p - t), never below zero; only rows where p is not zero are touched."""
+        units = np.flatnonzero(p)
+        return self.value_at(units, p[units])
+
+    def gradient(self, p: Vector) -> Vector:
+        """2 K (p - t), from the rows where p is not zero."""
+        units = np.flatnonzero(p)
+        return np.asarray(-2.0 * self.slopes(units, p[units]))
+
+    def best_on(self, face: Indices) -> Vector:
+        """The best weights on the simplex of the face, by an active-set method exact to rounding."""
+        p = np.zeros(self.space.size)
+        p[face], _ = simplex_quadratic(self.cross(face, face), self.mean[face], np.zeros(face.size))
+        return p
+
+    def value_on(self, face: Indices) -> float:
+        """The discrepancy of `best_on`."""
+        return self.value(self.best_on(face)) if face.size else np.inf
+
+
+def precision(n: int, m: int) -> type:
+    """The type in which n x m pairs are compared."""
+    return np.float64 if n * m <= PRECISE else np.float32
+
+
+def own_mean(rows: Any, target: Vector, similarity: Similarity, labels: Indices | None, memory: int) -> Vector:
+    """K t for weights t on the rows themselves, (n,)."""
+    n = rows.shape[0]
+    if labels is not None:
+        mean = np.zeros(n)
+        for label in np.unique(labels):
+            here = np.flatnonzero(labels == label)
+            mean[here] = own_mean(rows[here], target[here], similarity, None, memory)
+        return mean
+    if similarity.plain:
+        prepared = similarity.left(rows)
+        return np.asarray(prepared @ (prepared.T @ target), np.float64)
+    return own_image(rows, target, similarity, precision(n, n), centre_of(rows, similarity), memory)
+
+
+def mean_to(
+    rows: Any, data: Any, target: Vector, similarity: Similarity, labels: tuple[Indices, Indices] | None, memory: int
+) -> Vector:
+    """Σ_j target_j k(row_i, data_j) for each of the rows, (n,); labels: of the rows, and of the data."""
+    if labels is not None:
+        mean = np.zeros(rows.shape[0])
+        for label in np.unique(labels[0]):
+            here, there = np.flatnonzero(labels[0] == label), np.flatnonzero(labels[1] == label)
+            mean[here] = mean_to(rows[here], data[there], target[there], similarity, None, memory)
+        return mean
+    if similarity.plain:
+        return np.asarray(similarity.left(rows) @ (similarity.left(data).T @ target), np.float64)
+    dtype = precision(rows.shape[0], data.shape[0])
+    return image(rows, data, target, similarity, dtype, centre_of(data, similarity), memory)
