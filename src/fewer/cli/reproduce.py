@@ -33,7 +33,9 @@ class Bar:
 @click.option("--runs", type=int, help="How many runs of each; by default as many as in the paper.")
 @click.option("--quick", is_flag=True, help="Few runs of small size: all of it in under two minutes.")
 @click.option("--data", type=click.Path(path_type=Path), help="A folder with hospital_charges.npz and usps.npz.")
-@click.option("--out", type=click.Path(path_type=Path), default="reproduction", show_default=True, help="Where to write.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default="reproduction", show_default=True, help="Where to write."
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="The seed of the first run.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="How many processes.")
 def reproduce(names: tuple[str, ...], only_list: bool, **options: Any) -> int:

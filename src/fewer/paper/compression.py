@@ -20,7 +20,6 @@ from ..spaces import Atoms
 from .data import charges
 from .experiment import Row, Setting, thinned
 
-
 STEPS = 40
 """Steps of the exchange search, each a few swaps or kicks."""
 
@@ -106,14 +105,16 @@ def job(**options: Any) -> Method:
 def exchanged(validation: bool) -> Method:
     """The search behind the job's "exchange" and "auto", ended after a number of its steps rather than by the clock.
 
-    So it gives the same answer again. With `validation`, of all answers met the one that is best on a tenth of the rows,
+    So it gives the same answer again. With `validation`, of all answers met the best one on a tenth of the rows,
     refitted on all.
     """
 
     def run(given: Problem, budgets: tuple[int, ...]) -> Answers:
         rows = np.random.default_rng([given.seed, 8]).permutation(len(given.F.b))
         held, used = np.split(rows, [len(rows) // 10 if validation else 0])
-        F, judge = (Moments(given.F.space, given.F.A[part], given.F.b[part]) for part in (used, held if validation else used))
+        F, judge = (
+            Moments(given.F.space, given.F.A[part], given.F.b[part]) for part in (used, held if validation else used)
+        )
         for k in budgets:
             C = given.sparse(k)
             met = [found for found in islice(auto(F, C, np.random.default_rng(given.seed)), STEPS) if found is not None]
@@ -134,7 +135,7 @@ def rival(solve: Callable[..., Vector], **options: Any) -> Method:
 
 
 def lasso(choice: str, positive: bool = False) -> Method:
-    """Lasso, one path for all k, then projected: the best gamma by training error, gamma = 1, or the one that leaves k."""
+    """Lasso, one path for all k, then projected; gamma the best by training error, 1, or the one that leaves k."""
 
     def run(given: Problem, budgets: tuple[int, ...]) -> Answers:
         F = given.F
@@ -212,7 +213,7 @@ def by_budget(setting: Setting, seed: int, method: str) -> list[Row]:
 
 
 def along(setting: Setting, seed: int, method: str) -> list[Row]:
-    """k = 200: train and test error of the best iterate so far of IHT; one row for what is no path."""
+    """At k = 200: train and test error of the best iterate so far of IHT; one row for what is no path."""
     given = problem(setting, seed)
     k, T = given.size.budgets[1], given.size.iterations
     if method not in IHTS:
@@ -225,7 +226,11 @@ def along(setting: Setting, seed: int, method: str) -> list[Row]:
 
     def note(progress: Any) -> None:
         lower_now = progress.value < best[-1][0]
-        best.append((progress.value, progress.seconds, progress.p.copy()) if lower_now else (best[-1][0], progress.seconds, best[-1][2]))
+        best.append(
+            (progress.value, progress.seconds, progress.p.copy())
+            if lower_now
+            else (best[-1][0], progress.seconds, best[-1][2])
+        )
 
     iht(given.F, given.sparse(k), step=IHTS[method][1](given.mu), max_iter=T, start=start, callback=note)
     at = [min(t, len(best) - 1) for t in thinned(T)]

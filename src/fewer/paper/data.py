@@ -98,7 +98,7 @@ def download_charges() -> Vector | None:
     values = numbers(frame[plain["averagecoveredcharges"]])
     weights = numbers(frame[plain["totaldischarges"]]) if "totaldischarges" in plain else np.ones(values.size)
     good = (values >= 0) & (values < 1e7) & np.isfinite(weights)
-    counts = np.bincount((values[good] / 1000).astype(int), weights[good], minlength=10000)
+    counts: Vector = np.bincount((values[good] / 1000).astype(int), weights[good], minlength=10000).astype(np.float64)
     return counts if counts.sum() > 0 else None
 
 
@@ -114,8 +114,12 @@ def _digits(path: Path | None, quick: bool) -> Digits:
         X, y, X_test, y_test = arrays
         fits = X.ndim == 2 and X.shape[1:] == X_test.shape[1:] and (len(y), len(y_test)) == (len(X), len(X_test))
         if not fits or not all(np.isfinite(part).all() for part in arrays):
-            raise InvalidInput(f"{path} must hold X_train, y_train, X_test, y_test that fit, got {X.shape}, {X_test.shape}")
-        return Digits(X.astype(np.float64), y, X_test.astype(np.float64), y_test, f"USPS digits, {len(X)} training rows")
+            raise InvalidInput(
+                f"{path} must hold X_train, y_train, X_test, y_test that fit, got {X.shape}, {X_test.shape}"
+            )
+        return Digits(
+            X.astype(np.float64), y, X_test.astype(np.float64), y_test, f"USPS digits, {len(X)} training rows"
+        )
     downloaded = None if quick else attempt(download_usps)
     return downloaded if downloaded is not None else bundled_digits()
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..door import Vector
 
-TIE = 1e-12
-"""Differences of means below this are rounding."""
+TIE = 1e-9
+"""Differences of means below this are rounding: rows are written with ten digits."""
 
 
 class Row(NamedTuple):
@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Setting:
-    """What was asked for: how many runs from which seed, quick or in full, where data lie, and what they turned out to be."""
+    """What was asked for: how many runs from which seed, quick or in full, and the data: where, and what they are."""
 
     runs: int
     quick: bool = False

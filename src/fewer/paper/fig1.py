@@ -49,8 +49,9 @@ def background(share: float) -> Callable[[np.random.Generator], Vector]:
 
 def everywhere(rng: np.random.Generator) -> Vector:
     """A uniform random number for each of the 32,768 states, divided by their sum."""
-    weights = rng.random(SPACE.size)
-    return weights / weights.sum()
+    weights: Vector = rng.random(SPACE.size)
+    weights /= weights.sum()
+    return weights
 
 
 Draw = Callable[[np.random.Generator], Vector]
@@ -198,7 +199,7 @@ def claims(divergence: bool) -> Callable[[Table, Setting], list[Claim]]:
             ),
             Claim(f"IHT and IHT after Greedy spread about equally ({kind})", where, text, (similar_spread(table),)),
         ]
-        return end + [beyond(table, kind, text)]
+        return [*end, beyond(table, kind, text)]
 
     return found
 

@@ -80,8 +80,8 @@ def as_markdown(
     for name, results in found.items():
         about = table[name]
         lines.append(
-            f"- **{name}** ({about.title}): `{results.command}`, version {__version__}, data: {results.setting.source}. "
-            f"{about.x}: {about.x_means}; train: {about.train}; test: {about.test}."
+            f"- **{name}** ({about.title}): `{results.command}`, version {__version__}, data: "
+            f"{results.setting.source}. {about.x}: {about.x_means}; train: {about.train}; test: {about.test}."
         )
     return "\n".join(lines) + "\n"
 

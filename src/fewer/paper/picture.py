@@ -15,16 +15,21 @@ COLOURS = {
     "auto": "#222222",
     "Lasso": "#e69f00",
     "Random": "#999999",
+    "Local Greedy": "#d55e00",
+    "Global Greedy": "#e69f00",
+    "PS": "#b5179e",
 }
 """Colours that people who see few colours can tell apart (Okabe and Ito)."""
-OTHERS = ("#56b4e9", "#8c564b", "#b5b500", "#7f3c8d", "#17becf", "#4c72b0", "#937860")
+OTHERS = ("#56b4e9", "#7f3c8d", "#8c564b", "#b5b500", "#17becf", "#e15759", "#4c72b0", "#2f9e44")
+DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)))
+"""Line styles for the first, second and third round of colours."""
 LOOKS: dict[str, dict[str, Any]] = {
     "Greedy": {"linestyle": "--"},
     "exchange": {"linewidth": 4.0, "alpha": 0.55},
     "auto": {"linestyle": (0, (1, 2))},
 }
 MARKERS = {"support": "o", "seen": "s", "objective": "^", "": "D"}
-STYLE = {
+STYLE: Any = {
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
@@ -46,7 +51,7 @@ def colour(label: str, place: int = 0) -> str:
 
 
 def band(axis: Any, table: Table, method: str, column: str = "train", **style: Any) -> None:
-    """Mean along x with a band of one standard deviation, clipped at the smallest value where it would go below zero."""
+    """Mean along x with a band of one standard deviation, which ends at zero where nothing is negative."""
     xs = table.xs(method)
     values = [table.column(method, column, x) for x in xs]
     mean = np.array([v.mean() for v in values])
@@ -61,7 +66,8 @@ def panels(axis: Any, table: Table, names: dict[str, str], x: str, column: str =
     free = 0
     for method, label in names.items():
         if table.of(method):
-            look = {"color": colour(label, free), "linestyle": "-", **LOOKS.get(label, {}), **style}
+            dashes = DASHES[free // len(OTHERS) if label not in COLOURS else 0]
+            look = {"color": colour(label, free), "linestyle": dashes, **LOOKS.get(label, {}), **style}
             band(axis, table, method, column, label=label, **look)
             free += label not in COLOURS
     axis.set_xlabel(x)

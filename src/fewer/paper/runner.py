@@ -44,7 +44,7 @@ def run(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Reproduce figures and theorems of the paper, `run("fig1a", runs=20, out="results")`, or all of them: `run("all")`.
+    """Reproduce figures and theorems of the paper: `run("fig1a", runs=20, out="results")`, or `run("all")`.
 
     Writes NAME.csv, NAME.json (what the rows depend on), NAME.png and NAME.svg for each, then claims.md and
     index.html over everything the folder holds. Rows of an earlier run with the same data, version and `quick` are

@@ -82,7 +82,8 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
     exist = sum(row.test == 0.0 for row in answers)
     found = [row for method in METHODS[3:] for row in table.of(method) if row.x > 0]
     zero = sum(row.train == 0.0 for row in found)
-    text = f"{len(answers)} questions (set, k), sets of {int(max(row.x for row in answers))} integers; enumeration is the truth"
+    text = f"{len(answers)} questions (set, k), sets of {int(max(row.x for row in answers))} integers; "
+    text += "enumeration is the truth"
     return [
         Claim(
             "The optimal projection of q_k tells whether k of the integers sum to zero: p(0) = 1/2^k means no",

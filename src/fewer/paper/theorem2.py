@@ -1,4 +1,4 @@
-"""Theorem 2: no deterministic polynomial projection onto D_k has a bounded ratio; the adversary at work (appendix E)."""
+"""Theorem 2: no polynomial projection onto D_k has a bounded ratio; the adversary at work (appendix E)."""
 
 import time
 from collections.abc import Iterator

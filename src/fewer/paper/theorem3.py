@@ -1,4 +1,4 @@
-"""Theorem 3: when a step is short and p has enough positive states, greedy projection finds p's support (appendix F)."""
+"""Theorem 3: for a short step from p with enough positive states greedy finds p's support (appendix F)."""
 
 import math
 import time
@@ -104,8 +104,8 @@ def names(setting: Setting) -> list[str]:
 
 def claims(table: Table, setting: Setting) -> list[Claim]:
     """Whether greedy finds the support wherever the condition holds, and how often it holds."""
-    text = f"n = {SPACE.n}, m = 2, k = {K}, l2, {setting.runs} random p and q, with all, half or only the k single ones of the "
-    text += "2^k states on p's support positive; steps 1e-4 to 0.32"
+    text = f"n = {SPACE.n}, m = 2, k = {K}, l2, {setting.runs} random p and q, with all, half or only the k single "
+    text += "ones of the 2^k states on p's support positive; steps 1e-4 to 0.32"
     where = "theorem 3, appendix F"
     readings = []
     for length in LENGTHS:

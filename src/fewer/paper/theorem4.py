@@ -1,4 +1,4 @@
-"""Theorem 4: linear convergence of IHT with an approximate projection, its constants measured (section 3.5, appendix G)."""
+"""Theorem 4: linear convergence of IHT with an approximate projection, its constants measured (appendix G)."""
 
 import math
 import time
@@ -135,8 +135,8 @@ def covered(table: Table, kind: str) -> tuple[int, int, int]:
 
 def claims(table: Table, setting: Setting) -> list[Claim]:
     """Whether the bound holds where it applies, how often that is, and how the measured rate compares."""
-    text = f"n = 6, m = 2, k = 3, F = Σ w (p - q)², w in [1, beta/alpha], mu = 1/beta, {T} steps, {setting.runs} runs for each "
-    text += f"of beta/alpha = {', '.join(f'{kappa:g}' for kappa in KAPPAS)}"
+    text = f"n = 6, m = 2, k = 3, F = Σ w (p - q)², w in [1, beta/alpha], mu = 1/beta, {T} steps, {setting.runs} runs "
+    text += f"for each of beta/alpha = {', '.join(f'{kappa:g}' for kappa in KAPPAS)}"
     where = "theorem 4, section 3.5, appendix G"
     parts = [[part(table, how) for how in PROJECTIONS] for part in (kept_bound, measured_rate, shrinking_c)]
     return [
@@ -144,8 +144,8 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
             "Inside its range IHT keeps F[p_t] - F[p*] <= c + eta^t (F[p_0] - F[p*] - c)", where, text, tuple(parts[0])
         ),
         Claim(
-            "The convergence is linear with factor eta, read as: the gap to where the path ends shrinks by at least eta in "
-            "a step on average",
+            "The convergence is linear with factor eta, read as: the gap to where the path ends shrinks by at least eta "
+            "in a step on average",
             where,
             text,
             tuple(parts[1]),
