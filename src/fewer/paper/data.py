@@ -65,7 +65,7 @@ def binned(counts: Vector, source: str, quick: bool) -> Histogram:
 def read(path: Path, names: list[str]) -> list[Any]:
     """Arrays of an npz file, never unpickled; a sentence where it cannot be read."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             return [file[name] for name in names]
     except Exception as error:  # zip, header and key errors alike mean that the file is not what it should be
         message = f"{path} must be an npz file with {', '.join(names)}, but cannot be read: {error}"

@@ -180,12 +180,12 @@ def lower(ours: Vector, theirs: Vector) -> tuple[bool, str]:
 
 
 def thinned(iterations: int) -> list[int]:
-    """The iterations that are written down: each of the first 50, then every tenth, and the last.
+    """The iterations that are written down: each of the first 20, then every twentieth, and the last.
 
-    >>> thinned(75)[48:]
-    [48, 49, 50, 60, 70, 75]
+    >>> thinned(75)[18:]
+    [18, 19, 20, 40, 60, 75]
     """
-    return sorted({*range(min(iterations, 50) + 1), *range(0, iterations + 1, 10), iterations})
+    return sorted({*range(min(iterations, 20) + 1), *range(0, iterations + 1, 20), iterations})
 
 
 def path_rows(seed: int, method: str, values: Sequence[float], seconds: Sequence[float], length: int) -> list[Row]:

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .compression import IHTS, LASSOS, METHODS, OURS, PAPER, STRONGER, along, by_budget, size
+from .catalogue import TITLES
+from .compression import IHTS, LASSOS, METHODS, OURS, PAPER, STRONGER, along, by_budget, length, size
 from .data import charges
 from .experiment import Claim, Experiment, Reading, Setting, Table, lower, spread
 from .picture import band, colour, panels
@@ -81,7 +82,7 @@ def path_claims(table: Table, setting: Setting) -> list[Claim]:
         half = float(np.median([reached(table, name, seed) for seed in setting.seeds]))
         measured = f"train error {spread(begin)} at the start, {spread(end)} at the end; 90 % of the fall after "
         measured += f"{half:g} iterations"
-        first.append(Reading(IHTS[name][0], half <= 0.2 * size(setting).iterations, measured))
+        first.append(Reading(IHTS[name][0], half <= 0.2 * length(name) * size(setting).iterations, measured))
     claims = [
         Claim(
             "IHT converges fast, read as: 90 % of its fall in the first fifth of its iterations",
@@ -157,11 +158,11 @@ def path_picture(figure: Any, table: Table, setting: Setting) -> None:
     axis.set_title(f"Convergence at k = {size(setting).budgets[1]}: {setting.source}", fontsize=9)
 
 
-def over_budgets(name: str, title: str, where: str, picture: Callable[..., None], twin: str | None) -> Experiment:
+def over_budgets(name: str, where: str, picture: Callable[..., None], twin: str | None) -> Experiment:
     """Figure 2 (a) or 3 (b): the same rows, drawn in two ways."""
     return Experiment(
         name=name,
-        title=title,
+        title=TITLES[name],
         x="k",
         x_means="the number of bins kept",
         train="the squared error of A q",
@@ -178,19 +179,11 @@ def over_budgets(name: str, title: str, where: str, picture: Callable[..., None]
     )
 
 
-FIG2A = over_budgets(
-    "fig2a",
-    "Figure 2 (a): distribution compression, test error at varying k",
-    "section 4.2, figure 2 (a)",
-    wide_picture,
-    None,
-)
-FIG3B = over_budgets(
-    "fig3b", "Figure 3 (b): error comparison with different k", "appendix H, figure 3 (b)", narrow_picture, "fig2a"
-)
+FIG2A = over_budgets("fig2a", "section 4.2, figure 2 (a)", wide_picture, None)
+FIG3B = over_budgets("fig3b", "appendix H, figure 3 (b)", narrow_picture, "fig2a")
 FIG3A = Experiment(
     name="fig3a",
-    title="Figure 3 (a): convergence at k = 200",
+    title=TITLES["fig3a"],
     x="iteration",
     x_means="the iteration of IHT; the last one for methods that are no path",
     train="the squared error of A q, of the best iterate so far",
@@ -204,3 +197,4 @@ FIG3A = Experiment(
     source=lambda setting: charges(setting).source,
     size=(8.8, 4.6),
 )
+EXPERIMENTS = {"fig2a": FIG2A, "fig3a": FIG3A, "fig3b": FIG3B}

@@ -15,6 +15,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from ..door import InvalidInput, as_integer, known
+from .catalogue import EXPERIMENTS, TITLES
 from .experiment import Claim, Experiment, Row, Setting, Table
 from .store import as_folder, finished, kept, save_rows, save_setting
 
@@ -51,25 +52,33 @@ def run(
     taken over, so an interrupted run goes on where it was; every row but its seconds is the same as in an
     uninterrupted run. `runs` and `seed` give the seeds seed, ..., seed + runs - 1; `jobs` is the number of processes.
     """
-    from .catalogue import EXPERIMENTS
     from .pages import write_pages, write_pictures
 
-    chosen = select(names, EXPERIMENTS)
+    chosen = select(names)
     if find_spec("matplotlib") is None:
         raise InvalidInput("pictures need matplotlib: install fewer with the extra 'plot'")
     runs = None if runs is None else as_integer(runs, "--runs", 1)
     seed, jobs = as_integer(seed, "--seed", 0), as_integer(jobs, "--jobs", 1)
     place = None if data is None else as_data(data)
     folder = as_folder(out)
-    plans = [(e, Setting(runs or (e.quick_runs if quick else e.runs), quick, seed, place)) for e in chosen]
-    plans = [(e, replace(setting, source=e.source(setting))) for e, setting in plans]  # refuses unreadable data early
+    plans = [plan(EXPERIMENTS[name], runs, quick, seed, place) for name in chosen]
     for experiment, setting in plans:
         measure(experiment, setting, folder, jobs, progress)
         write_pictures(folder, experiment)
-    found = {name: results for name, e in EXPERIMENTS.items() if (results := finished(folder, e)) is not None}
+    there = [name for name in TITLES if (folder / f"{name}.csv").exists()]
+    found = {name: results for name in there if (results := finished(folder, EXPERIMENTS[name])) is not None}
     claims = {name: EXPERIMENTS[name].claims(results.table, results.setting) for name, results in found.items()}
     write_pages(folder, EXPERIMENTS, found, claims)
     return Reproduction(folder, {name: results.table for name, results in found.items()}, claims)
+
+
+def plan(
+    experiment: Experiment, runs: int | None, quick: bool, seed: int, data: Path | None
+) -> tuple[Experiment, Setting]:
+    """An experiment with its setting; data that cannot be read are refused here, before any work."""
+    usual = experiment.quick_runs if quick else experiment.runs
+    setting = Setting(runs or usual, quick, seed, data)
+    return experiment, replace(setting, source=experiment.source(setting))
 
 
 def listed() -> dict[str, str]:
@@ -78,17 +87,16 @@ def listed() -> dict[str, str]:
     >>> listed()["theorem1"]
     'Theorem 1: subset sum through the projection onto D_k'
     """
-    from .catalogue import EXPERIMENTS
-
-    return {name: experiment.title for name, experiment in EXPERIMENTS.items()}
+    return dict(TITLES)
 
 
-def select(names: tuple[str, ...], table: dict[str, Experiment]) -> list[Experiment]:
-    """The experiments with these names, each once, in the paper's order."""
+def select(names: tuple[str, ...]) -> list[str]:
+    """These names, each once, in the paper's order; all of them for "all"."""
     if not names:
-        raise InvalidInput(f"name at least one of {', '.join(table)}, or all")
-    wanted = set(table) if "all" in names else {known(name, table, "NAME").name for name in names}
-    return [experiment for name, experiment in table.items() if name in wanted]
+        raise InvalidInput(f"name at least one of {', '.join(TITLES)}, or all")
+    for name in names:
+        known(name, {**TITLES, "all": ""}, "NAME")
+    return [name for name in TITLES if name in names or "all" in names]
 
 
 def as_data(data: Any) -> Path:
@@ -160,6 +168,4 @@ def _start_worker() -> None:
 
 
 def _work(name: str, setting: Setting, unit: Unit) -> tuple[Unit, list[Row]]:
-    from .catalogue import EXPERIMENTS
-
     return unit, list(EXPERIMENTS[name].measure(setting, *unit))

@@ -10,6 +10,7 @@ import numpy as np
 from ..constraints.dimension_sparse import DimensionSparse
 from ..door import Vector
 from ..spaces import Lattice
+from .catalogue import TITLES
 from .experiment import Claim, Experiment, Reading, Row, Setting, Table
 
 LARGEST = 40
@@ -132,7 +133,7 @@ def picture(figure: Any, table: Table, setting: Setting) -> None:
 
 EXPERIMENT = Experiment(
     name="theorem1",
-    title="Theorem 1: subset sum through the projection onto D_k",
+    title=TITLES["theorem1"],
     x="k",
     x_means="the size of the subset asked for; 0 where a set has no subset at all",
     train="2^k p(0) of the projection, or the absolute sum of the subset found",
@@ -144,3 +145,4 @@ EXPERIMENT = Experiment(
     picture=picture,
     claims=claims,
 )
+EXPERIMENTS = {"theorem1": EXPERIMENT}

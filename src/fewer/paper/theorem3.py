@@ -12,6 +12,7 @@ from ..constraints.dimension_sparse import DimensionSparse
 from ..door import Indices, Vector
 from ..objectives.l2 import L2
 from ..spaces import Lattice
+from .catalogue import TITLES
 from .experiment import Claim, Experiment, Reading, Row, Setting, Table
 
 SPACE, K = Lattice(9, 2), 4
@@ -161,7 +162,7 @@ def picture(figure: Any, table: Table, setting: Setting) -> None:
 
 EXPERIMENT = Experiment(
     name="theorem3",
-    title="Theorem 3: when greedy projection finds the support",
+    title=TITLES["theorem3"],
     x="mu",
     x_means="the step (0 for the lead)",
     train="1 where the condition holds; lead: the lead of p's own dimensions",
@@ -174,3 +175,4 @@ EXPERIMENT = Experiment(
     claims=claims,
     size=(10.0, 3.8),
 )
+EXPERIMENTS = {"theorem3": EXPERIMENT}

@@ -14,6 +14,7 @@ from ..objectives.moments import Moments
 from ..solvers.exact import exact
 from ..solvers.iht import random_member
 from ..spaces import Lattice
+from .catalogue import TITLES
 from .experiment import Claim, Experiment, Reading, Row, Setting, Table, spread
 from .picture import band
 
@@ -144,8 +145,8 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
             "Inside its range IHT keeps F[p_t] - F[p*] <= c + eta^t (F[p_0] - F[p*] - c)", where, text, tuple(parts[0])
         ),
         Claim(
-            "The convergence is linear with factor eta, read as: the gap to where the path ends shrinks by at least eta "
-            "in a step on average",
+            "The convergence is linear with factor eta, read as: the gap to where the path ends shrinks by at least eta"
+            " in a step on average",
             where,
             text,
             tuple(parts[1]),
@@ -233,7 +234,7 @@ def picture(figure: Any, table: Table, setting: Setting) -> None:
 
 EXPERIMENT = Experiment(
     name="theorem4",
-    title="Theorem 4: predicted and measured convergence of IHT",
+    title=TITLES["theorem4"],
     x="iteration",
     x_means="the iteration",
     train="gap: F[p_t] - F[p*]; phi: the projections' largest excess; rate: the measured factor; c: F[p_0] - F[p*]",
@@ -246,3 +247,4 @@ EXPERIMENT = Experiment(
     claims=claims,
     size=(10.0, 6.0),
 )
+EXPERIMENTS = {"theorem4": EXPERIMENT}

@@ -12,6 +12,7 @@ from ..objectives.l2 import L2
 from ..objectives.mmd import MMD
 from ..objectives.moments import Moments
 from ..spaces import Lattice
+from .catalogue import TITLES
 from .experiment import Claim, Experiment, Reading, Row, Setting, Table
 
 SPACE = Lattice(5, 2)
@@ -120,7 +121,7 @@ def picture(figure: Any, table: Table, setting: Setting) -> None:
 
 EXPERIMENT = Experiment(
     name="theorem5",
-    title="Theorem 5: the variational derivative is the gradient",
+    title=TITLES["theorem5"],
     x="iteration",
     x_means="the number of the random bijection",
     train="largest difference between dF/dq(x) and the gradient's entry Phi(x), relative to the largest entry",
@@ -132,3 +133,4 @@ EXPERIMENT = Experiment(
     picture=picture,
     claims=claims,
 )
+EXPERIMENTS = {"theorem5": EXPERIMENT}
