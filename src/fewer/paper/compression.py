@@ -22,24 +22,22 @@ from ..spaces import Atoms
 from .data import charges
 from .experiment import Row, Setting, thinned
 
-STEPS = 40
-"""Steps of the exchange search, each a few swaps or kicks."""
-
 
 class Size(NamedTuple):
-    """Rows of A and B, the budgets, the iterations of IHT (and tries of Random), and how many matrices B."""
+    """Rows of A and B, budgets, iterations of IHT (and tries of Random), matrices B, steps of the exchange search."""
 
     rows: int
     budgets: tuple[int, ...]
     iterations: int
     tests: int
+    steps: int
 
 
 def size(setting: Setting) -> Size:
     """The paper's size, or a fifth of it."""
     if setting.quick:
-        return Size(100, (20, 40, 60, 80, 100), 100, 5)
-    return Size(500, (100, 200, 300, 400, 500), 300, 20)
+        return Size(100, (20, 40, 60, 80, 100), 100, 5, 8)
+    return Size(500, (100, 200, 300, 400, 500), 300, 20, 12)
 
 
 class Problem(NamedTuple):
@@ -119,7 +117,11 @@ def exchanged(validation: bool) -> Method:
         )
         for k in budgets:
             C = given.sparse(k)
-            met = [found for found in islice(auto(F, C, np.random.default_rng(given.seed)), STEPS) if found is not None]
+            met = [
+                found
+                for found in islice(auto(F, C, np.random.default_rng(given.seed)), given.size.steps)
+                if found is not None
+            ]
             best = min(met, key=lambda found: judge.value_at(found.units, found.weights))
             yield k, as_point(refitted(given.F, C, best.units) if validation else best, C)
 
@@ -214,7 +216,6 @@ OURS: dict[str, Method] = {
     "exchange, rows held out": exchanged(validation=True),
     "IHT with refits": job(solver="iht"),
     "IHT with momentum": stepping(Momentum),
-    "greedy": job(solver="greedy"),
 }
 STRONGER: dict[str, Method] = {
     "Lasso >= 0": lasso("best", positive=True),

@@ -226,6 +226,7 @@ def picture(divergence: bool) -> Callable[[Any, Table, Setting], None]:
         for axis, trapped in zip(axes, TRAPPED, strict=True):
             names = {f"{solver}, trapped={trapped}": solver for solver in ("IHT", "IHT after Greedy")}
             panels(axis, table, {"Greedy": "Greedy", **names, "exchange": "exchange", "auto": "auto"}, "iteration")
+            axis.set_xscale("symlog", linthresh=10)
             axis.set_title(f"trapped: {MEANS[trapped]}", fontsize=9)
         axes[0].set_ylabel(r"$F[p] - F[p^\star]$, best so far")
         axes[-1].legend(fontsize=8)
@@ -265,7 +266,7 @@ def experiment(name: str, divergence: bool) -> Experiment:
         train="the best F[p] - F[p*] so far",
         test="empty",
         runs=20,
-        quick_runs=2 if divergence else 4,
+        quick_runs=2 if divergence else 3,
         methods=lambda setting: list(variants(divergence)),
         measure=measure(divergence),
         picture=picture(divergence),
