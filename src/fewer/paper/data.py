@@ -2,6 +2,7 @@
 
 import re
 import socket
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -77,7 +78,9 @@ def attempt(fetch: Callable[[], Any]) -> Any:
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(PATIENCE)
     try:
-        return fetch()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a retry, or of a server's old format
+            return fetch()
     except Exception:  # whatever goes wrong on the way, there is a stand-in, and the title says so
         return None
     finally:

@@ -18,7 +18,8 @@ LEAD = (
     "What the paper Learning Sparse Distributions using Iterative Hard Thresholding (Zhang, Khanna, Kyrillidis and "
     "Koyejo, NeurIPS 2019) says, and what was measured. Verdicts are computed from the rows of the csv files: "
     '"reproduced" when every reading of a claim holds, "reproduced under this reading" when only some do, "not '
-    'reproduced" when none does.'
+    'reproduced" when none does. A reading that compares methods holds when the mean over the runs is lower; where the '
+    'difference is within two standard errors, the numbers say "within chance".'
 )
 COLUMNS = (
     "Every csv file has the columns figure, seed, method, then iteration, k or what else the figure runs along, train, "
@@ -131,7 +132,7 @@ def part(folder: Path, experiment: Experiment, results: Finished, claims: list[C
     }
     return section(
         experiment.title,
-        tag("img", src=f"data:image/png;base64,{picture}", alt=experiment.title, class_="wide"),
+        tag("img", src=f"data:image/png;base64,{picture}", alt=experiment.title, class_="curve"),
         facts(about),
         tag("p", claims[0].setting) if claims else None,
         page_table([Column(name, values) for name, values in columns.items()]),
