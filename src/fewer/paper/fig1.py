@@ -34,6 +34,11 @@ MEANS = {
     "objective": "the value has not improved",
 }
 WHERE = "section 4.1, figure 1"
+HOW_L2 = "q has 50 random positions with weights drawn uniformly or exponentially and divided by their sum"
+HOW_KL = (
+    'q "50 + 1 %" has 50 random positions as for l2 and 1 % of the mass spread evenly over all states ("50 + 50 %" '
+    'likewise), "every state" a uniform random number for each; the derivative log(p/q) + 1 reads p as at least a floor'
+)
 
 
 def spikes(rng: np.random.Generator, weights: Vector) -> Vector:
@@ -179,7 +184,7 @@ def claims(divergence: bool) -> Callable[[Table, Setting], list[Claim]]:
 
     def found(table: Table, setting: Setting) -> list[Claim]:
         text = f"n = 15, m = 2, k = 7, {kind}, mu = {MU}, {iterations(setting)} iterations, best along the path, "
-        text += f"gap to the proven optimum, {setting.runs} runs"
+        text += f"gap to the proven optimum, {setting.runs} runs; {HOW_KL if divergence else HOW_L2}"
         end = [
             Claim(
                 f"IHT from a random start ends lower than Greedy ({kind})",
@@ -227,9 +232,12 @@ def picture(divergence: bool) -> Callable[[Any, Table, Setting], None]:
             names = {f"{solver}, trapped={trapped}": solver for solver in ("IHT", "IHT after Greedy")}
             panels(axis, table, {"Greedy": "Greedy", **names, "exchange": "exchange", "auto": "auto"}, "iteration")
             axis.set_xscale("symlog", linthresh=10)
+            ticks = [t for t in (0, 5, 10, 20, 50, 100, 200, 500) if t <= iterations(setting)]
+            axis.set_xticks(ticks, [str(t) for t in ticks])
+            axis.minorticks_off()
             axis.set_title(f"trapped: {MEANS[trapped]}", fontsize=9)
         axes[0].set_ylabel(r"$F[p] - F[p^\star]$, best so far")
-        axes[-1].legend(fontsize=8)
+        top.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
         top.suptitle(f"Normalised {kind} minimisation, {setting.runs} runs (mean, one standard deviation)", fontsize=11)
         sensitivity(bottom, table, divergence)
 

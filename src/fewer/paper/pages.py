@@ -8,11 +8,11 @@ from typing import Any
 
 from .. import __version__
 from ..files import written_whole
-from ..report import Column, Html, download, facts, page, section, tag
+from ..report import Column, Html, facts, page, section, tag
 from ..report import table as page_table
 from .experiment import Claim, Experiment
 from .picture import STYLE
-from .store import Finished, as_text, finished, write_whole
+from .store import Finished, finished, write_whole
 
 LEAD = (
     "What the paper Learning Sparse Distributions using Iterative Hard Thresholding (Zhang, Khanna, Kyrillidis and "
@@ -90,7 +90,7 @@ def as_markdown(
 def as_page(
     folder: Path, table: Mapping[str, Experiment], found: Mapping[str, Finished], claims: Mapping[str, list[Claim]]
 ) -> str:
-    """The same as one file with the pictures and the rows inside."""
+    """The same as one file with the pictures inside."""
     every = [(name, claim) for name in found for claim in claims[name]]
     whole = [claim.verdict for _, claim in every]
     counts = {
@@ -114,7 +114,7 @@ def as_page(
 
 
 def part(folder: Path, experiment: Experiment, results: Finished, claims: list[Claim]) -> Html:
-    """One experiment: its picture, what was asked for, every reading of its claims, its rows."""
+    """One experiment: its picture, what was asked for, every reading of its claims."""
     picture = base64.b64encode((folder / f"{experiment.name}.png").read_bytes()).decode()
     readings = [(claim, reading) for claim in claims for reading in claim.readings]
     columns: dict[str, list[Any]] = {
@@ -136,5 +136,5 @@ def part(folder: Path, experiment: Experiment, results: Finished, claims: list[C
         facts(about),
         tag("p", claims[0].setting) if claims else None,
         page_table([Column(name, values) for name, values in columns.items()]),
-        download(f"{experiment.name}.csv", as_text(experiment, results.table.rows), f"Save {experiment.name}.csv"),
+        tag("p", f"The rows are in {experiment.name}.csv beside this page."),
     )

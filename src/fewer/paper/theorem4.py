@@ -224,6 +224,7 @@ def picture(figure: Any, table: Table, setting: Setting) -> None:
         axis.set_title(rf"$\beta/\alpha = {kappa:g}$: {inside} of {total} runs in range", fontsize=9)
     axes[0, 0].set_yscale("log")
     axes[0, 0].set_ylim(1e-4, 30)
+    axes[0, 0].set_xticks(range(0, T + 1, 5))
     for axis in axes[1]:
         axis.set_xlabel("iteration")
     for axis in axes[:, 0]:

@@ -77,7 +77,7 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
 
 def claims(table: Table, setting: Setting) -> list[Claim]:
     """Whether both agree to the precision of differences."""
-    text = f"|X| = {SPACE.size}, random q and phi, {BIJECTIONS} random bijections for each of {setting.runs} objectives"
+    text = f"|X| = {SPACE.size}, random q and phi, {BIJECTIONS} random bijections in each of {setting.runs} runs"
     readings = []
     for method in OBJECTIVES:
         worst, along = table.column(method, "train").max(), table.column(method, "test").max()
