@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: test format demo bench clean browser
+.PHONY: test format demo bench reproduce clean browser
 
 test: $(STAMP) browser
 	$(BIN)/ruff format --check .
@@ -23,6 +23,9 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/section41.py $(ARGS)
 	$(BIN)/python benchmarks/greedy_projection.py $(ARGS)
 	$(BIN)/python benchmarks/dims.py $(ARGS)
+
+reproduce: $(STAMP)
+	$(BIN)/fewer reproduce all --quick --out build/reproduction $(ARGS)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -78,7 +78,7 @@ def plain_iht(step: Any) -> Method:
 
 def lasso(positive: bool, refit: bool) -> Method:
     return shared(
-        lambda F: rivals.lasso_grid(F, positive),
+        lambda F: rivals.lasso_solutions(F, positive=positive),
         lambda F, grid, k: rivals.best_of(F, [rivals.onto(F, k, q, refit) for q in grid]),
     )
 

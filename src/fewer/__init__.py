@@ -120,6 +120,8 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that `import fewer` costs nothing."""
+    if name == "paper":
+        return import_module(".paper", __name__)
     if name not in _HOMES:
         raise AttributeError(f"module 'fewer' has no attribute {name!r}")
     return getattr(import_module(f".{_HOMES[name]}", __name__), name)

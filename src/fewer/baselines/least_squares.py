@@ -48,16 +48,22 @@ def lasso(A: Any, b: Any, k: int, *, positive: bool = False, refit: bool = False
     [0.7, 0.3, 0.0, 0.0]
     """
     F = moments(A, b)
-    return best_of(F, [onto(F, k, q, refit) for q in lasso_grid(F, positive, grid)])
+    return best_of(F, [onto(F, k, q, refit) for q in lasso_solutions(F, positive=positive, grid=grid)])
 
 
-def lasso_grid(F: Moments, positive: bool, grid: int = 20) -> list[Vector]:
-    """Lasso's answers along the grid of gamma, before they are brought onto the simplex."""
+def lasso_solutions(
+    F: Moments, *, positive: bool = False, grid: int = 20, gammas: list[float] | None = None
+) -> list[Vector]:
+    """Lasso's solutions along the gammas, largest first, off the simplex and whatever k: one path serves every k.
+
+    >>> [q.round(2).tolist() for q in lasso_solutions(moments(np.eye(2), [0.5, 0.25]), grid=2)]
+    [[0.0, 0.0], [0.5, 0.25]]
+    """
     steepest = float(np.abs(F.A.T @ F.b).max()) / len(F.b)
-    gammas = steepest * np.logspace(0, -3, grid)
+    scaled = steepest * np.logspace(0, -3, grid) if gammas is None else np.array(gammas) / (2.0 * len(F.b))
     with warnings.catch_warnings():  # the smallest gammas end at max_iter; the tuning passes them over
         warnings.simplefilter("ignore", ConvergenceWarning)
-        _, paths, _ = lasso_path(F.A, F.b, positive=positive, alphas=gammas, max_iter=2000)
+        _, paths, _ = lasso_path(F.A, F.b, positive=positive, alphas=scaled, max_iter=2000)
     return list(paths.T)
 
 

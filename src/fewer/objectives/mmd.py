@@ -73,7 +73,7 @@ class MMD:
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
         """Minus half the gradient at these weights, K (t - q), (size,)."""
-        return np.asarray(self._mean - self.gram[:, units] @ weights)
+        return np.asarray(self._mean - weights @ self.gram[units])  # rows are contiguous, and K is symmetric
 
     def value_at(self, units: Indices, weights: Vector) -> float:
         """(q - t)ᵀ K (q - t) for these weights on these places, never below zero."""

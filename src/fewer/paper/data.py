@@ -1,0 +1,146 @@
+"""Where the data of section 4.2 come from: a folder, a download, or a stand-in; and which it was."""
+
+import re
+import socket
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..door import InvalidInput, Vector
+from .experiment import Setting
+
+PATIENCE = 20.0
+"""Seconds to wait for a server."""
+USPS_COUNTS = [1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644]
+"""Digits 0..9 in the 7291 training rows of the paper's split."""
+
+
+class Histogram(NamedTuple):
+    """A distribution on bins, and what it is."""
+
+    p: Vector
+    source: str
+
+
+class Digits(NamedTuple):
+    """Training and test rows with labels, and what they are."""
+
+    X: Vector
+    y: Any
+    X_test: Vector
+    y_test: Any
+    source: str
+
+
+def charges(setting: Setting) -> Histogram:
+    """The paper's histogram of hospital charges: 10,000 bins of 1000 USD, or 2,000 of 5000 when quick."""
+    return _charges(None if setting.data is None else setting.data / "hospital_charges.npz", setting.quick)
+
+
+@lru_cache(maxsize=4)
+def _charges(path: Path | None, quick: bool) -> Histogram:
+    if path is not None and path.exists():
+        counts = read(path, ["cms2011_counts_discharges"])[0].astype(np.float64)
+        if counts.shape != (10000,) or not (counts >= 0).all() or counts.sum() <= 0:
+            raise InvalidInput(f"{path} must hold 10000 counts in cms2011_counts_discharges, got shape {counts.shape}")
+        return binned(counts, "Medicare FY2011 charges in place of the paper's Texas file", quick)
+    downloaded = None if quick else attempt(download_charges)
+    if downloaded is not None:
+        return binned(downloaded, "Medicare charges from OpenML in place of the paper's Texas file", quick)
+    draws = np.exp(np.random.default_rng(0).normal(np.log(20000), 1.1, 740817))
+    counts = np.bincount((draws[draws < 1e7] / 1000).astype(int), minlength=10000).astype(np.float64)
+    return binned(counts, "lognormal stand-in for the paper's Texas charges", quick)
+
+
+def binned(counts: Vector, source: str, quick: bool) -> Histogram:
+    """Counts as a distribution, five bins in one when quick."""
+    if quick:
+        counts, source = counts.reshape(-1, 5).sum(axis=1), f"{source}, 2,000 bins"
+    return Histogram(counts / counts.sum(), source)
+
+
+def read(path: Path, names: list[str]) -> list[Any]:
+    """Arrays of an npz file, never unpickled; a sentence where it cannot be read."""
+    try:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            return [file[name] for name in names]
+    except Exception as error:  # zip, header and key errors alike mean that the file is not what it should be
+        message = f"{path} must be an npz file with {', '.join(names)}, but cannot be read: {error}"
+        raise InvalidInput(message) from None
+
+
+def attempt(fetch: Callable[[], Any]) -> Any:
+    """What a download gives, or None where there is no network or the server has something else."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(PATIENCE)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a retry, or of a server's old format
+            return fetch()
+    except Exception:  # whatever goes wrong on the way, there is a stand-in, and the title says so
+        return None
+    finally:
+        socket.setdefaulttimeout(before)
+
+
+def download_charges() -> Vector | None:
+    """Counts of average covered charges by discharges, from OpenML (data set 42559)."""
+    from sklearn.datasets import fetch_openml
+
+    frame = fetch_openml(data_id=42559, as_frame=True, parser="auto", n_retries=1).frame
+    plain = {re.sub("[^a-z]", "", str(name).lower()): name for name in frame.columns}
+
+    def numbers(column: Any) -> Vector:
+        cleaned = [re.sub(r"[^0-9.]", "", str(value)) or "nan" for value in column]
+        return np.array(cleaned, np.float64)
+
+    values = numbers(frame[plain["averagecoveredcharges"]])
+    weights = numbers(frame[plain["totaldischarges"]]) if "totaldischarges" in plain else np.ones(values.size)
+    good = (values >= 0) & (values < 1e7) & np.isfinite(weights)
+    counts: Vector = np.bincount((values[good] / 1000).astype(int), weights[good], minlength=10000).astype(np.float64)
+    return counts if counts.sum() > 0 else None
+
+
+def digits(setting: Setting) -> Digits:
+    """The paper's USPS digits from a folder or OpenML, else the digits bundled with scikit-learn."""
+    return _digits(None if setting.data is None else setting.data / "usps.npz", setting.quick)
+
+
+@lru_cache(maxsize=2)
+def _digits(path: Path | None, quick: bool) -> Digits:
+    if path is not None and path.exists():
+        arrays = read(path, ["X_train", "y_train", "X_test", "y_test"])
+        X, y, X_test, y_test = arrays
+        fits = X.ndim == 2 and X.shape[1:] == X_test.shape[1:] and (len(y), len(y_test)) == (len(X), len(X_test))
+        if not fits or not all(np.isfinite(part).all() for part in arrays):
+            raise InvalidInput(
+                f"{path} must hold X_train, y_train, X_test, y_test that fit, got {X.shape}, {X_test.shape}"
+            )
+        return Digits(
+            X.astype(np.float64), y, X_test.astype(np.float64), y_test, f"USPS digits, {len(X)} training rows"
+        )
+    downloaded = None if quick else attempt(download_usps)
+    return downloaded if downloaded is not None else bundled_digits()
+
+
+def download_usps() -> Digits | None:
+    """USPS from OpenML (data set 41082), only if its first 7291 rows are the paper's training rows."""
+    from sklearn.datasets import fetch_openml
+
+    X, y = fetch_openml(data_id=41082, as_frame=False, return_X_y=True, parser="auto", n_retries=1)
+    X, y = np.asarray(X, np.float64), np.asarray(y).astype(float).astype(int) - 1
+    if len(X) != 9298 or np.bincount(y[:7291], minlength=10).tolist() != USPS_COUNTS:
+        return None
+    return Digits(X[:7291], y[:7291], X[7291:], y[7291:], "USPS digits from OpenML, 7291 training rows")
+
+
+def bundled_digits() -> Digits:
+    """scikit-learn's 1797 digits of 8 x 8 pixels, the last fifth for testing."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    return Digits(X[:1437] / 16.0, y[:1437], X[1437:] / 16.0, y[1437:], "scikit-learn's digits, 1437 training rows")

@@ -1,0 +1,171 @@
+"""Run experiments: units of work in order or in processes, resumed from the rows that are there."""
+
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from ..door import InvalidInput, as_integer, known
+from .catalogue import EXPERIMENTS, TITLES
+from .experiment import Claim, Experiment, Row, Setting, Table
+from .store import as_folder, finished, kept, save_rows, save_setting
+
+Progress = Callable[[str, int, int], Any]
+"""Called with the experiment's name, the units of work done and their number."""
+Unit = tuple[int, str]
+SAVE_EVERY = 1.0
+"""Seconds between two writes of the csv file: the most that a killed run can lose beside the unit it was in."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What a run left behind: the folder, the rows and the claims of each experiment in it."""
+
+    out: Path
+    tables: dict[str, Table]
+    claims: dict[str, list[Claim]]
+
+
+def run(
+    *names: str,
+    runs: int | None = None,
+    quick: bool = False,
+    data: Any = None,
+    out: Any = "reproduction",
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Reproduction:
+    """Reproduce figures and theorems of the paper: `run("fig1a", runs=20, out="results")`, or `run("all")`.
+
+    Writes NAME.csv, NAME.json (what the rows depend on), NAME.png and NAME.svg for each, then claims.md and
+    index.html over everything the folder holds. Rows of an earlier run with the same data, version and `quick` are
+    taken over, so an interrupted run goes on where it was; every row but its seconds is the same as in an
+    uninterrupted run. `runs` and `seed` give the seeds seed, ..., seed + runs - 1; `jobs` is the number of processes.
+    """
+    from .pages import write_pages, write_pictures
+
+    chosen = select(names)
+    if find_spec("matplotlib") is None:
+        raise InvalidInput("pictures need matplotlib: install fewer with the extra 'plot'")
+    runs = None if runs is None else as_integer(runs, "--runs", 1)
+    seed, jobs = as_integer(seed, "--seed", 0), as_integer(jobs, "--jobs", 1)
+    place = None if data is None else as_data(data)
+    folder = as_folder(out)
+    plans = [plan(EXPERIMENTS[name], runs, quick, seed, place) for name in chosen]
+    for experiment, setting in plans:
+        measure(experiment, setting, folder, jobs, progress)
+        write_pictures(folder, experiment)
+    there = [name for name in TITLES if (folder / f"{name}.csv").exists()]
+    found = {name: results for name in there if (results := finished(folder, EXPERIMENTS[name])) is not None}
+    claims = {name: EXPERIMENTS[name].claims(results.table, results.setting) for name, results in found.items()}
+    write_pages(folder, EXPERIMENTS, found, claims)
+    return Reproduction(folder, {name: results.table for name, results in found.items()}, claims)
+
+
+def plan(
+    experiment: Experiment, runs: int | None, quick: bool, seed: int, data: Path | None
+) -> tuple[Experiment, Setting]:
+    """An experiment with its setting; data that cannot be read are refused here, before any work."""
+    usual = experiment.quick_runs if quick else experiment.runs
+    setting = Setting(runs or usual, quick, seed, data)
+    return experiment, replace(setting, source=experiment.source(setting))
+
+
+def listed() -> dict[str, str]:
+    """The title of every experiment by its name.
+
+    >>> listed()["theorem1"]
+    'Theorem 1: subset sum through the projection onto D_k'
+    """
+    return dict(TITLES)
+
+
+def select(names: tuple[str, ...]) -> list[str]:
+    """These names, each once, in the paper's order; all of them for "all"."""
+    if not names:
+        raise InvalidInput(f"name at least one of {', '.join(TITLES)}, or all")
+    for name in names:
+        known(name, {**TITLES, "all": ""}, "NAME")
+    return [name for name in TITLES if name in names or "all" in names]
+
+
+def as_data(data: Any) -> Path:
+    """`data` as an existing folder."""
+    folder = Path(data)
+    if not folder.is_dir():
+        raise InvalidInput(f"--data must be an existing folder, got {str(data)!r}")
+    return folder
+
+
+def measure(experiment: Experiment, setting: Setting, folder: Path, jobs: int, progress: Progress | None) -> None:
+    """Write all rows of an experiment in the order of its units, those on disk taken over, the others computed."""
+    order: list[Unit] = [(seed, method) for seed in setting.seeds for method in experiment.methods(setting)]
+    done: dict[Unit, list[Row]] = {}
+    for row in kept(folder, experiment, setting):
+        done.setdefault((row.seed, row.method), []).append(row)
+    done = {unit: done[unit] for unit in order if unit in done}
+    missing = [unit for unit in order if unit not in done]
+    save_setting(folder, experiment, setting)
+
+    def save() -> None:
+        save_rows(folder, experiment, [row for unit in order for row in done.get(unit, ())])
+
+    save()
+    saved = time.monotonic()
+    try:
+        for unit, rows in computed(experiment, setting, missing, jobs):
+            done[unit] = rows
+            if progress is not None:
+                progress(experiment.name, len(done), len(order))
+            if time.monotonic() - saved > SAVE_EVERY:
+                save()
+                saved = time.monotonic()
+    finally:
+        save()
+
+
+def computed(
+    experiment: Experiment, setting: Setting, units: list[Unit], jobs: int
+) -> Iterator[tuple[Unit, list[Row]]]:
+    """The rows of the units as they are finished."""
+    if jobs == 1 or len(units) < 2:
+        with threadpool_limits(1):  # sums depend on the number of threads in their last bit
+            for unit in units:
+                yield unit, list(experiment.measure(setting, *unit))
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(jobs, len(units)), context, _start_worker) as pool:
+        waiting = [pool.submit(_work, experiment.name, setting, unit) for unit in units]
+        try:
+            for future in as_completed(waiting):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _start_worker() -> None:
+    """A worker uses one thread and ends with its parent, however that ends."""
+    threadpool_limits(1)
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            wait([parent.sentinel])
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _work(name: str, setting: Setting, unit: Unit) -> tuple[Unit, list[Row]]:
+    return unit, list(EXPERIMENTS[name].measure(setting, *unit))

@@ -1,0 +1,122 @@
+"""Rows on disk: flat csv files, written whole or not at all, and found again by the next run."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..door import InvalidInput
+from ..files import written_whole
+from .experiment import Experiment, Row, Setting, Table
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text whole or not at all."""
+    with written_whole(path) as file:
+        file.write(text.encode())
+
+
+def as_folder(out: Any) -> Path:
+    """`out` as a folder that can be written into, made if need be."""
+    try:
+        folder = Path(out)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / ".writable", "")
+        (folder / ".writable").unlink()
+    except (OSError, TypeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidInput(f"--out must be a folder that can be written into, got {str(out)!r}: {reason}") from None
+    return folder
+
+
+def described(experiment: Experiment, setting: Setting) -> dict[str, Any]:
+    """What rows depend on besides seed and method: rows are only taken over where all of this is the same."""
+    return {
+        "figure": experiment.name,
+        "quick": setting.quick,
+        "data": setting.source,
+        "version": __version__,
+    }
+
+
+def number(value: float) -> str:
+    """Ten digits, which read back and written again are the same; empty for nothing."""
+    return "" if math.isnan(value) else f"{value:.10g}"
+
+
+def as_text(experiment: Experiment, rows: Iterable[Row]) -> str:
+    """The csv file of these rows."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["figure", "seed", "method", experiment.x, "train", "test", "seconds", "version"])
+    for row in rows:
+        numbers = [number(value) for value in (row.x, row.train, row.test)]
+        seconds = "" if math.isnan(row.seconds) else f"{row.seconds:.4g}"
+        writer.writerow([experiment.name, row.seed, row.method, *numbers, seconds, __version__])
+    return file.getvalue()
+
+
+def from_text(text: str) -> tuple[Row, ...]:
+    """The rows of a csv file; a ValueError where it is none."""
+    lines = list(csv.reader(io.StringIO(text)))[1:]
+
+    def value(cell: str) -> float:
+        return float(cell) if cell else math.nan
+
+    return tuple(Row(int(line[1]), line[2], *(value(cell) for cell in line[3:7])) for line in lines)
+
+
+def kept(folder: Path, experiment: Experiment, setting: Setting) -> tuple[Row, ...]:
+    """The rows that an earlier run of the same experiment (or of its twin), data and version left in the folder."""
+    for name in (experiment.name, experiment.twin):
+        try:
+            made = json.loads((folder / f"{name}.json").read_text())["made"]
+            rows = from_text((folder / f"{name}.csv").read_text())
+        except (OSError, ValueError, KeyError, IndexError, TypeError):
+            continue
+        if rows and {**made, "figure": experiment.name} == described(experiment, setting):
+            return rows
+    return ()
+
+
+def save_rows(folder: Path, experiment: Experiment, rows: Iterable[Row]) -> None:
+    """Write the csv file."""
+    write_whole(folder / f"{experiment.name}.csv", as_text(experiment, rows))
+
+
+def save_setting(folder: Path, experiment: Experiment, setting: Setting) -> None:
+    """Write down what the rows depend on, and what was asked for."""
+    data = " --data DIR" if setting.data is not None else ""
+    quick = " --quick" if setting.quick else ""
+    command = f"fewer reproduce {experiment.name} --runs {setting.runs} --seed {setting.seed}{quick}{data}"
+    note = {"made": described(experiment, setting), "runs": setting.runs, "seed": setting.seed, "command": command}
+    write_whole(folder / f"{experiment.name}.json", json.dumps(note, indent=1) + "\n")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A finished experiment found in a folder: its rows, the setting and the command that made it."""
+
+    table: Table
+    setting: Setting
+    command: str
+
+
+def finished(folder: Path, experiment: Experiment) -> Finished | None:
+    """The finished experiment in the folder, or None."""
+    try:
+        note = json.loads((folder / f"{experiment.name}.json").read_text())
+        rows = from_text((folder / f"{experiment.name}.csv").read_text())
+        made = note["made"]
+        setting = Setting(int(note["runs"]), bool(made["quick"]), int(note["seed"]), source=str(made["data"]))
+        units = {(row.seed, row.method) for row in rows}
+        if units != {(seed, method) for seed in setting.seeds for method in experiment.methods(setting)}:
+            return None
+        return Finished(Table(rows), setting, str(note["command"]))
+    except (OSError, ValueError, KeyError, IndexError, TypeError):
+        return None

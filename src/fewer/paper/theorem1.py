@@ -1,0 +1,148 @@
+"""Theorem 1: projecting onto D_k is NP-hard; subset sum solved through projections (appendix D)."""
+
+import time
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ..constraints.dimension_sparse import DimensionSparse
+from ..door import Vector
+from ..spaces import Lattice
+from .catalogue import TITLES
+from .experiment import Claim, Experiment, Reading, Row, Setting, Table
+
+LARGEST = 40
+
+
+def table_of(integers: Sequence[int], k: int) -> Vector:
+    """q_k: 1 at the states x of exactly k ones whose integers sum to zero, 0 elsewhere."""
+    space = Lattice(len(integers), 2)
+    states = space.unravel(np.arange(space.size))
+    return np.asarray((states.sum(axis=1) == k) & (states @ np.array(integers) == 0), np.float64)
+
+
+def subset_by_projection(integers: Sequence[int], k: int) -> tuple[float, tuple[int, ...]]:
+    """(2^k p(0), the k places found) for p the exact projection of q_k onto D_k; 1 and () mean that none exists.
+
+    >>> subset_by_projection([3, -1, -2, 5], 3)
+    (0.0, (0, 1, 2))
+    >>> subset_by_projection([3, -1, -2, 5], 2)
+    (1.0, ())
+    """
+    space = Lattice(len(integers), 2)
+    p = DimensionSparse(space, k, projection="exact").project(table_of(integers, k))
+    level = float(p[0] * 2**k)
+    return level, () if level > 0.5 else tuple(int(i) for i in np.flatnonzero(space.unravel(int(p.argmax()))))
+
+
+def subset_by_enumeration(integers: Sequence[int], k: int) -> bool:
+    """Whether some k of the integers sum to zero, by trying all."""
+    return any(sum(chosen) == 0 for chosen in combinations(integers, k))
+
+
+def instance(method: str, seed: int, n: int) -> list[int]:
+    """N distinct non-zero integers: with a subset planted, as they come, or all positive (so that none exists)."""
+    rng = np.random.default_rng([seed, 1])
+    pool = np.arange(1, LARGEST + 1)
+    found = [int(v) for v in rng.choice(pool, n, replace=False)]
+    if method.startswith("positive"):
+        return found
+    found = [v if rng.random() < 0.5 else -v for v in found]
+    if method.startswith("planted"):
+        rest = -sum(found[: 1 + int(rng.integers(1, n - 1))])
+        found[-1] = rest if rest and rest not in found[:-1] else found[-1]
+    return found
+
+
+def measure(setting: Setting, seed: int, method: str) -> list[Row]:
+    """A row for each k: 2^k p(0) beside the truth, or the sum of the subset found beside zero."""
+    integers = instance(method, seed, 8 if setting.quick else 11)
+    rows = []
+    for k in range(1, len(integers) + 1):
+        began = time.perf_counter()
+        level, places = subset_by_projection(integers, k)
+        seconds = time.perf_counter() - began
+        if method.endswith("sum of the subset found"):
+            if places:
+                rows.append(Row(seed, method, k, float(abs(sum(integers[i] for i in places))), 0.0, seconds))
+        else:
+            rows.append(Row(seed, method, k, level, float(not subset_by_enumeration(integers, k)), seconds))
+    return rows or [Row(seed, method, 0, 0.0, 0.0, 0.0)]
+
+
+KINDS = ("planted", "random signs", "positive")
+METHODS = [*KINDS, *(f"{kind}: sum of the subset found" for kind in KINDS[:2])]
+
+
+def claims(table: Table, setting: Setting) -> list[Claim]:
+    """Whether every answer read off a projection is the truth."""
+    answers = [row for kind in KINDS for row in table.of(kind)]
+    right = sum(round(row.train) == row.test and abs(row.train - row.test) < 1e-9 for row in answers)
+    exist = sum(row.test == 0.0 for row in answers)
+    found = [row for method in METHODS[3:] for row in table.of(method) if row.x > 0]
+    zero = sum(row.train == 0.0 for row in found)
+    text = f"{len(answers)} questions (set, k), sets of {int(max(row.x for row in answers))} integers; "
+    text += "enumeration is the truth"
+    return [
+        Claim(
+            "The optimal projection of q_k tells whether k of the integers sum to zero: p(0) = 1/2^k means no",
+            "theorem 1, appendix D",
+            text + "; q_k is a table of 2^n entries here, the reduction is polynomial only for a q given by a rule",
+            (
+                Reading(
+                    "p(0) = 1/2^k", right == len(answers), f"right in {right} of {len(answers)} ({exist} with a subset)"
+                ),
+            ),
+        ),
+        Claim(
+            "Where a subset exists, the projection's support is one",
+            "theorem 1, appendix D",
+            text,
+            (
+                Reading(
+                    "sum of the places found", zero == len(found) == exist_of(table), f"zero in {zero} of {len(found)}"
+                ),
+            ),
+        ),
+    ]
+
+
+def exist_of(table: Table) -> int:
+    """How many questions of the planted and random sets have a subset."""
+    return sum(row.test == 0.0 for kind in KINDS[:2] for row in table.of(kind))
+
+
+def picture(figure: Any, table: Table, setting: Setting) -> None:
+    """2^k p(0) of every question: one where no subset exists, zero where one does."""
+    axis = figure.subplots()
+    jitter = np.random.default_rng(0)
+    for truth, label, colour in ((1.0, "no subset of k sums to zero", "#d55e00"), (0.0, "a subset does", "#0072b2")):
+        rows = [row for kind in KINDS for row in table.of(kind) if row.test == truth]
+        x = np.array([row.x for row in rows]) + jitter.uniform(-0.28, 0.28, len(rows))
+        y = np.array([row.train for row in rows]) + jitter.uniform(-0.04, 0.04, len(rows))
+        axis.plot(x, y, "o", color=colour, alpha=0.45, markersize=4, markeredgewidth=0, label=f"{label} ({len(rows)})")
+    axis.set_xticks(range(1, int(max(row.x for row in table.rows)) + 1))
+    axis.set_ylim(-0.2, 1.35)
+    axis.set_xlabel("k")
+    axis.set_ylabel(r"$2^k\,\hat p_k(\mathbf{0})$ of the projection (points are jittered)")
+    axis.set_title("Theorem 1: subset sum answered by projecting onto $D_k$")
+    axis.legend(loc="upper center", ncols=2)
+
+
+EXPERIMENT = Experiment(
+    name="theorem1",
+    title=TITLES["theorem1"],
+    x="k",
+    x_means="the size of the subset asked for; 0 where a set has no subset at all",
+    train="2^k p(0) of the projection, or the absolute sum of the subset found",
+    test="the truth by enumeration: 1 if no subset of k sums to zero",
+    runs=30,
+    quick_runs=5,
+    methods=lambda setting: list(METHODS),
+    measure=measure,
+    picture=picture,
+    claims=claims,
+)
+EXPERIMENTS = {"theorem1": EXPERIMENT}
