@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import naive_proof as naive
 from fewer import Atoms, InvalidInput, SparseSimplex
-from fewer._jit import box_dual as box
 from fewer._jit import certificate, doubly
 from fewer._jit.active_set import simplex_quadratic
+from fewer._jit.box_gap import box_gap, fill
+from fewer._jit.box_quadratic import box_quadratic
 from fewer.solvers._sparse_proof import SparseProof, begin
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "index_tracking.npz"
@@ -302,7 +303,8 @@ def test_box_quadratic_equals_faces(seed, size, rows):
     if lower.sum() > 1 or upper.sum() < 1:
         return
     H = A.T @ A
-    w, gap = box.box_quadratic(H, c, lower, upper)
+    w, _ = box_quadratic(H, c, lower, upper, fill(np.diag(H) - 2.0 * c, lower, upper))
+    gap = box_gap(H, c, lower, upper, w)
     best, _ = naive.box_minimum(H, c, lower, upper)
     assert w.sum() == pytest.approx(1.0, abs=1e-12)
     assert (w >= lower).all()

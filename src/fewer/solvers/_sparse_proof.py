@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from .._jit import box_dual as box
 from .._jit import certificate, doubly
 from .._jit.active_set import simplex_quadratic
+from .._jit.box_gap import box_gap, fill
+from .._jit.box_quadratic import box_quadratic
 from ..constraints.sparse_simplex import SparseSimplex
 
 Vector = npt.NDArray[np.float64]
@@ -252,7 +253,9 @@ class SparseProof:
         H = np.ascontiguousarray(self._H[np.ix_(units, units)])
         zero = np.zeros(len(units))
         if self.rules.max_weight < 1.0 or lower.any():
-            return box.box_quadratic(H, zero, lower, np.full(len(units), min(self.rules.max_weight, 1.0)))
+            upper = np.full(len(units), min(self.rules.max_weight, 1.0))
+            w, _ = box_quadratic(H, zero, lower, upper, fill(np.diag(H), lower, upper))
+            return w, box_gap(H, zero, lower, upper, w)
         q, _ = simplex_quadratic(H, zero, zero)
         slopes = 2.0 * (H @ q)
         return q, max(float(slopes @ q - slopes.min()), 0.0)
