@@ -384,3 +384,26 @@ def test_columns_without_numbers_or_name_are_left_out_and_named(tmp_path):
     assert table(out)["column"].to_list() in (["a"], ["b"])
     assert "1 of 2 columns for 3 rows" in err
     assert "Not used (not numbers, or without a name): '', 'who'." in err
+
+
+def test_wide_tables_are_read_in_chunks(tmp_path, monkeypatch):
+    from fewer.cli import _frame, _read
+
+    pl.DataFrame(WIDE, schema=[f"item{i}" for i in range(9)]).write_csv(tmp_path / "wide.csv")
+    monkeypatch.setattr(_frame, "CELLS", 90)
+    table = _read.open_table(str(tmp_path / "wide.csv"))
+    assert sum(1 for _ in table._chunks(table.numeric)) > 3
+    np.testing.assert_array_equal(table.whole(table.numeric).toarray(), WIDE)
+    (tmp_path / "late.csv").write_text("a,b\n" + "1,0\n" * 500 + "1,-3\n" + "1,0\n" * 50)
+    table = _read.open_table(str(tmp_path / "late.csv"))
+    with pytest.raises(fewer.InvalidInput, match=r"row 501, column 'b'.*got -3"):
+        table.whole(["a", "b"])
+
+
+def test_nothing_expressed_is_an_answer_too(tmp_path):
+    (tmp_path / "pairs.csv").write_text("a,b,c,d\n1,1,0,0\n0,0,1,1\n")
+    out, err = run("dims", "pairs.csv", "-k", "1", "--report", "page.html", cwd=tmp_path)
+    assert table(out).height == 1
+    assert "rows expressed whole 0.00 %" in err
+    summary = json.loads(run("dims", "pairs.csv", "-k", "1", "--json", "--quiet", cwd=tmp_path)[0])
+    assert summary["answers"][0]["value"] is None

@@ -70,9 +70,11 @@ class Axis:
 def short(value: float) -> str:
     """A number in few characters.
 
-    >>> short(0.25), short(1200.0), short(0.00012), short(0.0)
-    ('0.25', '1200', '1.2e-4', '0')
+    >>> short(0.25), short(1200.0), short(0.00012), short(0.0), short(math.inf)
+    ('0.25', '1200', '1.2e-4', '0', 'inf')
     """
+    if not math.isfinite(value):
+        return f"{value}"
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         return f"{value:.4g}"
     digits, power = f"{value:.2e}".split("e")
