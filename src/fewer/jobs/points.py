@@ -232,7 +232,9 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
 
 def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> Chosen:
     """Fit an estimator's points, heaviest first; a k above the number of distinct rows means all of them."""
-    setting = Setting(model.similarity, model.gamma, model.solver, as_bytes(model.max_memory), model.time_limit)
+    known(model.solver, SOLVERS, "solver")
+    solver = "exchange" if getattr(model, "refine", False) and model.solver == "auto" else model.solver  # no proof
+    setting = Setting(model.similarity, model.gamma, solver, as_bytes(model.max_memory), model.time_limit)
     seed = int(check_random_state(model.random_state).randint(2**31 - 1))
     found = setting.solve(X, model.k, y, sample_weight, seed, most=False)
     result, model.gamma_ = found.result, found.similarity.gamma
