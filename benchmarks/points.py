@@ -224,7 +224,7 @@ def scale(options) -> None:
             if thinning:
                 took, units = timed(compress, X, k, gamma)
                 report(
-                    "  kernel thinning (Compress++)",
+                    f"  kernel thinning to {len(units)}",
                     took,
                     mixture,
                     X,

@@ -54,10 +54,10 @@ def points(
     (swaps and kicks; with a `time_limit` until it is over), "exact" (until the optimum is proven; few rows only) and
     "auto": exchange, and for at most 600 rows some steps towards a proof, to the end with a `time_limit`.
 
-    No N x N matrix is formed: mean similarities are summed in tiles, and `max_memory` (bytes, or "500MB") limits what is
-    kept. Past 1e11 operations for all pairs some thousand rows drawn at random are the candidates, each compared with
-    all rows, and the value is an estimate by random Fourier features (for hamming and functions: a sample stands for
-    all); then the result's `error` is its standard error and `note` says what was done.
+    No N x N matrix is formed: mean similarities are summed in tiles, and `max_memory` (bytes, or "500MB") limits what
+    is kept. Past 1e11 operations for all pairs some thousand rows drawn at random are the candidates, each compared
+    with all rows, and the value is an estimate by random Fourier features (for hamming and functions: a sample stands
+    for all); then the result's `error` is its standard error and `note` says what was done.
 
     The result's `support` are indices into X (of equal rows the first), `p` (N,) the weights, `value` MMD², `bound` a
     proven lower bound, at least 0.
