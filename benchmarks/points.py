@@ -224,7 +224,7 @@ def scale(options) -> None:
             if thinning:
                 took, units = timed(compress, X, k, gamma)
                 report(
-                    "  kernel thinning (Compress++)",
+                    f"  kernel thinning to {len(units)}",
                     took,
                     mixture,
                     X,
@@ -243,14 +243,13 @@ def report(name: str, took: float, mixture: Mixture, X, units, weights, gamma) -
 
 
 def compress(X, k: int, gamma: float):
-    """Compress++ of goodpoints on the largest power of four of the rows, thinned down to k."""
+    """Compress++ of goodpoints from a power of four of the rows, which gives its root: at least k where n allows."""
     from goodpoints import compress as compressing
 
-    size = 4 ** int(np.log(len(X)) / np.log(4))
+    size = 4 ** min(int(np.ceil(np.log2(k))), int(np.log(len(X)) / np.log(4)))
     rows = np.random.default_rng(0).choice(len(X), size, replace=False)
-    params = np.array([1 / (2 * gamma)])
-    found = compressing.compresspp_kt(X[rows], kernel_type=b"gaussian", k_params=params, g=4, seed=1)
-    return rows[np.unique(found)[:k]]
+    found = compressing.compresspp_kt(X[rows], kernel_type=b"gaussian", k_params=np.array([1 / gamma]), g=4, seed=1)
+    return rows[np.unique(found)]
 
 
 def main() -> None:

@@ -96,7 +96,7 @@ def refined(
     apart = squared_apart(rows[units], judges, similarity)
     margins = Margins(apart, codes[units][:, None] == labels[None])
     value = float(mass @ loss(margins.same, margins.other))
-    for _ in range(-(-(TRIES + PER_POINT * k) // BATCH)):
+    for _ in range(-(-min(TRIES + PER_POINT * k, 4 * n) // BATCH)):
         odds = mass * (0.05 + loss(margins.same, margins.other))
         tried = judged[rng.choice(len(judged), min(BATCH, len(judged)), replace=False, p=odds / odds.sum())]
         tried = tried[~np.isin(tried, units)]

@@ -43,10 +43,25 @@ def points(
 
         MMD²(q) = Σ q_i q_j s(x_i, x_j) - 2 Σ q_i t_j s(x_i, x_j) + Σ t_i t_j s(x_i, x_j),   q >= 0, Σ q = 1
 
-    with t the weights of the rows (`sample_weight`, equal if None). X is dense (float32 stays so), a DataFrame, or
-    `scipy.sparse` for rbf, matern and the inner products. With labels `y` (N,) similarities across classes are zero.
+    with t the weights of the rows (`sample_weight`, equal if None; a weight counts as so many equal rows). X is dense
+    (float32 stays so), a DataFrame, or `scipy.sparse` for rbf, matern, cosine and linear. With labels `y` (N,)
+    similarities across classes are zero ("local").
 
-    The result's `support` are indices into X, `p` (N,) the weights, `value` MMD².
+    `similarity`: "rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming" (codes), "precomputed" (X is
+    the matrix), or a function of two blocks of rows; see `fewer.similarity`. `gamma`: a number, "median", "scale", or
+    "cv" (needs y: the multiple of the median with the lowest cross-validated 1-NN error).
+
+    Solvers: "greedy" (Algorithm 3, a full refit at each step), "iht" (Algorithm 1 with momentum and refits), "exchange"
+    (swaps and kicks; with a `time_limit` until it is over), "exact" (until the optimum is proven; few rows only) and
+    "auto": exchange, and for at most 600 rows some steps towards a proof, to the end with a `time_limit`.
+
+    No N x N matrix is formed: mean similarities are summed in tiles, and `max_memory` (bytes, or "500MB") limits what
+    is kept. Past 1e11 operations for all pairs some thousand rows drawn at random are the candidates, each compared
+    with all rows, and the value is an estimate by random Fourier features (for hamming and functions: a sample stands
+    for all); then the result's `error` is its standard error and `note` says what was done.
+
+    The result's `support` are indices into X (of equal rows the first), `p` (N,) the weights, `value` MMD², `bound` a
+    proven lower bound, at least 0.
 
     >>> X = [[0.0], [0.1], [5.0], [5.1], [5.2]]
     >>> result = points(X, 2, rng=0)
@@ -234,7 +249,9 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
 
 def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> Chosen:
     """Fit an estimator's points, heaviest first; a k above the number of distinct rows means all of them."""
-    setting = Setting(model.similarity, model.gamma, model.solver, as_bytes(model.max_memory), model.time_limit)
+    known(model.solver, SOLVERS, "solver")
+    solver = "exchange" if getattr(model, "refine", False) and model.solver == "auto" else model.solver  # no proof
+    setting = Setting(model.similarity, model.gamma, solver, as_bytes(model.max_memory), model.time_limit)
     seed = int(check_random_state(model.random_state).randint(2**31 - 1))
     found = setting.solve(X, model.k, y, sample_weight, seed, most=False)
     result, model.gamma_ = found.result, found.similarity.gamma

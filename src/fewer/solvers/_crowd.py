@@ -218,9 +218,13 @@ def greedy(problem: Quadratic, limits: SparseSimplex) -> Answers:
     """
     n, k = problem.space.size, limits.k
     everything = np.arange(n)
+    if n <= k:
+        yield refitted(problem, limits, everything)
+        return
     c = problem.linear(everything)
     V, L, z = np.empty((k, n)), np.zeros((k, k)), np.empty(k)
     squares = problem.diagonal - 2.0 * c + problem.constant
+    squares = np.maximum(squares, 1e-14 * max(float(squares.mean()), 1e-100))  # a unit may be the target itself
     units: list[int] = []
     curve, edge = squares.copy(), np.ones(n)
     for step in range(2 * k + 10):
