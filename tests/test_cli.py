@@ -1,7 +1,6 @@
-"""The installed command as people run it: every job, every format, every way to go wrong."""
+"""The installed command as people run it: every job, every format, every output."""
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -13,41 +12,13 @@ import polars as pl
 import pytest
 
 import fewer
-from fewer.cli import _app
-
-FEWER = Path(sys.executable).with_name("fewer")
-RNG = np.random.default_rng(7)
-WIDE = (RNG.random((120, 9)) < 0.3).astype(np.int64)
-VALUES = np.round(RNG.lognormal(3.0, 0.8, 400), 3)
-RETURNS = RNG.standard_normal((60, 8))
-TARGET = RETURNS[:, [1, 4]] @ [0.7, 0.3] + 0.01 * RNG.standard_normal(60)
-CLOUD = np.concatenate([RNG.normal(0, 0.3, (30, 2)), RNG.normal(4, 0.3, (60, 2))])
-
-
-def run(*args, stdin=None, code=0, cwd=None, env=None):
-    command = [FEWER if FEWER.exists() else sys.executable, *([] if FEWER.exists() else ["-m", "fewer"]), *args]
-    environment = {**os.environ, **(env or {})}
-    done = subprocess.run([str(a) for a in command], input=stdin, capture_output=True, cwd=cwd, env=environment)  # noqa: S603
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert done.returncode == code, (out, err)
-    assert "Traceback" not in err
-    assert "\x1b" not in out + err  # piped: no colour, no bar
-    return out, err
+from commands import CLOUD, RETURNS, RNG, TARGET, VALUES, WIDE, run, table, write_tables
 
 
 @pytest.fixture
 def files(tmp_path):
-    pl.DataFrame(WIDE, schema=[f"item{i}" for i in range(9)]).write_csv(tmp_path / "wide.csv")
-    pl.DataFrame({"who": [f"p{i}" for i in range(400)], "cost": VALUES}).write_csv(tmp_path / "cost.csv")
-    returns = pl.DataFrame(RETURNS, schema=[f"S{i}" for i in range(8)])
-    returns.with_columns(pl.Series("INDEX", TARGET)).write_csv(tmp_path / "returns.csv")
-    cloud = pl.DataFrame(CLOUD, schema=["x", "y"]).with_columns(pl.Series("kind", ["a"] * 30 + ["b"] * 60))
-    cloud.with_columns(pl.Series("mass", np.arange(90.0))).write_csv(tmp_path / "cloud.csv")
+    write_tables(tmp_path)
     return tmp_path
-
-
-def table(text):
-    return pl.read_csv(text.encode())
 
 
 def test_dims_gives_what_the_library_gives(files):
@@ -210,99 +181,6 @@ def test_a_path_on_stdout_is_one_table(files):
     assert table(out)["k"].to_list() == [3] * 3 + [4] * 4 + [5] * 5
 
 
-BAD = {
-    "no file": (["dims", "none.csv", "-k", "2"], "none.csv: there is no such file"),
-    "folder": (["dims", ".", "-k", "2"], "is a folder"),
-    "empty": (["dims", "empty.csv", "-k", "2"], "empty.csv: is empty"),
-    "no rows": (["bins", "head.csv", "-k", "2"], "head.csv"),
-    "no k": (["dims", "wide.csv"], "give -k"),
-    "k zero": (["dims", "wide.csv", "-k", "0"], "'-k'"),
-    "k large": (["dims", "wide.csv", "-k", "10"], "-k must be in 1..9 (columns), got 10"),
-    "path large": (["dims", "wide.csv", "--path", "2,50"], "--path must be in 1..9"),
-    "path words": (["dims", "wide.csv", "--path", "2,x"], "--path"),
-    "option": (["dims", "wide.csv", "-k", "2", "--frob"], "--frob"),
-    "solver": (["dims", "wide.csv", "-k", "2", "--solver", "magic"], "magic"),
-    "time": (["dims", "wide.csv", "-k", "2", "--time-limit", "-1"], "--time-limit"),
-    "command": (["dimz", "wide.csv"], "dimz"),
-    "text cell": (["dims", "typo.csv", "-k", "1"], "typo.csv, row 3, column 'b': expected a number, got 'oops'"),
-    "fraction": (["dims", "half.csv", "-k", "1"], "half.csv, row 2, column 'a'"),
-    "negative": (["dims", "minus.csv", "-k", "1"], "minus.csv, row 1, column 'b'"),
-    "hole": (["bins", "hole.csv", "--column", "b", "-k", "1"], "hole.csv, row 2, column 'b'"),
-    "hole dims": (["dims", "hole.csv", "-k", "1"], "hole.csv, row 2, column 'b'"),
-    "ragged": (["dims", "ragged.csv", "-k", "1"], "ragged.csv, row 2: expected 2 cells, got 3"),
-    "column": (["bins", "cost.csv", "--column", "costs", "-k", "2"], "did you mean 'cost'?"),
-    "which column": (["bins", "wide.csv", "-k", "2"], "name one by --column"),
-    "both bins": (["bins", "cost.csv", "-k", "2", "--bins", "5", "--bin-width", "1"], "--bin-width or --bins"),
-    "width": (["bins", "cost.csv", "-k", "2", "--bin-width", "0"], "--bin-width"),
-    "counts": (["bins", "cost.csv", "-k", "2", "--counts", "--bins", "5"], "--counts"),
-    "negative count": (["bins", "minus.csv", "--column", "b", "--counts", "-k", "1"], "minus.csv, row 1, column 'b'"),
-    "target": (["terms", "returns.csv", "-k", "2", "--target", "none"], "no column 'none' (--target)"),
-    "no target": (["terms", "returns.csv", "-k", "2"], "--target"),
-    "include": (["terms", "returns.csv", "-k", "2", "--target", "INDEX", "--include", "INDEX"], "--include"),
-    "weights": (["terms", "returns.csv", "-k", "2", "--target", "INDEX", "--max-weight", "0.2"], "max_weight"),
-    "damaged parquet": (["dims", "bad.parquet", "-k", "2"], "bad.parquet"),
-    "damaged npz": (["dims", "bad.npz", "-k", "2"], "bad.npz"),
-    "pickle": (["dims", "pickle.npy", "-k", "2"], "pickle.npy"),
-    "ending": (["dims", "wide.csv", "-k", "2", "-o", "out.xls"], "-o out.xls: expected an ending of .csv"),
-    "page ending": (["dims", "wide.csv", "-k", "2", "--report", "page.txt"], "--report page.txt"),
-    "no folder": (["dims", "wide.csv", "-k", "2", "-o", "nowhere/out.csv"], "there is no folder nowhere"),
-    "exists": (["dims", "wide.csv", "-k", "2", "-o", "cost.csv"], "cost.csv: the file exists; add --force"),
-    "image": (["points", "cloud.csv", "-k", "2", "--image-shape", "8x8"], "--image-shape 8x8 needs 64 columns"),
-    "shape": (["points", "cloud.csv", "-k", "2", "--image-shape", "8by8"], "--image-shape"),
-    "gamma": (["points", "cloud.csv", "-k", "2", "--gamma", "-1"], "--gamma"),
-    "cv": (["points", "cloud.csv", "-k", "2", "--gamma", "cv"], "--label"),
-    "negative weight": (["points", "minus.csv", "-k", "1", "--weight", "b"], "minus.csv, row 1, column 'b'"),
-    "label": (["points", "cloud.csv", "-k", "2", "--label", "kinds"], "did you mean 'kind'?"),
-    "transactions": (["dims", "blank.txt", "-k", "1", "--transactions"], "blank.txt: has no items"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_sentence_and_code_2(case, files):
-    for name, text in {
-        "empty.csv": "",
-        "head.csv": "a\n",
-        "typo.csv": "a,b\n1,2\n3,4\n5,oops\n",
-        "half.csv": "a,b\n1,2\n1.5,2\n",
-        "minus.csv": "a,b\n1,-1\n2,2\n",
-        "hole.csv": "a,b\n1,2\n3,\n",
-        "ragged.csv": "a,b\n1,2\n3,4,5\n",
-        "bad.parquet": "PAR1 no",
-        "bad.npz": "PK\x03\x04 no",
-        "blank.txt": "\n\n",
-    }.items():
-        (files / name).write_text(text)
-    np.save(files / "pickle.npy", np.array([{}], object), allow_pickle=True)
-    args, words = BAD[case]
-    before = (files / "cost.csv").read_bytes()
-    out, err = run(*args, code=2, cwd=files)
-    assert out == ""
-    assert err.startswith("fewer: ")
-    assert err.count("\n") == 1
-    assert words in err
-    assert (files / "cost.csv").read_bytes() == before
-
-
-def test_late_mistakes_are_found_beyond_the_rows_that_types_are_guessed_from(tmp_path):
-    rows = ["1,2"] * 3000 + ["1,x"] + ["1,2"] * 10
-    (tmp_path / "late.csv").write_text("a,b\n" + "\n".join(rows) + "\n")
-    for job in (["dims"], ["bins", "--column", "b"]):
-        _, err = run(job[0], "late.csv", "-k", "1", *job[1:], code=2, cwd=tmp_path)
-        assert "late.csv, row 3001, column 'b': expected a number, got 'x'" in err
-
-
-def test_our_own_bugs_are_code_1_and_a_sentence(monkeypatch, capsys):
-    def broken(*args, **kwargs):
-        raise RuntimeError("something\nof ours")
-
-    monkeypatch.setattr(_app.app, "main", broken)
-    assert _app.run([]) == 1
-    assert capsys.readouterr().err == (
-        "fewer: this is a bug of fewer, RuntimeError: something of ours; set FEWER_TRACEBACK=1 to see where, "
-        "and report it.\n"
-    )
-
-
 def test_force_overwrites(files):
     args = "bins", files / "cost.csv", "-k", "3", "--bins", "20", "--quiet", "-o", files / "out.csv"
     run(*args)
@@ -384,3 +262,26 @@ def test_columns_without_numbers_or_name_are_left_out_and_named(tmp_path):
     assert table(out)["column"].to_list() in (["a"], ["b"])
     assert "1 of 2 columns for 3 rows" in err
     assert "Not used (not numbers, or without a name): '', 'who'." in err
+
+
+def test_wide_tables_are_read_in_chunks(tmp_path, monkeypatch):
+    from fewer.cli import _frame, _read
+
+    pl.DataFrame(WIDE, schema=[f"item{i}" for i in range(9)]).write_csv(tmp_path / "wide.csv")
+    monkeypatch.setattr(_frame, "CELLS", 90)
+    table = _read.open_table(str(tmp_path / "wide.csv"))
+    assert sum(1 for _ in table._chunks(table.numeric)) > 3
+    np.testing.assert_array_equal(table.whole(table.numeric).toarray(), WIDE)
+    (tmp_path / "late.csv").write_text("a,b\n" + "1,0\n" * 500 + "1,-3\n" + "1,0\n" * 50)
+    table = _read.open_table(str(tmp_path / "late.csv"))
+    with pytest.raises(fewer.InvalidInput, match=r"row 501, column 'b'.*got -3"):
+        table.whole(["a", "b"])
+
+
+def test_nothing_expressed_is_an_answer_too(tmp_path):
+    (tmp_path / "pairs.csv").write_text("a,b,c,d\n1,1,0,0\n0,0,1,1\n")
+    out, err = run("dims", "pairs.csv", "-k", "1", "--report", "page.html", cwd=tmp_path)
+    assert table(out).height == 1
+    assert "rows expressed whole 0.00 %" in err
+    summary = json.loads(run("dims", "pairs.csv", "-k", "1", "--json", "--quiet", cwd=tmp_path)[0])
+    assert summary["answers"][0]["value"] is None

@@ -139,15 +139,18 @@ def left_out(answer: Answer, pixels: int) -> str:
 
 
 def path_table(study: Study) -> Table:
-    """One line for each k: its error, held out, the rivals', the gap."""
-    held = any(a.held_out is not None for a in study.answers)
-    rivals, share = list(study.answers[0].rivals), study.problem.measure in study.problem.shares
-    heads = ["k", "error", *(["held out"] if held else []), *rivals, "gap", ""]
-    table = plain_table(heads, [True] * (len(heads) - 1) + [False])
-    for a in study.answers:
-        errors = [a.error, *([a.held_out] if held else []), *(a.rivals.get(name) for name in rivals)]
-        mark = "<" if a is study.chosen else ""
-        table.add_row(str(a.k), *(number(e, share) for e in errors), number(a.lost.get("gap"), False), mark)
+    """One line for each k: its error, held out, the rivals', and the gap where one is known."""
+    answers, share = study.answers, study.problem.measure in study.problem.shares
+    columns: dict[str, list[Any]] = {"error": [a.error for a in answers]}
+    if any(a.held_out is not None for a in answers):
+        columns["held out"] = [a.held_out for a in answers]
+    columns |= {name: [a.rivals.get(name) for a in answers] for name in answers[0].rivals}
+    texts = {name: [number(value, share) for value in values] for name, values in columns.items()}
+    if any("gap" in a.lost for a in answers):
+        texts["gap"] = [number(a.lost.get("gap"), False) for a in answers]
+    table = plain_table(["k", *texts, ""], [True] * (len(texts) + 1) + [False])
+    for i, a in enumerate(answers):
+        table.add_row(str(a.k), *(cells[i] for cells in texts.values()), "<" if a is study.chosen else "")
     return table
 
 

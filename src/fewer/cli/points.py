@@ -50,7 +50,7 @@ def points(
     """Keep k weighted rows of FILE that stand for all of them.
 
     The weighted rows are as near as possible to all rows in maximum mean discrepancy (MMD). With --path a random part
-    of the rows is held out.
+    of the rows is held out. FILE is csv, tsv, parquet, npy, npz, or - for stdin.
     """
     common = asked(options)
     if gamma == "cv" and label is None:

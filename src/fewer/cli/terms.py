@@ -36,7 +36,8 @@ def terms(
     """Track a column of FILE by at most k others, with weights that sum to one.
 
     The weights are fitted on all rows. With --test-fraction (0.3 with --path) the same is also fitted without a
-    random share of the rows, and its error on those is shown.
+    random share of the rows, and its error on those is shown. FILE is csv, tsv, parquet, npy,
+    npz, or - for stdin.
     """
     common = asked(options)
     from ._read import open_table

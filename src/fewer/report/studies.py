@@ -85,7 +85,8 @@ def which_k(study: Study) -> Html:
     if held:
         columns.append(Column("held out", [a.held_out for a in answers], share=share))
     columns += [Column(name, [a.rivals.get(name) for a in answers], share=share) for name in names]
-    columns.append(Column("gap", [a.lost.get("gap") for a in answers]))
+    if any("gap" in a.lost for a in answers):
+        columns.append(Column("gap", [a.lost.get("gap") for a in answers]))
     take = tag("p", tag("strong", f"Take k = {study.chosen.k}: "), f"{study.why}.")
     return join(
         take,

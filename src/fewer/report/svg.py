@@ -70,11 +70,15 @@ class Axis:
 def short(value: float) -> str:
     """A number in few characters.
 
-    >>> short(0.25), short(1200.0), short(0.00012), short(0.0)
-    ('0.25', '1200', '1.2e-4', '0')
+    >>> short(0.25), short(46020.0), short(12345.6), short(0.00012), short(0.0), short(math.inf)
+    ('0.25', '46020', '12346', '1.2e-4', '0', 'inf')
     """
-    if value == 0 or 1e-3 <= abs(value) < 1e5:
-        return f"{value:.4g}"
+    if not math.isfinite(value):
+        return f"{value}"
+    if value == round(value) and abs(value) < 1e9:
+        return f"{value:.0f}"
+    if 1e-3 <= abs(value) < 1e6:
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
     digits, power = f"{value:.2e}".split("e")
     return f"{digits.rstrip('0').rstrip('.')}e{int(power)}"
 

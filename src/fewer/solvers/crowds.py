@@ -11,8 +11,8 @@ from ._exchange import refitted
 from ._sparse_proof import SparseProof
 from .places import MOST_PROVEN, as_point, as_steps
 
-PROOF_STEPS = 30
-"""Steps of a proof that auto takes when there is no time limit: a second or two."""
+PROOF_STEPS = 20
+"""Steps of a proof that auto takes when there is no time limit: about a second."""
 
 
 def greedy(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator, patient: bool) -> Steps:

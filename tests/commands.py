@@ -1,0 +1,41 @@
+"""The installed command, run as people run it, and small tables to run it on."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+FEWER = Path(sys.executable).with_name("fewer")
+RNG = np.random.default_rng(7)
+WIDE = (RNG.random((120, 9)) < 0.3).astype(np.int64)
+VALUES = np.round(RNG.lognormal(3.0, 0.8, 400), 3)
+RETURNS = RNG.standard_normal((60, 8))
+TARGET = RETURNS[:, [1, 4]] @ [0.7, 0.3] + 0.01 * RNG.standard_normal(60)
+CLOUD = np.concatenate([RNG.normal(0, 0.3, (30, 2)), RNG.normal(4, 0.3, (60, 2))])
+
+
+def run(*args, stdin=None, code=0, cwd=None, env=None):
+    command = [FEWER if FEWER.exists() else sys.executable, *([] if FEWER.exists() else ["-m", "fewer"]), *args]
+    environment = {**os.environ, **(env or {})}
+    done = subprocess.run([str(a) for a in command], input=stdin, capture_output=True, cwd=cwd, env=environment)  # noqa: S603
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert done.returncode == code, (out, err)
+    assert "Traceback" not in err
+    assert "\x1b" not in out + err  # piped: no colour, no bar
+    return out, err
+
+
+def write_tables(folder):
+    pl.DataFrame(WIDE, schema=[f"item{i}" for i in range(9)]).write_csv(folder / "wide.csv")
+    pl.DataFrame({"who": [f"p{i}" for i in range(400)], "cost": VALUES}).write_csv(folder / "cost.csv")
+    returns = pl.DataFrame(RETURNS, schema=[f"S{i}" for i in range(8)])
+    returns.with_columns(pl.Series("INDEX", TARGET)).write_csv(folder / "returns.csv")
+    cloud = pl.DataFrame(CLOUD, schema=["x", "y"]).with_columns(pl.Series("kind", ["a"] * 30 + ["b"] * 60))
+    cloud.with_columns(pl.Series("mass", np.arange(90.0))).write_csv(folder / "cloud.csv")
+
+
+def table(text):
+    return pl.read_csv(text.encode())
