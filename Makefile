@@ -3,9 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: test format demo bench reproduce clean
+.PHONY: test format demo bench reproduce clean browser
 
-test: $(STAMP)
+test: $(STAMP) browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -16,8 +16,8 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-demo: $(STAMP)
-	$(BIN)/python examples/demo.py
+demo: .venv/.demo
+	$(BIN)/fewer demo
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/section41.py $(ARGS)
@@ -31,6 +31,17 @@ $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
+
+.venv/.demo: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -e $(STAMP) || $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[cli]"
+	touch $@
+
+# The page is tested in Chromium: fetched where we may; where there is none, those tests are skipped and say so.
+browser:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	test "$$(id -u)" = 0 && command -v apt-get >/dev/null || exit 0; \
+	{ apt-get update && apt-get install --yes --no-install-recommends chromium; } >/dev/null 2>&1 || true
 
 clean:
 	rm -rf .venv build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

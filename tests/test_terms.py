@@ -3,6 +3,7 @@
 from itertools import combinations
 from pathlib import Path
 
+import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,6 +87,40 @@ def test_bounds_are_kept_and_equal_enumeration(seed):
     assert terms(A, b, 4, rng=0, **bounds).value <= F.value(rounded) + 1e-12
 
 
+RULES = {"min_weight": 0.02, "max_weight": 0.2, "include": [0, 3], "exclude": [1, 4, 5, 8, 13], "max_per_group": 2}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_all_bounds_at_once_equal_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    A, b = rng.standard_normal((20, 14)), rng.standard_normal(20)
+    rules = RULES | {"groups": np.arange(14) % 5}
+    C = SparseSimplex(Atoms(14), 7, **rules)
+    F = Moments(C.space, A, b)
+    best = min(refitted(F, C, S).value for S in admissible(C))
+    for solver in SOLVERS:
+        result = terms(A, b, 7, solver=solver, rng=0, **rules)
+        assert C.contains(result.p, 1e-12)
+        assert result.value >= best * (1 - 1e-9)
+    proven = terms(A, b, 7, rng=0, **rules)
+    assert proven.value == pytest.approx(best, rel=1e-7)
+    assert proven.status is Status.OPTIMAL
+
+
+@needs_data
+def test_all_bounds_at_once_on_real_returns():
+    with np.load(REAL / "index_tracking.npz", allow_pickle=False) as file:
+        prices = file["orlib3_ftse89_prices"]
+    R = prices[1:] / prices[:-1] - 1
+    A, b = R[:, 1:], R[:, 0]
+    rules = RULES | {"groups": np.arange(89) % 11}
+    C = SparseSimplex(Atoms(89), 15, **rules)
+    loose = terms(A, b, 15, solver="exchange", rng=0)
+    bound = terms(A, b, 15, solver="exchange", rng=0, **rules)
+    assert C.contains(bound.p, 1e-12)
+    assert loose.value <= bound.value <= Moments(C.space, A, b).value(C.project(loose.p))
+
+
 def test_forms_of_a_and_sample_weights():
     A, b = problem(3)
     expected = terms(A, b, 3, rng=0)
@@ -99,16 +134,57 @@ def test_forms_of_a_and_sample_weights():
     assert weighted.value == pytest.approx(repeated.value, rel=1e-8)
 
 
-def test_validation_chooses_on_rows_it_did_not_fit():
+def test_validation_goes_less_far_down_and_errs_less_elsewhere():
+    ours, plain = [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        p = rng.dirichlet(np.full(1000, 0.05))
+        A = rng.standard_normal((80, 1000))
+        low = bins(p, 15, preserve=A, solver="exchange", rng=0)
+        chosen = bins(p, 15, preserve=A, solver="exchange", validation=0.2, rng=0)
+        assert low.value <= chosen.value * (1 + 1e-9)
+        assert chosen.value == pytest.approx(float(((A @ (chosen.p - p)) ** 2).sum()), rel=1e-9)
+        assert SparseSimplex(Atoms(1000), 15).contains(chosen.p, 1e-12)
+        plain.append(((low.p - p) ** 2).sum())
+        ours.append(((chosen.p - p) ** 2).sum())
+    assert np.mean(ours) < np.mean(plain)  # the expected error of any other Gaussian functionals
+
+
+def test_bound_of_the_relaxation_past_the_proof_equals_clarabel():
     rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.full(400, 0.05))
-    A = rng.standard_normal((60, 400))
-    plain = bins(p, 20, preserve=A, solver="exchange", rng=0)
-    chosen = bins(p, 20, preserve=A, solver="exchange", validation=0.2, rng=0)
-    assert plain.value <= chosen.value
-    assert chosen.support.size <= 20
-    assert chosen.value == pytest.approx(float(((A @ (chosen.p - p)) ** 2).sum()), rel=1e-9)
-    assert chosen.bound is None
+    A, b = rng.standard_normal((40, 700)), rng.standard_normal(40) * 3
+    found = terms(A, b, 5, rng=0)
+    q = cp.Variable(700, nonneg=True)
+    relaxed = cp.Problem(cp.Minimize(cp.sum_squares(A @ q - b)), [cp.sum(q) == 1]).solve(solver=cp.CLARABEL)
+    assert found.bound == pytest.approx(relaxed, rel=1e-5)
+    assert found.bound <= relaxed * (1 + 1e-7)
+    assert found.bound <= found.value
+
+
+def test_a_histogram_has_the_bound_zero_where_functionals_are_preserved():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(700))
+    found = bins(p, 5, preserve=rng.standard_normal((30, 700)), rng=0)
+    assert found.bound == 0.0
+    assert found.gap == found.value > 0
+
+
+def test_zero_error_is_recognised_and_the_start_kept():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(800, 0.05))
+    found = bins(p, 60, preserve=rng.standard_normal((40, 800)), rng=0)
+    assert found.value < 1e-18
+    assert found.support.size <= 60
+
+
+def test_kicks_use_up_a_time_limit():
+    rng = np.random.default_rng(3)
+    A, b = rng.standard_normal((60, 900)), rng.standard_normal(60)
+    short = terms(A, b, 12, solver="exchange", rng=0)
+    long = terms(A, b, 12, solver="exchange", time_limit=short.seconds + 2.0, rng=0)
+    assert long.value <= short.value
+    assert long.seconds > short.seconds
+    assert long.status in (Status.TIME_LIMIT, Status.FINISHED)
 
 
 def test_exchange_beats_its_rivals_on_the_papers_kind_of_problem():
@@ -151,6 +227,9 @@ def test_estimator_with_several_targets_and_bounds():
     assert model.predict(A).shape == (30, 2)
     assert model.coef_[0] == pytest.approx(terms(A, b, 3, max_weight=0.9, rng=0).p, abs=1e-8)
     assert model.coef_[1][2] == pytest.approx(0.9)
+    weights = np.arange(1.0, 31.0)
+    heavy = FewerTerms(k=3, random_state=0).fit(A, y, sample_weight=weights)
+    assert heavy.coef_[0] == pytest.approx(terms(A, b, 3, sample_weight=weights, rng=0).p, abs=1e-8)
     one = FewerTerms(k=3).fit(pd.DataFrame(A), b)
     assert one.predict(pd.DataFrame(A)) == pytest.approx(A @ one.coef_)
     assert one.gap_ == one.result_.gap
@@ -169,6 +248,8 @@ BAD = [
     ({"A": np.full((12, 8), np.nan, np.float32)}, "A must be finite, got nan at index 0, 0"),
     ({"b": np.ones(3)}, r"b must have shape \(12,\), got \(3,\)"),
     ({"time_limit": 0}, "time_limit must be above 0"),
+    ({"A": np.full((12, 8), 1e200)}, r"A must stay below 1e\+150 in size"),
+    ({"b": np.full(12, -1e200)}, r"b must stay below 1e\+150 in size"),
 ]
 
 

@@ -31,7 +31,8 @@ class Result:
     p: the distribution as a vector on `space`; value: F[p]; support: the sorted units p uses; bound: a
     proven lower bound on the optimum, or None; history: the value of each iterate, a given start first;
     n_iter: how many iterates were computed; seconds: wall time; seed: what reproduces the random choices;
-    kept: the distribution, where p alone does not tell it.
+    kept: the distribution, where p alone does not tell it; error: one standard error of the value where that is an
+    estimate, else 0; note: what was estimated, and how.
     """
 
     p: Vector = field(repr=False)
@@ -45,6 +46,8 @@ class Result:
     space: Space = field(repr=False)
     seed: int | None = None
     kept: Distribution | None = field(repr=False, default=None)
+    error: float = 0.0
+    note: str = ""
 
     @property
     def gap(self) -> float | None:

@@ -5,10 +5,12 @@ entries, then either projected, as the paper does with Lasso, or refitted (`refi
 the same support, so that a rival is judged by the support it found.
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls as scipy_nnls
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path, orthogonal_mp
 
 from .._jit.simplex import project_simplex
@@ -59,7 +61,9 @@ def lasso_solutions(
     """
     steepest = float(np.abs(F.A.T @ F.b).max()) / len(F.b)
     scaled = steepest * np.logspace(0, -3, grid) if gammas is None else np.array(gammas) / (2.0 * len(F.b))
-    _, paths, _ = lasso_path(F.A, F.b, positive=positive, alphas=scaled, max_iter=2000)
+    with warnings.catch_warnings():  # the smallest gammas end at max_iter; the tuning passes them over
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        _, paths, _ = lasso_path(F.A, F.b, positive=positive, alphas=scaled, max_iter=2000)
     return list(paths.T)
 
 
@@ -80,11 +84,16 @@ def nonnegative(A: Any, b: Any, k: int, *, refit: bool = True) -> Vector:
     [0.2, 0.8, 0.0]
     """
     F = moments(A, b)
+    return onto(F, k, nonnegative_whole(F), refit)
+
+
+def nonnegative_whole(F: Moments) -> Vector:
+    """SciPy's non-negative least squares."""
     used = np.flatnonzero(np.any(F.A != 0.0, axis=0))  # zero columns crash SciPy's solver
     q = np.zeros(F.space.size)
     if used.size:
         q[used] = scipy_nnls(F.A[:, used], F.b)[0]
-    return onto(F, k, q, refit)
+    return q
 
 
 def at_random(A: Any, b: Any, k: int, *, tries: int = 300, rng: Any = None) -> Vector:
@@ -113,8 +122,13 @@ def two_stage(A: Any, b: Any, k: int, *, refit: bool = False, max_iter: int = 20
     [0.25, 0.75, 0.0]
     """
     F = moments(A, b)
-    whole = iht(F, Simplex(F.space), step=Momentum(), start=np.full(F.space.size, 1 / F.space.size), max_iter=max_iter)
-    return onto(F, k, whole.p, refit)
+    return onto(F, k, simplex_whole(F, max_iter), refit)
+
+
+def simplex_whole(F: Moments, max_iter: int = 2000) -> Vector:
+    """Least squares over the whole simplex by accelerated projected steps."""
+    even = np.full(F.space.size, 1 / F.space.size)
+    return iht(F, Simplex(F.space), step=Momentum(), start=even, max_iter=max_iter).p
 
 
 def accelerated_iht(A: Any, b: Any, k: int, *, max_iter: int = 300) -> Vector:

@@ -62,6 +62,9 @@ def run(arguments: list[str] | None = None) -> int:
         return 0
     except (KeyboardInterrupt, click.Abort):
         return complain("interrupted before there was an answer; nothing was written", INTERRUPTED)
+    except click.exceptions.NoArgsIsHelpError as help_asked:
+        click.echo(help_asked.format_message())
+        return 0
     except click.ClickException as error:
         return complain(error.format_message(), BAD)
     except (InvalidInput, OSError) as error:

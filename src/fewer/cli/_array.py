@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..door import InvalidInput, Vector
 
@@ -51,6 +50,8 @@ class ArrayTable:
 
     def whole(self, names: Sequence[str]) -> Any:
         """These columns as non-negative whole numbers."""
+        import scipy.sparse as sp
+
         matrix = self._matrix(names)
         with np.errstate(invalid="ignore"):
             self._check(

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import scipy.sparse as sp
 
 from ..door import InvalidInput, Vector
 
@@ -36,7 +35,7 @@ class FrameTable:
         """These columns as finite numbers."""
         frame = self._read(names, pl.Float64)
         matrix = frame.to_numpy(order="c") if frame.width > 1 else frame.to_series().to_numpy().reshape(-1, 1)
-        if not np.isfinite(matrix).all():
+        if not np.isfinite(matrix.sum()) and not np.isfinite(matrix).all():  # the sum is the cheaper look
             row, column = np.unravel_index(int(np.argmin(np.isfinite(matrix))), matrix.shape)
             raise self._bad(int(row), names[int(column)], f"{matrix[row, column]}", "a finite number")
         return np.ascontiguousarray(matrix, np.float64)
@@ -57,6 +56,8 @@ class FrameTable:
 
     def whole(self, names: Sequence[str]) -> Any:
         """These columns as non-negative whole numbers, read in chunks that keep only what is not zero."""
+        import scipy.sparse as sp
+
         parts, rows = [], 0
         try:
             for chunk in self._chunks(names):
@@ -148,12 +149,14 @@ def open_csv(path: Path, label: str, kind: str) -> FrameTable:
         separator = "\t"
     text = Text(path, separator, not all(is_number(cell) for cell in first.split(separator)))
     try:
-        head = text.scan().head(HEAD).collect()
+        head = text().head(HEAD).collect()
     except pl.exceptions.PolarsError as error:
         table = FrameTable(label, first.split(separator), [], text.scan, text)
         ragged = table._ragged()
         raise ragged or InvalidInput(f"{label}: cannot be read as csv: {str(error).splitlines()[0]}") from None
-    numeric = [name for name in head.columns if looks_numeric(head[name])]
+    if head.height == 0:
+        raise InvalidInput(f"{label}: has a head but no rows")
+    numeric = [name for name in head.columns if name and looks_numeric(head[name])]  # one without a name is an index
     return FrameTable(label, head.columns, numeric, text.scan, text)
 
 
@@ -189,10 +192,7 @@ def is_number(cell: str) -> bool:
 
 
 def looks_numeric(column: Any) -> bool:
-    """Whether a column is numbers, or text of which most are: those hold a mistake, which reading will name."""
-    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
-        return True
-    if column.dtype != pl.String or column.null_count() == len(column):
-        return False
+    """Whether most cells are numbers; if not all are, there is a mistake, which reading will name."""
     cells = column.drop_nulls()
-    return bool(cells.str.strip_chars().cast(pl.Float64, strict=False).is_not_null().sum() > 0.5 * len(cells))
+    numbers = cells.str.strip_chars().cast(pl.Float64, strict=False).is_not_null().sum()
+    return bool(numbers > 0.5 * len(cells))

@@ -1,5 +1,6 @@
 """From a problem and what was asked to tables, files, a page and an exit code."""
 
+import math
 import platform
 import shlex
 import sys
@@ -11,28 +12,23 @@ from rich.console import Console
 from ..door import InvalidInput
 from ..report import save_page
 from ..report.studies import study_page
-from ..studies import Problem, Study, study
+from ..studies.study import Problem, Study, study
 from ._app import INTERRUPTED
 from ._options import Asked
-from ._show import Watcher, console, show
-from ._write import as_csv, as_json, check_targets, kept_table, summary_of, write_result
+from ._show import Watcher, clean_line, console, show
+from ._write import as_csv, as_json, kept_table, summary_of, write_result
 
 HELD_OUT = 0.3
 """The share of the data held out where nothing else was asked."""
 
 
-def prepare(asked: Asked) -> None:
-    """What can be refused before a file is read."""
-    check_targets(asked)
-
-
-def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | None = None, usual: float | None) -> int:
-    """Study the problem as asked, then write and print; returns the exit code."""
+def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | None = None, note: str = "") -> int:
+    """Study the problem as asked, then write and print under a title after the number kept; returns the exit code."""
     for k in asked.ks:
         if k > problem.size:
             option = "-k" if k == asked.k else "--path"
             raise InvalidInput(f"{asked.file}: {option} must be in 1..{problem.size} ({problem.unit}), got {k}")
-    limit = asked.time_limit if asked.time_limit is not None or asked.solver != "auto" else usual
+    limit = asked.time_limit if asked.time_limit is not None or asked.solver != "auto" else problem.usual_seconds
     share = HELD_OUT if held_out is None and asked.path else held_out
     search: dict[str, Any] = {"solver": asked.solver, "time_limit": asked.time_limit}
     watch = Watcher(limit, asked.quiet)
@@ -40,11 +36,11 @@ def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | Non
         found = study(problem, asked.ks, k=asked.k, held_out=share, seed=asked.seed, watch=watch, **search)
     except InvalidInput as error:
         raise InvalidInput(f"{asked.file}: {error}") from None
-    deliver(found, asked, title)
+    deliver(found, asked, f"{len(found.chosen.result.support)} {title}", note)
     return INTERRUPTED if found.interrupted else 0
 
 
-def deliver(found: Study, asked: Asked, title: str) -> None:
+def deliver(found: Study, asked: Asked, title: str, note: str) -> None:
     """Files first, then what goes to stdout, then what people read."""
     summary = summary_of(found, asked, command(), versions())
     if asked.out is not None:
@@ -56,7 +52,10 @@ def deliver(found: Study, asked: Asked, title: str) -> None:
         sys.stdout.write(as_json(summary) if asked.json else as_csv(kept_table(found)))
     if not asked.quiet:
         out = Console(stderr=True, highlight=False, emoji=False) if carried else console()
-        show(out, found, title)
+        pixels = 0 if asked.image_shape is None else math.prod(asked.image_shape)
+        show(out, found, title, pixels)
+        if note:
+            out.print(clean_line(note), markup=False)
         for path in (asked.out, asked.report):
             if path is not None:
                 out.print(f"wrote {path}", markup=False)

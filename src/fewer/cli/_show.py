@@ -13,12 +13,18 @@ from rich.table import Table
 from rich.text import Text
 
 from ..report.svg import short
-from ..studies import Answer, Study
+from ..studies.study import Answer, Study
 
+MOST_COLUMNS = 8
 MOST = 20
 """Rows of a table shown in a terminal."""
 WIDE = 44
 """Characters of a name shown in a terminal."""
+
+
+def clean_line(text: Any) -> str:
+    """A text without what moves the cursor."""
+    return "".join(c if c.isprintable() else "?" for c in str(text))
 
 
 def clean(text: Any) -> str:
@@ -27,7 +33,7 @@ def clean(text: Any) -> str:
     >>> clean("a\x1b[31m"), len(clean("x" * 100))
     ('a?[31m', 44)
     """
-    shown = "".join(c if c.isprintable() else "?" for c in str(text))
+    shown = clean_line(text)
     return shown if len(shown) <= WIDE else shown[: WIDE - 1] + "…"
 
 
@@ -82,52 +88,74 @@ def console() -> Console:
     return Console(no_color=plain, highlight=False, width=None if not plain else 100, emoji=False)
 
 
-def show(out: Console, study: Study, title: str) -> None:
-    """What was kept, what was lost, what a simple rival would need; with several k which is enough."""
+def show(out: Console, study: Study, title: str, pixels: int = 0) -> None:
+    """What was kept, what was lost, what a simple rival would need; the last `pixels` columns are not shown."""
     answer = study.chosen
-    out.print(Text(title, style="bold"))
+    out.print(Text(clean_line(title), style="bold"))
     if len(study.answers) > 1:
+        out.print(Text(f"error: {study.problem.measure}", style="dim"))
         out.print(path_table(study))
         out.print(Text(f"k = {answer.k}: {study.why}."))
-    out.print(kept_table(answer, study.problem.shares))
+    out.print(kept_table(answer, study.problem.shares, pixels))
+    rest = left_out(answer, pixels)
+    if rest:
+        out.print(Text(rest, style="dim"))
     for name, value in answer.lost.items():
         out.print(Text.assemble((f"{name} ", "dim"), number(value, name in study.problem.shares)))
     if answer.held_out is not None and len(study.answers) == 1:
-        out.print(Text.assemble((f"held-out {study.problem.measure} ", "dim"), number(answer.held_out, False)))
-    out.print(Text(str(answer.result.status)))
+        out.print(
+            Text.assemble(
+                (f"held-out {study.problem.measure} ", "dim"),
+                number(answer.held_out, study.problem.measure in study.problem.shares),
+            )
+        )
+    for words in filter(None, (str(answer.result.status), answer.result.note)):
+        out.print(Text(words))
     if study.comparison:
         out.print(Text(f"{study.comparison}.", style="bold"))
 
 
-def kept_table(answer: Answer, shares: frozenset[str]) -> Table:
+def kept_table(answer: Answer, shares: frozenset[str], pixels: int) -> Table:
     """The first rows of what was kept."""
     rows = len(next(iter(answer.kept.values()), []))
-    table = plain_table(list(answer.kept), [is_numeric(values) for values in answer.kept.values()])
+    shown = dict(list(answer.kept.items())[: most_columns(answer, pixels)])
+    table = plain_table([clean(name) for name in shown], [is_numeric(values) for values in shown.values()])
     for i in range(min(rows, MOST)):
-        table.add_row(*(number(values[i], name in shares) for name, values in answer.kept.items()))
-    if rows > MOST:
-        table.caption = f"{rows - MOST} more; -o FILE writes all"
+        table.add_row(*(number(values[i], name in shares) for name, values in shown.items()))
     return table
+
+
+def most_columns(answer: Answer, pixels: int) -> int:
+    """How many columns of what was kept are shown."""
+    return min(MOST_COLUMNS, len(answer.kept) - pixels)
+
+
+def left_out(answer: Answer, pixels: int) -> str:
+    """How much of what was kept the table does not show."""
+    rows = len(next(iter(answer.kept.values()), [])) - MOST
+    columns = len(answer.kept) - most_columns(answer, pixels)
+    left = [f"{count} more {what}" for count, what in ((rows, "rows"), (columns, "columns")) if count > 0]
+    return f"{' and '.join(left)}; -o FILE writes all" if left else ""
 
 
 def path_table(study: Study) -> Table:
     """One line for each k: its error, held out, the rivals', the gap."""
     held = any(a.held_out is not None for a in study.answers)
-    rivals = list(study.answers[0].rivals)
-    heads = ["k", study.problem.measure, *(["held out"] if held else []), *rivals, "gap", ""]
+    rivals, share = list(study.answers[0].rivals), study.problem.measure in study.problem.shares
+    heads = ["k", "error", *(["held out"] if held else []), *rivals, "gap", ""]
     table = plain_table(heads, [True] * (len(heads) - 1) + [False])
     for a in study.answers:
-        errors = [a.error, *([a.held_out] if held else []), *(a.rivals.get(name) for name in rivals), a.result.gap]
+        errors = [a.error, *([a.held_out] if held else []), *(a.rivals.get(name) for name in rivals)]
         mark = "<" if a is study.chosen else ""
-        table.add_row(str(a.k), *(number(e, False) for e in errors), mark)
+        table.add_row(str(a.k), *(number(e, share) for e in errors), number(a.lost.get("gap"), False), mark)
     return table
 
 
 def plain_table(heads: Sequence[str], numeric: Sequence[bool]) -> Table:
     """An empty table with these heads."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, caption_justify="left", padding=(0, 2, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
     for head, right in zip(heads, numeric, strict=True):
-        table.add_column(Text(clean(head)), justify="right" if right else "left", overflow="fold")
+        table.add_column(Text(head), justify="right" if right else "left", overflow="fold")
     return table
 
 

@@ -61,6 +61,13 @@ def listed(text: str | None) -> list[str]:
     return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
+def unused(table: Table, used: Sequence[str]) -> str:
+    """A sentence about the columns that were left out, as they hold no numbers or have no name."""
+    left = [name for name in table.names if name not in used and name not in table.numeric]
+    some = ", ".join(map(repr, left[:5])) + (", …" if len(left) > 5 else "")
+    return f"Not used (not numbers, or without a name): {some}." if left else ""
+
+
 def chosen_columns(table: Table, text: str | None, option: str, without: Sequence[str] = ()) -> list[str]:
     """The columns named by an option, or all numeric ones except `without`."""
     named = listed(text)
@@ -69,7 +76,7 @@ def chosen_columns(table: Table, text: str | None, option: str, without: Sequenc
         if not found:
             raise InvalidInput(f"{table.label}: has no column of numbers besides {', '.join(without) or 'none'}")
         return found
-    found = table.expand(named)
+    found = list(dict.fromkeys(table.expand(named)))
     for name in found:
         known_column(table, name, option)
     return found

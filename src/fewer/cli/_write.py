@@ -4,15 +4,18 @@ import csv
 import io
 import json
 import math
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..door import InvalidInput
 from ..files import written_whole
-from ..studies import Answer, Study
 from ._options import Asked
+
+if TYPE_CHECKING:
+    from ..studies.study import Answer, Study
 
 ENDINGS = (".csv", ".parquet", ".json", ".npz")
 
@@ -32,11 +35,13 @@ def check_target(option: str, path: Path, force: bool) -> None:
     """The file may be written here."""
     if not path.parent.is_dir():
         raise InvalidInput(f"{option} {path}: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise InvalidInput(f"{option} {path}: the folder {path.parent} may not be written to")
     if path.exists() and not force:
         raise InvalidInput(f"{option} {path}: the file exists; add --force to overwrite it")
 
 
-def kept_table(study: Study) -> dict[str, list[Any]]:
+def kept_table(study: "Study") -> dict[str, list[Any]]:
     """What was kept; with several k one after the other, with a first column that says which."""
     if len(study.answers) == 1:
         return study.answers[0].kept
@@ -77,7 +82,7 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def summary_of(study: Study, asked: Asked, command: str, versions: dict[str, str]) -> dict[str, Any]:
+def summary_of(study: "Study", asked: Asked, command: str, versions: dict[str, str]) -> dict[str, Any]:
     """Everything a machine may want to know."""
     return {
         "job": study.problem.job,
@@ -95,16 +100,22 @@ def summary_of(study: Study, asked: Asked, command: str, versions: dict[str, str
     }
 
 
-def answer_summary(answer: Answer) -> dict[str, Any]:
+def answer_summary(answer: "Answer") -> dict[str, Any]:
     """One k."""
     result = answer.result
-    found = {"value": result.value, "bound": result.bound, "gap": result.gap, "status": result.status.name.lower()}
+    found = {
+        "value": result.value,
+        "bound": result.bound,
+        "gap": result.gap,
+        "status": result.status.name.lower(),
+        "note": result.note,
+    }
     errors = {"error": answer.error, "held_out": answer.held_out, "rivals": answer.rivals, "lost": answer.lost}
     search = {"seconds": result.seconds, "iterations": result.n_iter, "support": result.support}
     return {"k": answer.k, **found, **errors, **search, "kept": answer.kept}
 
 
-def write_result(study: Study, path: Path, summary: dict[str, Any]) -> None:
+def write_result(study: "Study", path: Path, summary: dict[str, Any]) -> None:
     """What was kept as csv or parquet; json: the summary; npz: the distribution of the chosen k."""
     kind = path.suffix.lower()
     if kind == ".npz":

@@ -37,20 +37,21 @@ def bins(
         raise click.UsageError("--counts are bins already; leave out --bin-width and --bins")
     if bin_width is not None and not (np.isfinite(bin_width) and bin_width > 0):
         raise click.UsageError(f"--bin-width must be a number above 0, got {bin_width:g}")
-    from ..studies import BinsProblem
     from ._read import open_table
-    from ._run import perform, prepare
+    from ._write import check_targets
 
-    prepare(common)
+    check_targets(common)
     table = open_table(common.file)
     name = the_column(table, column)
     values = table.numbers([name])[:, 0]
     histogram, edges = (checked(table, name, values), None) if counts else binned(values, bin_width, count)
+    from ..studies.bins import BinsProblem
+    from ._run import perform
+
     problem = BinsProblem(histogram, edges, preserve)
-    many = "k" if len(common.ks) > 1 else common.ks[0]
     what = "counts" if counts else f"{len(values)} values"
-    title = f"{many} of {len(histogram)} bins for the {what} of {name} in {table.label}"
-    return perform(problem, common, title, usual=None)
+    title = f"of {len(histogram)} bins for the {what} of {name} in {table.label}"
+    return perform(problem, common, title)
 
 
 def the_column(table: Table, name: str | None) -> str:

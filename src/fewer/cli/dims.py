@@ -22,21 +22,23 @@ def dims(columns: str | None, objective: str, baseline: str, transactions: bool,
     row is expressed whole when it equals the baseline in every column that is not kept: the order that ships complete.
     """
     common = asked(options)
-    from ..jobs.dims import AUTO_SECONDS
-    from ..studies import DimsProblem
     from ._baskets import read_baskets
     from ._read import open_table
-    from ._run import perform, prepare
-    from ._table import chosen_columns
+    from ._table import chosen_columns, unused
+    from ._write import check_targets
 
-    prepare(common)
+    check_targets(common)
     if transactions:
         if columns is not None:
             raise click.UsageError("--columns has no meaning with --transactions, whose items are the columns")
-        X, names, label = read_baskets(common.file)
+        (X, names, label), note = read_baskets(common.file), ""
     else:
         table = open_table(common.file)
         names, label = chosen_columns(table, columns, "--columns"), table.label
+        note = "" if columns else unused(table, names)
         X = table.whole(names)
-    title = f"{'k' if len(common.ks) > 1 else common.ks[0]} of {len(names)} columns for {X.shape[0]} rows of {label}"
-    return perform(DimsProblem(X, names, objective, baseline), common, title, usual=AUTO_SECONDS)
+    title = f"of {len(names)} columns for {X.shape[0]} rows of {label}"
+    from ..studies.dims import DimsProblem
+    from ._run import perform
+
+    return perform(DimsProblem(X, names, objective, baseline), common, title, note=note)

@@ -39,13 +39,11 @@ def terms(
     random share of the rows, and its error on those is shown.
     """
     common = asked(options)
-    from ..jobs.terms import AUTO_SECONDS
-    from ..studies import TermsProblem
     from ._read import open_table
-    from ._run import perform, prepare
-    from ._table import chosen_columns, known_column, listed
+    from ._table import chosen_columns, known_column, listed, unused
+    from ._write import check_targets
 
-    prepare(common)
+    check_targets(common)
     table = open_table(common.file)
     known_column(table, target, "--target")
     names = [name for name in chosen_columns(table, columns, "--columns", [target]) if name != target]
@@ -58,8 +56,10 @@ def terms(
                 raise InvalidInput(f"{table.label}: {name!r} ({option}) is not among the columns that may be held")
         return tuple(sorted(names.index(name) for name in found))
 
+    from ..studies.terms import TermsProblem
+    from ._run import perform
+
     bounds = min_weight, max_weight, places(include, "--include"), places(exclude, "--exclude")
     problem = TermsProblem(numbers[:, :-1], numbers[:, -1], names, *bounds)
-    many = "k" if len(common.ks) > 1 else common.ks[0]
-    title = f"{many} of {len(names)} columns of {table.label} that track {target}, on {len(numbers)} rows"
-    return perform(problem, common, title, held_out=test_fraction, usual=AUTO_SECONDS)
+    title = f"of {len(names)} columns of {table.label} that track {target}, on {len(numbers)} rows"
+    return perform(problem, common, title, held_out=test_fraction, note="" if columns else unused(table, names))

@@ -1,5 +1,6 @@
 """Keep k bins of a histogram so that expectations are preserved."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..door import InvalidInput, Vector, as_integer, as_weights, known
 from ..objectives.moments import Moments, as_matrix
 from ..result import Result, Status
-from ..solvers._drive import Callback, Outcome, Step, Steps, drive
+from ..solvers._drive import Callback, drive
+from ..solvers.places import MOST_PROVEN
 from ..spaces import Atoms
-from .terms import SOLVERS, solve
+from .terms import SOLVERS, answered, solve
 
 
 def bins(
@@ -50,7 +52,11 @@ def bins(
         A = as_matrix(preserve)
         if A.shape[1] != target.size:
             raise InvalidInput(f"preserve must have {target.size} columns, one for each bin, got {A.shape[1]}")
-        return solve(Moments(space, A, np.asarray(A @ target)), C, solver, validation, time_limit, rng, callback)
+        F = Moments(space, A, np.asarray(A @ target))
+        if solver != "auto" or space.size <= MOST_PROVEN:
+            return solve(F, C, solver, validation, time_limit, rng, callback)
+        found = solve(F, C, "exchange", validation, time_limit, rng, callback)
+        return replace(found, bound=0.0)  # the convex relaxation is zero at p itself
     known(preserve, dict.fromkeys(("cdf", "entries")), "preserve")
     if validation is not None:
         raise InvalidInput(f"validation keeps rows of a matrix of functionals; preserve={preserve!r} has none")
@@ -58,7 +64,7 @@ def bins(
     if solver not in ("auto", "exact"):
         return solve(F, C, solver, None, time_limit, rng, callback)
     best = best_steps(target, k) if preserve == "cdf" else C.project(target)
-    return drive(F, C, proven(best), time_limit=time_limit, callback=callback)
+    return drive(F, C, answered(best, Status.OPTIMAL), time_limit=time_limit, callback=callback)
 
 
 def cumulative(space: Atoms, target: Vector) -> Moments:
@@ -83,9 +89,3 @@ def best_steps(target: Vector, k: int) -> Vector:
     p = np.zeros(target.size)
     p[jumps] = step_weights(P, jumps)
     return p
-
-
-def proven(p: Vector) -> Steps:
-    """An answer that is optimal by construction."""
-    value = yield Step(p)
-    return Outcome(Status.OPTIMAL, value)

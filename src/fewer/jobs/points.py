@@ -14,14 +14,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Indices, InvalidInput, as_integer, as_number, known
-from ..objectives.rows_mmd import RowsMMD
+from ..objectives._pairs import own_threads
 from ..result import Result
 from ..similarity import BANDED, SIMILARITIES, Similarity, bandwidth, from_matrix, similarity_of
-from ..solvers import places
-from ..solvers._drive import Steps, as_generator, drive
+from ..solvers import crowds, places
+from ..solvers._drive import Callback, Steps, as_generator, drive
 from ..spaces import Atoms
 from ._bandwidth import validated_gamma
 from ._sample import Sample, as_bytes, as_gram, as_rows
+from ._target import Target, target_of
 
 
 def points(
@@ -36,6 +37,7 @@ def points(
     max_memory: Any = "1GB",
     time_limit: float | None = None,
     rng: Any = None,
+    callback: Callback | None = None,
 ) -> Result:
     """Choose k rows of X (N, d) and weights q on them, as near as possible to all rows in MMD.
 
@@ -51,19 +53,19 @@ def points(
     >>> result.support.tolist(), result.p[result.support].round(2).tolist()
     ([0, 3], [0.4, 0.6])
     """
-    setting = Setting(similarity, gamma, solver, as_bytes(max_memory), time_limit)
+    setting = Setting(similarity, gamma, solver, as_bytes(max_memory), time_limit, callback)
     return setting.solve(X, k, y, sample_weight, rng)[0]
 
 
 SPARSE = ("rbf", "matern32", "matern52", "cosine", "linear")
 """Similarities that compare sparse rows."""
-Start = Callable[[Any, SparseSimplex, np.random.Generator], Steps]
+Start = Callable[[Any, SparseSimplex, np.random.Generator, bool], Steps]
 SOLVERS: dict[str, Start] = {
-    "auto": places.exchange,
-    "exact": places.exact,
-    "exchange": places.exchange,
-    "greedy": places.greedy,
-    "iht": places.iht,
+    "auto": crowds.auto,
+    "exact": crowds.exact,
+    "exchange": crowds.exchange,
+    "greedy": crowds.greedy,
+    "iht": lambda F, C, rng, patient: places.iht(F, C, rng),
 }
 
 
@@ -76,6 +78,7 @@ class Setting:
     solver: str
     memory: int
     time_limit: float | None
+    callback: Callback | None = None
 
     def check(self) -> None:
         """Refuse names and numbers that are none, before any work."""
@@ -108,6 +111,10 @@ class Setting:
 
     def solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool = True) -> tuple[Result, Any]:
         """Choose the points: the result and gamma; with `most` False a k above the distinct rows means all of them."""
+        with own_threads():
+            return self._solve(X, k, y, sample_weight, rng, most)
+
+    def _solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool) -> tuple[Result, Any]:
         began = time.perf_counter()
         self.check()
         generator, seed = as_generator(rng)
@@ -115,26 +122,39 @@ class Setting:
         sample = Sample.of(self.rows(X), y, sample_weight, merge=self.similarity != "precomputed")
         distinct = len(sample.weights)
         k = as_integer(k if most else min(k, distinct), "k", 1, distinct, "distinct rows")
-        if 8 * k * distinct > self.memory:
+        if 8 * k * k > self.memory:
             raise InvalidInput(
-                f"max_memory must hold k = {k} columns of {distinct} similarities, {8 * k * distinct} bytes, "
+                f"max_memory must hold k = {k} columns of at least {k} similarities, {8 * k * k} bytes, "
                 f"got {self.memory}"
             )
         similarity = self.comparison(X, sample, k, generator)
-        F = RowsMMD.between(sample.rows, sample.weights, similarity, labels=sample.labels, memory=self.memory)
-        C = SparseSimplex(F.space, k)
+        target = target_of(sample, similarity, k, self.memory, generator)
+        C = SparseSimplex(target.F.space, k)
         limit = None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - began), 1e-3)
-        found = drive(F, C, SOLVERS[self.solver](F, C, generator), time_limit=limit, seed=seed)
-        return on_rows(found, sample, time.perf_counter() - began), similarity.gamma
+        steps = SOLVERS[self.solver](target.F, C, generator, limit is not None)
+        found = drive(target.F, C, steps, time_limit=limit, callback=self.callback, seed=seed)
+        return on_rows(found, target, sample, time.perf_counter() - began), similarity.gamma
 
 
-def on_rows(found: Result, sample: Sample, seconds: float) -> Result:
-    """A result on the distinct rows as one on all rows of X."""
+def on_rows(found: Result, target: Target, sample: Sample, seconds: float) -> Result:
+    """A result on candidates as one on all rows of X, its value judged anew where it was estimated."""
+    chosen = sample.first[target.candidates]
     p = np.zeros(sample.size)
-    p[sample.first] = found.p
-    bound = max(found.bound or 0.0, 0.0)  # a squared distance is never negative
-    support: Indices = np.sort(sample.first[found.support])
-    return replace(found, p=p, support=support, space=Atoms(sample.size), bound=bound, seconds=seconds)
+    p[chosen] = found.p
+    value, error = target.judged(found.support, found.p[found.support])
+    bound = min(max(found.bound or 0.0, 0.0), value)  # a squared distance is never negative
+    return replace(
+        found,
+        p=p,
+        value=value,
+        support=np.sort(chosen[found.support]),
+        bound=bound,
+        history=found.history + (value - found.value),
+        space=Atoms(sample.size),
+        seconds=seconds,
+        error=error,
+        note=target.note,
+    )
 
 
 class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped

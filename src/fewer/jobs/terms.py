@@ -1,8 +1,9 @@
 """A k-term convex combination of columns that tracks a target."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +13,12 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..constraints.sparse_simplex import SparseSimplex
-from ..door import Indices, InvalidInput, Vector, as_integer, as_number, as_vector, known
+from ..door import InvalidInput, Vector, as_integer, as_number, as_vector, known
 from ..objectives.moments import Moments, as_matrix
-from ..result import Result
+from ..result import Result, Status
 from ..solvers import places
-from ..solvers._drive import Callback, Progress, Steps, as_generator, drive
-from ..solvers._exchange import refitted
+from ..solvers._drive import Callback, Outcome, Progress, Step, Steps, as_generator, drive
+from ..solvers._starts import path
 from ..solvers.frank_wolfe import frank_wolfe
 from ..spaces import Atoms
 
@@ -47,8 +48,8 @@ def terms(
 
     Each weight that is held lies in [min_weight, max_weight]; the columns of `include` are held, those of `exclude`
     are not, and of the columns with the same label in `groups` (n,) at most `max_per_group` are. `sample_weight`
-    (r,) weighs the squared errors. `validation`, a share of the rows, is kept for choosing between the answers that
-    the solver meets; the choice is then refitted on all rows.
+    (r,) weighs the squared errors. `validation`, a share of the rows, is kept back to choose how far down the
+    solver should go, which is then done on all rows: less training error can mean more error elsewhere.
 
     Solvers: "greedy" (Algorithm 3), "iht" (Algorithm 1 with momentum and refits), "frank_wolfe" (the convex
     relaxation, its answer projected), "exchange" (a path of non-negative least squares, swaps, kicks), "exact"
@@ -71,7 +72,7 @@ def terms(
 
 def weigh(matrix: Any, target: Vector, sample_weight: npt.ArrayLike) -> tuple[Any, Vector]:
     """Rows scaled so that their squared errors count by their weight."""
-    weights = as_vector(sample_weight, target.shape, "sample_weight")
+    weights = as_vector(sample_weight, target.shape[:1], "sample_weight")
     if weights.min() < 0:
         raise InvalidInput(f"sample_weight must be non-negative, got {weights.min()} at index {int(weights.argmin())}")
     if weights.max() == 0:
@@ -80,11 +81,11 @@ def weigh(matrix: Any, target: Vector, sample_weight: npt.ArrayLike) -> tuple[An
         raise InvalidInput("sample_weight needs a dense or sparse A; scale the rows of a LinearOperator beforehand")
     root = np.sqrt(weights)
     if isinstance(matrix, np.ndarray):
-        return matrix * root[:, None].astype(matrix.dtype), target * root
-    return matrix.multiply(root[:, None]).tocsc(), target * root
+        return matrix * root[:, None].astype(matrix.dtype), (target.T * root).T
+    return matrix.multiply(root[:, None]).tocsc(), (target.T * root).T
 
 
-Start = Callable[[Any, SparseSimplex, np.random.Generator], Steps]
+Start = Callable[..., Steps]
 SOLVERS: dict[str, Start | None] = {
     "auto": places.exact,
     "exact": places.exact,
@@ -93,6 +94,28 @@ SOLVERS: dict[str, Start | None] = {
     "greedy": places.greedy,
     "iht": places.iht,
 }
+SEARCHES = {"auto", "exact", "exchange"}
+"""Solvers that take an effort: how long kicks go on."""
+
+
+class Run(NamedTuple):
+    """A solver by name, ready for any least squares on the same columns."""
+
+    constraint: SparseSimplex
+    solver: str
+    time_limit: float | None
+    rng: np.random.Generator
+
+    def __call__(self, F: Moments, callback: Callback | None = None, effort: float | None = None) -> Result:
+        """The solver's answer for F; without an effort, kicks use up a time limit that is set."""
+        start, C = SOLVERS[self.solver], self.constraint
+        limit = AUTO_SECONDS if self.time_limit is None and self.solver == "auto" else self.time_limit
+        if start is None:
+            return frank_wolfe(F, C, time_limit=limit, callback=callback)
+        if effort is None:
+            effort = 1.0 if self.time_limit is None else math.inf
+        steps = start(F, C, self.rng, effort) if self.solver in SEARCHES else start(F, C, self.rng)
+        return drive(F, C, steps, time_limit=limit, callback=callback)
 
 
 def solve(
@@ -106,39 +129,17 @@ def solve(
 ) -> Result:
     """Run a solver by name on least squares, with or without rows kept for choosing."""
     known(solver, SOLVERS, "solver")
-    if time_limit is None and solver == "auto":
-        time_limit = AUTO_SECONDS
     generator, seed = as_generator(rng)
-    if validation is None:
-        return replace(run(F, C, solver, time_limit, callback, generator), seed=seed)
-    return replace(choose(F, C, solver, validation, time_limit, callback, generator), seed=seed)
+    run = Run(C, solver, time_limit, generator)
+    found = run(F, callback) if validation is None else choose(F, run, validation, callback)
+    return replace(found, seed=seed)
 
 
-def run(
-    F: Moments,
-    C: SparseSimplex,
-    solver: str,
-    time_limit: float | None,
-    callback: Callback | None,
-    rng: np.random.Generator,
-) -> Result:
-    """One solver on all rows of F."""
-    start = SOLVERS[solver]
-    if start is None:
-        return frank_wolfe(F, C, time_limit=time_limit, callback=callback)
-    return drive(F, C, start(F, C, rng), time_limit=time_limit, callback=callback)
+def choose(F: Moments, run: Run, validation: float, callback: Callback | None) -> Result:
+    """Solve on most rows and let the rest say how far down to go; then go as far on all rows.
 
-
-def choose(
-    F: Moments,
-    C: SparseSimplex,
-    solver: str,
-    validation: float,
-    time_limit: float | None,
-    callback: Callback | None,
-    rng: np.random.Generator,
-) -> Result:
-    """Solve on most rows, keep of all answers met the best on the rest, refit it on all rows."""
+    How far is F of an answer as a share of F of the first, which is the projection of non-negative least squares.
+    """
     share = as_number(validation, "validation")
     rows = len(F.b)
     held = max(round(share * rows), 1)
@@ -147,19 +148,41 @@ def choose(
             f"validation must be a share of the rows in (0, 1) of a dense or sparse A with at least two rows, "
             f"got {validation!r} of {rows} rows"
         )
-    order = rng.permutation(rows)
+    order = run.rng.permutation(rows)
     kept, out = np.sort(order[held:]), np.sort(order[:held])
     fitted, judge = (Moments(F.space, F.A[part], F.b[part]) for part in (kept, out))
-    met: list[tuple[float, Indices]] = []
+    first = positive(fitted, run.constraint)
+    met = [(judge.value(first.p), first.value)]
 
     def judged(progress: Progress) -> Any:
-        met.append((judge.value(progress.p), C.support(progress.p)))
-        return callback(progress) if callback is not None else None
+        met.append((judge.value(progress.p), progress.value))
+        return callback is not None and callback(progress)
 
-    result = run(fitted, C, solver, time_limit, judged, rng)
-    _, support = min(met, key=lambda pair: pair[0])
-    p = places.as_point(refitted(F, C, np.union1d(support, C.include)), C)
-    return replace(result, p=p, value=F.value(p), support=C.support(p), bound=None)
+    run(fitted, judged, effort=0.0)
+    enough = min(met)[1]
+    whole = positive(F, run.constraint)
+    if enough >= first.value:
+        return whole
+    enough *= whole.value / first.value
+
+    def far_enough(progress: Progress) -> Any:
+        return (callback is not None and callback(progress)) or progress.value <= enough
+
+    return replace(run(F, far_enough, effort=0.0), bound=None, status=Status.FINISHED)
+
+
+def positive(F: Moments, C: SparseSimplex) -> Result:
+    """Non-negative least squares without the sum constraint, projected: an answer that has not been polished."""
+    q = np.zeros(C.space.size)
+    units, weights = path(F, C, len(F.b), summed=False)
+    q[units] = weights
+    return drive(F, C, answered(C.project(q), Status.FINISHED))
+
+
+def answered(p: Vector, status: Status) -> Steps:
+    """A solver that knows its answer."""
+    value = yield Step(p)
+    return Outcome(status, value if status is Status.OPTIMAL else None)
 
 
 class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
@@ -206,10 +229,13 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
         bounds = self.min_weight, self.max_weight, self.include, self.exclude, self.groups, self.max_per_group
         C = SparseSimplex(Atoms(X.shape[1]), k, *bounds)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        matrix, results = as_matrix(X), []
-        for target in np.atleast_2d(np.asarray(y, np.float64).T):
-            A, b = (matrix, target) if sample_weight is None else weigh(matrix, target, sample_weight)
-            results.append(solve(Moments(C.space, A, b), C, self.solver, None, self.time_limit, seed))
+        matrix, targets = as_matrix(X), np.asarray(y, np.float64).reshape(len(y), -1)
+        if sample_weight is not None:
+            matrix, targets = weigh(matrix, targets, sample_weight)
+        F, results = Moments(C.space, matrix, targets[:, 0]), []
+        for b in targets.T:
+            F = F.toward(b)
+            results.append(solve(F, C, self.solver, None, self.time_limit, seed))
         one = y.ndim == 1
         self.result_ = results[0] if one else results
         self.coef_ = results[0].p if one else np.array([r.p for r in results])

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -18,7 +20,7 @@ TILE = 2**19
 HIGH = 512
 """Rows of a tile, at most."""
 PRECISE = 2 * 10**7
-"""Pairs up to which everything is float64; beyond, tiles are float32 and only their sums float64."""
+"""Pairs of float32 rows up to which everything is float64; beyond, tiles are float32 and only their sums float64."""
 
 
 @cache
@@ -26,9 +28,25 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+_HERE: ContextVar[int] = ContextVar("threads", default=0)
+
+
 def threads() -> int:
     """As many threads as BLAS would use, so that the user's settings for it hold."""
+    if _HERE.get():
+        return _HERE.get()
     return max([pool["num_threads"] for pool in _controller().info() if pool["user_api"] == "blas"], default=1)
+
+
+@contextmanager
+def own_threads() -> Iterator[None]:
+    """Within it tiles are shared over the threads and BLAS itself keeps to one: small products then never wait."""
+    token = _HERE.set(threads())
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _HERE.reset(token)
 
 
 def spread(work: Callable[[Any], Any], parts: list[Any]) -> list[Any]:
@@ -36,7 +54,7 @@ def spread(work: Callable[[Any], Any], parts: list[Any]) -> list[Any]:
     many = min(threads(), len(parts))
     if many <= 1:
         return [work(part) for part in parts]
-    with _controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(many) as pool:
+    with nullcontext() if _HERE.get() else own_threads(), ThreadPoolExecutor(many) as pool:
         return list(pool.map(work, parts))
 
 
@@ -79,13 +97,13 @@ def image(
     high = max(1, min(HIGH, entries // wide)) if m <= entries // HIGH else HIGH
     high = max(high, min(n, entries // max(m, 1)))
     columns = spans(m, max(1, entries // high))
-    scaled = weights.astype(dtype, copy=False)
 
     def work(part: slice) -> Vector:
         left = similarity.left(cut(X, part, centre, dtype))
         total = np.zeros(left.shape[0])
         for column in columns:
-            total += similarity.between(left, similarity.right(cut(others, column, centre, dtype))) @ scaled[column]
+            block = similarity.between(left, similarity.right(cut(others, column, centre, dtype)))
+            total += block.astype(np.float64, copy=False) @ weights[column]
         return total
 
     return np.concatenate(spread(work, spans(n, high))) if m else np.zeros(n)
@@ -102,7 +120,6 @@ def own_image(
     """Σ_j weights_j k(x_i, x_j) for each row, (n,); each pair is compared once."""
     n = X.shape[0]
     parts = spans(n, max(1, min(HIGH, int(tile_entries(memory) ** 0.5))))
-    scaled = weights.astype(dtype, copy=False)
     shares = [list(_every(len(parts), first, threads())) for first in range(threads())]
 
     def work(rows: list[int]) -> Vector:
@@ -111,12 +128,33 @@ def own_image(
             left = similarity.left(cut(X, parts[i], centre, dtype))
             for j in range(i, len(parts)):
                 block = similarity.between(left, similarity.right(cut(X, parts[j], centre, dtype)))
-                total[parts[i]] += block @ scaled[parts[j]]
+                block = block.astype(np.float64, copy=False)
+                total[parts[i]] += block @ weights[parts[j]]
                 if i != j:
-                    total[parts[j]] += scaled[parts[i]] @ block
+                    total[parts[j]] += weights[parts[i]] @ block
         return total
 
     return np.asarray(sum(spread(work, shares)))
+
+
+def own_block(X: Any, units: Indices, similarity: Similarity, centre: Matrix | None) -> Vector:
+    """The similarities of some rows to each other in float64, (s, s); each pair is compared once."""
+    parts = spans(len(units), HIGH)
+    block = np.empty((len(units), len(units)))
+    rows = [cut(X, units[part], centre, np.float64) for part in parts]
+    rights = [similarity.right(part) for part in rows]
+
+    def work(i: int) -> None:
+        left = similarity.left(rows[i])
+        for j in range(i, len(parts)):
+            block[parts[i], parts[j]] = similarity.between(left, rights[j])
+            if i != j:
+                block[parts[j], parts[i]] = block[parts[i], parts[j]].T
+        here = block[parts[i], parts[i]]
+        here[:] = (here + here.T) / 2.0
+
+    spread(work, list(range(len(parts))))
+    return block
 
 
 def _every(count: int, first: int, step: int) -> Iterator[int]:

@@ -1,6 +1,6 @@
 """Squared error of expectations: least squares over distributions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,10 @@ from ..spaces import Space
 
 DENSE_SPECTRUM = 2000
 """Up to this many rows or columns the largest singular value comes from a dense Gram matrix."""
+FEW = 600
+"""Up to this many places AᵀA is formed whole, once."""
+HUGE = 1e150
+"""Entries beyond this have infinite squares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +41,25 @@ class Moments:
         A = as_matrix(self.A)
         if A.shape[1] != self.space.size:
             raise InvalidInput(f"A must have {self.space.size} columns, one for each place, got {A.shape[1]}")
+        b = as_vector(self.b, (A.shape[0],), "b")
+        for name, entries in (("A", A.data if sp.issparse(A) else A), ("b", b)):
+            if (
+                isinstance(entries, np.ndarray)
+                and entries.size
+                and max(float(entries.max()), -float(entries.min())) > HUGE
+            ):
+                raise InvalidInput(f"{name} must stay below {HUGE:g} in size, so that squares are finite; rescale it")
         object.__setattr__(self, "A", A)
-        object.__setattr__(self, "b", as_vector(self.b, (A.shape[0],), "b"))
+        object.__setattr__(self, "b", b)
+
+    def toward(self, b: Any) -> "Moments":
+        """The same functions with other expectations; what is known of A is shared."""
+        other = replace(self, b=b)
+        known: dict[str, Any] = {
+            name: self.__dict__[name] for name in ("smoothness", "diagonal", "_gram") if name in self.__dict__
+        }
+        other.__dict__.update(known)
+        return other
 
     @cached_property
     def smoothness(self) -> float:
@@ -68,6 +89,12 @@ class Moments:
             return np.asarray(self.A.multiply(self.A).sum(axis=0), np.float64).reshape(-1)
         return np.asarray(np.einsum("ij,ij->j", self.A, self.A, dtype=np.float64))
 
+    @cached_property
+    def _gram(self) -> Vector:
+        """The whole of AᵀA, for few places."""
+        whole = self.columns(np.arange(self.space.size))
+        return np.asarray(whole.T @ whole)
+
     def columns(self, face: Indices) -> Vector:
         """A restricted to these places, dense (r, len(face)) float64; an operator is applied to unit vectors."""
         if not isinstance(self.A, LinearOperator):
@@ -87,6 +114,8 @@ class Moments:
 
     def cross(self, units: Indices, others: Indices) -> Vector:
         """The block of AᵀA, (len(units), len(others))."""
+        if self.space.size <= FEW:
+            return np.asarray(self._gram[np.ix_(units, others)])
         left = self.columns(units)
         return np.asarray(left.T @ (left if units is others else self.columns(others)))
 

@@ -11,7 +11,7 @@ from .._jit.active_set import simplex_quadratic
 from ..door import Indices, Vector
 from ..similarity import Matrix, Similarity
 from ..spaces import Space
-from ._pairs import PRECISE, centre_of, cut, image, own_image
+from ._pairs import PRECISE, centre_of, cut, image, own_block, own_image
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +21,8 @@ class RowsMMD:
     `rows` (size, d) are the places, dense or CSR; `similarity` compares them; `mean` (size,) is c. The target may have
     more rows than these: only c and the constant know it. With `labels` (size,) rows of different labels have
     similarity zero. K is only ever formed in tiles and in blocks of the places asked for; `memory` (bytes) limits them.
-    Where there are more than 2e7 pairs, slopes are float32 inside (relative error 1e-6); values never are.
+    Where there are more than 2e7 pairs of float32 rows, or 4e8 of any, slopes and means are sums in float64 of
+    similarities in float32 (an absolute error near 1e-8); blocks of K are always float64.
 
     >>> from fewer.similarity import similarity_of
     >>> F = RowsMMD.between(np.array([[0.0], [1.0], [5.0]]), np.full(3, 1 / 3), similarity_of("rbf", 1.0))
@@ -57,7 +58,7 @@ class RowsMMD:
 
     @cached_property
     def _dtype(self) -> type:
-        return precision(self.space.size, self.space.size)
+        return precision(self.rows, self.space.size)
 
     @cached_property
     def _centre(self) -> Matrix | None:
@@ -83,16 +84,27 @@ class RowsMMD:
         """K t at these places."""
         return self.mean[units]
 
+    @cached_property
+    def _prepared(self) -> Any:
+        """The prepared rows in float64 where they take little of the memory, else None."""
+        if self.space.size * (self.rows.shape[1] + 2) * 8 > self.memory // 8 or not self.similarity.sparse:
+            return None
+        return self.similarity.left(cut(self.rows, slice(None), self._centre, np.float64))
+
     def cross(self, units: Indices, others: Indices) -> Vector:
-        """The block of K in float64, (len(units), len(others)); its diagonal is exact."""
-        left, right = (cut(self.rows, part, self._centre, np.float64) for part in (units, others))
-        block = np.asarray(self.similarity(left, right), np.float64)
-        if self.labels is not None:
-            block *= self.labels[units][:, None] == self.labels[others][None, :]
+        """The block of K in float64, (len(units), len(others)); on the diagonal it is exact."""
         if units is others:
-            block = (block + block.T) / 2.0
+            block = own_block(self.rows, units, self.similarity, self._centre)
             np.fill_diagonal(block, self.diagonal[units])
-        return block
+        elif len(others) == self.space.size and len(units) == 1 and self._prepared is not None:
+            right = self.similarity.right(cut(self.rows, units, self._centre, np.float64))
+            block = np.asarray(self.similarity.between(self._prepared, right)[others].T, np.float64)
+        else:
+            left, right = (cut(self.rows, part, self._centre, np.float64) for part in (units, others))
+            block = np.asarray(self.similarity(left, right), np.float64)
+        if self.labels is not None:
+            block = block * (self.labels[units][:, None] == self.labels[others][None, :])
+        return np.asarray(block)
 
     def _image(self, units: Indices, weights: Vector) -> Vector:
         """K p for p with these weights, (size,)."""
@@ -135,9 +147,10 @@ class RowsMMD:
         return self.value(self.best_on(face)) if face.size else np.inf
 
 
-def precision(n: int, m: int) -> type:
-    """The type in which n x m pairs are compared."""
-    return np.float64 if n * m <= PRECISE else np.float32
+def precision(rows: Any, others: int) -> type:
+    """The type in which rows are compared with so many others."""
+    pairs = rows.shape[0] * others
+    return np.float32 if pairs > (PRECISE if rows.dtype == np.float32 else 20 * PRECISE) else np.float64
 
 
 def own_mean(rows: Any, target: Vector, similarity: Similarity, labels: Indices | None, memory: int) -> Vector:
@@ -152,7 +165,7 @@ def own_mean(rows: Any, target: Vector, similarity: Similarity, labels: Indices 
     if similarity.plain:
         prepared = similarity.left(rows)
         return np.asarray(prepared @ (prepared.T @ target), np.float64)
-    return own_image(rows, target, similarity, precision(n, n), centre_of(rows, similarity), memory)
+    return own_image(rows, target, similarity, precision(rows, n), centre_of(rows, similarity), memory)
 
 
 def mean_to(
@@ -167,5 +180,5 @@ def mean_to(
         return mean
     if similarity.plain:
         return np.asarray(similarity.left(rows) @ (similarity.left(data).T @ target), np.float64)
-    dtype = precision(rows.shape[0], data.shape[0])
+    dtype = precision(rows, data.shape[0])
     return image(rows, data, target, similarity, dtype, centre_of(data, similarity), memory)

@@ -26,7 +26,7 @@ class Column:
     @property
     def numeric(self) -> bool:
         """Whether all values are numbers."""
-        return all(isinstance(v, (int, float, np.integer, np.floating)) for v in self.values)
+        return all(isinstance(v, (int, float, np.integer, np.floating, type(None))) for v in self.values)
 
 
 def section(title: str, *children: Any) -> Html:
@@ -34,16 +34,28 @@ def section(title: str, *children: Any) -> Html:
     return tag("section", tag("h2", title), *children)
 
 
-def table(columns: Sequence[Column], *, most: int = 500, caption: str | None = None, keys: Sequence[int] = ()) -> Html:
+def table(
+    columns: Sequence[Column],
+    *,
+    most: int = 500,
+    caption: str | None = None,
+    keys: Sequence[int] = (),
+    chosen: int | None = None,
+) -> Html:
     """A table that sorts by a click on a heading where there is JavaScript; rows beyond `most` are only counted.
 
-    `keys` gives each row the k it belongs to, which the slider marks.
+    `keys` gives each row the k it belongs to; the row of `chosen` is marked, and then that of the slider.
     """
     rows = len(columns[0].values) if columns else 0
     heads = [tag("th", tag("span", c.name), scope="col", class_="number" if c.numeric else None) for c in columns]
     largest = {c.name: max(c.values, default=0) for c in columns if c.bar}
     body = [
-        tag("tr", [cell(c, i, largest.get(c.name, 0)) for c in columns], data_k=keys[i] if keys else None)
+        tag(
+            "tr",
+            [cell(c, i, largest.get(c.name, 0)) for c in columns],
+            data_k=keys[i] if keys else None,
+            class_="chosen" if keys and keys[i] == chosen else None,
+        )
         for i in range(min(rows, most))
     ]
     left = f"{rows - most} more rows are in the download." if rows > most else None
@@ -55,6 +67,8 @@ def table(columns: Sequence[Column], *, most: int = 500, caption: str | None = N
 def cell(column: Column, i: int, largest: float) -> Html:
     """One cell; numbers carry themselves unrounded for sorting."""
     value = column.values[i]
+    if value is None:
+        return tag("td", "–", class_="number")
     if not isinstance(value, (int, float, np.integer, np.floating)):
         return tag("td", value)
     number = float(value)

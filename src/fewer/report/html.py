@@ -35,8 +35,8 @@ def tag(name: str, /, *children: Any, **attributes: Any) -> Html:
             continue
         word = key.rstrip("_").replace("_", "-")
         opened.append(word if value is True else f'{word}="{text(value)}"')
-    start = f"<{' '.join(opened)}>"
-    return Html(start if name in VOID and not children else f"{start}{join(*children)}</{name}>")
+    start = " ".join(opened)
+    return Html(f"<{start} />" if name in VOID and not children else f"<{start}>{join(*children)}</{name}>")
 
 
 def join(*children: Any) -> Html:

@@ -31,7 +31,7 @@ for (const chooser of document.querySelectorAll(".chooser")) {
   const slider = chooser.querySelector(".slider");
   const input = slider.querySelector("input");
   const output = slider.querySelector("output");
-  const area = chooser.closest("section.study") ?? document;
+  const area = chooser.closest(".study") ?? document;
   const show = () => {
     const k = panels[Number(input.value)].dataset.k;
     output.textContent = k;

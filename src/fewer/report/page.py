@@ -11,8 +11,10 @@ from ..files import written_whole
 from .html import Html, join, tag
 
 
-def page(title: str, *sections: Any, lead: Any = None) -> str:
+def page(title: str, *sections: Any, lead: Any = None, eyebrow: Any = None) -> str:
     """A whole HTML document; style and script are inside, named by their hashes in the page's policy.
+
+    `eyebrow` is a line above the title, `lead` a sentence below it.
 
     >>> "&lt;b&gt;" in page("<b>", "text")
     True
@@ -29,7 +31,8 @@ def page(title: str, *sections: Any, lead: Any = None) -> str:
         tag("title", title),
         Html(f"<style>{style}</style>"),
     )
-    header = tag("header", tag("h1", title), tag("p", lead, class_="lead") if lead else None)
+    above = tag("p", eyebrow, class_="eyebrow") if eyebrow else None
+    header = tag("header", above, tag("h1", title), tag("p", lead, class_="lead") if lead else None)
     body = join(header, tag("main", *sections), Html(f"<script>{script}</script>"))
     return f"<!doctype html>\n{tag('html', tag('head', head), tag('body', body), lang='en')}\n"
 

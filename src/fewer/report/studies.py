@@ -2,44 +2,50 @@
 
 import csv
 import io
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..studies import Answer, Study
+from ..studies.study import Answer, Study
 from .blocks import Column, chooser, download, facts, pictures, section, table
 from .html import Html, join, tag
 from .page import page
 from .svg import Series, curve, short
 
 RIVALS = ("rival", "rival2", "rival3")
+MOST_COLUMNS = 9
+"""Columns of the user's table that are shown; those of pictures are not."""
 
 
 def study_page(study: Study, title: str, how: Mapping[str, Any], image_shape: tuple[int, int] | None = None) -> str:
     """One study as a whole page."""
-    lead = f"{study.comparison}." if study.comparison else str(study.chosen.result.status)
-    return page(title, study_blocks(study, title, image_shape), computed(how, [study]), lead=lead)
+    blocks = study_blocks(study, title, image_shape), computed(how, [study])
+    return page(title, *blocks, lead=verdict(study), eyebrow=f"fewer {study.problem.job}")
 
 
 def studies_page(
     title: str, lead: str, named: Sequence[tuple[str, str, Study, tuple[int, int] | None]], how: Mapping[str, Any]
 ) -> str:
     """Several studies on one page: each with a heading, a sentence, the study and the shape of its pictures."""
-    parts = [
-        tag("article", tag("h2", name, class_="job"), tag("p", words, class_="lead"), study_blocks(s, name, shape))
-        for name, words, s, shape in named
-    ]
+    parts = [article(*part) for part in named]
     return page(title, parts, computed(how, [s for _, _, s, _ in named]), lead=lead)
+
+
+def article(name: str, words: str, study: Study, image_shape: tuple[int, int] | None) -> Html:
+    """One study among several."""
+    above = tag("p", f"fewer {study.problem.job}", class_="eyebrow")
+    head = tag("header", above, tag("h2", name, class_="job"), tag("p", f"{words} {verdict(study)}", class_="lead"))
+    return tag("article", head, study_blocks(study, name, image_shape))
 
 
 def study_blocks(study: Study, title: str, image_shape: tuple[int, int] | None) -> Html:
     """The blocks of one study."""
     several = len(study.answers) > 1
-    headline = section("What was lost", facts(spoken(study, study.chosen), large=True), verdict(study))
     curves = section("Which k?", which_k(study)) if several else None
     panels = {a.k: panel(study, a, image_shape) for a in study.answers}
     kept = chooser(panels, study.chosen.k) if several else panels[study.chosen.k]
     save = download(f"fewer-{study.problem.job}.csv", kept_csv(study), "Download what was kept as csv")
-    return tag("div", headline, curves, section("What was kept", kept, save), class_="study", aria_label=title)
+    return tag("div", curves, section("What was kept, what was lost", kept, save), class_="study", aria_label=title)
 
 
 def spoken(study: Study, answer: Answer) -> dict[str, str]:
@@ -47,15 +53,16 @@ def spoken(study: Study, answer: Answer) -> dict[str, str]:
     shares = study.problem.shares
     texts = {n: f"{100 * v:.2f} %" if n in shares else short(v) for n, v in answer.lost.items()}
     if answer.held_out is not None:
-        texts[f"held-out {study.problem.measure}"] = short(answer.held_out)
+        name, held = study.problem.measure, answer.held_out
+        texts[f"held-out {name}"] = f"{100 * held:.2f} %" if name in shares else short(held)
     return texts
 
 
-def verdict(study: Study) -> Html:
+def verdict(study: Study) -> str:
     """What is proven, and what the best simple rival would need."""
-    status = str(study.chosen.result.status)
     rival = f" {study.comparison[:1].upper()}{study.comparison[1:]}." if study.comparison else ""
-    return tag("p", tag("strong", f"k = {study.chosen.k}. "), status, rival)
+    note = f" {study.chosen.result.note}" if study.chosen.result.note else ""
+    return f"{study.chosen.result.status}{note}{rival}"
 
 
 def which_k(study: Study) -> Html:
@@ -73,25 +80,34 @@ def which_k(study: Study) -> Html:
     picture = curve(
         lines, x="k", y=study.problem.measure, title=f"{study.problem.measure} against k", chosen=study.chosen.k
     )
-    columns = [Column("k", ks), Column("error", [a.error for a in answers])]
+    share = study.problem.measure in study.problem.shares
+    columns = [Column("k", ks), Column("error", [a.error for a in answers], share=share)]
     if held:
-        columns.append(Column("held out", ["–" if a.held_out is None else a.held_out for a in answers]))
-    columns += [Column(name, [a.rivals.get(name, "–") for a in answers]) for name in names]
-    columns.append(Column("gap", ["–" if a.result.gap is None else a.result.gap for a in answers]))
+        columns.append(Column("held out", [a.held_out for a in answers], share=share))
+    columns += [Column(name, [a.rivals.get(name) for a in answers], share=share) for name in names]
+    columns.append(Column("gap", [a.lost.get("gap") for a in answers]))
     take = tag("p", tag("strong", f"Take k = {study.chosen.k}: "), f"{study.why}.")
-    return join(take, picture, table(columns, keys=ks, caption=f"Error: {study.problem.measure}; less is better."))
+    return join(
+        take,
+        picture,
+        table(columns, keys=ks, chosen=study.chosen.k, caption=f"Error: {study.problem.measure}; less is better."),
+    )
 
 
 def panel(study: Study, answer: Answer, image_shape: tuple[int, int] | None) -> Html:
     """What one k keeps: pictures where rows are pictures, then the table."""
     shares = study.problem.shares
-    columns = [Column(name, v, bar=name == "weight", share=name in shares) for name, v in answer.kept.items()]
+    names = list(answer.kept)[:MOST_COLUMNS]
+    if image_shape is not None and len(answer.kept) > math.prod(image_shape):
+        names = names[: len(answer.kept) - math.prod(image_shape)]
+    columns = [Column(n, answer.kept[n], bar=n == "weight", share=n in shares) for n in names]
+    left = len(answer.kept) - len(names)
+    more = tag("p", f"{left} more columns are in the download.", class_="caption") if left else None
     shown = None
     if image_shape is not None and hasattr(study.problem, "rows_of"):
         weights = answer.kept.get("weight", [])
         shown = pictures(study.problem.rows_of(answer.result), [f"{100 * w:.1f} %" for w in weights], image_shape)
-    lost = facts(spoken(study, answer)) if len(study.answers) > 1 else None
-    return join(lost, shown, table(columns))
+    return join(facts(spoken(study, answer), large=True), shown, table(columns), more)
 
 
 def kept_csv(study: Study) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .html import Html, join, tag
 
 WIDTH, HEIGHT = 640.0, 340.0
-LEFT, RIGHT, TOP, BOTTOM = 62.0, 16.0, 14.0, 46.0
+LEFT, RIGHT, TOP, BOTTOM = 66.0, 16.0, 34.0, 46.0
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ def short(value: float) -> str:
     """
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         return f"{value:.4g}"
-    digits, power = f"{value:.2g}".split("e") if "e" in f"{value:.2g}" else f"{value:.1e}".split("e")
-    return f"{digits.removesuffix('.0')}e{int(power)}"
+    digits, power = f"{value:.2e}".split("e")
+    return f"{digits.rstrip('0').rstrip('.')}e{int(power)}"
 
 
 def curve(series: Sequence[Series], *, x: str, y: str, title: str, chosen: float | None = None) -> Html:
@@ -96,7 +96,7 @@ def curve(series: Sequence[Series], *, x: str, y: str, title: str, chosen: float
         tag("title", title),
         frame(across, up, sorted(set(xs)), x, y),
         None if chosen is None else marker(across, sorted(set(xs)), chosen),
-        [line(s, across, up) for s in series],
+        [line(s, across, up) for s in reversed(series)],
         viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
         role="img",
         aria_label=title,
@@ -120,10 +120,9 @@ def frame(across: Axis, up: Axis, xs: Sequence[float], x: str, y: str) -> Html:
         if not shown or across(t) - across(shown[-1]) > 34:
             shown.append(t)
     columns = [tag("text", short(t), x=f"{across(t):.1f}", y=HEIGHT - BOTTOM + 20, text_anchor="middle") for t in shown]
-    middle = (TOP + HEIGHT - BOTTOM) / 2
     names = [
         tag("text", x, x=(LEFT + WIDTH - RIGHT) / 2, y=HEIGHT - 6, text_anchor="middle", class_="axis"),
-        tag("text", y, x=14, y=middle, text_anchor="middle", transform=f"rotate(-90 14 {middle:g})", class_="axis"),
+        tag("text", y, x=4, y=16, class_="axis"),
     ]
     return join(rows, columns, names)
 

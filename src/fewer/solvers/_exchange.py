@@ -16,7 +16,7 @@ from .._jit.tableau import bordered
 from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Indices, Vector
 from ..protocols import Quadratic
-from ._starts import path, steepest_units
+from ._starts import REACHED, path, steepest_units
 
 Mask = npt.NDArray[np.bool_]
 NONE = np.empty(0, np.int64)
@@ -26,15 +26,15 @@ SMALL = 600
 AROUND = 256
 """Units in the pool beside the support, at least; half of k where that is more."""
 WORK = 2e9
-"""Multiplications that idle kicks may cost before the search ends; all kicks together may cost twice that."""
+"""Multiplications that idle kicks may cost before a search ends, times its effort; all kicks together, twice that."""
 IDLE = 1000
-"""Idle kicks after which the search ends in any case."""
+"""Idle kicks after which a search of effort 1 ends in any case; ten times as many at any effort."""
 MOST_KICKED = 32
 """Units replaced in one kick, at most."""
 MOVES = 64
 """Moves between two chances to stop."""
 MANY = 350
-"""Units up to which several points of the path are tried."""
+"""Units up to which kicks, and one more point of the path, are worth their time where no limit is set."""
 ASTRAY = 0.15
 """How far from one the weights of the path without the sum constraint may sum before the other path is tried."""
 ENOUGH = 1e-4
@@ -257,10 +257,11 @@ def settled(search: Search) -> Answers:
         search.renew()
 
 
-def kicked(search: Search) -> Answers:
-    """Kicks until many in a row do not help."""
-    idle, before = 0, search.work
-    while idle < IDLE and search.work < before + WORK and search.work < 2 * WORK and not search.finished:
+def kicked(search: Search, effort: float = 1.0) -> Answers:
+    """Kicks until many in a row do not help, the more the greater the effort; it may be infinite."""
+    work = WORK * effort if search.budget <= MANY or effort > 1.0 else 0.0
+    most, idle, before = int(IDLE * min(effort, 10.0)), 0, search.work
+    while idle < most and search.work < before + work and search.work < 2 * work and not search.finished:
         idle += 1
         if not search.kick():
             yield None
@@ -273,20 +274,24 @@ def kicked(search: Search) -> Answers:
 
 
 def path_supports(problem: Quadratic, limits: SparseSimplex) -> Generator[Indices, None, None]:
-    """Supports from the path without the sum constraint at k units, a few more, and a quarter more.
+    """Supports from the path without the sum constraint: at k units, from there a sixth further with it, and without.
 
-    Where it ends early, or its weights do not nearly sum to one, also from the path with the constraint.
+    Each is the k heaviest units of where the path stands. Where it ends early, or its weights do not nearly sum to
+    one, also from the path with the constraint from the beginning.
     """
     k = limits.sizes[1]
-    best = path(problem, limits, k, summed=False)
-    yield feasible_support(problem, limits, best[0])
-    for most in (k + 16, k + 16 + k // 4):
-        if len(best[0]) < k or k > MANY:
-            break
-        best = path(problem, limits, most, summed=False, begin=best)
-        yield feasible_support(problem, limits, best[0])
-    if len(best[0]) < k or abs(best[1].sum() - 1.0) > ASTRAY:
-        yield feasible_support(problem, limits, path(problem, limits, k + 16, summed=True)[0])
+    more = k + max(16, k // 6)
+    free = path(problem, limits, k, summed=False)
+    yield feasible_support(problem, limits, free[0])
+    if len(free[0]):
+        first = refitted(problem, replace(limits, min_weight=0.0, max_weight=1.0), np.sort(free[0]))
+        bent = path(problem, limits, more, summed=True, begin=(first.units, first.weights))
+        yield feasible_support(problem, limits, bent[0])
+    if len(free[0]) == k and k <= MANY:
+        free = path(problem, limits, more, summed=False, begin=free)
+        yield feasible_support(problem, limits, free[0])
+    if len(free[0]) < k or abs(free[1].sum() - 1.0) > ASTRAY:
+        yield feasible_support(problem, limits, path(problem, limits, more, summed=True)[0])
 
 
 def rounded_supports(
@@ -303,13 +308,16 @@ def rounded_supports(
     return [feasible_support(problem, limits, heaviest, size) for size in sizes]
 
 
-def auto(problem: Quadratic, limits: SparseSimplex, rng: np.random.Generator) -> Answers:
+def auto(problem: Quadratic, limits: SparseSimplex, rng: np.random.Generator, effort: float = 1.0) -> Answers:
     """A few starts, exchange from each, kicks from the best; yields answers, the last one polished."""
     best: Search | None = None
     supports = []
     for units in path_supports(problem, limits):
         supports.append(units)
-        yield refitted(problem, limits, units)
+        start = refitted(problem, limits, units)
+        yield start
+        if start.value <= REACHED * problem.constant:
+            return
     if limits.bounded:
         rounded = rounded_supports(problem, limits, supports, rng)
         supports.append(min(rounded, key=lambda units: refitted(problem, limits, units).value))
@@ -321,7 +329,7 @@ def auto(problem: Quadratic, limits: SparseSimplex, rng: np.random.Generator) ->
         if best.finished:
             break
     if best is not None:
-        yield from kicked(best)
+        yield from kicked(best, effort)
         yield polished(problem, limits, best.found)
 
 

@@ -1,5 +1,7 @@
 """Where a search begins: the Lawson-Hanson path, with or without the sum constraint, greedily priced."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,12 +12,16 @@ from ..protocols import Quadratic
 
 Mask = npt.NDArray[np.bool_]
 
-WIDTH = 128
+WIDTH = 32
 """Units listed at each look at all slopes."""
 SHARE = 0.8
 """The list is renewed when its steepest slope falls below this share of what it was."""
-REACHED = 1e-14
-"""Relative value at which b counts as reached."""
+REACHED = 1e-20
+"""Relative value at which the target counts as reached."""
+CLOSED = 1e-9
+"""Relative gain of the relaxation below which its bound is as good as it gets."""
+POINTLESS = 1e-2
+"""Share of the first value below which no bound is worth having."""
 
 
 def steepest_units(slopes: Vector, count: int) -> Indices:
@@ -67,3 +73,24 @@ def path(
             break
     order = np.argsort(-weights, kind="stable")
     return units[order], weights[order]
+
+
+def relaxed_bounds(problem: Quadratic, limits: SparseSimplex, begin: tuple[Indices, Vector]) -> Iterator[float]:
+    """Lower bounds on F over the whole simplex, better and better, from the path with the sum constraint.
+
+    F is a squared distance ‖r‖² to a target t, and <r, t - a_j> >= m = F(q) - max_j (s_j - qᵀs) for every vertex a_j:
+    all of the simplex lies beyond a plane at distance m / ‖r‖, so m² / F(q) <= F where m > 0. Ends where the bound
+    is reached, or where it would say little. `begin`: sorted units, and the best weights on them without bounds.
+    """
+    units, weights = begin
+    value = first = problem.value_at(units, weights)
+    while value > POINTLESS * first:
+        slopes = problem.slopes(units, weights)
+        margin = value - float(slopes[limits.open].max() - weights @ slopes[units])
+        bound = margin**2 / value if margin > 0.0 else 0.0
+        yield bound
+        before = value
+        units, weights = path(problem, limits, len(units) + WIDTH, summed=True, begin=(units, weights))
+        value = problem.value_at(units, weights)
+        if value > (1.0 - CLOSED) * before:
+            return

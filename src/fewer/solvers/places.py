@@ -1,7 +1,7 @@
 """Solvers for quadratics over at most k weighted places: greedy, IHT, exchange, exact; all bounds are kept."""
 
 from collections.abc import Generator
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,12 +11,14 @@ from ..protocols import Quadratic
 from ..result import Status
 from . import _classic
 from ._drive import Outcome, Step, Steps
-from ._exchange import Answers, Found, auto, feasible_support, refitted
+from ._exchange import Answers, Found, Search, auto, feasible_support, kicked, refitted
 from ._sparse_proof import SparseProof
-from .frank_wolfe import relaxation
+from ._starts import relaxed_bounds
 
 MOST_PROVEN = 600
 """Places up to which the proof forms their whole matrix; beyond, the convex relaxation gives the bound."""
+LOOKS = 100
+"""Rounds of the relaxation, at most."""
 NOTHING = np.empty(0, np.int64)
 
 
@@ -56,22 +58,21 @@ def iht(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator)
     return Outcome(Status.FINISHED)
 
 
-def exchange(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator) -> Steps:
+def exchange(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator, effort: float = 1.0) -> Steps:
     """A path of non-negative least squares, swaps, and kicks until many in a row do not help."""
-    yield from as_steps(auto(problem, constraint, rng), constraint)
+    yield from as_steps(auto(problem, constraint, rng, effort), constraint)
     return Outcome(Status.FINISHED)
 
 
-def exact(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator) -> Steps:
-    """Exchange, then proof while time lasts; past 600 places the bound of the convex relaxation."""
-    best = yield from as_steps(auto(problem, constraint, rng), constraint)
+def exact(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator, effort: float = 1.0) -> Steps:
+    """Exchange, then proof while time lasts; past 600 places the bound of the convex relaxation, then more kicks."""
+    best = yield from as_steps(auto(problem, constraint, rng, min(effort, 1.0)), constraint)
     assert best is not None  # noqa: S101 - a search always yields an answer
     if problem.space.size > MOST_PROVEN:
-        relaxed: Any = problem
-        bound = 0.0
-        for _, bound, _ in relaxation(relaxed, 10**6, 1e-9):
-            yield Step(bound=bound)
-        return Outcome(Status.FINISHED, bound)
+        yield from bounded(problem, constraint, best)
+        if effort > 1.0:
+            yield from as_steps(kicked(Search(problem, constraint, best.units, rng), effort), constraint)
+        return Outcome(Status.FINISHED)
     everything = np.arange(problem.space.size)
     H, c = problem.cross(everything, everything), problem.linear(everything)
     proof = SparseProof(H, c, problem.constant, constraint, best.units, best.weights)
@@ -83,3 +84,14 @@ def exact(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generato
             best = refitted(problem, constraint, proof.support)
         yield Step(as_point(best, constraint) if better else None, proof.bound)
     return Outcome(Status.OPTIMAL, min(proof.bound, best.value))
+
+
+def bounded(problem: Quadratic, constraint: SparseSimplex, best: Found) -> Generator[Step, float, None]:
+    """The bound of the convex relaxation, while it may still tell something about an answer."""
+    loose = replace(constraint, min_weight=0.0, max_weight=1.0, include=())
+    begin = refitted(problem, loose, best.units)
+    yield Step(bound=0.0)
+    for looks, bound in enumerate(relaxed_bounds(problem, loose, (begin.units, begin.weights))):
+        yield Step(bound=min(bound, best.value))
+        if looks >= LOOKS:
+            return

@@ -23,7 +23,16 @@ class BinsProblem:
     preserve: str = "cdf"
     job = "bins"
     unit = "bins"
-    shares = frozenset({"weight", "share before", "largest difference of cumulative shares"})
+    usual_seconds = None
+    shares = frozenset(
+        {
+            "weight",
+            "share before",
+            "largest difference of cumulative shares",
+            "root mean squared difference of cumulative shares",
+            "root mean squared difference of shares",
+        }
+    )
 
     @property
     def measure(self) -> str:

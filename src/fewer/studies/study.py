@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +18,8 @@ Watch = Callable[[str], AbstractContextManager[Any]]
 """Gives, for what is being computed, a callback to hand to the solver."""
 MOST_TIMES = 100
 """A rival is given at most this many times as many units."""
+ENOUGH = 0.9
+"""The share of the fall of the error along a path that is good enough."""
 
 
 class Problem(Protocol):
@@ -32,6 +34,11 @@ class Problem(Protocol):
     @property
     def measure(self) -> str:
         """What `error` means, in a few words."""
+        ...
+
+    @property
+    def usual_seconds(self) -> float | None:
+        """How long "auto" searches when no limit is given; None where it ends by itself."""
         ...
 
     @property
@@ -116,9 +123,12 @@ def study(
     parts = None if held_out is None else problem.split(held_out, np.random.default_rng(seed))
     try:
         for budget in sorted(set(ks)):
-            answers.append(_answer(problem, budget, parts, watch, {"rng": seed, **search}))
+            answers.append(_answer(problem, budget, watch, {"rng": seed, **search}))
             if answers[-1].result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
+            rivals = {name: rival(budget) for name, rival in problem.rivals.items()}
+            held = None if parts is None else _held_out(budget, parts, watch, {"rng": seed, **search})
+            answers[-1] = replace(answers[-1], rivals=rivals, held_out=held)
         chosen, why = choose(answers, k)
         comparison = compare(problem, chosen)
     except KeyboardInterrupt:
@@ -129,21 +139,15 @@ def study(
     return Study(problem, tuple(answers), chosen, why, comparison, interrupted, time.perf_counter() - began)
 
 
-def _answer(
-    problem: Problem, k: int, parts: tuple[Problem, Judge] | None, watch: Watch, search: dict[str, Any]
-) -> Answer:
-    """One k: the result on all data, the error on what is held out, the rivals' errors."""
+def _answer(problem: Problem, k: int, watch: Watch, search: dict[str, Any]) -> Answer:
+    """One k on all data."""
     with watch(f"{problem.job} k = {k}") as callback:
         result = problem.solve(k, callback=callback, **search)
-    held, rivals = None, {}
-    if result.status is not Status.INTERRUPTED:
-        rivals = {name: rival(k) for name, rival in problem.rivals.items()}
-        held = None if parts is None else _held_out(k, parts, watch, search)
-    return Answer(k, result, problem.error(result), problem.kept(result), problem.lost(result), rivals, held)
+    return Answer(k, result, problem.error(result), problem.kept(result), problem.lost(result), {})
 
 
-def _held_out(k: int, parts: tuple[Problem, Judge], watch: Watch, search: dict[str, Any]) -> float | None:
-    """The error on the held-out data of the same search on the rest; None if it was interrupted."""
+def _held_out(k: int, parts: tuple[Problem, Judge], watch: Watch, search: dict[str, Any]) -> float:
+    """The error on the held-out data of the same search on the rest."""
     train, judge = parts
     with watch(f"{train.job} k = {k}, on the training part") as callback:
         result = train.solve(min(k, train.size), callback=callback, **search)
@@ -153,31 +157,29 @@ def _held_out(k: int, parts: tuple[Problem, Judge], watch: Watch, search: dict[s
 
 
 def choose(answers: Sequence[Answer], k: int | None) -> tuple[Answer, str]:
-    """The answer for the given k; else the bend of the curve of held-out errors, else of the errors."""
+    """The answer for the given k; else the first that is good enough by its held-out error, else by its error."""
     if k is not None or len(answers) == 1:
         return next((a, "as asked") for a in answers if k is None or a.k == k)
     held = all(a.held_out is not None for a in answers)
     errors = [float(a.held_out if a.held_out is not None and held else a.error) for a in answers]
-    at = bend([a.k for a in answers], errors)
+    at = enough(errors)
     kind = "held-out error" if held else "error"
     if at == len(answers) - 1:
-        return answers[at], f"the {kind} still falls at full rate here; try larger k"
-    return answers[at], f"the bend of the {kind}: beyond it, each further unit gains less than the average one"
+        return answers[at], f"the {kind} still falls here; try larger k"
+    if errors[at] == min(errors):
+        return answers[at], f"the {kind} is lowest here"
+    return answers[at], f"the smallest with {100 * ENOUGH:.0f} % of all that the {kind} falls"
 
 
-def bend(ks: Sequence[int], errors: Sequence[float]) -> int:
-    """The index of the point farthest below the line from the first to the lowest error; past that, none is taken.
+def enough(errors: Sequence[float]) -> int:
+    """The first that has made 90 % of the fall from the first error to the lowest.
 
-    >>> bend([1, 2, 3, 10], [1.0, 0.4, 0.3, 0.1]), bend([5, 10], [0.2, 0.1]), bend([5, 10, 20], [0.2, 0.1, 0.3])
+    >>> enough([1.0, 0.4, 0.15, 0.1]), enough([0.2, 0.1]), enough([0.2, 0.1, 0.3])
     (2, 1, 1)
     """
-    low = int(np.argmin(errors))
-    if low < 2 or not math.isfinite(errors[0]):
-        return low
-    x = (np.array(ks[: low + 1], float) - ks[0]) / (ks[low] - ks[0])
-    y = (np.array(errors[: low + 1]) - errors[low]) / (errors[0] - errors[low])
-    depth = 1.0 - x - y
-    return int(np.argmax(depth)) if depth.max() > 0.02 else low
+    low = min(errors)
+    most = low + (1.0 - ENOUGH) * (errors[0] - low) if math.isfinite(errors[0]) else low
+    return next(i for i, error in enumerate(errors) if error <= most)
 
 
 def compare(problem: Problem, answer: Answer) -> str:

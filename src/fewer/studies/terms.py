@@ -7,15 +7,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.optimize import nnls as scipy_nnls
 
 from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Indices, Vector
-from ..jobs.terms import terms
+from ..jobs.terms import AUTO_SECONDS, terms
 from ..objectives.moments import Moments
 from ..result import Result
 from ..solvers._exchange import refitted
 from ..spaces import Atoms
 from .study import Judge, Table
+
+MOST_ENTRIES = 5_000_000
+"""Entries of A up to which non-negative least squares over all columns is a simple rival."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +35,7 @@ class TermsProblem:
     exclude: tuple[int, ...] = ()
     job = "terms"
     unit = "columns"
+    usual_seconds = AUTO_SECONDS
     measure = "root mean squared error"
     shares = frozenset({"weight", "variance explained"})
 
@@ -62,6 +67,10 @@ class TermsProblem:
             "weight": result.p[order].tolist(),
         }
 
+    def rows_of(self, result: Result) -> Any:
+        """The kept columns, heaviest first, as rows."""
+        return self.A[:, result.support[np.argsort(-result.p[result.support], kind="stable")]].T
+
     def lost(self, result: Result) -> dict[str, float]:
         """The error, the variance explained, the value and its gap."""
         spread = float(((self.b - self.b.mean()) ** 2).sum())
@@ -73,19 +82,28 @@ class TermsProblem:
 
     @cached_property
     def rivals(self) -> Mapping[str, Callable[[int], float]]:
-        """The columns most correlated with the target: with the best weights within the bounds, and with equal ones."""
+        """The most correlated columns, and the largest of non-negative least squares; both with their best weights."""
         A = np.asarray(self.A, np.float64)
+        F = Moments(Atoms(A.shape[1]), A, self.b)
+        correlation = self._correlation(A)
+        rankings = {"most correlated columns": np.zeros(A.shape[1])}
+        if A.size <= MOST_ENTRIES:
+            rankings["largest columns of non-negative least squares"] = nnls(A, self.b)
+        return {name: self._ranked(F, first, correlation) for name, first in rankings.items()}
+
+    def _correlation(self, A: Any) -> Vector:
+        """The correlation of each column with the target, up to a factor."""
         centred = A - A.mean(axis=0)
         spread = np.linalg.norm(centred, axis=0)
         correlation = centred.T @ (self.b - self.b.mean()) / np.where(spread > 0, spread, np.inf)
-        correlation[list(self.include)] = np.inf
-        ranking = np.setdiff1d(np.arange(A.shape[1]), self.exclude)
-        ranking = ranking[np.argsort(-correlation[ranking], kind="stable")]
-        F = Moments(Atoms(A.shape[1]), A, self.b)
-        return {
-            "most correlated columns with best weights": lambda k: self._best(F, ranking[:k]),
-            "most correlated columns with equal weights": lambda k: self._equal(A, ranking[:k]),
-        }
+        return np.asarray(correlation, np.float64)
+
+    def _ranked(self, F: Moments, first: Vector, then: Vector) -> Callable[[int], float]:
+        """The error of the columns that come first by one measure, and where that is equal by another."""
+        allowed = np.setdiff1d(np.arange(F.space.size), self.exclude)
+        held = np.isin(allowed, self.include)
+        ranking = allowed[np.lexsort((-then[allowed], -first[allowed], ~held))]
+        return lambda k: self._best(F, ranking[:k])
 
     def _best(self, F: Moments, places: Indices) -> float:
         """The error of the best weights within the bounds on these columns; infinite where none fit."""
@@ -93,9 +111,6 @@ class TermsProblem:
             return math.inf
         C = SparseSimplex(F.space, places.size, **self.bounds)
         return math.sqrt(max(refitted(F, C, np.sort(places)).value, 0.0) / len(self.b))
-
-    def _equal(self, A: Any, places: Indices) -> float:
-        return float(np.sqrt(np.mean((A[:, places].mean(axis=1) - self.b) ** 2)))
 
     def split(self, share: float, rng: np.random.Generator) -> tuple["TermsProblem", Judge] | None:
         """Some rows are held out."""
@@ -111,3 +126,12 @@ class TermsProblem:
 
         bounds = self.min_weight, self.max_weight, self.include, self.exclude
         return TermsProblem(self.A[train], self.b[train], self.names, *bounds), judge
+
+
+def nnls(A: Any, b: Vector) -> Vector:
+    """Non-negative least squares over all columns; a column of zeros, which crashes SciPy's solver, is left out."""
+    used = np.flatnonzero(np.any(A != 0.0, axis=0))
+    q = np.zeros(A.shape[1])
+    if used.size:
+        q[used] = scipy_nnls(A[:, used], b)[0]
+    return q

@@ -1,0 +1,121 @@
+"""`fewer demo`: the four jobs on data bundled with scikit-learn, a table each, and one page."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..files import written_whole
+
+
+@dataclass(frozen=True)
+class Part:
+    """One job of the demo: a heading, a sentence, the problem, the k to try and how to search.
+
+    `small` is a problem of the same kind: solving it first compiles what has to be, outside the time limit.
+    """
+
+    name: str
+    words: str
+    problem: Any
+    small: Any
+    path: tuple[int, ...]
+    search: dict[str, Any]
+    image_shape: tuple[int, int] | None = None
+
+
+@click.command(epilog="Example: fewer demo --folder demo")
+@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), default=Path("demo"), show_default=True)
+@click.option("--quiet", is_flag=True, help="Only the path of the page.")
+def demo(folder: Path, quiet: bool) -> int:
+    """Points, bins, terms and dims in turn on bundled data; ends with the path of a page."""
+    from ..report import save_page
+    from ..report.studies import studies_page
+    from ..studies.study import study
+    from ._run import command, versions
+    from ._show import Watcher, console, show
+
+    folder.mkdir(parents=True, exist_ok=True)
+    write_tables(folder)
+    out, done, seconds = console(), [], {}
+    for part in parts():
+        with Watcher(None, quiet)(f"{part.problem.job}: compiling, once") as callback:
+            part.small.solve(2, solver=part.search.get("solver", "auto"), rng=0, callback=callback)
+        watch = Watcher(part.search.get("time_limit"), quiet)
+        found = study(part.problem, part.path, held_out=0.3, watch=watch, **part.search)
+        kept = f"{len(found.chosen.result.support)} {part.name}"
+        done.append((kept, part.words, found, part.image_shape))
+        seconds[f"seconds for {part.problem.job}"] = round(found.seconds, 1)
+        if not quiet:
+            show(out, found, f"{part.problem.job}: {kept}")
+            out.print()
+        if found.interrupted:
+            raise KeyboardInterrupt
+    how = {"command": command(), "seed": 0, "versions": ", ".join(f"{n} {v}" for n, v in versions().items()), **seconds}
+    lead = "Data bundled with scikit-learn, said with fewer points, bins, terms and dimensions, and what each loses."
+    page = save_page(folder / "fewer.html", studies_page("The same thing, with fewer", lead, done, how))
+    click.echo(f"page: {page}")
+    return 0
+
+
+def bundled() -> dict[str, dict[str, Any]]:
+    """The data as the tables that the commands read: digits, their ink, their average, what is unusual in patients."""
+    import numpy as np
+    from sklearn.datasets import load_breast_cancer, load_digits
+
+    digits, patients = load_digits(), load_breast_cancer()
+    X = digits.data
+    high = patients.data > np.percentile(patients.data, 90, axis=0)
+    pixels = {f"pixel {i + 1},{j + 1}": X[:, 8 * i + j] for i in range(8) for j in range(8)}
+    names = [str(name) for name in patients.feature_names]
+    return {
+        "digits": {**pixels, "digit": digits.target},
+        "ink": {"ink": X.sum(axis=1)},
+        "average": {**{f"digit {i + 1}": X[i] for i in range(len(X))}, "average": X.mean(axis=0)},
+        "unusual": dict(zip(names, high.astype(np.int8).T, strict=True)),
+    }
+
+
+def write_tables(folder: Path) -> None:
+    """The tables as csv, to try the commands on."""
+    import polars as pl
+
+    for name, columns in bundled().items():
+        with written_whole(folder / f"{name}.csv") as file:
+            pl.DataFrame(columns).write_csv(file)
+
+
+def parts() -> Iterator[Part]:
+    """The four jobs on 1,797 pictures of 8 x 8 pixels in 0..16 and on 569 patients with 30 measurements."""
+    import numpy as np
+
+    from ..studies.bins import BinsProblem
+    from ..studies.dims import DimsProblem
+    from ..studies.points import PointsProblem
+    from ..studies.terms import TermsProblem
+    from .bins import binned
+
+    data = bundled()
+    digits = data["digits"].pop("digit")
+    X = np.column_stack(list(data["digits"].values()))
+    problem = PointsProblem.of(X, 20, 0, "median", shown={"digit": digits})
+    small = PointsProblem.of(X[:60], 2, 0, "median", shown={})
+    words = "A few weighted digits, as near as possible to all of them in maximum mean discrepancy."
+    yield Part("digits stand for all 1,797", words, problem, small, (5, 10, 20, 50), {"time_limit": 1.5}, (8, 8))
+    ink = BinsProblem(*binned(data["ink"]["ink"], None, None))
+    words = "How much ink a digit takes: few weighted bins with the nearest cumulative shares."
+    yield Part("bins for the ink of a digit", words, ink, BinsProblem(np.ones(9)), (3, 5, 10, 20, 40), {})
+    average = data["average"].pop("average")
+    mix = TermsProblem(np.ascontiguousarray(X.T), average, list(data["average"]))
+    few = TermsProblem(np.ascontiguousarray(X[:60].T), average, list(data["average"])[:60])
+    words = "A few digits laid over each other, with weights that sum to one, give the average of all 1,797."
+    search = {"time_limit": 1.5, "solver": "exchange"}
+    yield Part("digits mix to the average digit", words, mix, few, (2, 4, 8, 16), search, (8, 8))
+    unusual = DimsProblem(np.column_stack(list(data["unusual"].values())), list(data["unusual"]))
+    rare = DimsProblem(unusual.X[:60, :24], unusual.names[:24])
+    words = "Which measurements hold everything unusual (the top tenth of each) about the most of 569 patients?"
+    yield Part(
+        "of 30 measurements tell the most patients whole", words, unusual, rare, (5, 10, 15, 20), {"time_limit": 5.0}
+    )

@@ -1,0 +1,104 @@
+"""`fewer points`."""
+
+from typing import Any
+
+import click
+import numpy as np
+
+from ..door import InvalidInput, Vector
+from ._options import asked, for_all_jobs, shape
+
+SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
+SIMILARITIES = ("rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming", "precomputed")
+AS_THEY_ARE = ("hamming", "precomputed")
+"""Similarities of codes, or none of rows at all: nothing to standardize."""
+
+
+def gamma(text: str) -> Any:
+    """A number above zero, or the name of a rule."""
+    if text in ("median", "scale", "cv"):
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not (np.isfinite(number) and number > 0):
+        raise click.BadParameter(f"expected a number above 0, median, scale or cv, got {text!r}")
+    return number
+
+
+@click.command(epilog="Example: fewer points digits.csv -k 20 --label digit --image-shape 8x8 --report digits.html")
+@for_all_jobs(SOLVERS)
+@click.option("--label", metavar="COL", help="Labels: rows of different labels are not alike at all.")
+@click.option("--weight", metavar="COL", help="How much each row counts.")
+@click.option("--columns", help="Only these columns: a,b,c.")
+@click.option("--similarity", type=click.Choice(SIMILARITIES), default="rbf", show_default=True)
+@click.option(
+    "--gamma", type=gamma, default="median", show_default=True, metavar="G", help="Number, median, scale or cv."
+)
+@click.option("--standardize/--no-standardize", default=None, help="Columns to unit variance; on, but for pictures.")
+@click.option("--image-shape", type=shape, metavar="HxW", help="Rows are pictures: show them on the page.")
+def points(
+    label: str | None,
+    weight: str | None,
+    columns: str | None,
+    similarity: str,
+    gamma: Any,
+    standardize: bool | None,
+    **options: Any,
+) -> int:
+    """Keep k weighted rows of FILE that stand for all of them.
+
+    The weighted rows are as near as possible to all rows in maximum mean discrepancy (MMD). With --path a random part
+    of the rows is held out.
+    """
+    common = asked(options)
+    if gamma == "cv" and label is None:
+        raise click.UsageError("--gamma cv needs --label: it is chosen by how well the points tell labels apart")
+    from ._read import open_table
+    from ._table import chosen_columns, known_column, unused
+    from ._write import check_targets
+
+    check_targets(common)
+    table = open_table(common.file)
+    apart = [known_column(table, name, option) for name, option in ((label, "--label"), (weight, "--weight")) if name]
+    names = [name for name in chosen_columns(table, columns, "--columns", apart) if name not in apart]
+    note = "" if columns else unused(table, [*names, *apart])
+    X = table.numbers(names)
+    labels = None if label is None else np.asarray(table.values(label))
+    weights = None if weight is None else checked_weights(table.label, weight, table.numbers([weight])[:, 0])
+    if common.image_shape is not None and np.prod(common.image_shape) != len(names):
+        height, width = common.image_shape
+        raise click.UsageError(
+            f"--image-shape {height}x{width} needs {height * width} columns, {table.label} gives {len(names)}"
+        )
+    if standardize is None:
+        standardize = common.image_shape is None and similarity not in AS_THEY_ARE
+    Z = scaled(X) if standardize else X
+    shown = ({} if labels is None else {label: labels}) | dict(zip(names, X.T, strict=True))
+    data = {"shown": shown, "labels": labels, "weights": weights, "similarity": similarity, "pixels": X}
+    from ..studies.points import PointsProblem
+    from ._run import perform
+
+    problem = PointsProblem.of(Z, max(common.ks), common.seed, gamma, **data)
+    return perform(problem, common, f"of {len(X)} rows of {table.label}", note=note)
+
+
+def checked_weights(file: str, name: str, weights: Vector) -> Vector:
+    """Weights that are not negative and not all zero."""
+    if weights.min() < 0:
+        row = int(weights.argmin())
+        raise InvalidInput(f"{file}, row {row + 1}, column {name!r}: expected a weight, got {weights[row]:g}")
+    if weights.max() == 0:
+        raise InvalidInput(f"{file}, column {name!r}: all weights are zero")
+    return weights
+
+
+def scaled(X: Any) -> Any:
+    """Columns to mean zero and unit variance; constant ones only to zero.
+
+    >>> scaled(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    """
+    spread = X.std(axis=0)
+    return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
