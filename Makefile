@@ -23,6 +23,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/section41.py $(ARGS)
 	$(BIN)/python benchmarks/greedy_projection.py $(ARGS)
 	$(BIN)/python benchmarks/dims.py $(ARGS)
+	$(BIN)/python benchmarks/points.py $(ARGS)
 
 reproduce: $(STAMP)
 	$(BIN)/fewer reproduce all --quick --out build/reproduction $(ARGS)

@@ -17,6 +17,7 @@ from fewer import (
     Moments,
     Momentum,
     Refitting,
+    RowsMMD,
     Simplex,
     SparseSimplex,
     SparseStates,
@@ -27,6 +28,7 @@ from fewer import (
     greedy,
     iht,
 )
+from fewer.similarity import similarity_of
 
 RNG = np.random.default_rng(7)
 SPACES = {
@@ -46,8 +48,12 @@ def matrix(space):
     return np.random.default_rng(space.size + 1).standard_normal((5, space.size))
 
 
+def places(space):
+    return np.random.default_rng(space.size + 2).standard_normal((space.size, 2))
+
+
 def gram(space):
-    z = np.random.default_rng(space.size + 2).standard_normal((space.size, 2))
+    z = places(space)
     return np.exp(-0.5 * ((z[:, None] - z[None]) ** 2).sum(axis=2))
 
 
@@ -70,6 +76,7 @@ OBJECTIVES = {
     "Moments": lambda space: Moments(space, matrix(space), matrix(space) @ target(space) + 0.1),
     "Moments of an operator": lambda space: Moments(space, aslinearoperator(matrix(space)), np.ones(5)),
     "MMD": lambda space: MMD(space, gram(space), target(space)),
+    "RowsMMD": lambda space: RowsMMD.between(places(space), target(space), similarity_of("rbf", 0.5), space=space),
     "Functional": entropic,
 }
 

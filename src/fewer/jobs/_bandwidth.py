@@ -5,17 +5,16 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Indices, InvalidInput
 from ..objectives.rows_mmd import RowsMMD
 from ..similarity import Similarity, bandwidth, distance_blocks, similarity_of
-from ..solvers._starts import path
+from ..solvers._crowd import Crowd
 from ._sample import Sample
 
 FACTORS = 2.0 ** np.arange(-2, 5)
 """What the median bandwidth is multiplied by."""
 FOLDS = 3
-MOST_ROWS = 4000
+MOST_ROWS = 2400
 """Rows from which a bandwidth is chosen, at most."""
 
 
@@ -41,6 +40,7 @@ def validated_gamma(sample: Sample, k: int, name: str, memory: int, rng: np.rand
     fewest = int(counts[counts > 0].min())
     if fewest < 2 or (counts > 0).sum() < 2:  # nothing to validate with, or nothing to tell apart
         return middle
+    k = max(-(-k * len(kept) // n), min(k, int((counts > 0).sum())))  # as many for each row as will be kept
     seed = int(rng.integers(2**31))
     folds = list(StratifiedKFold(min(FOLDS, fewest), shuffle=True, random_state=seed).split(X, codes))
     errors = [np.mean([_error(X, codes, mass, k, name, middle * f, memory, fold) for fold in folds]) for f in FACTORS]
@@ -55,6 +55,8 @@ def _error(
     similarity = similarity_of(name, gamma)
     t = mass[inside] / mass[inside].sum()
     F = RowsMMD.between(X[inside], t, similarity, labels=codes[inside], memory=memory)
-    units, _ = path(F, SparseSimplex(F.space, min(k, len(inside))), min(k, len(inside)), summed=True)
+    crowd = Crowd(F, min(k, len(inside)), np.arange(len(inside)), np.empty(0, np.int64), np.random.default_rng(0))
+    crowd.exchange(0)
+    units = crowd.support
     guess = codes[inside][units][nearest(X[out], X[inside][units], similarity)]
     return float(np.average(guess != codes[out], weights=mass[out]))

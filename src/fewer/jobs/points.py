@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +54,7 @@ def points(
     ([0, 3], [0.4, 0.6])
     """
     setting = Setting(similarity, gamma, solver, as_bytes(max_memory), time_limit, callback)
-    return setting.solve(X, k, y, sample_weight, rng)[0]
+    return setting.solve(X, k, y, sample_weight, rng).result
 
 
 SPARSE = ("rbf", "matern32", "matern52", "cosine", "linear")
@@ -109,12 +109,12 @@ class Setting:
             return similarity_of(name, validated_gamma(sample, k, name, self.memory, rng))
         return similarity_of(name, bandwidth(sample.rows, name, self.gamma, sample.weights) or 1.0)
 
-    def solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool = True) -> tuple[Result, Any]:
-        """Choose the points: the result and gamma; with `most` False a k above the distinct rows means all of them."""
+    def solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool = True) -> "Chosen":
+        """Choose the points; with `most` False a k above the distinct rows means all of them."""
         with own_threads():
             return self._solve(X, k, y, sample_weight, rng, most)
 
-    def _solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool) -> tuple[Result, Any]:
+    def _solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool) -> "Chosen":
         began = time.perf_counter()
         self.check()
         generator, seed = as_generator(rng)
@@ -133,7 +133,17 @@ class Setting:
         limit = None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - began), 1e-3)
         steps = SOLVERS[self.solver](target.F, C, generator, limit is not None)
         found = drive(target.F, C, steps, time_limit=limit, callback=self.callback, seed=seed)
-        return on_rows(found, target, sample, time.perf_counter() - began), similarity.gamma
+        result = on_rows(found, target, sample, time.perf_counter() - began)
+        return Chosen(result, similarity, target, sample)
+
+
+class Chosen(NamedTuple):
+    """The points chosen, and what they were chosen from."""
+
+    result: Result
+    similarity: Similarity
+    target: Target
+    sample: Sample
 
 
 def on_rows(found: Result, target: Target, sample: Sample, seconds: float) -> Result:
@@ -222,15 +232,17 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         return tags
 
 
-def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
+def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> Chosen:
     """Fit an estimator's points, heaviest first; a k above the number of distinct rows means all of them."""
     setting = Setting(model.similarity, model.gamma, model.solver, as_bytes(model.max_memory), model.time_limit)
     seed = int(check_random_state(model.random_state).randint(2**31 - 1))
-    result, model.gamma_ = setting.solve(X, model.k, y, sample_weight, seed, most=False)
+    found = setting.solve(X, model.k, y, sample_weight, seed, most=False)
+    result, model.gamma_ = found.result, found.similarity.gamma
     model.indices_ = result.support[np.argsort(-result.p[result.support], kind="stable")]
     model.result_, model.weights_, model.points_ = result, result.p[model.indices_], X[model.indices_]
     model.value_, model.bound_, model.gap_ = result.value, result.bound, result.gap
     model.mmd_ = math.sqrt(max(result.value, 0.0))
+    return found
 
 
 def fitted_similarity(model: Any) -> Similarity:

@@ -22,7 +22,7 @@ class RowsMMD:
     more rows than these: only c and the constant know it. With `labels` (size,) rows of different labels have
     similarity zero. K is only ever formed in tiles and in blocks of the places asked for; `memory` (bytes) limits them.
     Where there are more than 2e7 pairs of float32 rows, or 4e8 of any, slopes and means are sums in float64 of
-    similarities in float32 (an absolute error near 1e-8); blocks of K are always float64.
+    similarities in float32 (an absolute error of a few 1e-8); blocks of K are always float64.
 
     >>> from fewer.similarity import similarity_of
     >>> F = RowsMMD.between(np.array([[0.0], [1.0], [5.0]]), np.full(3, 1 / 3), similarity_of("rbf", 1.0))

@@ -103,7 +103,7 @@ def centred(problem: Quadratic, units: Indices) -> Matrix:
     G = problem.cross(units, units)
     G += problem.constant - c
     G -= c[:, None]
-    scale = max(float(np.abs(np.diag(G)).mean()), 1e-300)
+    scale = max(float(np.abs(np.diag(G)).mean()), 1e-100)
     G += SHIFT * scale
     G[np.diag_indices(len(units))] = np.maximum(np.diag(G), SHIFT * scale) + RIDGE * scale
     return G
@@ -174,6 +174,9 @@ def search(problem: Quadratic, limits: SparseSimplex, rng: np.random.Generator, 
     It ends when a new crowd hardly helps; a patient search goes on, now and then among strangers.
     """
     n, k = problem.space.size, limits.k
+    if n <= k:
+        yield refitted(problem, limits, np.arange(n))
+        return
     width = min(n, width_of(k, patient))
     first = np.arange(n) if width == n else np.sort(rng.choice(n, width, replace=False))
     crowd = Crowd(problem, k, first, np.empty(0, np.int64), rng)
@@ -186,7 +189,7 @@ def search(problem: Quadratic, limits: SparseSimplex, rng: np.random.Generator, 
             yield None
         yield answer(problem, limits, crowd)
         settled = turn >= FEWEST and not crowd.f < before * (1.0 - ENOUGH)
-        if crowd.f <= nothing or n <= k or (not patient and width < n and (settled or turn == ROUNDS)):
+        if crowd.f <= nothing or (not patient and width < n and (settled or turn == ROUNDS)):
             return
         before = crowd.f
         yield from kicked(problem, limits, crowd, budget)
@@ -250,11 +253,12 @@ def _without_negative(
 ) -> list[int]:
     """Let units of negative weight go, the most negative first, and factor the rest again, in place."""
     s = len(units)
-    A, rows = L[:s, :s] @ L[:s, :s].T, L[:s, :s] @ V[:s]
+    A: Matrix = L[:s, :s] @ L[:s, :s].T
+    rows: Matrix = L[:s, :s] @ V[:s]
     kept = np.arange(s)
     while u.min() <= 0.0:
         kept = np.delete(kept, int(np.argmin(u)))
-        u = np.linalg.solve(A[np.ix_(kept, kept)], np.ones(len(kept)))
+        u = np.asarray(np.linalg.solve(A[np.ix_(kept, kept)], np.ones(len(kept))), np.float64)
     s = len(kept)
     L[:s, :s] = np.linalg.cholesky(A[np.ix_(kept, kept)])
     V[:s] = solve_triangular(L[:s, :s], rows[kept], lower=True, check_finite=False)

@@ -11,7 +11,7 @@ from ._exchange import refitted
 from ._sparse_proof import SparseProof
 from .places import MOST_PROVEN, as_point, as_steps
 
-PROOF_STEPS = 30
+PROOF_STEPS = 60
 """Steps of a proof that auto takes when there is no time limit: a second or two."""
 
 

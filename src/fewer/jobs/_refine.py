@@ -1,0 +1,109 @@
+"""Swaps of prototypes that lower a margin loss of the nearest-prototype rule on the rows themselves."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..door import Indices, Vector
+from ..similarity import Similarity, distance_blocks
+
+STEEP = 14.0
+"""How steep the loss is around the border between two classes."""
+BATCH = 64
+"""Candidates compared with all rows at once."""
+MOST_ROWS = 10_000
+"""Rows on which the loss is taken, at most."""
+TRIES, PER_POINT = 2000, 8
+"""Candidates tried: so many, and so many for each point."""
+
+Narrow = npt.NDArray[np.float32]
+
+
+def squared_apart(A: Any, B: Any, similarity: Similarity) -> Narrow:
+    """Squared distances (a, b): of the rows, or s(x, x) + s(y, y) - 2 s(x, y) where the similarity has none."""
+    if similarity.sparse and similarity.power:
+        return distance_blocks(A.astype(np.float64), B.astype(np.float64)).astype(np.float32)
+    inner = similarity(A, B)
+    apart = similarity.itself(A)[:, None] + similarity.itself(B)[None, :] - 2.0 * inner
+    return np.asarray(np.maximum(apart, 0.0), np.float32)
+
+
+def loss(same: Narrow, other: Narrow) -> Narrow:
+    """1 / (1 + exp(-STEEP μ)), μ = (d₊ - d₋) / (d₊ + d₋): near 0 where the nearest point has the right label.
+
+    Source: Sato & Yamada, "Generalized learning vector quantization", NeurIPS 1995.
+    """
+    total = same + other
+    mu = np.where(np.isinf(same), 1.0, np.where(np.isinf(other), -1.0, 0.0)).astype(np.float32)
+    finite = np.isfinite(total) & (total > 0)
+    np.divide(same - other, total, out=mu, where=finite)
+    return np.asarray(1.0 / (1.0 + np.exp(-STEEP * mu)), np.float32)
+
+
+class Margins:
+    """For each row the nearest and second nearest point of its own class and of the others.
+
+    apart: (k, n) squared distances from the points, kin: (k, n) whether the labels agree.
+    """
+
+    def __init__(self, apart: Narrow, kin: npt.NDArray[np.bool_]) -> None:
+        self.apart, self.kin = apart, kin
+        self.same, self.owner, self.same2 = _two(np.where(kin, apart, np.float32(np.inf)))
+        self.other, self.rival, self.other2 = _two(np.where(kin, np.float32(np.inf), apart))
+
+    def replace(self, out: int, d: Narrow, kin: npt.NDArray[np.bool_]) -> None:
+        """Put a newcomer in the place of a point; only the rows that either is near to are looked at again."""
+        second = np.where(kin, self.same2, self.other2)
+        leaving = self.apart[out] <= np.where(self.kin[out], self.same2, self.other2)
+        at = np.flatnonzero(leaving | (d <= second))
+        self.apart[out], self.kin[out] = d, kin
+        part, mine = self.apart[:, at], self.kin[:, at]
+        self.same[at], self.owner[at], self.same2[at] = _two(np.where(mine, part, np.float32(np.inf)))
+        self.other[at], self.rival[at], self.other2[at] = _two(np.where(mine, np.float32(np.inf), part))
+
+    def costs(self, d: Narrow, kin: npt.NDArray[np.bool_], weights: Vector, k: int) -> Vector:
+        """The loss after each of the k points is replaced by a newcomer at distances d (n,), (k,)."""
+        near_same, near_other = np.where(kin, d, np.float32(np.inf)), np.where(kin, np.float32(np.inf), d)
+        same, other = np.minimum(self.same, near_same), np.minimum(self.other, near_other)
+        base = loss(same, other)
+        without_owner = (loss(np.minimum(self.same2, near_same), other) - base) * weights
+        without_rival = (loss(same, np.minimum(self.other2, near_other)) - base) * weights
+        changes = np.bincount(self.owner, without_owner, k) + np.bincount(self.rival, without_rival, k)
+        return np.asarray(float(weights @ base) + changes)
+
+
+def _two(table: Narrow) -> tuple[Narrow, Indices, Narrow]:
+    """The least entry of each column, its row, and the second least."""
+    every = np.arange(table.shape[1])
+    owner = table.argmin(axis=0)
+    first = table[owner, every]
+    table[owner, every] = np.inf
+    return first, owner, table.min(axis=0)
+
+
+def refined(
+    rows: Any, codes: Indices, weights: Vector, units: Indices, similarity: Similarity, rng: np.random.Generator
+) -> Indices:
+    """Points (k,) after swaps with other rows, each of which lowers the loss; rows with much loss are tried first.
+
+    rows: (n, d), codes, weights: (n,).
+    """
+    n, k = rows.shape[0], len(units)
+    judged = np.arange(n) if n <= MOST_ROWS else np.sort(rng.choice(n, MOST_ROWS, replace=False))
+    judges, labels, mass = rows[judged], codes[judged], weights[judged] / weights[judged].sum()
+    units = units.copy()
+    apart = squared_apart(rows[units], judges, similarity)
+    margins = Margins(apart, codes[units][:, None] == labels[None])
+    value = float(mass @ loss(margins.same, margins.other))
+    for _ in range(-(-(TRIES + PER_POINT * k) // BATCH)):
+        odds = mass * (0.05 + loss(margins.same, margins.other))
+        tried = judged[rng.choice(len(judged), min(BATCH, len(judged)), replace=False, p=odds / odds.sum())]
+        tried = tried[~np.isin(tried, units)]
+        for j, d in zip(tried, squared_apart(rows[tried], judges, similarity), strict=True):
+            costs = margins.costs(d, codes[j] == labels, mass, k)
+            out = int(costs.argmin())
+            if costs[out] < value - 1e-6:
+                units[out], value = j, float(costs[out])
+                margins.replace(out, d, codes[j] == labels)
+    return units
