@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,11 +13,12 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Indices, Vector
 from ..jobs._bandwidth import nearest, validated_gamma
 from ..jobs._sample import Sample
+from ..jobs.points import points
+from ..jobs.points_classifier import PointsClassifier
 from ..objectives.mmd import MMD
 from ..similarity import similarity_of
 from ..solvers import places
 from ..solvers._drive import drive
-from ..solvers._exchange import auto
 from ..solvers.iht import iht
 from ..solvers.steps import Constant, Doubling, StepRule
 from ..spaces import Atoms
@@ -41,17 +41,13 @@ def iterations(quick: bool) -> int:
 
 
 class Problem(NamedTuple):
-    """The digits, the bandwidth, MMD² from all training rows, across classes or within, and how long searches are.
-
-    `iterations` are those of IHT, `steps` those of exchange: counted, so that no clock decides an answer.
-    """
+    """The digits, the bandwidth, MMD² from all training rows, across classes or within, and the iterations of IHT."""
 
     data: Digits
     gamma: float
     whole: MMD
     local: MMD
     iterations: int
-    steps: int
 
 
 @lru_cache(maxsize=1)
@@ -70,7 +66,6 @@ def problem(data: str | None, quick: bool) -> Problem:
         MMD(space, (gram + gram.T) / 2, target),
         MMD(space, np.where(same, gram, 0.0), target),
         iterations(quick),
-        8 if quick else 12,
     )
 
 
@@ -95,17 +90,19 @@ def stepping(rule: Callable[[float], StepRule], local: bool = False, after: bool
     return run
 
 
-def searched(local: bool) -> Callable[..., Chosen]:
-    """The exchange behind `points`."""
+def job(labels: bool) -> Callable[..., Chosen]:
+    """The job `points`: greedy, exchange and refits, within classes where labels are given."""
 
     def run(task: Problem, k: int, seed: int) -> Chosen:
-        F = task.local if local else task.whole
-        C = SparseSimplex(F.space, k)
-        met = [found for found in islice(auto(F, C, np.random.default_rng(seed)), task.steps) if found is not None]
-        best = min(met, key=lambda found: found.value)
-        return best.units, best.weights
+        return of_point(points(task.data.X, k, y=task.data.y if labels else None, gamma=task.gamma, rng=seed).p)
 
     return run
+
+
+def classifier(task: Problem, k: int, seed: int) -> Chosen:
+    """The rows that `PointsClassifier` keeps: points within classes, then swapped for the nearest-point rule."""
+    model = PointsClassifier(k, gamma=task.gamma, random_state=seed).fit(task.data.X, task.data.y)
+    return model.indices_, model.weights_
 
 
 def refitting(task: Problem, k: int, seed: int) -> Chosen:
@@ -146,8 +143,9 @@ PAPER: dict[str, Callable[..., Chosen]] = {
     "PS": rival(rivals.prototype_selection, labels=True),
 }
 OURS: dict[str, Callable[..., Chosen]] = {
-    "exchange": searched(local=True),
-    "exchange, global": searched(local=False),
+    "PointsClassifier": classifier,
+    "points, local": job(labels=True),
+    "points, global": job(labels=False),
     "IHT with refits": refitting,
 }
 STRONGER: dict[str, Callable[..., Chosen]] = {"k-means snapped": rival(rivals.kmeans_snapped, labels=True)}

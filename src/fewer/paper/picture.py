@@ -18,6 +18,8 @@ COLOURS = {
     "Local Greedy": "#d55e00",
     "Global Greedy": "#e69f00",
     "PS": "#b5179e",
+    "PointsClassifier": "#222222",
+    "points, local": "#cc79a7",
 }
 """Colours that people who see few colours can tell apart (Okabe and Ito)."""
 OTHERS = ("#56b4e9", "#7f3c8d", "#8c564b", "#b5b500", "#17becf", "#e15759", "#4c72b0", "#2f9e44")

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from ..door import InvalidInput, as_integer, known
 from .catalogue import EXPERIMENTS, TITLES
 from .experiment import Claim, Experiment, Row, Setting, Table
-from .store import as_folder, finished, kept, save_rows, save_setting
+from .store import as_folder, finished, kept, put_aside, save_rows, save_setting
 
 Progress = Callable[[str, int, int], Any]
 """Called with the experiment's name, the units of work done and their number."""
@@ -50,7 +50,8 @@ def run(
     Writes NAME.csv, NAME.json (what the rows depend on), NAME.png and NAME.svg for each, then claims.md and
     index.html over everything the folder holds. Rows of an earlier run with the same data, version and `quick` are
     taken over, so an interrupted run goes on where it was; every row but its seconds is the same as in an
-    uninterrupted run. `runs` and `seed` give the seeds seed, ..., seed + runs - 1; `jobs` is the number of processes.
+    uninterrupted run. Rows that are not taken over are put aside in NAME.before.csv. `runs` and `seed` give the seeds
+    seed, ..., seed + runs - 1; `jobs` is the number of processes.
     """
     from .pages import write_pages, write_pictures
 
@@ -115,6 +116,7 @@ def measure(experiment: Experiment, setting: Setting, folder: Path, jobs: int, p
         done.setdefault((row.seed, row.method), []).append(row)
     done = {unit: done[unit] for unit in order if unit in done}
     missing = [unit for unit in order if unit not in done]
+    put_aside(folder, experiment, [row for rows in done.values() for row in rows])
     save_setting(folder, experiment, setting)
 
     def save() -> None:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +27,8 @@ def as_folder(out: Any) -> Path:
     try:
         folder = Path(out)
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / ".writable", "")
-        (folder / ".writable").unlink()
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except (OSError, TypeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InvalidInput(f"--out must be a folder that can be written into, got {str(out)!r}: {reason}") from None
@@ -82,6 +83,20 @@ def kept(folder: Path, experiment: Experiment, setting: Setting) -> tuple[Row, .
         if rows and {**made, "figure": experiment.name} == described(experiment, setting):
             return rows
     return ()
+
+
+def put_aside(folder: Path, experiment: Experiment, used: Iterable[Row]) -> None:
+    """Keep a csv with rows that are not taken over (other data, version or seeds) as NAME.before.csv."""
+    path = folder / f"{experiment.name}.csv"
+    try:
+        text = path.read_text()
+        spare = not set(from_text(text)) <= set(used)
+    except FileNotFoundError:
+        return
+    except (ValueError, IndexError):
+        spare = True
+    if spare:
+        write_whole(folder / f"{experiment.name}.before.csv", text)
 
 
 def save_rows(folder: Path, experiment: Experiment, rows: Iterable[Row]) -> None:
