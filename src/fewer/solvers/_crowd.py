@@ -21,7 +21,7 @@ Matrix = npt.NDArray[np.float64]
 
 WIDE = 2000
 """Units of a crowd; more where k is larger."""
-FEWEST, ROUNDS = 4, 7
+FEWEST, ROUNDS = 6, 8
 """Crowds gathered by a search without a time limit, at least and at most."""
 ENOUGH = 1e-3
 """Relative gain for which a further crowd is worth gathering."""
