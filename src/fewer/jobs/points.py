@@ -53,7 +53,7 @@ def points(
 
     Solvers: "greedy" (Algorithm 3, a full refit at each step), "iht" (Algorithm 1 with momentum and refits), "exchange"
     (swaps and kicks; with a `time_limit` until it is over), "exact" (until the optimum is proven; few rows only) and
-    "auto": exchange, and for at most 600 rows some steps towards a proof, to the end with a `time_limit`.
+    "auto": exchange, then for at most 120 rows some steps towards a proof; for at most 600 while a `time_limit` lasts.
 
     No N x N matrix is formed: mean similarities are summed in tiles, and `max_memory` (bytes, or "500MB") limits what
     is kept. Past 1e11 operations for all pairs some thousand rows drawn at random are the candidates, each compared

@@ -21,13 +21,13 @@ Matrix = npt.NDArray[np.float64]
 
 WIDE = 2000
 """Units of a crowd; more where k is larger."""
-FEWEST, ROUNDS = 3, 6
+FEWEST, ROUNDS = 6, 8
 """Crowds gathered by a search without a time limit, at least and at most."""
-ENOUGH = 2e-3
+ENOUGH = 1e-3
 """Relative gain for which a further crowd is worth gathering."""
 WORK = 4e8
 """Multiplications that kicks may cost when there is no time limit and the crowd is everything."""
-SHARE, DEAR = 6e7, 1e7
+SHARE, DEAR = 1.2e8, 2e7
 """What they may cost in each of several crowds, and the cost of one kick at which none is made there."""
 STRANGERS = 0.3
 """The share of random units in a crowd."""

@@ -11,6 +11,8 @@ from ._exchange import refitted
 from ._sparse_proof import SparseProof
 from .places import MOST_PROVEN, as_point, as_steps
 
+FEW_PROVEN = 120
+"""Places up to which auto tries a proof when there is no time limit."""
 PROOF_STEPS = 20
 """Steps of a proof that auto takes when there is no time limit: about a second."""
 
@@ -29,7 +31,7 @@ def exchange(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Gener
 
 def auto(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator, patient: bool) -> Steps:
     """Exchange; with few places first for a while, then towards a proof; the same bits for the same `rng`."""
-    if problem.space.size > MOST_PROVEN:
+    if problem.space.size > (MOST_PROVEN if patient else FEW_PROVEN):
         return (yield from exchange(problem, constraint, rng, patient))
     return (yield from proven(problem, constraint, rng, None if patient else PROOF_STEPS))
 
