@@ -53,13 +53,13 @@ def colour(label: str, place: int = 0) -> str:
 
 
 def band(axis: Any, table: Table, method: str, column: str = "train", **style: Any) -> None:
-    """Mean along x with a band of one standard deviation, which ends at zero where nothing is negative."""
+    """Mean along x with a band of one standard deviation, which ends at the lowest value there is."""
     xs = table.xs(method)
     values = [table.column(method, column, x) for x in xs]
     mean = np.array([v.mean() for v in values])
     std = np.array([v.std() for v in values])
     line = axis.plot(xs, mean, **style)[0]
-    low = np.maximum(mean - std, 0.0) if mean.min() >= 0 else mean - std
+    low = np.maximum(mean - std, [v.min() for v in values])
     axis.fill_between(xs, low, mean + std, color=line.get_color(), alpha=0.13, linewidth=0)
 
 

@@ -66,7 +66,7 @@ def run(
     for experiment, setting in plans:
         measure(experiment, setting, folder, jobs, progress)
         write_pictures(folder, experiment)
-    there = [name for name in TITLES if (folder / f"{name}.csv").exists()]
+    there = [name for name in TITLES if (folder / f"{name}.png").exists()]
     found = {name: results for name in there if (results := finished(folder, EXPERIMENTS[name])) is not None}
     claims = {name: EXPERIMENTS[name].claims(results.table, results.setting) for name, results in found.items()}
     write_pages(folder, EXPERIMENTS, found, claims)
