@@ -106,6 +106,12 @@ def test_box_refit_equals_clarabel_and_satisfies_kkt(seed, size, rows, kind):
     assert up - down < 1e-9
 
 
+def test_box_refit_takes_a_column_at_the_origin_but_for_rounding():
+    H = np.array([[1.0, -2.7e-16, 0.4], [-2.7e-16, -8e-16, -2.7e-16], [0.4, -2.7e-16, 0.8]])
+    w, _ = box_quadratic(H, np.zeros(3), np.zeros(3), np.full(3, 0.9), np.array([0.0, 0.9, 0.1]))
+    assert w == pytest.approx([0.04, 0.9, 0.06], abs=1e-12)  # of the other two: (H_33 - H_13) : (H_11 - H_13)
+
+
 def test_box_refit_is_the_simplex_one_where_no_bound_binds():
     rng = np.random.default_rng(0)
     A, b = quadratic(rng, 8, 5)

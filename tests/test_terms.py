@@ -20,6 +20,14 @@ REAL = Path(__file__).parents[2] / "shared/data"
 needs_data = pytest.mark.skipif(not REAL.exists(), reason="the real data sets are not beside the repository")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _compiled_outside_the_clock():
+    """The default time limit of auto is no time to compile in."""
+    A, b = problem(0)
+    terms(A, b, 3, solver="exact", rng=0)
+    terms(A, b, 3, min_weight=0.1, max_weight=0.6, solver="exact", rng=0)
+
+
 @parametrize_with_checks([FewerTerms(), FewerTerms(k=2, solver="greedy")])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -40,7 +40,7 @@ def suited_sigma(squares: Vector, scale: Vector, sigma: float, w: Vector, unit: 
     """
     shortest = np.inf
     for i in range(w.size):
-        if (w[i] > 0.0 or i == unit) and NEAR * scale[i] < squares[i] < shortest:
+        if (w[i] > 0.0 or i == unit) and NEAR * abs(scale[i]) < squares[i] < shortest:
             shortest = squares[i]
     if sigma == 0.0 or shortest == np.inf:
         return sigma

@@ -24,6 +24,7 @@ from ..spaces import Atoms
 
 AUTO_SECONDS = 10.0
 """How long "auto" searches and bounds when no time limit is given."""
+TINY = 1e-300
 
 
 def terms(
@@ -152,23 +153,25 @@ def choose(F: Moments, run: Run, validation: float, callback: Callback | None) -
     kept, out = np.sort(order[held:]), np.sort(order[:held])
     fitted, judge = (Moments(F.space, F.A[part], F.b[part]) for part in (kept, out))
     first = positive(fitted, run.constraint)
-    met = [(judge.value(first.p), first.value)]
+    met, stopped = [(judge.value(first.p), first.value)], []
 
     def judged(progress: Progress) -> Any:
         met.append((judge.value(progress.p), progress.value))
-        return callback is not None and callback(progress)
+        stopped.extend([True] if callback is not None and callback(progress) else [])
+        return stopped
 
     run(fitted, judged, effort=0.0)
-    enough = min(met)[1]
     whole = positive(F, run.constraint)
-    if enough >= first.value:
-        return whole
-    enough *= whole.value / first.value
+    enough = min(met)[1] * (whole.value / max(first.value, TINY))
+    if stopped or enough >= whole.value:
+        return replace(whole, status=Status.CALLBACK if stopped else Status.FINISHED)
 
     def far_enough(progress: Progress) -> Any:
-        return (callback is not None and callback(progress)) or progress.value <= enough
+        stopped.extend([True] if callback is not None and callback(progress) else [])
+        return stopped or progress.value <= enough
 
-    return replace(run(F, far_enough, effort=0.0), bound=None, status=Status.FINISHED)
+    result = run(F, far_enough, effort=0.0)
+    return replace(result, bound=None, status=Status.CALLBACK if stopped else Status.FINISHED)
 
 
 def positive(F: Moments, C: SparseSimplex) -> Result:

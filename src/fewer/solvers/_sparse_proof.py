@@ -153,6 +153,7 @@ class SparseProof:
         centred = H - c[:, None] - c[None, :] + const
         self._scale = float(np.diag(centred).mean()) or 1.0
         self._H = np.ascontiguousarray(centred / self._scale)
+        np.fill_diagonal(self._H, np.maximum(np.diag(self._H), 0.0))  # a column that is the target, but for rounding
         self._floor = math.inf  # the least bound among closed leaves
         self._threads = ThreadpoolController()
         self._serial = itertools.count()

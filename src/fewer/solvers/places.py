@@ -66,6 +66,7 @@ def exchange(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Gener
 
 def exact(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator, effort: float = 1.0) -> Steps:
     """Exchange, then proof while time lasts; past 600 places the bound of the convex relaxation, then more kicks."""
+    yield Step(bound=0.0)  # F is a squared distance
     best = yield from as_steps(auto(problem, constraint, rng, min(effort, 1.0)), constraint)
     assert best is not None  # noqa: S101 - a search always yields an answer
     if problem.space.size > MOST_PROVEN:
@@ -90,7 +91,6 @@ def bounded(problem: Quadratic, constraint: SparseSimplex, best: Found) -> Gener
     """The bound of the convex relaxation, while it may still tell something about an answer."""
     loose = replace(constraint, min_weight=0.0, max_weight=1.0, include=())
     begin = refitted(problem, loose, best.units)
-    yield Step(bound=0.0)
     for looks, bound in enumerate(relaxed_bounds(problem, loose, (begin.units, begin.weights))):
         yield Step(bound=min(bound, best.value))
         if looks >= LOOKS:
