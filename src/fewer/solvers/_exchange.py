@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .._jit.active_set import simplex_quadratic
 from .._jit.box_quadratic import box_quadratic
 from .._jit.pool_face import Face, Pool
 from .._jit.pool_search import block_swap, exchange, go_back, scramble, stand, tolerance
@@ -65,7 +66,11 @@ def refitted(problem: Quadratic, limits: SparseSimplex, units: Indices, start: V
     min F over Σw = 1, min_weight <= w <= max_weight. units: sorted.
     """
     first = np.full(len(units), 1.0 / len(units)) if start is None else start
-    w, _ = box_quadratic(problem.cross(units, units), problem.linear(units), *bounds(limits, len(units)), first)
+    H, c = problem.cross(units, units), problem.linear(units)
+    if limits.bounded:
+        w, _ = box_quadratic(H, c, *bounds(limits, len(units)), first)
+    else:  # the same weights, and bounds need not be compiled
+        w, _ = simplex_quadratic(H, c, first)
     kept = (w > 0.0) | np.isin(units, limits.include)
     return Found(units[kept], w[kept], problem.value_at(units[kept], w[kept]))
 
