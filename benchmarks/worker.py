@@ -1,0 +1,183 @@
+"""One peer in a process of its own: reads its tasks, writes a line of JSON before and after each.
+
+Equal rules: one core (the process is bound to one, and libraries are told so before they are imported), the first call
+apart, three calls after it with seeds 0, 1, 2 while the budget lasts, medians of them.
+"""
+
+import os
+
+for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "NUMEXPR", "RAYON", "POLARS_MAX"):
+    os.environ[f"{name}_NUM_THREADS" if name != "POLARS_MAX" else "POLARS_MAX_THREADS"] = "1"
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+import ctypes  # noqa: E402
+import gc  # noqa: E402
+import json  # noqa: E402
+import resource  # noqa: E402
+import sys  # noqa: E402
+import time  # noqa: E402
+import traceback  # noqa: E402
+import warnings  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+RUNS = 3
+
+
+def idle(wait: float = 0.1) -> int:
+    """The core that was least busy for a moment (Linux)."""
+
+    def spent() -> dict[int, int]:
+        lines = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
+        return {int(part[0][3:]): int(part[4]) for part in lines if part[0].startswith("cpu") and part[0] != "cpu"}
+
+    before = spent()
+    time.sleep(wait)
+    after = spent()
+    return max(sorted(os.sched_getaffinity(0)), key=lambda core: after.get(core, 0) - before.get(core, 0))
+
+
+def bind() -> None:
+    """Keep to one core, where the system lets a process say so."""
+    if hasattr(os, "sched_setaffinity") and Path("/proc/stat").exists():
+        os.sched_setaffinity(0, {idle()})
+
+
+def memory(field: str) -> float:
+    """Resident MB: VmRSS now, VmHWM at its peak; elsewhere than on Linux the peak of the whole process."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith(field)).split()[1]) / 1024
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def forget_peak() -> float:
+    """Give freed memory back, forget the peak so far; what is resident now."""
+    gc.collect()
+    try:
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        pass
+    return memory("VmRSS")
+
+
+def finish(case: Any, problem: Any, found: Any) -> list[dict[str, Any]]:
+    """Judge an answer: as returned, and re-optimised on the simplex where the peer gives no final weights."""
+    import numpy as np
+
+    def timed(call: Any) -> tuple[Any, float]:
+        began = time.perf_counter()
+        return call(), time.perf_counter() - began
+
+    if case.job == "dims":
+        return [{"variant": "as returned", "value": problem.judge(found.what), "after": 0.0}]
+    if case.job == "core":
+        return [{"variant": "as returned", "value": problem.judge(found.what, case.k), "after": 0.0}]
+    if case.job == "points":
+        units = np.asarray(found.what, np.int64).reshape(-1)
+        given = np.full(len(units), 1.0 / len(units)) if found.weights is None else np.asarray(found.weights, float)
+        name = "equal weights" if found.weights is None else "as returned"
+        rows = [{"variant": name, "value": problem.judge(units, given / given.sum()), "after": 0.0}]
+        if not found.final:
+            distinct = np.unique(units)
+            best, after = timed(lambda: problem.refit(distinct))
+            rows.append({"variant": "re-optimised", "value": problem.judge(distinct, best), "after": after})
+        return rows
+    answers = [("as returned", found.what, 0.0)]
+    if not found.final:
+        ways = [("projected", problem.projected), ("re-optimised", problem.refitted)]
+        answers = [(way, *timed(lambda call=call: call(np.asarray(found.what, float), case.k))) for way, call in ways]
+    held = [int((q > 0).sum()) for _, q, _ in answers]
+    return [
+        {"variant": way, "value": problem.judge(q), "test": problem.test(q), "after": after, "held": count}
+        for (way, q, after), count in zip(answers, held, strict=True)
+    ]
+
+
+def measure(case: Any, problem: Any, method: Any, budget: float) -> dict[str, Any]:
+    """The first call, then three more while the budget lasts."""
+    began, answers, seconds, cpu = time.perf_counter(), [], [], []
+    most = budget / (RUNS + 1)  # what a solver with a limit of its own may take
+    first = time.perf_counter()
+    found = method(problem, case.k, 0, most)
+    first = time.perf_counter() - first
+    number, peak = 1, 0.0
+    if case.job == "core":  # microseconds: many calls, one clock
+        again = time.perf_counter()
+        method(problem, case.k, 0, most)
+        number = max(1, min(2000, int(0.05 / max(time.perf_counter() - again, 1e-7))))
+    for seed in range(RUNS):
+        if seconds and time.perf_counter() - began + 1.2 * max(seconds) > budget:
+            break
+        if not seconds and time.perf_counter() - began + first > budget:
+            break
+        before = forget_peak()
+        clock, own = time.perf_counter(), time.process_time()
+        for _ in range(number):
+            answer = method(problem, case.k, seed, most)
+        seconds.append((time.perf_counter() - clock) / number)
+        cpu.append((time.process_time() - own) / number)
+        peak = max(peak, memory("VmHWM") - before)
+        answers.append(answer)
+    if not seconds:  # the first call used the budget up; its time includes compiling
+        return {"runs": 1, "first": first, "rows": merged([finish(case, problem, found)], [first], [first]), "peak": None}
+    rows = merged([finish(case, problem, answer) for answer in answers], seconds, cpu)
+    return {
+        "runs": len(seconds),
+        "first": first,
+        "peak": peak,
+        "rows": rows,
+        "proven": all(answer.proven for answer in answers),
+    }
+
+
+def merged(judged: list[list[dict[str, Any]]], seconds: list[float], cpu: list[float]) -> list[dict[str, Any]]:
+    """The median over the runs of each variant's value, test value and time."""
+    from statistics import median
+
+    rows = []
+    for variants in zip(*judged, strict=True):
+        after = [v["after"] for v in variants]
+        rows.append(
+            {
+                "variant": variants[0]["variant"],
+                "value": median(v["value"] for v in variants),
+                "test": median(v.get("test", float("nan")) for v in variants),
+                "seconds": median(s + a for s, a in zip(seconds, after, strict=True)),
+                "cpu": median(s + a for s, a in zip(cpu, after, strict=True)),
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    order = json.loads(sys.stdin.read())
+    lines = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what peers print goes elsewhere
+    warnings.simplefilter("ignore")
+    bind()
+    import numpy as np
+    from peers import every
+    from problems import Case
+
+    peer, problem, held = every()[order["peer"]], None, None
+    for number, task in enumerate(order["tasks"]):
+        lines.write(json.dumps({"begin": number}) + "\n")
+        case = Case(**{**task["case"], "params": tuple(tuple(pair) for pair in task["case"]["params"])})
+        try:
+            if held != case.name:
+                problem, held = case.problem(Path(order["data"])), case.name
+            lines.write(json.dumps({"ready": number}) + "\n")
+            np.random.seed(0)  # noqa: NPY002 - peers that know no other
+            result = measure(case, problem, peer.serves(case.job, case.kind)[task["method"]], order["budget"])
+        except Exception as error:
+            traceback.print_exc()
+            result = {"error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]}
+        lines.write(json.dumps({"end": number, **result}) + "\n")
+
+
+if __name__ == "__main__":
+    main()
