@@ -85,7 +85,7 @@ def imports() -> list[dict[str, Any]]:
 def first_calls(quick: bool) -> list[dict[str, Any]]:
     """The first call of a job in a fresh interpreter, after its imports, with an empty and a filled numba cache."""
     rows = []
-    for job in ("bins", "dims") if quick else tuple(FIRST):
+    for job in ("bins",) if quick else tuple(FIRST):
         call = FIRST[job]
         code = (
             "import time, warnings, numpy as np, fewer; warnings.simplefilter('ignore'); rng = np.random.default_rng(0)\n"

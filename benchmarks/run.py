@@ -45,8 +45,10 @@ def lines_of(process: subprocess.Popen[str], patience: float) -> Iterator[dict[s
         yield json.loads(line)
 
 
-def run_peer(peer: Peer, tasks: list[tuple[Case, str]], data: Path, budget: float) -> Iterator[tuple[Case, str, dict]]:
+def run_peer(peer: Peer, tasks: list[tuple[Case, str]], options: argparse.Namespace) -> Iterator[tuple[Case, str, dict]]:
     """Every task's outcome; a worker that dies or is silent for too long is started again after the task it was at."""
+    log = (options.out / f"{peer.name}.log").open("a")
+    data, budget = options.data, options.budget
     while tasks:
         wanted = [{"case": asdict(case), "method": method} for case, method in tasks]
         order = {"peer": peer.name, "tasks": wanted, "data": str(data), "budget": budget}
@@ -54,13 +56,13 @@ def run_peer(peer: Peer, tasks: list[tuple[Case, str]], data: Path, budget: floa
             [sys.executable, str(HERE / "worker.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=log,
             text=True,
         )
         process.stdin.write(json.dumps(order))
         process.stdin.close()
         at, silent = 0, False
-        for line in lines_of(process, 1.3 * budget + 30.0):
+        for line in lines_of(process, 1.3 * budget + 60.0):
             silent = line is None
             if line is not None and "end" in line:
                 yield *tasks[at], line
@@ -120,7 +122,7 @@ def measured(peers: dict[str, Peer], cases: list[Case], options: argparse.Namesp
                         yield rows_of(peer, case, method, {"error": why})
                     else:
                         tasks.append((case, method))
-            for case, method, outcome in run_peer(peer, tasks, options.data, options.budget):
+            for case, method, outcome in run_peer(peer, tasks, options):
                 rows = rows_of(peer, case, method, outcome)
                 for row in rows:
                     print(tables.one_line(row), flush=True)

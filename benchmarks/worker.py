@@ -1,4 +1,4 @@
-"""One peer in a process of its own: reads its tasks, writes a line of JSON before and after each.
+"""One peer in a process of its own: reads its tasks, writes a line of JSON after each.
 
 Equal rules: one core (the process is bound to one, and libraries are told so before they are imported), the first call
 apart, three calls after it with seeds 0, 1, 2 while the budget lasts, medians of them.
@@ -97,22 +97,20 @@ def finish(case: Any, problem: Any, found: Any) -> list[dict[str, Any]]:
     ]
 
 
-def measure(case: Any, problem: Any, method: Any, budget: float) -> dict[str, Any]:
-    """The first call, then three more while the budget lasts."""
-    began, answers, seconds, cpu = time.perf_counter(), [], [], []
-    most = budget / (RUNS + 1)  # what a solver with a limit of its own may take
+def measure(case: Any, problem: Any, method: Any, budget: float, heard: Any) -> dict[str, Any]:
+    """The first call, which may compile, then three more while the budget lasts."""
+    most = budget / RUNS  # what a solver with a limit of its own may take
     first = time.perf_counter()
-    found = method(problem, case.k, 0, most)
+    method(problem, case.k, 0, most)
     first = time.perf_counter() - first
-    number, peak = 1, 0.0
+    heard()
+    number, peak, answers, seconds, cpu = 1, 0.0, [], [], []
     if case.job == "core":  # microseconds: many calls, one clock
         again = time.perf_counter()
         method(problem, case.k, 0, most)
         number = max(1, min(2000, int(0.05 / max(time.perf_counter() - again, 1e-7))))
     for seed in range(RUNS):
-        if seconds and time.perf_counter() - began + 1.2 * max(seconds) > budget:
-            break
-        if not seconds and time.perf_counter() - began + first > budget:
+        if seconds and sum(seconds) + max(seconds) > 1.1 * budget:
             break
         before = forget_peak()
         clock, own = time.perf_counter(), time.process_time()
@@ -122,14 +120,12 @@ def measure(case: Any, problem: Any, method: Any, budget: float) -> dict[str, An
         cpu.append((time.process_time() - own) / number)
         peak = max(peak, memory("VmHWM") - before)
         answers.append(answer)
-    if not seconds:  # the first call used the budget up; its time includes compiling
-        return {"runs": 1, "first": first, "rows": merged([finish(case, problem, found)], [first], [first]), "peak": None}
-    rows = merged([finish(case, problem, answer) for answer in answers], seconds, cpu)
+        heard()
     return {
         "runs": len(seconds),
         "first": first,
         "peak": peak,
-        "rows": rows,
+        "rows": merged([finish(case, problem, answer) for answer in answers], seconds, cpu),
         "proven": all(answer.proven for answer in answers),
     }
 
@@ -164,19 +160,19 @@ def main() -> None:
     from problems import Case
 
     peer, problem, held = every()[order["peer"]], None, None
-    for number, task in enumerate(order["tasks"]):
-        lines.write(json.dumps({"begin": number}) + "\n")
+    for task in order["tasks"]:
+        lines.write("{}\n")  # a sign of life: each gives the parent's patience a new start
         case = Case(**{**task["case"], "params": tuple(tuple(pair) for pair in task["case"]["params"])})
         try:
             if held != case.name:
                 problem, held = case.problem(Path(order["data"])), case.name
-            lines.write(json.dumps({"ready": number}) + "\n")
             np.random.seed(0)  # noqa: NPY002 - peers that know no other
-            result = measure(case, problem, peer.serves(case.job, case.kind)[task["method"]], order["budget"])
+            method = peer.serves(case.job, case.kind)[task["method"]]
+            result = measure(case, problem, method, order["budget"], lambda: lines.write("{}\n"))
         except Exception as error:
             traceback.print_exc()
             result = {"error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]}
-        lines.write(json.dumps({"end": number, **result}) + "\n")
+        lines.write(json.dumps({"end": True, **result}) + "\n")
 
 
 if __name__ == "__main__":
