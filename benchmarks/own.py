@@ -1,4 +1,4 @@
-"""What `fewer` costs by itself: an IHT iteration beside its memory traffic, importing it, and the first call of a job."""
+"""What `fewer` costs by itself: an IHT iteration beside its memory traffic, importing it, the first call of a job."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ def bandwidth(megabytes: int = 400) -> float:
 
 
 def iterations(quick: bool) -> list[dict[str, Any]]:
-    """IHT on ‖A q - b‖²: the gradient must read A once (A q only the k columns held), so bytes / bandwidth is a floor."""
+    """IHT on ‖A q - b‖²: a gradient must read A once (A q only the k columns held): bytes / bandwidth is a floor."""
     from fewer import L2, Atoms, Constant, DimensionSparse, Lattice, Moments, SparseSimplex, iht
 
     speed, rng = bandwidth(), np.random.default_rng(0)
@@ -61,7 +61,14 @@ def iterations(quick: bool) -> list[dict[str, Any]]:
     iht(F, C, step=Constant(1e-9), tol=0.0, max_iter=2, rng=0)
     found = iht(F, C, step=Constant(1e-9), tol=0.0, max_iter=1000, rng=0)
     note = f"its table ({8 * space.size // 1024} KiB) stays in cache: not bound by memory"
-    rows.append({"what": "IHT iteration, D_7 of {0,1}^15", "value": 1e3 * found.seconds / found.n_iter, "unit": "ms", "note": note})
+    rows.append(
+        {
+            "what": "IHT iteration, D_7 of {0,1}^15",
+            "value": 1e3 * found.seconds / found.n_iter,
+            "unit": "ms",
+            "note": note,
+        }
+    )
     return rows
 
 
@@ -88,7 +95,7 @@ def first_calls(quick: bool) -> list[dict[str, Any]]:
     for job in ("bins",) if quick else tuple(FIRST):
         call = FIRST[job]
         code = (
-            "import time, warnings, numpy as np, fewer; warnings.simplefilter('ignore'); rng = np.random.default_rng(0)\n"
+            "import time, numpy as np, fewer; rng = np.random.default_rng(0)\n"
             f"fewer.{job}; t = time.perf_counter(); {call}; print(time.perf_counter() - t)"
         )
         with tempfile.TemporaryDirectory() as cache:

@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+
 from tables import FLOOR, Row, done, exponent, grouped, label, read_csv
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 OURS, THEIRS, LIGHT = "#c0392b", "#34495e", "#95a5a6"
 
@@ -44,7 +45,9 @@ def panel(place: Any, rows: list[Row]) -> None:
     for row, x, y in shown:
         mine = row["peer"] == "fewer"
         plain = row["variant"] in ("equal weights", "projected")
-        place.scatter(x, y, s=60 if mine else 26, c=OURS if mine else LIGHT if plain else THEIRS, zorder=3 if mine else 2)
+        place.scatter(
+            x, y, s=60 if mine else 26, c=OURS if mine else LIGHT if plain else THEIRS, zorder=3 if mine else 2
+        )
     place.set(xscale="log", yscale="log", xlabel="seconds", ylabel="loss")
     place.grid(alpha=0.3, which="major")
     place.margins(x=0.18, y=0.08)
@@ -52,7 +55,7 @@ def panel(place: Any, rows: list[Row]) -> None:
 
 
 def named(place: Any, shown: list[tuple[Row, float, float]]) -> None:
-    """Names beside the marks, pushed apart where they would overlap: the better answers first, those without room none."""
+    """Names beside the marks, the better answers first; where there is no room, none."""
     place.figure.canvas.draw()
     taken: list[tuple[float, float, float, float]] = []
     for row, x, y in sorted(shown, key=lambda item: (item[0]["peer"] != "fewer", item[2])):
@@ -84,7 +87,9 @@ def growth(rows: list[Row], path: Path) -> None:
         columns.setdefault((row["job"], row["axis"]), []).append(row)
     across = 4
     bands = -(-len(columns) // across)
-    figure, axes = plt.subplots(2 * bands, across, figsize=(4.4 * across, 6.6 * bands), squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(
+        2 * bands, across, figsize=(4.4 * across, 6.6 * bands), squeeze=False, layout="constrained"
+    )
     for place in axes.flat:
         place.set_visible(False)
     for at, ((job, axis), these) in enumerate(columns.items()):
@@ -113,6 +118,6 @@ def lines(place: Any, rows: list[Row], key: str) -> None:
             "o-" if mine else "s--",
             lw=2 if mine else 1,
             ms=5 if mine else 3,
-            label=f"{name} ~ {power:.2f}" if power == power else name,  # noqa: PLR0124 - not a number is not itself
+            label=f"{name} ~ {power:.2f}" if power == power else name,
         )
     place.legend(fontsize=6.5, frameon=False, title="~ fitted exponent", title_fontsize=6.5)

@@ -27,6 +27,8 @@ from problems import Case, curve_cases, full_cases, quick_cases
 
 HERE = Path(__file__).parent
 JOBS = ("points", "bins", "terms", "dims", "core")
+COMPILING = 120.0
+"""Seconds that a first call may take beyond the budget: it may compile."""
 CURVE_PEERS = ("fewer", "k-means", "scikit-learn", "greedy by NumPy")
 """Cost curves are of `fewer`, with one or two light peers for scale."""
 
@@ -45,7 +47,9 @@ def lines_of(process: subprocess.Popen[str], patience: float) -> Iterator[dict[s
         yield json.loads(line)
 
 
-def run_peer(peer: Peer, tasks: list[tuple[Case, str]], options: argparse.Namespace) -> Iterator[tuple[Case, str, dict]]:
+def run_peer(
+    peer: Peer, tasks: list[tuple[Case, str]], options: argparse.Namespace
+) -> Iterator[tuple[Case, str, dict]]:
     """Every task's outcome; a worker that dies or is silent for too long is started again after the task it was at."""
     log = (options.out / f"{peer.name}.log").open("a")
     data, budget = options.data, options.budget
@@ -62,7 +66,7 @@ def run_peer(peer: Peer, tasks: list[tuple[Case, str]], options: argparse.Namesp
         process.stdin.write(json.dumps(order))
         process.stdin.close()
         at, silent = 0, False
-        for line in lines_of(process, 1.3 * budget + 60.0):
+        for line in lines_of(process, 1.3 * budget + COMPILING):
             silent = line is None
             if line is not None and "end" in line:
                 yield *tasks[at], line
@@ -70,7 +74,7 @@ def run_peer(peer: Peer, tasks: list[tuple[Case, str]], options: argparse.Namesp
         process.kill()
         code = process.wait()
         if at < len(tasks):
-            why = f"stopped: over {budget:g} s" if silent else f"the process died (code {code})"
+            why = f"no answer in {1.3 * budget + COMPILING:.0f} s" if silent else f"the process died (code {code})"
             yield *tasks[at], {"error": why}
             at += 1
         tasks = tasks[at:]
@@ -143,9 +147,11 @@ def chosen_peers(names: str | None) -> dict[str, Peer]:
 def machine() -> str:
     """Processor, cores, memory, Python."""
     info = Path("/proc/cpuinfo")
-    names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")] if (
-        info.exists()
-    ) else []
+    names = (
+        [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+        if (info.exists())
+        else []
+    )
     memory = Path("/proc/meminfo")
     ram = f", {int(memory.read_text().split()[1]) / 2**20:.0f} GB of memory" if memory.exists() else ""
     cpu = f"{names[0]}, {len(names)} cores" if names else platform.processor() or platform.machine()

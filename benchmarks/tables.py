@@ -7,7 +7,21 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-FIELDS = ["job", "case", "kind", "k", "axis", "size", "peer", "version", "method", "variant", "value", "test", "seconds"]
+FIELDS = [
+    "job",
+    "case",
+    "kind",
+    "k",
+    "axis",
+    "size",
+    "peer",
+    "version",
+    "method",
+    "variant",
+    "value",
+    "test",
+    "seconds",
+]
 FIELDS += ["cpu", "first", "peak_mb", "runs", "proven", "note"]
 Row = dict[str, Any]
 BETTER = 1e-4
@@ -133,14 +147,33 @@ def case_table(rows: list[Row]) -> list[str]:
     """One input: the rows in order of quality, then what was skipped."""
     base, answered = reference(rows), sorted((r for r in rows if done(r)), key=lambda r: (r["value"], r["seconds"]))
     tested = any(cell(row["test"]) for row in answered)
-    head = ["method", "value", "/ fewer", *(["held out"] if tested else []), "seconds", "/ fewer", "first call", "MB", ""]
+    head = [
+        "method",
+        "value",
+        "/ fewer",
+        *(["held out"] if tested else []),
+        "seconds",
+        "/ fewer",
+        "first call",
+        "MB",
+        "",
+    ]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for row in answered:
         times = [ratio(row[key], base[key]) if base else math.nan for key in ("value", "seconds")]
         remark = "; ".join(t for t in (verdict(row, rows), "proven" if row["proven"] is True else "", row["note"]) if t)
-        cells = [f"**{label(row)}**" if row["peer"] == "fewer" else label(row), cell(row["value"]), cell(times[0], ".3g")]
+        cells = [
+            f"**{label(row)}**" if row["peer"] == "fewer" else label(row),
+            cell(row["value"]),
+            cell(times[0], ".3g"),
+        ]
         cells += [cell(row["test"])] if tested else []
-        cells += [cell(row["seconds"], ".3g"), cell(times[1], ".3g"), cell(row["first"], ".3g"), cell(row["peak_mb"], ".0f")]
+        cells += [
+            cell(row["seconds"], ".3g"),
+            cell(times[1], ".3g"),
+            cell(row["first"], ".3g"),
+            cell(row["peak_mb"], ".0f"),
+        ]
         lines.append("| " + " | ".join([*cells, remark]) + " |")
     skipped = {}
     for row in rows:

@@ -4,24 +4,19 @@ Equal rules: one core (the process is bound to one, and libraries are told so be
 apart, three calls after it with seeds 0, 1, 2 while the budget lasts, medians of them.
 """
 
+import ctypes
+import gc
+import json
 import os
+import resource
+import sys
+import time
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
 
-for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "NUMEXPR", "RAYON", "POLARS_MAX"):
-    os.environ[f"{name}_NUM_THREADS" if name != "POLARS_MAX" else "POLARS_MAX_THREADS"] = "1"
-os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
-os.environ["JAX_PLATFORMS"] = "cpu"
-
-import ctypes  # noqa: E402
-import gc  # noqa: E402
-import json  # noqa: E402
-import resource  # noqa: E402
-import sys  # noqa: E402
-import time  # noqa: E402
-import traceback  # noqa: E402
-import warnings  # noqa: E402
-from pathlib import Path  # noqa: E402
-from typing import Any  # noqa: E402
-
+THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "NUMEXPR", "RAYON")
 RUNS = 3
 
 
@@ -39,7 +34,9 @@ def idle(wait: float = 0.1) -> int:
 
 
 def bind() -> None:
-    """Keep to one core, where the system lets a process say so."""
+    """Keep to one core: tell the libraries, and bind the process where the system lets it."""
+    os.environ.update({f"{name}_NUM_THREADS": "1" for name in THREADS})
+    os.environ.update(XLA_FLAGS="--xla_cpu_multi_thread_eigen=false", JAX_PLATFORMS="cpu")
     if hasattr(os, "sched_setaffinity") and Path("/proc/stat").exists():
         os.sched_setaffinity(0, {idle()})
 
@@ -156,6 +153,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     bind()
     import numpy as np
+
     from peers import every
     from problems import Case
 

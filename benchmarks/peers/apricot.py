@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+
 from peers import Found, Peer
 
 
@@ -13,4 +14,6 @@ def facility(problem: Any, k: int, seed: int, seconds: float) -> Found:
     return Found(np.asarray(FacilityLocationSelection(k, metric="precomputed", verbose=False).fit(K).ranking, int))
 
 
-PEER = Peer("apricot", ("apricot-select",), {"points": {"facility location": facility}}, modest={"facility location": 12_000})
+PEER = Peer(
+    "apricot", ("apricot-select",), {"points": {"facility location": facility}}, modest={"facility location": 12_000}
+)

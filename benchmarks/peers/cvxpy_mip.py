@@ -7,6 +7,7 @@ nearest linear kin, and its answer is re-optimised for least squares on the same
 from typing import Any
 
 import numpy as np
+
 from peers import Found, Peer
 
 
@@ -38,5 +39,8 @@ def highs(problem: Any, k: int, seed: int, seconds: float) -> Found:
 
 METHODS = {"SCIP, least squares": scip, "HiGHS, absolute errors": highs}
 PEER = Peer(
-    "cvxpy + MIP", ("cvxpy", "pyscipopt", "highspy"), {"returns": METHODS, "tracking": METHODS}, modest=dict.fromkeys(METHODS, 400)
+    "cvxpy + MIP",
+    ("cvxpy", "pyscipopt", "highspy"),
+    {"returns": METHODS, "tracking": METHODS},
+    modest=dict.fromkeys(METHODS, 400),
 )

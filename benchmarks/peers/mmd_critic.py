@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+
 from peers import Found, Peer
 
 
@@ -15,4 +16,6 @@ def prototypes(problem: Any, k: int, seed: int, seconds: float) -> Found:
     return Found(np.asarray(critic.select_prototypes(k)[1], int))
 
 
-PEER = Peer("mmd-critic", ("mmd-critic",), {"points": {"greedy prototypes": prototypes}}, modest={"greedy prototypes": 12_000})
+PEER = Peer(
+    "mmd-critic", ("mmd-critic",), {"points": {"greedy prototypes": prototypes}}, modest={"greedy prototypes": 12_000}
+)

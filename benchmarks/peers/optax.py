@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+
 from peers import Found, Peer
 
 

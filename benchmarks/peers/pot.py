@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+
 from peers import Found, Peer
 
 
@@ -18,4 +19,6 @@ def sparse(problem: Any, k: int, seed: int, seconds: float) -> Found:
     return Found(np.asarray(projection_sparse_simplex(problem.v, k)).reshape(-1))
 
 
-PEER = Peer("POT", ("POT",), {"simplex": {"proj_simplex": simplex}, "sparse simplex": {"projection_sparse_simplex": sparse}})
+PEER = Peer(
+    "POT", ("POT",), {"simplex": {"proj_simplex": simplex}, "sparse simplex": {"projection_sparse_simplex": sparse}}
+)

@@ -8,6 +8,7 @@ importance weights", ICDM 2019.
 from typing import Any
 
 import numpy as np
+
 from peers import Found, Peer
 
 
@@ -30,4 +31,6 @@ def protodash(problem: Any, k: int, seed: int, seconds: float) -> Found:
     return Found(np.array(chosen), np.maximum(weights, 1e-300))
 
 
-PEER = Peer("ProtoDash", ("numpy", "scipy"), {"points": {"gradient greedy": protodash}}, modest={"gradient greedy": 20_000})
+PEER = Peer(
+    "ProtoDash", ("numpy", "scipy"), {"points": {"gradient greedy": protodash}}, modest={"gradient greedy": 20_000}
+)

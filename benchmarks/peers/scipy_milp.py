@@ -1,8 +1,9 @@
-"""dims as a textbook states it, given to HiGHS through SciPy: max Σ w_e y_e, y_e <= x_i for i in e, Σ x <= k, x binary."""
+"""dims as a textbook states it, HiGHS through SciPy: max Σ w_e y_e, y_e <= x_i for i in e, Σ x <= k, x binary."""
 
 from typing import Any
 
 import numpy as np
+
 from peers import Found, Peer
 
 

@@ -1,8 +1,9 @@
-"""skfolio: mean-risk tracking with a cardinality limit, by cvxpy and SCIP; its objective is the semi- or variance of errors."""
+"""skfolio: the least variance of the tracking error with a limit on the number of assets, by cvxpy and SCIP."""
 
 from typing import Any
 
 import numpy as np
+
 from peers import Found, Peer
 
 
@@ -23,4 +24,6 @@ def tracking(problem: Any, k: int, seed: int, seconds: float) -> Found:
 
 
 METHODS = {"MeanRisk, cardinality": tracking}
-PEER = Peer("skfolio", ("skfolio", "pyscipopt"), {"returns": METHODS, "tracking": METHODS}, modest=dict.fromkeys(METHODS, 400))
+PEER = Peer(
+    "skfolio", ("skfolio", "pyscipopt"), {"returns": METHODS, "tracking": METHODS}, modest=dict.fromkeys(METHODS, 400)
+)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+
 from peers import Found, Peer
 
 
@@ -20,4 +21,9 @@ def lasso(problem: Any, k: int, seed: int, seconds: float) -> Found:
     return Found(min(np.asarray(path).T, key=lambda q: problem.judge(problem.projected(q, k))))
 
 
-PEER = Peer("skglm", ("skglm",), {"bins": {"positive L1": lasso}, "terms": {"positive L1": lasso}}, modest={"positive L1": 20_000})
+PEER = Peer(
+    "skglm",
+    ("skglm",),
+    {"bins": {"positive L1": lasso}, "terms": {"positive L1": lasso}},
+    modest={"positive L1": 20_000},
+)

@@ -14,7 +14,7 @@ TABLES = {
 
 
 class LeastSquares:
-    """A (r, n), b (r,); p (n,) where b = A p came from a histogram; `rest` = (A, b) that nobody fits, where there is."""
+    """A (r, n), b (r,); p (n,) where b = A p came from a histogram; `rest` = (A, b) that nobody fits."""
 
     measure = "‖A q - b‖²"
 
@@ -27,7 +27,7 @@ class LeastSquares:
         return float(((self.A[:, held] @ q[held] - self.b) ** 2).sum())
 
     def test(self, q: np.ndarray) -> float:
-        """Expected ‖B (q - p)‖² for a new Gaussian B, or the squared error on rows kept back; nan where there is none."""
+        """Expected ‖B (q - p)‖² for a new Gaussian B, or the squared error on rows kept back; else nan."""
         if self.p is not None:
             return float(len(self.b) * ((q - self.p) ** 2).sum())
         if self.rest is not None:
