@@ -29,8 +29,13 @@ HERE = Path(__file__).parent
 JOBS = ("points", "bins", "terms", "dims", "core")
 COMPILING = 120.0
 """Seconds that a first call may take beyond the budget: it may compile."""
-CURVE_PEERS = ("fewer", "k-means", "scikit-learn", "greedy by NumPy")
-"""Cost curves are of `fewer`, with one or two light peers for scale."""
+CURVES = {
+    "fewer": {"points": ["auto"], "bins": ["auto"], "terms": ["exchange"], "dims": ["exchange"]},
+    "k-means": {"points": ["snapped"]},
+    "scikit-learn": {"terms": ["OMP"]},
+    "greedy by NumPy": {"dims": ["greedy"]},
+}
+"""Cost curves are of the searches of `fewer` (proofs end by the clock), with a light peer for scale."""
 
 
 def lines_of(process: subprocess.Popen[str], patience: float) -> Iterator[dict[str, Any] | None]:
@@ -54,8 +59,8 @@ def run_peer(
     log = (options.out / f"{peer.name}.log").open("a")
     data, budget = options.data, options.budget
     while tasks:
-        wanted = [{"case": asdict(case), "method": method} for case, method in tasks]
-        order = {"peer": peer.name, "tasks": wanted, "data": str(data), "budget": budget}
+        listed = [{"case": asdict(case), "method": method} for case, method in tasks]
+        order = {"peer": peer.name, "tasks": listed, "data": str(data), "budget": budget}
         process = subprocess.Popen(  # noqa: S603 - our own file
             [sys.executable, str(HERE / "worker.py")],
             stdin=subprocess.PIPE,
@@ -113,6 +118,12 @@ def rows_of(peer: Peer, case: Case, method: str, outcome: dict[str, Any]) -> lis
     return [{**head, **shared, **row, "proven": proven, "note": note} for row in outcome["rows"]]
 
 
+def wanted(peer: Peer, case: Case) -> list[str]:
+    """The methods of a peer for a case; on cost curves only those of CURVES."""
+    served = list(peer.serves(case.job, case.kind))
+    return [method for method in served if not case.axis or method in CURVES[peer.name].get(case.job, [])]
+
+
 def measured(peers: dict[str, Peer], cases: list[Case], options: argparse.Namespace) -> Iterator[list[dict[str, Any]]]:
     """Rows, peer by peer within a job; what is skipped has a row with its reason."""
     for job in JOBS:
@@ -120,7 +131,7 @@ def measured(peers: dict[str, Peer], cases: list[Case], options: argparse.Namesp
         for peer in peers.values():
             tasks = []
             for case in mine:
-                for method in peer.serves(job, case.kind):
+                for method in wanted(peer, case):
                     why = case.missing(options.data) or peer.reason or too_large(peer, method, case)
                     if why:
                         yield rows_of(peer, case, method, {"error": why})
@@ -168,7 +179,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, help="seconds for the calls of one method on one input")
     parser.add_argument("--part", choices=["tables", "curves"], help="only the tables, or only the cost curves")
     options = parser.parse_args()
-    options.budget = options.budget or (20.0 if options.quick else 240.0)
+    options.budget = options.budget or (9.0 if options.quick else 240.0)
     options.out.mkdir(parents=True, exist_ok=True)
     began, peers = time.perf_counter(), chosen_peers(options.peers)
     jobs = [options.job] if options.job else list(JOBS)
@@ -186,8 +197,8 @@ def main() -> None:
             save("results.csv", rows)
         if "core" in jobs:
             save("own.csv", own.measurements(options.quick))
-    if options.part != "tables":
-        few = {name: peer for name, peer in peers.items() if name in CURVE_PEERS}
+    if options.part == "curves" or (options.part is None and not options.quick):
+        few = {name: peer for name, peer in peers.items() if name in CURVES}
         rows = []
         for more in measured(few, [case for case in curve_cases(options.quick) if case.job in jobs], options):
             rows += more

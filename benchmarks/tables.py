@@ -229,6 +229,24 @@ def own_table(rows: list[Row]) -> list[str]:
     return ["### core: `fewer` itself", "", "| what | measured | |", "|---|---|---|", *body, ""]
 
 
+def not_ahead(rows: list[Row]) -> list[str]:
+    """Every result of `fewer` that a peer betters in no more time, and every peer that is as good in less."""
+    lines = []
+    for name, these in grouped(rows, "case").items():
+        for mine, theirs in behind(these):
+            lines.append(
+                f"- {name}: {label(mine)} has {mine['value']:.4g} in {mine['seconds']:.3g} s, "
+                f"{label(theirs)} {theirs['value']:.4g} in {theirs['seconds']:.3g} s."
+            )
+        for mine, theirs in slower(these):
+            if all(theirs is not found for _, found in behind(these)):
+                lines.append(
+                    f"- {name}: {label(theirs)} has {theirs['value']:.4g} in {theirs['seconds']:.3g} s, "
+                    f"which {label(mine)} reaches ({mine['value']:.4g}) in {mine['seconds']:.3g} s."
+                )
+    return ["### Where `fewer` is not ahead", "", *(lines or ["Nowhere in this run."]), ""]
+
+
 def report(rows: list[Row], curves: list[Row], own: list[Row], head: dict[str, Any]) -> str:
     """All tables as Markdown."""
     ran = sorted({row["peer"] for row in rows if done(row) and row["peer"] != "fewer"}, key=str.lower)
@@ -245,6 +263,7 @@ def report(rows: list[Row], curves: list[Row], own: list[Row], head: dict[str, A
             else:
                 lines += [f"#### {name}", "", f"Skipped: {these[0]['note']}.", ""]
     lines += own_table(own)
+    lines += not_ahead(rows) if rows else []
     if curves:
         lines += ["### Cost curves", "", *curve_table(curves), ""]
     return "\n".join(lines)

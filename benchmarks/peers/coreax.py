@@ -46,6 +46,6 @@ PEER = Peer(
         "herding": 20_000,
         "herding + own weights": 20_000,
         "RP-Cholesky + own weights": 100_000,
-        "kernel thinning": 8000,
+        "kernel thinning": 1000,
     },
 )

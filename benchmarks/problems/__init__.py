@@ -52,7 +52,7 @@ def quick_cases() -> list[Case]:
         *(case("points", "digits", k) for k in (20, 100)),
         case("points", "mixture", 100, N=10_000),
         case("bins", "sensing", 40, r=100, n=2000),
-        case("terms", "returns", 10, T=200, n=60),
+        case("terms", "returns", 6, T=150, n=30),
         case("terms", "tracking", 10, index="hangseng31"),
         case("dims", "baskets", 8, rows=2000, items=40),
         case("dims", "debd", 10, table="plants"),
@@ -82,7 +82,7 @@ def full_cases() -> list[Case]:
     ]
 
 
-def curve_cases(quick: bool) -> list[Case]:
+def curve_cases(quick: bool = False) -> list[Case]:
     """Growth of time and memory, one number at a time: two decades and more in full, small ones if quick."""
     cut = 2 if quick else 9
     rows = [1000, 10_000, 100_000, 1_000_000][:cut]
