@@ -18,6 +18,8 @@ from typing import Any
 
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "NUMEXPR", "RAYON")
 RUNS = 3
+ALLOWED = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+"""The cores this process may use; none where the system does not say."""
 
 
 def idle(wait: float = 0.1) -> int:
@@ -30,15 +32,17 @@ def idle(wait: float = 0.1) -> int:
     before = spent()
     time.sleep(wait)
     after = spent()
-    return max(sorted(os.sched_getaffinity(0)), key=lambda core: after.get(core, 0) - before.get(core, 0))
+    return max(sorted(ALLOWED & set(before)) or [0], key=lambda core: after.get(core, 0) - before.get(core, 0))
 
 
 def bind() -> None:
-    """Keep to one core: tell the libraries, and bind the process where the system lets it."""
+    """Keep to one core: tell the libraries, and bind every thread to the idlest core where the system lets it."""
     os.environ.update({f"{name}_NUM_THREADS": "1" for name in THREADS})
     os.environ.update(XLA_FLAGS="--xla_cpu_multi_thread_eigen=false", JAX_PLATFORMS="cpu")
-    if hasattr(os, "sched_setaffinity") and Path("/proc/stat").exists():
-        os.sched_setaffinity(0, {idle()})
+    if ALLOWED:
+        core = idle()
+        for thread in Path("/proc/self/task").iterdir():
+            os.sched_setaffinity(int(thread.name), {core})
 
 
 def memory(field: str) -> float:
@@ -161,6 +165,7 @@ def main() -> None:
 
     peer, problem, held = every()[order["peer"]], None, None
     for task in order["tasks"]:
+        bind()
         lines.write("{}\n")  # a sign of life: each gives the parent's patience a new start
         case = Case(**{**task["case"], "params": tuple(tuple(pair) for pair in task["case"]["params"])})
         try:

