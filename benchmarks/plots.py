@@ -50,14 +50,25 @@ def panel(place: Any, rows: list[Row]) -> None:
         )
     place.set(xscale="log", yscale="log", xlabel="seconds", ylabel="loss")
     place.grid(alpha=0.3, which="major")
-    place.margins(x=0.18, y=0.08)
+    place.margins(x=0.28, y=0.08)
+    for colour, size, text in ((OURS, 60, "fewer"), (THEIRS, 26, "peer, weights re-optimised (*) or its own")):
+        place.scatter([], [], s=size, c=colour, label=text)
+    place.scatter([], [], s=26, c=LIGHT, label="peer, equal weights or projected")
+    place.legend(fontsize=7, loc="best", framealpha=0.6)
     named(place, shown)
 
 
 def named(place: Any, shown: list[tuple[Row, float, float]]) -> None:
-    """Names beside the marks, the better answers first; where there is no room, none."""
+    """Names beside the marks, of each method its best weights; where there is no room, none."""
     place.figure.canvas.draw()
-    taken: list[tuple[float, float, float, float]] = []
+    marks = [place.transData.transform((x, y)) for _, x, y in shown]
+    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in marks]
+    better = {(row["peer"], row["method"]) for row, _, _ in shown if row["variant"] == "re-optimised"}
+    shown = [
+        item
+        for item in shown
+        if item[0]["variant"] == "re-optimised" or (item[0]["peer"], item[0]["method"]) not in better
+    ]
     for row, x, y in sorted(shown, key=lambda item: (item[0]["peer"] != "fewer", item[2])):
         text = short(row)
         px, py = place.transData.transform((x, y))

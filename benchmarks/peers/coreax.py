@@ -43,8 +43,8 @@ PEER = Peer(
         }
     },
     modest={
-        "herding": 20_000,
-        "herding + own weights": 20_000,
+        "herding": 8000,
+        "herding + own weights": 8000,
         "RP-Cholesky + own weights": 100_000,
         "kernel thinning": 1000,
     },

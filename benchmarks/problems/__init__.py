@@ -49,7 +49,7 @@ def case(job: str, kind: str, k: int, axis: str = "", **params: Any) -> Case:
 
 def quick_cases() -> list[Case]:
     return [
-        *(case("points", "digits", k) for k in (20, 100)),
+        case("points", "digits", 50),
         case("points", "mixture", 100, N=10_000),
         case("bins", "sensing", 40, r=100, n=2000),
         case("terms", "returns", 6, T=150, n=30),
