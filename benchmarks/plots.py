@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+from matplotlib.ticker import NullFormatter
 
 from tables import FLOOR, Row, done, exponent, grouped, label, read_csv
 
@@ -50,6 +51,7 @@ def panel(place: Any, rows: list[Row]) -> None:
         )
     place.set(xscale="log", yscale="log", xlabel="seconds", ylabel="loss")
     place.grid(alpha=0.3, which="major")
+    place.xaxis.set_minor_formatter(NullFormatter())
     place.margins(x=0.28, y=0.08)
     for colour, size, text in ((OURS, 60, "fewer"), (THEIRS, 26, "peer, weights re-optimised (*) or its own")):
         place.scatter([], [], s=size, c=colour, label=text)
@@ -75,7 +77,8 @@ def named(place: Any, shown: list[tuple[Row, float, float]]) -> None:
         wide, high = 5.6 * len(text), 12.0
         for dx, dy in ((7, -4), (7, 8), (7, -16), (-wide - 7, -4), (-wide - 7, 8), (-wide - 7, -16), (7, 20), (7, -28)):
             box = (px + dx, py + dy, px + dx + wide, py + dy + high)
-            if all(box[2] < t[0] or box[0] > t[2] or box[3] < t[1] or box[1] > t[3] for t in taken):
+            inside = place.bbox.x0 < box[0] and box[2] < place.bbox.x1
+            if inside and all(box[2] < t[0] or box[0] > t[2] or box[3] < t[1] or box[1] > t[3] for t in taken):
                 taken.append(box)
                 scale = 72 / place.figure.dpi
                 colour = OURS if row["peer"] == "fewer" else THEIRS

@@ -186,6 +186,8 @@ def main() -> None:
     command = " ".join(["python", "benchmarks/run.py", *sys.argv[1:]])
     head = {"command": command, "machine": machine(), "quick": options.quick, "budget": options.budget}
 
+    (options.out / "run.json").write_text(json.dumps(head))  # for a run that is cut short
+
     def save(name: str, rows: list[dict[str, Any]]) -> None:
         tables.write_csv(options.out / name, rows)
 
