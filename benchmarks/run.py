@@ -85,13 +85,15 @@ def run_peer(
         tasks = tasks[at:]
 
 
-def too_large(peer: Peer, method: str, case: Case) -> str:
+def too_large(peer: Peer, method: str, case: Case, largest: int) -> str:
     """Why a method is not given this input, or nothing."""
     most = peer.modest.get(method)
     sizes = [value for key, value in case.params if key in ("N", "n", "rows", "items")]
     sizes += [{"usps": 7291, "charges": 10_000}.get(case.kind, 0)]
     if case.kind == "tracking":
         sizes += [{"hangseng31": 31, "ftse89": 89, "sp500": 386}[dict(case.params)["index"]]]
+    if max(sizes) > largest:
+        return f"left out by --largest {largest}"
     if most is not None and max(sizes) > most:
         return f"not tried above {most:,} rows or columns: memory or time is out of reach"
     return ""
@@ -132,7 +134,7 @@ def measured(peers: dict[str, Peer], cases: list[Case], options: argparse.Namesp
             tasks = []
             for case in mine:
                 for method in wanted(peer, case):
-                    why = case.missing(options.data) or peer.reason or too_large(peer, method, case)
+                    why = case.missing(options.data) or peer.reason or too_large(peer, method, case, options.largest)
                     if why:
                         yield rows_of(peer, case, method, {"error": why})
                     else:
@@ -177,6 +179,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("build/bench"))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--budget", type=float, help="seconds for the calls of one method on one input")
+    parser.add_argument("--largest", type=int, default=10**9, help="leave out inputs of more rows or columns")
     parser.add_argument("--part", choices=["tables", "curves"], help="only the tables, or only the cost curves")
     options = parser.parse_args()
     options.budget = options.budget or (9.0 if options.quick else 240.0)

@@ -15,5 +15,5 @@ def facility(problem: Any, k: int, seed: int, seconds: float) -> Found:
 
 
 PEER = Peer(
-    "apricot", ("apricot-select",), {"points": {"facility location": facility}}, modest={"facility location": 8000}
+    "apricot", ("apricot-select",), {"points": {"facility location": facility}}, modest={"facility location": 2000}
 )

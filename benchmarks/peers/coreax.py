@@ -43,9 +43,9 @@ PEER = Peer(
         }
     },
     modest={
-        "herding": 8000,
-        "herding + own weights": 8000,
-        "RP-Cholesky + own weights": 100_000,
+        "herding": 2000,
+        "herding + own weights": 2000,
+        "RP-Cholesky + own weights": 20_000,
         "kernel thinning": 1000,
     },
 )

@@ -6,11 +6,10 @@ from typing import Any
 from peers import Found, Method, Peer
 
 
-def points(solver: str = "auto", patient: float = 0.0) -> Method:
+def points(solver: str = "auto", limit: float | None = None) -> Method:
     def solve(problem: Any, k: int, seed: int, seconds: float) -> Found:
         from fewer import points as job
 
-        limit = min(patient, seconds) or None
         result = job(problem.X, k, gamma=problem.gamma, solver=solver, time_limit=limit, rng=seed)
         return Found(result.support, result.p[result.support], final=True)
 
@@ -74,7 +73,7 @@ PEER = Peer(
     "fewer",
     ("fewer",),
     {
-        "points": {"auto": points(), "greedy": points("greedy"), "auto, 5 s": points(patient=5.0)},
+        "points": {"auto": points(), "greedy": points("greedy"), "auto, 5 s": points(limit=5.0)},
         "bins": {"auto": bins("auto"), "greedy": bins("greedy"), "iht": bins("iht")},
         "histogram": {"auto": bins("auto")},
         "terms": {"auto": terms("auto"), "exchange": terms("exchange"), "greedy": terms("greedy"), "iht": terms("iht")},
