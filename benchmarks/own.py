@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from statistics import median
 from typing import Any
 
@@ -13,10 +13,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 FIRST = {
-    "points": "fewer.points(rng.standard_normal((300, 4)), 10, rng=0)",
     "bins": "fewer.bins(rng.random(300), 10)",
-    "terms": "fewer.terms(rng.standard_normal((40, 30)), rng.standard_normal(40), 3, solver='exchange', rng=0)",
     "dims": "fewer.dims(rng.random((300, 20)) < 0.2, 5, rng=0)",
+    "terms": "fewer.terms(rng.standard_normal((40, 30)), rng.standard_normal(40), 3, solver='exchange', rng=0)",
+    "points": "fewer.points(rng.standard_normal((300, 4)), 10, solver='exchange', rng=0)",
 }
 
 
@@ -80,18 +80,15 @@ def python(code: str, cache: str | None = None) -> float:
     return float(subprocess.check_output([sys.executable, "-c", code], env=env))  # noqa: S603
 
 
-def imports() -> list[dict[str, Any]]:
-    rows = []
+def imports() -> Iterator[dict[str, Any]]:
     for module in ("fewer", "fewer.jobs.points", "numpy", "sklearn"):
         code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
         took = median(python(code) for _ in range(3))
-        rows.append({"what": f"import {module}", "value": 1e3 * took, "unit": "ms", "note": "fresh interpreter"})
-    return rows
+        yield {"what": f"import {module}", "value": 1e3 * took, "unit": "ms", "note": "fresh interpreter"}
 
 
-def first_calls(quick: bool) -> list[dict[str, Any]]:
+def first_calls(quick: bool) -> Iterator[dict[str, Any]]:
     """The first call of a job in a fresh interpreter, after its imports, with an empty and a filled numba cache."""
-    rows = []
     for job in ("bins",) if quick else tuple(FIRST):
         call = FIRST[job]
         code = (
@@ -102,11 +99,12 @@ def first_calls(quick: bool) -> list[dict[str, Any]]:
             cold = python(code, cache)
             warm = median(python(code, cache) for _ in range(3))
         note = f"{cold:.3g} s with an empty cache, once after installing"
-        rows.append({"what": f"first call of {job}, filled cache", "value": warm, "unit": "s", "note": note})
-    return rows
+        yield {"what": f"first call of {job}, filled cache", "value": warm, "unit": "s", "note": note}
 
 
-def measurements(quick: bool) -> list[dict[str, Any]]:
-    """All of it, on one core."""
+def measurements(quick: bool) -> Iterator[dict[str, Any]]:
+    """All of it, on one core, as it comes."""
     with threadpool_limits(1):
-        return [*iterations(quick), *imports(), *first_calls(quick)]
+        yield from iterations(quick)
+        yield from imports()
+        yield from first_calls(quick)

@@ -42,14 +42,14 @@ def quality(job: str, cases: dict[str, list[Row]], path: Path) -> None:
 
 
 def panel(place: Any, rows: list[Row]) -> None:
-    shown = [(row, row["seconds"], max(row["value"], FLOOR)) for row in rows]
+    shown = [(row, row["cpu"], max(row["value"], FLOOR)) for row in rows]
     for row, x, y in shown:
         mine = row["peer"] == "fewer"
         plain = row["variant"] in ("equal weights", "projected")
         place.scatter(
             x, y, s=60 if mine else 26, c=OURS if mine else LIGHT if plain else THEIRS, zorder=3 if mine else 2
         )
-    place.set(xscale="log", yscale="log", xlabel="seconds", ylabel="loss")
+    place.set(xscale="log", yscale="log", xlabel="CPU seconds", ylabel="loss")
     place.grid(alpha=0.3, which="major")
     place.xaxis.set_minor_formatter(NullFormatter())
     place.margins(x=0.28, y=0.08)
@@ -107,7 +107,7 @@ def growth(rows: list[Row], path: Path) -> None:
     for place in axes.flat:
         place.set_visible(False)
     for at, ((job, axis), these) in enumerate(columns.items()):
-        for below, (key, unit) in enumerate((("seconds", "seconds"), ("peak_mb", "MB above the input"))):
+        for below, (key, unit) in enumerate((("cpu", "CPU seconds"), ("peak_mb", "MB above the input"))):
             place = axes[2 * (at // across) + below, at % across]
             place.set_visible(True)
             lines(place, these, key)

@@ -56,6 +56,8 @@ def run_peer(
     peer: Peer, tasks: list[tuple[Case, str]], options: argparse.Namespace
 ) -> Iterator[tuple[Case, str, dict]]:
     """Every task's outcome; a worker that dies or is silent for too long is started again after the task it was at."""
+    if not tasks:
+        return
     log = (options.out / f"{peer.name}.log").open("a")
     data, budget = options.data, options.budget
     while tasks:
@@ -201,7 +203,10 @@ def main() -> None:
             rows += more
             save("results.csv", rows)
         if "core" in jobs:
-            save("own.csv", own.measurements(options.quick))
+            alone: list[dict[str, Any]] = []
+            for row in own.measurements(options.quick):
+                alone.append(row)
+                save("own.csv", alone)
     if options.part == "curves" or (options.part is None and not options.quick):
         few = {name: peer for name, peer in peers.items() if name in CURVES}
         rows = []

@@ -60,14 +60,14 @@ def number(text: str) -> Any:
 
 def done(row: Row) -> bool:
     """Whether the row has an answer."""
-    return isinstance(row.get("value"), float) and isinstance(row.get("seconds"), float)
+    return isinstance(row.get("value"), float) and isinstance(row.get("cpu"), float)
 
 
 def one_line(row: Row) -> str:
     name = f"{row['case']:45s} {row['peer']} {row['method']}"
     if not done(row):
         return f"{name}: {row['note']}"
-    return f"{name}, {row['variant']}: {row['value']:.4g} in {row['seconds']:.4g} s {row['note']}"
+    return f"{name}, {row['variant']}: {row['value']:.4g} in {row['cpu']:.4g} s {row['note']}"
 
 
 def reference(rows: Iterable[Row]) -> Row | None:
@@ -91,8 +91,7 @@ def behind(rows: list[Row]) -> list[tuple[Row, Row]]:
         worse = [
             row
             for row in theirs
-            if row["seconds"] <= mine["seconds"]
-            and mine["value"] - row["value"] > max(BETTER * abs(mine["value"]), FLOOR)
+            if row["cpu"] <= mine["cpu"] and mine["value"] - row["value"] > max(BETTER * abs(mine["value"]), FLOOR)
         ]
         if worse:
             found.append((mine, min(worse, key=lambda row: row["value"])))
@@ -107,8 +106,8 @@ def slower(rows: list[Row]) -> list[tuple[Row, Row]]:
         if row["peer"] == "fewer" or not done(row):
             continue
         equal = [m for m in ours if m["value"] - row["value"] <= max(BETTER * abs(row["value"]), FLOOR)]
-        fastest = min(equal, key=lambda m: m["seconds"], default=None)
-        if fastest is not None and row["seconds"] < fastest["seconds"] and not beaten_by(row, ours):
+        fastest = min(equal, key=lambda m: m["cpu"], default=None)
+        if fastest is not None and row["cpu"] < fastest["cpu"] and not beaten_by(row, ours):
             found.append((fastest, row))
     return found
 
@@ -116,8 +115,7 @@ def slower(rows: list[Row]) -> list[tuple[Row, Row]]:
 def beaten_by(row: Row, ours: list[Row]) -> bool:
     """Whether a result of `fewer` is at least as good in no more time."""
     return any(
-        m["seconds"] <= row["seconds"] and m["value"] - row["value"] <= max(BETTER * abs(row["value"]), FLOOR)
-        for m in ours
+        m["cpu"] <= row["cpu"] and m["value"] - row["value"] <= max(BETTER * abs(row["value"]), FLOOR) for m in ours
     )
 
 
@@ -145,7 +143,7 @@ def cell(value: Any, form: str = ".4g") -> str:
 
 def case_table(rows: list[Row]) -> list[str]:
     """One input: the rows in order of quality, then what was skipped."""
-    base, answered = reference(rows), sorted((r for r in rows if done(r)), key=lambda r: (r["value"], r["seconds"]))
+    base, answered = reference(rows), sorted((r for r in rows if done(r)), key=lambda r: (r["value"], r["cpu"]))
     tested = any(cell(row["test"]) for row in answered)
     head = [
         "method",
@@ -160,7 +158,7 @@ def case_table(rows: list[Row]) -> list[str]:
     ]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for row in answered:
-        times = [ratio(row[key], base[key]) if base else math.nan for key in ("value", "seconds")]
+        times = [ratio(row[key], base[key]) if base else math.nan for key in ("value", "cpu")]
         remark = "; ".join(t for t in (verdict(row, rows), "proven" if row["proven"] is True else "", row["note"]) if t)
         cells = [
             f"**{label(row)}**" if row["peer"] == "fewer" else label(row),
@@ -169,7 +167,7 @@ def case_table(rows: list[Row]) -> list[str]:
         ]
         cells += [cell(row["test"])] if tested else []
         cells += [
-            cell(row["seconds"], ".3g"),
+            cell(row["cpu"], ".3g"),
             cell(times[1], ".3g"),
             cell(row["first"], ".3g"),
             cell(row["peak_mb"], ".0f"),
@@ -206,14 +204,14 @@ def exponent(points: list[tuple[float, float]]) -> float:
 
 def curve_table(rows: list[Row]) -> list[str]:
     """Growth along each axis, with the fitted exponents of time and memory."""
-    lines = ["| job | grows | method | sizes | seconds | ~ size^ | MB | ~ size^ |", "|---" * 8 + "|"]
+    lines = ["| job | grows | method | sizes | CPU seconds | ~ size^ | MB | ~ size^ |", "|---" * 8 + "|"]
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         if done(row):
             groups.setdefault((row["job"], row["axis"], label(row)), []).append(row)
     for (job, axis, name), line in groups.items():
         line.sort(key=lambda row: row["size"])
-        seconds = [(row["size"], row["seconds"]) for row in line]
+        seconds = [(row["size"], row["cpu"]) for row in line]
         peaks = [(row["size"], row["peak_mb"]) for row in line if isinstance(row["peak_mb"], float)]
         lists = [", ".join(f"{y:{form}}" for _, y in pairs) for pairs, form in ((seconds, ".3g"), (peaks, ".0f"))]
         sizes = ", ".join(f"{row['size']:,.0f}" for row in line)
@@ -235,14 +233,14 @@ def not_ahead(rows: list[Row]) -> list[str]:
     for name, these in grouped(rows, "case").items():
         for mine, theirs in behind(these):
             lines.append(
-                f"- {name}: {label(mine)} has {mine['value']:.4g} in {mine['seconds']:.3g} s, "
-                f"{label(theirs)} {theirs['value']:.4g} in {theirs['seconds']:.3g} s."
+                f"- {name}: {label(mine)} has {mine['value']:.4g} in {mine['cpu']:.3g} s, "
+                f"{label(theirs)} {theirs['value']:.4g} in {theirs['cpu']:.3g} s."
             )
         for mine, theirs in slower(these):
             if all(theirs is not found for _, found in behind(these)):
                 lines.append(
-                    f"- {name}: {label(theirs)} has {theirs['value']:.4g} in {theirs['seconds']:.3g} s, "
-                    f"which {label(mine)} reaches ({mine['value']:.4g}) in {mine['seconds']:.3g} s."
+                    f"- {name}: {label(theirs)} has {theirs['value']:.4g} in {theirs['cpu']:.3g} s, "
+                    f"which {label(mine)} reaches ({mine['value']:.4g}) in {mine['cpu']:.3g} s."
                 )
     return ["### Where `fewer` is not ahead", "", *(lines or ["Nowhere in this run."]), ""]
 
