@@ -113,6 +113,7 @@ def growth(rows: list[Row], path: Path) -> None:
             lines(place, these, key)
             place.set(xscale="log", yscale="log", xlabel=axis, ylabel=unit)
             place.grid(alpha=0.3)
+            place.xaxis.set_minor_formatter(NullFormatter())
             place.set_title(f"{job}: {'time' if not below else 'memory'} against {axis}", fontsize=10, loc="left")
     figure.savefig(path, dpi=100)
     plt.close(figure)
@@ -121,7 +122,7 @@ def growth(rows: list[Row], path: Path) -> None:
 def lines(place: Any, rows: list[Row], key: str) -> None:
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        if isinstance(row[key], float):
+        if isinstance(row[key], float) and row["variant"] not in ("projected", "equal weights"):
             groups.setdefault(label(row), []).append(row)
     for name, line in groups.items():
         points = sorted((row["size"], max(row[key], 0.1 if key == "peak_mb" else 1e-7)) for row in line)

@@ -21,6 +21,8 @@ def joined(runs: list[Path], into: Path) -> None:
     """The rows of all runs in one directory, with all commands."""
     for name in ("results", "curves", "own"):
         rows = [row for run in runs for row in tables.read_csv(run / f"{name}.csv")]
+        marks = [tuple(row.get(key) for key in ("case", "axis", "peer", "method", "variant", "what")) for row in rows]
+        rows = [row for at, row in enumerate(rows) if marks[at] not in marks[:at]]  # the first run of a row counts
         if rows:
             tables.write_csv(into / f"{name}.csv", rows)
     heads = [json.loads((run / "run.json").read_text()) for run in runs]

@@ -148,11 +148,11 @@ def measured(peers: dict[str, Peer], cases: list[Case], options: argparse.Namesp
                 yield rows
 
 
-def chosen_peers(names: str | None) -> dict[str, Peer]:
+def chosen_peers(names: str | None, alone: bool) -> dict[str, Peer]:
     peers = every()
     if names is None:
         return peers
-    asked = ["fewer", *(name.strip() for name in names.split(","))]
+    asked = [*([] if alone else ["fewer"]), *(name.strip() for name in names.split(","))]
     unknown = [name for name in asked if name not in peers]
     if unknown:
         sys.exit(f"--peers must name peers of {', '.join(peers)}, got {', '.join(unknown)}")
@@ -178,6 +178,7 @@ def main() -> None:
     parser.add_argument("--job", choices=JOBS)
     parser.add_argument("--quick", action="store_true", help="small inputs and budgets: minutes in all")
     parser.add_argument("--peers", help="only these, separated by commas; `fewer` is always there")
+    parser.add_argument("--alone", action="store_true", help="--peers without `fewer`, to complete another run")
     parser.add_argument("--out", type=Path, default=Path("build/bench"))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--budget", type=float, help="seconds for the calls of one method on one input")
@@ -186,7 +187,7 @@ def main() -> None:
     options = parser.parse_args()
     options.budget = options.budget or (9.0 if options.quick else 240.0)
     options.out.mkdir(parents=True, exist_ok=True)
-    began, peers = time.perf_counter(), chosen_peers(options.peers)
+    began, peers = time.perf_counter(), chosen_peers(options.peers, options.alone)
     jobs = [options.job] if options.job else list(JOBS)
     command = " ".join(["python", "benchmarks/run.py", *sys.argv[1:]])
     head = {"command": command, "machine": machine(), "quick": options.quick, "budget": options.budget}

@@ -150,7 +150,7 @@ def case_table(rows: list[Row]) -> list[str]:
         "value",
         "/ fewer",
         *(["held out"] if tested else []),
-        "seconds",
+        "CPU s",
         "/ fewer",
         "first call",
         "MB",
@@ -207,7 +207,7 @@ def curve_table(rows: list[Row]) -> list[str]:
     lines = ["| job | grows | method | sizes | CPU seconds | ~ size^ | MB | ~ size^ |", "|---" * 8 + "|"]
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        if done(row):
+        if done(row) and row["variant"] not in ("projected", "equal weights"):
             groups.setdefault((row["job"], row["axis"], label(row)), []).append(row)
     for (job, axis, name), line in groups.items():
         line.sort(key=lambda row: row["size"])
@@ -228,21 +228,33 @@ def own_table(rows: list[Row]) -> list[str]:
 
 
 def not_ahead(rows: list[Row]) -> list[str]:
-    """Every result of `fewer` that a peer betters in no more time, and every peer that is as good in less."""
-    lines = []
+    """What a peer betters in no more time, and who is faster at a quality that `fewer` reaches."""
+    lost, fast = [], []
     for name, these in grouped(rows, "case").items():
-        for mine, theirs in behind(these):
-            lines.append(
-                f"- {name}: {label(mine)} has {mine['value']:.4g} in {mine['cpu']:.3g} s, "
-                f"{label(theirs)} {theirs['value']:.4g} in {theirs['cpu']:.3g} s."
+        pairs = behind(these)
+        lost += [
+            f"- {name}: {label(mine)} has {mine['value']:.4g} in {mine['cpu']:.3g} s, "
+            f"{label(theirs)} {theirs['value']:.4g} in {theirs['cpu']:.3g} s."
+            for mine, theirs in pairs
+        ]
+        known = [theirs for _, theirs in pairs]
+        faster = [
+            (m, t) for m, t in slower(these) if all(t is not row for row in known) and t["variant"] != "projected"
+        ]
+        if faster:
+            told = "; ".join(
+                f"{label(t)} {t['value']:.3g} in {t['cpu']:.2g} s (fewer {m['cpu']:.2g} s)" for m, t in faster
             )
-        for mine, theirs in slower(these):
-            if all(theirs is not found for _, found in behind(these)):
-                lines.append(
-                    f"- {name}: {label(theirs)} has {theirs['value']:.4g} in {theirs['cpu']:.3g} s, "
-                    f"which {label(mine)} reaches ({mine['value']:.4g}) in {mine['cpu']:.3g} s."
-                )
-    return ["### Where `fewer` is not ahead", "", *(lines or ["Nowhere in this run."]), ""]
+            fast.append(f"- {name}: {told}.")
+    lines = [
+        "### Where `fewer` is not ahead",
+        "",
+        "A peer is better in no more time:",
+        "",
+        *(lost or ["- nowhere."]),
+        "",
+    ]
+    return [*lines, "A peer is faster at a quality that `fewer` reaches or betters:", "", *(fast or ["- nowhere."]), ""]
 
 
 def report(rows: list[Row], curves: list[Row], own: list[Row], head: dict[str, Any]) -> str:
@@ -255,7 +267,8 @@ def report(rows: list[Row], curves: list[Row], own: list[Row], head: dict[str, A
     lines += [f"Peers that ran ({len(ran)}): {', '.join(ran)}.", "", f"Versions: {versions(rows + curves)}.", ""]
     for job, mine in grouped(rows, "job").items():
         lines += [f"### {job}", ""]
-        for name, these in grouped(mine, "case").items():
+        cases = grouped(mine, "case")
+        for name, these in sorted(cases.items(), key=lambda item: not any(done(row) for row in item[1])):
             if any(done(row) for row in these):
                 lines += [f"#### {name}", "", *case_table(these), ""]
             else:
