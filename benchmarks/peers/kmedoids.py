@@ -1,0 +1,18 @@
+"""kmedoids: FasterPAM on all distances; weights are the shares of the clusters, then re-optimised."""
+
+from typing import Any
+
+import numpy as np
+
+from peers import Found, Peer
+
+
+def fasterpam(problem: Any, k: int, seed: int, seconds: float) -> Found:
+    import kmedoids
+    from sklearn.metrics import euclidean_distances
+
+    found = kmedoids.fasterpam(euclidean_distances(problem.X), k, random_state=seed, n_cpu=1)
+    return Found(np.asarray(found.medoids, int), np.bincount(np.asarray(found.labels, int), minlength=k))
+
+
+PEER = Peer("kmedoids", ("kmedoids",), {"points": {"FasterPAM": fasterpam}}, modest={"FasterPAM": 12_000})

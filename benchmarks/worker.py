@@ -1,0 +1,186 @@
+"""One peer in a process of its own: reads its tasks, writes a line of JSON after each.
+
+Equal rules: one core (the process is bound to one, and libraries are told so before they are imported), the first call
+apart, three calls after it with seeds 0, 1, 2 while the budget lasts, medians of them.
+"""
+
+import ctypes
+import gc
+import json
+import os
+import resource
+import sys
+import time
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "NUMEXPR", "RAYON")
+RUNS = 3
+PATIENCE = 3.0
+"""Three calls are made even where they take this many times the budget; beyond it fewer, and the row says so."""
+ALLOWED = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+"""The cores this process may use; none where the system does not say."""
+
+
+def idle(wait: float = 0.1) -> int:
+    """The core that was least busy for a moment (Linux)."""
+
+    def spent() -> dict[int, int]:
+        lines = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
+        return {int(part[0][3:]): int(part[4]) for part in lines if part[0].startswith("cpu") and part[0] != "cpu"}
+
+    before = spent()
+    time.sleep(wait)
+    after = spent()
+    return max(sorted(ALLOWED & set(before)) or [0], key=lambda core: after.get(core, 0) - before.get(core, 0))
+
+
+def bind() -> None:
+    """Keep to one core: tell the libraries, and bind every thread to the idlest core where the system lets it."""
+    os.environ.update({f"{name}_NUM_THREADS": "1" for name in THREADS})
+    os.environ.update(XLA_FLAGS="--xla_cpu_multi_thread_eigen=false", JAX_PLATFORMS="cpu")
+    if ALLOWED:
+        core = idle()
+        for thread in Path("/proc/self/task").iterdir():
+            os.sched_setaffinity(int(thread.name), {core})
+
+
+def memory(field: str) -> float:
+    """Resident MB: VmRSS now, VmHWM at its peak; elsewhere than on Linux the peak of the whole process."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith(field)).split()[1]) / 1024
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def forget_peak() -> float:
+    """Give freed memory back, forget the peak so far; what is resident now."""
+    gc.collect()
+    try:
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        pass
+    return memory("VmRSS")
+
+
+def finish(case: Any, problem: Any, found: Any) -> list[dict[str, Any]]:
+    """Judge an answer: as returned, and re-optimised on the simplex where the peer gives no final weights."""
+    import numpy as np
+
+    def timed(call: Any) -> tuple[Any, float]:
+        began = time.process_time()
+        return call(), time.process_time() - began
+
+    if case.job == "dims":
+        return [{"variant": "as returned", "value": problem.judge(found.what), "after": 0.0}]
+    if case.job == "core":
+        return [{"variant": "as returned", "value": problem.judge(found.what, case.k), "after": 0.0}]
+    if case.job == "points":
+        units = np.asarray(found.what, np.int64).reshape(-1)
+        given = np.full(len(units), 1.0 / len(units)) if found.weights is None else np.asarray(found.weights, float)
+        name = "equal weights" if found.weights is None else "as returned"
+        rows = [{"variant": name, "value": problem.judge(units, given / given.sum()), "after": 0.0}]
+        if not found.final:
+            distinct = np.unique(units)
+            best, after = timed(lambda: problem.refit(distinct))
+            rows.append({"variant": "re-optimised", "value": problem.judge(distinct, best), "after": after})
+        return rows
+    answers = [("as returned", found.what, 0.0)]
+    if not found.final:
+        ways = [("projected", problem.projected), ("re-optimised", problem.refitted)]
+        answers = [(way, *timed(lambda call=call: call(np.asarray(found.what, float), case.k))) for way, call in ways]
+    held = [int((q > 0).sum()) for _, q, _ in answers]
+    return [
+        {"variant": way, "value": problem.judge(q), "test": problem.test(q), "after": after, "held": count}
+        for (way, q, after), count in zip(answers, held, strict=True)
+    ]
+
+
+def measure(case: Any, problem: Any, method: Any, budget: float, heard: Any) -> dict[str, Any]:
+    """The first call, which may compile, then three more while the budget lasts."""
+    most = budget / RUNS  # what a solver with a limit of its own may take
+    first = time.perf_counter()
+    found = method(problem, case.k, 0, most)
+    first = time.perf_counter() - first
+    heard()
+    finish(case, problem, found)  # re-optimising compiles too
+    heard()
+    number, peak, answers, seconds, cpu = 1, 0.0, [], [], []
+    if case.job == "core":  # microseconds: many calls, one clock
+        again = time.perf_counter()
+        method(problem, case.k, 0, most)
+        number = max(1, min(2000, int(0.05 / max(time.perf_counter() - again, 1e-7))))
+    for seed in range(RUNS):
+        if seconds and sum(seconds) + max(seconds) > PATIENCE * budget:
+            break
+        before = forget_peak()
+        clock, own = time.perf_counter(), time.process_time()
+        for _ in range(number):
+            answer = method(problem, case.k, seed, most)
+        seconds.append((time.perf_counter() - clock) / number)
+        cpu.append((time.process_time() - own) / number)
+        peak = max(peak, memory("VmHWM") - before)
+        answers.append(answer)
+        heard()
+    return {
+        "runs": len(seconds),
+        "first": first,
+        "peak": peak,
+        "rows": merged([finish(case, problem, answer) for answer in answers], seconds, cpu),
+        "proven": all(answer.proven for answer in answers),
+    }
+
+
+def merged(judged: list[list[dict[str, Any]]], seconds: list[float], cpu: list[float]) -> list[dict[str, Any]]:
+    """The median over the runs of each variant's value, test value and time."""
+    from statistics import median
+
+    rows = []
+    for variants in zip(*judged, strict=True):
+        after = [v["after"] for v in variants]
+        rows.append(
+            {
+                "variant": variants[0]["variant"],
+                "value": median(v["value"] for v in variants),
+                "test": median(v.get("test", float("nan")) for v in variants),
+                "seconds": median(s + a for s, a in zip(seconds, after, strict=True)),
+                "cpu": median(s + a for s, a in zip(cpu, after, strict=True)),
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    order = json.loads(sys.stdin.read())
+    lines = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what peers print goes elsewhere
+    warnings.simplefilter("ignore")
+    bind()
+    import numpy as np
+
+    from peers import every
+    from problems import Case
+
+    peer, problem, held = every()[order["peer"]], None, None
+    for task in order["tasks"]:
+        bind()
+        lines.write("{}\n")  # a sign of life: each gives the parent's patience a new start
+        case = Case(**{**task["case"], "params": tuple(tuple(pair) for pair in task["case"]["params"])})
+        try:
+            if held != case.name:
+                problem, held = case.problem(Path(order["data"])), case.name
+            np.random.seed(0)  # noqa: NPY002 - peers that know no other
+            method = peer.serves(case.job, case.kind)[task["method"]]
+            result = measure(case, problem, method, order["budget"], lambda: lines.write("{}\n"))
+        except Exception as error:
+            traceback.print_exc()
+            result = {"error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]}
+        lines.write(json.dumps({"end": True, **result}) + "\n")
+
+
+if __name__ == "__main__":
+    main()
