@@ -32,7 +32,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 .venv/.demo: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	test -e $(STAMP) || $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[cli]"
+	test -e $(STAMP) || $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable ".[cli]"
 	touch $@
 
 # A peer that does not install here must not keep the others out: then each is tried by itself.
