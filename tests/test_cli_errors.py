@@ -33,7 +33,7 @@ BAD = {
     "hole": (["bins", "hole.csv", "--column", "b", "-k", "1"], "hole.csv, row 2, column 'b'"),
     "hole dims": (["dims", "hole.csv", "-k", "1"], "hole.csv, row 2, column 'b'"),
     "ragged": (["dims", "ragged.csv", "-k", "1"], "ragged.csv, row 2: expected 2 cells, got 3"),
-    "column": (["bins", "cost.csv", "--column", "costs", "-k", "2"], "did you mean 'cost'?"),
+    "column": (["bins", "cost.csv", "--column", "costs", "-k", "2"], "the nearest is 'cost'"),
     "which column": (["bins", "wide.csv", "-k", "2"], "name one by --column"),
     "both bins": (["bins", "cost.csv", "-k", "2", "--bins", "5", "--bin-width", "1"], "--bin-width or --bins"),
     "width": (["bins", "cost.csv", "-k", "2", "--bin-width", "0"], "--bin-width"),
@@ -55,7 +55,7 @@ BAD = {
     "gamma": (["points", "cloud.csv", "-k", "2", "--gamma", "-1"], "--gamma"),
     "cv": (["points", "cloud.csv", "-k", "2", "--gamma", "cv"], "--label"),
     "negative weight": (["points", "minus.csv", "-k", "1", "--weight", "b"], "minus.csv, row 1, column 'b'"),
-    "label": (["points", "cloud.csv", "-k", "2", "--label", "kinds"], "did you mean 'kind'?"),
+    "label": (["points", "cloud.csv", "-k", "2", "--label", "kinds"], "the nearest is 'kind'"),
     "transactions": (["dims", "blank.txt", "-k", "1", "--transactions"], "blank.txt: has no items"),
 }
 

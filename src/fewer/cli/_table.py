@@ -48,7 +48,7 @@ def known_column(table: Table, name: str, option: str) -> str:
         return name
     near = difflib.get_close_matches(name, table.names, 1)
     some = ", ".join(table.names[:8]) + (", …" if len(table.names) > 8 else "")
-    hint = f"did you mean {near[0]!r}?" if near else f"it has {some}"
+    hint = f"the nearest is {near[0]!r}" if near else f"it has {some}"
     raise InvalidInput(f"{table.label}: has no column {name!r} ({option}); {hint}")
 
 

@@ -46,7 +46,7 @@ def gradient_by_differences(f: Callable[[Vector], float], q: Vector) -> Vector:
     for i in range(q.size):
         unit = np.zeros(q.size)
         unit[i] = 1.0
-        gradient[i] = slope(lambda e, u=unit: f(q + e * u), 1e-3 * q[i])  # type: ignore[misc] # e stays within q > 0
+        gradient[i] = slope(lambda e, u=unit: f(q + e * u), 1e-3 * q[i])  # type: ignore[misc] # a default binds u
     return gradient
 
 
@@ -69,7 +69,7 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
         v = np.empty(q.size)
         v[bijection] = q
         apart = np.abs(gradient_by_differences(as_vectors, v)[bijection] - derivative).max() / scale
-        along = slope(lambda e, q=q, phi=phi: F.value(q + e * phi), 1e-3)  # type: ignore[misc]
+        along = slope(lambda e, q=q, phi=phi: F.value(q + e * phi), 1e-3)  # type: ignore[misc] # as above
         off = abs(along - float(derivative @ phi)) / max(abs(along), scale * float(np.abs(phi).sum()))
         rows.append(Row(seed, method, number, float(apart), float(off), time.perf_counter() - began))
     return rows
