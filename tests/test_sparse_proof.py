@@ -222,11 +222,11 @@ def test_time_stop():
     A, b = data(8, 60, 80)
     proof = proof_of(*gram(A, b), 12)
     proof.step()  # compiles
-    start = time.perf_counter()
-    while not proof.done and time.perf_counter() - start < 0.5:
+    start = time.thread_time()
+    while not proof.done and time.thread_time() - start < 0.5:
         proof.step()
         assert 0.0 <= proof.bound <= proof.value
-    assert time.perf_counter() - start < 2.0
+    assert time.thread_time() - start < 2.0
     assert proof.bound > 0.0
 
 
