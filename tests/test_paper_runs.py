@@ -92,10 +92,6 @@ def test_an_error_keeps_what_was_done(tmp_path):
     assert len(lines(tmp_path / "toy.csv")) == 3
 
 
-def command(*arguments):
-    return [sys.executable, "-m", "fewer", "reproduce", *map(str, arguments)]
-
-
 KILLED_IN_THE_MIDDLE = """
 import os, signal, sys
 from fewer.paper import runner
@@ -136,6 +132,17 @@ def test_pages_hold_every_claim_and_need_no_network(tmp_path):
     (done.out / "theorem5.png").unlink()  # as a run that was killed before its picture leaves it
     again = run("theorem1", runs=1, quick=True, out=done.out)
     assert set(again.claims) == {"theorem1", "theorem2"}  # what the folder holds whole, together
+
+
+def test_everything_runs_quickly_without_data(tmp_path):
+    done = run("all", quick=True, out=tmp_path)
+    assert list(done.claims) == list(done.tables) == list(EXPERIMENTS)
+    for name in EXPERIMENTS:
+        assert done.claims[name], f"{name} claims nothing"
+        assert len(lines(tmp_path / f"{name}.csv")) == len(done.tables[name].rows) + 1 > 1
+        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+        assert (tmp_path / f"{name}.svg").stat().st_size > 10_000
+    assert "stand-in" in (tmp_path / "claims.md").read_text()  # without data the titles say so
 
 
 # the door

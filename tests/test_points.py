@@ -185,6 +185,16 @@ def test_similarities_without_features_are_sampled_and_say_so(monkeypatch):
     assert abs(np.sqrt(t @ K @ t) - np.sqrt(result.value)) < 3 * np.sqrt(result.error)
 
 
+def test_a_short_time_limit_compares_fewer_rows_and_says_so():
+    X = rows(0, 20000, 4)
+    hurried = points(X, 20, gamma=0.2, time_limit=0.3, rng=0)
+    assert "candidate rows" in hurried.note
+    whole = RowsMMD.between(X, np.full(len(X), 1 / len(X)), similarity_of("rbf", 0.2))
+    truth = whole.value_at(hurried.support, hurried.p[hurried.support])
+    assert hurried.value == pytest.approx(truth, abs=5 * hurried.error)
+    assert points(X[:2000], 20, gamma=0.2, time_limit=0.3, rng=0).note == ""
+
+
 def test_large_tables_are_folded_by_hashes(monkeypatch):
     X = rows(12, 50).round()
     want = points(X, 5, gamma=0.3, rng=0)

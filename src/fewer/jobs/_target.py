@@ -25,6 +25,10 @@ FEW, MANY = 2000, 10000
 """Candidates, at least (or 4 k) and at most."""
 WAVES = 10**9
 """Rows times frequencies of the random features by which values are estimated."""
+WAVE = 50
+"""The work of one row and frequency."""
+PACE = 4 * 10**9
+"""Work for each second of a time limit that comparisons may take."""
 CAREFUL = 1.25
 """The first estimate of a value is raised by this, so that no later value falls below zero."""
 
@@ -51,22 +55,28 @@ class Target:
         return estimate(self.F, self.waves, units, weights)
 
 
-def target_of(sample: Sample, similarity: Similarity, k: int, memory: int, rng: np.random.Generator) -> Target:
-    """The target of a sample: exact where all pairs can be compared, else over candidates with estimated values."""
+def target_of(
+    sample: Sample, similarity: Similarity, k: int, memory: int, rng: np.random.Generator, limit: float | None = None
+) -> Target:
+    """The target of a sample: exact where all pairs can be compared, else over candidates with estimated values.
+
+    A time limit (seconds) makes both the sizes that are compared whole and the numbers of candidates smaller.
+    """
     n, d = sample.rows.shape
     cost = d + 20
     labels = sample.labels
-    few = n * n * cost <= ALL or similarity.plain or similarity.name == "precomputed"
+    work = math.inf if limit is None else PACE * limit
+    few = n * n * cost <= min(ALL, work) or similarity.plain or similarity.name == "precomputed"
     if few and 8 * k * n <= memory:
         F = RowsMMD.between(sample.rows, sample.weights, similarity, labels=labels, memory=memory)
         return Target(F, np.arange(n))
-    count = int(min(n, MANY, max(SOME // (n * cost), FEW, 4 * k), memory // (16 * k)))
+    count = int(min(n, MANY, max(min(SOME, work) // (n * cost), FEW, 4 * k), memory // (16 * k)))
     if count < k:
         raise InvalidInput(f"max_memory must hold k = {k} columns of at least {k} similarities, got {memory} bytes")
     chosen = np.sort(rng.choice(n, count, replace=False))
     if similarity.name not in SPECTRA and not similarity.plain:
         return _of_sample(sample, similarity, chosen, memory)
-    return _of_candidates(sample, similarity, k, chosen, memory, rng)
+    return _of_candidates(sample, similarity, k, chosen, memory, rng, work)
 
 
 def _of_sample(sample: Sample, similarity: Similarity, chosen: Indices, memory: int) -> Target:
@@ -80,11 +90,17 @@ def _of_sample(sample: Sample, similarity: Similarity, chosen: Indices, memory: 
 
 
 def _of_candidates(
-    sample: Sample, similarity: Similarity, k: int, chosen: Indices, memory: int, rng: np.random.Generator
+    sample: Sample,
+    similarity: Similarity,
+    k: int,
+    chosen: Indices,
+    memory: int,
+    rng: np.random.Generator,
+    work: float,
 ) -> Target:
     """Candidates drawn at random, each compared with all rows (or with a sample of them)."""
     rows, n = sample.rows[chosen], len(sample.weights)
-    against = int(min(n, MOST // (len(chosen) * (rows.shape[1] + 20))))
+    against = int(min(n, max(min(MOST, work) // (len(chosen) * (rows.shape[1] + 20)), FEW)))
     data = np.arange(n) if against >= n or similarity.plain else np.sort(rng.choice(n, against, replace=False))
     weights = sample.weights[data] / sample.weights[data].sum()
     both = None if sample.labels is None else (sample.labels[chosen], sample.labels[data])
@@ -96,7 +112,7 @@ def _of_candidates(
     note = f"{len(chosen)} candidate rows, drawn at random{sampled}"
     if similarity.plain:
         return Target(_with_constant(F, _plain_constant(sample, similarity)), chosen, note=note)
-    waves = waves_of(sample, F, rng)
+    waves = waves_of(sample, F, min(WAVES, work / WAVE), rng)
     units = np.sort(rng.choice(len(chosen), k, replace=False))
     start = F.best_on(units)[units]
     value, _ = estimate(F, waves, units, start)
@@ -131,10 +147,10 @@ SPECTRA = {
 """Draws of D frequencies in d dimensions from the Fourier transform of a similarity (Rahimi & Recht 2007)."""
 
 
-def waves_of(sample: Sample, F: RowsMMD, rng: np.random.Generator) -> tuple[Any, Complex]:
+def waves_of(sample: Sample, F: RowsMMD, most: float, rng: np.random.Generator) -> tuple[Any, Complex]:
     """Frequencies (D, d) and the mean of exp(i ωᵀx) over the target, for each class: (classes, D)."""
     n, d = sample.rows.shape
-    D = int(np.clip(WAVES // n, 256, 2048))
+    D = int(np.clip(most // n, 256, 2048))
     frequencies = SPECTRA[F.similarity.name](F.similarity.gamma, D, d, rng)
     codes = np.zeros(n, np.int64) if sample.labels is None else sample.labels
     means = [

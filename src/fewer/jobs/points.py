@@ -58,7 +58,8 @@ def points(
     No N x N matrix is formed: mean similarities are summed in tiles, and `max_memory` (bytes, or "500MB") limits what
     is kept. Past 1e11 operations for all pairs some thousand rows drawn at random are the candidates, each compared
     with all rows, and the value is an estimate by random Fourier features (for hamming and functions: a sample stands
-    for all); then the result's `error` is its standard error and `note` says what was done.
+    for all); then the result's `error` is its standard error and `note` says what was done. A `time_limit` counts
+    the comparisons too: a short one has this done for fewer rows already.
 
     The result's `support` are indices into X (of equal rows the first), `p` (N,) the weights, `value` MMD², `bound` a
     proven lower bound, at least 0.
@@ -143,7 +144,7 @@ class Setting:
                 f"got {self.memory}"
             )
         similarity = self.comparison(X, sample, k, generator)
-        target = target_of(sample, similarity, k, self.memory, generator)
+        target = target_of(sample, similarity, k, self.memory, generator, self.time_limit)
         C = SparseSimplex(target.F.space, k)
         limit = None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - began), 1e-3)
         steps = SOLVERS[self.solver](target.F, C, generator, limit is not None)

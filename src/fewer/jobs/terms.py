@@ -139,7 +139,9 @@ def solve(
 def choose(F: Moments, run: Run, validation: float, callback: Callback | None) -> Result:
     """Solve on most rows and let the rest say how far down to go; then go as far on all rows.
 
-    How far is F of an answer as a share of F of the first, which is the projection of non-negative least squares.
+    How far is F of an answer as a share of F of the first, which is the projection of non-negative least squares. Of
+    the answers met the first is taken whose error on the rest is not above the best one's by more than the standard
+    error of their difference (Breiman et al. 1984): a few rows cannot tell more.
     """
     share = as_number(validation, "validation")
     rows = len(F.b)
@@ -153,17 +155,19 @@ def choose(F: Moments, run: Run, validation: float, callback: Callback | None) -
     kept, out = np.sort(order[held:]), np.sort(order[:held])
     fitted, judge = (Moments(F.space, F.A[part], F.b[part]) for part in (kept, out))
     first = positive(fitted, run.constraint)
-    met, stopped = [(judge.value(first.p), first.value)], []
+    values, errors, stopped = [first.value], [squares(judge, first.p)], []
 
     def judged(progress: Progress) -> Any:
-        met.append((judge.value(progress.p), progress.value))
+        values.append(progress.value)
+        errors.append(squares(judge, progress.p))
         stopped.extend([True] if callback is not None and callback(progress) else [])
         return stopped
 
     run(fitted, judged, effort=0.0)
     whole = positive(F, run.constraint)
-    enough = min(met)[1] * (whole.value / max(first.value, TINY))
-    if stopped or enough >= whole.value:
+    chosen = first_as_good(np.array(errors))
+    enough = values[chosen] * (whole.value / max(first.value, TINY))
+    if stopped or chosen == 0 or enough >= whole.value:
         return replace(whole, status=Status.CALLBACK if stopped else Status.FINISHED)
 
     def far_enough(progress: Progress) -> Any:
@@ -172,6 +176,24 @@ def choose(F: Moments, run: Run, validation: float, callback: Callback | None) -
 
     result = run(F, far_enough, effort=0.0)
     return replace(result, bound=None, status=Status.CALLBACK if stopped else Status.FINISHED)
+
+
+def squares(F: Moments, p: Vector) -> Vector:
+    """The squared error of each row."""
+    held = np.flatnonzero(p)
+    return F.residual(held, p[held]) ** 2
+
+
+def first_as_good(errors: Vector) -> int:
+    """The first of some answers whose errors (answers, rows) sum to no more than the least, but for a standard error.
+
+    >>> first_as_good(np.array([[9.0, 9.0, 9.0], [1.0, 2.1, 3.0], [1.0, 3.0, 2.0]]))
+    1
+    """
+    best = int(np.argmin(errors.sum(axis=1)))
+    above = errors - errors[best]
+    spread = np.sqrt(above.shape[1]) * above.std(axis=1)
+    return int(np.argmax(above.sum(axis=1) <= spread))
 
 
 def positive(F: Moments, C: SparseSimplex) -> Result:
