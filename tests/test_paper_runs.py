@@ -45,31 +45,31 @@ def lines(path):
 def test_rows_are_taken_over_only_where_everything_is_the_same(tmp_path):
     calls = []
     setting = Setting(2, source="x")
-    measure(toy(calls=calls), setting, tmp_path, 1, None)
+    measure(toy(calls=calls), setting, tmp_path, None, None)
     whole = lines(tmp_path / "toy.csv")
     assert whole[0] == ["figure", "seed", "method", "k", "train", "test", "version"]
     assert [row[:4] for row in whole[1:3]] == [["toy", "0", "b", "0"], ["toy", "0", "b", "1"]]
     assert len(calls) == 4
-    measure(toy(calls=calls), setting, tmp_path, 1, None)
+    measure(toy(calls=calls), setting, tmp_path, None, None)
     assert len(calls) == 4  # nothing left to do
     text = (tmp_path / "toy.csv").read_text().splitlines(keepends=True)
     (tmp_path / "toy.csv").write_text("".join(text[:1] + text[5:7]))  # as a killed run leaves it: some whole units
-    measure(toy(calls=calls), setting, tmp_path, 1, None)
+    measure(toy(calls=calls), setting, tmp_path, None, None)
     assert lines(tmp_path / "toy.csv") == whole
     assert len(calls) == 7
-    measure(toy(calls=calls), replace(setting, runs=3), tmp_path, 1, None)
+    measure(toy(calls=calls), replace(setting, runs=3), tmp_path, None, None)
     assert len(calls) == 9
     assert not (tmp_path / "toy.before.csv").exists()
-    measure(toy(calls=calls), replace(setting, source="y"), tmp_path, 1, None)
+    measure(toy(calls=calls), replace(setting, source="y"), tmp_path, None, None)
     assert len(calls) == 13  # other data: all over again, and what was there is put aside
     assert len(lines(tmp_path / "toy.before.csv")) == 13
-    measure(toy("other", calls, "toy"), replace(setting, source="y"), tmp_path, 1, None)
+    measure(toy("other", calls, "toy"), replace(setting, source="y"), tmp_path, None, None)
     assert len(calls) == 13  # a twin has the same rows
     assert [row[1:] for row in lines(tmp_path / "other.csv")] == [row[1:] for row in lines(tmp_path / "toy.csv")]
 
 
 def test_half_a_csv_is_not_a_result(tmp_path):
-    measure(toy(), Setting(2, source="x"), tmp_path, 1, None)
+    measure(toy(), Setting(2, source="x"), tmp_path, None, None)
     assert store.finished(tmp_path, toy()) is not None
     text = (tmp_path / "toy.csv").read_text()
     (tmp_path / "toy.csv").write_text("".join(text.splitlines(keepends=True)[:-2]))
@@ -88,7 +88,7 @@ def test_an_error_keeps_what_was_done(tmp_path):
         return [Row(seed, method, 0, 1.0, math.nan, 0.0)]
 
     with pytest.raises(KeyboardInterrupt):
-        measure(replace(toy(), measure=fails), Setting(2, source="x"), tmp_path, 1, None)
+        measure(replace(toy(), measure=fails), Setting(2, source="x"), tmp_path, None, None)
     assert len(lines(tmp_path / "toy.csv")) == 3
 
 

@@ -37,7 +37,7 @@ class Bar:
     "--out", type=click.Path(path_type=Path), default="reproduction", show_default=True, help="Where to write."
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="The seed of the first run.")
-@click.option("--jobs", type=int, default=1, show_default=True, help="How many processes.")
+@click.option("--jobs", type=int, help="How many processes; two by default where there are two cores.")
 def reproduce(names: tuple[str, ...], only_list: bool, **options: Any) -> int:
     """Reproduce figures and theorems of the paper: NAMEs as --list shows them, or all.
 

@@ -1,15 +1,16 @@
-"""Run experiments: units of work in order or in processes, resumed from the rows that are there."""
+"""Run experiments: in order or side by side in processes, resumed from the rows that are there."""
 
 import multiprocessing
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from multiprocessing.connection import wait
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -22,6 +23,7 @@ from .store import as_folder, finished, kept, put_aside, save_rows, save_setting
 Progress = Callable[[str, int, int], Any]
 """Called with the experiment's name, the units of work done and their number."""
 Unit = tuple[int, str]
+Plan = tuple[Experiment, Setting]
 SAVE_EVERY = 1.0
 """Seconds between two writes of the csv file: the most that a killed run can lose beside the unit it was in."""
 
@@ -42,7 +44,7 @@ def run(
     data: Any = None,
     out: Any = "reproduction",
     seed: int = 0,
-    jobs: int = 1,
+    jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Reproduction:
     """Reproduce figures and theorems of the paper: `run("fig1a", runs=20, out="results")`, or `run("all")`.
@@ -51,7 +53,7 @@ def run(
     index.html over everything the folder holds. Rows of an earlier run with the same data, version and `quick` are
     taken over, so an interrupted run goes on where it was; every row but its seconds is the same as in an
     uninterrupted run. Rows that are not taken over are put aside in NAME.before.csv. `runs` and `seed` give the seeds
-    seed, ..., seed + runs - 1; `jobs` is the number of processes.
+    seed, ..., seed + runs - 1; `jobs` is the number of processes, two by default where there are two cores.
     """
     from .pages import write_pages, write_pictures
 
@@ -59,12 +61,12 @@ def run(
     if find_spec("matplotlib") is None:
         raise InvalidInput("pictures need matplotlib: install fewer with the extra 'plot'")
     runs = None if runs is None else as_integer(runs, "--runs", 1)
-    seed, jobs = as_integer(seed, "--seed", 0), as_integer(jobs, "--jobs", 1)
+    seed = as_integer(seed, "--seed", 0)
+    jobs = min(os.cpu_count() or 1, 2) if jobs is None else as_integer(jobs, "--jobs", 1)
     place = None if data is None else as_data(data)
     folder = as_folder(out)
     plans = [plan(EXPERIMENTS[name], runs, quick, seed, place) for name in chosen]
-    for experiment, setting in plans:
-        measure(experiment, setting, folder, jobs, progress)
+    for experiment in measured(plans, folder, jobs, progress):
         write_pictures(folder, experiment)
     there = [name for name in TITLES if (folder / f"{name}.png").exists()]
     found = {name: results for name in there if (results := finished(folder, EXPERIMENTS[name])) is not None}
@@ -73,9 +75,7 @@ def run(
     return Reproduction(folder, {name: results.table for name, results in found.items()}, claims)
 
 
-def plan(
-    experiment: Experiment, runs: int | None, quick: bool, seed: int, data: Path | None
-) -> tuple[Experiment, Setting]:
+def plan(experiment: Experiment, runs: int | None, quick: bool, seed: int, data: Path | None) -> Plan:
     """An experiment with its setting; data that cannot be read are refused here, before any work."""
     usual = experiment.quick_runs if quick else experiment.runs
     setting = Setting(runs or usual, quick, seed, data)
@@ -108,7 +108,50 @@ def as_data(data: Any) -> Path:
     return folder
 
 
-def measure(experiment: Experiment, setting: Setting, folder: Path, jobs: int, progress: Progress | None) -> None:
+def measured(plans: list[Plan], folder: Path, jobs: int, progress: Progress | None) -> Iterator[Experiment]:
+    """Measure the experiments; each as it is finished.
+
+    With several processes, experiments of different homes run side by side, those of one home after each other: so
+    hardly anything is compiled, or loaded, twice. Processes that are left share the units of an experiment.
+    """
+    if jobs == 1:
+        for experiment, setting in plans:
+            measure(experiment, setting, folder, None, progress)
+            yield experiment
+        return
+    homes: dict[str, list[Plan]] = {}
+    for one in plans:
+        homes.setdefault(EXPERIMENTS.home(one[0].name), []).append(one)
+    lanes = min(jobs, len(homes))
+    context = multiprocessing.get_context("spawn")
+    pools = [ProcessPoolExecutor(jobs // lanes + (i < jobs % lanes), context, _start_worker) for i in range(lanes)]
+    threads, idle = ThreadPoolExecutor(lanes), SimpleQueue[ProcessPoolExecutor]()
+    for pool in pools:
+        idle.put(pool)
+
+    def at_home(group: list[Plan]) -> list[Experiment]:
+        pool = idle.get()
+        try:
+            for experiment, setting in group:
+                measure(experiment, setting, folder, pool, progress)
+        finally:
+            idle.put(pool)
+        return [experiment for experiment, _ in group]
+
+    try:
+        longest_first = sorted(homes.values(), key=len, reverse=True)
+        for future in as_completed([threads.submit(at_home, group) for group in longest_first]):
+            yield from future.result()
+    finally:  # also after Ctrl-C: what was done is saved, what was not begun is left
+        threads.shutdown(wait=False, cancel_futures=True)
+        for pool in pools:
+            pool.shutdown(wait=False, cancel_futures=True)
+        threads.shutdown()
+
+
+def measure(
+    experiment: Experiment, setting: Setting, folder: Path, pool: ProcessPoolExecutor | None, progress: Progress | None
+) -> None:
     """Write all rows of an experiment in the order of its units, those on disk taken over, the others computed."""
     order: list[Unit] = [(seed, method) for seed in setting.seeds for method in experiment.methods(setting)]
     done: dict[Unit, list[Row]] = {}
@@ -125,7 +168,7 @@ def measure(experiment: Experiment, setting: Setting, folder: Path, jobs: int, p
     save()
     saved = time.monotonic()
     try:
-        for unit, rows in computed(experiment, setting, missing, jobs):
+        for unit, rows in computed(experiment, setting, missing, pool):
             done[unit] = rows
             if progress is not None:
                 progress(experiment.name, len(done), len(order))
@@ -137,23 +180,16 @@ def measure(experiment: Experiment, setting: Setting, folder: Path, jobs: int, p
 
 
 def computed(
-    experiment: Experiment, setting: Setting, units: list[Unit], jobs: int
+    experiment: Experiment, setting: Setting, units: list[Unit], pool: ProcessPoolExecutor | None
 ) -> Iterator[tuple[Unit, list[Row]]]:
     """The rows of the units as they are finished."""
-    if jobs == 1 or len(units) < 2:
+    if pool is None:
         with threadpool_limits(1):  # sums depend on the number of threads in their last bit
             for unit in units:
                 yield unit, list(experiment.measure(setting, *unit))
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(units)), context, _start_worker) as pool:
-        waiting = [pool.submit(_work, experiment.name, setting, unit) for unit in units]
-        try:
-            for future in as_completed(waiting):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    for future in as_completed([pool.submit(_work, experiment.name, setting, unit) for unit in units]):
+        yield future.result()
 
 
 def _start_worker() -> None:
