@@ -185,7 +185,7 @@ def main() -> None:
     parser.add_argument("--largest", type=int, default=10**9, help="leave out inputs of more rows or columns")
     parser.add_argument("--part", choices=["tables", "curves"], help="only the tables, or only the cost curves")
     options = parser.parse_args()
-    options.budget = options.budget or (9.0 if options.quick else 240.0)
+    options.budget = options.budget or (5.0 if options.quick else 15.0)
     options.out.mkdir(parents=True, exist_ok=True)
     began, peers = time.perf_counter(), chosen_peers(options.peers, options.alone)
     jobs = [options.job] if options.job else list(JOBS)
