@@ -20,7 +20,9 @@ from ._exchange import Answers, Found, promising, refitted
 Matrix = npt.NDArray[np.float64]
 
 WIDE = 2000
-"""Units of a crowd; more where k is larger."""
+"""Units of a crowd, at least; at most twice as many, but for a very large k."""
+EACH, CELLS = 20, 1.6e6
+"""Units of a crowd for each of the k, while k times the crowd is no more than so many cells."""
 FEWEST, ROUNDS = 6, 8
 """Crowds gathered by a search without a time limit, at least and at most."""
 ENOUGH = 1e-3
@@ -147,7 +149,8 @@ def settle(G: Matrix, strip: Strip, inside: Indices) -> None:
 
 def width_of(k: int, patient: bool) -> int:
     """Units of a crowd for a support of k; a patient search can afford more."""
-    return max(2 * WIDE if patient else WIDE, k + WIDE // 4)
+    wide = 2 * WIDE if patient else min(max(WIDE, min(EACH * k, int(CELLS / k))), 2 * WIDE)
+    return max(wide, k + WIDE // 4)
 
 
 def around(problem: Quadratic, limits: SparseSimplex, crowd: Crowd, width: int) -> Crowd:
