@@ -62,7 +62,7 @@ def run_peer(
     data, budget = options.data, options.budget
     while tasks:
         listed = [{"case": asdict(case), "method": method} for case, method in tasks]
-        order = {"peer": peer.name, "tasks": listed, "data": str(data), "budget": budget}
+        order = {"peer": peer.name, "tasks": listed, "data": str(data), "budget": budget, "runs": options.runs}
         process = subprocess.Popen(  # noqa: S603 - our own file
             [sys.executable, str(HERE / "worker.py")],
             stdin=subprocess.PIPE,
@@ -91,7 +91,7 @@ def too_large(peer: Peer, method: str, case: Case, largest: int) -> str:
     """Why a method is not given this input, or nothing."""
     most = peer.modest.get(method)
     sizes = [value for key, value in case.params if key in ("N", "n", "rows", "items")]
-    sizes += [{"usps": 7291, "charges": 10_000}.get(case.kind, 0)]
+    sizes += [{"digits": 1797, "usps": 7291, "charges": 10_000}.get(case.kind, 0)]
     if case.kind == "tracking":
         sizes += [{"hangseng31": 31, "ftse89": 89, "sp500": 386}[dict(case.params)["index"]]]
     if max(sizes) > largest:
@@ -101,8 +101,8 @@ def too_large(peer: Peer, method: str, case: Case, largest: int) -> str:
     return ""
 
 
-def rows_of(peer: Peer, case: Case, method: str, outcome: dict[str, Any]) -> list[dict[str, Any]]:
-    """The lines of the csv for one outcome."""
+def rows_of(peer: Peer, case: Case, method: str, outcome: dict[str, Any], runs: int = 3) -> list[dict[str, Any]]:
+    """The lines of the csv for one outcome; fewer runs than were planned are noted."""
     head = {
         "job": case.job,
         "case": case.name,
@@ -116,7 +116,7 @@ def rows_of(peer: Peer, case: Case, method: str, outcome: dict[str, Any]) -> lis
     }
     if "error" in outcome:
         return [{**head, "note": outcome["error"]}]
-    note = "" if outcome["runs"] >= 3 else f"{outcome['runs']} run(s) in the budget"
+    note = "" if outcome["runs"] >= runs else f"{outcome['runs']} run(s) in the budget"
     shared = {"first": outcome["first"], "peak_mb": outcome["peak"], "runs": outcome["runs"]}
     proven = outcome.get("proven", False)
     return [{**head, **shared, **row, "proven": proven, "note": note} for row in outcome["rows"]]
@@ -142,7 +142,7 @@ def measured(peers: dict[str, Peer], cases: list[Case], options: argparse.Namesp
                     else:
                         tasks.append((case, method))
             for case, method, outcome in run_peer(peer, tasks, options):
-                rows = rows_of(peer, case, method, outcome)
+                rows = rows_of(peer, case, method, outcome, options.runs)
                 for row in rows:
                     print(tables.one_line(row), flush=True)
                 yield rows
@@ -186,6 +186,7 @@ def main() -> None:
     parser.add_argument("--part", choices=["tables", "curves"], help="only the tables, or only the cost curves")
     options = parser.parse_args()
     options.budget = options.budget or (5.0 if options.quick else 15.0)
+    options.runs = 1 if options.quick else 3
     options.out.mkdir(parents=True, exist_ok=True)
     began, peers = time.perf_counter(), chosen_peers(options.peers, options.alone)
     jobs = [options.job] if options.job else list(JOBS)

@@ -1,7 +1,7 @@
 """One peer in a process of its own: reads its tasks, writes a line of JSON after each.
 
 Equal rules: one core (the process is bound to one, and libraries are told so before they are imported), the first call
-apart, three calls after it with seeds 0, 1, 2 while the budget lasts, medians of them.
+apart, three calls after it (one in a quick run) with seeds 0, 1, 2 while the budget lasts, medians of them.
 """
 
 import ctypes
@@ -18,6 +18,7 @@ from typing import Any
 
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "NUMEXPR", "RAYON")
 RUNS = 3
+"""A solver with a limit of its own gets the budget divided by this."""
 PATIENCE = 3.0
 """Three calls are made even where they take this many times the budget; beyond it fewer, and the row says so."""
 ALLOWED = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
@@ -100,8 +101,8 @@ def finish(case: Any, problem: Any, found: Any) -> list[dict[str, Any]]:
     ]
 
 
-def measure(case: Any, problem: Any, method: Any, budget: float, heard: Any) -> dict[str, Any]:
-    """The first call, which may compile, then three more while the budget lasts."""
+def measure(case: Any, problem: Any, method: Any, budget: float, runs: int, heard: Any) -> dict[str, Any]:
+    """The first call, which may compile, then some more while the budget lasts."""
     most = budget / RUNS  # what a solver with a limit of its own may take
     first = time.perf_counter()
     found = method(problem, case.k, 0, most)
@@ -114,7 +115,7 @@ def measure(case: Any, problem: Any, method: Any, budget: float, heard: Any) -> 
         again = time.perf_counter()
         method(problem, case.k, 0, most)
         number = max(1, min(2000, int(0.05 / max(time.perf_counter() - again, 1e-7))))
-    for seed in range(RUNS):
+    for seed in range(runs):
         if seconds and sum(seconds) + max(seconds) > PATIENCE * budget:
             break
         before = forget_peak()
@@ -175,7 +176,7 @@ def main() -> None:
                 problem, held = case.problem(Path(order["data"])), case.name
             np.random.seed(0)  # noqa: NPY002 - peers that know no other
             method = peer.serves(case.job, case.kind)[task["method"]]
-            result = measure(case, problem, method, order["budget"], lambda: lines.write("{}\n"))
+            result = measure(case, problem, method, order["budget"], order["runs"], lambda: lines.write("{}\n"))
         except Exception as error:
             traceback.print_exc()
             result = {"error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]}

@@ -50,7 +50,7 @@ def case(job: str, kind: str, k: int, axis: str = "", **params: Any) -> Case:
 def quick_cases() -> list[Case]:
     return [
         case("points", "digits", 50),
-        case("points", "mixture", 100, N=10_000),
+        case("points", "mixture", 50, N=4000),
         case("bins", "sensing", 40, r=100, n=2000),
         case("terms", "returns", 6, T=150, n=30),
         case("terms", "tracking", 10, index="hangseng31"),
