@@ -8,7 +8,6 @@ compiles. Run: python benchmarks/points.py [--part digits|usps|speed|scale] [--q
 import argparse
 import importlib.util
 import multiprocessing
-import resource
 import time
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from fewer import Doubling, PointsClassifier, RowsMMD, SparseSimplex, iht, points
 from fewer.baselines import prototypes as rivals
 from fewer.similarity import bandwidth, similarity_of
+from worker import forget_peak, memory
 
 SIZES = (10, 20, 50, 100, 200, 500)
 SOLVERS = {"auto": "auto", "greedy": "greedy, refitted", "iht": "IHT with refits"}
@@ -156,13 +156,9 @@ def peak_above(job, *arguments) -> tuple[float, float, float]:
 
 def measured(X, k: int, gamma) -> tuple[float, float, float]:
     warm_up()
-    before = resident()
+    before = forget_peak()
     took, result = timed(points, X, k, gamma=gamma, rng=0)
-    return took, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before) / 1e6, result.value
-
-
-def resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    return took, memory("VmHWM") - before, result.value
 
 
 def speed(options) -> None:
