@@ -31,6 +31,8 @@ WORK = 4e8
 """Multiplications that kicks may cost when there is no time limit and the crowd is everything."""
 SHARE, DEAR = 1.2e8, 2e7
 """What they may cost in each of several crowds, and the cost of one kick at which none is made there."""
+MOMENT = 128
+"""Units that are added in a moment: the first answer has so many, each further one twice as many, up to k."""
 STRANGERS = 0.3
 """The share of random units in a crowd."""
 MOST_KICKED = 32
@@ -81,6 +83,10 @@ class Crowd:
         made = int(strips.exchange(self.G, self._strip, self.k, self._nothing, limit))
         settle(self.G, self._strip, self._strip.units[: self._strip.count[0]].copy())  # sheds what rounding piled up
         return made
+
+    def fill(self, size: int) -> None:
+        """Add best units until `size` are inside."""
+        strips.exchange(self.G, self._strip, min(size, self.k), self._nothing, 0)
 
     def kick(self) -> bool:
         """Replace some units, exchange, stay if better; whether it was."""
@@ -183,6 +189,11 @@ def search(problem: Quadratic, limits: SparseSimplex, rng: np.random.Generator, 
     width = min(n, width_of(k, patient))
     first = np.arange(n) if width == n else np.sort(rng.choice(n, width, replace=False))
     crowd = Crowd(problem, k, first, np.empty(0, np.int64), rng)
+    size = 0
+    while size < k:  # a first answer soon, and chances to stop
+        size = min(max(MOMENT, 2 * size), k)
+        crowd.fill(size)
+        yield answer(problem, limits, crowd)
     nothing = 2.0 * SHIFT * float(np.mean(np.diag(crowd.G)))
     before, turn = math.inf, 0
     budget = math.inf if patient else WORK if width == n else SHARE if 160.0 * k * width < DEAR else 0.0
