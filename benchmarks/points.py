@@ -221,7 +221,7 @@ def scale(options) -> None:
         X = mixture.draw(n)
         gamma = bandwidth(X, "rbf", "median")
         for k in (100, 1000):
-            for limit in (None, n / 25_000):
+            for limit in (None, 5.0):
                 took, result = timed(points, X, k, gamma=gamma, time_limit=limit, rng=0)
                 name = f"n = {n}, k = {k}: points" if limit is None else f"  points, time_limit={limit:g}"
                 report(name, took, mixture, X, result.support, result.p, gamma)
