@@ -23,6 +23,8 @@ from fewer.similarity import bandwidth, similarity_of
 from worker import forget_peak, memory
 
 SIZES = (10, 20, 50, 100, 200, 500)
+PATIENCE = 10**8
+"""Rows times centres up to which k-means is run."""
 SOLVERS = {"auto": "auto", "greedy": "greedy, refitted", "iht": "IHT with refits"}
 METHODS = {
     "MMD-critic": rivals.mmd_critic,
@@ -226,7 +228,11 @@ def scale(options) -> None:
                 name = f"n = {n}, k = {k}: points" if limit is None else f"  points, time_limit={limit:g}"
                 report(name, took, mixture, X, result.support, result.p, gamma)
                 print(f"    value {result.value:.2e} ± {result.error:.0e} {result.note}")
-            for name, method in {"random": rivals.random_rows, "k-means snapped": rivals.kmeans_snapped}.items():
+            others = {"random": rivals.random_rows, "k-means snapped": rivals.kmeans_snapped}
+            for name, method in others.items():
+                if name != "random" and n * k > PATIENCE:
+                    print(f"  {name}: not run, it takes many minutes")
+                    continue
                 took, (units, weights) = timed(method, X, k, rng=0)
                 report(f"  {name}", took, mixture, X, units, weights, gamma)
             if thinning:
