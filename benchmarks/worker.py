@@ -38,12 +38,12 @@ def idle(wait: float = 0.1) -> int:
     return max(sorted(ALLOWED & set(before)) or [0], key=lambda core: after.get(core, 0) - before.get(core, 0))
 
 
-def bind() -> None:
-    """Keep to one core: tell the libraries, and bind every thread to the idlest core where the system lets it."""
+def bind(core: int | None = None) -> None:
+    """Keep to one core: tell the libraries, and bind every thread to this or the idlest core where the system can."""
     os.environ.update({f"{name}_NUM_THREADS": "1" for name in THREADS})
     os.environ.update(XLA_FLAGS="--xla_cpu_multi_thread_eigen=false", JAX_PLATFORMS="cpu")
     if ALLOWED:
-        core = idle()
+        core = idle() if core is None else core
         for thread in Path("/proc/self/task").iterdir():
             os.sched_setaffinity(int(thread.name), {core})
 
@@ -160,7 +160,7 @@ def main() -> None:
     lines = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what peers print goes elsewhere
     warnings.simplefilter("ignore")
-    bind()
+    bind(order["core"])
     import numpy as np
 
     from peers import every
@@ -168,7 +168,7 @@ def main() -> None:
 
     peer, problem, held = every()[order["peer"]], None, None
     for task in order["tasks"]:
-        bind()
+        bind(order["core"])
         lines.write("{}\n")  # a sign of life: each gives the parent's patience a new start
         case = Case(**{**task["case"], "params": tuple(tuple(pair) for pair in task["case"]["params"])})
         try:
