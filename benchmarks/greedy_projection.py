@@ -15,30 +15,7 @@ from itertools import product
 import numpy as np
 
 from fewer import L2, Constant, DimensionSparse, Lattice, iht
-
-
-def project_simplex(v: np.ndarray) -> np.ndarray:
-    descending = np.sort(v)[::-1]
-    excess = (np.cumsum(descending) - 1.0) / np.arange(1, v.size + 1)
-    return np.maximum(v - excess[np.flatnonzero(descending > excess)[-1]], 0.0)
-
-
-def literal(v: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
-    """Algorithm 2 as printed: for every candidate, project onto its face and take the whole distance."""
-
-    def project(units: list[int]) -> np.ndarray:
-        outside = [i for i in range(rows.shape[1]) if i not in units]
-        face = ~rows[:, outside].any(axis=1)
-        p = np.zeros(v.size)
-        p[face] = project_simplex(v[face])
-        return p
-
-    chosen: list[int] = []
-    while len(chosen) < k:
-        free = [i for i in range(rows.shape[1]) if i not in chosen]
-        distances = [((project([*chosen, i]) - v) ** 2).sum() for i in free]
-        chosen.append(free[int(np.argmin(distances))])
-    return project(chosen)
+from problems.core import literal
 
 
 def timed(call: Callable[[], object]) -> float:

@@ -66,7 +66,8 @@ def target_of(
     cost = d + 20
     labels = sample.labels
     work = math.inf if limit is None else PACE * limit
-    few = n * n * cost <= min(ALL, work) or similarity.plain or similarity.name == "precomputed"
+    small = n <= max(FEW, 4 * k) or n * n * cost <= min(ALL, work)  # as many candidates would be all rows
+    few = small or similarity.plain or similarity.name == "precomputed"
     if few and 8 * k * n <= memory:
         F = RowsMMD.between(sample.rows, sample.weights, similarity, labels=labels, memory=memory)
         return Target(F, np.arange(n))
