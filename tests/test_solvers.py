@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
+import numba
 import numpy as np
 import pytest
 
@@ -117,6 +119,29 @@ def test_limits_and_callbacks():
     assert seen[-1].best == result.value == min(result.history)
     result = iht(F, C, step=Doubling(0.01), rng=0, max_iter=10**9, time_limit=0.1)
     assert result.status is Status.TIME_LIMIT
+
+
+def test_a_time_limit_does_not_count_compiling():
+    F, C = section_41(6)
+    iht(F, C, step=Doubling(0.01), max_iter=2, rng=0)
+
+    @numba.njit
+    def slow_to_compile(a):
+        return np.sort(np.linalg.solve(a, a[0])) + np.unique(np.linalg.svd(a)[1])
+
+    began = time.perf_counter()
+    result = iht(
+        F,
+        C,
+        step=Doubling(0.01),
+        max_iter=5,
+        time_limit=0.5,
+        rng=0,
+        callback=lambda progress: slow_to_compile(np.eye(3)) is None,
+    )
+    assert time.perf_counter() - began > 0.5  # so the limit would have ended it
+    assert result.status is Status.MAX_ITER
+    assert result.seconds < 0.5
 
 
 def test_the_best_iterate_is_returned_not_the_last():

@@ -30,9 +30,9 @@ class Result:
 
     p: the distribution as a vector on `space`; value: F[p]; support: the sorted units p uses; bound: a
     proven lower bound on the optimum, or None; history: the value of each iterate, a given start first;
-    n_iter: how many iterates were computed; seconds: wall time; seed: what reproduces the random choices;
-    kept: the distribution, where p alone does not tell it; error: one standard error of the value where that is an
-    estimate, else 0; note: what was estimated, and how.
+    n_iter: how many iterates were computed; seconds: wall time without compiling; seed: what reproduces the
+    random choices; kept: the distribution, where p alone does not tell it; error: one standard error of the value
+    where that is an estimate, else 0; note: what was estimated, and how.
     """
 
     p: Vector = field(repr=False)

@@ -1,12 +1,12 @@
 """The only loop: it values iterates, keeps the best and the history, and obeys the limits."""
 
 import math
-import time
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .._jit import clock
 from ..door import Indices, InvalidInput, Vector, as_integer, as_number, as_vector
 from ..protocols import Constraint, Objective, require
 from ..result import Result, Status
@@ -146,7 +146,7 @@ class _Record:
 
     def __init__(self, objective: Valued, limit: float) -> None:
         self.objective, self.limit = objective, limit
-        self.began = time.perf_counter()
+        self.began = clock.now()
         self.p: Vector | None = None
         self.value = math.inf
         self.bound: float | None = None
@@ -155,7 +155,7 @@ class _Record:
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self.began
+        return clock.now() - self.began
 
     def take(self, p: Vector) -> float:
         """Value an iterate and remember it if none was better."""
