@@ -16,8 +16,10 @@ from fewer._jit.box_quadratic import box_quadratic
 from fewer._jit.pool_face import common_level
 from fewer._jit.pool_search import best_moves, entering_terms, leaving_terms, move_value
 from fewer._jit.tableau import bordered, rebuild, sweep, sync
+from fewer.solvers import places
 from fewer.solvers._classic import greedy, iht
-from fewer.solvers._exchange import Search, auto, feasible_support, polished, refitted
+from fewer.solvers._drive import drive
+from fewer.solvers._exchange import Search, auto, feasible_support, path_supports, polished, refitted
 from fewer.solvers._starts import path
 
 
@@ -334,6 +336,18 @@ def test_greedy_takes_the_best_unit_each_time_and_auto_beats_it():
         best = min(refitted(F, limits, np.sort(np.append(before.units, j))).value for j in others)
         assert after.value == pytest.approx(best, rel=1e-9)
     assert best_of(auto(F, limits, rng)).value <= answers[-1].value + 1e-12
+
+
+def test_iht_improves_on_the_starts_of_exchange():
+    gains = []
+    for seed in range(8):
+        A, b = quadratic(np.random.default_rng(seed), 60, 40)
+        F, limits = LeastSquares(A, b), Limits(n=60, k=8)
+        begun = min(refitted(F, limits, units).value for units in path_supports(F, limits))
+        ended = drive(F, limits, places.iht(F, limits, np.random.default_rng(0))).value
+        assert ended <= begun
+        gains.append(begun - ended)
+    assert max(gains) > 0
 
 
 def test_polish_reaches_zero_where_the_target_is_reachable():

@@ -52,9 +52,9 @@ def terms(
     (r,) weighs the squared errors. `validation`, a share of the rows, is kept back to choose how far down the
     solver should go, which is then done on all rows: less training error can mean more error elsewhere.
 
-    Solvers: "greedy" (Algorithm 3), "iht" (Algorithm 1 with momentum and refits), "frank_wolfe" (the convex
-    relaxation, its answer projected), "exchange" (a path of non-negative least squares, swaps, kicks), "exact"
-    (exchange, then until the optimum is proven) and "auto" (the same for 10 s unless `time_limit` says else). A is
+    Solvers: "greedy" (Algorithm 3), "iht" (Algorithm 1 with momentum and refits, from a path of non-negative least
+    squares), "frank_wolfe" (the convex relaxation, its answer projected), "exchange" (such a path, swaps, kicks),
+    "exact" (exchange, then until the optimum is proven) and "auto" (the same for 10 s unless `time_limit` says else). A is
     dense (float32 stays so), `scipy.sparse` or a `LinearOperator`; memory is A and a small multiple of k r.
 
     >>> A, b = np.eye(4), [0.5, 0.3, 0.2, 0.0]

@@ -95,6 +95,17 @@ class Moments:
         whole = self.columns(np.arange(self.space.size))
         return np.asarray(whole.T @ whole)
 
+    @cached_property
+    def _first_slopes(self) -> Vector:
+        """Aᵀb, (size,), in the precision of A."""
+        return self._against(self.b)
+
+    def _against(self, residual: Vector) -> Vector:
+        """Aᵀ times a residual, in the precision of A."""
+        if isinstance(self.A, np.ndarray):
+            residual = residual.astype(self.A.dtype, copy=False)
+        return np.asarray(self.A.T @ residual, np.float64)
+
     def columns(self, face: Indices) -> Vector:
         """A restricted to these places, dense (r, len(face)) float64; an operator is applied to unit vectors."""
         if not isinstance(self.A, LinearOperator):
@@ -129,10 +140,7 @@ class Moments:
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
         """Minus half the gradient at these weights, Aᵀ(b - A q), (size,), in the precision of A."""
-        residual = self.residual(units, weights)
-        if isinstance(self.A, np.ndarray):
-            residual = residual.astype(self.A.dtype, copy=False)
-        return np.asarray(self.A.T @ residual, np.float64)
+        return self._against(self.residual(units, weights)) if len(units) else self._first_slopes.copy()
 
     def value_at(self, units: Indices, weights: Vector) -> float:
         """‖A q - b‖² for these weights on these places."""

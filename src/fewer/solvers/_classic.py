@@ -16,7 +16,7 @@ Matrix = npt.NDArray[np.float64]
 LISTED = 32
 """Units whose gain is worked out exactly at each greedy step."""
 FITTED = 4
-"""Of these, units that are refitted."""
+"""Of these, units that are refitted at most."""
 HALVINGS = 10
 """Halvings of the step before IHT ends."""
 
@@ -56,8 +56,8 @@ def greedy(problem: Quadratic, limits: SparseSimplex) -> Answers:
     """Algorithm 3: add the unit that lowers F most, k times; yields each feasible answer.
 
     One look at all slopes ranks the units by the gain on the line to their vertex, the LISTED best by
-    `affine_gains`, and the FITTED best of these are refitted. While the support is too small for the bounds on
-    the weights it grows without them.
+    `affine_gains`, and these are refitted in that order until the gain of the next cannot be the best: FITTED at
+    most. While the support is too small for the bounds on the weights it grows without them.
     """
     loose = replace(limits, min_weight=0.0, max_weight=1.0)
     fewest, most = limits.sizes
@@ -65,7 +65,7 @@ def greedy(problem: Quadratic, limits: SparseSimplex) -> Answers:
     units = found.units
     while True:
         if len(units) >= fewest:
-            yield refitted(problem, limits, units)
+            yield refitted(problem, limits, units) if limits.bounded else found
         if len(units) >= most:
             return
         listed = _that_fit(
@@ -75,11 +75,24 @@ def greedy(problem: Quadratic, limits: SparseSimplex) -> Answers:
         )
         if not len(listed):
             return
-        listed = listed[:LISTED]
-        order = np.argsort(-affine_gains(problem, found, listed), kind="stable")[:FITTED]
-        trials = [refitted(problem, loose, np.sort(np.append(units, unit))) for unit in listed[order]]
-        best = int(np.argmin([trial.value for trial in trials]))
-        units, found = np.sort(np.append(units, listed[order[best]])), trials[best]
+        found, units = _one_more(problem, loose, found, units, listed[:LISTED])
+
+
+def _one_more(
+    problem: Quadratic, loose: SparseSimplex, found: Found, units: Indices, listed: Indices
+) -> tuple[Found, Indices]:
+    """The best answer with one unit of a list added, and its support."""
+    gains = affine_gains(problem, found, listed)
+    order = np.argsort(-gains, kind="stable")[:FITTED]
+    supports = [np.sort(np.append(units, listed[place])) for place in order]
+    best, support = refitted(problem, loose, supports[0]), supports[0]
+    for place, other in zip(order[1:], supports[1:], strict=True):
+        if best.value <= found.value - gains[place]:
+            break
+        trial = refitted(problem, loose, other)
+        if trial.value < best.value:
+            best, support = trial, other
+    return best, support
 
 
 def _that_fit(limits: SparseSimplex, units: Indices, others: Indices) -> Indices:

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 
 from ..constraints.sparse_simplex import SparseSimplex
-from ..door import Indices, Vector
+from ..door import Vector
 from ..protocols import Quadratic
 from ..result import Status
 from . import _classic
 from ._drive import Outcome, Step, Steps
-from ._exchange import Answers, Found, Search, auto, feasible_support, kicked, refitted
+from ._exchange import Answers, Found, Search, auto, kicked, path_supports, refitted
 from ._sparse_proof import SparseProof
 from ._starts import relaxed_bounds
 
@@ -19,7 +19,6 @@ MOST_PROVEN = 600
 """Places up to which the proof forms their whole matrix; beyond, the convex relaxation gives the bound."""
 LOOKS = 100
 """Rounds of the relaxation, at most."""
-NOTHING = np.empty(0, np.int64)
 
 
 def as_point(found: Found, constraint: SparseSimplex) -> Vector:
@@ -39,11 +38,6 @@ def as_steps(answers: Answers, constraint: SparseSimplex) -> Generator[Step, flo
     return best
 
 
-def from_ranking(problem: Quadratic, constraint: SparseSimplex, ranked: Indices) -> Found:
-    """The first places of a ranking that fit, refitted."""
-    return refitted(problem, constraint, feasible_support(problem, constraint, ranked))
-
-
 def greedy(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator) -> Steps:
     """Algorithm 3, candidates ranked by gain formulas and the best few refitted."""
     yield from as_steps(_classic.greedy(problem, constraint), constraint)
@@ -51,9 +45,9 @@ def greedy(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generat
 
 
 def iht(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator) -> Steps:
-    """Algorithm 1 with momentum, a step fitted to the support, and refits; from the steepest places."""
-    steepest = np.argsort(-problem.slopes(NOTHING, np.empty(0)), kind="stable")
-    start = from_ranking(problem, constraint, steepest)
+    """Algorithm 1 with momentum, a step fitted to the support, and refits; from the best start of `exchange`."""
+    starts = [refitted(problem, constraint, units) for units in path_supports(problem, constraint)]
+    start = min(starts, key=lambda found: found.value)
     yield from as_steps(_classic.iht(problem, constraint, start), constraint)
     return Outcome(Status.FINISHED)
 
