@@ -54,8 +54,8 @@ def terms(
 
     Solvers: "greedy" (Algorithm 3), "iht" (Algorithm 1 with momentum and refits, from a path of non-negative least
     squares), "frank_wolfe" (the convex relaxation, its answer projected), "exchange" (such a path, swaps, kicks),
-    "exact" (exchange, then until the optimum is proven) and "auto" (the same for 10 s unless `time_limit` says else). A is
-    dense (float32 stays so), `scipy.sparse` or a `LinearOperator`; memory is A and a small multiple of k r.
+    "exact" (exchange, then until the optimum is proven) and "auto" (the same for 10 s unless `time_limit` says else).
+    A is dense (float32 stays so), `scipy.sparse` or a `LinearOperator`; memory is A and a small multiple of k r.
 
     >>> A, b = np.eye(4), [0.5, 0.3, 0.2, 0.0]
     >>> result = terms(A, b, 2, rng=0)
