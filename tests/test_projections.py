@@ -27,6 +27,7 @@ from fewer import (
 from fewer._jit.lattice import exact_units, greedy_units
 from fewer._jit.simplex import simplex_distance, squared_distance
 from fewer._jit.states import exact_state_units, greedy_state_units
+from fewer.constraints.sparse_simplex import largest
 
 
 def random_table(seed):
@@ -140,6 +141,36 @@ def test_simplex_projection_equals_sorting_and_bisection(v):
     assert np.allclose(p, naive.project_simplex(v), atol=1e-12)
     assert np.allclose(p, naive.project_simplex_bisection(v), atol=1e-9)
     assert simplex_distance(v) == pytest.approx(((p - v) ** 2).sum() - (v**2).sum(), abs=1e-9)
+
+
+LONG = {
+    "noise": lambda rng, n: 0.1 * rng.standard_normal(n),
+    "a distribution": lambda rng, n: rng.dirichlet(np.ones(n)),
+    "steps": lambda rng, n: rng.integers(0, 4, n) / 8.0,
+    "equal": lambda rng, n: np.full(n, -3.0),
+    "rising": lambda rng, n: np.arange(n) / n,
+    "one peak": lambda rng, n: np.eye(1, n, n // 2)[0] * 50.0,
+    "far away": lambda rng, n: 1e6 + rng.standard_normal(n),
+}
+
+
+@pytest.mark.parametrize("n", [63, 64, 65, 1000, 20_000])
+@pytest.mark.parametrize("kind", LONG)
+def test_long_projections_equal_sorting(n, kind):
+    v = LONG[kind](np.random.default_rng(n), n)
+    tol = 1e-9 if kind == "far away" else 1e-12
+    assert np.allclose(Simplex(Atoms(n)).project(v), naive.project_simplex(v), atol=tol)
+    for k in (1, 7, 60):
+        first = np.sort(np.argsort(-v, kind="stable")[:k])
+        assert largest(v, k).tolist() == first.tolist()
+        expected = np.zeros(n)
+        expected[first] = naive.project_simplex(v[first])
+        assert np.allclose(SparseSimplex(Atoms(n), k).project(v), expected, atol=tol)
+
+
+def test_entries_beyond_rounding_give_all_to_the_largest():
+    v = 1e17 + 64.0 * np.arange(300)
+    assert Simplex(Atoms(300)).project(v).tolist() == np.eye(1, 300, 299)[0].tolist()
 
 
 @settings(max_examples=60, deadline=None)

@@ -7,6 +7,8 @@ from ._compile import compiled
 
 Vector = npt.NDArray[np.float64]
 
+BLOCK = 64  # entries that are looked at or passed over together
+
 
 @compiled
 def shrink(active: Vector, count: int) -> tuple[int, float]:
@@ -36,41 +38,58 @@ def shrink(active: Vector, count: int) -> tuple[int, float]:
 
 
 @compiled
-def near_top(v: Vector, active: Vector) -> int:
-    """Copy the entries within 1 of the largest to the front of `active`; no other can stay positive."""
-    top = v[0]
-    for x in v:
-        top = max(top, x)
+def tops(v: Vector) -> Vector:
+    """The largest entry of each block of v, (ceil(n / BLOCK),)."""
+    found = np.empty((v.size + BLOCK - 1) // BLOCK)
+    for block in range(found.size):
+        top = v[block * BLOCK]
+        for x in v[block * BLOCK : (block + 1) * BLOCK]:
+            top = max(top, x)
+        found[block] = top
+    return found
+
+
+@compiled
+def contenders(v: Vector, top: Vector, active: Vector) -> int:
+    """Copy the entries that may stay positive to the front of `active`; top: `tops(v)`.
+
+    Tau of some entries is never above that of all, and tau of the tops is near it: few others get past, and whole
+    blocks need not be looked at. Returns how many there are.
+    """
+    active[: top.size] = top
+    _, floor = shrink(active, top.size)
+    floor = min(floor, np.nextafter(top.max(), -np.inf))  # 1 / count is lost in rounding beside entries above 1e15
     count = 0
-    for x in v:
-        if x > top - 1.0 or x == top:
-            active[count] = x
-            count += 1
+    for block in range(top.size):
+        if top[block] > floor:
+            for x in v[block * BLOCK : (block + 1) * BLOCK]:
+                if x > floor:
+                    active[count] = x
+                    count += 1
     return count
 
 
 @compiled
-def fill(v: Vector, tau: float, out: Vector) -> None:
-    """Out = max(v - tau, 0), scaled to sum to one exactly."""
-    total = 0.0
-    for i in range(v.size):
-        out[i] = max(v[i] - tau, 0.0)
-        total += out[i]
-    if total > 0.0:
-        for i in range(v.size):
-            out[i] /= total
-        return
-    out[np.argmax(v)] = 1.0
-
-
-@compiled
 def project_simplex(v: Vector) -> Vector:
-    """Argmin ‖p - v‖² over p >= 0, Σ p = 1; v (n,) with n >= 1 and finite entries."""
-    active = np.empty(v.size)
-    _, tau = shrink(active, near_top(v, active))
-    out = np.empty(v.size)
-    fill(v, tau, out)
-    return out
+    """Argmin ‖p - v‖² over p >= 0, Σ p = 1; v (n,) with n >= 1 and finite entries.
+
+    p = max(v - tau, 0), scaled to sum to one exactly; only blocks with an entry above tau are written.
+    """
+    active, top = np.empty(v.size), tops(v)
+    _, tau = shrink(active, contenders(v, top, active))
+    p, total = np.zeros(v.size), 0.0
+    for block in range(top.size):
+        if top[block] > tau:
+            for i in range(block * BLOCK, min((block + 1) * BLOCK, v.size)):
+                p[i] = max(v[i] - tau, 0.0)
+                total += p[i]
+    if total == 0.0:
+        p[np.argmax(v)] = total = 1.0
+    for block in range(top.size):
+        if top[block] > tau:
+            for i in range(block * BLOCK, min((block + 1) * BLOCK, v.size)):
+                p[i] /= total
+    return p
 
 
 @compiled
@@ -86,7 +105,7 @@ def relative_distance(active: Vector, count: int, tau: float) -> float:
 def simplex_distance(v: Vector) -> float:
     """Min ‖p - v‖² - ‖v‖² over the simplex, without forming p."""
     active = np.empty(v.size)
-    count, tau = shrink(active, near_top(v, active))
+    count, tau = shrink(active, contenders(v, tops(v), active))
     return relative_distance(active, count, tau)
 
 
