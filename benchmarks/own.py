@@ -88,9 +88,9 @@ def python(code: str, cache: str | None = None) -> float:
 def imports() -> Iterator[dict[str, Any]]:
     for module in ("fewer", "fewer.jobs.points", "numpy", "sklearn"):
         code = f"import time; t = time.process_time(); import {module}; print(time.process_time() - t)"
-        python(code)
+        python(code)  # writes bytecode
         took = median(python(code) for _ in range(3))
-        yield {"what": f"import {module}", "value": 1e3 * took, "unit": "ms", "note": "fresh interpreter, bytecode there"}
+        yield {"what": f"import {module}", "value": 1e3 * took, "unit": "ms", "note": "fresh interpreter"}
 
 
 def first_calls(quick: bool) -> Iterator[dict[str, Any]]:

@@ -133,9 +133,9 @@ def wanted(peer: Peer, case: Case) -> list[str]:
 
 
 def measured(peers: dict[str, Peer], cases: list[Case], options: argparse.Namespace) -> Iterator[list[dict[str, Any]]]:
-    """Rows, peer by peer within a job; in a quick run two peers at a time, each on a core of its own."""
+    """Rows, peer by peer within a job; with several lanes as many peers at a time, each on a core of its own."""
     pairs = [(peer, [case for case in cases if case.job == job]) for job in JOBS for peer in peers.values()]
-    cores = sorted(os.sched_getaffinity(0))[:2] if options.quick and hasattr(os, "sched_getaffinity") else []
+    cores = sorted(os.sched_getaffinity(0))[: options.lanes] if hasattr(os, "sched_getaffinity") else []
     if len(cores) < 2:
         for peer, mine in pairs:
             yield from answers(peer, mine, options, None)
@@ -198,7 +198,7 @@ def machine() -> str:
     memory = Path("/proc/meminfo")
     ram = f", {int(memory.read_text().split()[1]) / 2**20:.0f} GB of memory" if memory.exists() else ""
     cpu = f"{names[0]}, {len(names)} cores" if names else platform.processor() or platform.machine()
-    return f"{cpu} (one used){ram}, Python {platform.python_version()}, {platform.system()}"
+    return f"{cpu}{ram}, Python {platform.python_version()}, {platform.system()}"
 
 
 def main() -> None:
@@ -211,15 +211,18 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--budget", type=float, help="seconds for the calls of one method on one input")
     parser.add_argument("--largest", type=int, default=10**9, help="leave out inputs of more rows or columns")
+    parser.add_argument("--lanes", type=int, help="peers at a time, each on a core of its own; 2 if quick, else 1")
     parser.add_argument("--part", choices=["tables", "curves"], help="only the tables, or only the cost curves")
     options = parser.parse_args()
     options.budget = options.budget or (5.0 if options.quick else 15.0)
     options.runs = 1 if options.quick else 3
+    options.lanes = options.lanes or (2 if options.quick else 1)
     options.out.mkdir(parents=True, exist_ok=True)
     began, peers = time.perf_counter(), chosen_peers(options.peers, options.alone)
     jobs = [options.job] if options.job else list(JOBS)
     command = " ".join(["python", "benchmarks/run.py", *sys.argv[1:]])
     head = {"command": command, "machine": machine(), "quick": options.quick, "budget": options.budget}
+    head["lanes"] = options.lanes
 
     (options.out / "run.json").write_text(json.dumps(head))  # for a run that is cut short
 

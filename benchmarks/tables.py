@@ -261,7 +261,8 @@ def report(rows: list[Row], curves: list[Row], own: list[Row], head: dict[str, A
     """All tables as Markdown."""
     ran = sorted({row["peer"] for row in rows if done(row) and row["peer"] != "fewer"}, key=str.lower)
     share = sorted(row["cpu"] / row["seconds"] for row in rows if done(row) and row["seconds"] > 0.01)
-    lines = [f"Command: `{head['command']}`", "", f"Machine: {head['machine']}.", ""]
+    at_a_time = f"{head['lanes']} peers at a time, each" if head.get("lanes", 1) > 1 else "one peer at a time,"
+    lines = [f"Command: `{head['command']}`", "", f"Machine: {head['machine']}; {at_a_time} on one core.", ""]
     if share:
         lines += [f"Share of its core that a call had, median: {100 * share[len(share) // 2]:.0f} %.", ""]
     lines += [f"Peers that ran ({len(ran)}): {', '.join(ran)}.", "", f"Versions: {versions(rows + curves)}.", ""]

@@ -19,7 +19,7 @@ from typing import Any
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "NUMEXPR", "RAYON")
 RUNS = 3
 """A solver with a limit of its own gets the budget divided by this."""
-PATIENCE = 3.0
+PATIENCE = 8.0
 """Three calls are made even where they take this many times the budget; beyond it fewer, and the row says so."""
 ALLOWED = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 """The cores this process may use; none where the system does not say."""
@@ -116,7 +116,7 @@ def measure(case: Any, problem: Any, method: Any, budget: float, runs: int, hear
         method(problem, case.k, 0, most)
         number = max(1, min(2000, int(0.05 / max(time.perf_counter() - again, 1e-7))))
     for seed in range(runs):
-        if seconds and sum(seconds) + max(seconds) > PATIENCE * budget:
+        if cpu and sum(cpu) + max(cpu) > PATIENCE * budget:
             break
         before = forget_peak()
         clock, own = time.perf_counter(), time.process_time()
