@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import plots
 import tables
@@ -17,14 +18,26 @@ DOCS = Path(__file__).parents[1] / "docs"
 MARKER = "<!-- what follows is written by benchmarks/publish.py -->\n"
 
 
+Groups = dict[tuple[Any, ...], list[tables.Row]]
+
+
+def measured(path: Path) -> Groups:
+    """The rows of a run by input and method, but for those it was told to leave out."""
+    groups: Groups = {}
+    for row in tables.read_csv(path):
+        if not str(row["note"]).startswith("left out"):
+            groups.setdefault(tuple(row.get(key) for key in ("case", "axis", "peer", "method", "what")), []).append(row)
+    return groups
+
+
 def joined(runs: list[Path], into: Path) -> None:
-    """The rows of all runs in one directory, with all commands."""
+    """The rows of all runs in one directory, with all commands; of a method on an input the first run counts."""
     for name in ("results", "curves", "own"):
-        rows = [row for run in runs for row in tables.read_csv(run / f"{name}.csv")]
-        marks = [tuple(row.get(key) for key in ("case", "axis", "peer", "method", "variant", "what")) for row in rows]
-        rows = [row for at, row in enumerate(rows) if marks[at] not in marks[:at]]  # the first run of a row counts
-        if rows:
-            tables.write_csv(into / f"{name}.csv", rows)
+        taken: Groups = {}
+        for run in runs:
+            taken = {**measured(run / f"{name}.csv"), **taken}
+        if taken:
+            tables.write_csv(into / f"{name}.csv", [row for rows in taken.values() for row in rows])
     heads = [json.loads((run / "run.json").read_text()) for run in runs]
     command = "`, `".join(dict.fromkeys(head["command"] for head in heads))
     (into / "run.json").write_text(json.dumps({**heads[0], "command": command}))

@@ -1,6 +1,7 @@
 """The benchmarks' own logic: ratios, who is ahead, absent peers, judges; nothing is timed."""
 
 import importlib
+import json
 import math
 import sys
 from pathlib import Path
@@ -65,6 +66,20 @@ def test_csv_keeps_rows_and_numbers(tmp_path):
     assert tables.done(back[0])
     assert (back[0]["value"], back[0]["seconds"], back[0]["peer"], back[0]["proven"]) == (2.0, 0.25, "fewer", False)
     assert tables.read_csv(tmp_path / "none.csv") == []
+
+
+def test_of_several_runs_the_first_that_measured_counts(tmp_path):
+    tables, runs = module("tables"), [tmp_path / name for name in ("again", "whole")]
+    left = {**row("b", math.nan, math.nan), "value": "", "cpu": "", "note": "left out by --largest 10"}
+    written = [[row("a", 1.0, 1.0), left], [row("a", 9.0, 9.0), row("b", 2.0, 2.0), row("c", 3.0, 3.0)]]
+    for run, rows in zip(runs, written, strict=True):
+        run.mkdir()
+        tables.write_csv(run / "results.csv", rows)
+        (run / "run.json").write_text(json.dumps({"command": f"make {run.name}", "machine": "m"}))
+    module("publish").joined(runs, tmp_path)
+    found = {r["peer"]: r["value"] for r in tables.read_csv(tmp_path / "results.csv")}
+    assert found == {"a": 1.0, "b": 2.0, "c": 3.0}
+    assert json.loads((tmp_path / "run.json").read_text())["command"] == "make again`, `make whole"
 
 
 def test_exponent_of_a_power_is_that_power():

@@ -27,11 +27,10 @@ def compress(problem: Any, k: int, seed: int, seconds: float) -> Found:
     from goodpoints import kt
     from goodpoints.compress import compresspp_kt
 
-    kept = np.random.default_rng(seed).permutation(len(problem.X))
-    # the root of n' must be at least k, and n' is a power of four: past that, oversampling and a last thinning
     root = 2 ** int(np.log2(len(problem.X)) // 2)
     if root < k:
-        return Found(np.zeros(0, int))
+        raise ValueError(f"Compress++ ends at the root of a power of four of rows, {root}, below k = {k}")
+    kept = np.random.default_rng(seed).permutation(len(problem.X))
     width = np.array([1.0 / problem.gamma])
     chosen = compresspp_kt(np.ascontiguousarray(problem.X[kept]), b"gaussian", k_params=width, g=4, seed=seed)
     first = kept[chosen]
@@ -47,6 +46,6 @@ def compress(problem: Any, k: int, seed: int, seconds: float) -> Found:
 PEER = Peer(
     "goodpoints",
     ("goodpoints",),
-    {"points": {"kernel thinning": thinning}, "mixture": {"Compress++": compress}},
+    {"points": {"kernel thinning": thinning, "Compress++": compress}},
     modest={"kernel thinning": 20_000},
 )

@@ -68,6 +68,7 @@ def full_cases() -> list[Case]:
     return [
         *(case("points", "digits", k) for k in (10, 50, 200)),
         case("points", "usps", 100),
+        case("points", "mixture", 50, N=1000),
         *(case("points", "mixture", 100, N=N) for N in (10_000, 100_000, 1_000_000)),
         case("bins", "sensing", 40, r=100, n=2000),
         *(case("bins", "sensing", k, r=500, n=10_000) for k in (100, 200)),
