@@ -5,7 +5,8 @@ hospital_charges.npz (Medicare FY2011 by discharges), looked for in --data. A, B
 Train error is ‖A q - b‖², test error the mean of ‖B (q - p)‖² over 20 matrices B (only the columns where q or p is not
 zero matter, so only those are drawn). Times are wall time on one core after a warm-up, beside SciPy's NNLS in the same
 run; what a method can share between its k (Lasso's path, NNLS itself) is computed once and counted for each k.
-Run: python benchmarks/bins.py [--matrices 10] [--k 100 200 300 400 500] [--only lognormal] [--data DIR] [--quick]
+Run: python benchmarks/bins.py [--matrices 10] [--k 100 200 300 400 500] [--only lognormal] [--method auto] [--data DIR]
+[--quick]
 """
 
 import argparse
@@ -118,21 +119,21 @@ def test_error(q: np.ndarray, p: np.ndarray, rng: np.random.Generator) -> float:
     return float(np.mean([((rng.standard_normal((ROWS, gap.size)) @ gap) ** 2).sum() for _ in range(20)]))
 
 
-def table(title: str, p: np.ndarray, matrices: int, budgets: list[int]) -> None:
+def table(title: str, p: np.ndarray, matrices: int, budgets: list[int], methods: dict[str, Method]) -> None:
     rows: dict[tuple[str, int], list[tuple[float, float, float, float]]] = {}
     for seed in range(matrices):
         rng = np.random.default_rng(1000 + seed)
         A = rng.standard_normal((ROWS, BINS))
         F = Moments(Atoms(BINS), A, A @ p)
         _, scipy = timed(lambda F=F: rivals.nonnegative_whole(F))
-        for name, method in METHODS.items():
+        for name, method in methods.items():
             for k, (q, took) in method(F, p, budgets, seed).items():
                 rows.setdefault((name, k), []).append((F.value(q), test_error(q, p, rng), took, took / scipy))
     print(f"\n{title}: {matrices} matrices A, 20 matrices B each")
     for k in budgets:
         print(f"k = {k}")
         print(f"  {'method':24s} {'train':>10s} {'(std)':>8s} {'test':>9s} {'(std)':>8s} {'s':>7s} {'/ NNLS':>7s}")
-        for name in METHODS:
+        for name in methods:
             found = np.array(rows[name, k])
             (train, test, *_), (spread, test_spread, *_) = found.mean(axis=0), found.std(axis=0)
             took, ratio = np.median(found[:, 2]), np.median(found[:, 3])
@@ -147,19 +148,21 @@ def main() -> None:
     parser.add_argument("--matrices", type=int, default=10)
     parser.add_argument("--k", type=int, nargs="+", default=[100, 200, 300, 400, 500])
     parser.add_argument("--only", choices=["lognormal", "real"], help="one of the two histograms")
+    parser.add_argument("--method", default="", help="only methods whose name begins so")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--quick", action="store_true", help="one matrix, k = 100 and 200")
     options = parser.parse_args()
     matrices, budgets = (1, [100, 200]) if options.quick else (options.matrices, options.k)
     small = np.random.default_rng(0)
     F = Moments(Atoms(700), small.standard_normal((20, 700)), small.standard_normal(20))
-    for method in METHODS.values():  # compile before timing
+    methods = {name: method for name, method in METHODS.items() if name.startswith(options.method)}
+    for method in methods.values():  # compile before timing
         method(F, small.dirichlet(np.ones(700)), [5], 0)
     if options.only != "real":
-        table("lognormal charges", lognormal(), matrices, budgets)
+        table("lognormal charges", lognormal(), matrices, budgets, methods)
     path = options.data / "hospital_charges.npz"
     if options.only != "lognormal" and path.exists():
-        table("Medicare FY2011 charges (in place of the paper's Texas file)", real(path), matrices, budgets)
+        table("Medicare FY2011 charges (in place of the paper's Texas file)", real(path), matrices, budgets, methods)
     elif options.only != "lognormal":
         print(f"{path} is absent: the real charges are skipped")
 

@@ -9,7 +9,7 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Indices, Vector
 from ..protocols import Quadratic
 from ._exchange import Answers, Found, feasible_support, promising, refitted
-from ._starts import steepest_units
+from ._starts import REACHED, steepest_units
 
 Matrix = npt.NDArray[np.float64]
 
@@ -126,6 +126,8 @@ def iht(problem: Quadratic, limits: SparseSimplex, start: Found, max_iter: int =
     age, halvings, shrink = 0, 0, 1.0
     yield found
     for _ in range(max_iter):
+        if found.value <= REACHED * problem.constant:
+            return
         beta = age / (age + 3.0)
         y_units = np.union1d(found.units, before.units)
         y = np.zeros(len(y_units))

@@ -299,6 +299,15 @@ def path_supports(problem: Quadratic, limits: SparseSimplex) -> Generator[Indice
         yield feasible_support(problem, limits, path(problem, limits, more, summed=True)[0])
 
 
+def starts(problem: Quadratic, limits: SparseSimplex) -> Generator[tuple[Indices, Found], None, None]:
+    """Supports of the paths with their best weights; one that reaches the target is the last."""
+    for units in path_supports(problem, limits):
+        found = refitted(problem, limits, units)
+        yield units, found
+        if found.value <= REACHED * problem.constant:
+            return
+
+
 def rounded_supports(
     problem: Quadratic, limits: SparseSimplex, supports: list[Indices], rng: np.random.Generator
 ) -> list[Indices]:
@@ -317,12 +326,11 @@ def auto(problem: Quadratic, limits: SparseSimplex, rng: np.random.Generator, ef
     """A few starts, exchange from each, kicks from the best; yields answers, the last one polished."""
     best: Search | None = None
     supports = []
-    for units in path_supports(problem, limits):
+    for units, start in starts(problem, limits):
         supports.append(units)
-        start = refitted(problem, limits, units)
         yield start
-        if start.value <= REACHED * problem.constant:
-            return
+    if start.value <= REACHED * problem.constant:
+        return
     if limits.bounded:
         rounded = rounded_supports(problem, limits, supports, rng)
         supports.append(min(rounded, key=lambda units: refitted(problem, limits, units).value))

@@ -11,7 +11,7 @@ from ..protocols import Quadratic
 from ..result import Status
 from . import _classic
 from ._drive import Outcome, Step, Steps
-from ._exchange import Answers, Found, Search, auto, kicked, path_supports, refitted
+from ._exchange import Answers, Found, Search, auto, kicked, refitted, starts
 from ._sparse_proof import SparseProof
 from ._starts import relaxed_bounds
 
@@ -46,8 +46,7 @@ def greedy(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generat
 
 def iht(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator) -> Steps:
     """Algorithm 1 with momentum, a step fitted to the support, and refits; from the best start of `exchange`."""
-    starts = [refitted(problem, constraint, units) for units in path_supports(problem, constraint)]
-    start = min(starts, key=lambda found: found.value)
+    start = min((found for _, found in starts(problem, constraint)), key=lambda found: found.value)
     yield from as_steps(_classic.iht(problem, constraint, start), constraint)
     return Outcome(Status.FINISHED)
 
