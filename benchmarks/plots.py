@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
-from tables import FLOOR, Row, done, exponent, grouped, label, read_csv
+from tables import FLOOR, JOBS, Row, done, exponent, grouped, label, read_csv
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ def draw(out: Path) -> None:
         cases = {name: these for name, these in cases.items() if len(these) > 1}
         if job != "core" and cases:
             quality(job, cases, out / f"bench_{job}.png")
-    grown = [row for row in curves if done(row)]
+    grown = sorted((row for row in curves if done(row)), key=lambda row: JOBS.index(row["job"]))
     if grown:
         growth(grown, out / "bench_growth.png")
 
@@ -53,6 +53,9 @@ def panel(place: Any, rows: list[Row]) -> None:
     place.grid(alpha=0.3, which="major")
     place.xaxis.set_minor_formatter(NullFormatter())
     place.margins(x=0.28, y=0.08)
+    if max(y for *_, y in shown) < 3 * min(y for *_, y in shown):  # less than a decade: plain numbers
+        place.yaxis.set_major_formatter(StrMethodFormatter("{x:.3g}"))
+        place.yaxis.set_minor_formatter(StrMethodFormatter("{x:.3g}"))
     for colour, size, text in ((OURS, 60, "fewer"), (THEIRS, 26, "peer, weights re-optimised (*) or its own")):
         place.scatter([], [], s=size, c=colour, label=text)
     place.scatter([], [], s=26, c=LIGHT, label="peer, equal weights or projected")
@@ -131,6 +134,7 @@ def lines(place: Any, rows: list[Row], key: str) -> None:
         place.plot(
             *zip(*points, strict=True),
             "o-" if mine else "s--",
+            color=OURS if mine else THEIRS if name.endswith("re-optimised") or len(groups) == 2 else LIGHT,
             lw=2 if mine else 1,
             ms=5 if mine else 3,
             label=f"{name} ~ {power:.2f}" if power == power else name,

@@ -1,7 +1,7 @@
 """Put runs into docs/benchmarks.md, after its marker, and their plots beside it.
 
-Several runs (one for each job, say) become one page that names every command:
-python benchmarks/publish.py build/points build/terms ...
+Several runs become one page that names every command; those that replace some rows of a run come before it:
+python benchmarks/publish.py build/again build/bench
 """
 
 import json
@@ -39,8 +39,8 @@ def joined(runs: list[Path], into: Path) -> None:
         if taken:
             tables.write_csv(into / f"{name}.csv", [row for rows in taken.values() for row in rows])
     heads = [json.loads((run / "run.json").read_text()) for run in runs]
-    command = "`, `".join(dict.fromkeys(head["command"] for head in heads))
-    (into / "run.json").write_text(json.dumps({**heads[0], "command": command}))
+    command = "`, `".join(dict.fromkeys(head["command"] for head in reversed(heads)))
+    (into / "run.json").write_text(json.dumps({**heads[-1], "command": command}))
 
 
 def main(runs: list[Path]) -> None:

@@ -27,9 +27,9 @@ import plots
 import tables
 from peers import Peer, every
 from problems import Case, curve_cases, full_cases, quick_cases
+from tables import JOBS
 
 HERE = Path(__file__).parent
-JOBS = ("points", "bins", "terms", "dims", "core")
 COMPILING = 120.0
 """Seconds that a first call may take beyond the budget: it may compile."""
 CURVES = {

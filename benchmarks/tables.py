@@ -23,6 +23,12 @@ FIELDS = [
     "seconds",
 ]
 FIELDS += ["cpu", "first", "peak_mb", "runs", "proven", "note"]
+JOBS = ("points", "bins", "terms", "dims", "core")
+REASONS = {
+    "greedy": "Algorithm 3 keeps every unit it took",
+    "iht": "Algorithm 1 ends where no step leads to a better support",
+}
+"""Why a method of `fewer` may be behind a peer; others have no excuse."""
 Row = dict[str, Any]
 BETTER = 1e-4
 """Relative differences of quality below this are none; equal optima differ by rounding and by solvers' tolerances."""
@@ -124,12 +130,17 @@ def verdict(row: Row, rows: list[Row]) -> str:
     ours = [m for m in rows if m["peer"] == "fewer" and done(m)]
     if row["peer"] == "fewer":
         worse = [theirs for mine, theirs in behind(rows) if mine is row]
-        return f"**behind {label(worse[0])}**" if worse else "ahead"
+        return f"**behind {label(worse[0])}**{reason(row)}" if worse else "ahead"
     if beaten_by(row, ours):
         return ""
     if any(theirs is row for _, theirs in behind(rows)):
         return "ahead of a row of fewer"
     return "faster than fewer, and worse" if ours else ""
+
+
+def reason(row: Row) -> str:
+    """Why this result of `fewer` is behind, to be said beside it."""
+    return f": {REASONS[row['method']]}" if row["method"] in REASONS else ""
 
 
 def label(row: Row) -> str:
@@ -206,7 +217,7 @@ def curve_table(rows: list[Row]) -> list[str]:
     """Growth along each axis, with the fitted exponents of time and memory."""
     lines = ["| job | grows | method | sizes | CPU seconds | ~ size^ | MB | ~ size^ |", "|---" * 8 + "|"]
     groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: JOBS.index(row["job"])):
         if done(row) and row["variant"] not in ("projected", "equal weights"):
             groups.setdefault((row["job"], row["axis"], label(row)), []).append(row)
     for (job, axis, name), line in groups.items():
@@ -234,7 +245,7 @@ def not_ahead(rows: list[Row]) -> list[str]:
         pairs = behind(these)
         lost += [
             f"- {name}: {label(mine)} has {mine['value']:.4g} in {mine['cpu']:.3g} s, "
-            f"{label(theirs)} {theirs['value']:.4g} in {theirs['cpu']:.3g} s."
+            f"{label(theirs)} {theirs['value']:.4g} in {theirs['cpu']:.3g} s{reason(mine)}."
             for mine, theirs in pairs
         ]
         known = [theirs for _, theirs in pairs]
@@ -266,7 +277,7 @@ def report(rows: list[Row], curves: list[Row], own: list[Row], head: dict[str, A
     if share:
         lines += [f"Share of its core that a call had, median: {100 * share[len(share) // 2]:.0f} %.", ""]
     lines += [f"Peers that ran ({len(ran)}): {', '.join(ran)}.", "", f"Versions: {versions(rows + curves)}.", ""]
-    for job, mine in grouped(rows, "job").items():
+    for job, mine in sorted(grouped(rows, "job").items(), key=lambda item: JOBS.index(item[0])):
         lines += [f"### {job}", ""]
         cases = grouped(mine, "case")
         for name, these in sorted(cases.items(), key=lambda item: not any(done(row) for row in item[1])):

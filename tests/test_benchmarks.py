@@ -79,7 +79,7 @@ def test_of_several_runs_the_first_that_measured_counts(tmp_path):
     module("publish").joined(runs, tmp_path)
     found = {r["peer"]: r["value"] for r in tables.read_csv(tmp_path / "results.csv")}
     assert found == {"a": 1.0, "b": 2.0, "c": 3.0}
-    assert json.loads((tmp_path / "run.json").read_text())["command"] == "make again`, `make whole"
+    assert json.loads((tmp_path / "run.json").read_text())["command"] == "make whole`, `make again"
 
 
 def test_exponent_of_a_power_is_that_power():
