@@ -46,15 +46,17 @@ def joined(runs: list[Path], into: Path) -> None:
 def main(runs: list[Path]) -> None:
     page = DOCS / "benchmarks.md"
     kept = page.read_text().split(MARKER)[0]
-    with tempfile.TemporaryDirectory() as name:
-        out = Path(name)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
         joined(runs, out)
         tables.write_report(out)
         plots.draw(out)
-        pictures = sorted(out.glob("bench_*.png"))
-        for picture in pictures:
-            shutil.copy(picture, DOCS / "images" / picture.name)
-        shown = [f"![{picture.stem.replace('_', ' ')}](images/{picture.name})\n" for picture in pictures]
+        shown = []
+        for name, what in [*((job, f"{job}: quality against time") for job in tables.JOBS), ("growth", "cost curves")]:
+            picture = out / f"bench_{name}.png"
+            if picture.exists():
+                shutil.copy(picture, DOCS / "images" / picture.name)
+                shown.append(f"![{what}](images/{picture.name})\n")
         page.write_text(kept + MARKER + "\n" + "\n".join([*shown, (out / "tables.md").read_text()]))
 
 
