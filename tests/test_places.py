@@ -233,6 +233,17 @@ limit_sets = st.fixed_dictionaries(
 )
 
 
+def test_path_ends_where_units_depend_on_those_held():
+    """Similarities of rank five, rounded to single precision: units enter for ever and get no weight."""
+    for seed in (2, 8, 33):
+        Z = np.random.default_rng(seed).random((20, 5)).astype(np.float32)
+        Z /= np.linalg.norm(Z, axis=1, keepdims=True)
+        F, limits = MMD(Atoms(20), (Z @ Z.T).astype(float), np.full(20, 0.05)), Limits(n=20, k=3)
+        units, weights = path(F, limits, 19, summed=True)
+        assert weights.sum() == pytest.approx(1.0)
+        assert F.value_at(units, weights) < 1e-7
+
+
 def some_limits(rng, n, rules):
     order = rng.permutation(n)
     groups = None if rules["cap"] is None else rng.integers(0, 3, n)

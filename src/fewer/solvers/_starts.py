@@ -44,9 +44,10 @@ def path(
     `begin` goes on where an earlier call ended.
 
     One look at all n slopes lists the WIDTH steepest units; the path goes on among those until their slopes fall
-    to SHARE of the first. The path without the sum constraint finds the support where b is nearly reachable; it
-    stands still where b points away from all columns, and the summed one does not. Returns (units, weights),
-    heaviest first. Source: Lawson & Hanson 1974; partial pricing as in the simplex method.
+    to SHARE of the first. It ends where F falls no more: units may enter that depend on those held and get no weight.
+    The path without the sum constraint finds the support where b is nearly reachable; it stands still where b points
+    away from all columns, and the summed one does not. Returns (units, weights), heaviest first. Source: Lawson &
+    Hanson 1974; partial pricing as in the simplex method.
     """
     open_units = limits.open
     units, weights = begin if begin is not None else (np.empty(0, np.int64), np.empty(0))
@@ -54,7 +55,7 @@ def path(
         values = problem.diagonal - 2.0 * problem.slopes(units, weights)
         values[~open_units] = np.inf
         units, weights = np.array([int(np.argmin(values))]), np.ones(1)
-    entered = 1
+    entered, before = 1, np.inf
     while entered and len(units) < limit:
         slopes = problem.slopes(units, weights)
         level = float(weights @ slopes[units]) if summed else 0.0
@@ -69,8 +70,10 @@ def path(
         w, entered = climb(H, problem.linear(listed), sigma, start, limit, SHARE)
         held = np.flatnonzero(w)
         units, weights = listed[held], w[held]
-        if problem.value_at(units, weights) <= REACHED * abs(problem.constant):
+        value = problem.value_at(units, weights)
+        if value <= REACHED * abs(problem.constant) or not value < before:
             break
+        before = value
     order = np.argsort(-weights, kind="stable")
     return units[order], weights[order]
 
