@@ -53,7 +53,7 @@ def panel(place: Any, rows: list[Row]) -> None:
     place.grid(alpha=0.3, which="major")
     place.xaxis.set_minor_formatter(NullFormatter())
     place.margins(x=0.28, y=0.08)
-    if max(y for *_, y in shown) < 3 * min(y for *_, y in shown):  # less than a decade: plain numbers
+    if max(y for *_, y in shown) < 3 * min(y for *_, y in shown):  # no two powers of ten: plain numbers
         place.yaxis.set_major_formatter(StrMethodFormatter("{x:.3g}"))
         place.yaxis.set_minor_formatter(StrMethodFormatter("{x:.3g}"))
     for colour, size, text in ((OURS, 60, "fewer"), (THEIRS, 26, "peer, weights re-optimised (*) or its own")):

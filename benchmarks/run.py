@@ -214,16 +214,17 @@ def main() -> None:
     parser.add_argument("--lanes", type=int, help="peers at a time, each on a core of its own; 2 if quick, else 1")
     parser.add_argument("--part", choices=["tables", "curves"], help="only the tables, or only the cost curves")
     options = parser.parse_args()
-    options.budget = options.budget or (5.0 if options.quick else 15.0)
+    options.budget = (5.0 if options.quick else 15.0) if options.budget is None else options.budget
     options.runs = 1 if options.quick else 3
-    options.lanes = options.lanes or (2 if options.quick else 1)
+    options.lanes = (2 if options.quick else 1) if options.lanes is None else options.lanes
+    if options.budget <= 0 or options.lanes < 1:
+        parser.error(f"--budget and --lanes must be positive, got {options.budget:g} and {options.lanes}")
     options.out.mkdir(parents=True, exist_ok=True)
     began, peers = time.perf_counter(), chosen_peers(options.peers, options.alone)
     jobs = [options.job] if options.job else list(JOBS)
     command = " ".join(["python", "benchmarks/run.py", *sys.argv[1:]])
     head = {"command": command, "machine": machine(), "quick": options.quick, "budget": options.budget}
     head["lanes"] = options.lanes
-
     (options.out / "run.json").write_text(json.dumps(head))  # for a run that is cut short
 
     def save(name: str, rows: list[dict[str, Any]]) -> None:

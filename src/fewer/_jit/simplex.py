@@ -53,12 +53,17 @@ def tops(v: Vector) -> Vector:
 def contenders(v: Vector, top: Vector, active: Vector) -> int:
     """Copy the entries that may stay positive to the front of `active`; top: `tops(v)`.
 
-    Tau of some entries is never above that of all, and tau of the tops is near it: few others get past, and whole
-    blocks need not be looked at. Returns how many there are.
+    Tau of some entries is never above that of all, and tau of the tops within 1 of the largest is near it: few
+    others get past, and whole blocks need not be looked at. Returns how many there are.
     """
-    active[: top.size] = top
-    _, floor = shrink(active, top.size)
-    floor = min(floor, np.nextafter(top.max(), -np.inf))  # 1 / count is lost in rounding beside entries above 1e15
+    highest = top.max()
+    count = 0
+    for x in top:
+        if x > highest - 1.0 or x == highest:
+            active[count] = x
+            count += 1
+    _, floor = shrink(active, count)
+    floor = min(floor, np.nextafter(highest, -np.inf))  # 1 / count is lost in rounding beside entries above 1e15
     count = 0
     for block in range(top.size):
         if top[block] > floor:

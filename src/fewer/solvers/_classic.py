@@ -117,14 +117,13 @@ def natural_step(problem: Quadratic, found: Found, slopes: Vector) -> float:
 
 
 def iht(problem: Quadratic, limits: SparseSimplex, start: Found, max_iter: int = 200) -> Answers:
-    """Algorithm 1 with momentum, and the best weights on each support it visits; yields each better answer.
+    """Algorithm 1 with momentum, and the best weights on each support it visits; yields what betters `start`.
 
     y = q + beta (q - q₋), v = y + mu (c - Hy), the k largest entries of v that fit, refitted; beta = t / (t + 3).
     A step that does not help is halved, without momentum; HALVINGS in a row end it.
     """
     found = before = start
     age, halvings, shrink = 0, 0, 1.0
-    yield found
     for _ in range(max_iter):
         if found.value <= REACHED * problem.constant:
             return

@@ -46,8 +46,9 @@ def greedy(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generat
 
 def iht(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator) -> Steps:
     """Algorithm 1 with momentum, a step fitted to the support, and refits; from the best start of `exchange`."""
-    start = min((found for _, found in starts(problem, constraint)), key=lambda found: found.value)
-    yield from as_steps(_classic.iht(problem, constraint, start), constraint)
+    best = yield from as_steps((found for _, found in starts(problem, constraint)), constraint)
+    assert best is not None  # noqa: S101 - there is always a start
+    yield from as_steps(_classic.iht(problem, constraint, best), constraint)
     return Outcome(Status.FINISHED)
 
 
