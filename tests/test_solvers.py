@@ -6,13 +6,9 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from types import SimpleNamespace
 
-import numba
 import numpy as np
 import pytest
-from numba.core import event
 
 from fewer import (
     KL,
@@ -36,7 +32,6 @@ from fewer import (
     iht,
     minimize,
 )
-from fewer._jit import clock
 
 
 def section_41(seed, n=10, positions=30, k=4):
@@ -122,31 +117,6 @@ def test_limits_and_callbacks():
     assert seen[-1].best == result.value == min(result.history)
     result = iht(F, C, step=Doubling(0.01), rng=0, max_iter=10**9, time_limit=0.1)
     assert result.status is Status.TIME_LIMIT
-
-
-def test_a_time_limit_does_not_count_compiling(monkeypatch):
-    F, C = section_41(6)
-    seconds = [0.0]
-    monkeypatch.setattr(clock, "time", SimpleNamespace(perf_counter=lambda: seconds[0]))
-    monkeypatch.setattr(event, "timer", lambda: seconds[0])
-
-    def work(progress):
-        seconds[0] += 100.0
-
-    def compile_(progress):
-        with event.trigger_event("numba:compiler_lock"):
-            work(progress)
-
-    limits = {"step": Doubling(0.01), "max_iter": 5, "time_limit": 50.0, "rng": 0}
-    compiling, working = iht(F, C, callback=compile_, **limits), iht(F, C, callback=work, **limits)
-    assert (compiling.status, compiling.n_iter, compiling.seconds) == (Status.MAX_ITER, 5, 0.0)
-    assert (working.status, working.n_iter, working.seconds) == (Status.TIME_LIMIT, 1, 100.0)
-
-
-def test_the_clock_stands_still_while_numba_compiles():
-    before = time.perf_counter() - clock.now()
-    numba.njit(lambda x: x + 1)(1)
-    assert time.perf_counter() - clock.now() > before + 1e-4  # a compilation takes tens of milliseconds
 
 
 def test_the_best_iterate_is_returned_not_the_last():
@@ -292,7 +262,7 @@ def test_frank_wolfe_finds_the_relaxation_and_bounds_the_sparse_problem():
     A = rng.standard_normal((30, 12))
     F = Moments(Atoms(12), A, A @ rng.dirichlet(np.full(12, 0.3)) + 0.05 * rng.standard_normal(30))
     whole = frank_wolfe(F, Simplex(F.space), max_iter=5000)
-    assert whole.status is Status.CONVERGED
+    assert whole.status is Status.OPTIMAL
     assert whole.value == pytest.approx(F.value_on(np.arange(12)), rel=1e-8)
     assert whole.gap <= 1e-9
     sparse = frank_wolfe(F, SparseSimplex(F.space, 2), max_iter=5000)

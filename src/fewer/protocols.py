@@ -1,7 +1,7 @@
 """What objectives and constraints offer each other's partners: capabilities, not classes."""
 
 from inspect import getattr_static
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from .cover import Cover
 from .door import Indices, InvalidInput, Vector
@@ -41,6 +41,16 @@ class FaceSolvable(Protocol):
 
     def value_on(self, face: Indices) -> float:
         """Min F over distributions on the places `face`, without forming p; infinite for an empty face."""
+        ...
+
+
+@runtime_checkable
+class Scaled(Protocol):
+    """An objective that knows how large its terms are, so that rounding can be told from a difference."""
+
+    @property
+    def scale(self) -> float:
+        """The size, above zero, of the terms that F is summed from: of ‖Ap - b‖² the squared lengths of the columns."""
         ...
 
 
@@ -113,11 +123,7 @@ class Constraint(Protocol):
 
 @runtime_checkable
 class Sparsity(Protocol):
-    """A constraint made of faces, each named by at most k of n_units units.
-
-    It is the whole union of these faces unless it has an attribute `plain` that is False: then further bounds
-    cut the faces, and only its projection knows them.
-    """
+    """A constraint made of faces, each named by at most k of n_units units."""
 
     @property
     def k(self) -> int:
@@ -127,6 +133,11 @@ class Sparsity(Protocol):
     @property
     def n_units(self) -> int:
         """How many units there are."""
+        ...
+
+    @property
+    def whole_faces(self) -> bool:
+        """Whether every distribution on a face of at most k units is a member; False where further bounds cut them."""
         ...
 
     def face(self, units: Units) -> Indices:
@@ -140,12 +151,14 @@ def offers(thing: object, *protocols: type) -> bool:
 
 
 def whole_faces(constraint: object) -> bool:
-    """Whether every distribution on a face of the constraint is a member of it."""
-    return bool(getattr(constraint, "plain", True))
+    """Whether the constraint is made of faces, and every distribution on one of them is a member."""
+    sparse: Any = constraint
+    return offers(constraint, Sparsity) and bool(sparse.whole_faces)
 
 
 def require_whole_faces(constraint: object, who: str) -> None:
     """Raise a sentence where a solver that takes faces whole meets further bounds."""
+    require(constraint, Sparsity, f"{who}'s constraint")
     if not whole_faces(constraint):
         raise InvalidInput(
             f"{who} takes faces whole and cannot keep weight bounds, include, exclude or groups; use iht, "

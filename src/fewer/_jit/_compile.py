@@ -1,13 +1,60 @@
-"""The one decorator of the compiled room."""
+"""The one decorator of compiled functions."""
 
+import warnings
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
 
+from . import compilation as compilation  # hears of everything that is compiled from now on
+
 F = TypeVar("F", bound=Callable[..., object])
+_warned = False
 
 
 def compiled(function: F) -> F:
-    """`function`, compiled by numba at its first call and cached on disk; its static type is kept."""
-    return cast("F", numba.njit(cache=True)(function))
+    """`function`, compiled by numba at its first call and cached on disk; its static type is kept.
+
+    Where no directory for the cache can be written to it works all the same, and each process compiles anew.
+    """
+    try:
+        dispatcher = numba.njit(cache=True)(function)
+    except (RuntimeError, OSError) as error:  # numba found no directory that it may write to
+        warn_uncached(error)
+        return cast("F", numba.njit(function))
+    keep_going(dispatcher)
+    return cast("F", dispatcher)
+
+
+def keep_going(dispatcher: Any) -> None:
+    """A cache that cannot be written to later on (a full disk, a directory taken away) costs time, not the answer."""
+    cache = dispatcher._cache
+    save, load = cache.save_overload, cache.load_overload
+
+    def saved(*args: Any) -> None:
+        try:
+            save(*args)
+        except OSError as error:
+            warn_uncached(error)
+
+    def loaded(*args: Any) -> Any:
+        try:
+            return load(*args)
+        except (OSError, EOFError) as error:
+            warn_uncached(error)
+            return None
+
+    cache.save_overload, cache.load_overload = saved, loaded
+
+
+def warn_uncached(error: Exception) -> None:
+    """Say once what is missing, and what to set."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "compiled code cannot be kept on disk, so every process compiles anew: set the environment variable "
+            f"NUMBA_CACHE_DIR to a directory that can be written to ({error})",
+            RuntimeWarning,
+            stacklevel=4,
+        )

@@ -61,6 +61,11 @@ class DimensionSparse:
         """The number of dimensions."""
         return self.space.n
 
+    @property
+    def whole_faces(self) -> bool:
+        """Always: k is the only bound."""
+        return True
+
     @cached_property
     def _largest(self) -> int:
         """The size of the largest face."""

@@ -105,7 +105,7 @@ class SparseSimplex:
                 yield count
 
     @property
-    def plain(self) -> bool:
+    def whole_faces(self) -> bool:
         """Whether k is the only bound."""
         free = not self.include.size and not self.exclude.size and self.groups is None
         return free and self.min_weight == 0.0 and self.max_weight >= 1.0
@@ -136,7 +136,7 @@ class SparseSimplex:
         """
         v = as_vector(v, self.space.shape, "v")
         p = np.zeros(v.size)
-        if self.plain:
+        if self.whole_faces:
             places = largest(v, self.k)
             p[places] = project_simplex(v[places])
             return p

@@ -1,6 +1,7 @@
 """k weighted rows that stand for a whole data set."""
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -11,7 +12,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._jit import clock
 from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Indices, InvalidInput, as_integer, as_number, known
 from ..objectives._pairs import own_threads
@@ -131,7 +131,7 @@ class Setting:
             return self._solve(X, k, y, sample_weight, rng, most)
 
     def _solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool) -> "Chosen":
-        began = clock.now()
+        began = time.perf_counter()
         self.check()
         generator, seed = as_generator(rng)
         k = as_integer(k, "k", 1)
@@ -146,10 +146,10 @@ class Setting:
         similarity = self.comparison(X, sample, k, generator)
         target = target_of(sample, similarity, k, self.memory, generator, self.time_limit)
         C = SparseSimplex(target.F.space, k)
-        limit = None if self.time_limit is None else max(self.time_limit - (clock.now() - began), 1e-3)
+        limit = None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - began), 1e-3)
         steps = SOLVERS[self.solver](target.F, C, generator, limit is not None)
         found = drive(target.F, C, steps, time_limit=limit, callback=self.callback, seed=seed)
-        result = on_rows(found, target, sample, clock.now() - began)
+        result = on_rows(found, target, sample, time.perf_counter() - began)
         return Chosen(result, similarity, target, sample)
 
 

@@ -1,4 +1,4 @@
-"""The only loop: it values iterates, keeps the best and the history, and obeys the limits."""
+"""The only loop: it values iterates, keeps the best and the history, obeys the limits, and says what is proven."""
 
 import math
 from collections.abc import Callable, Generator
@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .._jit import clock
-from ..door import Indices, InvalidInput, Vector, as_integer, as_number, as_vector
-from ..protocols import Constraint, Objective, require
+from ..deadline import CompilationTimeout, Deadline
+from ..door import Indices, InvalidInput, Vector, as_integer, as_vector
+from ..protocols import Constraint, Objective, Scaled, offers, require
 from ..result import Result, Status
 from ..spaces import Space
 
@@ -26,6 +26,10 @@ class Outcome(NamedTuple):
     status: Status
     bound: float | None = None
 
+
+RELATIVE_GAP, ROUNDING = 1e-6, 1e-12
+"""An answer is optimal when its gap is below this share of |value|, plus this share of the objective's scale."""
+WARM = "not all of the code is compiled yet: call fewer.warm() once on this machine"
 
 Steps = Generator[Step, float, Outcome]
 """A solver's iterates; F of each yielded p is sent back."""
@@ -82,12 +86,20 @@ class Valued(Protocol):
         ...
 
 
-class Supported(Protocol):
+class Member(Protocol):
     """What the driver asks of a constraint."""
 
     @property
     def space(self) -> Space:
         """Where p lives."""
+        ...
+
+    def project(self, v: Vector, near: Vector | None = None) -> Vector:
+        """A member near v."""
+        ...
+
+    def contains(self, p: Vector, tol: float = 1e-9) -> bool:
+        """Whether p is a member."""
         ...
 
     def support(self, p: Vector) -> Indices:
@@ -97,36 +109,57 @@ class Supported(Protocol):
 
 def drive(
     objective: Valued,
-    constraint: Supported,
+    constraint: Member,
     steps: Steps,
     *,
+    solver: str = "the solver",
     start: Vector | None = None,
     max_iter: int | None = None,
-    time_limit: float | None = None,
+    time_limit: "float | Deadline | None" = None,
     callback: Callback | None = None,
     seed: int | None = None,
+    note: str = "",
 ) -> Result:
-    """Run a solver's steps to their end or to a limit, and return the best iterate."""
+    """Run a solver's steps to their end or to a limit, and return the best iterate.
+
+    Whatever the solver says of itself: the answer is a member of the constraint, the bound is at most its value, and
+    the status is OPTIMAL if and only if the two are equal to the tolerance.
+    """
+    deadline = Deadline.after(time_limit)
     max_iter = None if max_iter is None else as_integer(max_iter, "max_iter", 1)
-    limit = math.inf if time_limit is None else as_number(time_limit, "time_limit")
     if callback is not None and not callable(callback):
         raise InvalidInput(f"callback must be a function of the progress, got {callback!r}")
-    record = _Record(objective, limit)
-    if start is not None:
-        record.take(start)
-        record.started = 1
+    record = _Record(objective, deadline, [note] if note else [])
     try:
+        if start is not None:
+            record.take(start)
+            record.started = 1
         status = _run(steps, record, max_iter, callback)
     except KeyboardInterrupt:
         if record.p is None:
             raise
         status = Status.INTERRUPTED
+    except CompilationTimeout as cut:
+        if record.p is None or not cut.final:
+            raise
+        status = Status.TIME_LIMIT
+        record.notes.append(WARM)
     finally:
         steps.close()
-    if record.bound is not None and record.value <= record.bound:
-        status = Status.OPTIMAL
+    return _checked(record, constraint, status, solver, seed)
+
+
+def _checked(record: "_Record", constraint: Member, status: Status, solver: str, seed: int | None) -> Result:
+    """The best iterate as a result that claims no more than holds."""
     if record.p is None:
-        raise InvalidInput(f"the time limit of {time_limit} s ended before a first answer was found")
+        limit = record.deadline.seconds
+        raise InvalidInput(f"the time limit of {limit:g} s ended before {solver} found a first answer")
+    record.keep_member(constraint, solver)
+    record.keep_bound(solver)
+    if record.closed:
+        status = Status.OPTIMAL
+    elif status is Status.OPTIMAL:
+        status = Status.FINISHED
     return Result(
         p=record.p,
         value=record.value,
@@ -138,15 +171,25 @@ def drive(
         seconds=record.seconds,
         space=constraint.space,
         seed=seed,
+        note="; ".join(record.notes),
     )
 
 
-class _Record:
-    """The best iterate, the history, the bound and the clock of one solve."""
+def tolerance(objective: object, value: float) -> float:
+    """The gap below which an answer of this value counts as optimal."""
+    if not math.isfinite(value):
+        return 0.0
+    if not offers(objective, Scaled):
+        return RELATIVE_GAP * max(1.0, abs(value))
+    scaled: Any = objective
+    return float(RELATIVE_GAP * abs(value) + ROUNDING * scaled.scale)
 
-    def __init__(self, objective: Valued, limit: float) -> None:
-        self.objective, self.limit = objective, limit
-        self.began = clock.now()
+
+class _Record:
+    """The best iterate, the history, the bound, the notes and the clock of one solve."""
+
+    def __init__(self, objective: Valued, deadline: Deadline, notes: list[str]) -> None:
+        self.objective, self.deadline, self.notes = objective, deadline, notes
         self.p: Vector | None = None
         self.value = math.inf
         self.bound: float | None = None
@@ -155,7 +198,41 @@ class _Record:
 
     @property
     def seconds(self) -> float:
-        return clock.now() - self.began
+        return self.deadline.elapsed()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the bound reaches the value, to the tolerance."""
+        if self.bound is None or self.bound >= self.value:  # both may be infinite
+            return self.bound is not None
+        return self.value - self.bound <= tolerance(self.objective, self.value)
+
+    def keep_member(self, constraint: Member, solver: str) -> None:
+        """The best iterate, or where that is not a member its projection; a set whose projection fails is named."""
+        assert self.p is not None  # noqa: S101 - asked for after the first answer
+        if constraint.contains(self.p):
+            return
+        self.p = constraint.project(self.p)
+        if not constraint.contains(self.p):
+            raise InvalidInput(
+                f"{solver} ended outside the constraint {constraint!r}, and what its project() returns is not a member "
+                f"by its contains() either"
+            )
+        self.value = float(self.objective.value(self.p))
+        self.notes.append(f"the answer of {solver} was no member of the constraint and was projected onto it")
+
+    def keep_bound(self, solver: str) -> None:
+        """A bound at most the value; one that lies above by more than rounding was none."""
+        if self.bound is None or self.bound <= self.value:
+            return
+        if self.bound - self.value > tolerance(self.objective, self.value):
+            self.notes.append(
+                f"no bound is claimed: that of {solver} lies above the value, so the objective is not convex or its "
+                f"gradient is wrong"
+            )
+            self.bound = None
+        else:
+            self.bound = self.value
 
     def take(self, p: Vector) -> float:
         """Value an iterate and remember it if none was better."""
@@ -172,7 +249,7 @@ class _Record:
 
     def raise_bound(self, bound: float | None) -> bool:
         """A proven bound can only improve; says whether it did."""
-        improved = bound is not None and (self.bound is None or bound > self.bound)
+        improved = bound is not None and not math.isnan(bound) and (self.bound is None or bound > self.bound)
         if improved:
             self.bound = bound
         return improved
@@ -195,7 +272,7 @@ def _run(steps: Steps, record: _Record, max_iter: int | None, callback: Callback
             return Status.CALLBACK
         if max_iter is not None and step.p is not None and len(record.history) - record.started >= max_iter:
             return Status.MAX_ITER
-        if record.seconds > record.limit and record.p is not None:
+        if record.deadline.passed and record.p is not None:
             return Status.TIME_LIMIT
 
 

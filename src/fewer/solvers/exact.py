@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..constraints.dimension_sparse import DimensionSparse
+from ..deadline import Deadline
 from ..door import InvalidInput, magnitude
 from ..protocols import (
     Constraint,
     Covered,
     FaceSolvable,
     Objective,
-    Sparsity,
     offers,
-    require,
     require_whole_faces,
 )
 from ..result import Result, Status
@@ -24,6 +23,7 @@ from . import faces
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
 from ._face import face_best, face_value
 from .greedy import greedy_steps
+from .uncompiled import solve_by
 
 MOST_SUPPORTS = 2_000_000
 """Without a time limit, a problem with more supports than this is refused."""
@@ -51,20 +51,26 @@ def exact(
     ([1, 2], 0.0, 0.0)
     """
     meet(objective, constraint, "exact")
-    require(constraint, Sparsity, "exact's constraint")
     require_whole_faces(constraint, "exact")
+    deadline = Deadline.after(time_limit)
+    return solve_by(
+        deadline, objective, constraint, "exact", lambda: _proven(objective, constraint, deadline, callback)
+    )
+
+
+def _proven(objective: Objective, constraint: Constraint, deadline: Deadline, callback: Callback | None) -> Result:
     sparse: Any = constraint
     problem = _as_cover(objective, constraint)
     supports = math.comb(sparse.n_units, sparse.k)
     few = supports <= MOST_SUPPORTS or (problem is not None and sparse.n_units <= faces.SOME)
-    if not few and time_limit is None:
+    if not few and not deadline.limited:
         raise InvalidInput(
             f"exact would have to tell {magnitude(supports)} supports apart "
             f"(k = {sparse.k} of {sparse.n_units} units); "
             f"give time_limit=seconds to take the best found by then, or use greedy or iht"
         )
     steps = _branches(objective, sparse) if problem is None else _expanded(problem, objective, sparse)
-    return drive(objective, constraint, steps, time_limit=time_limit, callback=callback)
+    return drive(objective, constraint, steps, solver="exact", time_limit=deadline, callback=callback)
 
 
 def _as_cover(objective: Objective, constraint: Constraint) -> faces.FaceProblem | None:
@@ -116,8 +122,7 @@ def _branches(objective: Objective, sparse: Any) -> Steps:
             elif low < best:
                 serial += 1
                 heapq.heappush(heap, (low, serial, units, position))
-    rounding = 1e-12 * max(abs(best), 1e-3)
-    return Outcome(Status.OPTIMAL, best if finished >= best - rounding else finished)
+    return Outcome(Status.FINISHED, min(best, finished))
 
 
 def _lowest(steps: Steps) -> Generator[Step, float, float]:

@@ -3,11 +3,13 @@
 from typing import Any
 
 from ..constraints.sparse_simplex import SparseSimplex
+from ..deadline import Deadline
 from ..door import InvalidInput
 from ..protocols import Constraint, Objective, Quadratic, require
 from ..result import Result
 from . import places
 from ._drive import Callback, as_generator, drive, meet
+from .uncompiled import solve_by
 
 
 def exchange(
@@ -36,6 +38,11 @@ def exchange(
     if not isinstance(constraint, SparseSimplex):
         raise InvalidInput(f"exchange needs a SparseSimplex, got {constraint!r}; fewer.dims has an exchange of its own")
     generator, seed = as_generator(rng)
+    deadline = Deadline.after(time_limit)
     problem: Any = objective
-    steps = places.exchange(problem, constraint, generator)
-    return drive(objective, constraint, steps, time_limit=time_limit, callback=callback, seed=seed)
+
+    def solve() -> Result:
+        steps = places.exchange(problem, constraint, generator)
+        return drive(objective, constraint, steps, solver="exchange", time_limit=deadline, callback=callback, seed=seed)
+
+    return solve_by(deadline, objective, constraint, "exchange", solve)

@@ -61,6 +61,19 @@ class FaceProblem:
         """The chosen dimensions."""
         return np.flatnonzero(p)
 
+    def contains(self, p: Vector, tol: float = 1e-9) -> bool:
+        """Whether at most k dimensions are chosen."""
+        return int(np.count_nonzero(p)) <= self.k
+
+    def project(self, v: Vector, near: Vector | None = None) -> Vector:
+        """The k largest entries chosen."""
+        return self.mark(np.argsort(-v, kind="stable")[: self.k])
+
+    @property
+    def scale(self) -> float:
+        """Mass is at most one (KL); squared masses sum to ‖q‖² (l2)."""
+        return 1.0 if self.mode == KL else self.norm
+
     def mark(self, face: Ints) -> Vector:
         """A face as a vector."""
         p = np.zeros(self.cover.n)

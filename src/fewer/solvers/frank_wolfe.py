@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..deadline import Deadline
 from ..door import InvalidInput, Vector, as_number
-from ..protocols import Constraint, Objective, Sparsity, offers, whole_faces
+from ..protocols import Constraint, Objective, whole_faces
 from ..result import Result, Status
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
 from ._face import face_best
+from .uncompiled import solve_by
 
 EVERY = 20
 """Steps between two sparse answers read off the relaxation."""
@@ -45,8 +47,13 @@ def frank_wolfe(
     as_number(tol, "tol", allow_equal=True)
     if objective.smoothness == math.inf:
         raise InvalidInput("frank_wolfe needs an objective of finite smoothness; use iht with Backtracking()")
-    steps = _path(objective, constraint, max_iter, tol)
-    return drive(objective, constraint, steps, time_limit=time_limit, callback=callback)
+    deadline = Deadline.after(time_limit)
+
+    def solve() -> Result:
+        steps = _path(objective, constraint, max_iter, tol)
+        return drive(objective, constraint, steps, solver="frank_wolfe", time_limit=deadline, callback=callback)
+
+    return solve_by(deadline, objective, constraint, "frank_wolfe", solve)
 
 
 def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: float) -> Steps:
@@ -103,6 +110,6 @@ def answer(objective: Objective, constraint: Constraint, p: Vector) -> Vector:
         return p
     near = constraint.project(p)
     sparse: Any = constraint
-    if not offers(constraint, Sparsity) or not whole_faces(constraint):
+    if not whole_faces(constraint):
         return near
     return face_best(objective, sparse.face(sparse.support(near)))

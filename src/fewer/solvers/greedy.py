@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from ..deadline import Deadline
 from ..door import Indices
-from ..protocols import Constraint, Objective, Sparsity, require, require_whole_faces
+from ..protocols import Constraint, Objective, require_whole_faces
 from ..result import Result, Status
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
 from ._face import face_best, face_value
+from .uncompiled import solve_by
 
 TIE = 1e-12
 
@@ -34,9 +36,14 @@ def greedy(
     ([1, 2], [0.6931, 0.3567])
     """
     meet(objective, constraint, "greedy")
-    require(constraint, Sparsity, "greedy's constraint")
     require_whole_faces(constraint, "greedy")
-    return drive(objective, constraint, greedy_steps(objective, constraint), time_limit=time_limit, callback=callback)
+    deadline = Deadline.after(time_limit)
+
+    def solve() -> Result:
+        steps = greedy_steps(objective, constraint)
+        return drive(objective, constraint, steps, solver="greedy", time_limit=deadline, callback=callback)
+
+    return solve_by(deadline, objective, constraint, "greedy", solve)
 
 
 def greedy_steps(objective: Objective, sparse: Any) -> Steps:

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..deadline import Deadline
 from ..door import InvalidInput, Vector, as_number
 from ..protocols import Constraint, Objective, Sparsity, offers, whole_faces
 from ..result import Result
 from ._drive import Callback, as_generator, as_start, drive, meet
 from .steps import Backtracking, Doubling, Momentum, StepRule
+from .uncompiled import solve_by
 
 
 def iht(
@@ -45,18 +47,25 @@ def iht(
     if step is not None and not offers(step, StepRule):
         raise InvalidInput(f"step must be a step rule such as Constant(mu) or Doubling(mu), got {step!r}")
     generator, seed = as_generator(rng)
-    p = as_start(start, constraint) if start is not None else random_member(constraint, generator)
+    deadline = Deadline.after(time_limit)
     rule = step or default_rule(objective, constraint)
-    return drive(
-        objective,
-        constraint,
-        rule.path(objective, constraint, p, tol),
-        start=p,
-        max_iter=max_iter,
-        time_limit=time_limit,
-        callback=callback,
-        seed=seed,
-    )
+    given = None if start is None else as_start(start, constraint)
+
+    def solve() -> Result:
+        p = random_member(constraint, generator) if given is None else given
+        return drive(
+            objective,
+            constraint,
+            rule.path(objective, constraint, p, tol),
+            solver="iht",
+            start=p,
+            max_iter=max_iter,
+            time_limit=deadline,
+            callback=callback,
+            seed=seed,
+        )
+
+    return solve_by(deadline, objective, constraint, "iht", solve)
 
 
 def default_rule(objective: Objective, constraint: Constraint) -> StepRule:
@@ -69,7 +78,7 @@ def default_rule(objective: Objective, constraint: Constraint) -> StepRule:
 def random_member(constraint: Constraint, rng: np.random.Generator) -> Vector:
     """A random distribution of the constraint: on a random face of k units where it has faces."""
     size = constraint.space.size
-    if not offers(constraint, Sparsity) or not whole_faces(constraint):
+    if not whole_faces(constraint):
         return constraint.project(rng.dirichlet(np.ones(size)))
     sparse: Any = constraint
     face = sparse.face(np.sort(rng.choice(sparse.n_units, sparse.k, replace=False)))

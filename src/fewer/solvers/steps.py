@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..door import Vector, as_number, known
-from ..protocols import Constraint, Objective, Sparsity, offers, whole_faces
+from ..protocols import Constraint, Objective, whole_faces
 from ..result import Status
 from ._drive import Outcome, Step, Steps
 from ._face import face_best
@@ -154,7 +154,7 @@ class Refitting:
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
         """P <- the refit of Π(u - mu dF/du) with u the extrapolated point, until nothing moves."""
         sparse: Any = constraint
-        refit = offers(constraint, Sparsity) and whole_faces(constraint)
+        refit = whole_faces(constraint)
         before = p
         while True:
             back = p - before

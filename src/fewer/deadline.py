@@ -1,0 +1,85 @@
+"""The moment by which a call must have answered."""
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ._jit.compilation import CompilationTimeout, compiling_until
+from .door import as_number
+
+__all__ = ["CompilationTimeout", "Deadline", "answer_by"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """When a call began and how many seconds it may take: wall time as the caller sees it, compiling included.
+
+    >>> Deadline.after(None).limited, Deadline.after(None).left()
+    (False, inf)
+    >>> Deadline.after(60.0).passed
+    False
+    """
+
+    began: float
+    seconds: float = math.inf
+
+    @classmethod
+    def after(cls, time_limit: Any) -> "Deadline":
+        """`time_limit` seconds from now, or never for None; a deadline is handed through."""
+        if isinstance(time_limit, Deadline):
+            return time_limit
+        began = time.perf_counter()
+        return cls(began) if time_limit is None else cls(began, as_number(time_limit, "time_limit"))
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit at all."""
+        return self.seconds < math.inf
+
+    @property
+    def passed(self) -> bool:
+        """Whether the time is over."""
+        return self.left() <= 0.0
+
+    def left(self) -> float:
+        """Seconds left; below zero when it has passed."""
+        return self.seconds - self.elapsed()
+
+    def elapsed(self) -> float:
+        """Seconds since the call began."""
+        return time.perf_counter() - self.began
+
+    def share(self, part: float) -> "Deadline":
+        """An earlier deadline, after `part` of the time that is left."""
+        return self if not self.limited else Deadline(time.perf_counter(), max(part * self.left(), 0.0))
+
+    def enforced(self) -> AbstractContextManager[None]:
+        """Within the block, compiling that does not fit into the time left raises `CompilationTimeout`."""
+        return compiling_until(self.began + self.seconds)
+
+    def uncompiled(self) -> AbstractContextManager[None]:
+        """Within the block, under a limit, any compiling raises `CompilationTimeout`."""
+        return compiling_until(-math.inf if self.limited else math.inf)
+
+
+def answer_by(deadline: Deadline, compiled: Callable[[], T], uncompiled: Callable[[], T]) -> T:
+    """`compiled()`; under a limit and before anything was compiled `uncompiled()`, and then the former if time allows.
+
+    So that the limit is kept on a machine where this is the first call.
+    """
+    try:
+        with deadline.uncompiled():
+            return compiled()
+    except CompilationTimeout:
+        pass
+    first = uncompiled()
+    try:
+        with deadline.enforced():
+            return compiled()
+    except CompilationTimeout:
+        return first

@@ -1,0 +1,160 @@
+"""What the loop lets anyone claim: membership, bounds, optimality; whatever objective, constraint or solver says."""
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from fewer import L2, Atoms, Functional, InvalidInput, SparseSimplex, Status, exact, frank_wolfe, greedy, iht
+from fewer.solvers._drive import Outcome, Step, drive, tolerance
+
+SPACE = Atoms(4)
+F = L2(SPACE, np.array([0.4, 0.3, 0.2, 0.1]))
+C = SparseSimplex(SPACE, 2)
+
+
+@dataclass(frozen=True)
+class Capped:
+    """At most k entries, none above `cap`: a user's constraint that needs no more than the protocol."""
+
+    space: Atoms
+    k: int
+    cap: float
+    whole_faces: bool = False
+
+    @property
+    def n_units(self):
+        return self.space.size
+
+    def face(self, units):
+        return np.asarray(sorted(units), np.int64)
+
+    def project(self, v, near=None):
+        return SparseSimplex(self.space, self.k, max_weight=self.cap).project(v)
+
+    def contains(self, p, tol=1e-9):
+        return SparseSimplex(self.space, self.k, max_weight=self.cap).contains(p, tol)
+
+    def support(self, p):
+        return np.flatnonzero(p)
+
+
+class Forgetful:
+    """The same without the member that says whether faces are whole."""
+
+    def __init__(self, capped):
+        self.space, self.k, self.n_units = capped.space, capped.k, capped.n_units
+        self.face, self.project, self.contains, self.support = (
+            capped.face,
+            capped.project,
+            capped.contains,
+            capped.support,
+        )
+
+
+def steps(*given, status=Status.FINISHED, bound=None):
+    for p in given:
+        yield Step(np.array(p, float))
+    return Outcome(status, bound)
+
+
+def wasserstein(seed, n=6):
+    q = np.random.default_rng(seed).dirichlet(np.ones(n))
+    distance = lambda p: float(np.abs(np.cumsum(p - q)).sum())
+    gradient = lambda p: np.cumsum(np.sign(np.cumsum(p - q))[::-1])[::-1].astype(float)
+    return Functional(Atoms(n), distance, gradient), q
+
+
+def smallest_distance(q, k):
+    """Enumeration: mass moves to the nearest of the kept atoms, which is optimal for Wasserstein-1 on a line."""
+    places = np.arange(len(q))
+    return min(
+        float(q @ np.abs(places[:, None] - np.array(kept)).min(axis=1))
+        for kept in itertools.combinations(range(len(q)), k)
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_exact_does_not_call_an_open_gap_optimal(seed):
+    objective, q = wasserstein(seed)
+    result = exact(objective, SparseSimplex(objective.space, 2))
+    best = smallest_distance(q, 2)
+    assert result.bound <= best + 1e-9
+    assert result.value >= best - 1e-9
+    assert (result.status is Status.OPTIMAL) == (result.gap <= 1e-6 * max(1.0, result.value))
+    assert result.status is not Status.OPTIMAL or result.value <= best + 1e-6
+
+
+def test_optimal_is_what_the_loop_finds_not_what_a_solver_says():
+    boast = drive(F, C, steps([0.5, 0.5, 0, 0], status=Status.OPTIMAL, bound=0.0))
+    assert boast.status is Status.FINISHED
+    modest = drive(F, C, steps([0.55, 0.45, 0, 0], bound=F.value(np.array([0.55, 0.45, 0, 0])) - 1e-13))
+    assert modest.status is Status.OPTIMAL
+    assert drive(F, C, steps([0.55, 0.45, 0, 0], status=Status.OPTIMAL)).status is Status.FINISHED
+    assert drive(F, C, steps([0.55, 0.45, 0, 0], bound=math.nan)).bound is None
+
+
+def test_a_bound_above_the_value_is_none():
+    result = drive(F, C, steps([0.55, 0.45, 0, 0], bound=1.0))
+    assert result.bound is None
+    assert result.status is Status.FINISHED
+    assert "not convex" in result.note
+    value = F.value(np.array([0.55, 0.45, 0, 0]))
+    assert drive(F, C, steps([0.55, 0.45, 0, 0], bound=value + 1e-12)).bound == value
+
+
+def test_an_answer_outside_is_projected_and_the_result_says_so():
+    result = drive(F, C, steps([0.4, 0.3, 0.2, 0.1], bound=0.0), solver="mine")
+    assert C.contains(result.p)
+    assert result.value == F.value(result.p) > 0.0
+    assert result.status is Status.FINISHED  # the bound is that of a larger set
+    assert "mine was no member of the constraint and was projected" in result.note
+
+
+def test_a_constraint_whose_projection_is_no_member_is_named_with_the_solver():
+    class Broken(Capped):
+        def project(self, v, near=None):
+            return np.asarray(v)
+
+    with pytest.raises(InvalidInput, match=r"mine ended outside the constraint .*Broken.* project\(\) .* contains\(\)"):
+        drive(F, Broken(SPACE, 2, 0.6), steps([0.925, 0.075, 0, 0]), solver="mine")
+
+
+@pytest.mark.parametrize("solver", [exact, greedy])
+def test_solvers_that_take_faces_whole_ask_whether_they_are(solver):
+    capped = Capped(SPACE, 2, 0.6)
+    with pytest.raises(InvalidInput, match="takes faces whole"):
+        solver(F, capped)
+    with pytest.raises(InvalidInput, match="Forgetful lacks whole_faces"):
+        solver(F, Forgetful(capped))
+
+
+@pytest.mark.parametrize("solver", [iht, frank_wolfe])
+@pytest.mark.parametrize("constraint", [Capped(SPACE, 2, 0.6), Forgetful(Capped(SPACE, 2, 0.6))], ids=repr)
+def test_a_users_cap_is_kept(solver, constraint):
+    options = {"rng": 0} if solver is iht else {}
+    result = solver(L2(SPACE, np.array([0.85, 0.05, 0.05, 0.05])), constraint, **options)
+    assert constraint.contains(result.p)
+    assert result.p.max() <= 0.6 + 1e-9
+
+
+@pytest.mark.parametrize("solver", [exact, greedy])
+def test_a_constraint_that_lies_about_its_faces_still_gets_a_member(solver):
+    liar = Capped(SPACE, 2, 0.6, whole_faces=True)
+    result = solver(L2(SPACE, np.array([0.85, 0.05, 0.05, 0.05])), liar)
+    assert liar.contains(result.p)
+    assert result.status is not Status.OPTIMAL
+    assert "was projected" in result.note
+
+
+def test_tolerance_follows_the_scale_that_an_objective_states():
+    class Small:
+        scale = 1e-20
+
+    assert tolerance(object(), 0.1) == 1e-6
+    assert tolerance(object(), -50.0) == pytest.approx(5e-5)
+    assert tolerance(Small(), 0.0) == 1e-32
+    assert tolerance(Small(), 1e-20) == pytest.approx(1e-26)
+    assert tolerance(object(), math.inf) == 0.0
