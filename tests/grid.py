@@ -28,6 +28,7 @@ from fewer import (
     greedy,
     iht,
 )
+from fewer.protocols import whole_faces
 from fewer.similarity import similarity_of
 
 RNG = np.random.default_rng(7)
@@ -138,7 +139,7 @@ def runs():
     """(name, solver, objective, constraint) for everything that fits together."""
     for name, F, C in pairs():
         for solver_name, solver in SOLVERS.items():
-            units = solver_name not in NEEDS_UNITS or (hasattr(C, "n_units") and getattr(C, "plain", True))
+            units = solver_name not in NEEDS_UNITS or whole_faces(C)
             smooth = solver_name not in NEEDS_SMOOTHNESS or F.smoothness < np.inf
             quadratic = solver_name != "exchange" or (hasattr(F, "cross") and isinstance(C, SparseSimplex))
             if units and smooth and quadratic:

@@ -155,6 +155,6 @@ def test_tolerance_follows_the_scale_that_an_objective_states():
 
     assert tolerance(object(), 0.1) == 1e-6
     assert tolerance(object(), -50.0) == pytest.approx(5e-5)
-    assert tolerance(Small(), 0.0) == 1e-32
+    assert tolerance(Small(), 0.0) == pytest.approx(1e-32)
     assert tolerance(Small(), 1e-20) == pytest.approx(1e-26)
     assert tolerance(object(), math.inf) == 0.0
