@@ -11,7 +11,8 @@ from .._jit.cover import count_missing
 from .._jit.fold import column_maxima
 from ..cover import Cover, fold
 from ..door import Indices, InvalidInput, Vector, as_units, as_weights
-from ..spaces import States, as_table
+from ..spaces import States
+from ..tables import as_table
 
 
 @dataclass(frozen=True, eq=False)
