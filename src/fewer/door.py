@@ -52,7 +52,7 @@ def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
         raise InvalidInput(f"{name} must be dense, got a {type(x).__name__} of shape {x.shape}; use its toarray()")
     x = unmasked(x, name)
     array = _read(x, name)
-    if not _is_frame(x):
+    if not is_frame(x):
         return _real(array, name, x)
     if array.dtype.kind not in "fiub":
         array = _side_by_side(x, name)
@@ -92,7 +92,7 @@ def _read(x: Any, name: str) -> npt.NDArray[Any]:
         raise InvalidInput(f"{name} must be an array of real numbers with rows of one length, got {shown(x)}") from None
 
 
-def _is_frame(x: Any) -> bool:
+def is_frame(x: Any) -> bool:
     """Whether `x` is a DataFrame of pandas or polars: something with named columns."""
     return (hasattr(x, "iloc") or hasattr(x, "get_columns")) and hasattr(x, "columns")
 
