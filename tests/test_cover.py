@@ -21,7 +21,7 @@ from fewer.solvers import faces
 from fewer.solvers._drive import drive
 from fewer.solvers._proof import Proof, by_zeta, common_unit, first_bound
 from fewer.solvers._search import Search
-from fewer.spaces import as_table
+from fewer.tables import as_table
 
 MODES = [KL, L2]
 seeds = st.integers(0, 10**6)

@@ -130,7 +130,7 @@ def test_damaged_foreign_and_newer_files_get_a_sentence(tmp_path):
         ({"weights": good["weights"][:-1]}, "do not fit together"),
         ({"codes": good["codes"] + 7}, "outside its space"),
         ({"dims": good["dims"] + 9}, "outside its space"),
-        ({"weights": np.array(["x"] * len(good["weights"]))}, "do not fit together"),
+        ({"weights": np.array(["x"] * len(good["weights"]))}, "damaged: weights must hold real numbers"),
     ]:
         np.savez(path, **{**good, **change})
         refused(sentence)

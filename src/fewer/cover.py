@@ -10,7 +10,8 @@ import numpy.typing as npt
 from ._jit import cover as _cover
 from ._jit import fold as _fold
 from .door import Indices, Vector
-from .spaces import Lattice, States, as_table
+from .spaces import Lattice, States
+from .tables import as_table
 
 Ints = npt.NDArray[Any]
 INDEX_LIMIT = 4_000_000

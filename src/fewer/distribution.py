@@ -2,25 +2,41 @@
 
 import math
 import os
-import zipfile
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .door import Indices, InvalidInput, Vector, as_units, magnitude
+from .archive import as_path, read_arrays
+from .door import (
+    Indices,
+    InvalidInput,
+    Vector,
+    as_array,
+    as_distribution,
+    as_generator,
+    as_integer,
+    as_number,
+    as_numbers,
+    as_units,
+    as_vector,
+    magnitude,
+    shown,
+)
 from .files import written_whole
-from .spaces import Space
+from .spaces import Lattice, Space, as_space
+from .tables import physical_memory
 
 FORMAT, VERSION = "fewer.distribution", 1
+FIELDS = ("codes", "weights", "dims", "shape", "rest", "origin")
 MOST_SPELLED = 2**20
 """A face with more states than this is not written out one by one."""
+MOST_BYTES = 2**30
+"""A file that would take more memory than this is only loaded when `max_bytes` says so."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +64,29 @@ class Distribution:
     origin: Any = None
 
     def __post_init__(self) -> None:
-        origin = np.zeros(len(self.shape), np.int64) if self.origin is None else self.origin
-        object.__setattr__(self, "origin", origin)
+        weights = as_array(self.weights, "weights")
+        sizes = as_integers(self.shape, "shape")
+        origin = np.zeros(sizes.shape, np.int64) if self.origin is None else as_integers(self.origin, "origin")
+        codes, dims = as_integers(self.codes, "codes"), as_integers(self.dims, "dims")
+        check_states(codes, weights, dims, sizes, origin)
+        rest = as_number(self.rest, "rest", allow_equal=True)
+        with np.errstate(over="ignore"):
+            total = float(weights.sum()) + rest
+        if (weights < 0).any() or not abs(total - 1.0) <= 1e-6:
+            raise InvalidInput(f"the weights are not a distribution: with rest they sum to {total:.6g}, not to 1")
+        fields = {"codes": codes, "weights": weights, "dims": dims, "shape": tuple(sizes.tolist())}
+        for name, value in {**fields, "rest": rest, "origin": origin}.items():
+            object.__setattr__(self, name, value)
+        if rest and self._unlisted < 1:
+            raise InvalidInput(
+                f"rest must be 0 where all {len(self._table)} states of the face are listed, got {rest:g}"
+            )
 
     @classmethod
     def of(cls, space: Space, p: npt.ArrayLike) -> "Distribution":
-        """The non-zero part of the vector p on `space`."""
-        table = np.asarray(p, np.float64).reshape(-1)
+        """The non-zero part of the distribution p on `space`."""
+        as_space(space, "Distribution.of")
+        table = as_distribution(as_vector(p, space.shape, "p"), "p")
         support = np.flatnonzero(table)
         states = space.unravel(support)
         rows = states.reshape(support.size, -1)
@@ -94,13 +126,13 @@ class Distribution:
 
     def pmf(self, x: npt.ArrayLike) -> Any:
         """The probability of a state, or of each of many; zero for one that was not kept."""
-        rows = np.asarray(x)
-        n = len(self.shape)
-        if n == 1 and rows.shape[-1:] != (1,):
+        rows = as_numbers(x, "x")
+        n, given = len(self.shape), rows.shape
+        if n == 1 and given[-1:] != (1,):
             rows = rows[..., None]
-        if rows.shape[-1:] != (n,) or rows.dtype.kind not in "iub":
-            raise InvalidInput(f"x must be integers of shape (..., {n}), got {rows.dtype} of shape {np.shape(x)}")
-        flat = rows.reshape(-1, n).astype(np.int64)
+        if rows.shape[-1:] != (n,) or (rows.dtype.kind not in "iub" and rows.size):
+            raise InvalidInput(f"x must be integers of shape (..., {n}), got {rows.dtype} of shape {given}")
+        flat = rows.reshape(-1, n).astype(np.int64)  # a code beyond int64 turns negative: outside, as it should be
         on_face = np.delete(flat == self.origin, self.dims, axis=1).all(axis=1)
         on_face &= ((flat >= 0) & (flat < np.array(self.shape))).all(axis=1)
         codes = np.ascontiguousarray(flat[:, self.dims])
@@ -110,7 +142,10 @@ class Distribution:
 
     def sample(self, size: int, rng: Any = None) -> npt.NDArray[np.int64]:
         """`size` independent states; `rng` is a seed, a Generator or None."""
-        generator = np.random.default_rng(rng)
+        size = as_integer(size, "size", 0)
+        if 8 * size * len(self.shape) > physical_memory():
+            raise InvalidInput(f"size = {shown(size)} states of {len(self.shape)} integers do not fit in memory")
+        generator, _ = as_generator(rng)
         masses = np.append(self.weights, self.rest)
         draws = generator.choice(masses.size, size=size, p=masses / masses.sum())
         listed = draws < len(self)
@@ -140,7 +175,7 @@ class Distribution:
                 f"mass lies on all {magnitude(math.prod(m))} states of the face, too many to go through; "
                 f"use sample or pmf"
             )
-        every = np.indices(m).reshape(len(m), -1).T.astype(np.int64)
+        every = Lattice(len(m), m).unravel(np.arange(math.prod(m))) if m else np.zeros((1, 0), np.int64)
         fresh = [code.tobytes() not in self._table for code in np.ascontiguousarray(every)]
         return np.concatenate([self.codes, every[fresh]])
 
@@ -154,14 +189,18 @@ class Distribution:
 
     def expect(self, f: Callable[[Any], Any]) -> Any:
         """E f(X) = Σ p(x) f(x); f takes one state and returns a number or an array."""
+        if not callable(f):
+            raise InvalidInput(f"f must be a function of one state, got {shown(f)}")
         whole = self.spelled_out()
-        values = np.array([f(x) for x in whole.states], np.float64)
-        mean = np.tensordot(whole.weights, values, axes=1)
+        values = as_numbers([f(x) for x in whole.states], "what f returns").astype(np.float64)
+        held = whole.weights > 0  # an infinite f does not matter where there is no mass
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = np.tensordot(whole.weights[held], values[held], axes=1)
         return float(mean) if mean.ndim == 0 else mean
 
     def marginal(self, dims: npt.ArrayLike) -> "Distribution":
         """The distribution of these dimensions alone, renumbered from zero in ascending order."""
-        units = as_units(dims, len(self.shape), "dimensions")
+        units = as_units(dims, len(self.shape), "dimensions", "dims")
         if units.size == 0:
             raise InvalidInput("marginal needs at least one dimension, got none")
         whole = self.spelled_out()
@@ -189,7 +228,7 @@ class Distribution:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an npz file, whole or not at all; nothing in it is pickled."""
-        with written_whole(path) as file:
+        with written_whole(as_path(path)) as file:
             np.savez_compressed(
                 file,
                 format=np.array(FORMAT),
@@ -203,37 +242,50 @@ class Distribution:
             )
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Distribution":
-        """Read what `save` wrote; a file that is damaged, newer or not ours is refused with a sentence."""
-        try:
-            with Path(path).open("rb") as file:
-                loaded = np.load(file, allow_pickle=False)
-                content = {name: loaded[name] for name in getattr(loaded, "files", ())}
-        except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError) as error:
-            raise InvalidInput(f"{path} is damaged or is not a distribution saved by fewer: {error}") from None
-        if str(content.get("format")) != FORMAT:
+    def load(cls, path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> "Distribution":
+        """Read what `save` wrote; a file that is damaged, newer or not ours is refused with a sentence.
+
+        Nothing in it is unpickled, and a file that would take more than `max_bytes` of memory is refused before it is
+        unpacked. A file that is not there, or that may not be read, raises `OSError` as `open` does.
+        """
+        most = as_integer(max_bytes, "max_bytes", 1)
+        content = read_arrays(path, ("format", "version", *FIELDS), most)
+        if "format" not in content or str(content["format"]) != FORMAT:
             raise InvalidInput(f"{path} is not a distribution saved by fewer: it has no format entry {FORMAT!r}")
-        if content.get("version") != VERSION:
-            raise InvalidInput(f"{path} has version {content.get('version')}; this fewer reads version {VERSION}")
-        return cls(**_checked(content, path))
+        version = content["version"].tolist() if "version" in content else None
+        if not isinstance(version, int) or version != VERSION:
+            raise InvalidInput(f"{path} has version {shown(version)}; this fewer reads version {VERSION}")
+        missing = sorted(set(FIELDS) - content.keys())
+        if missing:
+            raise InvalidInput(f"{path} is damaged: it lacks {', '.join(missing)}")
+        fields: dict[str, Any] = {name: content[name] for name in FIELDS}
+        try:
+            return cls(**fields)
+        except InvalidInput as error:
+            raise InvalidInput(f"{path} is damaged: {error}") from None
 
 
-def _checked(content: dict[str, npt.NDArray[Any]], path: object) -> dict[str, Any]:
-    """The fields of a loaded file, if they make a distribution."""
-    names = ("codes", "weights", "dims", "shape", "rest", "origin")
-    missing = set(names) - content.keys()
-    if missing:
-        raise InvalidInput(f"{path} is damaged: it lacks {', '.join(sorted(missing))}")
-    codes, weights, dims, shape, rest, origin = (content[name] for name in names)
-    kinds = "".join(a.dtype.kind for a in (codes, weights, dims, shape, rest, origin))
-    one_axis = weights.ndim == dims.ndim == shape.ndim == 1 and rest.ndim == 0
-    if kinds != "ifiifi" or not one_axis or codes.shape != (weights.size, dims.size) or origin.shape != shape.shape:
-        raise InvalidInput(f"{path} is damaged: its arrays do not fit together")
-    inside = not dims.size or (dims.min() >= 0 and dims.max() < shape.size)
-    if not inside or ((codes < 0) | (codes >= shape[dims])).any() or ((origin < 0) | (origin >= shape)).any():
-        raise InvalidInput(f"{path} is damaged: a state lies outside its space")
-    total = weights.sum() + rest
-    if not (weights >= 0).all() or not rest >= 0 or not abs(total - 1) <= 1e-6:
-        raise InvalidInput(f"{path} is damaged: its weights are not a distribution (sum {total:.6g})")
-    fields = {"codes": codes, "weights": weights, "dims": dims, "origin": origin}
-    return {**fields, "rest": float(rest), "shape": tuple(int(c) for c in shape)}
+def as_integers(x: Any, name: str) -> Indices:
+    """`x` as int64 of any shape, in C order; whatever integer type and byte order it came in."""
+    array = as_numbers(x, name)
+    if array.size and (array.dtype.kind not in "iu" or int(array.max()) >= 2**63):
+        raise InvalidInput(f"{name} must hold integers below 2^63, got {array.dtype} ({shown(x)})")
+    return np.ascontiguousarray(array, np.int64).reshape(array.shape)
+
+
+def check_states(codes: Indices, weights: Vector, dims: Indices, sizes: Indices, origin: Indices) -> None:
+    """Refuse arrays that do not list states of one space."""
+    if not weights.ndim == dims.ndim == sizes.ndim == 1 or codes.shape != (weights.size, dims.size):
+        raise InvalidInput(
+            f"the arrays do not fit together: codes {codes.shape}, weights {weights.shape}, dims {dims.shape}, "
+            f"shape {sizes.shape}; codes must have a row for each weight and a column for each of dims"
+        )
+    if origin.shape != sizes.shape or sizes.size == 0:
+        raise InvalidInput(f"the arrays do not fit together: origin {origin.shape}, shape {sizes.shape}")
+    if (sizes < 1).any():
+        raise InvalidInput(f"shape must hold the entries of each dimension, at least 1, got {sizes.min()}")
+    if np.unique(dims).size != dims.size:
+        raise InvalidInput(f"dims must be distinct, got {shown(dims.tolist())}")
+    inside = not dims.size or (dims.min() >= 0 and dims.max() < sizes.size)
+    if not inside or ((codes < 0) | (codes >= sizes[dims])).any() or ((origin < 0) | (origin >= sizes)).any():
+        raise InvalidInput("a state lies outside its space")

@@ -2,33 +2,159 @@
 
 import math
 import numbers
-from collections.abc import Iterable
+import reprlib
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 Vector = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+
+MOST_NESTED = 32
+"""Lists in lists are looked through to this depth; NumPy's arrays have no more dimensions than twice that."""
+_BRIEF = reprlib.Repr()
+_BRIEF.maxother = _BRIEF.maxstring = _BRIEF.maxlong = 60
 
 
 class InvalidInput(ValueError, TypeError):  # noqa: N818 - reads as the sentence it carries
     """What was handed in cannot be used; the message says what, what was expected, and what came."""
 
 
-def as_array(x: Any, name: str) -> Vector:
-    """`x` as finite float64 of any shape; float32, integers, booleans and read-only arrays are welcome."""
+def shown(x: Any) -> str:
+    """`x` in one short line, for a message; whatever its own repr does.
+
+    >>> shown("magic"), shown(list(range(100))), shown(10**5000)
+    ("'magic'", '[0, 1, 2, 3, 4, 5, ...]', 'a value of type int')
+    """
     try:
-        array = np.asarray(x)
-    except (ValueError, TypeError) as error:
-        raise InvalidInput(f"{name} must be an array of real numbers, got {x!r:.60}: {error}") from None
+        return " ".join(_BRIEF.repr(x).split())
+    except Exception:  # a repr is the caller's code, and an int may have too many digits for one
+        return f"a value of type {type(x).__name__}"
+
+
+def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
+    """`x` as an array of booleans, integers or floats, of any shape; no entry of it is masked or missing.
+
+    Sequences, arrays, DataFrames and Series are welcome, with nullable columns and columns of objects too where each
+    entry is a real number (`Decimal` and `Fraction` among them). Text is never read as a number.
+
+    >>> as_numbers([True, Decimal("0.5"), 2], "x").tolist()
+    [1.0, 0.5, 2.0]
+    """
+    if type(x) is np.ndarray and x.dtype.kind in "fiub":
+        return x
+    if sp.issparse(x):
+        raise InvalidInput(f"{name} must be dense, got a {type(x).__name__} of shape {x.shape}; use its toarray()")
+    x = unmasked(x, name)
+    array = _read(x, name)
+    if not is_frame(x):
+        return _real(array, name, x)
+    if array.dtype.kind not in "fiub":
+        array = _side_by_side(x, name)
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        row, column = (int(i) for i in np.argwhere(np.isnan(array))[0])
+        raise InvalidInput(f"{name} has a missing value in column {x.columns[column]!r}, row {row}; fill or drop it")
+    return array
+
+
+def unmasked(x: Any, name: str) -> Any:
+    """`x`, a masked array as its data; a masked entry is refused, for its value is not meant to be read."""
+    if isinstance(x, (list, tuple)):
+        return [unmasked(part, f"{name}[{i}]") for i, part in enumerate(x)] if _holds_masked(x) else x
+    if not isinstance(x, np.ma.MaskedArray):
+        return x
+    mask = np.ma.getmaskarray(x)
+    if mask.dtype.kind != "b" or mask.any():  # a structured array has a structured mask
+        at = f", the first at index {_first(mask)}" if mask.dtype.kind == "b" and mask.ndim else ""
+        raise InvalidInput(f"{name} has masked entries{at}; fill or drop them")
+    return x.data
+
+
+def _holds_masked(x: Any, depth: int = 0) -> bool:
+    """Whether a sequence holds a masked array, at any depth: NumPy alone would drop its mask."""
+    kinds = set(map(type, x))
+    if any(issubclass(kind, np.ma.MaskedArray) for kind in kinds):
+        return True
+    nested = depth < MOST_NESTED and not kinds.isdisjoint((list, tuple))
+    return nested and any(_holds_masked(part, depth + 1) for part in x if isinstance(part, (list, tuple)))
+
+
+def _read(x: Any, name: str) -> npt.NDArray[Any]:
+    """np.asarray, whatever it raises turned into a sentence."""
+    try:
+        return np.asarray(x)
+    except Exception:  # ragged sequences, and what foreign containers raise
+        raise InvalidInput(f"{name} must be an array of real numbers with rows of one length, got {shown(x)}") from None
+
+
+def is_frame(x: Any) -> bool:
+    """Whether `x` is a DataFrame of pandas or polars: something with named columns."""
+    return (hasattr(x, "iloc") or hasattr(x, "get_columns")) and hasattr(x, "columns")
+
+
+def _side_by_side(frame: Any, name: str) -> npt.NDArray[Any]:
+    """The columns of a DataFrame, of different kinds, as one array."""
+    columns = frame.get_columns() if hasattr(frame, "get_columns") else (c for _, c in frame.items())
+    parts = []
+    for label, column in zip(frame.columns, columns, strict=True):
+        called = f"{name}'s column {label!r}"
+        parts.append(_real(_read(column, called), called, column))
+    return np.column_stack(parts) if parts else np.empty((len(frame), 0))
+
+
+def _real(array: npt.NDArray[Any], name: str, x: Any) -> npt.NDArray[Any]:
+    """An array of real numbers, objects among them converted."""
+    if array.dtype.kind == "O":
+        array = _from_objects(array, name)
     if array.dtype.kind not in "fiub":
         raise InvalidInput(f"{name} must hold real numbers, got dtype {array.dtype} ({type(x).__name__})")
-    array = array.astype(np.float64, order="C", copy=False)
-    if not np.isfinite(array).all():
-        where = np.unravel_index(int(np.argmin(np.isfinite(array))), array.shape)
-        at = ", ".join(str(int(i)) for i in where)
-        raise InvalidInput(f"{name} must be finite, got {array[where]} at index {at}")
+    return array
+
+
+def _from_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Objects that are all real numbers as int64 where they are whole and fit, else float64."""
+    entries = array.reshape(-1).tolist()
+    kinds = {type(entry) for entry in entries}
+    wrong = {kind for kind in kinds if not issubclass(kind, (numbers.Real, Decimal, np.bool_))}
+    if wrong:
+        at = next(i for i, entry in enumerate(entries) if type(entry) in wrong)
+        where = f" at index {_index(at, array.shape)}" if array.ndim else ""
+        got = f"{shown(entries[at])} ({type(entries[at]).__name__})"
+        raise InvalidInput(f"{name} must hold real numbers, got {got}{where}")
+    if all(issubclass(kind, (numbers.Integral, np.bool_)) for kind in kinds):
+        with suppress(OverflowError):
+            return array.astype(np.int64)
+    try:
+        return array.astype(np.float64)
+    except (OverflowError, ValueError) as error:
+        raise InvalidInput(f"{name} must hold numbers that float64 can hold: {error}") from None
+
+
+def _first(where: npt.NDArray[np.bool_]) -> str:
+    """The index of the first true entry, as written in a message."""
+    return _index(int(np.argmax(where)), where.shape)
+
+
+def _index(at: int, shape: tuple[int, ...]) -> str:
+    return ", ".join(str(int(i)) for i in np.unravel_index(at, shape)) if shape else "()"
+
+
+def as_array(x: Any, name: str) -> Vector:
+    """`x` as finite float64 of any shape; see `as_numbers` for what is welcome."""
+    given = as_numbers(x, name)
+    with np.errstate(over="ignore"):  # a longdouble beyond float64 is met below
+        array = given.astype(np.float64, order="C", copy=False)
+    finite = np.isfinite(array)
+    if not finite.all():
+        at = int(np.argmin(finite))
+        value = given.reshape(-1)[at]
+        limit = ", more than float64 can hold" if np.isfinite(value) else ""
+        raise InvalidInput(f"{name} must be finite, got {value}{limit} at index {_index(at, array.shape)}")
     return array
 
 
@@ -46,14 +172,18 @@ def as_distribution(p: Vector, name: str) -> Vector:
     """`p`, which must be non-negative and sum to one (to 1e-6)."""
     if p.size and p.min() < 0:
         raise InvalidInput(f"{name} must be non-negative, got {p.min()} at index {int(p.argmin())}")
-    if abs(p.sum() - 1) > 1e-6:
-        raise InvalidInput(f"{name} must sum to 1, got {p.sum():.6g}; divide it by its sum")
+    with np.errstate(over="ignore"):
+        total = float(p.sum())
+    if abs(total - 1) > 1e-6:
+        raise InvalidInput(f"{name} must sum to 1, got {total:.6g}; divide it by its sum")
     return p
 
 
 def as_weights(x: Any, n: int, name: str) -> Vector:
     """`x` as n non-negative weights with a positive, finite sum, divided by it."""
     weights = as_vector(x, (n,), name)
+    if weights.size == 0:
+        raise InvalidInput(f"{name} must have at least one entry, got none")
     if weights.min() < 0:
         raise InvalidInput(f"{name} must be non-negative, got {weights.min()} at index {int(weights.argmin())}")
     top = weights.max()
@@ -64,39 +194,68 @@ def as_weights(x: Any, n: int, name: str) -> Vector:
     return scaled
 
 
+def _alone(x: Any) -> Any:
+    """The entry of an array without dimensions; anything else as it is."""
+    return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 and not isinstance(x, np.ma.MaskedArray) else x
+
+
 def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str = "") -> int:
     """`x` as an int in low..high; a float is refused even when it is whole."""
     kind = f" ({what})" if what else ""
     expected = f"in {low}..{high}{kind}" if high is not None else f"at least {low}{kind}"
+    x = _alone(x)
     if isinstance(x, (bool, np.bool_)) or not isinstance(x, numbers.Integral):
-        raise InvalidInput(f"{name} must be an integer {expected}, got {x!r} ({type(x).__name__})")
+        raise InvalidInput(f"{name} must be an integer {expected}, got {shown(x)} ({type(x).__name__})")
     value = int(x)
     if value < low or (high is not None and value > high):
-        raise InvalidInput(f"{name} must be {expected}, got {value}")
+        raise InvalidInput(f"{name} must be {expected}, got {shown(value)}")
     return value
 
 
 def as_number(x: Any, name: str, *, above: float = 0.0, allow_equal: bool = False) -> float:
-    """`x` as a finite float above `above`."""
+    """`x` as a finite float above `above`; any real number is welcome, `Decimal` and `Fraction` too."""
     word = "at least" if allow_equal else "above"
-    if isinstance(x, (bool, np.bool_)) or not isinstance(x, numbers.Real) or not math.isfinite(float(x)):
-        raise InvalidInput(f"{name} must be a finite number {word} {above:g}, got {x!r}")
-    value = float(x)
+    x = _alone(x)
+    value = math.nan
+    if not isinstance(x, bool) and isinstance(x, (numbers.Real, Decimal)):
+        with suppress(OverflowError, ValueError):  # an integer beyond float64, a signalling NaN
+            value = float(x)
+    if not math.isfinite(value):
+        raise InvalidInput(f"{name} must be a finite number {word} {above:g}, got {shown(x)}")
     if value < above or (value == above and not allow_equal):
         raise InvalidInput(f"{name} must be {word} {above:g}, got {value:g}")
     return value
 
 
-def as_units(units: Iterable[int] | npt.ArrayLike, n: int, what: str) -> Indices:
-    """`units` as sorted distinct indices below n."""
-    array = np.asarray(list(units) if isinstance(units, (set, frozenset, range)) else units)
+def as_indices(x: Any, n: int, name: str, what: str) -> Indices:
+    """`x` as integers in 0..n-1, in its own shape and order."""
+    collected = isinstance(x, Collection) and not isinstance(x, (str, bytes, Mapping)) and not hasattr(x, "__array__")
+    array = as_numbers(list(x) if collected else x, name)
     if array.size == 0:
-        return np.empty(0, np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InvalidInput(f"units must be a list of {what} indices, got {units!r:.60}")
+        return np.empty(array.shape, np.int64)
+    if array.dtype.kind not in "iu":
+        raise InvalidInput(f"{name} must be a list of {what} indices, integers, got {shown(x)}")
     if array.min() < 0 or array.max() >= n:
-        raise InvalidInput(f"units must be in 0..{n - 1} ({what}), got {array.min()}..{array.max()}")
-    return np.unique(array).astype(np.int64)
+        raise InvalidInput(f"{name} must be in 0..{n - 1} ({what}), got {array.min()}..{array.max()}")
+    return array.astype(np.int64)
+
+
+def as_units(units: Iterable[int] | npt.ArrayLike, n: int, what: str, name: str = "units") -> Indices:
+    """`units` as sorted distinct indices below n."""
+    array = as_indices(units, n, name, what)
+    if array.size and array.ndim != 1:
+        raise InvalidInput(f"{name} must be a list of {what} indices, got {shown(units)}")
+    return np.unique(array)
+
+
+def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:
+    """The one door of randomness: a generator, and the seed that makes it again."""
+    try:
+        generator = np.random.default_rng(rng)
+    except Exception as error:  # what NumPy raises depends on the type
+        raise InvalidInput(f"rng must be None, a non-negative seed or a Generator, got {shown(rng)}: {error}") from None
+    entropy = getattr(generator.bit_generator.seed_seq, "entropy", None)
+    return generator, entropy if isinstance(entropy, int) else None
 
 
 def magnitude(count: int) -> str:
@@ -113,5 +272,5 @@ def magnitude(count: int) -> str:
 def known(name: Any, table: dict[str, Any], what: str) -> Any:
     """table[name]; an unknown name lists the known ones."""
     if not isinstance(name, str) or name not in table:
-        raise InvalidInput(f"{what} must be one of {', '.join(map(repr, sorted(table)))}, got {name!r}")
+        raise InvalidInput(f"{what} must be one of {', '.join(map(repr, sorted(table)))}, got {shown(name)}")
     return table[name]

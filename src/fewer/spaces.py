@@ -1,31 +1,34 @@
 """Where mass can sit: a list of atoms, a dense lattice, or only the states that were seen."""
 
 import math
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from inspect import getattr_static
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from ._jit.cover import count_missing
-from ._jit.fold import group_rows
 from .door import (
     Indices,
     InvalidInput,
     Vector,
+    as_array,
     as_distribution,
+    as_indices,
     as_integer,
+    as_numbers,
     as_units,
     as_vector,
     as_weights,
-    magnitude,
+    shown,
 )
+from .tables import as_cardinalities, as_table, distinct_rows, physical_memory, row_keys
 
+MOST_DIMENSIONS = 10**6
+"""Dimensions of a lattice, at most; one with more than 64 has dimensions of a single entry."""
 Units = Iterable[int] | npt.ArrayLike
 
 
@@ -76,6 +79,7 @@ class Atoms:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", as_integer(self.n, "n", 1, what="atoms"))
+        fitting(math.log2(self.n), "these atoms")
 
     @property
     def size(self) -> int:
@@ -103,7 +107,7 @@ class Atoms:
 
     def unravel(self, indices: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """An atom is written as its own index."""
-        return np.asarray(indices, np.int64)
+        return as_indices(indices, self.n, "indices", self.unit)
 
 
 @dataclass(frozen=True)
@@ -126,18 +130,11 @@ class Lattice:
     unit: ClassVar[str] = "dimensions"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", as_integer(self.n, "n", 1, what="dimensions"))
-        if isinstance(self.m, (int, np.integer)):
-            object.__setattr__(self, "m", as_integer(self.m, "m", 1, what="entries of a dimension"))
-        else:
-            object.__setattr__(self, "m", tuple(as_integer(c, "each m", 1) for c in self.m))
-            if len(self.shape) != self.n:
-                raise InvalidInput(f"m must be an integer or {self.n} integers, got {len(self.shape)}")
-        if 8 * self.size > physical_memory():
-            raise InvalidInput(
-                f"a table on this lattice has {magnitude(self.size)} entries of 8 bytes, more than this machine's "
-                f"{physical_memory() / 2**30:.3g} GiB; list only the states that occur with States(rows)"
-            )
+        object.__setattr__(self, "n", as_integer(self.n, "n", 1, MOST_DIMENSIONS, what="dimensions"))
+        sizes = as_cardinalities(self.m, np.ones(self.n, np.int64))
+        object.__setattr__(self, "m", sizes[0] if np.ndim(self.m) == 0 else sizes)
+        instead = "; list only the states that occur with States(rows)"
+        fitting(math.fsum(map(math.log2, sizes)), "this lattice", instead)
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -162,7 +159,7 @@ class Lattice:
     @cached_property
     def strides(self) -> Indices:
         """How far one step in each dimension moves the flat index."""
-        return np.array([math.prod(self.shape[i + 1 :]) for i in range(self.n)], np.int64)
+        return np.cumprod((1, *self.shape[:0:-1]), dtype=np.int64)[::-1].copy()
 
     def face(self, units: Units) -> Indices:
         """Flat indices of X_S, ascending."""
@@ -173,16 +170,19 @@ class Lattice:
 
     def ravel(self, rows: npt.ArrayLike) -> Indices:
         """Flat indices of rows (N, n), or the one of a row (n,)."""
-        rows = np.asarray(rows)
-        if rows.shape[-1:] != (self.n,) or rows.dtype.kind not in "iub":
-            raise InvalidInput(f"rows must be integers of shape (N, {self.n}), got {rows.dtype} of shape {rows.shape}")
-        if rows.size and ((rows < 0) | (rows >= np.array(self.shape))).any():
-            raise InvalidInput(f"rows must lie in the lattice of shape {self.shape}, got {rows.min()}..{rows.max()}")
-        return np.asarray(rows.astype(np.int64) @ self.strides)
+        codes = as_numbers(rows, "rows")
+        if codes.shape[-1:] != (self.n,) or codes.dtype.kind not in "iub":
+            raise InvalidInput(
+                f"rows must be integers of shape (N, {self.n}), got {codes.dtype} of shape {codes.shape}"
+            )
+        if codes.size and ((codes < 0) | (codes >= np.array(self.shape))).any():
+            raise InvalidInput(f"rows must lie in the lattice of shape {self.shape}, got {codes.min()}..{codes.max()}")
+        return np.asarray(codes.astype(np.int64) @ self.strides)
 
     def unravel(self, indices: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Rows (..., n) with these flat indices."""
-        return np.stack(np.unravel_index(np.asarray(indices, np.int64), self.shape), axis=-1).astype(np.int64)
+        flat = as_indices(indices, self.size, "indices", "places")
+        return np.asarray(flat[..., None] // self.strides % np.array(self.shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +213,7 @@ class States:
         kept = table[first]
         seen = np.zeros(table.shape[1], np.int64)
         np.maximum.at(seen, kept.indices, kept.data)
-        object.__setattr__(self, "m", as_cardinalities(self.m, seen))
+        object.__setattr__(self, "m", as_cardinalities(seen + 1 if self.m is None else self.m, seen + 1))
         object.__setattr__(self, "rows", kept)
         object.__setattr__(self, "weights", weights)
 
@@ -260,16 +260,18 @@ class States:
 
     def ravel(self, rows: npt.ArrayLike) -> Indices:
         """Indices of rows (N, n), or the one of a row (n,); -1 where a row is not listed."""
-        wanted = np.atleast_2d(np.asarray(rows))
-        if wanted.shape[1] != self.n:
-            raise InvalidInput(f"rows must have {self.n} columns, got {wanted.shape[1]}")
+        wanted = as_numbers(rows, "rows")
+        if wanted.shape[-1:] != (self.n,):
+            raise InvalidInput(f"rows must have {self.n} columns, got shape {wanted.shape}")
+        if wanted.size == 0:
+            return np.empty(wanted.shape[:-1], np.int64)
         index = {key: e for e, key in enumerate(row_keys(self.rows))}
-        found = [index.get(key, -1) for key in row_keys(as_table(wanted))]
-        return np.array(found, np.int64).reshape(np.shape(rows)[:-1])
+        found = [index.get(key, -1) for key in row_keys(as_table(wanted.reshape(-1, self.n)))]
+        return np.array(found, np.int64).reshape(wanted.shape[:-1])
 
     def unravel(self, indices: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Dense rows (..., n) with these indices."""
-        flat = np.asarray(indices, np.int64)
+        flat = as_indices(indices, self.size, "indices", "states")
         dense = self.rows[flat.reshape(-1)].toarray().astype(np.int64)
         return np.asarray(dense).reshape(*flat.shape, self.n)
 
@@ -293,64 +295,23 @@ class States:
         return f"States({self.size} distinct rows, n={self.n})"
 
 
-def physical_memory() -> int:
-    """Bytes of memory in this machine; 16 GiB where the system does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 2**34
+def as_space(space: Any, who: str) -> None:
+    """Refuse what is not a space, for an objective or a constraint that needs one."""
+    nothing = object()
+    needed = ("size", "shape", "cardinalities", "n_units", "face", "unravel")
+    if isinstance(space, type) or any(getattr_static(space, name, nothing) is nothing for name in needed):
+        raise InvalidInput(f"{who} needs a space such as Atoms(n), Lattice(n, m) or States(rows), got {shown(space)}")
 
 
-def as_table(rows: Any, name: str = "rows") -> Any:
-    """`rows` as a canonical CSR array of small non-negative integers; one that is so already is not copied."""
-    try:
-        dense = None if sp.issparse(rows) else np.asarray(rows)
-    except ValueError:
-        raise InvalidInput(f"{name} must be a table with rows of one length, got {rows!r:.60}") from None
-    values = rows.data if dense is None else dense
-    shape = rows.shape if dense is None else dense.shape
-    if len(shape) != 2 or 0 in shape:
-        raise InvalidInput(f"{name} must be a table (N, n) with at least one row and one column, got shape {shape}")
-    if values.dtype.kind not in "iubf":
-        raise InvalidInput(f"{name} must hold small non-negative integers, got dtype {values.dtype}")
-    if values.dtype.kind == "f" and not (np.isfinite(values).all() and (values == np.floor(values)).all()):
-        bad = values[~(values == np.floor(values)) | ~np.isfinite(values)].flat[0]
-        raise InvalidInput(f"{name} must hold whole numbers, got {bad}")
-    if values.size and (values.min() < 0 or values.max() >= 2**31):
-        worst = values.min() if values.min() < 0 else values.max()
-        raise InvalidInput(f"{name} must hold integers in 0..2^31-1, got {worst}")
-    table = sp.csr_array(rows if dense is None else dense)
-    if table.data.dtype.kind in "fb":
-        table = table.astype(np.int8 if table.dtype.kind == "b" else np.int32)
-    if not table.has_canonical_format or not table.data.all():
-        table = table.copy()
-        table.sum_duplicates()
-        table.eliminate_zeros()
-    return table
-
-
-def row_keys(table: Any) -> list[bytes]:
-    """One hashable key for each row of a canonical CSR table."""
-    bounds = table.indptr
-    indices, data = table.indices.astype(np.int32), table.data.astype(np.int32)
-    return [indices[a:b].tobytes() + data[a:b].tobytes() for a, b in pairwise(bounds)]
-
-
-def distinct_rows(table: Any) -> tuple[Indices, Indices]:
-    """The first row of each distinct one, in order of appearance, and which of them each row equals."""
-    every = np.arange(table.shape[0], dtype=np.int32)
-    inverse, first = group_rows(table.indptr, table.indices, table.data, every, True)
-    return first.astype(np.int64), inverse.astype(np.int64)
-
-
-def as_cardinalities(m: Any, largest: Indices) -> tuple[int, ...]:
-    """One cardinality for each dimension, at least one more than its largest entry."""
-    if m is None:
-        return tuple(int(c) + 1 for c in largest)
-    given = [m] * largest.size if isinstance(m, (int, np.integer)) else list(m)
-    if len(given) != largest.size:
-        raise InvalidInput(f"m must be an integer or {largest.size} integers, got {len(given)}")
-    return tuple(as_integer(c, "each m", int(top) + 1) for c, top in zip(given, largest, strict=True))
+def fitting(entries: float, what: str, instead: str = "") -> None:
+    """Refuse a space whose tables, of 8 bytes for each of 2^entries places, would not fit in memory."""
+    limit = physical_memory()
+    if entries + 3 > math.log2(limit):
+        count = f"{2.0**entries:.3g}" if entries < 1000 else f"10^{int(entries * math.log10(2))}"
+        raise InvalidInput(
+            f"a table on {what} has {count} entries of 8 bytes, more than this machine's "
+            f"{limit / 2**30:.3g} GiB{instead}"
+        )
 
 
 def vector_to_dimensions(p: npt.ArrayLike) -> tuple[Lattice, Vector]:
@@ -363,12 +324,12 @@ def vector_to_dimensions(p: npt.ArrayLike) -> tuple[Lattice, Vector]:
     >>> q.tolist()
     [0.0, 0.125, 0.375, 0.5]
     """
-    shape = np.shape(p)
-    if len(shape) != 1:
-        raise InvalidInput(f"p must be a vector, got shape {shape}")
-    p = as_distribution(as_vector(p, shape, "p"), "p")
-    cube = Lattice(p.size, 2)
-    q: Vector = cube.unravel(np.arange(cube.size)) @ p
+    vector = as_array(p, "p")
+    if vector.ndim != 1:
+        raise InvalidInput(f"p must be a vector, got shape {vector.shape}")
+    as_distribution(vector, "p")
+    cube = Lattice(vector.size, 2)
+    q: Vector = cube.unravel(np.arange(cube.size)) @ vector
     return cube, q / q.sum()
 
 
@@ -378,9 +339,10 @@ def dimensions_to_vector(q: npt.ArrayLike) -> Vector:
     >>> dimensions_to_vector(vector_to_dimensions([0.75, 0.25])[1]).tolist()
     [0.75, 0.25]
     """
-    n = int(np.log2(max(np.size(q), 1)))
+    table = as_array(q, "q")
+    n = int(np.log2(max(table.size, 1)))
     cube = Lattice(n, 2) if n >= 1 else None
-    if cube is None or cube.size != np.size(q):
-        raise InvalidInput(f"q must have 2^N entries, got {np.size(q)}")
-    alone = as_vector(q, cube.shape, "q")[cube.strides]
+    if cube is None or cube.size != table.size:
+        raise InvalidInput(f"q must have 2^N entries, got {table.size}")
+    alone = as_vector(table, cube.shape, "q")[cube.strides]
     return as_weights(alone, n, "q on the unit vectors")

@@ -10,7 +10,7 @@ import numpy as np
 from .._jit.lattice import exact_units, greedy_units
 from .._jit.simplex import project_simplex, simplex_distance
 from .._jit.states import exact_state_units, greedy_state_units
-from ..door import Indices, InvalidInput, Vector, as_integer, as_vector, known, magnitude
+from ..door import Indices, InvalidInput, Vector, as_integer, as_vector, known, magnitude, shown
 from ..spaces import Lattice, States, Units
 from .simplex import is_distribution
 
@@ -43,7 +43,7 @@ class DimensionSparse:
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, (Lattice, States)):
-            raise InvalidInput(f"DimensionSparse needs a Lattice or States, got {self.space!r}")
+            raise InvalidInput(f"DimensionSparse needs a Lattice or States, got {shown(self.space)}")
         object.__setattr__(self, "k", as_integer(self.k, "k", 1, self.space.n, "dimensions"))
         known(self.projection, {"greedy": greedy_units, "exact": exact_units}, "projection")
         if isinstance(self.space, States):

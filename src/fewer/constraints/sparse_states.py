@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._jit.simplex import project_simplex
-from ..door import Indices, InvalidInput, Vector, as_integer, as_vector
+from ..door import Indices, InvalidInput, Vector, as_integer, as_vector, shown
 from ..spaces import Lattice, States
 from .simplex import is_distribution
 
@@ -28,7 +28,7 @@ class SparseStates:
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, (Lattice, States)):
-            raise InvalidInput(f"SparseStates needs a Lattice or States, got {self.space!r}")
+            raise InvalidInput(f"SparseStates needs a Lattice or States, got {shown(self.space)}")
         object.__setattr__(self, "k", as_integer(self.k, "k", 1, self.space.n, "dimensions"))
         if self.places.size == 0:
             raise InvalidInput(f"no listed state has at most k = {self.k} non-zero entries: the set is empty")

@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from .._jit.cover import count_missing
 from .._jit.fold import column_maxima
 from ..cover import Cover, fold
-from ..door import Indices, InvalidInput, Vector, as_units, as_weights
-from ..spaces import States, as_table
+from ..door import Indices, InvalidInput, Vector, as_numbers, as_units, as_weights, shown
+from ..spaces import States
+from ..tables import MOST_CODES, as_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ class Rows:
     def inside(self, face: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Which rows equal the baseline in every column outside the face."""
         chosen = np.zeros(self.n, np.bool_)
-        chosen[as_units(face, self.n, "columns")] = True
+        chosen[as_units(face, self.n, "columns", "support")] = True
         return np.asarray(count_missing(self.table.indptr, self.table.indices, chosen) == 0)
 
     def states(self, chosen: npt.NDArray[np.bool_] | None = None) -> States:
@@ -76,12 +77,15 @@ def as_baseline(baseline: Any, table: Any, weights: Vector) -> Indices:
             return np.zeros(n, np.int64)
         if baseline == "mode":
             return heaviest_codes(table, weights)
-        raise InvalidInput(f"baseline must be 'zero', 'mode' or an array of {n} codes, got {baseline!r}")
-    codes = np.asarray(baseline)
-    if codes.shape != (n,) or codes.dtype.kind not in "iub" or (codes.size and codes.min() < 0):
+        raise InvalidInput(f"baseline must be 'zero', 'mode' or an array of {n} codes, got {shown(baseline)}")
+    codes = as_numbers(baseline, "baseline")
+    if codes.shape != (n,) or codes.dtype.kind not in "iub":
         raise InvalidInput(
             f"baseline must be 'zero', 'mode' or {n} non-negative integers, got {codes.dtype} of shape {codes.shape}"
         )
+    low, high = int(codes.min()), int(codes.max())
+    if low < 0 or high >= MOST_CODES:
+        raise InvalidInput(f"baseline must hold codes in 0..2^31-1, got {low if low < 0 else high}")
     return codes.astype(np.int64)
 
 
@@ -112,6 +116,4 @@ def recode(table: Any, origin: Indices) -> Any:
     columns = sp.csc_array(table, dtype=np.int64)
     rest = np.setdiff1d(np.arange(origin.size), moved)
     order = np.argsort(np.concatenate([rest, moved]))
-    recoded = sp.csr_array(sp.hstack([columns[:, rest], part], format="csc")[:, order])
-    recoded.sort_indices()
-    return recoded
+    return as_table(sp.csr_array(sp.hstack([columns[:, rest], part], format="csc")[:, order]))

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from ..constraints.dimension_sparse import DimensionSparse
 from ..cover import KL as KL_MODE
@@ -25,13 +26,14 @@ from ..result import Result
 from ..solvers import faces
 from ..solvers._drive import Callback, Steps, as_generator, drive
 from ..spaces import Lattice, States
+from ._estimators import all_or_nothing, our_error, readable, seed_of, validated
 from ._rows import Rows
 
 MODES = {"kl": KL_MODE, "l2": L2_MODE}
 AUTO_SECONDS = 60.0
 """How long "auto" looks for a proof when no time limit is given."""
-DENSE = 2**16
-"""A lattice of at most this many states is small enough for IHT to run on its whole table."""
+DENSE = 16
+"""A lattice of at most 2 to this many states is small enough for IHT to run on its whole table."""
 
 
 def dims(
@@ -98,15 +100,24 @@ def seeded(steps: Callable[[faces.FaceProblem, int], Steps]) -> Start:
 
 def iht_on_states(problem: faces.FaceProblem, rows: Rows, rng: np.random.Generator) -> Steps:
     """IHT over the distinct states, or over the whole lattice where that is a small table."""
-    seen = rows.states()
+    seen = listed(rows, problem.k)
     space: Lattice | States = seen
     q: Vector = seen.weights
-    if math.prod(rows.shape) <= DENSE:
+    if math.fsum(map(math.log2, rows.shape)) <= DENSE:
         space = Lattice(rows.n, rows.shape)
         q = np.zeros(space.size)
         q[space.ravel(seen.unravel(np.arange(seen.size)))] = seen.weights
     F = KL(space, q) if problem.mode == KL_MODE else L2(space, q)
     return faces.iht(problem, F, DimensionSparse(space, problem.k), rng)
+
+
+def listed(rows: Rows, k: int) -> States:
+    """The distinct states; with the origin, of no mass, where every row uses more than k columns."""
+    seen = rows.states()
+    if np.diff(seen.indptr).min() <= k:
+        return seen
+    table = sp.vstack([seen.rows, sp.csr_array((1, rows.n), dtype=seen.rows.dtype)], format="csr")
+    return States(table, np.append(seen.weights, 0.0), rows.shape)
 
 
 SOLVERS: dict[str, Start] = {
@@ -181,30 +192,47 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
 
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerDims":
         """Choose the columns; y is ignored."""
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric")
-        check_non_negative(X, "FewerDims.fit")
-        k = as_integer(self.k, "k", 1)
+        with all_or_nothing(self):
+            X = validated(self, X, accept_sparse="csr", dtype="numeric")
+            with our_error():
+                check_non_negative(X, "FewerDims.fit")
+            self._fit(X, sample_weight)
+        return self
+
+    def _fit(self, X: Any, sample_weight: Any) -> None:
+        """Fit checked rows."""
         self.result_ = dims(
             X,
-            min(k, X.shape[1]),
+            min(as_integer(self.k, "k", 1), X.shape[1]),
             objective=self.objective,
             sample_weight=sample_weight,
             baseline=self.baseline,
             solver=self.solver,
             time_limit=self.time_limit,
-            rng=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            rng=seed_of(self.random_state),
         )
         self.support_: Indices = self.result_.support
         self.value_, self.bound_, self.gap_ = self.result_.value, self.result_.bound, self.result_.gap
         self.distribution_ = self.result_.distribution
         self.baseline_ = self.distribution_.origin
         self.coverage_ = coverage(X, self.support_, sample_weight=sample_weight, baseline=self.baseline_)
-        return self
+
+    def transform(self, X: Any) -> Any:
+        """The chosen columns of X."""
+        check_is_fitted(self)
+        with our_error():
+            return super().transform(readable(X))
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Columns as `transform` gives them, with columns of zeros for the others."""
+        check_is_fitted(self)
+        with our_error():
+            return super().inverse_transform(readable(X))
 
     def score(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> float:
         """The share of these rows that the chosen columns express whole."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        X = validated(self, X, accept_sparse="csr", dtype="numeric", reset=False)
         return coverage(X, self.support_, sample_weight=sample_weight, baseline=self.baseline_)
 
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:

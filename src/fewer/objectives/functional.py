@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..door import InvalidInput, Vector, as_number
-from ..spaces import Space
+from ..door import InvalidInput, Vector, as_array, as_number, as_numbers, shown
+from ..spaces import Space, as_space
 
 STEP = float(np.finfo(np.float64).eps) ** (1 / 3)
 
@@ -41,9 +41,12 @@ class Functional:
         gradient: Callable[[Any], Any] | None = None,
         smoothness: float = np.inf,
     ) -> None:
+        as_space(space, "Functional")
         for name, function in (("value", value), ("gradient", gradient)):
-            if function is not None and not callable(function):
-                raise InvalidInput(f"{name} must be a function of p, got {function!r:.60}")
+            if not callable(function) and not (function is None and name == "gradient"):
+                raise InvalidInput(f"{name} must be a function of p, got {shown(function)}")
+        unbounded = isinstance(smoothness, float) and smoothness == np.inf
+        smoothness = np.inf if unbounded else as_number(smoothness, "smoothness")
         derivative = "given"
         if gradient is None:
             gradient = autodiff(value, space.size)
@@ -55,7 +58,6 @@ class Functional:
                 f"{2 * space.size} evaluations for each gradient",
                 stacklevel=2,
             )
-        smoothness = smoothness if smoothness == np.inf else as_number(smoothness, "smoothness")
         for name, field_value in (
             ("space", space),
             ("value_function", value),
@@ -67,8 +69,8 @@ class Functional:
 
     def value(self, p: Vector) -> float:
         """F[p], which must be one real number."""
-        value = np.asarray(self.value_function(p))
-        if value.size != 1 or value.dtype.kind not in "fiub":
+        value = as_numbers(self.value_function(p), "value(p)")
+        if value.size != 1:
             raise InvalidInput(f"value(p) must be one real number, got {value.dtype} of shape {value.shape}")
         return float(value.reshape(()))
 
@@ -76,10 +78,10 @@ class Functional:
         """The variational derivative, a new vector."""
         if self.gradient_function is None:
             return self._differences(p)
-        gradient = np.array(self.gradient_function(p), np.float64)
+        gradient = as_array(self.gradient_function(p), "gradient(p)")
         if gradient.shape != (self.space.size,):
             raise InvalidInput(f"gradient(p) must have shape ({self.space.size},), got {gradient.shape}")
-        return gradient
+        return gradient.copy()  # solvers write into it
 
     def _differences(self, p: Vector) -> Vector:
         """Central differences; one-sided where p is too near zero to step down, as F may need p >= 0."""

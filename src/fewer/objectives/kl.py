@@ -9,7 +9,7 @@ from scipy.special import rel_entr
 from ..cover import KL as KL_MODE
 from ..cover import Cover, cover_of
 from ..door import Indices, Vector, as_distribution, as_number, as_vector
-from ..spaces import Lattice, Space, States
+from ..spaces import Lattice, Space, States, as_space
 
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -36,6 +36,7 @@ class KL:
     floor: Any = None
 
     def __post_init__(self) -> None:
+        as_space(self.space, "KL")
         q = as_distribution(as_vector(self.q, self.space.shape, "q"), "q")
         object.__setattr__(self, "q", q)
         floor = 1.0 / self.space.size if self.floor is None else as_number(self.floor, "floor")

@@ -1,0 +1,100 @@
+"""The estimators in the campaign of inputs: fitted with odd data and parameters, refitted, and asked."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import fewer
+
+from . import odd
+from .input_calls import Rng, codes, eighths, matrix
+
+PARAMETERS: dict[str, Callable[[Rng], odd.Form]] = {
+    "k": lambda rng: odd.integer(rng, 2),
+    "solver": lambda rng: odd.thing(rng),
+    "time_limit": odd.seconds,
+    "random_state": odd.seed,
+    "objective": odd.thing,
+    "baseline": odd.thing,
+    "similarity": odd.thing,
+    "gamma": lambda rng: odd.number(rng, 0.5),
+    "max_memory": odd.thing,
+    "refine": odd.thing,
+    "min_weight": lambda rng: odd.number(rng, 0.125),
+    "max_weight": lambda rng: odd.number(rng, 0.75),
+    "include": lambda rng: odd.units(rng, 2),
+    "exclude": lambda rng: odd.units(rng, 2),
+    "groups": odd.thing,
+    "max_per_group": lambda rng: odd.integer(rng, 2),
+}
+
+
+def data(rng: Rng) -> dict[str, tuple[type, Any, Any, tuple[str, ...]]]:
+    """Each estimator with plain data and what it offers after fit."""
+    A, X = matrix(rng), eighths(rng, 7, 2) + 4.0 * (np.arange(7) % 3)[:, None]
+    return {
+        "FewerDims": (fewer.FewerDims, codes(rng), None, ("transform", "inverse_transform", "score")),
+        "FewerTerms": (fewer.FewerTerms, A, A[:, 0] * 0.5 + A[:, 1] * 0.5, ("predict", "score")),
+        "FewerPoints": (fewer.FewerPoints, X, None, ("transform", "fit_resample")),
+        "PointsClassifier": (fewer.PointsClassifier, X, np.arange(7) % 2, ("predict", "score")),
+    }
+
+
+def case(rng: Rng, watched: Callable[..., Any], troubles: Callable[..., list[str]]) -> tuple[str, list[str]]:
+    """One estimator: fitted again with something odd, or asked with something odd."""
+    known = data(rng)
+    name = odd.pick(rng, known)
+    kind, X, y, methods = known[name]
+    model = kind(k=2, random_state=0).fit(X, y) if y is not None else kind(k=2, random_state=0).fit(X)
+    if rng.random() < 0.6:
+        return refitted(rng, model, X, y, watched, troubles)
+    method = odd.pick(rng, methods)
+    if method == "inverse_transform":
+        X = X[:, :2]
+    form = odd.table(rng, X, sparse=True)
+    extra = {"y": y} if method == "score" and y is not None else {}
+    asked = fewer_unfitted(rng, model)
+    outcome, changed = watched(lambda: getattr(asked, method)(form.value, **extra), {"X": form.value})
+    return f"{name}.{method}(X={form.text})", troubles(outcome) + changed
+
+
+def fewer_unfitted(rng: Rng, model: Any) -> Any:
+    """The model, or sometimes one that is not fitted."""
+    return type(model)() if rng.random() < 0.05 else model
+
+
+def refitted(
+    rng: Rng, model: Any, X: Any, y: Any, watched: Callable[..., Any], troubles: Callable[..., list[str]]
+) -> tuple[str, list[str]]:
+    """Fit a fitted model again; where that fails it must be what it was, but for the parameters set."""
+    forms = {"X": odd.Form("plain", X, same=True)}
+    if y is not None:
+        forms["y"] = odd.Form("plain", y, same=True)
+    text = type(model).__name__
+    draw = rng.random()
+    if draw < 0.45:
+        forms["X"] = odd.table(rng, X, sparse=True)
+    elif draw < 0.6:
+        at = "y" if y is not None and rng.random() < 0.6 else "sample_weight"
+        forms[at] = odd.table(rng, np.asarray(y, float) if at == "y" else 1.0 + eighths(rng, len(X)), sparse=False)
+    else:
+        names = [name for name in PARAMETERS if name in model.get_params()]
+        name = odd.pick(rng, names)
+        form = PARAMETERS[name](rng)
+        model.set_params(**{name: form.value})
+        text += f"({name}={form.text})"
+    before = fitted(model)
+    given = {name: form.value for name, form in forms.items()}
+    outcome, changed = watched(lambda: model.fit(**given), given)
+    wrong = troubles(outcome) + changed
+    if outcome.error is not None and odd.fingerprint(fitted(model)) != odd.fingerprint(before):
+        wrong.append("a fit that failed changed the estimator")
+    return f"{text}.fit({', '.join(f'{name}={form.text}' for name, form in forms.items())})", wrong
+
+
+def fitted(model: Any) -> list[Any]:
+    """What a fitted model holds, one attribute after the other."""
+    held = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    return [part for name in sorted(held) for part in (name, copy.copy(held[name]))]

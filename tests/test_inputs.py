@@ -1,0 +1,705 @@
+"""Inputs as people have them: odd but good ones give the same answer, wrong ones a sentence; nothing of the caller's
+is changed, and no warning of another library comes out (pytest turns those into errors)."""
+
+import io
+import os
+import pickle
+import zipfile
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+from fewer import (
+    KL,
+    L2,
+    Atoms,
+    DimensionSparse,
+    Distribution,
+    FewerDims,
+    Functional,
+    InvalidInput,
+    Lattice,
+    SparseSimplex,
+    SparseStates,
+    States,
+    bins,
+    coverage,
+    dimensions_to_vector,
+    dims,
+    exact,
+    iht,
+    vector_to_dimensions,
+)
+from fewer.door import as_array, as_generator, as_integer, as_number, as_numbers, as_units, as_weights, shown
+from fewer.tables import as_table
+
+ROWS = np.array([[0, 2, 0], [1, 0, 0], [0, 2, 1], [1, 0, 2]])
+
+
+def refused(sentence, call, *args, **options):
+    with pytest.raises(InvalidInput, match=sentence):
+        call(*args, **options)
+
+
+# -- masked and missing entries
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: L2(Atoms(4), x),
+        lambda x: KL(Atoms(4), x),
+        lambda x: bins(x, 2),
+        lambda x: SparseSimplex(Atoms(4), 2).project(x),
+        lambda x: Distribution.of(Atoms(4), x),
+        lambda x: States(np.eye(4, dtype=int), weights=x),
+        lambda x: dims(np.eye(4, dtype=int), 1, sample_weight=x),
+        vector_to_dimensions,
+    ],
+)
+def test_a_masked_entry_is_refused_by_its_index(call):
+    values = [0.25, 0.25, 0.25, 0.25]
+    refused("masked entries, the first at index 2", call, np.ma.array(values, mask=[0, 0, 1, 1]))
+    refused(r"\[2\] has masked entries", call, [0.25, 0.25, np.ma.masked, 0.25])
+    call(np.ma.array(values))
+    call(np.ma.array(values, mask=[0, 0, 0, 0]))
+
+
+def test_a_mask_is_found_in_tables_lists_and_codes():
+    rows = np.ma.array(ROWS, mask=ROWS == 1)
+    refused("X has masked entries, the first at index 1, 0", dims, rows, 1)
+    refused(r"X\[1\] has masked entries, the first at index 0", dims, list(rows), 1)
+    refused(r"X\[0\]\[1\] has masked entries", dims, [[1, np.ma.masked]], 1)
+    refused("rows has masked entries", Lattice(3, 3).ravel, rows)
+    refused("units has masked entries", Atoms(3).face, np.ma.array([0, 1], mask=[0, 1]))
+    refused("X has masked entries", FewerDims(1).fit, rows)
+    fitted = FewerDims(1).fit(np.ma.array(ROWS))
+    refused("X has masked entries", fitted.score, rows)
+    refused("X has masked entries", fitted.transform, rows)
+    refused("masked entries", as_array, np.ma.zeros(3, dtype=[("a", float)]), "x")
+    refused("masked entries; fill or drop them", as_array, np.ma.masked, "x")
+
+
+@pytest.mark.parametrize("kind", ["Int64", "Int8", "UInt16", "Float64", "Float32", "object"])
+def test_nullable_columns_without_gaps_are_plain_numbers(kind):
+    frame = pd.DataFrame(ROWS, columns=list("abc")).astype(kind)
+    frame["c"] = frame["c"].astype("int64")
+    assert coverage(frame, [1]) == coverage(ROWS, [1])
+    assert dims(frame, 1, solver="greedy", rng=0).support.tolist() == dims(ROWS, 1, solver="greedy").support.tolist()
+    assert L2(Atoms(3), pd.Series([1, 0, 0], dtype=kind)).q.tolist() == [1.0, 0.0, 0.0]
+    assert FewerDims(1).fit(frame).support_.tolist() == FewerDims(1).fit(ROWS).support_.tolist()
+
+
+def test_booleans_beside_numbers_and_polars_frames_are_read():
+    frame = pd.DataFrame({"a": [True, False], "b": pd.array([True, False], dtype="boolean"), "c": [2, 0]})
+    assert as_table(frame).toarray().tolist() == [[1, 1, 2], [0, 0, 0]]
+    assert as_table(pl.DataFrame({"a": [1, 0], "b": [True, False]})).toarray().tolist() == [[1, 1], [0, 0]]
+    mixed = pl.DataFrame({"a": [Decimal("1.5")], "b": [2]})
+    assert as_array(mixed, "x").tolist() == [[1.5, 2.0]]
+    assert as_numbers(pd.DataFrame(index=[0, 1]), "x").shape == (2, 0)
+    twice = pd.DataFrame([[1, 2.5]], columns=["a", "a"], dtype=object)
+    assert as_array(twice, "x").tolist() == [[1.0, 2.5]]
+
+
+def test_a_missing_value_is_named_by_column_and_row():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": pd.array([1, None], dtype="Int64"), "c": [0, 1]})
+    for call in (lambda x: dims(x, 1), States, FewerDims(1).fit):
+        refused("has a missing value in column 'b', row 1", call, frame)
+    refused("has a missing value in column 'b', row 0", dims, pl.DataFrame({"a": [1, 2], "b": [None, 2]}), 1)
+    refused("has a missing value in column 'a', row 1", dims, pd.DataFrame({"a": [0.0, np.nan]}), 1)
+    refused("q must be finite, got nan at index 1", L2, Atoms(2), pd.array([1, None], dtype="Int64"))
+    refused(r"X's column 'b' must hold real numbers, got 'x' \(str\) at index 0", dims, pd.DataFrame({"a": [1], "b": ["x"]}), 1)
+    refused("X's column 'b' must hold real numbers, got dtype datetime", dims, pd.DataFrame({"b": pd.to_datetime(["2020"])}), 1)
+
+
+# -- numbers
+
+
+@pytest.mark.parametrize("half", [0.5, np.float16(0.5), np.float32(0.5), np.longdouble(0.5), Fraction(1, 2), Decimal("0.5"), np.array(0.5)])
+def test_any_real_number_is_a_number(half):
+    assert as_number(half, "x") == 0.5
+    assert type(as_number(half, "x")) is float
+    assert as_array([half, 1], "x").tolist() == [0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [10**400, -(10**400), 10**5000, Fraction(10**400), Decimal("1e400"), Decimal("sNaN"), Decimal("NaN"), np.longdouble("1e400"),
+     np.float16("inf"), float("nan"), "1", b"1", None, True, np.True_, 1j, [1.0], np.array([1.0]), np.ma.masked, pd.NA, np.datetime64("2020")],
+)  # fmt: skip
+def test_what_is_no_finite_number_gets_a_sentence(wrong):
+    refused("^x must be a finite number above 0, got .", as_number, wrong, "x")
+    refused("^x must be an integer at least 1, got .|^x must be at least 1, got .|^x must be in 1..5, got .", as_integer, wrong, "x", 1, 5)
+
+
+def test_integers_of_any_type_are_integers_and_limits_hold():
+    for three in (3, np.int8(3), np.uint64(3), np.array(3)):
+        assert as_integer(three, "k", 1, 3) == 3
+        assert type(as_integer(three, "k", 1, 3)) is int
+    refused(r"k must be in 1\.\.3, got 4", as_integer, 4, "k", 1, 3)
+    refused(r"k must be in 1\.\.3, got 0", as_integer, 0, "k", 1, 3)
+    assert [as_integer(end, "k", 1, 3) for end in (1, 3)] == [1, 3]
+    refused(r"k must be an integer in 1\.\.3, got 3.0 \(float\)", as_integer, 3.0, "k", 1, 3)
+    refused(r"k must be an integer in 1\.\.3, got Fraction", as_integer, Fraction(3), "k", 1, 3)
+    refused("k must be at least 1, got a value of type int", as_integer, -(10**5000), "k", 1)
+    assert as_number(0, "x", allow_equal=True) == 0.0
+    refused("x must be above 0, got 0", as_number, 0, "x")
+    refused("x must be at least 1, got 0.5", as_number, 0.5, "x", above=1.0, allow_equal=True)
+
+
+def test_arrays_of_narrow_and_wide_types():
+    assert as_array(np.array([0.5, 65504], np.float16), "x").tolist() == [0.5, 65504.0]
+    assert as_array(np.array([1, 2], ">f8"), "x").dtype == np.float64
+    refused(r"x must be finite, got 1e\+400, more than float64 can hold at index 1", as_array, [np.longdouble(1), np.longdouble("1e400")], "x")
+    refused("x must hold numbers that float64 can hold", as_array, [10**400], "x")
+    assert as_array([2**63, 2**70], "x").tolist() == [2.0**63, 2.0**70]
+    assert as_numbers(np.array([1, True], object), "x").dtype == np.int64
+    assert as_table(np.array([[3, 0]], np.float16)).toarray().tolist() == [[3, 0]]
+    for kind in (np.int8, np.uint8, np.int16, np.uint64, np.float16, np.float32, np.longdouble, bool):
+        table = as_table(np.eye(2, dtype=kind))
+        assert table.toarray().tolist() == [[1, 0], [0, 1]]
+        assert table.dtype in (np.int8, np.int32)
+        assert table.indices.dtype == table.indptr.dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("x", "sentence"),
+    [
+        (["1", "2"], "x must hold real numbers, got dtype <U1"),
+        (np.array(["1", 2], object), r"x must hold real numbers, got '1' \(str\) at index 0"),
+        ([1, None], r"got None \(NoneType\) at index 1"),
+        ([[1], [1, 2]], r"x must be an array of real numbers with rows of one length, got \[\[1\], \[1, 2\]\]"),
+        ([1 + 0j], "got dtype complex128"),
+        (np.array(["2020"], "M8[Y]"), "got dtype datetime64"),
+        (np.zeros(2, [("a", float)]), "must hold real numbers"),
+        (None, r"x must hold real numbers, got None \(NoneType\)$"),
+        ({"a": 1}, r"x must hold real numbers, got {'a': 1} \(dict\)"),
+        (sp.eye_array(2).tocsr(), r"x must be dense, got a csr_array of shape \(2, 2\); use its toarray"),
+        (pl.DataFrame({"a": [1]}).lazy(), "x must hold real numbers"),
+        ([1.0, np.inf], "x must be finite, got inf at index 1"),
+        (np.array(np.nan), r"x must be finite, got nan at index \(\)"),
+    ],
+)
+def test_what_is_no_array_of_numbers_gets_a_sentence(x, sentence):
+    refused(sentence, as_array, x, "x")
+
+
+def test_containers_that_break_get_a_sentence():
+    class Broken:
+        def __array__(self, *args, **options):
+            raise RuntimeError("gone")
+
+        def __repr__(self):
+            raise RuntimeError("gone, too")
+
+    refused("x must be an array of real numbers", as_array, Broken(), "x")
+    assert shown(Broken()).startswith("<Broken instance")
+    itself = []
+    itself.append(itself)
+    refused("^x must ", as_array, itself, "x")
+    refused("x must be an array of real numbers", as_array, range(10**15), "x")
+
+
+def test_weights_of_any_size_are_scaled_and_none_is_refused():
+    assert as_weights([1e308, 1e308], 2, "w").tolist() == [0.5, 0.5]
+    assert as_weights([0.0, 5e-324], 2, "w").tolist() == [0.0, 1.0]
+    refused("w must have at least one entry", as_weights, [], 0, "w")
+    refused("q must sum to 1, got inf", KL, Atoms(2), [1e308, 1e308])
+
+
+def test_units_are_read_from_any_collection_of_integers():
+    for units in ([2, 0, 2], {0, 2}, (0, 2), np.array([2, 0], np.int8), {0: 1, 2: 1}.keys(), pd.array([0, 2], dtype="Int64"), pd.Series([2, 0])):
+        assert as_units(units, 3, "places").tolist() == [0, 2]
+    assert as_units([], 3, "places").dtype == np.int64
+    for wrong in ([0, "a"], [[0], [1, 2]], [0, None], [0.0], [True], "0", None, {0: 1}, iter([0]), [10**400], [float("nan")]):
+        refused("^include ", as_units, wrong, 3, "places", "include")
+    refused(r"include must be a list of places indices, got \[\[0\]\]", as_units, [[0]], 3, "places", "include")
+    refused(r"include must be in 0\.\.2 \(places\), got -1\.\.0", as_units, [0, -1], 3, "places", "include")
+    refused(r"include must be in 0\.\.2 \(places\), got 0\.\.3", as_units, [0, 3], 3, "places", "include")
+    refused("got 18446744073709551615", as_units, np.array([2**64 - 1], np.uint64), 3, "places")
+
+
+def test_generators_are_made_from_what_numpy_takes():
+    assert as_generator(7)[1] == 7
+    for wrong in ("x", -1, 1.5, [1, "a"], {}, np.ma.masked, object()):
+        refused("rng must be None, a non-negative seed or a Generator", as_generator, wrong)
+
+
+# -- sparse tables
+
+
+def unsorted():
+    table = sp.csr_array(np.array([[1, 2, 0], [0, 3, 4]]))
+    table.indices[:], table.data[:] = table.indices[::-1].copy(), table.data[::-1].copy()
+    return sp.csr_array((np.array([2, 1, 4, 3]), np.array([1, 0, 2, 1]), np.array([0, 2, 4])), shape=(2, 3))
+
+
+def doubled(kind=float):
+    values = np.array([0.5, 0.5, 1, 1, 1.5, 1.5, 2, 2]).astype(kind)
+    return sp.csr_array((values, np.array([0, 0, 1, 1, 1, 1, 2, 2]), np.array([0, 4, 8])), shape=(2, 3))
+
+
+FORMATS = {
+    **{kind: (lambda x, kind=kind: getattr(sp, f"{kind}_array")(x)) for kind in ("csr", "csc", "coo", "lil", "dok", "dia", "bsr")},
+    **{f"{kind} matrix": (lambda x, kind=kind: getattr(sp, f"{kind}_matrix")(x)) for kind in ("csr", "dok", "dia", "bsr")},
+    "unsorted": lambda x: unsorted(),
+    "doubled": lambda x: doubled(),
+    "doubled coo": lambda x: sp.coo_array(([0.5, 0.5, 2, 3, 4], ([0, 0, 0, 1, 1], [0, 0, 1, 1, 2])), shape=(2, 3)),
+    "wide indices": lambda x: sp.csr_array((np.array([1, 2, 3, 4]), np.array([0, 1, 1, 2], np.int64), np.array([0, 2, 4], np.int64)), shape=(2, 3)),
+    "stored zeros": lambda x: sp.csr_array((np.array([1, 2, 0, 3, 4]), np.array([0, 1, 0, 1, 2]), np.array([0, 2, 5])), shape=(2, 3)),
+}  # fmt: skip
+
+
+def arrays_of(x):
+    if x.format == "dok":
+        return sorted(x.items())
+    names = ("data", "indices", "indptr", "offsets", "rows", "coords")
+    return [(name, np.asarray(getattr(x, name)).tolist()) for name in names if hasattr(x, name) and x.format != "lil"]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_sparse_format_is_read_and_left_as_it_is(form):
+    dense = np.array([[1, 2, 0], [0, 3, 4]])
+    given = FORMATS[form](dense)
+    before = arrays_of(given)
+    table = as_table(given)
+    assert table.toarray().tolist() == dense.tolist()
+    assert table.has_canonical_format
+    assert table.data.all()
+    assert States(given) == States(dense)
+    assert coverage(given, [0, 1]) == coverage(dense, [0, 1]) == 0.5
+    assert FewerDims(2).fit(given).score(given) == 0.5
+    assert arrays_of(given) == before
+    given = FORMATS[form](dense)
+    table.data[:] = 9
+    table.indices[:] = 0
+    assert arrays_of(given) == before
+
+
+def test_sparse_matrices_that_are_broken_or_hold_other_things_get_a_sentence():
+    broken = sp.csr_array(np.eye(3))
+    broken.indices[:] = 7
+    refused("rows is not a valid sparse matrix: .*< 3", States, broken)
+    refused("X is not a valid sparse matrix", dims, broken.tocsc() if False else csc_broken(), 1)
+    refused("rows must hold whole numbers, got 0.5", States, sp.csr_array([[0.5, 1]]))
+    refused("rows must hold whole numbers, got nan", States, sp.csr_array([[np.nan, 1]]))
+    refused("rows must hold small non-negative integers, got dtype complex128", States, sp.csr_array([[1j, 1]]))
+    refused(r"0\.\.2\^31-1, got -1", States, sp.csr_array([[-1, 1]]))
+    refused(r"got shape \(3,\)", States, sp.coo_array(np.array([1, 2, 3])))
+    overflow = sp.csr_array((np.array([100, 100], np.int8), np.array([0, 0]), np.array([0, 2])), shape=(1, 1))
+    refused(r"0\.\.2\^31-1, got -56", States, overflow)  # SciPy's own sum of int8
+
+
+def csc_broken():
+    table = sp.csc_array(np.eye(3))
+    table.indices[:] = 7
+    return table
+
+
+def test_codes_up_to_four_bytes():
+    assert as_table([[2**31 - 1]]).data.tolist() == [2**31 - 1]
+    refused(r"0\.\.2\^31-1, got 2147483648", as_table, [[2**31]])
+    refused("got 18446744073709551615", as_table, np.array([[2**64 - 1]], np.uint64))
+    refused(r"whole numbers, got 1e\+300|2\^31-1, got 1000", as_table, [[1e300]])
+
+
+# -- spaces
+
+
+def test_spaces_too_large_for_any_memory_are_refused_at_once():
+    refused("a table on these atoms has .* entries of 8 bytes", Atoms, 10**400)
+    refused("these atoms has 1e\\+15 entries", Atoms, 10**15)
+    refused(r"n must be in 1\.\.1000000", Lattice, 10**400, 2)
+    refused("each m must be at least 1 and at most 2.31", Lattice, 2, 2**40)
+    refused("m must hold numbers that float64 can hold", Lattice, 2, 10**400)
+    flat = Lattice(100, 1)  # more dimensions than NumPy's arrays may have
+    assert flat.unravel([0]).shape == (1, 100)
+    assert flat.ravel(np.zeros(100, int)) == 0
+
+
+@pytest.mark.parametrize("m", [None, 2.5, "22", b"22", {}, {2, 3}, True, [2, 2.0], [[2, 2]], [2, None], -1, np.ma.masked, object()])
+def test_cardinalities_are_integers(m):
+    refused("^(each )?m", Lattice, 2, m)
+    if m is not None:
+        refused("^(each )?m", States, [[1, 1]], None, m)
+
+
+def test_cardinalities_of_any_integer_type():
+    for m in (3, np.int8(3), np.array(3), (3, 3), [3, 3], np.array([3, 3], np.uint8), pd.Series([3, 3])):
+        assert Lattice(2, m).shape == (3, 3)
+        assert States([[1, 1]], m=m).m == (3, 3)
+    assert repr(Lattice(2, np.int8(3))) == "Lattice(n=2, m=3)"
+    assert Lattice(2, (2**31, 1)).shape == (2**31, 1) if os.sysconf("SC_PHYS_PAGES") > 2**24 else True
+
+
+def test_rows_of_a_lattice_are_integers_of_the_right_length_and_inside():
+    cube = Lattice(3, 2)
+    refused("rows must be integers of shape", cube.ravel, [[0.0, 1.0, 0.0]])  # the right length, the wrong kind
+    refused("rows must be integers of shape", cube.ravel, [[0, 1]])  # the right kind, the wrong length
+    refused("rows must lie in the lattice", cube.ravel, [[0, -1, 0]])
+    refused("rows must lie in the lattice", cube.ravel, [[0, 2, 0]])
+    refused("rows must be an array of real numbers", cube.ravel, [[0], [1, 1]])
+    assert cube.ravel(np.array([[True, False, True]])).tolist() == [5]
+    assert cube.ravel(np.array([[1, 0, 1]], np.int8)).tolist() == [5]
+    assert cube.ravel(np.empty((0, 3), int)).shape == (0,)
+    assert cube.ravel([1, 1, 1]) == 7
+
+
+def test_rows_of_listed_states():
+    seen = States([[0, 1], [2, 0]])
+    assert seen.ravel([[2, 0], [1, 1]]).tolist() == [1, -1]
+    assert seen.ravel(np.zeros((0, 2), int)).shape == (0,)
+    assert seen.ravel([[[0, 1]], [[2, 0]]]).tolist() == [[0], [1]]
+    refused(r"rows must have 2 columns, got shape \(3,\)", seen.ravel, [0, 1, 2])
+    refused("rows must be dense", seen.ravel, sp.csr_array([[0, 1]]))
+    refused("rows must hold integers", seen.ravel, [[-1, 0]])
+
+
+@pytest.mark.parametrize("space", [Atoms(4), Lattice(2, 2), States([[0, 0], [0, 1], [1, 0], [1, 1]])])
+def test_indices_are_integers_in_range(space):
+    assert len(space.unravel([3, 0, 3])) == 3
+    assert space.unravel(np.int8(3)).shape == space.unravel([3]).shape[1:]
+    for wrong in ([4], [-1], [0.0], ["a"], [None], [[0], [0, 1]], 10**400, None):
+        refused("^indices ", space.unravel, wrong)
+
+
+def test_vectors_and_tables_of_appendix_a():
+    refused("p must be an array of real numbers", vector_to_dimensions, [[1], [1, 2]])
+    refused("q must hold real numbers", dimensions_to_vector, ["a", "b"])
+    refused(r"q must have 2\^N entries, got 1", dimensions_to_vector, [1.0])
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "x", [1, 2], Atoms, object()])
+def test_objectives_and_constraints_need_a_space(wrong):
+    refused(r"KL needs a space such as Atoms\(n\)", KL, wrong, [1.0])
+    refused(r"Functional needs a space such as Atoms\(n\)", Functional, wrong, lambda p: 0.0)
+    refused("DimensionSparse needs a Lattice or States", DimensionSparse, wrong, 1)
+    refused("SparseStates needs a Lattice or States", SparseStates, wrong, 1)
+    refused("Distribution.of needs a space", Distribution.of, wrong, [1.0])
+
+
+# -- objectives of users
+
+
+@pytest.mark.parametrize(
+    ("value", "gradient", "sentence"),
+    [
+        (None, None, "value must be a function of p, got None"),
+        (3, None, "value must be a function of p, got 3"),
+        (sum, "x", "gradient must be a function of p, got 'x'"),
+        (lambda p: "x", lambda p: p, r"value\(p\) must hold real numbers"),
+        (lambda p: p, lambda p: p, r"value\(p\) must be one real number, got float64 of shape \(2,\)"),
+        (lambda p: [[1], [1, 2]], lambda p: p, r"value\(p\) must be an array"),
+        (lambda p: 0.0, lambda p: "x", r"gradient\(p\) must hold real numbers"),
+        (lambda p: 0.0, lambda p: p[:1], r"gradient\(p\) must have shape \(2,\), got \(1,\)"),
+        (lambda p: 0.0, lambda p: p * np.nan, r"gradient\(p\) must be finite, got nan at index 0"),
+    ],
+)
+def test_functions_that_give_nonsense_get_a_sentence(value, gradient, sentence):
+    def run():
+        F = Functional(Atoms(2), value, gradient)
+        iht(F, SparseSimplex(Atoms(2), 1), rng=0)
+
+    refused(sentence, run)
+
+
+def test_smoothness_is_a_number_or_infinite():
+    for given, held in ((np.inf, np.inf), (Fraction(3, 2), 1.5), (np.array(2), 2.0)):
+        assert Functional(Atoms(2), sum, lambda p: p, smoothness=given).smoothness == held
+    for wrong in ("x", None, np.nan, -np.inf, np.array([1.0, 2.0]), 0):
+        refused("smoothness must be", Functional, Atoms(2), sum, lambda p: p, wrong)
+
+
+# -- dims
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+def test_iht_answers_where_every_row_uses_more_than_k_columns(objective):
+    rows = np.ones((3, 20), int)
+    rows[0, 0] = 2
+    results = {solver: dims(rows, 2, objective=objective, solver=solver, rng=0) for solver in ("iht", "exact")}
+    assert results["iht"].support.size <= 2
+    assert results["iht"].value >= results["exact"].value
+    assert results["iht"].distribution.pmf(np.zeros(20, int)) > 0
+
+
+def test_baselines_are_codes():
+    X = [[0, 1], [1, 1]]
+    assert coverage(X, [0], baseline=np.array([0, 1], np.uint8)) == 1.0
+    for wrong in ([0], [0, -1], [0.0, 1.0], [0, 2**31], [0, 2**64 - 1], [[0], [0, 1]], ["a", "b"], None, "median", [0, 10**400]):
+        refused("^baseline", coverage, X, [0], baseline=wrong)
+
+
+def test_a_failed_fit_leaves_the_estimator_as_it_was():
+    model = FewerDims(1).fit(ROWS)
+    before = dict(vars(model))
+    for wrong in (ROWS[:, :2] - 1, np.full((2, 2), np.nan), ["a"], np.ones((2, 2, 2)), None, [["a", 1]], [[10**400]]):
+        with pytest.raises(InvalidInput):
+            model.fit(wrong)
+        assert vars(model) == before
+    with pytest.raises(InvalidInput, match="sample_weight"):
+        model.fit(ROWS[:, :2], sample_weight=[1, 2])
+    assert vars(model) == before
+    assert model.n_features_in_ == 3
+    refused("random_state must be None", FewerDims(1, random_state="x").fit, ROWS)
+
+
+def test_what_scikit_learn_refuses_is_invalid_input():
+    model = FewerDims(1).fit(ROWS)
+    for method in (model.transform, model.score, model.inverse_transform):
+        refused(".", method, np.ones((2, 7)))
+        refused(".", method, None)
+    refused("text", model.score, np.array([["1", "0", "0"]], object))
+    assert model.inverse_transform(model.transform(ROWS)).shape == ROWS.shape
+
+
+# -- distributions
+
+
+def full_face():
+    return Distribution([[0], [1]], [0.5, 0.5], [1], (2, 2))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"dims": [1, 1], "codes": [[0, 0], [1, 1]]}, r"dims must be distinct, got \[1, 1\]"),
+        ({"weights": [0.25, 0.25], "rest": 0.5}, "rest must be 0 where all 2 states of the face are listed, got 0.5"),
+        ({"weights": [0.5, 0.6]}, "not a distribution: with rest they sum to 1.1"),
+        ({"weights": [1.5, -0.5]}, "not a distribution"),
+        ({"weights": [0.5, np.nan]}, "weights must be finite"),
+        ({"weights": [0.25, 0.25], "rest": -0.5}, "rest must be at least 0"),
+        ({"weights": [0.25, 0.25], "rest": np.nan}, "rest must be a finite number"),
+        ({"weights": [1.0]}, "do not fit together"),
+        ({"codes": [[0, 0], [1, 0]]}, "do not fit together"),
+        ({"origin": [0]}, "do not fit together"),
+        ({"shape": ()}, "do not fit together|outside"),
+        ({"codes": [[0], [2]]}, "outside its space"),
+        ({"codes": [[0], [-1]]}, "outside its space"),
+        ({"dims": [2]}, "outside its space"),
+        ({"dims": [-1]}, "outside its space"),
+        ({"origin": [2, 0]}, "outside its space"),
+        ({"origin": [-1, 0]}, "outside its space"),
+        ({"shape": (0, 2)}, "at least 1, got 0"),
+        ({"codes": [[0.0], [1.0]]}, "codes must hold integers"),
+        ({"dims": ["a"]}, "dims must hold real numbers"),
+        ({"shape": [2, 2**64]}, "shape must hold integers"),
+    ],
+)
+def test_a_distribution_is_checked_where_it_is_made(change, sentence, tmp_path):
+    fields = {"codes": [[0], [1]], "weights": [0.5, 0.5], "dims": [1], "shape": (2, 2), "rest": 0.0, "origin": [0, 0]}
+    Distribution(**fields)
+    refused(sentence, Distribution, **{**fields, **change})
+    path = tmp_path / "d.npz"
+    np.savez(path, format=np.array("fewer.distribution"), version=np.array(1), **{**fields, **change})
+    refused(f"d.npz is damaged: .*({sentence})", Distribution.load, path)
+
+
+@pytest.mark.parametrize("kind", ["int8", "int32", "uint8", ">i8", ">i4", "<i2", "uint64"])
+def test_codes_of_any_integer_type_are_loaded_as_int64(kind, tmp_path):
+    d = Distribution([[0, 2], [1, 0]], [0.25, 0.5], [0, 2], (2, 2, 3), 0.25, [0, 1, 0])
+    path = tmp_path / "d.npz"
+    d.save(path)
+    with np.load(path) as archive:
+        fields = dict(archive)
+    for name in ("codes", "dims", "shape", "origin"):
+        fields[name] = fields[name].astype(kind)
+    fields["weights"] = fields["weights"].astype(">f8")
+    np.savez(path, **fields)
+    again = Distribution.load(path)
+    states = Lattice(3, (2, 2, 3)).unravel(np.arange(12))
+    assert again.pmf(states).tolist() == d.pmf(states).tolist()
+    assert again.codes.dtype == again.dims.dtype == np.int64
+    assert again.sample(9, rng=0).tolist() == d.sample(9, rng=0).tolist()
+    assert again.to_dict() == d.to_dict()
+
+
+class Payload:
+    """Pickled, it would make a file."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def archive(path, members):
+    """A zip file with these members as bytes."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+
+
+def npy(array, **options):
+    out = io.BytesIO()
+    np.lib.format.write_array(out, np.asarray(array), **options)
+    return out.getvalue()
+
+
+def saved(tmp_path, **changed):
+    """The path of a saved distribution with some members replaced."""
+    path = tmp_path / "d.npz"
+    full_face().save(path)
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    archive(path, {**members, **{f"{name}.npy": content for name, content in changed.items()}})
+    return path
+
+
+def test_pickles_are_never_opened(tmp_path):
+    made = tmp_path / "made"
+    objects = np.array([Payload(made)], object)
+    refused("codes holds Python objects, which are never unpickled", Distribution.load, saved(tmp_path, codes=npy(objects)))
+    refused("format holds Python objects", Distribution.load, saved(tmp_path, format=npy(objects)))
+    path = tmp_path / "d.npz"
+    path.write_bytes(pickle.dumps(Payload(made)))
+    refused("damaged or is not a distribution", Distribution.load, path)
+    np.save(path.with_suffix(".npy"), objects, allow_pickle=True)
+    refused("not a distribution saved by fewer", Distribution.load, path.with_suffix(".npy"))
+    assert not made.exists()
+
+
+def test_sizes_are_refused_before_anything_is_unpacked(tmp_path, monkeypatch):
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)})
+    path = saved(tmp_path, weights=header.getvalue())
+    monkeypatch.setattr(np.lib.format, "read_array", lambda *args, **options: pytest.fail("was unpacked"))
+    refused(r"would take 8e\+15 bytes of memory, more than max_bytes = 1073741824", Distribution.load, path)
+    path = saved(tmp_path, codes=npy(np.zeros((2, 1), np.int64)) + bytes(10**6))
+    refused("would take 1.* bytes of memory, more than max_bytes = 9999", Distribution.load, path, max_bytes=9999)
+    refused("max_bytes must be an integer", Distribution.load, path, max_bytes="1GB")
+
+
+def test_archives_that_are_odd_get_a_sentence(tmp_path):
+    for damage, sentence in [
+        ({"codes": b"nonsense"}, "damaged"),
+        ({"codes": b""}, "damaged"),
+        ({"codes": b"\x93NUMPY\x09\x00"}, "codes has a header of version"),
+        ({"codes": npy(np.zeros((2, 1), np.int64))[:-1]}, "damaged"),
+        ({"codes": npy(np.zeros((2, 1), np.int64)) + b"more"}, "codes is longer than its header says"),
+        ({"version": npy(np.array([1, 1]))}, r"has version \[1, 1\]"),
+        ({"version": npy(1.0)}, "has version 1.0"),
+        ({"format": npy("other")}, "no format entry"),
+        ({"rest": npy([0.0])}, "rest must be a finite number"),
+    ]:
+        refused(sentence, Distribution.load, saved(tmp_path, **damage))
+    path = saved(tmp_path)
+    content = bytearray(path.read_bytes())
+    for at in range(len(content)):
+        if content[at : at + 4] in (b"PK\x03\x04", b"PK\x01\x02"):
+            content[at + (6 if content[at + 2] == 3 else 8)] |= 1  # encrypted
+    path.write_bytes(content)
+    refused("damaged or is not a distribution", Distribution.load, path)
+    for wrong in (None, 3, b"d.npz", "", "a\0b", []):
+        refused("path must be the name of a file", Distribution.load, wrong)
+        refused("path must be the name of a file", full_face().save, wrong)
+    with pytest.raises(FileNotFoundError):
+        Distribution.load(tmp_path / "absent")
+
+
+def test_every_cut_and_every_flipped_byte_is_loaded_right_or_refused(tmp_path):
+    d = Distribution([[0, 2], [1, 0]], [0.25, 0.5], [0, 2], (2, 2, 3), 0.25)
+    path = tmp_path / "d.npz"
+    d.save(path)
+    whole = path.read_bytes()
+    for at in range(0, len(whole), 3):
+        flipped = bytearray(whole)
+        flipped[at] ^= 0x55
+        for content in (whole[:at], bytes(flipped)):
+            path.write_bytes(content)
+            try:
+                assert Distribution.load(path).to_dict() == d.to_dict()
+            except InvalidInput as error:
+                assert len(str(error)) > 20
+
+
+def test_methods_of_a_distribution_refuse_with_a_sentence():
+    d = full_face()
+    for wrong in ([0.0, 1.0], [[0], [0, 1]], ["a", "b"], None, [0, 1, 0], sp.csr_array([[0, 1]]), [0, None]):
+        refused("^x must ", d.pmf, wrong)
+    assert d.pmf([0, 2**62]) == d.pmf(np.array([0, 2**64 - 1], np.uint64)) == 0.0
+    assert d.pmf(np.empty((0, 2))).shape == (0,)
+    for wrong in (-1, 2.0, "3", None, [3], True):
+        refused("^size must be ", d.sample, wrong)
+    refused("do not fit in memory", d.sample, 10**400)
+    refused("rng must be None", d.sample, 3, rng="x")
+    assert d.sample(0).shape == (0, 2)
+    refused("f must be a function of one state, got 3", d.expect, 3)
+    for wrong in ("x", None, 1j, [[1], [1, 2]], 10**400):
+        refused("^what f returns", d.expect, lambda x, wrong=wrong: wrong)
+    assert d.expect(lambda x: np.inf if x[1] else 0.0) == np.inf
+    certain = Distribution([[0], [1]], [1.0, 0.0], [1], (2, 2))
+    assert certain.expect(lambda x: np.inf if x[1] else 0.5) == 0.5
+    refused("^dims must ", d.marginal, [0.5])
+    refused("^dims must be in", d.marginal, [2])
+    refused("at least one dimension", d.marginal, [])
+    refused("p must sum to 1", Distribution.of, Atoms(2), [0.5, 0.6])
+    refused("p must have shape", Distribution.of, Atoms(2), [1.0])
+
+
+def test_more_dimensions_than_arrays_may_have():
+    n = 70
+    d = Distribution(np.zeros((1, n), int), [0.5], np.arange(n), (1,) * (n - 1) + (2,), 0.5)
+    assert d.expect(lambda x: x[-1]) == 0.5
+    assert Distribution(np.zeros((1, 0), int), [1.0], [], (2, 2)).spelled_out().states.tolist() == [[0, 0]]
+
+
+# -- constraints on dimensions
+
+
+def test_the_smallest_state_decides_whether_k_is_enough():
+    seen = States([[1, 1, 1], [1, 1, 0]])
+    assert DimensionSparse(seen, 2).contains([0.0, 1.0])
+    refused("no listed state fits into k = 1 dimensions: the smallest uses 2", DimensionSparse, seen, 1)
+    assert SparseStates(seen, 2).project([1.0, 0.0]).tolist() == [0.0, 1.0]
+    refused("no listed state has at most k = 1", SparseStates, seen, 1)
+
+
+def test_membership_in_dimension_sparse_sets():
+    cube = Lattice(3, 2)
+    C = DimensionSparse(cube, 2)
+    inside = np.zeros(8)
+    inside[[1, 2]] = 0.5
+    assert C.contains(inside)
+    assert not C.contains(inside * 2.0)  # few dimensions, no distribution
+    outside = np.zeros(8)
+    outside[[1, 2, 4]] = 1 / 3
+    assert not C.contains(outside)  # a distribution on too many dimensions
+    nearly = inside.copy()
+    nearly[4] = 1e-10
+    assert C.contains(nearly)
+    assert not C.contains(nearly, tol=0.0)
+
+
+def test_the_incumbent_counts_only_where_it_is_nearer():
+    cube = Lattice(3, 2)
+    v = np.array([0, 0, 0, 1.0, 0, 0, 0, 0])
+    plain, kept = DimensionSparse(cube, 2), DimensionSparse(cube, 2, incumbent=True)
+    near = cube.face([0])
+    start = np.zeros(8)
+    start[near] = 0.5
+    assert kept.project(v, near=start).tolist() == plain.project(v).tolist()
+    assert kept.project(v).tolist() == v.tolist()
+    assert plain.project(v, near=v).tolist() == plain.project(v).tolist()
+
+
+def test_exact_projections_are_refused_by_their_cost_alone():
+    refused("an exact projection would walk", DimensionSparse, Lattice(26, 2), 13, "exact")
+    assert DimensionSparse(Lattice(26, 2), 13).k == 13
+    assert DimensionSparse(Lattice(5, 2), 2, "exact").project(np.eye(32)[3]).tolist() == np.eye(32)[3].tolist()
+
+
+def test_listed_states_and_lattices_agree_on_exact_answers():
+    rng = np.random.default_rng(3)
+    q = rng.dirichlet(np.ones(8))
+    cube = Lattice(3, 2)
+    seen = States(cube.unravel(np.arange(8)))
+    on_cube, on_states = (exact(KL(space, q), DimensionSparse(space, 2)) for space in (cube, seen))
+    assert on_cube.support.tolist() == on_states.support.tolist()
+    assert on_cube.value == pytest.approx(on_states.value)
