@@ -15,6 +15,7 @@ from .referee import Discrepancy, Squares, similarities, sparse_region, wide
 
 NAME = "answers"
 SHARE = 3.0
+SECONDS = 60.0
 TERMS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 POINTS = ("auto", "exact", "exchange", "greedy", "iht")
 SIMILARITIES = ("rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming")

@@ -22,7 +22,8 @@ Checks = Callable[[Result], list[str]]
 class Trial:
     """A call, what it must be judged by, and the arrays that it must not touch.
 
-    refuse: "never", "maybe" or "must" says whether `InvalidInput` is right.
+    refuse: "never", "maybe" or "must" says whether `InvalidInput` is right. lying: the constraint says of itself what
+    does not hold, so that a solver may leave it and be brought back.
     """
 
     text: str
@@ -33,6 +34,7 @@ class Trial:
     refuse: str = "never"
     checks: list[Checks] = field(default_factory=list)
     seeded: bool = True
+    lying: bool = False
 
 
 def tried(trial: Trial, rng: np.random.Generator) -> tuple[str, list[str]]:
@@ -71,6 +73,8 @@ def judged(trial: Trial, result: Result) -> list[str]:
     problems = sound(result)
     if trial.problem is not None and trial.region is not None and trial.refuse != "must":
         outside = trial.region.trouble(result.p, result.support)
+        if "projected" in result.note and not trial.lying:
+            outside.append(f"a solver left the constraint: {result.note}")
         best, _ = optimum(trial.problem, trial.region)
         problems += outside
         if not outside:
@@ -93,6 +97,8 @@ def sound(result: Result) -> list[str]:
         problems.append(f"support {result.support} is not sorted")
     if not isinstance(result.status, Status) or result.seconds < 0:
         problems.append(f"status {result.status!r} or seconds {result.seconds} cannot be")
+    if "no bound is claimed" in result.note:
+        problems.append(f"a bound was wrong: {result.note}")
     return problems
 
 
@@ -108,6 +114,8 @@ def claims(result: Result, value: Any, best: Any, scale: Any, relative: bool) ->
 
 def as_reported(result: Result, value: Any, rounding: Any) -> list[str]:
     """Whether the value is F(p), or says that it cannot be represented."""
+    if np.isinf(value):
+        return [] if np.isinf(result.value) else [f"value {result.value!r} is reported, F(p) is infinite"]
     if value > LARGEST or 0 < value < SMALLEST:
         right = np.isinf(result.value) if value > LARGEST else result.value < SMALLEST
         if not right or (value - rounding > 0 and not result.note):

@@ -13,7 +13,6 @@ from .judge import Trial, not_worse
 from .referee import (
     Discrepancy,
     Divergence,
-    Problem,
     Region,
     Squares,
     Transport,
@@ -261,13 +260,8 @@ def pair_trial(rng: Generator) -> Trial:
     args = (F.ours, C.ours, solver) if by_name else (F.ours, C.ours)
     text = f"{'minimize ' if by_name else ''}{solver}({F.text}, {C.text}, {options})"
     refuse = "never" if fits(solver, F, C, options) else "maybe"
-    return Trial(text, lambda: solve(*args, **options), problem_of(F), C.theirs, _arrays(F, options), refuse, checks)
-
-
-def problem_of(F: Pair) -> Problem:
-    """The referee's objective."""
-    found: Problem = F.theirs
-    return found
+    arrays, lying = _arrays(F, options), isinstance(C.ours, Capped)
+    return Trial(text, lambda: solve(*args, **options), F.theirs, C.theirs, arrays, refuse, checks, lying=lying)
 
 
 def _arrays(F: Pair, options: dict[str, Any]) -> list[Any]:
