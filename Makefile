@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: test format demo bench reproduce clean browser
+.PHONY: test format demo bench reproduce soak clean browser
 
 test: $(STAMP) browser
 	$(BIN)/ruff format --check .
@@ -24,6 +24,10 @@ bench: .venv/.bench
 
 reproduce: $(STAMP)
 	$(BIN)/fewer reproduce all --quick --out build/reproduction $(ARGS)
+
+# The campaign: ten minutes on two cores; ARGS="--minutes 60 --seed 1 --parts answers,limits" for more.
+soak: $(STAMP)
+	$(BIN)/python -m soak $(ARGS)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -1,0 +1,284 @@
+"""Limits: time limits and `max_memory` on large inputs of each job, measured from outside a warmed process.
+
+A case takes a few seconds; the first one of each input some more, to make it. Inputs and compiled code live in a
+process of their own (`Server`), one for each worker. `time_limit` may be overrun by 10 % and 0.5 s. `max_memory` is
+peak resident memory above the warmed process that holds the input: its high-water mark is reset before the call and read
+after it.
+"""
+
+import ctypes
+import gc
+import multiprocessing
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .draws import Generator, one_of
+
+NAME = "limits"
+SHARE = 2.0
+SECONDS = 240.0
+ALONE = True
+OVER, FREE = 0.1, 0.5
+"""How far a time limit may be overrun: a share of it, and seconds."""
+PATIENCE = 20.0
+"""Seconds past the limit after which a call counts as hanging."""
+NOISE = 3 * 10**6
+"""Bytes that the interpreter itself may take during a call."""
+
+
+class Call(NamedTuple):
+    """A call of a job on one of the inputs."""
+
+    data: str
+    k: int
+    options: dict[str, Any]
+    stop: float | None = None
+
+    @property
+    def limit(self) -> float:
+        """After how many seconds it should be back."""
+        return float(self.options.get("time_limit") or self.stop or 0.0)
+
+
+def case(rng: Generator) -> tuple[str, list[str]]:
+    """One call with a limit, and what it does not keep."""
+    call = drawn(rng)
+    stop = f", a callback that stops after {call.stop:g} s" if call.stop else ""
+    text = f"{call.data}, k={call.k}, {', '.join(f'{key}={value!r}' for key, value in call.options.items())}{stop}"
+    return text, server().problems(call)
+
+
+def drawn(rng: Generator) -> Call:
+    """A job, an input and limits."""
+    data = one_of(rng, ("points", "points32", "bins", "terms", "wide", "dims"), (4, 2, 3, 3, 1, 3))
+    job = JOBS[data]
+    options: dict[str, Any] = {"solver": one_of(rng, job.solvers)}
+    for name, choices in job.options.items():
+        options[name] = one_of(rng, choices)
+    k = int(one_of(rng, job.sizes))
+    if rng.random() < 0.2 and data in ("bins", "terms", "wide"):
+        return Call(data, k, options, stop=float(one_of(rng, (0.1, 0.5))))
+    options["time_limit"] = float(one_of(rng, (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)))
+    return Call(data, k, options)
+
+
+class Job(NamedTuple):
+    """A job on a large input: how the input is made, its small part for warming, how it is called."""
+
+    make: Callable[[], tuple[Any, ...]]
+    small: Callable[[tuple[Any, ...]], tuple[Any, ...]]
+    function: str
+    solvers: tuple[str, ...]
+    sizes: tuple[int, ...]
+    options: dict[str, tuple[Any, ...]] = {}  # noqa: RUF012 - never changed
+
+
+def cloud(dtype: Any) -> tuple[Any]:
+    """A million rows around ten centres."""
+    rng = np.random.default_rng(1)
+    centres = rng.standard_normal((10, 8)) * 3.0
+    X = rng.standard_normal((10**6, 8), dtype=np.float32)
+    X += centres[rng.integers(0, 10, 10**6)].astype(np.float32)
+    return (X.astype(dtype),)
+
+
+def returns(columns: int) -> tuple[Any, Any]:
+    """200 rows of many columns, and a target near a mixture of them."""
+    rng = np.random.default_rng(2)
+    A = rng.standard_normal((200, columns), dtype=np.float32)
+    return A, A[:, :50].astype(np.float64) @ np.full(50, 0.02) + 0.1 * rng.standard_normal(200)
+
+
+def orders() -> tuple[Any]:
+    """A million orders of about four out of a thousand products, some far more popular."""
+    rng = np.random.default_rng(3)
+    rows = np.repeat(np.arange(10**6), rng.integers(1, 8, 10**6))
+    columns = (1000 * rng.random(rows.size) ** 3).astype(np.int32)
+    table = sp.csr_array((np.ones(rows.size, np.int8), (rows, columns)), (10**6, 1000))
+    table.data[:] = 1
+    return (table,)
+
+
+TERMS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
+POINTS = ("auto", "exchange", "greedy", "iht")
+MEMORY = {"max_memory": ("50MB", "200MB", "1GB")}
+JOBS = {
+    "points": Job(lambda: cloud(np.float64), lambda x: (x[0][:300],), "points", POINTS, (10, 100), MEMORY),
+    "points32": Job(lambda: cloud(np.float32), lambda x: (x[0][:300],), "points", POINTS, (10, 100), MEMORY),
+    "bins": Job(
+        lambda: (np.random.default_rng(4).random(10**6),),
+        lambda x: (x[0][:500],),
+        "bins",
+        TERMS,
+        (10, 100),
+        {"preserve": ("cdf", "cdf", "entries")},
+    ),
+    "terms": Job(lambda: returns(200_000), lambda x: (x[0][:, :300], x[1]), "terms", TERMS, (10, 50)),
+    "wide": Job(lambda: returns(1_000_000), lambda x: (x[0][:, :300], x[1]), "terms", TERMS, (10, 50)),
+    "dims": Job(
+        orders,
+        lambda x: (x[0][:500],),
+        "dims",
+        ("auto", "exact", "exchange", "greedy", "iht"),
+        (5, 20),
+        {"objective": ("kl", "l2")},
+    ),
+}
+
+
+class Server:
+    """The warmed process, seen from outside."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=serve, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def problems(self, call: Call) -> list[str]:
+        """Run a call in it and say what it does not keep."""
+        try:
+            self.pipe.send(("prepare", call))
+            failed = self.pipe.recv()
+            if failed:
+                return [failed]
+            before = self._reset()
+            began = time.perf_counter()
+            self.pipe.send(("run", call))
+            if not self.pipe.poll(call.limit + PATIENCE):
+                return self._gone(f"no answer {PATIENCE:.0f} s after the limit")
+            seconds, failed = self.pipe.recv()
+            took = time.perf_counter() - began
+            peak = self._memory("VmHWM") - before
+            self.pipe.send(("judge", call))
+            return failed + self.pipe.recv() + kept(call, took, seconds, peak)
+        except (EOFError, OSError) as error:
+            return self._gone(f"the process died: {error!r}")
+
+    def _gone(self, sentence: str) -> list[str]:
+        self.process.kill()
+        self.process.join()
+        server.cache_clear()
+        return [sentence]
+
+    def _reset(self) -> int:
+        """Start the high-water mark anew; the resident memory now."""
+        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+        return self._memory("VmRSS")
+
+    def _memory(self, name: str) -> int:
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith(name + ":"):
+                return 1024 * int(line.split()[1])
+        raise OSError(f"{name} is not in the status of the process")
+
+
+@cache
+def server() -> Server:
+    """The one of this worker."""
+    return Server()
+
+
+def kept(call: Call, took: float, seconds: float | None, peak: int) -> list[str]:
+    """Which limits were not kept."""
+    problems = []
+    allowed = (1.0 + OVER) * call.limit + FREE
+    if took > allowed:
+        problems.append(f"a limit of {call.limit:g} s took {took:.2f} s, allowed are {allowed:.2f} s")
+    if seconds is not None and abs(seconds - took) > 0.1 + 0.05 * took:
+        problems.append(f"it reports {seconds:.2f} s and took {took:.2f} s")
+    if "max_memory" in call.options:
+        most = int(float(call.options["max_memory"][:-2]) * {"MB": 10**6, "GB": 10**9}[call.options["max_memory"][-2:]])
+        if peak > most + NOISE:
+            problems.append(f"max_memory={call.options['max_memory']}, and it took {peak / 1e6:.0f} MB")
+    return problems
+
+
+# Inside the process
+
+
+def serve(pipe: Connection) -> None:
+    """Make inputs, warm up, run calls and judge their answers, as asked."""
+    import fewer
+
+    inputs: dict[str, tuple[Any, ...]] = {}
+    result: Any = None
+    if hasattr(fewer, "warm"):
+        fewer.warm()
+    with suppress(EOFError):
+        while True:
+            what, call = pipe.recv()
+            job = JOBS[call.data]
+            if what == "prepare":
+                result = None
+                if call.data not in inputs:
+                    inputs.pop("wide", None)  # one input that large at a time is enough
+                    inputs[call.data] = job.make()
+                pipe.send(warmed(job, inputs[call.data], call))
+            elif what == "run":
+                result, failed = run(job, inputs[call.data], call)
+                pipe.send((None if result is None else result.seconds, failed))
+            else:
+                pipe.send([] if result is None else judged(result, inputs[call.data], call))
+
+
+def warmed(job: Job, data: tuple[Any, ...], call: Call) -> str:
+    """Run a small call of the same kind twice, give memory back; a sentence when it fails."""
+    import fewer
+
+    options = {key: value for key, value in call.options.items() if key not in ("time_limit", "max_memory")}
+    try:
+        for limit in (None, 0.2):
+            getattr(fewer, job.function)(*job.small(data), min(call.k, 10), time_limit=limit, rng=0, **options)
+    except Exception as error:
+        return f"a small call raised {type(error).__name__}: {error}"
+    gc.collect()
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+    return ""
+
+
+def run(job: Job, data: tuple[Any, ...], call: Call) -> tuple[Any, list[str]]:
+    """The result of a call, and what it raised."""
+    import fewer
+
+    options = dict(call.options)
+    began = time.perf_counter()
+    if call.stop is not None:
+        options["callback"] = lambda progress: time.perf_counter() - began > call.stop
+    try:
+        return getattr(fewer, job.function)(*data, call.k, rng=0, **options), []
+    except Exception as error:
+        return None, [f"it raises {type(error).__name__}: {error}"]
+
+
+def judged(result: Any, data: tuple[Any, ...], call: Call) -> list[str]:
+    """Whether an answer is feasible and claims no more than it can."""
+    problems = []
+    if "fewer.warm" in result.note:
+        problems.append(f"the process is warm, and the note says: {result.note}")
+    if call.data == "dims":
+        p = np.append(result.distribution.weights, result.distribution.rest)
+        few = result.support.size <= call.k
+    else:
+        p = np.asarray(result.p)
+        few = (
+            np.count_nonzero(p) <= call.k
+            and p.size == data[0].shape[0 if call.data in ("points", "points32", "bins") else 1]
+        )
+    if not few or p.min() < 0 or abs(p.sum() - 1) > 1e-9:
+        problems.append(
+            f"infeasible: {np.count_nonzero(p)} of {p.size}, least {p.min()}, sum {p.sum()!r}, {result.support}"
+        )
+    if np.isnan(result.value) or (result.bound is not None and not result.bound <= result.value * (1 + 1e-9)):
+        problems.append(f"value {result.value}, bound {result.bound}")
+    return problems

@@ -1,0 +1,285 @@
+"""The public solvers on public and user-defined objectives and constraints, against the referee."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import fewer
+from fewer.similarity import similarity_of
+
+from .draws import Generator, distribution, one_of, scale, table
+from .judge import Trial, not_worse
+from .referee import (
+    Discrepancy,
+    Divergence,
+    Region,
+    Squares,
+    Transport,
+    faces_region,
+    similarities,
+    sparse_region,
+    states_region,
+    wide,
+)
+
+SOLVERS = ("greedy", "iht", "exchange", "exact", "frank_wolfe")
+
+
+class Pair(NamedTuple):
+    """An objective or a constraint beside the referee's own."""
+
+    text: str
+    ours: Any
+    theirs: Any
+
+
+def spaces(rng: Generator) -> tuple[Any, Any]:
+    """A small space, and its states as rows (None for atoms)."""
+    kind = one_of(rng, ("atoms", "cube", "box", "states"), (4, 2, 1, 1))
+    if kind == "atoms":
+        return fewer.Atoms(6), None
+    if kind == "states":
+        rows = np.unique(rng.integers(0, 3, (8, 3)) * (rng.random((8, 3)) < 0.5), axis=0)
+        rows = np.vstack([np.zeros((1, 3), int), rows[rows.any(axis=1)]])
+        return fewer.States(rows), rows
+    shape = (2, 2, 2) if kind == "cube" else (3, 2)
+    space = fewer.Lattice(len(shape), shape)
+    return space, np.indices(shape).reshape(len(shape), -1).T
+
+
+def objectives(rng: Generator, space: Any) -> Pair:
+    """An objective on the space."""
+    names = ["L2", "KL", "Moments", "MMD", "RowsMMD", "Functional", "Own", "Transport"]
+    make = {
+        "L2": squared_distance,
+        "KL": divergence,
+        "Moments": moments,
+        "MMD": discrepancy,
+        "RowsMMD": rows_discrepancy,
+        "Functional": functional,
+        "Own": own,
+        "Transport": transport,
+    }
+    return make[one_of(rng, names)](rng, space)
+
+
+def squared_distance(rng: Generator, space: Any) -> Pair:
+    """L2 to a distribution or to any table."""
+    size = space.size
+    q = distribution(rng, size) if rng.random() < 0.6 else rng.standard_normal(size) * scale(rng)
+    return Pair(f"L2({q.tolist()})", fewer.L2(space, q), Squares(np.eye(size), q))
+
+
+def divergence(rng: Generator, space: Any) -> Pair:
+    """KL."""
+    q = distribution(rng, space.size)
+    return Pair(f"KL({q.tolist()})", fewer.KL(space, q), Divergence(q))
+
+
+def moments(rng: Generator, space: Any) -> Pair:
+    """Least squares."""
+    kind, A = table(rng, 3, space.size)
+    A = A * scale(rng)
+    b = A @ rng.dirichlet(np.ones(space.size)) * one_of(rng, (1.0, 1.0, 0.9))
+    return Pair(f"Moments({kind} {A.tolist()}, {b.tolist()})", fewer.Moments(space, A, b), Squares(A, b))
+
+
+def discrepancy(rng: Generator, space: Any) -> Pair:
+    """MMD with a matrix."""
+    kind, X = table(rng, space.size, 2)
+    K = np.array(similarities(X, "rbf", 0.5), np.float64) * scale(rng)
+    t = distribution(rng, space.size)
+    return Pair(f"MMD({kind} {K.tolist()}, {t.tolist()})", fewer.MMD(space, K, t), Discrepancy(K, t))
+
+
+def rows_discrepancy(rng: Generator, space: Any) -> Pair:
+    """MMD with rows."""
+    kind, X = table(rng, space.size, 2)
+    t = distribution(rng, space.size)
+    name = one_of(rng, ("rbf", "laplace", "linear"))
+    F = fewer.RowsMMD.between(X, t, similarity_of(name, 0.5), space=space)
+    return Pair(f"RowsMMD({kind} {X.tolist()}, {t.tolist()}, {name})", F, Discrepancy(similarities(X, name, 0.5), t))
+
+
+def functional(rng: Generator, space: Any) -> Pair:
+    """A user's own smooth F: a weighted squared distance."""
+    size = space.size
+    q, w = distribution(rng, size), 1.0 + np.arange(size)
+    F = fewer.Functional(space, lambda p: ((p - q) ** 2) @ w, lambda p: 2 * w * (p - q), smoothness=2.0 * size)
+    root = np.sqrt(wide(w))
+    return Pair(f"Functional({q.tolist()})", F, Squares(np.diag(root), wide(q) * root, relative=False))
+
+
+class Own:
+    """A user's own class of objective, with no more than the protocol asks for."""
+
+    def __init__(self, space: Any, A: Any, b: Any) -> None:
+        self.space, self.A, self.b = space, A, b
+        self.smoothness = 2.0 * float(np.linalg.norm(A, 2)) ** 2 + 1e-9
+
+    def value(self, p: Any) -> float:
+        """‖A p - b‖²."""
+        return float(((self.A @ p - self.b) ** 2).sum())
+
+    def gradient(self, p: Any) -> Any:
+        """2 Aᵀ(A p - b)."""
+        return 2.0 * self.A.T @ (self.A @ p - self.b)
+
+
+def own(rng: Generator, space: Any) -> Pair:
+    """A user's own class."""
+    A = rng.standard_normal((2, space.size))
+    b = rng.standard_normal(2)
+    return Pair(f"Own({A.tolist()}, {b.tolist()})", Own(space, A, b), Squares(A, b, relative=False))
+
+
+def transport(rng: Generator, space: Any) -> Pair:
+    """Wasserstein-1 on the line, as a user would write it."""
+    x = np.sort(rng.random(space.size))
+    q = distribution(rng, space.size)
+    steps = np.diff(x)
+
+    def value(p: Any) -> float:
+        return float(np.abs(np.cumsum(p - q)[:-1]) @ steps)
+
+    def gradient(p: Any) -> Any:
+        signs = np.sign(np.cumsum(p - q)[:-1]) * steps
+        return np.append(np.cumsum(signs[::-1])[::-1], 0.0)
+
+    return Pair(f"Wasserstein({x.tolist()}, {q.tolist()})", fewer.Functional(space, value, gradient), Transport(x, q))
+
+
+def constraints(rng: Generator, space: Any, states: Any, closed: bool) -> Pair:
+    """A constraint on the space; without bounds where the referee knows only whole faces (`closed`)."""
+    k, n = int(rng.integers(1, 4)), space.size
+    kind = one_of(rng, ("simplex", "sparse", "bounded", "capped", "faces", "states"), (1, 3, 3, 2, 4, 1))
+    if states is None and kind in ("faces", "states"):
+        kind = "sparse"
+    if kind in ("bounded", "capped") and closed:
+        kind = "sparse"
+    if kind == "simplex":
+        return Pair("Simplex", fewer.Simplex(space), Region(n, (tuple(range(n)),)))
+    if kind == "sparse":
+        return Pair(f"SparseSimplex({k})", fewer.SparseSimplex(space, k), sparse_region(n, k))
+    if kind == "bounded":
+        return bounded(rng, space, k)
+    if kind == "capped":
+        return capped(rng, space, k)
+    k = min(k, states.shape[1])
+    if kind == "states":
+        return Pair(f"SparseStates({k})", fewer.SparseStates(space, k), states_region(states, k))
+    projection, incumbent = one_of(rng, ("greedy", "exact")), bool(rng.random() < 0.5)
+    ours = fewer.DimensionSparse(space, k, projection, incumbent)
+    return Pair(f"DimensionSparse({k}, {projection}, {incumbent})", ours, faces_region(states, k))
+
+
+def bounded(rng: Generator, space: Any, k: int) -> Pair:
+    """A k-sparse simplex with bounds that can be met."""
+    from .answers import bounds, region_of
+
+    while True:
+        options = bounds(rng, space.size, k)
+        region = region_of(space.size, k, options)
+        if not region.empty:
+            return Pair(f"SparseSimplex({k}, {options})", fewer.SparseSimplex(space, k, **options), region)
+
+
+class Capped:
+    """A user's own constraint: at most k places, none above a cap; what it says of its faces may be a lie."""
+
+    def __init__(self, space: Any, k: int, cap: float, says: bool | None) -> None:
+        self.space, self.k, self.cap, self.n_units = space, k, cap, space.size
+        if says is not None:
+            self.whole_faces = says
+
+    def face(self, units: Any) -> Any:
+        """The places themselves."""
+        return np.unique(np.asarray(units, np.int64))
+
+    def project(self, v: Any, near: Any = None) -> Any:
+        """The k largest entries, on the capped simplex."""
+        v = np.asarray(v, np.float64).reshape(-1)
+        places = np.sort(np.argsort(-v, kind="stable")[: self.k])
+        low, high = v[places].min() - 1.0, v[places].max()
+        for _ in range(100):
+            middle = (low + high) / 2
+            total = np.clip(v[places] - middle, 0.0, self.cap).sum()
+            low, high = (middle, high) if total > 1 else (low, middle)
+        p = np.zeros(v.size)
+        p[places] = np.clip(v[places] - (low + high) / 2, 0.0, self.cap)
+        return p
+
+    def contains(self, p: Any, tol: float = 1e-9) -> bool:
+        """Whether p is a member."""
+        fits = np.count_nonzero(np.abs(p) > tol) <= self.k and p.max() <= self.cap + tol
+        return bool(fits and p.min() >= -tol and abs(p.sum() - 1) <= tol)
+
+    def support(self, p: Any) -> Any:
+        """The places with mass."""
+        return np.flatnonzero(p)
+
+
+def capped(rng: Generator, space: Any, k: int) -> Pair:
+    """A user's own constraint that says, does not say, or lies about whether its faces are whole."""
+    k = max(k, 2)
+    says = one_of(rng, (False, None, True))
+    region = sparse_region(space.size, k, high=0.6)
+    return Pair(f"Capped({k}, 0.6, whole_faces={says})", Capped(space, k, 0.6, says), region)
+
+
+STEPS: dict[str, Callable[[], Any]] = {
+    "None": lambda: None,
+    "Constant()": fewer.Constant,
+    "Doubling(0.05)": lambda: fewer.Doubling(0.05),
+    "Backtracking()": fewer.Backtracking,
+    "Momentum()": fewer.Momentum,
+    "Refitting()": fewer.Refitting,
+}
+
+
+def pair_trial(rng: Generator) -> Trial:
+    """A public solver on an objective and a constraint that fit on one space."""
+    space, states = spaces(rng)
+    F = objectives(rng, space)
+    C = constraints(rng, space, states, isinstance(F.theirs, Transport))
+    solver = one_of(rng, SOLVERS)
+    options: dict[str, Any] = {}
+    checks = []
+    if solver == "iht":
+        step = one_of(rng, list(STEPS))
+        options = {"rng": 0, "max_iter": 60, "step": STEPS[step]()}
+        if rng.random() < 0.5:
+            start = C.ours.project(rng.dirichlet(np.ones(space.size)))
+            options["start"] = start
+            checks.append(not_worse(float(F.ours.value(start))))
+    elif solver == "exchange":
+        options = {"rng": 0}
+    by_name = rng.random() < 0.3
+    solve = fewer.minimize if by_name else getattr(fewer, solver)
+    args = (F.ours, C.ours, solver) if by_name else (F.ours, C.ours)
+    text = f"{'minimize ' if by_name else ''}{solver}({F.text}, {C.text}, {options})"
+    refuse = "never" if fits(solver, F, C, options) else "maybe"
+    arrays, lying = _arrays(F, options), isinstance(C.ours, Capped)
+    return Trial(text, lambda: solve(*args, **options), F.theirs, C.theirs, arrays, refuse, checks, lying=lying)
+
+
+def _arrays(F: Pair, options: dict[str, Any]) -> list[Any]:
+    kept = [getattr(F.ours, name, None) for name in ("q", "A", "b", "gram", "target", "rows")]
+    return [*kept, options.get("start")]
+
+
+def fits(solver: str, F: Pair, C: Pair, options: dict[str, Any]) -> bool:
+    """Whether the solver says that it takes these partners."""
+    whole = hasattr(C.ours, "n_units") and not isinstance(C.ours, Capped) and C.theirs.low == 0 and C.theirs.high == 1
+    if isinstance(C.ours, fewer.SparseSimplex):
+        whole = whole and not C.ours.include.size and not C.ours.exclude.size and C.ours.groups is None
+    if solver in ("greedy", "exact"):
+        return whole
+    if solver == "exchange":
+        return isinstance(C.ours, fewer.SparseSimplex) and hasattr(F.ours, "cross")
+    smooth = bool(F.ours.smoothness < np.inf)
+    if solver == "frank_wolfe":
+        return smooth
+    step = options.get("step")
+    return (smooth or not isinstance(step, (fewer.Constant, fewer.Momentum))) and not isinstance(step, fewer.Refitting)
