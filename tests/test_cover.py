@@ -15,7 +15,7 @@ from fewer._jit import cover as _cover
 from fewer._jit import fold as _fold
 from fewer._jit import prices as _prices
 from fewer._jit import zeta as _zeta
-from fewer.cover import KL, L2, fold, greedy_face, promise
+from fewer.cover import KL, L2, fold, promise
 from fewer.result import Status
 from fewer.solvers import faces
 from fewer.solvers._drive import drive
@@ -39,7 +39,7 @@ def folded(x, weights=None, m=None, max_size=None):
     table = as_table(x)
     N, n = table.shape
     weights = np.full(N, 1 / N) if weights is None else weights
-    m = 1 + _fold.column_maxima(table.indices, table.data, n) if m is None else m
+    m = 1 + table.max(axis=0).toarray().reshape(-1) if m is None else m
     return fold(table.indptr, table.indices, table.data, weights, np.asarray(m), max_size or n)[0]
 
 
@@ -143,7 +143,10 @@ def test_kernels_equal_their_twins(seed, mode):
     np.testing.assert_allclose(prices, naive.even(cover, cover.mass)[0], atol=1e-14)
     assert base == pytest.approx(naive.even(cover, cover.mass)[1])
     values = promise(cover, k, mode)
-    assert greedy_face(cover, k, mode).tolist() == naive.greedy(cover, k, mode, values)
+    search = Search(cover, k, mode, 0)
+    while search.grow(2):
+        pass
+    assert search.face.tolist() == naive.greedy(cover, k, mode, values)
     for i in range(cover.n):
         starts, holders = cover.index
         assert holders[starts[i] : starts[i + 1]].tolist() == [e for e, s in enumerate(naive.supports(cover)) if i in s]

@@ -132,15 +132,3 @@ def promise(cover: Cover, k: int, mode: int) -> Vector:
         return cover.mass
     values: Vector = cover.squares + 2.0 * np.exp(-largest_log_size(cover.log_m, k)) * cover.mass
     return values
-
-
-def greedy_face(cover: Cover, k: int, mode: int) -> Indices:
-    """K dimensions by Algorithm 3, ties broken by look-ahead.
-
-    >>> alone = Cover(np.array([0, 2]), np.array([1, 2]), np.ones(1), np.ones(1), np.log([2.0, 2.0, 2.0]))
-    >>> greedy_face(alone, 2, KL).tolist()
-    [1, 2]
-    """
-    values = promise(cover, k, mode)
-    inside = _cover.greedy(*cover.arrays, cover.mass, cover.squares, values, cover.log_m, k, mode)
-    return np.flatnonzero(inside)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ._jit.compilation import CompilationTimeout
 from ._jit.fold import group_rows
 from .door import Indices, InvalidInput, as_numbers, shown
 
@@ -96,8 +97,22 @@ def row_keys(table: Any) -> list[bytes]:
 def distinct_rows(table: Any) -> tuple[Indices, Indices]:
     """The first row of each distinct one, in order of appearance, and which of them each row equals."""
     every = np.arange(table.shape[0], dtype=np.int32)
-    inverse, first = group_rows(table.indptr, table.indices, table.data, every, True)
+    try:
+        inverse, first = group_rows(table.indptr, table.indices, table.data, every, True)
+    except CompilationTimeout:
+        return _distinct_by_keys(table)
     return first.astype(np.int64), inverse.astype(np.int64)
+
+
+def _distinct_by_keys(table: Any) -> tuple[Indices, Indices]:
+    """The same without compiled code.
+
+    >>> _distinct_by_keys(as_table([[0, 1], [2, 0], [0, 1]]))
+    (array([0, 1]), array([0, 1, 0]))
+    """
+    number: dict[bytes, int] = {}
+    inverse = np.array([number.setdefault(key, len(number)) for key in row_keys(table)], np.int64)
+    return np.unique(inverse, return_index=True)[1].astype(np.int64), inverse
 
 
 def as_cardinalities(m: Any, least: Indices) -> tuple[int, ...]:

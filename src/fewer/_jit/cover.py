@@ -160,16 +160,17 @@ def greedy(
     w2: Vector,
     values: Vector,
     log_m: Vector,
-    k: int,
+    inside: Mask,
+    missing: Ints,
+    room: int,
+    count: int,
     mode: int,
-) -> Mask:
-    """Algorithm 3: add the dimension of the largest gain, k times; ties by look-ahead, then the lowest index."""
-    inside = np.zeros(len(log_m), np.bool_)
-    missing = count_missing(indptr, indices, inside)
-    for step in range(k):
+) -> None:
+    """Algorithm 3: add the dimension of the largest gain, `count` of `room`; ties by look-ahead, then the lowest index."""
+    for left in range(room, room - count, -1):
         q, q2, log_size = measure(inside, missing, w, w2, log_m)
         add, add2, _near, _lacks = lone_gains(indptr, indices, inside, missing, w, w2)
-        scores = lookahead(indptr, indices, values, inside, missing, k - step)
+        scores = lookahead(indptr, indices, values, inside, missing, left)
         best, best_gain = -1, -np.inf
         for i in range(len(inside)):
             if inside[i]:
@@ -180,7 +181,6 @@ def greedy(
             if best < 0 or (tied and scores[i] > scores[best]) or (not tied and gain > best_gain):
                 best, best_gain = i, gain
         move(best, -1, inside, missing, indptr, indices, starts, holders)
-    return inside
 
 
 @compiled

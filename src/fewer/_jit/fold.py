@@ -72,15 +72,6 @@ def group_rows(indptr: Ints, indices: Ints, data: Ints, rows: Ints, by_value: bo
 
 
 @compiled
-def column_maxima(indices: Ints, data: Ints, n: int) -> Ints:
-    """The largest value of each column, at least 0: (n,) int64."""
-    largest = np.zeros(n, np.int64)
-    for j in range(len(indices)):
-        largest[indices[j]] = max(largest[indices[j]], np.int64(data[j]))
-    return largest
-
-
-@compiled
 def gather_rows(indptr: Ints, indices: Ints, rows: Ints) -> tuple[Ints, Ints]:
     """The CSR (indptr, indices) of the chosen rows, in the given order."""
     out_ptr = np.zeros(len(rows) + 1, np.int64)

@@ -1,14 +1,12 @@
 """Rows at the door of the dims job: checked, weighted, and recoded so that the baseline is zero."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._jit.cover import count_missing
-from .._jit.fold import column_maxima
 from ..cover import Cover, fold
 from ..door import Indices, InvalidInput, Vector, as_numbers, as_units, as_weights, shown
 from ..spaces import States
@@ -38,7 +36,9 @@ class Rows:
             kept = np.flatnonzero(weights)
             table, weights = table[kept], weights[kept]
         origin = as_baseline(baseline, table, weights)
-        largest = np.maximum(column_maxima(table.indices, table.data, n), origin)
+        largest = np.zeros(n, table.data.dtype)  # of the data's type, for which NumPy's loop is fast
+        np.maximum.at(largest, table.indices, table.data)
+        largest = np.maximum(largest, origin)
         return cls(recode(table, origin), weights, origin, tuple(int(c) + 1 for c in largest))
 
     @property
@@ -55,7 +55,12 @@ class Rows:
         """Which rows equal the baseline in every column outside the face."""
         chosen = np.zeros(self.n, np.bool_)
         chosen[as_units(face, self.n, "columns", "support")] = True
-        return np.asarray(count_missing(self.table.indptr, self.table.indices, chosen) == 0)
+        return np.asarray(self.table @ (~chosen).astype(np.float64) == 0.0)
+
+    def sample(self, count: int, rng: np.random.Generator) -> "Rows":
+        """Some of the rows, drawn at random without replacement."""
+        drawn = np.sort(rng.choice(self.table.shape[0], count, replace=False))
+        return replace(self, table=self.table[drawn], weights=self.weights[drawn] / self.weights[drawn].sum())
 
     def states(self, chosen: npt.NDArray[np.bool_] | None = None) -> States:
         """The distinct states of these rows, or of some of them."""

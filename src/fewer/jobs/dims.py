@@ -1,7 +1,6 @@
 """Keep k dimensions of discrete data: which k columns let the most rows be expressed whole."""
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -18,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from ..constraints.dimension_sparse import DimensionSparse
 from ..cover import KL as KL_MODE
 from ..cover import L2 as L2_MODE
+from ..deadline import Deadline, answer_by
 from ..distribution import Distribution
-from ..door import Indices, Vector, as_integer, as_number, known
+from ..door import Indices, Vector, as_integer, known
 from ..objectives.kl import KL
 from ..objectives.l2 import L2
 from ..result import Result
@@ -27,11 +27,10 @@ from ..solvers import faces
 from ..solvers._drive import Callback, Steps, as_generator, drive
 from ..spaces import Lattice, States
 from ._estimators import all_or_nothing, our_error, readable, seed_of, validated
+from ._hurried import affordable, on_all, uncompiled_answer
 from ._rows import Rows
 
 MODES = {"kl": KL_MODE, "l2": L2_MODE}
-AUTO_SECONDS = 60.0
-"""How long "auto" looks for a proof when no time limit is given."""
 DENSE = 16
 """A lattice of at most 2 to this many states is small enough for IHT to run on its whole table."""
 
@@ -61,7 +60,8 @@ def dims(
     `baseline` is the code that counts as
     absent: "zero", "mode" (each column's most frequent) or one for each column. Solvers: "greedy" (the paper's
     Algorithm 3, ties broken by look-ahead), "iht" (Algorithm 1; 500 iterations), "exchange" (best swaps, then
-    kicks), "exact" (until the optimum is proven) and "auto" (exact, for 60 s unless `time_limit` says else).
+    kicks), "exact" (until the optimum is proven) and "auto" (exact, as far as a fixed budget of work goes). Under a `time_limit`,
+    wall time, the columns may be chosen on some of the rows; the value is that of all, and `note` says so.
 
     The result's `support` are the columns, `bound` and `gap` what is proven. Its `p` lives on the distinct rows
     inside X_S, in codes where the baseline is 0; for l2 the mass of states never seen is in
@@ -74,20 +74,35 @@ def dims(
     >>> result.support.tolist(), round(math.exp(-result.value), 3), result.gap
     ([0, 1], 0.6, 0.0)
     """
-    began = time.perf_counter()
+    deadline = Deadline.after(time_limit)
     mode = known(objective, MODES, "objective")
-    start = known(solver, SOLVERS, "solver")
-    limit = AUTO_SECONDS if time_limit is None and solver == "auto" else time_limit
-    limit = None if limit is None else as_number(limit, "time_limit")
+    known(solver, SOLVERS, "solver")
     generator, seed = as_generator(rng)
     rows = Rows.of(X, sample_weight, baseline)
     k = as_integer(k, "k", 1, rows.n, "columns")
-    problem = faces.FaceProblem(*rows.cover(k), k, mode)
-    steps = start(problem, rows, generator)
-    if limit is not None:
-        limit = max(limit - (time.perf_counter() - began), 1e-3)
-    found = drive(problem, problem, steps, time_limit=limit, callback=callback, seed=seed)
-    return finish(found, rows, mode, time.perf_counter() - began)
+    found = answer_by(
+        deadline,
+        lambda: chosen(rows, k, mode, solver, deadline, generator, callback),
+        lambda: uncompiled_answer(rows, k, mode, deadline, seed),
+    )
+    return finish(replace(found, seed=seed), rows, mode, deadline)
+
+
+def chosen(
+    rows: Rows,
+    k: int,
+    mode: int,
+    solver: str,
+    deadline: Deadline,
+    rng: np.random.Generator,
+    callback: Callback | None,
+) -> Result:
+    """The columns that a solver finds, on all rows or as many as time allows."""
+    used = affordable(rows, deadline, k if solver == "iht" else 1, rng)
+    problem = faces.FaceProblem(*used.cover(k), k, mode)
+    steps = SOLVERS[solver](problem, used, rng)
+    found = drive(problem, problem, steps, solver=solver, time_limit=deadline, callback=callback)
+    return found if used is rows else on_all(found, used, rows, k, mode)
 
 
 Start = Callable[[faces.FaceProblem, Rows, np.random.Generator], Steps]
@@ -121,7 +136,7 @@ def listed(rows: Rows, k: int) -> States:
 
 
 SOLVERS: dict[str, Start] = {
-    "auto": seeded(faces.exact),
+    "auto": seeded(faces.auto),
     "exact": seeded(faces.exact),
     "exchange": seeded(faces.exchange),
     "greedy": seeded(faces.greedy),
@@ -129,7 +144,7 @@ SOLVERS: dict[str, Start] = {
 }
 
 
-def finish(found: Result, rows: Rows, mode: int, seconds: float) -> Result:
+def finish(found: Result, rows: Rows, mode: int, deadline: Deadline) -> Result:
     """The chosen face as a distribution on the states inside it."""
     dims = found.support
     inside = rows.inside(dims)
@@ -145,7 +160,7 @@ def finish(found: Result, rows: Rows, mode: int, seconds: float) -> Result:
     rest = max(1.0 - float(p.sum()), 0.0) if spread and size > space.size else 0.0
     codes = space.rows[:, dims].toarray().astype(np.int64)
     kept = Distribution(rows.decode(codes, dims), p, dims, rows.shape, rest, rows.origin)
-    return replace(found, p=p, space=space, seconds=seconds, kept=kept)
+    return replace(found, p=p, space=space, seconds=deadline.elapsed(), kept=kept)
 
 
 def coverage(

@@ -38,6 +38,20 @@ class Search:
         _cover.fill(*c.arrays, *state, room, count, c.log_m, self.mode, nothing)
         return room - count
 
+    def grow(self, count: int) -> int:
+        """Add at most `count` dimensions by Algorithm 3, ties broken by look-ahead; returns how many are lacking.
+
+        >>> alone = Cover(np.array([0, 2]), np.array([1, 2]), np.ones(1), np.ones(1), np.log([2.0, 2.0, 2.0]))
+        >>> search = Search(alone, k=2, mode=0, seed=0)
+        >>> search.grow(1), search.grow(1), search.face.tolist()
+        (1, 0, [1, 2])
+        """
+        c, room = self.cover, self.k - int(self._inside.sum())
+        count = min(count, room)
+        state = self._inside, self._missing
+        _cover.greedy(*c.arrays, c.mass, c.squares, self._values, c.log_m, *state, room, count, self.mode)
+        return room - count
+
     @property
     def face(self) -> Indices:
         """The dimensions of the face, ascending."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..cover import KL, Cover, Ints, greedy_face
+from ..cover import KL, Cover, Ints
 from ..door import Indices, Vector
 from ..protocols import Constraint, Objective
 from ..result import Status
@@ -22,6 +22,8 @@ SOME = 24
 """Dimensions up to which all masks fit in memory, should the proof be long."""
 LONG = 100
 """Steps of a long proof."""
+PROOF_STEPS = 1500
+"""Steps of a proof that `auto` takes when there is no time limit: about a minute, and the same on any machine."""
 KICKS = 16
 """Kicks in a slice; within a proof, a slice follows step 1, 2, 4, 8, ..."""
 WORK = 20_000_000
@@ -83,7 +85,11 @@ class FaceProblem:
 
 def greedy(problem: FaceProblem, seed: int) -> Steps:
     """Algorithm 3, ties broken by look-ahead."""
-    yield Step(problem.mark(greedy_face(problem.cover, problem.k, problem.mode)))
+    search = Search(problem.cover, problem.k, problem.mode, seed)
+    few = 1 + WORK // (1 + 3 * len(problem.cover.indices) + problem.cover.n)
+    while search.grow(few):
+        yield Step(problem.mark(search.face))
+    yield Step(problem.mark(search.face))
     return Outcome(Status.FINISHED)
 
 
@@ -113,7 +119,12 @@ def _settle(problem: FaceProblem, search: Search) -> Generator[Step, float, None
     yield Step(problem.mark(search.face))
 
 
-def exact(problem: FaceProblem, seed: int) -> Steps:
+def auto(problem: FaceProblem, seed: int) -> Steps:
+    """`exact`, as far as a budget of work goes."""
+    return (yield from exact(problem, seed, PROOF_STEPS))
+
+
+def exact(problem: FaceProblem, seed: int, most: float = math.inf) -> Steps:
     """Exchange, then proof: all masks of few dimensions, else branch and bound on prices, with kicks."""
     cover, k, mode = problem.cover, problem.k, problem.mode
     if cover.n <= FEW:
@@ -122,7 +133,7 @@ def exact(problem: FaceProblem, seed: int) -> Steps:
     search = Search(cover, k, mode, seed)
     yield from _settle(problem, search)
     proof = Proof(cover, k, mode, search.face)
-    while not proof.done:
+    while not proof.done and proof.steps < most:
         proof.step()
         if cover.n <= SOME and proof.steps > LONG:
             return (yield from _all_masks(problem))
@@ -135,13 +146,13 @@ def exact(problem: FaceProblem, seed: int) -> Steps:
     best = problem.loss(cover.gain(proof.face, mode))
     yield Step(problem.mark(proof.face))
     close = GAP * (proof.gain if mode == KL else problem.norm)
-    return Outcome(Status.OPTIMAL, best if proof.bound - proof.gain <= close else problem.loss(proof.bound))
+    return Outcome(Status.FINISHED, best if proof.bound - proof.gain <= close else problem.loss(proof.bound))
 
 
 def _all_masks(problem: FaceProblem) -> Steps:
     """Value every face at once."""
     best = yield Step(problem.mark(by_zeta(problem.cover, problem.k, problem.mode)))
-    return Outcome(Status.OPTIMAL, best)
+    return Outcome(Status.FINISHED, best)
 
 
 def iht(

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..door import Vector
 from ..jobs._rows import Rows
-from ..jobs.dims import AUTO_SECONDS, coverage, dims
+from ..jobs.dims import coverage, dims
 from ..result import Result
 from .study import Judge, Table
 
@@ -28,7 +28,7 @@ class DimsProblem:
     baseline: Any = "zero"
     job = "dims"
     unit = "columns"
-    usual_seconds = AUTO_SECONDS
+    usual_seconds = None
     measure = "share of rows not expressed whole"
     shares = frozenset(
         {measure, "rows expressed whole", "no choice expresses more than", "in rows", "in expressed rows"}
