@@ -91,6 +91,34 @@ class Quadratic(Protocol):
 
 
 @runtime_checkable
+class Centred(Protocol):
+    """A quadratic that is a squared distance and can be told from its target: F[p] = pᵀGp where Σp = 1."""
+
+    def centred(self, units: Indices, others: Indices) -> Vector:
+        """The block of G, the inner products with the target for origin, at these places."""
+        ...
+
+
+@runtime_checkable
+class BoundedBelow(Protocol):
+    """An objective that is known never to fall below a number."""
+
+    @property
+    def floor(self) -> float:
+        """No distribution has a lower value."""
+        ...
+
+
+@runtime_checkable
+class Rounded(Protocol):
+    """A quadratic that knows how precise its slopes are."""
+
+    def slope_error(self, value: float) -> float:
+        """How far rounding may move an entry of `slopes` where F has this value."""
+        ...
+
+
+@runtime_checkable
 class Covered(Protocol):
     """An objective whose minimum over a face of dimensions depends only on the mass the face covers."""
 

@@ -1,23 +1,32 @@
 """Squared error of expectations: least squares over distributions."""
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, svds
 
 from .._jit.active_set import simplex_quadratic
-from ..door import Indices, InvalidInput, Vector, as_array, as_vector
+from ..door import Indices, InvalidInput, Vector, as_array, as_integer, as_vector
 from ..spaces import Space
 
 DENSE_SPECTRUM = 2000
 """Up to this many rows or columns the largest singular value comes from a dense Gram matrix."""
 FEW = 600
 """Up to this many places AᵀA is formed whole, once."""
-HUGE = 1e150
-"""Entries beyond this have infinite squares."""
+LOOKED_AT = 64
+"""Columns that tell how long a column is."""
+SQUARABLE = 300
+"""Powers of two up to which squares of entries, also of much smaller ones, are exact."""
+BLOCK = 2**20
+"""Numbers scaled at a time where a copy of all would be too much."""
+SAFE, SAFE32 = (1e-200, 1e200), (1e-20, 1e20)
+"""Sums of squares that are known without scaling first, in double and in single precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +34,12 @@ class Moments:
     """F[p] = ‖A p - b‖²: how far the expectations A p of r functions are from b; the paper's section 4.2.
 
     A (r, size) is dense (float32 is kept as it is), `scipy.sparse` or a `LinearOperator` with `rmatvec`; b (r,).
-    As a quadratic it has H = AᵀA and c = Aᵀb, of which only the blocks asked for are ever formed.
+    As a quadratic it has H = AᵀA and c = Aᵀb, of which only the blocks asked for are ever formed. With `exponent`
+    F is 4**exponent times the squared error.
+
+    Entries may have any size: all arithmetic is on A and b divided by one power of two, `power`, that brings the
+    largest near one (A itself is not copied), and results are multiplied by its square at the end. Solvers work on
+    `normalised()`, which leaves out that last step.
 
     >>> from fewer import Atoms
     >>> F = Moments(Atoms(3), [[0.0, 1.0, 2.0]], [0.5])
@@ -36,116 +50,236 @@ class Moments:
     space: Space
     A: Any
     b: Any
+    exponent: int = 0
+    work: float = field(init=False, repr=False)
+    """Multiplications with entries of A so far, about: what default budgets are counted in."""
+    _size: float = field(init=False, repr=False)
+    _known: dict[tuple[str, int], Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        A = as_matrix(self.A)
+        A, size = sized_matrix(self.A)
         if A.shape[1] != self.space.size:
             raise InvalidInput(f"A must have {self.space.size} columns, one for each place, got {A.shape[1]}")
-        b = as_vector(self.b, (A.shape[0],), "b")
-        for name, entries in (("A", A.data if sp.issparse(A) else A), ("b", b)):
-            if (
-                isinstance(entries, np.ndarray)
-                and entries.size
-                and max(float(entries.max()), -float(entries.min())) > HUGE
-            ):
-                raise InvalidInput(f"{name} must stay below {HUGE:g} in size, so that squares are finite; rescale it")
-        object.__setattr__(self, "A", A)
-        object.__setattr__(self, "b", b)
+        as_integer(self.exponent, "exponent", -10_000, 10_000)
+        self.__dict__.update(A=A, b=as_vector(self.b, (A.shape[0],), "b"), work=0.0, _size=size, _known={})
+
+    def _like(self, **changes: Any) -> "Moments":
+        """The same with some fields changed; what is known of A is shared."""
+        other = object.__new__(Moments)
+        names = ("space", "A", "b", "exponent", "_size", "_known")
+        other.__dict__.update({**{name: self.__dict__[name] for name in names}, "work": 0.0, **changes})
+        return other
 
     def toward(self, b: Any) -> "Moments":
         """The same functions with other expectations; what is known of A is shared."""
-        other = replace(self, b=b)
-        known: dict[str, Any] = {
-            name: self.__dict__[name] for name in ("smoothness", "diagonal", "_gram") if name in self.__dict__
-        }
-        other.__dict__.update(known)
-        return other
+        return self._like(b=as_vector(b, (self.A.shape[0],), "b"))
+
+    def _shared(self, name: str, compute: Callable[[], Any]) -> Any:
+        """What depends on A and the units alone, computed once for all targets."""
+        if (name, self.exponent) not in self._known:
+            self._known[name, self.exponent] = compute()
+        return self._known[name, self.exponent]
+
+    def normalised(self) -> tuple["Moments", int]:
+        """(G, e) with F = 2**e G: the same problem with its numbers near one."""
+        return self._like(exponent=-self.power), 2 * (self.exponent + self.power)
 
     @cached_property
-    def smoothness(self) -> float:
-        """2 ‖A‖², the largest squared singular value."""
-        r, size = self.A.shape
-        if isinstance(self.A, LinearOperator) or min(r, size) > DENSE_SPECTRUM:
-            if min(r, size) == 1:
-                return 2.0 * float(np.square(self.A @ np.eye(size) if size == 1 else self.A.T @ np.ones(r)).sum())
-            largest = svds(self.A, k=1, return_singular_vectors=False, rng=np.random.default_rng(0))[0]
-            return 2.0 * (1 + 1e-6) * float(largest) ** 2  # Lanczos comes from below
-        gram = self.A @ self.A.T if r <= size else self.A.T @ self.A
-        dense = np.asarray(gram.toarray() if sp.issparse(gram) else gram, np.float64)
-        return 2.0 * max(float(np.linalg.eigvalsh(dense)[-1]), 0.0)
+    def power(self) -> int:
+        """The exponent of the power of two that A and b are divided by, so that squares of their entries are finite."""
+        return int(np.frexp(max(self._size, float(np.abs(self.b).max())))[1])
+
+    def _out(self, x: Any) -> Any:
+        """Numbers of the scaled problem in the units of F."""
+        return scaled(x, 2 * (self.exponent + self.power))
 
     @cached_property
-    def constant(self) -> float:
-        """‖b‖², the value at p = 0."""
-        return float(self.b @ self.b)
+    def _b(self) -> Vector:
+        return scaled(self.b, -self.power)
 
-    @cached_property
-    def diagonal(self) -> Vector:
-        """The squared norm of each column of A, (size,)."""
-        if isinstance(self.A, LinearOperator):
-            norms = [np.square(self.columns(np.array([i]))).sum() for i in range(self.space.size)]
-            return np.array(norms)
-        if sp.issparse(self.A):
-            return np.asarray(self.A.multiply(self.A).sum(axis=0), np.float64).reshape(-1)
-        return np.asarray(np.einsum("ij,ij->j", self.A, self.A, dtype=np.float64))
+    def _count(self, multiplications: float) -> None:
+        self.__dict__["work"] += multiplications
 
-    @cached_property
-    def _gram(self) -> Vector:
-        """The whole of AᵀA, for few places."""
-        whole = self.columns(np.arange(self.space.size))
-        return np.asarray(whole.T @ whole)
-
-    @cached_property
-    def _first_slopes(self) -> Vector:
-        """Aᵀb, (size,), in the precision of A."""
-        return self._against(self.b)
-
-    def _against(self, residual: Vector) -> Vector:
-        """Aᵀ times a residual, in the precision of A."""
-        if isinstance(self.A, np.ndarray):
-            residual = residual.astype(self.A.dtype, copy=False)
-        return np.asarray(self.A.T @ residual, np.float64)
-
-    def columns(self, face: Indices) -> Vector:
-        """A restricted to these places, dense (r, len(face)) float64; an operator is applied to unit vectors."""
+    def _columns(self, face: Indices) -> Vector:
+        """Scaled columns of A, dense (r, len(face)) float64; an operator is applied to unit vectors."""
         if not isinstance(self.A, LinearOperator):
             part = self.A[:, face]
-            return np.asarray(part.toarray() if sp.issparse(part) else part, np.float64)
+            return scaled(np.asarray(part.toarray() if sp.issparse(part) else part, np.float64), -self.power)
         columns = np.empty((self.A.shape[0], face.size))
         unit = np.zeros(self.space.size)
         for j, place in enumerate(face):
             unit[place] = 1.0
-            columns[:, j] = self.A @ unit
+            columns[:, j] = _applied(self.A, unit)
             unit[place] = 0.0
+        return scaled(columns, -self.power)
+
+    def _from_target(self, face: Indices) -> Vector:
+        """Scaled columns of A with b for origin: what they have in common cancels before anything is squared."""
+        columns = self._columns(face)
+        columns -= self._b[:, None]
         return columns
+
+    def _against(self, residual: Vector) -> Vector:
+        """Scaled Aᵀ times a residual, in the precision of A; half of the power before and half after the product."""
+        half = -self.power // 2
+        self._count(self.A.nnz if sp.issparse(self.A) else math.prod(self.A.shape))
+        if isinstance(self.A, LinearOperator):
+            product = np.asarray(self.A.rmatvec(scaled(residual, half)), np.float64).reshape(-1)
+        else:
+            dtype = self.A.dtype if isinstance(self.A, np.ndarray) else np.float64
+            product = np.asarray(self.A.T @ scaled(residual, half).astype(dtype, copy=False), np.float64)
+        return scaled(product, -self.power - half)
+
+    def residual(self, units: Indices, weights: Vector) -> Vector:
+        """What these weights leave of b, scaled by `power`: b - A q = (1 - Σq) b - (A - b1ᵀ) q, (r,)."""
+        if isinstance(self.A, LinearOperator):
+            p = np.zeros(self.space.size)
+            p[units] = weights
+            return np.asarray(self._b - scaled(_applied(self.A, p), -self.power))
+        left = (1.0 - weights.sum()) * self._b
+        for start in range(0, len(units), DENSE_SPECTRUM):
+            part = slice(start, start + DENSE_SPECTRUM)
+            left -= self._from_target(units[part]) @ weights[part]
+        return np.asarray(left)
+
+    @property
+    def smoothness(self) -> float:
+        """2 ‖A‖², the largest squared singular value."""
+        return float(self._shared("smoothness", self._smoothness))
+
+    def _smoothness(self) -> float:
+        r, size = self.A.shape
+        if isinstance(self.A, LinearOperator) or min(r, size) > DENSE_SPECTRUM:
+            return float(self._out(2.0 * self._largest_square()))
+        dense = self._columns(np.arange(size)) if r > size else self._rows_gram()
+        gram = dense.T @ dense if r > size else dense
+        return float(self._out(2.0 * max(float(np.linalg.eigvalsh(gram)[-1]), 0.0)))
+
+    def _rows_gram(self) -> Vector:
+        """Scaled A Aᵀ, in blocks of columns."""
+        total = np.zeros((self.A.shape[0],) * 2)
+        for start in range(0, self.space.size, DENSE_SPECTRUM):
+            part = self._columns(np.arange(start, min(start + DENSE_SPECTRUM, self.space.size)))
+            total += part @ part.T
+        return total
+
+    def _largest_square(self) -> float:
+        """The largest squared singular value of scaled A by Lanczos, which comes from below."""
+        r, size = self.A.shape
+        if min(r, size) == 1:
+            row = self._columns(np.arange(1))[:, 0] if size == 1 else self._against(np.ones(r))
+            return float(row @ row)
+
+        def forward(v: Vector) -> Vector:
+            return scaled(_applied(self.A, v), -self.power)
+
+        operator = LinearOperator((r, size), matvec=forward, rmatvec=self._against, dtype=np.float64)
+        largest = svds(operator, k=1, return_singular_vectors=False, rng=np.random.default_rng(0))[0]
+        return (1 + 1e-6) * float(largest) ** 2
+
+    @property
+    def floor(self) -> float:
+        """0: a squared distance is never less."""
+        return 0.0
+
+    @cached_property
+    def scale(self) -> float:
+        """The squared distance of a typical column from b: what rounding is measured by."""
+        typical = float(np.square(self._from_target(self._some)).sum(axis=0).mean())
+        return max(float(self._out(max(typical, 1e-30))), float(np.finfo(float).tiny))
+
+    def slope_error(self, value: float) -> float:
+        """How far rounding may move an entry of `slopes` at weights of this value: r eps ‖a‖ ‖A q - b‖."""
+        precise = isinstance(self.A, np.ndarray) and self.A.dtype == np.float32
+        eps = float(np.finfo(np.float32 if precise else np.float64).eps)
+        return (self.A.shape[0] + 4) * eps * math.sqrt(self._longest) * math.sqrt(max(value, 0.0))
+
+    @property
+    def _longest(self) -> float:
+        """The largest squared norm of a column; of an operator, of those looked at."""
+        if isinstance(self.A, LinearOperator):
+            return float(self._out(np.square(self._columns(self._some)).sum(axis=0).max()))
+        return float(self.diagonal.max())
+
+    @property
+    def _some(self) -> Indices:
+        """A few places, evenly spread."""
+        return np.unique(np.linspace(0, self.space.size - 1, LOOKED_AT).astype(np.int64))
+
+    @cached_property
+    def constant(self) -> float:
+        """‖b‖², the value at p = 0."""
+        return float(self._out(float(self._b @ self._b)))
+
+    @property
+    def diagonal(self) -> Vector:
+        """The squared norm of each column of A, (size,)."""
+        return np.asarray(self._shared("diagonal", self._diagonal))
+
+    def _diagonal(self) -> Vector:
+        if isinstance(self.A, LinearOperator):
+            norms = [np.square(self._columns(np.array([i]))).sum() for i in range(self.space.size)]
+            return np.asarray(self._out(np.array(norms)))
+        if sp.issparse(self.A):
+            data = np.square(scaled(self.A.data, -self.power))
+            squares = sp.csc_array((data, self.A.indices, self.A.indptr), self.A.shape)
+            return np.asarray(self._out(np.asarray(squares.sum(axis=0), np.float64).reshape(-1)))
+        return np.asarray(self._out(self._dense_diagonal()))
+
+    def _dense_diagonal(self) -> Vector:
+        """Scaled squared norms, in one pass where squares of the entries as they are can be held."""
+        if abs(self.power) < SQUARABLE:
+            return scaled(np.einsum("ij,ij->j", self.A, self.A, dtype=np.float64), -2 * self.power)
+        starts = range(0, self.space.size, DENSE_SPECTRUM)
+        parts = (self._columns(np.arange(s, min(s + DENSE_SPECTRUM, self.space.size))) for s in starts)
+        return np.concatenate([np.square(part).sum(axis=0) for part in parts])
+
+    def _gram(self) -> Vector:
+        """The whole of AᵀA, for few places."""
+        whole = self._columns(np.arange(self.space.size))
+        return np.asarray(self._out(whole.T @ whole))
+
+    @cached_property
+    def _target_gram(self) -> Vector:
+        """The whole of (A - b1ᵀ)ᵀ(A - b1ᵀ), for few places."""
+        whole = self._from_target(np.arange(self.space.size))
+        return np.asarray(self._out(whole.T @ whole))
+
+    @cached_property
+    def _first_slopes(self) -> Vector:
+        """Aᵀb, (size,), in the precision of A."""
+        return np.asarray(self._out(self._against(self._b)))
 
     def linear(self, units: Indices) -> Vector:
         """Aᵀb at these places."""
-        return np.asarray(self.columns(units).T @ self.b)
+        return np.asarray(self._out(self._columns(units).T @ self._b))
 
     def cross(self, units: Indices, others: Indices) -> Vector:
         """The block of AᵀA, (len(units), len(others))."""
         if self.space.size <= FEW:
-            return np.asarray(self._gram[np.ix_(units, others)])
-        left = self.columns(units)
-        return np.asarray(left.T @ (left if units is others else self.columns(others)))
+            return np.asarray(self._shared("gram", self._gram)[np.ix_(units, others)])
+        self._count(self.A.shape[0] * len(units) * len(others))
+        left = self._columns(units)
+        return np.asarray(self._out(left.T @ (left if units is others else self._columns(others))))
 
-    def residual(self, units: Indices, weights: Vector) -> Vector:
-        """What these weights leave of b: b - A q, (r,)."""
-        if isinstance(self.A, LinearOperator):
-            p = np.zeros(self.space.size)
-            p[units] = weights
-            return np.asarray(self.b - self.A @ p)
-        return np.asarray(self.b - self.columns(units) @ weights)
+    def centred(self, units: Indices, others: Indices) -> Vector:
+        """The block of G = (A - b1ᵀ)ᵀ(A - b1ᵀ): F[p] = pᵀGp for weights that sum to one."""
+        if self.space.size <= FEW:
+            return np.asarray(self._target_gram[np.ix_(units, others)])
+        self._count(self.A.shape[0] * len(units) * len(others))
+        left = self._from_target(units)
+        return np.asarray(self._out(left.T @ (left if units is others else self._from_target(others))))
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
         """Minus half the gradient at these weights, Aᵀ(b - A q), (size,), in the precision of A."""
-        return self._against(self.residual(units, weights)) if len(units) else self._first_slopes.copy()
+        if not len(units):
+            return self._first_slopes.copy()
+        return np.asarray(self._out(self._against(self.residual(units, weights))))
 
     def value_at(self, units: Indices, weights: Vector) -> float:
         """‖A q - b‖² for these weights on these places."""
         residual = self.residual(units, weights)
-        return float(residual @ residual)
+        return float(self._out(float(residual @ residual)))
 
     def value(self, p: Vector) -> float:
         """‖A p - b‖²; only the columns where p is positive are touched."""
@@ -160,10 +294,10 @@ class Moments:
         return gradient
 
     def _fit(self, face: Indices) -> tuple[Vector, float]:
-        part = self.columns(face)
-        weights, _ = simplex_quadratic(part.T @ part, part.T @ self.b, np.zeros(face.size))
-        residual = part @ weights - self.b
-        return weights, float(residual @ residual)
+        part = self._from_target(face)
+        weights, _ = simplex_quadratic(part.T @ part, np.zeros(face.size), np.zeros(face.size))
+        residual = part @ weights
+        return weights, float(self._out(float(residual @ residual)))
 
     def best_on(self, face: Indices) -> Vector:
         """The least-squares weights on the simplex of the face, by an active-set method exact to rounding."""
@@ -176,19 +310,108 @@ class Moments:
         return self._fit(face)[1] if face.size else np.inf
 
 
+def scaled(x: Any, exponent: int) -> Any:
+    """X times 2**exponent; what is too large becomes infinite, what is too small zero."""
+    if exponent == 0:
+        return x
+    with np.errstate(over="ignore", under="ignore"):
+        if abs(exponent) <= 1000:
+            return x * 2.0**exponent
+        return np.ldexp(x, exponent)
+
+
+def typical_size(entries: npt.NDArray[Any]) -> float:
+    """The root mean square of some numbers of any size; not finite where one of them is not. One pass as a rule.
+
+    >>> f"{typical_size(np.array([1e200, 7e200])):.6g}"
+    '5e+200'
+    """
+    if entries.size == 0:
+        return 0.0
+    low, high = SAFE32 if entries.dtype == np.float32 else SAFE
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        total = _squares(entries)
+    if low < total < high:
+        return math.sqrt(total / entries.size)
+    largest = max(float(entries.max()), -float(entries.min()))
+    if largest == 0.0 or not math.isfinite(largest):
+        return largest
+    exponent, flat = int(np.frexp(largest)[1]), entries.ravel(order="K")
+    blocks = (flat[start : start + BLOCK].astype(np.float64) for start in range(0, flat.size, BLOCK))
+    total = math.fsum(float(np.square(scaled(block, -exponent)).sum()) for block in blocks)
+    return float(scaled(math.sqrt(total / flat.size), exponent))
+
+
+def _squares(entries: npt.NDArray[Any]) -> float:
+    """The sum of squares of an array, without a copy."""
+    if entries.flags.c_contiguous or entries.flags.f_contiguous:
+        flat = entries.ravel(order="K")
+        return float(np.dot(flat, flat))
+    return float(np.einsum("...i,...i->", entries, entries))
+
+
 def as_matrix(A: Any) -> Any:
     """A as ndarray (float64, or float32 as given), csc_array or LinearOperator; finite and not empty."""
+    return sized_matrix(A)[0]
+
+
+def sized_matrix(A: Any) -> tuple[Any, float]:
+    """`as_matrix`, and the typical size of an entry; of an operator, of those of a few columns and their mean."""
     if isinstance(A, LinearOperator):
-        return A
+        A = _as_operator(A)
+        n = A.shape[1]
+        probes = [np.full(n, 1.0 / n), *(np.eye(1, n, place)[0] for place in {0, n // 2, n - 1})]
+        return A, max(float(np.abs(_applied(A, probe)).max()) for probe in probes)
     if sp.issparse(A):
-        A = sp.csc_array(A)
-        as_array(A.data, "A")
-        A = A.astype(np.float64, copy=False)
-    elif getattr(A, "dtype", None) == np.float32 and isinstance(A, np.ndarray):
-        if not np.isfinite(A.sum(dtype=np.float64)):
-            as_array(A, "A")  # says where
-    else:
+        A = _as_sparse(A)
+    elif type(A) is not np.ndarray or A.dtype not in (np.float32, np.float64):
         A = as_array(A, "A")
     if len(A.shape) != 2 or 0 in A.shape:
         raise InvalidInput(f"A must be a matrix with at least one row and one column, got shape {A.shape}")
+    size = typical_size(A.data if sp.issparse(A) else A)
+    if not math.isfinite(size):
+        raise InvalidInput(_not_finite(A))
+    return A, size
+
+
+def _not_finite(A: Any) -> str:
+    """Where a matrix is not finite."""
+    entries = A.tocoo() if sp.issparse(A) else None
+    at = int(np.argmin(np.isfinite(A if entries is None else entries.data)))
+    where = np.unravel_index(at, A.shape) if entries is None else (entries.row[at], entries.col[at])
+    value = A[where] if entries is None else entries.data[at]
+    return f"A must be finite, got {value} at index {int(where[0])}, {int(where[1])}"
+
+
+def _as_sparse(A: Any) -> Any:
+    """A sparse matrix as canonical csc of finite float64; the caller's arrays stay as they are."""
+    if len(A.shape) != 2:
+        raise InvalidInput(f"A must be a matrix with at least one row and one column, got shape {A.shape}")
+    if A.dtype.kind not in "fiub":
+        raise InvalidInput(f"A must hold real numbers, got dtype {A.dtype} ({type(A).__name__})")
+    A = sp.csc_array(A)
+    if not A.has_canonical_format:
+        A = A.copy()  # sorting is in place
+        A.sum_duplicates()
+    return A.astype(np.float64, copy=False)
+
+
+def _as_operator(A: Any) -> Any:
+    """A linear operator of real numbers that can also be applied backwards."""
+    if 0 in A.shape:
+        raise InvalidInput(f"A must be a matrix with at least one row and one column, got shape {A.shape}")
+    if A.dtype is not None and np.dtype(A.dtype).kind not in "fiub":
+        raise InvalidInput(f"A must hold real numbers, got a LinearOperator of dtype {A.dtype}")
+    try:
+        A.rmatvec(np.zeros(A.shape[0]))
+    except (NotImplementedError, AttributeError, TypeError) as error:
+        reason = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise InvalidInput(
+            f"A must be a LinearOperator with rmatvec, its transpose times a vector ({reason})"
+        ) from None
     return A
+
+
+def _applied(A: Any, v: Vector) -> Vector:
+    """An operator times a vector, as finite float64."""
+    return as_array(A @ v, "A times a vector").reshape(-1)

@@ -16,8 +16,8 @@ from .._jit.pool_search import block_swap, exchange, go_back, scramble, stand, t
 from .._jit.tableau import bordered
 from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Indices, Vector
-from ..protocols import Quadratic
-from ._starts import REACHED, path, steepest_units
+from ..protocols import Centred, Quadratic, offers
+from ._starts import REACHED, path, steepest_units, target_gram
 
 Mask = npt.NDArray[np.bool_]
 NONE = np.empty(0, np.int64)
@@ -60,13 +60,20 @@ def bounds(limits: SparseSimplex, count: int) -> tuple[Vector, Vector]:
     return np.full(count, limits.min_weight), np.full(count, limits.max_weight)
 
 
+def on_support(problem: Quadratic, units: Indices) -> tuple[Vector, Vector]:
+    """(H, c) of F on a few units whose weights sum to one, but for a constant; about the target where possible."""
+    if offers(problem, Centred):
+        return target_gram(problem, units, units), np.zeros(len(units))
+    return problem.cross(units, units), problem.linear(units)
+
+
 def refitted(problem: Quadratic, limits: SparseSimplex, units: Indices, start: Vector | None = None) -> Found:
     """The best weights on a support of feasible size, exact to rounding; units at zero are left out unless included.
 
     min F over Σw = 1, min_weight <= w <= max_weight. units: sorted.
     """
     first = np.full(len(units), 1.0 / len(units)) if start is None else start
-    H, c = problem.cross(units, units), problem.linear(units)
+    H, c = on_support(problem, units)
     if limits.bounded:
         w, _ = box_quadratic(H, c, *bounds(limits, len(units)), first)
     else:  # the same weights, and bounds need not be compiled
@@ -86,7 +93,7 @@ def polished(problem: Quadratic, limits: SparseSimplex, found: Found) -> Found:
     if size < 2:
         return found
     K = np.ones((size + 1, size + 1))
-    K[:size, :size] = problem.cross(units, units)
+    K[:size, :size] = on_support(problem, units)[0]
     K[size, size] = 0.0
     for _ in range(2):
         slopes = problem.slopes(found.units, found.weights)[units]
@@ -235,10 +242,11 @@ class Search:
 
 def pool_of(problem: Quadratic, limits: SparseSimplex, units: Indices, budget: int) -> Pool:
     """The problem on a few units, the origin moved to the target: G_ij = H_ij - c_i - c_j + constant, so F = wᵀGw."""
-    c = problem.linear(units)
-    G = problem.cross(units, units)
-    noise = EPS * float(np.mean(np.diag(G) + 2.0 * np.abs(c)) + abs(problem.constant))
-    G += problem.constant - c[:, None] - c[None, :]
+    G = target_gram(problem, units, units)
+    lengths = np.diag(G)
+    if not offers(problem, Centred):  # what cancelled has left its rounding
+        lengths = problem.diagonal[units] + 2.0 * np.abs(problem.linear(units)) + abs(problem.constant)
+    noise = EPS * float(np.mean(lengths))
     np.fill_diagonal(G, np.maximum(np.diag(G), 0.0))
     cap = limits.max_per_group if (limits.groups is not None) else budget
     lo, hi = bounds(limits, len(units))

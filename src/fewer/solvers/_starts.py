@@ -1,6 +1,8 @@
 """Where a search begins: the Lawson-Hanson path, with or without the sum constraint, greedily priced."""
 
+import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -8,7 +10,7 @@ import numpy.typing as npt
 from .._jit.climb import climb
 from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Indices, Vector
-from ..protocols import Quadratic
+from ..protocols import BoundedBelow, Centred, Quadratic, Rounded, offers
 
 Mask = npt.NDArray[np.bool_]
 
@@ -34,6 +36,25 @@ def steepest_units(slopes: Vector, count: int) -> Indices:
     top = np.argpartition(-slopes, count - 1)[:count]
     top = top[np.argsort(-slopes[top], kind="stable")]
     return top[slopes[top] > -np.inf]
+
+
+def floor_of(objective: Any) -> float:
+    """What F is known never to be below."""
+    return float(objective.floor) if offers(objective, BoundedBelow) else -math.inf
+
+
+def slope_error(objective: Any, value: float) -> float:
+    """How far rounding may move a slope where F has this value, as far as the objective can tell."""
+    return float(objective.slope_error(value)) if offers(objective, Rounded) else 0.0
+
+
+def target_gram(problem: Any, units: Indices, others: Indices) -> Vector:
+    """The block of G = H - c1ᵀ - 1cᵀ + constant, so that F = pᵀGp where Σp = 1; without cancellation if possible."""
+    if offers(problem, Centred):
+        block: Vector = problem.centred(units, others)
+        return block
+    left, right = problem.linear(units), problem.linear(others)
+    return np.asarray(problem.cross(units, others) + (problem.constant - left[:, None] - right[None, :]))
 
 
 def path(
@@ -90,7 +111,8 @@ def relaxed_bounds(problem: Quadratic, limits: SparseSimplex, begin: tuple[Indic
     while value > POINTLESS * first:
         slopes = problem.slopes(units, weights)
         margin = value - float(slopes[limits.open].max() - weights @ slopes[units])
-        bound = margin**2 / value if margin > 0.0 else 0.0
+        margin -= 2.0 * slope_error(problem, value)
+        bound = margin * (margin / value) if margin > 0.0 else 0.0
         yield bound
         before = value
         units, weights = path(problem, limits, len(units) + WIDTH, summed=True, begin=(units, weights))

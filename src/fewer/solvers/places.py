@@ -13,7 +13,7 @@ from . import _classic
 from ._drive import Outcome, Step, Steps
 from ._exchange import Answers, Found, Search, auto, kicked, refitted, starts
 from ._sparse_proof import SparseProof
-from ._starts import relaxed_bounds
+from ._starts import relaxed_bounds, target_gram
 
 MOST_PROVEN = 600
 """Places up to which the proof forms their whole matrix; beyond, the convex relaxation gives the bound."""
@@ -69,8 +69,8 @@ def exact(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generato
             yield from as_steps(kicked(Search(problem, constraint, best.units, rng), effort), constraint)
         return Outcome(Status.FINISHED)
     everything = np.arange(problem.space.size)
-    H, c = problem.cross(everything, everything), problem.linear(everything)
-    proof = SparseProof(H, c, problem.constant, constraint, best.units, best.weights)
+    G, nothing = target_gram(problem, everything, everything), np.zeros(problem.space.size)
+    proof = SparseProof(G, nothing, 0.0, constraint, best.units, best.weights)
     yield Step(bound=proof.bound)
     while not proof.done:
         proof.step()
