@@ -1,5 +1,6 @@
 """What objectives and constraints offer each other's partners: capabilities, not classes."""
 
+from collections.abc import Iterator
 from inspect import getattr_static
 from typing import Any, Protocol, runtime_checkable
 
@@ -115,6 +116,15 @@ class Rounded(Protocol):
 
     def slope_error(self, value: float) -> float:
         """How far rounding may move an entry of `slopes` where F has this value."""
+        ...
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """An objective with a long first computation that can be done beforehand, a piece at a time."""
+
+    def prepare(self) -> Iterator[None]:
+        """Compute it, pausing where it may be stopped."""
         ...
 
 

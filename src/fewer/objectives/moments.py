@@ -1,19 +1,21 @@
 """Squared error of expectations: least squares over distributions."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, svds
 
 from .._jit.active_set import simplex_quadratic
-from ..door import Indices, InvalidInput, Vector, as_array, as_integer, as_vector
+from ..door import Indices, InvalidInput, Vector, as_integer, as_vector
 from ..spaces import Space
+from ._matrix import BLOCK, applied, as_matrix, scaled, sized_matrix
+
+__all__ = ["Moments", "as_matrix"]
 
 DENSE_SPECTRUM = 2000
 """Up to this many rows or columns the largest singular value comes from a dense Gram matrix."""
@@ -23,10 +25,6 @@ LOOKED_AT = 64
 """Columns that tell how long a column is."""
 SQUARABLE = 300
 """Powers of two up to which squares of entries, also of much smaller ones, are exact."""
-BLOCK = 2**20
-"""Numbers scaled at a time where a copy of all would be too much."""
-SAFE, SAFE32 = (1e-200, 1e200), (1e-20, 1e20)
-"""Sums of squares that are known without scaling first, in double and in single precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +107,7 @@ class Moments:
         unit = np.zeros(self.space.size)
         for j, place in enumerate(face):
             unit[place] = 1.0
-            columns[:, j] = _applied(self.A, unit)
+            columns[:, j] = applied(self.A, unit)
             unit[place] = 0.0
         return scaled(columns, -self.power)
 
@@ -135,11 +133,11 @@ class Moments:
         if isinstance(self.A, LinearOperator):
             p = np.zeros(self.space.size)
             p[units] = weights
-            return np.asarray(self._b - scaled(_applied(self.A, p), -self.power))
-        left = (1.0 - weights.sum()) * self._b
-        for start in range(0, len(units), DENSE_SPECTRUM):
-            part = slice(start, start + DENSE_SPECTRUM)
-            left -= self._from_target(units[part]) @ weights[part]
+            return np.asarray(self._b - scaled(applied(self.A, p), -self.power))
+        left, done = (1.0 - weights.sum()) * self._b, 0
+        for part in self._blocks(units):
+            left -= self._from_target(part) @ weights[done : done + len(part)]
+            done += len(part)
         return np.asarray(left)
 
     @property
@@ -158,8 +156,8 @@ class Moments:
     def _rows_gram(self) -> Vector:
         """Scaled A Aᵀ, in blocks of columns."""
         total = np.zeros((self.A.shape[0],) * 2)
-        for start in range(0, self.space.size, DENSE_SPECTRUM):
-            part = self._columns(np.arange(start, min(start + DENSE_SPECTRUM, self.space.size)))
+        for block in self._blocks():
+            part = self._columns(block)
             total += part @ part.T
         return total
 
@@ -171,7 +169,7 @@ class Moments:
             return float(row @ row)
 
         def forward(v: Vector) -> Vector:
-            return scaled(_applied(self.A, v), -self.power)
+            return scaled(applied(self.A, v), -self.power)
 
         operator = LinearOperator((r, size), matvec=forward, rmatvec=self._against, dtype=np.float64)
         largest = svds(operator, k=1, return_singular_vectors=False, rng=np.random.default_rng(0))[0]
@@ -217,22 +215,32 @@ class Moments:
         return np.asarray(self._shared("diagonal", self._diagonal))
 
     def _diagonal(self) -> Vector:
-        if isinstance(self.A, LinearOperator):
-            norms = [np.square(self._columns(np.array([i]))).sum() for i in range(self.space.size)]
-            return np.asarray(self._out(np.array(norms)))
         if sp.issparse(self.A):
-            data = np.square(scaled(self.A.data, -self.power))
-            squares = sp.csc_array((data, self.A.indices, self.A.indptr), self.A.shape)
+            squares = sp.csc_array((np.square(scaled(self.A.data, -self.power)), self.A.indices, self.A.indptr))
             return np.asarray(self._out(np.asarray(squares.sum(axis=0), np.float64).reshape(-1)))
-        return np.asarray(self._out(self._dense_diagonal()))
+        if isinstance(self.A, np.ndarray) and abs(self.power) < SQUARABLE:
+            squares = np.einsum("ij,ij->j", self.A, self.A, dtype=np.float64)
+            return np.asarray(scaled(squares, 2 * self.exponent))
+        norms = [np.square(self._columns(part)).sum(axis=0) for part in self._blocks()]
+        return np.asarray(self._out(np.concatenate(norms)))
 
-    def _dense_diagonal(self) -> Vector:
-        """Scaled squared norms, in one pass where squares of the entries as they are can be held."""
-        if abs(self.power) < SQUARABLE:
-            return scaled(np.einsum("ij,ij->j", self.A, self.A, dtype=np.float64), -2 * self.power)
-        starts = range(0, self.space.size, DENSE_SPECTRUM)
-        parts = (self._columns(np.arange(s, min(s + DENSE_SPECTRUM, self.space.size))) for s in starts)
-        return np.concatenate([np.square(part).sum(axis=0) for part in parts])
+    def _blocks(self, units: Indices | None = None) -> Iterator[Indices]:
+        """Places, all unless told, a few at a time: as many as make a small matrix of their columns."""
+        units = np.arange(self.space.size) if units is None else units
+        wide = max(BLOCK // self.A.shape[0], LOOKED_AT)
+        return (units[start : start + wide] for start in range(0, len(units), wide))
+
+    def prepare(self) -> Iterator[None]:
+        """Compute `diagonal` and the first slopes, pausing between pieces."""
+        if isinstance(self.A, LinearOperator) and ("diagonal", self.exponent) not in self._known:
+            norms = []
+            for part in self._blocks():
+                norms.append(np.square(self._columns(part)).sum(axis=0))
+                yield
+            self._known["diagonal", self.exponent] = self._out(np.concatenate(norms))
+        for compute in (lambda: self.diagonal, lambda: self._first_slopes):
+            compute()
+            yield
 
     def _gram(self) -> Vector:
         """The whole of AᵀA, for few places."""
@@ -308,110 +316,3 @@ class Moments:
     def value_on(self, face: Indices) -> float:
         """The squared error of `best_on`."""
         return self._fit(face)[1] if face.size else np.inf
-
-
-def scaled(x: Any, exponent: int) -> Any:
-    """X times 2**exponent; what is too large becomes infinite, what is too small zero."""
-    if exponent == 0:
-        return x
-    with np.errstate(over="ignore", under="ignore"):
-        if abs(exponent) <= 1000:
-            return x * 2.0**exponent
-        return np.ldexp(x, exponent)
-
-
-def typical_size(entries: npt.NDArray[Any]) -> float:
-    """The root mean square of some numbers of any size; not finite where one of them is not. One pass as a rule.
-
-    >>> f"{typical_size(np.array([1e200, 7e200])):.6g}"
-    '5e+200'
-    """
-    if entries.size == 0:
-        return 0.0
-    low, high = SAFE32 if entries.dtype == np.float32 else SAFE
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        total = _squares(entries)
-    if low < total < high:
-        return math.sqrt(total / entries.size)
-    largest = max(float(entries.max()), -float(entries.min()))
-    if largest == 0.0 or not math.isfinite(largest):
-        return largest
-    exponent, flat = int(np.frexp(largest)[1]), entries.ravel(order="K")
-    blocks = (flat[start : start + BLOCK].astype(np.float64) for start in range(0, flat.size, BLOCK))
-    total = math.fsum(float(np.square(scaled(block, -exponent)).sum()) for block in blocks)
-    return float(scaled(math.sqrt(total / flat.size), exponent))
-
-
-def _squares(entries: npt.NDArray[Any]) -> float:
-    """The sum of squares of an array, without a copy."""
-    if entries.flags.c_contiguous or entries.flags.f_contiguous:
-        flat = entries.ravel(order="K")
-        return float(np.dot(flat, flat))
-    return float(np.einsum("...i,...i->", entries, entries))
-
-
-def as_matrix(A: Any) -> Any:
-    """A as ndarray (float64, or float32 as given), csc_array or LinearOperator; finite and not empty."""
-    return sized_matrix(A)[0]
-
-
-def sized_matrix(A: Any) -> tuple[Any, float]:
-    """`as_matrix`, and the typical size of an entry; of an operator, of those of a few columns and their mean."""
-    if isinstance(A, LinearOperator):
-        A = _as_operator(A)
-        n = A.shape[1]
-        probes = [np.full(n, 1.0 / n), *(np.eye(1, n, place)[0] for place in {0, n // 2, n - 1})]
-        return A, max(float(np.abs(_applied(A, probe)).max()) for probe in probes)
-    if sp.issparse(A):
-        A = _as_sparse(A)
-    elif type(A) is not np.ndarray or A.dtype not in (np.float32, np.float64):
-        A = as_array(A, "A")
-    if len(A.shape) != 2 or 0 in A.shape:
-        raise InvalidInput(f"A must be a matrix with at least one row and one column, got shape {A.shape}")
-    size = typical_size(A.data if sp.issparse(A) else A)
-    if not math.isfinite(size):
-        raise InvalidInput(_not_finite(A))
-    return A, size
-
-
-def _not_finite(A: Any) -> str:
-    """Where a matrix is not finite."""
-    entries = A.tocoo() if sp.issparse(A) else None
-    at = int(np.argmin(np.isfinite(A if entries is None else entries.data)))
-    where = np.unravel_index(at, A.shape) if entries is None else (entries.row[at], entries.col[at])
-    value = A[where] if entries is None else entries.data[at]
-    return f"A must be finite, got {value} at index {int(where[0])}, {int(where[1])}"
-
-
-def _as_sparse(A: Any) -> Any:
-    """A sparse matrix as canonical csc of finite float64; the caller's arrays stay as they are."""
-    if len(A.shape) != 2:
-        raise InvalidInput(f"A must be a matrix with at least one row and one column, got shape {A.shape}")
-    if A.dtype.kind not in "fiub":
-        raise InvalidInput(f"A must hold real numbers, got dtype {A.dtype} ({type(A).__name__})")
-    A = sp.csc_array(A)
-    if not A.has_canonical_format:
-        A = A.copy()  # sorting is in place
-        A.sum_duplicates()
-    return A.astype(np.float64, copy=False)
-
-
-def _as_operator(A: Any) -> Any:
-    """A linear operator of real numbers that can also be applied backwards."""
-    if 0 in A.shape:
-        raise InvalidInput(f"A must be a matrix with at least one row and one column, got shape {A.shape}")
-    if A.dtype is not None and np.dtype(A.dtype).kind not in "fiub":
-        raise InvalidInput(f"A must hold real numbers, got a LinearOperator of dtype {A.dtype}")
-    try:
-        A.rmatvec(np.zeros(A.shape[0]))
-    except (NotImplementedError, AttributeError, TypeError) as error:
-        reason = f"{type(error).__name__}: {error}".rstrip(": ")
-        raise InvalidInput(
-            f"A must be a LinearOperator with rmatvec, its transpose times a vector ({reason})"
-        ) from None
-    return A
-
-
-def _applied(A: Any, v: Vector) -> Vector:
-    """An operator times a vector, as finite float64."""
-    return as_array(A @ v, "A times a vector").reshape(-1)

@@ -1,7 +1,7 @@
 """Where a search begins: the Lawson-Hanson path, with or without the sum constraint, greedily priced."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from .._jit.climb import climb
 from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Indices, Vector
-from ..protocols import BoundedBelow, Centred, Quadratic, Rounded, offers
+from ..protocols import BoundedBelow, Centred, Prepared, Quadratic, Rounded, offers
 
 Mask = npt.NDArray[np.bool_]
 
@@ -57,9 +57,30 @@ def target_gram(problem: Any, units: Indices, others: Indices) -> Vector:
     return np.asarray(problem.cross(units, others) + (problem.constant - left[:, None] - right[None, :]))
 
 
+Chances = Generator[None, None, tuple[Indices, Vector]]
+"""A search that pauses where it may be stopped, and returns sorted or ranked units with their weights."""
+
+
+def finished(chances: Chances) -> tuple[Indices, Vector]:
+    """What a search returns that nobody stops."""
+    while True:
+        try:
+            next(chances)
+        except StopIteration as end:
+            found: tuple[Indices, Vector] = end.value
+            return found
+
+
 def path(
     problem: Quadratic, limits: SparseSimplex, limit: int, summed: bool, begin: tuple[Indices, Vector] | None = None
 ) -> tuple[Indices, Vector]:
+    """`walked` to its end."""
+    return finished(walked(problem, limits, limit, summed, begin))
+
+
+def walked(
+    problem: Quadratic, limits: SparseSimplex, limit: int, summed: bool, begin: tuple[Indices, Vector] | None = None
+) -> Chances:
     """The active-set path of min F over q >= 0 (and Σq = 1 if `summed`), from zero, up to `limit` units.
 
     `begin` goes on where an earlier call ended.
@@ -79,6 +100,7 @@ def path(
     entered, before = 1, np.inf
     while entered and len(units) < limit:
         slopes = problem.slopes(units, weights)
+        yield
         level = float(weights @ slopes[units]) if summed else 0.0
         slopes[~open_units] = slopes[units] = -np.inf
         slopes[slopes <= level] = -np.inf
@@ -99,12 +121,19 @@ def path(
     return units[order], weights[order]
 
 
-def relaxed_bounds(problem: Quadratic, limits: SparseSimplex, begin: tuple[Indices, Vector]) -> Iterator[float]:
+def prepared(problem: Any) -> Iterator[None]:
+    """Compute what every search needs of all units, with pauses."""
+    if offers(problem, Prepared):
+        yield from problem.prepare()
+
+
+def relaxed_bounds(problem: Quadratic, limits: SparseSimplex, begin: tuple[Indices, Vector]) -> Iterator[float | None]:
     """Lower bounds on F over the whole simplex, better and better, from the path with the sum constraint.
 
     F is a squared distance ‖r‖² to a target t, and <r, t - a_j> >= m = F(q) - max_j (s_j - qᵀs) for every vertex a_j:
     all of the simplex lies beyond a plane at distance m / ‖r‖, so m² / F(q) <= F where m > 0. Ends where the bound
     is reached, or where it would say little. `begin`: sorted units, and the best weights on them without bounds.
+    None is a pause.
     """
     units, weights = begin
     value = first = problem.value_at(units, weights)
@@ -112,10 +141,9 @@ def relaxed_bounds(problem: Quadratic, limits: SparseSimplex, begin: tuple[Indic
         slopes = problem.slopes(units, weights)
         margin = value - float(slopes[limits.open].max() - weights @ slopes[units])
         margin -= 2.0 * slope_error(problem, value)
-        bound = margin * (margin / value) if margin > 0.0 else 0.0
-        yield bound
+        yield margin * (margin / value) if margin > 0.0 else 0.0
         before = value
-        units, weights = path(problem, limits, len(units) + WIDTH, summed=True, begin=(units, weights))
+        units, weights = yield from walked(problem, limits, len(units) + WIDTH, True, (units, weights))
         value = problem.value_at(units, weights)
         if value > (1.0 - CLOSED) * before:
             return
