@@ -129,6 +129,16 @@ class Prepared(Protocol):
 
 
 @runtime_checkable
+class Counted(Protocol):
+    """An objective that counts its work, so that a budget can be set that does not depend on the machine."""
+
+    @property
+    def work(self) -> float:
+        """Multiplications so far, about."""
+        ...
+
+
+@runtime_checkable
 class Covered(Protocol):
     """An objective whose minimum over a face of dimensions depends only on the mass the face covers."""
 

@@ -33,7 +33,7 @@ class Cumulative:
     @cached_property
     def Q(self) -> Vector:  # noqa: N802 - the field's name for a cumulative distribution
         """The cumulative sums of q, at most one."""
-        return np.minimum(np.cumsum(self.q), 1.0)
+        return np.asarray(np.minimum(np.cumsum(self.q), 1.0))
 
     @cached_property
     def _above(self) -> Vector:

@@ -93,7 +93,7 @@ class Moments:
 
     @cached_property
     def _b(self) -> Vector:
-        return scaled(self.b, -self.power)
+        return np.asarray(scaled(self.b, -self.power))
 
     def _count(self, multiplications: float) -> None:
         self.__dict__["work"] += multiplications
@@ -102,14 +102,15 @@ class Moments:
         """Scaled columns of A, dense (r, len(face)) float64; an operator is applied to unit vectors."""
         if not isinstance(self.A, LinearOperator):
             part = self.A[:, face]
-            return scaled(np.asarray(part.toarray() if sp.issparse(part) else part, np.float64), -self.power)
+            dense = np.asarray(part.toarray() if sp.issparse(part) else part, np.float64)
+            return np.asarray(scaled(dense, -self.power))
         columns = np.empty((self.A.shape[0], face.size))
         unit = np.zeros(self.space.size)
         for j, place in enumerate(face):
             unit[place] = 1.0
             columns[:, j] = applied(self.A, unit)
             unit[place] = 0.0
-        return scaled(columns, -self.power)
+        return np.asarray(scaled(columns, -self.power))
 
     def _from_target(self, face: Indices) -> Vector:
         """Scaled columns of A with b for origin: what they have in common cancels before anything is squared."""
@@ -126,7 +127,7 @@ class Moments:
         else:
             dtype = self.A.dtype if isinstance(self.A, np.ndarray) else np.float64
             product = np.asarray(self.A.T @ scaled(residual, half).astype(dtype, copy=False), np.float64)
-        return scaled(product, -self.power - half)
+        return np.asarray(scaled(product, -self.power - half))
 
     def residual(self, units: Indices, weights: Vector) -> Vector:
         """What these weights leave of b, scaled by `power`: b - A q = (1 - Σq) b - (A - b1ᵀ) q, (r,)."""
@@ -169,11 +170,11 @@ class Moments:
             return float(row @ row)
 
         def forward(v: Vector) -> Vector:
-            return scaled(applied(self.A, v), -self.power)
+            return np.asarray(scaled(applied(self.A, v), -self.power))
 
         operator = LinearOperator((r, size), matvec=forward, rmatvec=self._against, dtype=np.float64)
         largest = svds(operator, k=1, return_singular_vectors=False, rng=np.random.default_rng(0))[0]
-        return (1 + 1e-6) * float(largest) ** 2
+        return float((1 + 1e-6) * largest**2)
 
     @property
     def floor(self) -> float:
@@ -184,13 +185,14 @@ class Moments:
     def scale(self) -> float:
         """The squared distance of a typical column from b: what rounding is measured by."""
         typical = float(np.square(self._from_target(self._some)).sum(axis=0).mean())
-        return max(float(self._out(max(typical, 1e-30))), float(np.finfo(float).tiny))
+        size = float(self._out(max(typical, 1e-30)))
+        return max(size, float(np.finfo(np.float64).tiny))
 
     def slope_error(self, value: float) -> float:
         """How far rounding may move an entry of `slopes` at weights of this value: r eps ‖a‖ ‖A q - b‖."""
         precise = isinstance(self.A, np.ndarray) and self.A.dtype == np.float32
         eps = float(np.finfo(np.float32 if precise else np.float64).eps)
-        return (self.A.shape[0] + 4) * eps * math.sqrt(self._longest) * math.sqrt(max(value, 0.0))
+        return float((self.A.shape[0] + 4) * eps * math.sqrt(self._longest) * math.sqrt(max(value, 0.0)))
 
     @property
     def _longest(self) -> float:
@@ -238,8 +240,8 @@ class Moments:
                 norms.append(np.square(self._columns(part)).sum(axis=0))
                 yield
             self._known["diagonal", self.exponent] = self._out(np.concatenate(norms))
-        for compute in (lambda: self.diagonal, lambda: self._first_slopes):
-            compute()
+        for name in ("diagonal", "_first_slopes"):
+            getattr(self, name)
             yield
 
     def _gram(self) -> Vector:

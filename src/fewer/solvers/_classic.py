@@ -8,7 +8,7 @@ import numpy.typing as npt
 from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Indices, Vector
 from ..protocols import Quadratic
-from ._exchange import Answers, Found, feasible_support, promising, refitted
+from ._fit import Answers, Found, feasible_support, promising, refitted
 from ._starts import REACHED, steepest_units, target_gram
 
 Matrix = npt.NDArray[np.float64]

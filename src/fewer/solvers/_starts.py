@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from .._jit.climb import climb
 from ..constraints.sparse_simplex import SparseSimplex
+from ..deadline import Deadline
 from ..door import Indices, Vector
 from ..protocols import BoundedBelow, Centred, Prepared, Quadratic, Rounded, offers
 
@@ -57,30 +58,43 @@ def target_gram(problem: Any, units: Indices, others: Indices) -> Vector:
     return np.asarray(problem.cross(units, others) + (problem.constant - left[:, None] - right[None, :]))
 
 
-Chances = Generator[None, None, tuple[Indices, Vector]]
-"""A search that pauses where it may be stopped, and returns sorted or ranked units with their weights."""
-
-
-def finished(chances: Chances) -> tuple[Indices, Vector]:
-    """What a search returns that nobody stops."""
-    while True:
-        try:
-            next(chances)
-        except StopIteration as end:
-            found: tuple[Indices, Vector] = end.value
-            return found
+Walk = Generator[tuple[Indices, Vector], None, tuple[Indices, Vector]]
+"""A search that shows units with their weights where it may be stopped, and returns the last ones."""
 
 
 def path(
     problem: Quadratic, limits: SparseSimplex, limit: int, summed: bool, begin: tuple[Indices, Vector] | None = None
 ) -> tuple[Indices, Vector]:
     """`walked` to its end."""
-    return finished(walked(problem, limits, limit, summed, begin))
+    return stopped(walked(problem, limits, limit, summed, begin), Deadline.after(None))
+
+
+def stopped(walk: Walk, deadline: Deadline) -> tuple[Indices, Vector]:
+    """Where a walk ends, or stands when the time is over."""
+    while True:
+        try:
+            found = next(walk)
+        except StopIteration as end:
+            final: tuple[Indices, Vector] = end.value
+            return final
+        if deadline.passed:
+            return found
+
+
+def paused(walk: Walk) -> Generator[None, None, tuple[Indices, Vector]]:
+    """A walk of which only the end matters."""
+    while True:
+        try:
+            next(walk)
+        except StopIteration as end:
+            final: tuple[Indices, Vector] = end.value
+            return final
+        yield
 
 
 def walked(
     problem: Quadratic, limits: SparseSimplex, limit: int, summed: bool, begin: tuple[Indices, Vector] | None = None
-) -> Chances:
+) -> Walk:
     """The active-set path of min F over q >= 0 (and Σq = 1 if `summed`), from zero, up to `limit` units.
 
     `begin` goes on where an earlier call ended.
@@ -100,7 +114,7 @@ def walked(
     entered, before = 1, np.inf
     while entered and len(units) < limit:
         slopes = problem.slopes(units, weights)
-        yield
+        yield units, weights
         level = float(weights @ slopes[units]) if summed else 0.0
         slopes[~open_units] = slopes[units] = -np.inf
         slopes[slopes <= level] = -np.inf
@@ -143,7 +157,7 @@ def relaxed_bounds(problem: Quadratic, limits: SparseSimplex, begin: tuple[Indic
         margin -= 2.0 * slope_error(problem, value)
         yield margin * (margin / value) if margin > 0.0 else 0.0
         before = value
-        units, weights = yield from walked(problem, limits, len(units) + WIDTH, True, (units, weights))
+        units, weights = yield from paused(walked(problem, limits, len(units) + WIDTH, True, (units, weights)))
         value = problem.value_at(units, weights)
         if value > (1.0 - CLOSED) * before:
             return

@@ -12,8 +12,8 @@ from ..door import InvalidInput, Vector, as_integer, as_number
 from ..protocols import Constraint, Objective, Quadratic, offers, whole_faces
 from ..result import Result, Status
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
-from ._exchange import refitted
 from ._face import face_best
+from ._fit import refitted
 from ._starts import floor_of, slope_error
 from ._units import near_one
 from .uncompiled import solve_by
@@ -29,7 +29,7 @@ def frank_wolfe(
     *,
     max_iter: int = 1000,
     tol: float = 1e-10,
-    time_limit: float | None = None,
+    time_limit: "float | Deadline | None" = None,
     callback: Callback | None = None,
 ) -> Result:
     """Pairwise Frank-Wolfe over all distributions; a sparse answer is its projection, refitted on that support.
@@ -114,7 +114,7 @@ def _shift(objective: Objective, p: Vector, gradient: Vector, best: int, worst: 
 
 def answer(objective: Any, constraint: Any, p: Vector) -> Vector:
     """A member of the constraint near p: projected, then the best weights on its support that the constraint allows."""
-    near = constraint.project(p)
+    near: Vector = constraint.project(p)
     if isinstance(constraint, SparseSimplex) and offers(objective, Quadratic):
         units = constraint.support(near)
         found = refitted(objective, constraint, units, near[units])

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from .._jit.segments import advance
 from ..door import Indices, Vector
@@ -11,6 +12,7 @@ from ..objectives.cumulative import Cumulative
 from ..result import Status
 from ._drive import Outcome, Step, Steps
 
+Choices = npt.NDArray[np.int32]
 WORK = 4_000_000
 """Comparisons between two chances to stop: about a hundredth of a second."""
 ROUNDS = 50
@@ -100,7 +102,7 @@ def best_steps(F: Cumulative, k: int, watched: bool) -> Steps:
     return Outcome(Status.OPTIMAL, value)
 
 
-def followed(choices: Indices, count: int, costs: Vector) -> Indices:
+def followed(choices: Choices, count: int, costs: Vector) -> Indices:
     """The jumps (count,) that lead to the least cost, back through the choices of each round."""
     jumps = np.empty(count, np.int64)
     jumps[-1] = np.argmin(costs)
