@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 import numpy as np
 
 from ..protocols import Objective, offers
-from ..result import Result
+from ..result import Result, Status
 from ._drive import Callback, Progress
 
 LEAST, MOST = float(np.finfo(float).tiny), float(np.finfo(float).max)
@@ -47,11 +47,10 @@ def in_units(result: Result, exponent: int) -> Result:
     history, error = times(result.history, exponent), times(result.error, exponent)
     notes = [result.note] if result.note else []
     if result.value and not LEAST <= abs(value) <= MOST:
+        bound = value if result.status is Status.OPTIMAL else None  # what was apart is not so in these units
         true = Decimal(result.value) * Decimal(2) ** exponent
-        notes.append(
-            f"In the units of the data the value is {true:.3g}: a float cannot hold it, so it is {value:g} here."
-        )
-    return replace(result, value=value, bound=bound, history=history, error=error, note=" ".join(notes))
+        notes.append(f"in the units of the data the value is {true:.3g}, which no float can hold: here it is {value:g}")
+    return replace(result, value=value, bound=bound, history=history, error=error, note="; ".join(notes))
 
 
 def watched(callback: Callback | None, exponent: int) -> Callback | None:
@@ -67,11 +66,14 @@ def watched(callback: Callback | None, exponent: int) -> Callback | None:
 
 
 def near_one(solver: Solver) -> Solver:
-    """A solver (objective, constraint, *, callback, ...) that works on numbers near one, whatever the data's units."""
+    """A solver (objective, constraint, *, callback, ...) that works on numbers near one, whatever the data's units.
+
+    A step rule that is given has its step length in the user's units: then these are kept.
+    """
 
     @wraps(solver)
     def solve(objective: Any, constraint: Any, **options: Any) -> Result:
-        inner, exponent = normalised(objective)
+        inner, exponent = (objective, 0) if options.get("step") is not None else normalised(objective)
         if exponent:
             options = {**options, "callback": watched(options.get("callback"), exponent)}
         return in_units(solver(inner, constraint, **options), exponent)

@@ -9,7 +9,7 @@ import numpy as np
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..door import InvalidInput, Vector, as_integer, as_number
-from ..protocols import Constraint, Objective, Quadratic, offers, whole_faces
+from ..protocols import Constraint, Objective, Quadratic, Scaled, offers, whole_faces
 from ..result import Result, Status
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
 from ._face import face_best
@@ -37,7 +37,7 @@ def frank_wolfe(
     F[p] - (<g, p> - min g) is a lower bound on F over the simplex, hence over any set inside it: the result's
     `bound`, or what F can never be below where that is more. Each step moves mass from the worst place that has some
     to the best one, as far as the curvature along that line, read from one more gradient, allows (exact for
-    quadratics). It ends when the dual gap is below `tol`, relative to F or to 1.
+    quadratics). It ends when the dual gap is below `tol`, relative to F or to its scale.
 
     Source: Lacoste-Julien & Jaggi, "On the global linear convergence of Frank-Wolfe optimization variants",
     NeurIPS 2015.
@@ -71,9 +71,10 @@ def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: floa
     return Outcome(Status.CONVERGED if closed else Status.MAX_ITER, bound)
 
 
-def relaxation(objective: Objective, max_iter: int, tol: float) -> Iterator[tuple[Vector, float, bool]]:
+def relaxation(objective: Any, max_iter: int, tol: float) -> Iterator[tuple[Vector, float, bool]]:
     """The iterates over the whole simplex, each with the best lower bound so far and whether it is reached."""
     p, bound = _vertex(objective), -math.inf
+    size = float(objective.scale) if offers(objective, Scaled) else 1.0
     for _ in range(max_iter):
         gradient = objective.gradient(p)
         held = np.flatnonzero(p)
@@ -81,7 +82,7 @@ def relaxation(objective: Objective, max_iter: int, tol: float) -> Iterator[tupl
         value = objective.value(p)
         gap = float(gradient[held] @ p[held] - gradient[best])
         bound = max(bound, value - gap - 4.0 * slope_error(objective, value))
-        closed = gap <= tol * max(abs(value), 1.0)
+        closed = gap <= tol * max(abs(value), size)
         yield p, bound, closed
         if closed:
             return
