@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..door import InvalidInput, Vector, as_integer, as_number, as_vector, known
-from ..objectives._matrix import scaled
 from ..objectives.moments import Moments, as_matrix
 from ..result import Result, Status
 from ..solvers import places
@@ -84,27 +83,7 @@ def least_squares(A: Any, b: Any, sample_weight: npt.ArrayLike | None = None) ->
     shape = getattr(A, "shape", ())
     if not isinstance(shape, tuple) or len(shape) != 2 or 0 in shape:
         A = as_matrix(A)
-    if sample_weight is None:
-        return Moments(Atoms(A.shape[1]), A, b)
-    A = as_matrix(A)
-    matrix, target, exponent = weigh(A, as_vector(b, A.shape[:1], "b"), sample_weight)
-    return Moments(Atoms(A.shape[1]), matrix, target, exponent)
-
-
-def weigh(matrix: Any, target: Vector, sample_weight: npt.ArrayLike) -> tuple[Any, Vector, int]:
-    """Rows scaled so that squared errors count by their weight, but for a factor 4**exponent, the third result."""
-    weights = as_vector(sample_weight, target.shape[:1], "sample_weight")
-    if weights.min() < 0:
-        raise InvalidInput(f"sample_weight must be non-negative, got {weights.min()} at index {int(weights.argmin())}")
-    if weights.max() == 0:
-        raise InvalidInput("sample_weight must have a positive sum, got all zeros")
-    if isinstance(matrix, LinearOperator):
-        raise InvalidInput("sample_weight needs a dense or sparse A; scale the rows of a LinearOperator beforehand")
-    exponent = int(np.frexp(weights.max())[1] + 1) // 2
-    root = np.sqrt(scaled(weights, -2 * exponent))  # at most one, so that no product overflows
-    if isinstance(matrix, np.ndarray):
-        return matrix * root[:, None].astype(matrix.dtype), (target.T * root).T, exponent
-    return matrix.multiply(root[:, None]).tocsc(), (target.T * root).T, exponent
+    return Moments(Atoms(A.shape[1]), A, b, sample_weight)
 
 
 Start = Callable[..., Steps]
@@ -176,11 +155,11 @@ def solve(
 
 def held_out(F: Moments, validation: Any) -> int:
     """How many rows a share of them is: at least one, and not all."""
-    share, rows = as_number(validation, "validation"), len(F.b)
+    share, rows = as_number(validation, "validation"), len(F.rows)
     if share >= 1.0 or rows < 2 or isinstance(F.A, LinearOperator):
         raise InvalidInput(
-            f"validation must be a share of the rows in (0, 1) of a dense or sparse A with at least two rows, "
-            f"got {validation!r} of {rows} rows"
+            f"validation must be a share of the rows in (0, 1) of a dense or sparse A with at least two rows that "
+            f"have weight, got {share:g} of {rows} rows"
         )
     return min(max(round(share * rows), 1), rows - 1)
 
@@ -192,9 +171,9 @@ def choose(F: Moments, run: Run, held: int, callback: Callback | None) -> Result
     the answers met the first is taken whose error on the rest is not above the best one's by more than the standard
     error of their difference (Breiman et al. 1984): a few rows cannot tell more. Half of a time limit is for most rows.
     """
-    order = run.rng.permutation(len(F.b))
+    order = run.rng.permutation(F.rows)
     kept, out = np.sort(order[held:]), np.sort(order[:held])
-    fitted, judge = (Moments(F.space, F.A[part], F.b[part]).normalised()[0] for part in (kept, out))
+    fitted, judge = (F.of_rows(part).normalised()[0] for part in (kept, out))
     first = positive(fitted, run.constraint, run.deadline.share(0.25))
     values, errors, stopped = [first.value], [squares(judge, first.p)], []
 
@@ -316,11 +295,8 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
         k = min(as_integer(self.k, "k", 1), matrix.shape[1])
         bounds = self.min_weight, self.max_weight, self.include, self.exclude, self.groups, self.max_per_group
         C = SparseSimplex(Atoms(matrix.shape[1]), k, *bounds)
-        seed, exponent = seed_of(self.random_state), 0
-        targets = y.reshape(len(y), -1)
-        if sample_weight is not None:
-            matrix, targets, exponent = weigh(matrix, targets, sample_weight)
-        F, results = Moments(C.space, matrix, targets[:, 0], exponent), []
+        seed, targets = seed_of(self.random_state), y.reshape(len(y), -1)
+        F, results = Moments(C.space, matrix, targets[:, 0], sample_weight), []
         for done, b in enumerate(targets.T):
             own = deadline.share(1.0 / (targets.shape[1] - done))
             results.append(solve(F.toward(b), C, self.solver, None, own, seed))

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from ..door import InvalidInput, Vector, as_array
+from ..door import InvalidInput, Vector, as_array, as_vector
 
 BLOCK = 2**20
 """Numbers handled at a time where a copy of all would be too much."""
@@ -121,3 +121,13 @@ def _as_operator(A: Any) -> Any:
 def applied(A: Any, v: Vector) -> Vector:
     """An operator times a vector, as finite float64."""
     return as_array(A @ v, "A times a vector").reshape(-1)
+
+
+def as_row_weights(sample_weight: Any, rows: int) -> Vector:
+    """Weights (rows,) that are not negative and not all zero."""
+    weights = as_vector(sample_weight, (rows,), "sample_weight")
+    if weights.min() < 0:
+        raise InvalidInput(f"sample_weight must be non-negative, got {weights.min()} at index {int(weights.argmin())}")
+    if weights.max() == 0:
+        raise InvalidInput("sample_weight must have a positive sum, got all zeros")
+    return weights

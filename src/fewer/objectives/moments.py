@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from .._jit.active_set import simplex_quadratic
 from ..door import Indices, InvalidInput, Vector, as_integer, as_vector
 from ..spaces import Space
-from ._matrix import BLOCK, applied, as_matrix, scaled, sized_matrix
+from ._matrix import BLOCK, applied, as_matrix, as_row_weights, scaled, sized_matrix
 
 __all__ = ["Moments", "as_matrix"]
 
@@ -32,8 +32,8 @@ class Moments:
     """F[p] = ‖A p - b‖²: how far the expectations A p of r functions are from b; the paper's section 4.2.
 
     A (r, size) is dense (float32 is kept as it is), `scipy.sparse` or a `LinearOperator` with `rmatvec`; b (r,).
-    As a quadratic it has H = AᵀA and c = Aᵀb, of which only the blocks asked for are ever formed. With `exponent`
-    F is 4**exponent times the squared error.
+    As a quadratic it has H = AᵀA and c = Aᵀb, of which only the blocks asked for are ever formed. With `sample_weight`
+    (r,) row i counts w_i times: F[p] = Σ_i w_i (A p - b)_i². With `exponent` F is 4**exponent times that.
 
     Entries may have any size: all arithmetic is on A and b divided by one power of two, `power`, that brings the
     largest near one (A itself is not copied), and results are multiplied by its square at the end. Solvers work on
@@ -48,6 +48,7 @@ class Moments:
     space: Space
     A: Any
     b: Any
+    sample_weight: Any = None
     exponent: int = 0
     work: float = field(init=False, repr=False)
     """Multiplications with entries of A so far, about: what default budgets are counted in."""
@@ -59,18 +60,31 @@ class Moments:
         if A.shape[1] != self.space.size:
             raise InvalidInput(f"A must have {self.space.size} columns, one for each place, got {A.shape[1]}")
         as_integer(self.exponent, "exponent", -10_000, 10_000)
-        self.__dict__.update(A=A, b=as_vector(self.b, (A.shape[0],), "b"), work=0.0, _size=size, _known={})
+        b = as_vector(self.b, (A.shape[0],), "b")
+        if self.sample_weight is not None:
+            self.__dict__["sample_weight"] = as_row_weights(self.sample_weight, A.shape[0])
+        self.__dict__.update(A=A, b=b, work=0.0, _size=size, _known={})
 
     def _like(self, **changes: Any) -> "Moments":
         """The same with some fields changed; what is known of A is shared."""
         other = object.__new__(Moments)
-        names = ("space", "A", "b", "exponent", "_size", "_known")
+        names = ("space", "A", "b", "sample_weight", "exponent", "_size", "_known")
         other.__dict__.update({**{name: self.__dict__[name] for name in names}, "work": 0.0, **changes})
         return other
 
     def toward(self, b: Any) -> "Moments":
         """The same functions with other expectations; what is known of A is shared."""
         return self._like(b=as_vector(b, (self.A.shape[0],), "b"))
+
+    @property
+    def rows(self) -> Indices:
+        """The rows that count."""
+        return np.arange(self.A.shape[0]) if self.sample_weight is None else np.flatnonzero(self.sample_weight)
+
+    def of_rows(self, rows: Indices) -> "Moments":
+        """The same with some of the rows."""
+        weights = None if self.sample_weight is None else self.sample_weight[rows]
+        return Moments(self.space, self.A[rows], self.b[rows], weights)
 
     def _shared(self, name: str, compute: Callable[[], Any]) -> Any:
         """What depends on A and the units alone, computed once for all targets."""
@@ -80,37 +94,59 @@ class Moments:
 
     def normalised(self) -> tuple["Moments", int]:
         """(G, e) with F = 2**e G: the same problem with its numbers near one."""
-        return self._like(exponent=-self.power), 2 * (self.exponent + self.power)
+        shift = self.power + self._weight_power
+        return self._like(exponent=-shift), 2 * (self.exponent + shift)
 
     @cached_property
     def power(self) -> int:
         """The exponent of the power of two that A and b are divided by, so that squares of their entries are finite."""
         return int(np.frexp(max(self._size, float(np.abs(self.b).max())))[1])
 
+    @cached_property
+    def _weight_power(self) -> int:
+        """The exponent of the power of four that row weights are divided by, so that none is above one."""
+        return 0 if self.sample_weight is None else int(np.frexp(self.sample_weight.max())[1] + 1) // 2
+
+    @cached_property
+    def _roots(self) -> Vector | None:
+        """The roots of the scaled row weights."""
+        if self.sample_weight is None:
+            return None
+        return np.asarray(np.sqrt(scaled(self.sample_weight, -2 * self._weight_power)))
+
     def _out(self, x: Any) -> Any:
         """Numbers of the scaled problem in the units of F."""
-        return scaled(x, 2 * (self.exponent + self.power))
+        return scaled(x, 2 * (self.exponent + self.power + self._weight_power))
 
     @cached_property
     def _b(self) -> Vector:
-        return np.asarray(scaled(self.b, -self.power))
+        b = np.asarray(scaled(self.b, -self.power))
+        return b if self._roots is None else b * self._roots
 
     def _count(self, multiplications: float) -> None:
         self.__dict__["work"] += multiplications
 
     def _columns(self, face: Indices) -> Vector:
         """Scaled columns of A, dense (r, len(face)) float64; an operator is applied to unit vectors."""
-        if not isinstance(self.A, LinearOperator):
+        if isinstance(self.A, LinearOperator):
+            columns = self._applied_columns(face)
+        else:
             part = self.A[:, face]
-            dense = np.asarray(part.toarray() if sp.issparse(part) else part, np.float64)
-            return np.asarray(scaled(dense, -self.power))
+            columns = np.asarray(part.toarray() if sp.issparse(part) else part, np.float64)
+        columns = np.asarray(scaled(columns, -self.power))
+        if self._roots is not None:
+            columns *= self._roots[:, None]
+        return columns
+
+    def _applied_columns(self, face: Indices) -> Vector:
+        """An operator's columns as they are."""
         columns = np.empty((self.A.shape[0], face.size))
         unit = np.zeros(self.space.size)
         for j, place in enumerate(face):
             unit[place] = 1.0
             columns[:, j] = applied(self.A, unit)
             unit[place] = 0.0
-        return np.asarray(scaled(columns, -self.power))
+        return columns
 
     def _from_target(self, face: Indices) -> Vector:
         """Scaled columns of A with b for origin: what they have in common cancels before anything is squared."""
@@ -121,6 +157,7 @@ class Moments:
     def _against(self, residual: Vector) -> Vector:
         """Scaled Aᵀ times a residual, in the precision of A; half of the power before and half after the product."""
         half = -self.power // 2
+        residual = residual if self._roots is None else residual * self._roots
         self._count(self.A.nnz if sp.issparse(self.A) else math.prod(self.A.shape))
         if isinstance(self.A, LinearOperator):
             product = np.asarray(self.A.rmatvec(scaled(residual, half)), np.float64).reshape(-1)
@@ -134,7 +171,7 @@ class Moments:
         if isinstance(self.A, LinearOperator):
             p = np.zeros(self.space.size)
             p[units] = weights
-            return np.asarray(self._b - scaled(applied(self.A, p), -self.power))
+            return np.asarray(self._b - self._forward(p))
         left, done = (1.0 - weights.sum()) * self._b, 0
         for part in self._blocks(units):
             left -= self._from_target(part) @ weights[done : done + len(part)]
@@ -169,12 +206,14 @@ class Moments:
             row = self._columns(np.arange(1))[:, 0] if size == 1 else self._against(np.ones(r))
             return float(row @ row)
 
-        def forward(v: Vector) -> Vector:
-            return np.asarray(scaled(applied(self.A, v), -self.power))
-
-        operator = LinearOperator((r, size), matvec=forward, rmatvec=self._against, dtype=np.float64)
+        operator = LinearOperator((r, size), matvec=self._forward, rmatvec=self._against, dtype=np.float64)
         largest = svds(operator, k=1, return_singular_vectors=False, rng=np.random.default_rng(0))[0]
         return float((1 + 1e-6) * largest**2)
+
+    def _forward(self, v: Vector) -> Vector:
+        """Scaled A times a vector."""
+        product = np.asarray(scaled(applied(self.A, v), -self.power))
+        return product if self._roots is None else product * self._roots
 
     @property
     def floor(self) -> float:
@@ -218,9 +257,11 @@ class Moments:
 
     def _diagonal(self) -> Vector:
         if sp.issparse(self.A):
-            squares = sp.csc_array((np.square(scaled(self.A.data, -self.power)), self.A.indices, self.A.indptr))
+            entries = scaled(self.A.data, -self.power)
+            entries = entries if self._roots is None else entries * self._roots[self.A.indices]
+            squares = sp.csc_array((np.square(entries), self.A.indices, self.A.indptr), self.A.shape)
             return np.asarray(self._out(np.asarray(squares.sum(axis=0), np.float64).reshape(-1)))
-        if isinstance(self.A, np.ndarray) and abs(self.power) < SQUARABLE:
+        if isinstance(self.A, np.ndarray) and abs(self.power) < SQUARABLE and self._roots is None:
             squares = np.einsum("ij,ij->j", self.A, self.A, dtype=np.float64)
             return np.asarray(scaled(squares, 2 * self.exponent))
         norms = [np.square(self._columns(part)).sum(axis=0) for part in self._blocks()]

@@ -45,12 +45,14 @@ def in_units(result: Result, exponent: int) -> Result:
         return result
     value, bound = times(result.value, exponent), times(result.bound, exponent)
     history, error = times(result.history, exponent), times(result.error, exponent)
-    notes = [result.note] if result.note else []
+    notes, status = [result.note] if result.note else [], result.status
     if result.value and not LEAST <= abs(value) <= MOST:
-        bound = value if result.status is Status.OPTIMAL else None  # what was apart is not so in these units
+        if bound != value or status is not Status.OPTIMAL:  # what is apart cannot be told in these units
+            bound, status = None, Status.FINISHED if status is Status.OPTIMAL else status
         true = Decimal(result.value) * Decimal(2) ** exponent
         notes.append(f"in the units of the data the value is {true:.3g}, which no float can hold: here it is {value:g}")
-    return replace(result, value=value, bound=bound, history=history, error=error, note="; ".join(notes))
+    answer = replace(result, value=value, bound=bound, status=status)
+    return replace(answer, history=history, error=error, note="; ".join(notes))
 
 
 def watched(callback: Callback | None, exponent: int) -> Callback | None:
