@@ -109,6 +109,8 @@ def terms_trial(rng: Generator) -> Trial:
         given, text = aslinearoperator(A.astype(np.float64)), text.replace(form, "operator")
     elif r > 1 and rng.random() < 0.1:
         options["validation"] = 0.3
+        if w is not None and np.count_nonzero(w) < 2:  # nothing is left to choose by
+            options.pop("validation")
     stopping(rng, options)
     call = lambda: fewer.terms(given, b, k, solver=solver, rng=0, **options)
     text = spelled("terms", text, k=k, solver=solver, **options)

@@ -131,6 +131,8 @@ def bounded(result: Result, best: Any, rounding: Any, signed: bool = True) -> li
     if result.bound is None:
         return []
     bound, problems = wide(result.bound), []
+    if np.isinf(bound) and best > LARGEST and result.note:  # neither can be represented, and it says so
+        return []
     if bound > best + NEAR * abs(best) + rounding:
         problems.append(f"bound {result.bound!r} is above the optimum {best:.17g} (rounding {rounding:.1e})")
     if bound > wide(result.value) + NEAR * abs(wide(result.value)) + rounding:

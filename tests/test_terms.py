@@ -256,8 +256,6 @@ BAD = [
     ({"A": np.full((12, 8), np.nan, np.float32)}, "A must be finite, got nan at index 0, 0"),
     ({"b": np.ones(3)}, r"b must have shape \(12,\), got \(3,\)"),
     ({"time_limit": 0}, "time_limit must be above 0"),
-    ({"A": np.full((12, 8), 1e200)}, r"A must stay below 1e\+150 in size"),
-    ({"b": np.full(12, -1e200)}, r"b must stay below 1e\+150 in size"),
 ]
 
 

@@ -1,5 +1,6 @@
 """What objectives and constraints offer each other's partners: capabilities, not classes."""
 
+from collections.abc import Iterator
 from inspect import getattr_static
 from typing import Any, Protocol, runtime_checkable
 
@@ -87,6 +88,53 @@ class Quadratic(Protocol):
 
     def value_at(self, units: Indices, weights: Vector) -> float:
         """F for p with these weights."""
+        ...
+
+
+@runtime_checkable
+class Centred(Protocol):
+    """A quadratic that is a squared distance and can be told from its target: F[p] = pᵀGp where Σp = 1."""
+
+    def centred(self, units: Indices, others: Indices) -> Vector:
+        """The block of G, the inner products with the target for origin, at these places."""
+        ...
+
+
+@runtime_checkable
+class BoundedBelow(Protocol):
+    """An objective that is known never to fall below a number."""
+
+    @property
+    def floor(self) -> float:
+        """No distribution has a lower value."""
+        ...
+
+
+@runtime_checkable
+class Rounded(Protocol):
+    """A quadratic that knows how precise its slopes are."""
+
+    def slope_error(self, value: float) -> float:
+        """How far rounding may move an entry of `slopes` where F has this value."""
+        ...
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """An objective with a long first computation that can be done beforehand, a piece at a time."""
+
+    def prepare(self) -> Iterator[None]:
+        """Compute it, pausing where it may be stopped."""
+        ...
+
+
+@runtime_checkable
+class Counted(Protocol):
+    """An objective that counts its work, so that a budget can be set that does not depend on the machine."""
+
+    @property
+    def work(self) -> float:
+        """Multiplications so far, about."""
         ...
 
 

@@ -1,5 +1,6 @@
 """Distributions with at most k places: vector sparsity, with bounds on what is held."""
 
+import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,9 +20,10 @@ from .simplex import is_distribution
 class SparseSimplex:
     """{p in the simplex, ‖p‖₀ <= k}: at most k places carry mass; the paper's appendix A. A unit is a place.
 
-    Further, each place that is held has its mass in [min_weight, max_weight]; the places of `include` are held
-    (with mass at least min_weight), those of `exclude` are not, and of the places with the same label in `groups`
-    (one integer for each) at most `max_per_group` are held.
+    Further, each place that is held has its mass in [min_weight, max_weight]; the places of `include` are held,
+    those of `exclude` are not, and of the places with the same label in `groups` (one label for each) at most
+    `max_per_group` are held. An included place is always in the support and takes up one of the k places, and one of
+    its group's, whatever its mass; with min_weight = 0 its best mass may be zero.
 
     >>> from fewer import Atoms
     >>> SparseSimplex(Atoms(4), 2).project([0.5, 0.1, 0.7, 0.2]).round(6).tolist()
@@ -50,10 +52,7 @@ class SparseSimplex:
         if (self.groups is None) != (self.max_per_group is None):
             raise InvalidInput("groups and max_per_group go together: give both or neither")
         if self.groups is not None:
-            labels = np.asarray(self.groups)
-            if labels.shape != (n,):
-                raise InvalidInput(f"groups must have shape ({n},), one label for each place, got {labels.shape}")
-            store(self, "groups", np.unique(labels, return_inverse=True)[1].reshape(-1))
+            store(self, "groups", as_groups(self.groups, n))
             store(self, "max_per_group", as_integer(self.max_per_group, "max_per_group", 1))
         problem = self._trouble()
         if problem:
@@ -193,20 +192,50 @@ class SparseSimplex:
         return np.sort(np.array(kept, np.int64))
 
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
-        """Whether p is a distribution within all bounds, to within tol."""
+        """Whether p is a distribution within all bounds; masses may be off by tol, the places held may not."""
         p = as_vector(p, self.space.shape, "p")
-        held = np.flatnonzero(np.abs(p) > tol)
-        if not is_distribution(p, tol) or held.size > self.k or np.isin(held, self.exclude).any():
+        used, held = np.flatnonzero(p), self.support(p)
+        if not is_distribution(p, tol) or held.size > self.k or not self.open[used].all():
             return False
-        if held.size and (p[held].min() < self.min_weight - tol or p[held].max() > self.max_weight + tol):
-            return False
-        if self.min_weight > tol and not np.isin(self.include, held).all():
+        if p[held].min() < self.min_weight - tol or p[held].max() > self.max_weight + tol:
             return False
         return self.groups is None or int(np.bincount(self.groups[held]).max()) <= (self.max_per_group or 0)
 
     def support(self, p: Vector) -> Indices:
-        """The places with mass."""
-        return np.flatnonzero(as_vector(p, self.space.shape, "p"))
+        """The places that are held: those with mass, and those of `include`."""
+        places = np.flatnonzero(as_vector(p, self.space.shape, "p"))
+        return np.union1d(places, self.include) if self.include.size else places
+
+
+def as_groups(labels: Any, n: int) -> Indices:
+    """Labels of n places, of one kind that can be told apart, as integers from 0."""
+    if isinstance(labels, np.ma.MaskedArray) and np.ma.getmaskarray(labels).any():
+        raise InvalidInput("groups must be one label for each place, got masked entries")
+    try:
+        array = np.asarray(labels)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InvalidInput(f"groups must be one label for each place, got {labels!r:.60}: {error}") from None
+    if array.shape != (n,):
+        raise InvalidInput(f"groups must have shape ({n},), one label for each place, got {array.shape}")
+    if not isinstance(labels, np.ndarray) or array.dtype == object:
+        kinds = {kind_of(label) for label in labels}
+        if len(kinds) > 1 or None in kinds:
+            raise InvalidInput(
+                f"groups must be labels of one kind (integers, numbers or strings) without gaps, got {labels!r:.60}"
+            )
+        array = np.array([str(label) for label in labels]) if kinds == {"text"} else array
+    if array.dtype.kind not in "biufUSmM" or (array.dtype.kind in "fmM" and (array != array).any()):
+        raise InvalidInput(f"groups must be integers, numbers or strings without gaps, got {labels!r:.60}")
+    return np.asarray(np.unique(array, return_inverse=True)[1], np.int64).reshape(-1)
+
+
+def kind_of(label: Any) -> str | None:
+    """What kind of label this is; None where it is none."""
+    if isinstance(label, (bool, np.bool_)):
+        return "flag"
+    if isinstance(label, (str, bytes)):
+        return type(label).__name__ if isinstance(label, bytes) else "text"
+    return "number" if isinstance(label, numbers.Real) and label == label else None
 
 
 def largest(v: Vector, k: int) -> Indices:

@@ -9,21 +9,26 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.sparse_simplex import SparseSimplex
+from ..deadline import Deadline
 from ..door import InvalidInput, Vector, as_integer, as_number, as_vector, known
 from ..objectives.moments import Moments, as_matrix
 from ..result import Result, Status
 from ..solvers import places
 from ..solvers._drive import Callback, Outcome, Progress, Step, Steps, as_generator, drive
-from ..solvers._starts import path
+from ..solvers._exchange import first_answer
+from ..solvers._starts import stopped, walked
+from ..solvers._units import in_units, normalised, watched
 from ..solvers.frank_wolfe import frank_wolfe
+from ..solvers.uncompiled import solve_by
 from ..spaces import Atoms
+from ._estimator import seed_of, unchanged_if_it_fails, validated
 
-AUTO_SECONDS = 10.0
-"""How long "auto" searches and bounds when no time limit is given."""
+AUTO_WORK = 2e10
+"""Multiplications that "auto" may search and bound for when no time limit is given: ten seconds at most."""
 TINY = 1e-300
 
 
@@ -47,43 +52,38 @@ def terms(
 ) -> Result:
     """Weights q on at most k columns of A (r, n) that track b (r,): min ‖A q - b‖², q >= 0, Σ q = 1.
 
-    Each weight that is held lies in [min_weight, max_weight]; the columns of `include` are held, those of `exclude`
-    are not, and of the columns with the same label in `groups` (n,) at most `max_per_group` are. `sample_weight`
-    (r,) weighs the squared errors. `validation`, a share of the rows, is kept back to choose how far down the
+    Each weight that is held lies in [min_weight, max_weight]; the columns of `include` are held (they are always in
+    the result's support; with min_weight = 0 their best weight may be zero), those of `exclude` are not, and of the
+    columns with the same label in `groups` (n,) at most `max_per_group` are. `sample_weight` (r,) weighs the squared
+    errors. `validation`, a share of the rows, is kept back to choose how far down the
     solver should go, which is then done on all rows: less training error can mean more error elsewhere.
 
     Solvers: "greedy" (Algorithm 3), "iht" (Algorithm 1 with momentum and refits, from a path of non-negative least
     squares), "frank_wolfe" (the convex relaxation, its answer projected), "exchange" (such a path, swaps, kicks),
-    "exact" (exchange, then until the optimum is proven) and "auto" (the same for 10 s unless `time_limit` says else).
-    A is dense (float32 stays so), `scipy.sparse` or a `LinearOperator`; memory is A and a small multiple of k r.
+    "exact" (exchange, then until the optimum is proven) and "auto" (the same, but without a `time_limit` only for a
+    fixed amount of work, some seconds, so that the same `rng` gives the same answer on any machine). `time_limit` is
+    wall time in seconds, everything included. A is dense (float32 stays so), `scipy.sparse` or a `LinearOperator`, its
+    entries of any size; memory is A and a small multiple of k r. A value that a float cannot hold is 0 or infinite,
+    and the result's `note` says so.
 
     >>> A, b = np.eye(4), [0.5, 0.3, 0.2, 0.0]
     >>> result = terms(A, b, 2, rng=0)
     >>> result.support.tolist(), result.p.round(6).tolist(), round(abs(result.gap), 6)
     ([0, 1], [0.6, 0.4, 0.0, 0.0], 0.0)
     """
-    matrix = as_matrix(A)
-    target = as_vector(b, (matrix.shape[0],), "b")
-    if sample_weight is not None:
-        matrix, target = weigh(matrix, target, sample_weight)
-    space = Atoms(matrix.shape[1])
-    C = SparseSimplex(space, k, min_weight, max_weight, include, exclude, groups, max_per_group)
-    return solve(Moments(space, matrix, target), C, solver, validation, time_limit, rng, callback)
+    deadline = Deadline.after(time_limit)
+    known(solver, SOLVERS, "solver")
+    F = least_squares(A, b, sample_weight)
+    C = SparseSimplex(F.space, k, min_weight, max_weight, include, exclude, groups, max_per_group)
+    return solve(F, C, solver, validation, deadline, rng, callback)
 
 
-def weigh(matrix: Any, target: Vector, sample_weight: npt.ArrayLike) -> tuple[Any, Vector]:
-    """Rows scaled so that their squared errors count by their weight."""
-    weights = as_vector(sample_weight, target.shape[:1], "sample_weight")
-    if weights.min() < 0:
-        raise InvalidInput(f"sample_weight must be non-negative, got {weights.min()} at index {int(weights.argmin())}")
-    if weights.max() == 0:
-        raise InvalidInput("sample_weight must have a positive sum, got all zeros")
-    if isinstance(matrix, LinearOperator):
-        raise InvalidInput("sample_weight needs a dense or sparse A; scale the rows of a LinearOperator beforehand")
-    root = np.sqrt(weights)
-    if isinstance(matrix, np.ndarray):
-        return matrix * root[:, None].astype(matrix.dtype), (target.T * root).T
-    return matrix.multiply(root[:, None]).tocsc(), (target.T * root).T
+def least_squares(A: Any, b: Any, sample_weight: npt.ArrayLike | None = None) -> Moments:
+    """‖A q - b‖², rows weighted; A is looked through once."""
+    shape = getattr(A, "shape", ())
+    if not isinstance(shape, tuple) or len(shape) != 2 or 0 in shape:
+        A = as_matrix(A)
+    return Moments(Atoms(A.shape[1]), A, b, sample_weight)
 
 
 Start = Callable[..., Steps]
@@ -95,66 +95,86 @@ SOLVERS: dict[str, Start | None] = {
     "greedy": places.greedy,
     "iht": places.iht,
 }
-SEARCHES = {"auto", "exact", "exchange"}
-"""Solvers that take an effort: how long kicks go on."""
 
 
 class Run(NamedTuple):
-    """A solver by name, ready for any least squares on the same columns."""
+    """A solver by name, ready for any quadratic on the same places."""
 
     constraint: SparseSimplex
     solver: str
-    time_limit: float | None
+    start: Start | None
+    deadline: Deadline
     rng: np.random.Generator
 
-    def __call__(self, F: Moments, callback: Callback | None = None, effort: float | None = None) -> Result:
+    def __call__(self, F: Any, callback: Callback | None = None, effort: float | None = None) -> Result:
         """The solver's answer for F; without an effort, kicks use up a time limit that is set."""
-        start, C = SOLVERS[self.solver], self.constraint
-        limit = AUTO_SECONDS if self.time_limit is None and self.solver == "auto" else self.time_limit
-        if start is None:
-            return frank_wolfe(F, C, time_limit=limit, callback=callback)
-        if effort is None:
-            effort = 1.0 if self.time_limit is None else math.inf
-        steps = start(F, C, self.rng, effort) if self.solver in SEARCHES else start(F, C, self.rng)
-        return drive(F, C, steps, time_limit=limit, callback=callback)
+        C, deadline = self.constraint, self.deadline
+        if self.start is None:
+            return frank_wolfe(F, C, time_limit=deadline, callback=callback)
+        steps = self.start(F, C, self.rng, **self.options(effort))
+        return drive(F, C, steps, solver=self.solver, time_limit=deadline, callback=callback)
+
+    def options(self, effort: float | None) -> dict[str, Any]:
+        """What the solver is told beside the problem."""
+        if self.start is places.greedy:
+            return {"deadline": self.deadline}
+        if self.start is places.iht:
+            return {}
+        patient = math.inf if self.deadline.limited else 1.0
+        options = {"effort": patient if effort is None else effort}
+        limited = self.solver == "auto" and self.start is places.exact and not self.deadline.limited
+        return {**options, "budget": AUTO_WORK} if limited else options
 
 
 def solve(
-    F: Moments,
+    F: Any,
     C: SparseSimplex,
     solver: str,
     validation: float | None,
-    time_limit: float | None,
+    deadline: Deadline,
     rng: Any,
     callback: Callback | None = None,
+    start: Start | None = None,
 ) -> Result:
-    """Run a solver by name on least squares, with or without rows kept for choosing."""
-    known(solver, SOLVERS, "solver")
+    """Run a solver by name on a quadratic, with or without rows kept for choosing; `start` takes the name's place."""
+    begin = start or known(solver, SOLVERS, "solver")
     generator, seed = as_generator(rng)
-    run = Run(C, solver, time_limit, generator)
-    found = run(F, callback) if validation is None else choose(F, run, validation, callback)
-    return replace(found, seed=seed)
+    state = generator.bit_generator.state
+    inner, exponent = normalised(F)
+    held = None if validation is None else held_out(inner, validation)
+    seen = watched(callback, exponent)
+
+    def attempt() -> Result:
+        generator.bit_generator.state = state  # a second attempt meets the same random numbers
+        run = Run(C, solver, begin, deadline, generator)
+        return run(inner, seen) if held is None else choose(inner, run, held, seen)
+
+    found = solve_by(deadline, inner, C, solver, attempt)
+    return replace(in_units(found, exponent), seed=seed, seconds=deadline.elapsed())
 
 
-def choose(F: Moments, run: Run, validation: float, callback: Callback | None) -> Result:
+def held_out(F: Moments, validation: Any) -> int:
+    """How many rows a share of them is: at least one, and not all."""
+    share, rows = as_number(validation, "validation"), len(F.rows)
+    if share >= 1.0 or rows < 2 or isinstance(F.A, LinearOperator):
+        raise InvalidInput(
+            f"validation must be a share of the rows in (0, 1) of a dense or sparse A with at least two rows that "
+            f"have weight, got {share:g} of {rows} rows"
+        )
+    return min(max(round(share * rows), 1), rows - 1)
+
+
+def choose(F: Moments, run: Run, held: int, callback: Callback | None) -> Result:
     """Solve on most rows and let the rest say how far down to go; then go as far on all rows.
 
     How far is F of an answer as a share of F of the first, which is the projection of non-negative least squares. Of
     the answers met the first is taken whose error on the rest is not above the best one's by more than the standard
-    error of their difference (Breiman et al. 1984): a few rows cannot tell more.
+    error of their difference (Breiman et al. 1984): a few rows cannot tell more. Half of a time limit is for most rows.
     """
-    share = as_number(validation, "validation")
-    rows = len(F.b)
-    held = max(round(share * rows), 1)
-    if share >= 1.0 or rows < 2 or isinstance(F.A, LinearOperator):
-        raise InvalidInput(
-            f"validation must be a share of the rows in (0, 1) of a dense or sparse A with at least two rows, "
-            f"got {validation!r} of {rows} rows"
-        )
-    order = run.rng.permutation(rows)
+    order = run.rng.permutation(F.rows)
     kept, out = np.sort(order[held:]), np.sort(order[:held])
-    fitted, judge = (Moments(F.space, F.A[part], F.b[part]) for part in (kept, out))
-    first = positive(fitted, run.constraint)
+    fitted, judge = (F.of_rows(part).normalised()[0] for part in (kept, out))
+    first = positive(fitted, run.constraint, run.deadline.share(0.25))
     values, errors, stopped = [first.value], [squares(judge, first.p)], []
 
     def judged(progress: Progress) -> Any:
@@ -163,25 +183,30 @@ def choose(F: Moments, run: Run, validation: float, callback: Callback | None) -
         stopped.extend([True] if callback is not None and callback(progress) else [])
         return stopped
 
-    run(fitted, judged, effort=0.0)
-    whole = positive(F, run.constraint)
+    run._replace(deadline=run.deadline.share(0.5))(fitted, judged, effort=0.0)
+    whole = positive(F, run.constraint, run.deadline)
     chosen = first_as_good(np.array(errors))
     enough = values[chosen] * (whole.value / max(first.value, TINY))
-    if stopped or chosen == 0 or enough >= whole.value:
-        return replace(whole, status=Status.CALLBACK if stopped else Status.FINISHED)
+    if stopped or chosen == 0 or enough >= whole.value or run.deadline.passed:
+        return ended(whole, bool(stopped), run.deadline)
 
     def far_enough(progress: Progress) -> Any:
         stopped.extend([True] if callback is not None and callback(progress) else [])
         return stopped or progress.value <= enough
 
-    result = run(F, far_enough, effort=0.0)
-    return replace(result, bound=None, status=Status.CALLBACK if stopped else Status.FINISHED)
+    return ended(run(F, far_enough, effort=0.0), bool(stopped), run.deadline)
+
+
+def ended(result: Result, stopped: bool, deadline: Deadline) -> Result:
+    """A result that was chosen for its error elsewhere: no bound, and how the choice ended."""
+    late = Status.TIME_LIMIT if deadline.passed else Status.FINISHED
+    return replace(result, bound=None, status=Status.CALLBACK if stopped else late)
 
 
 def squares(F: Moments, p: Vector) -> Vector:
     """The squared error of each row."""
     held = np.flatnonzero(p)
-    return F.residual(held, p[held]) ** 2
+    return np.asarray(F.residual(held, p[held]) ** 2)
 
 
 def first_as_good(errors: Vector) -> int:
@@ -196,18 +221,20 @@ def first_as_good(errors: Vector) -> int:
     return int(np.argmax(above.sum(axis=1) <= spread))
 
 
-def positive(F: Moments, C: SparseSimplex) -> Result:
+def positive(F: Moments, C: SparseSimplex, deadline: Deadline) -> Result:
     """Non-negative least squares without the sum constraint, projected: an answer that has not been polished."""
     q = np.zeros(C.space.size)
-    units, weights = path(F, C, len(F.b), summed=False)
+    units, weights = stopped(walked(F, C, len(F.b), summed=False), deadline)
+    if not len(units):
+        units, weights, _ = first_answer(F, C)
     q[units] = weights
-    return drive(F, C, answered(C.project(q), Status.FINISHED))
+    return drive(F, C, answered(C.project(q)))
 
 
-def answered(p: Vector, status: Status) -> Steps:
+def answered(p: Vector) -> Steps:
     """A solver that knows its answer."""
-    value = yield Step(p)
-    return Outcome(status, value if status is Status.OPTIMAL else None)
+    yield Step(p)
+    return Outcome(Status.FINISHED)
 
 
 class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
@@ -248,32 +275,37 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> "FewerTerms":
-        """Find the weights, for each column of y."""
-        X, y = validate_data(self, X, y, accept_sparse="csc", y_numeric=True, multi_output=True)
-        k = min(as_integer(self.k, "k", 1), X.shape[1])
-        bounds = self.min_weight, self.max_weight, self.include, self.exclude, self.groups, self.max_per_group
-        C = SparseSimplex(Atoms(X.shape[1]), k, *bounds)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        matrix, targets = as_matrix(X), np.asarray(y, np.float64).reshape(len(y), -1)
-        if sample_weight is not None:
-            matrix, targets = weigh(matrix, targets, sample_weight)
-        F, results = Moments(C.space, matrix, targets[:, 0]), []
-        for b in targets.T:
-            F = F.toward(b)
-            results.append(solve(F, C, self.solver, None, self.time_limit, seed))
-        one = y.ndim == 1
-        self.result_ = results[0] if one else results
-        self.coef_ = results[0].p if one else np.array([r.p for r in results])
-        self.support_ = results[0].support if one else [r.support for r in results]
-        for name in ("value", "bound", "gap"):
-            found = [getattr(r, name) for r in results]
-            setattr(self, f"{name}_", found[0] if one else found)
+        """Find the weights, for each column of y; a time limit is for all of them together."""
+        deadline = Deadline.after(self.time_limit)
+        with unchanged_if_it_fails(self):
+            X, y = validated(self, X, y, accept_sparse="csc", y_numeric=True, multi_output=True)
+            results = self._solve(as_matrix(X), np.asarray(y, np.float64), sample_weight, deadline)
+            one = y.ndim == 1
+            self.result_ = results[0] if one else results
+            self.coef_ = results[0].p if one else np.array([r.p for r in results])
+            self.support_ = results[0].support if one else [r.support for r in results]
+            for name in ("value", "bound", "gap"):
+                found = [getattr(r, name) for r in results]
+                setattr(self, f"{name}_", found[0] if one else found)
         return self
+
+    def _solve(self, matrix: Any, y: Vector, sample_weight: Any, deadline: Deadline) -> list[Result]:
+        """One result for each target."""
+        known(self.solver, SOLVERS, "solver")
+        k = min(as_integer(self.k, "k", 1), matrix.shape[1])
+        bounds = self.min_weight, self.max_weight, self.include, self.exclude, self.groups, self.max_per_group
+        C = SparseSimplex(Atoms(matrix.shape[1]), k, *bounds)
+        seed, targets = seed_of(self.random_state), y.reshape(len(y), -1)
+        F, results = Moments(C.space, matrix, targets[:, 0], sample_weight), []
+        for done, b in enumerate(targets.T):
+            own = deadline.share(1.0 / (targets.shape[1] - done))
+            results.append(solve(F.toward(b), C, self.solver, None, own, seed))
+        return results
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
         """X coef_."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csc", reset=False)
+        X = validated(self, X, accept_sparse="csc", reset=False)
         return np.asarray(X @ self.coef_.T)
 
     def __sklearn_tags__(self) -> Tags:

@@ -9,8 +9,11 @@ import numpy as np
 from .._jit.simplex import project_simplex, simplex_distance, squared_distance
 from ..cover import L2 as L2_MODE
 from ..cover import Cover, cover_of
-from ..door import Indices, Vector, as_vector
+from ..door import Indices, InvalidInput, Vector, as_vector
 from ..spaces import Lattice, Space
+
+HUGE = 1e150
+"""Entries beyond this have infinite squares; beside them a distribution is nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +32,54 @@ class L2:
     q: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "q", as_vector(self.q, self.space.shape, "q"))
+        q = as_vector(self.q, self.space.shape, "q")
+        if max(float(q.max()), -float(q.min())) > HUGE:
+            raise InvalidInput(f"q must stay below {HUGE:g} in size, so that squares are finite; rescale it")
+        object.__setattr__(self, "q", q)
 
     @property
     def smoothness(self) -> float:
         """2."""
         return 2.0
 
+    @property
+    def floor(self) -> float:
+        """0: a squared distance is never less."""
+        return 0.0
+
     @cached_property
-    def _norm(self) -> float:
+    def scale(self) -> float:
+        """1 + ‖q‖²: how far all mass at one place is from q."""
+        return 1.0 + self.constant
+
+    @cached_property
+    def constant(self) -> float:
+        """‖q‖², the value at p = 0."""
         return float(self.q @ self.q)
+
+    @cached_property
+    def diagonal(self) -> Vector:
+        """H is the identity."""
+        return np.ones(self.space.size)
+
+    def linear(self, units: Indices) -> Vector:
+        """Q at these places."""
+        return np.asarray(self.q[units])
+
+    def cross(self, units: Indices, others: Indices) -> Vector:
+        """The block of the identity at these places."""
+        return np.equal.outer(units, others).astype(np.float64)
+
+    def slopes(self, units: Indices, weights: Vector) -> Vector:
+        """Q - p for p with these weights: minus half the gradient."""
+        slopes: Vector = self.q.copy()
+        slopes[units] -= weights
+        return slopes
+
+    def value_at(self, units: Indices, weights: Vector) -> float:
+        """‖p - q‖² for p with these weights."""
+        left = self.slopes(units, weights)
+        return float(left @ left)
 
     def value(self, p: Vector) -> float:
         """‖p - q‖²."""
@@ -64,4 +105,4 @@ class L2:
 
     def value_on(self, face: Indices) -> float:
         """‖q‖² + Σ (tau² - q²) over the places of the face that stay positive."""
-        return max(self._norm + simplex_distance(self.q[face]), 0.0) if face.size else np.inf
+        return max(self.constant + simplex_distance(self.q[face]), 0.0) if face.size else np.inf

@@ -1,6 +1,8 @@
 """Squared error of expectations: least squares over distributions."""
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -9,15 +11,20 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, svds
 
 from .._jit.active_set import simplex_quadratic
-from ..door import Indices, InvalidInput, Vector, as_array, as_vector
+from ..door import Indices, InvalidInput, Vector, as_integer, as_vector
 from ..spaces import Space
+from ._matrix import BLOCK, applied, as_matrix, as_row_weights, scaled, sized_matrix
+
+__all__ = ["Moments", "as_matrix"]
 
 DENSE_SPECTRUM = 2000
 """Up to this many rows or columns the largest singular value comes from a dense Gram matrix."""
 FEW = 600
 """Up to this many places AᵀA is formed whole, once."""
-HUGE = 1e150
-"""Entries beyond this have infinite squares."""
+LOOKED_AT = 64
+"""Columns that tell how long a column is."""
+SQUARABLE = 300
+"""Powers of two up to which squares of entries, also of much smaller ones, are exact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +32,12 @@ class Moments:
     """F[p] = ‖A p - b‖²: how far the expectations A p of r functions are from b; the paper's section 4.2.
 
     A (r, size) is dense (float32 is kept as it is), `scipy.sparse` or a `LinearOperator` with `rmatvec`; b (r,).
-    As a quadratic it has H = AᵀA and c = Aᵀb, of which only the blocks asked for are ever formed.
+    As a quadratic it has H = AᵀA and c = Aᵀb, of which only the blocks asked for are ever formed. With `sample_weight`
+    (r,) row i counts w_i times: F[p] = Σ_i w_i (A p - b)_i². With `exponent` F is 4**exponent times that.
+
+    Entries may have any size: all arithmetic is on A and b divided by one power of two, `power`, that brings the
+    largest near one (A itself is not copied), and results are multiplied by its square at the end. Solvers work on
+    `normalised()`, which leaves out that last step.
 
     >>> from fewer import Atoms
     >>> F = Moments(Atoms(3), [[0.0, 1.0, 2.0]], [0.5])
@@ -36,116 +48,289 @@ class Moments:
     space: Space
     A: Any
     b: Any
+    sample_weight: Any = None
+    exponent: int = 0
+    work: float = field(init=False, repr=False)
+    """Multiplications with entries of A so far, about: what default budgets are counted in."""
+    _size: float = field(init=False, repr=False)
+    _known: dict[tuple[str, int], Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        A = as_matrix(self.A)
+        A, size = sized_matrix(self.A)
         if A.shape[1] != self.space.size:
             raise InvalidInput(f"A must have {self.space.size} columns, one for each place, got {A.shape[1]}")
+        as_integer(self.exponent, "exponent", -10_000, 10_000)
         b = as_vector(self.b, (A.shape[0],), "b")
-        for name, entries in (("A", A.data if sp.issparse(A) else A), ("b", b)):
-            if (
-                isinstance(entries, np.ndarray)
-                and entries.size
-                and max(float(entries.max()), -float(entries.min())) > HUGE
-            ):
-                raise InvalidInput(f"{name} must stay below {HUGE:g} in size, so that squares are finite; rescale it")
-        object.__setattr__(self, "A", A)
-        object.__setattr__(self, "b", b)
+        if self.sample_weight is not None:
+            self.__dict__["sample_weight"] = as_row_weights(self.sample_weight, A.shape[0])
+        self.__dict__.update(A=A, b=b, work=0.0, _size=size, _known={})
+
+    def _like(self, **changes: Any) -> "Moments":
+        """The same with some fields changed; what is known of A is shared."""
+        other = object.__new__(Moments)
+        names = ("space", "A", "b", "sample_weight", "exponent", "_size", "_known")
+        other.__dict__.update({**{name: self.__dict__[name] for name in names}, "work": 0.0, **changes})
+        return other
 
     def toward(self, b: Any) -> "Moments":
         """The same functions with other expectations; what is known of A is shared."""
-        other = replace(self, b=b)
-        known: dict[str, Any] = {
-            name: self.__dict__[name] for name in ("smoothness", "diagonal", "_gram") if name in self.__dict__
-        }
-        other.__dict__.update(known)
-        return other
+        return self._like(b=as_vector(b, (self.A.shape[0],), "b"))
+
+    @property
+    def rows(self) -> Indices:
+        """The rows that count."""
+        return np.arange(self.A.shape[0]) if self.sample_weight is None else np.flatnonzero(self.sample_weight)
+
+    def of_rows(self, rows: Indices) -> "Moments":
+        """The same with some of the rows."""
+        weights = None if self.sample_weight is None else self.sample_weight[rows]
+        return Moments(self.space, self.A[rows], self.b[rows], weights)
+
+    def _shared(self, name: str, compute: Callable[[], Any]) -> Any:
+        """What depends on A and the units alone, computed once for all targets."""
+        if (name, self.exponent) not in self._known:
+            self._known[name, self.exponent] = compute()
+        return self._known[name, self.exponent]
+
+    def normalised(self) -> tuple["Moments", int]:
+        """(G, e) with F = 2**e G: the same problem with its numbers near one."""
+        shift = self.power + self._weight_power
+        return self._like(exponent=-shift), 2 * (self.exponent + shift)
 
     @cached_property
-    def smoothness(self) -> float:
-        """2 ‖A‖², the largest squared singular value."""
-        r, size = self.A.shape
-        if isinstance(self.A, LinearOperator) or min(r, size) > DENSE_SPECTRUM:
-            if min(r, size) == 1:
-                return 2.0 * float(np.square(self.A @ np.eye(size) if size == 1 else self.A.T @ np.ones(r)).sum())
-            largest = svds(self.A, k=1, return_singular_vectors=False, rng=np.random.default_rng(0))[0]
-            return 2.0 * (1 + 1e-6) * float(largest) ** 2  # Lanczos comes from below
-        gram = self.A @ self.A.T if r <= size else self.A.T @ self.A
-        dense = np.asarray(gram.toarray() if sp.issparse(gram) else gram, np.float64)
-        return 2.0 * max(float(np.linalg.eigvalsh(dense)[-1]), 0.0)
+    def power(self) -> int:
+        """The exponent of the power of two that A and b are divided by, so that squares of their entries are finite."""
+        return int(np.frexp(max(self._size, float(np.abs(self.b).max())))[1])
 
     @cached_property
-    def constant(self) -> float:
-        """‖b‖², the value at p = 0."""
-        return float(self.b @ self.b)
+    def _weight_power(self) -> int:
+        """The exponent of the power of four that row weights are divided by, so that none is above one."""
+        return 0 if self.sample_weight is None else int(np.frexp(self.sample_weight.max())[1] + 1) // 2
 
     @cached_property
-    def diagonal(self) -> Vector:
-        """The squared norm of each column of A, (size,)."""
+    def _roots(self) -> Vector | None:
+        """The roots of the scaled row weights."""
+        if self.sample_weight is None:
+            return None
+        return np.asarray(np.sqrt(scaled(self.sample_weight, -2 * self._weight_power)))
+
+    def _out(self, x: Any) -> Any:
+        """Numbers of the scaled problem in the units of F."""
+        return scaled(x, 2 * (self.exponent + self.power + self._weight_power))
+
+    @cached_property
+    def _b(self) -> Vector:
+        b = np.asarray(scaled(self.b, -self.power))
+        return b if self._roots is None else b * self._roots
+
+    def _count(self, multiplications: float) -> None:
+        self.__dict__["work"] += multiplications
+
+    def _columns(self, face: Indices) -> Vector:
+        """Scaled columns of A, dense (r, len(face)) float64; an operator is applied to unit vectors."""
         if isinstance(self.A, LinearOperator):
-            norms = [np.square(self.columns(np.array([i]))).sum() for i in range(self.space.size)]
-            return np.array(norms)
-        if sp.issparse(self.A):
-            return np.asarray(self.A.multiply(self.A).sum(axis=0), np.float64).reshape(-1)
-        return np.asarray(np.einsum("ij,ij->j", self.A, self.A, dtype=np.float64))
-
-    @cached_property
-    def _gram(self) -> Vector:
-        """The whole of AᵀA, for few places."""
-        whole = self.columns(np.arange(self.space.size))
-        return np.asarray(whole.T @ whole)
-
-    @cached_property
-    def _first_slopes(self) -> Vector:
-        """Aᵀb, (size,), in the precision of A."""
-        return self._against(self.b)
-
-    def _against(self, residual: Vector) -> Vector:
-        """Aᵀ times a residual, in the precision of A."""
-        if isinstance(self.A, np.ndarray):
-            residual = residual.astype(self.A.dtype, copy=False)
-        return np.asarray(self.A.T @ residual, np.float64)
-
-    def columns(self, face: Indices) -> Vector:
-        """A restricted to these places, dense (r, len(face)) float64; an operator is applied to unit vectors."""
-        if not isinstance(self.A, LinearOperator):
+            columns = self._applied_columns(face)
+        else:
             part = self.A[:, face]
-            return np.asarray(part.toarray() if sp.issparse(part) else part, np.float64)
+            columns = np.asarray(part.toarray() if sp.issparse(part) else part, np.float64)
+        columns = np.asarray(scaled(columns, -self.power))
+        if self._roots is not None:
+            columns *= self._roots[:, None]
+        return columns
+
+    def _applied_columns(self, face: Indices) -> Vector:
+        """An operator's columns as they are."""
         columns = np.empty((self.A.shape[0], face.size))
         unit = np.zeros(self.space.size)
         for j, place in enumerate(face):
             unit[place] = 1.0
-            columns[:, j] = self.A @ unit
+            columns[:, j] = applied(self.A, unit)
             unit[place] = 0.0
         return columns
 
+    def _from_target(self, face: Indices) -> Vector:
+        """Scaled columns of A with b for origin: what they have in common cancels before anything is squared."""
+        columns = self._columns(face)
+        columns -= self._b[:, None]
+        return columns
+
+    def _against(self, residual: Vector) -> Vector:
+        """Scaled Aᵀ times a residual, in the precision of A; half of the power before and half after the product."""
+        half = -self.power // 2
+        residual = residual if self._roots is None else residual * self._roots
+        self._count(self.A.nnz if sp.issparse(self.A) else math.prod(self.A.shape))
+        if isinstance(self.A, LinearOperator):
+            product = np.asarray(self.A.rmatvec(scaled(residual, half)), np.float64).reshape(-1)
+        else:
+            dtype = self.A.dtype if isinstance(self.A, np.ndarray) else np.float64
+            product = np.asarray(self.A.T @ scaled(residual, half).astype(dtype, copy=False), np.float64)
+        return np.asarray(scaled(product, -self.power - half))
+
+    def residual(self, units: Indices, weights: Vector) -> Vector:
+        """What these weights leave of b, scaled by `power`: b - A q = (1 - Σq) b - (A - b1ᵀ) q, (r,)."""
+        if isinstance(self.A, LinearOperator):
+            p = np.zeros(self.space.size)
+            p[units] = weights
+            return np.asarray(self._b - self._forward(p))
+        left, done = (1.0 - weights.sum()) * self._b, 0
+        for part in self._blocks(units):
+            left -= self._from_target(part) @ weights[done : done + len(part)]
+            done += len(part)
+        return np.asarray(left)
+
+    @property
+    def smoothness(self) -> float:
+        """2 ‖A‖², the largest squared singular value."""
+        return float(self._shared("smoothness", self._smoothness))
+
+    def _smoothness(self) -> float:
+        r, size = self.A.shape
+        if isinstance(self.A, LinearOperator) or min(r, size) > DENSE_SPECTRUM:
+            return float(self._out(2.0 * self._largest_square()))
+        dense = self._columns(np.arange(size)) if r > size else self._rows_gram()
+        gram = dense.T @ dense if r > size else dense
+        return float(self._out(2.0 * max(float(np.linalg.eigvalsh(gram)[-1]), 0.0)))
+
+    def _rows_gram(self) -> Vector:
+        """Scaled A Aᵀ, in blocks of columns."""
+        total = np.zeros((self.A.shape[0],) * 2)
+        for block in self._blocks():
+            part = self._columns(block)
+            total += part @ part.T
+        return total
+
+    def _largest_square(self) -> float:
+        """The largest squared singular value of scaled A by Lanczos, which comes from below."""
+        r, size = self.A.shape
+        if min(r, size) == 1:
+            row = self._columns(np.arange(1))[:, 0] if size == 1 else self._against(np.ones(r))
+            return float(row @ row)
+
+        operator = LinearOperator((r, size), matvec=self._forward, rmatvec=self._against, dtype=np.float64)
+        largest = svds(operator, k=1, return_singular_vectors=False, rng=np.random.default_rng(0))[0]
+        return float((1 + 1e-6) * largest**2)
+
+    def _forward(self, v: Vector) -> Vector:
+        """Scaled A times a vector."""
+        product = np.asarray(scaled(applied(self.A, v), -self.power))
+        return product if self._roots is None else product * self._roots
+
+    @property
+    def floor(self) -> float:
+        """0: a squared distance is never less."""
+        return 0.0
+
+    @cached_property
+    def scale(self) -> float:
+        """The squared distance of a typical column from b: what rounding is measured by."""
+        typical = float(np.square(self._from_target(self._some)).sum(axis=0).mean())
+        size = float(self._out(max(typical, 1e-30)))
+        return max(size, float(np.finfo(np.float64).tiny))
+
+    def slope_error(self, value: float) -> float:
+        """How far rounding may move an entry of `slopes` at weights of this value: r eps ‖a‖ ‖A q - b‖."""
+        precise = isinstance(self.A, np.ndarray) and self.A.dtype == np.float32
+        eps = float(np.finfo(np.float32 if precise else np.float64).eps)
+        return float((self.A.shape[0] + 4) * eps * math.sqrt(self._longest) * math.sqrt(max(value, 0.0)))
+
+    @property
+    def _longest(self) -> float:
+        """The largest squared norm of a column; of an operator, of those looked at."""
+        if isinstance(self.A, LinearOperator):
+            return float(self._out(np.square(self._columns(self._some)).sum(axis=0).max()))
+        return float(self.diagonal.max())
+
+    @property
+    def _some(self) -> Indices:
+        """A few places, evenly spread."""
+        return np.unique(np.linspace(0, self.space.size - 1, LOOKED_AT).astype(np.int64))
+
+    @cached_property
+    def constant(self) -> float:
+        """‖b‖², the value at p = 0."""
+        return float(self._out(float(self._b @ self._b)))
+
+    @property
+    def diagonal(self) -> Vector:
+        """The squared norm of each column of A, (size,)."""
+        return np.asarray(self._shared("diagonal", self._diagonal))
+
+    def _diagonal(self) -> Vector:
+        if sp.issparse(self.A):
+            entries = scaled(self.A.data, -self.power)
+            entries = entries if self._roots is None else entries * self._roots[self.A.indices]
+            squares = sp.csc_array((np.square(entries), self.A.indices, self.A.indptr), self.A.shape)
+            return np.asarray(self._out(np.asarray(squares.sum(axis=0), np.float64).reshape(-1)))
+        if isinstance(self.A, np.ndarray) and abs(self.power) < SQUARABLE and self._roots is None:
+            squares = np.einsum("ij,ij->j", self.A, self.A, dtype=np.float64)
+            return np.asarray(scaled(squares, 2 * self.exponent))
+        norms = [np.square(self._columns(part)).sum(axis=0) for part in self._blocks()]
+        return np.asarray(self._out(np.concatenate(norms)))
+
+    def _blocks(self, units: Indices | None = None) -> Iterator[Indices]:
+        """Places, all unless told, a few at a time: as many as make a small matrix of their columns."""
+        units = np.arange(self.space.size) if units is None else units
+        wide = max(BLOCK // self.A.shape[0], LOOKED_AT)
+        return (units[start : start + wide] for start in range(0, len(units), wide))
+
+    def prepare(self) -> Iterator[None]:
+        """Compute `diagonal` and the first slopes, pausing between pieces."""
+        if isinstance(self.A, LinearOperator) and ("diagonal", self.exponent) not in self._known:
+            norms = []
+            for part in self._blocks():
+                norms.append(np.square(self._columns(part)).sum(axis=0))
+                yield
+            self._known["diagonal", self.exponent] = self._out(np.concatenate(norms))
+        for name in ("diagonal", "_first_slopes"):
+            getattr(self, name)
+            yield
+
+    def _gram(self) -> Vector:
+        """The whole of AᵀA, for few places."""
+        whole = self._columns(np.arange(self.space.size))
+        return np.asarray(self._out(whole.T @ whole))
+
+    @cached_property
+    def _target_gram(self) -> Vector:
+        """The whole of (A - b1ᵀ)ᵀ(A - b1ᵀ), for few places."""
+        whole = self._from_target(np.arange(self.space.size))
+        return np.asarray(self._out(whole.T @ whole))
+
+    @cached_property
+    def _first_slopes(self) -> Vector:
+        """Aᵀb, (size,), in the precision of A."""
+        return np.asarray(self._out(self._against(self._b)))
+
     def linear(self, units: Indices) -> Vector:
         """Aᵀb at these places."""
-        return np.asarray(self.columns(units).T @ self.b)
+        return np.asarray(self._out(self._columns(units).T @ self._b))
 
     def cross(self, units: Indices, others: Indices) -> Vector:
         """The block of AᵀA, (len(units), len(others))."""
         if self.space.size <= FEW:
-            return np.asarray(self._gram[np.ix_(units, others)])
-        left = self.columns(units)
-        return np.asarray(left.T @ (left if units is others else self.columns(others)))
+            return np.asarray(self._shared("gram", self._gram)[np.ix_(units, others)])
+        self._count(self.A.shape[0] * len(units) * len(others))
+        left = self._columns(units)
+        return np.asarray(self._out(left.T @ (left if units is others else self._columns(others))))
 
-    def residual(self, units: Indices, weights: Vector) -> Vector:
-        """What these weights leave of b: b - A q, (r,)."""
-        if isinstance(self.A, LinearOperator):
-            p = np.zeros(self.space.size)
-            p[units] = weights
-            return np.asarray(self.b - self.A @ p)
-        return np.asarray(self.b - self.columns(units) @ weights)
+    def centred(self, units: Indices, others: Indices) -> Vector:
+        """The block of G = (A - b1ᵀ)ᵀ(A - b1ᵀ): F[p] = pᵀGp for weights that sum to one."""
+        if self.space.size <= FEW:
+            return np.asarray(self._target_gram[np.ix_(units, others)])
+        self._count(self.A.shape[0] * len(units) * len(others))
+        left = self._from_target(units)
+        return np.asarray(self._out(left.T @ (left if units is others else self._from_target(others))))
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
         """Minus half the gradient at these weights, Aᵀ(b - A q), (size,), in the precision of A."""
-        return self._against(self.residual(units, weights)) if len(units) else self._first_slopes.copy()
+        if not len(units):
+            return self._first_slopes.copy()
+        return np.asarray(self._out(self._against(self.residual(units, weights))))
 
     def value_at(self, units: Indices, weights: Vector) -> float:
         """‖A q - b‖² for these weights on these places."""
         residual = self.residual(units, weights)
-        return float(residual @ residual)
+        return float(self._out(float(residual @ residual)))
 
     def value(self, p: Vector) -> float:
         """‖A p - b‖²; only the columns where p is positive are touched."""
@@ -160,10 +345,10 @@ class Moments:
         return gradient
 
     def _fit(self, face: Indices) -> tuple[Vector, float]:
-        part = self.columns(face)
-        weights, _ = simplex_quadratic(part.T @ part, part.T @ self.b, np.zeros(face.size))
-        residual = part @ weights - self.b
-        return weights, float(residual @ residual)
+        part = self._from_target(face)
+        weights, _ = simplex_quadratic(part.T @ part, np.zeros(face.size), np.zeros(face.size))
+        residual = part @ weights
+        return weights, float(self._out(float(residual @ residual)))
 
     def best_on(self, face: Indices) -> Vector:
         """The least-squares weights on the simplex of the face, by an active-set method exact to rounding."""
@@ -174,21 +359,3 @@ class Moments:
     def value_on(self, face: Indices) -> float:
         """The squared error of `best_on`."""
         return self._fit(face)[1] if face.size else np.inf
-
-
-def as_matrix(A: Any) -> Any:
-    """A as ndarray (float64, or float32 as given), csc_array or LinearOperator; finite and not empty."""
-    if isinstance(A, LinearOperator):
-        return A
-    if sp.issparse(A):
-        A = sp.csc_array(A)
-        as_array(A.data, "A")
-        A = A.astype(np.float64, copy=False)
-    elif getattr(A, "dtype", None) == np.float32 and isinstance(A, np.ndarray):
-        if not np.isfinite(A.sum(dtype=np.float64)):
-            as_array(A, "A")  # says where
-    else:
-        A = as_array(A, "A")
-    if len(A.shape) != 2 or 0 in A.shape:
-        raise InvalidInput(f"A must be a matrix with at least one row and one column, got shape {A.shape}")
-    return A

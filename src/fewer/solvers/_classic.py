@@ -8,8 +8,8 @@ import numpy.typing as npt
 from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Indices, Vector
 from ..protocols import Quadratic
-from ._exchange import Answers, Found, feasible_support, promising, refitted
-from ._starts import REACHED, steepest_units
+from ._fit import Answers, Found, feasible_support, promising, refitted
+from ._starts import REACHED, steepest_units, target_gram
 
 Matrix = npt.NDArray[np.float64]
 
@@ -24,20 +24,21 @@ HALVINGS = 10
 def affine_gains(problem: Quadratic, found: Found, others: Indices) -> Vector:
     """How much F falls if one more unit enters and all weights move freely, their sum kept at one.
 
-    g_j² / s_j: g_j = s_j - wᵀs the slope above the level, s_j = H_jj - [h_j; 1]ᵀ [H_SS, 1; 1ᵀ, 0]⁻¹ [h_j; 1] the
-    curvature, h_j = H_Sj. Exact where no weight turns negative. others: (m,). Returns (m,).
+    g_j² / s_j: g_j = s_j - wᵀs the slope above the level, s_j = G_jj - [h_j; 1]ᵀ [G_SS, 1; 1ᵀ, 0]⁻¹ [h_j; 1] the
+    curvature, h_j = G_Sj, all with the target for origin. Exact where no weight turns negative. others: (m,).
+    Returns (m,).
     Source: order-recursive matching pursuit, with the sum constraint as a border.
     """
     units, size = found.units, len(found.units)
     K: Matrix = np.ones((size + 1, size + 1))
-    K[:size, :size] = problem.cross(units, units)
+    K[:size, :size] = target_gram(problem, units, units)
     K[size, size] = 0.0
     h = np.ones((size + 1, len(others)))
-    h[:size] = problem.cross(units, others)
-    slope = problem.linear(others) - found.weights @ h[:size]
-    level = found.weights @ (problem.linear(units) - K[:size, :size] @ found.weights)
+    h[:size] = target_gram(problem, units, others)
+    slope = -found.weights @ h[:size]
+    level = -found.weights @ K[:size, :size] @ found.weights
     response = np.linalg.lstsq(K, h, rcond=None)[0]
-    diagonal = problem.diagonal[others]
+    diagonal = np.diag(target_gram(problem, others, others))
     curvature = np.maximum(diagonal - np.einsum("ij,ij->j", h, response), 1e-12 * np.maximum(diagonal, 1e-300))
     gains: Vector = np.square(np.maximum(slope - level, 0.0)) / curvature
     return gains

@@ -29,6 +29,8 @@ ABSOLUTE = 1e-14
 """Of the mean squared distance of a column from the target: likewise."""
 WORK = 3e7
 """Cubed units of ADMM rounds between two looks at the clock: a few hundredths of a second."""
+ROUND_COST = 10.0
+"""Multiplications of an ADMM round, as a multiple of its units cubed: an eigendecomposition, mostly."""
 LOOK = 5
 """ADMM rounds between two bounds, at least."""
 WATCH = 25
@@ -148,6 +150,7 @@ class SparseProof:
         self.rules = rules
         self.k = rules.sizes[1]
         self.nodes = self.steps = 0
+        self.work = 0.0  # multiplications so far, about
         self.value, self.support, self.weights = math.inf, np.zeros(0, np.int64), np.zeros(0)
         self._group, self._caps = labels(rules), caps(rules)
         centred = H - c[:, None] - c[None, :] + const
@@ -267,6 +270,7 @@ class SparseProof:
         group = self._group[node.units]
         H = np.ascontiguousarray(self._H[np.ix_(node.units, node.units)])
         few = int(min(max(WORK / (len(group) + 8) ** 3, 1), WATCH))
+        self.work += few * (len(group) + 8.0) ** 3 * ROUND_COST
         state = node.Y, node.Z, node.z, node.y
         away, moved = doubly.sweep(H, node.limits, node.inside, room, group, left, node.beta, *state, few)
         before, node = node.rounds, replace(node, rounds=node.rounds + few)

@@ -1,14 +1,17 @@
 """Where a search begins: the Lawson-Hanson path, with or without the sum constraint, greedily priced."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._jit.climb import climb
 from ..constraints.sparse_simplex import SparseSimplex
+from ..deadline import Deadline
 from ..door import Indices, Vector
-from ..protocols import Quadratic
+from ..protocols import BoundedBelow, Centred, Prepared, Quadratic, Rounded, offers
 
 Mask = npt.NDArray[np.bool_]
 
@@ -36,9 +39,62 @@ def steepest_units(slopes: Vector, count: int) -> Indices:
     return top[slopes[top] > -np.inf]
 
 
+def floor_of(objective: Any) -> float:
+    """What F is known never to be below."""
+    return float(objective.floor) if offers(objective, BoundedBelow) else -math.inf
+
+
+def slope_error(objective: Any, value: float) -> float:
+    """How far rounding may move a slope where F has this value, as far as the objective can tell."""
+    return float(objective.slope_error(value)) if offers(objective, Rounded) else 0.0
+
+
+def target_gram(problem: Any, units: Indices, others: Indices) -> Vector:
+    """The block of G = H - c1ᵀ - 1cᵀ + constant, so that F = pᵀGp where Σp = 1; without cancellation if possible."""
+    if offers(problem, Centred):
+        block: Vector = problem.centred(units, others)
+        return block
+    left, right = problem.linear(units), problem.linear(others)
+    return np.asarray(problem.cross(units, others) + (problem.constant - left[:, None] - right[None, :]))
+
+
+Walk = Generator[tuple[Indices, Vector], None, tuple[Indices, Vector]]
+"""A search that shows units with their weights where it may be stopped, and returns the last ones."""
+
+
 def path(
     problem: Quadratic, limits: SparseSimplex, limit: int, summed: bool, begin: tuple[Indices, Vector] | None = None
 ) -> tuple[Indices, Vector]:
+    """`walked` to its end."""
+    return stopped(walked(problem, limits, limit, summed, begin), Deadline.after(None))
+
+
+def stopped(walk: Walk, deadline: Deadline) -> tuple[Indices, Vector]:
+    """Where a walk ends, or stands when the time is over."""
+    while True:
+        try:
+            found = next(walk)
+        except StopIteration as end:
+            final: tuple[Indices, Vector] = end.value
+            return final
+        if deadline.passed:
+            return found
+
+
+def paused(walk: Walk) -> Generator[None, None, tuple[Indices, Vector]]:
+    """A walk of which only the end matters."""
+    while True:
+        try:
+            next(walk)
+        except StopIteration as end:
+            final: tuple[Indices, Vector] = end.value
+            return final
+        yield
+
+
+def walked(
+    problem: Quadratic, limits: SparseSimplex, limit: int, summed: bool, begin: tuple[Indices, Vector] | None = None
+) -> Walk:
     """The active-set path of min F over q >= 0 (and Σq = 1 if `summed`), from zero, up to `limit` units.
 
     `begin` goes on where an earlier call ended.
@@ -58,6 +114,7 @@ def path(
     entered, before = 1, np.inf
     while entered and len(units) < limit:
         slopes = problem.slopes(units, weights)
+        yield units, weights
         level = float(weights @ slopes[units]) if summed else 0.0
         slopes[~open_units] = slopes[units] = -np.inf
         slopes[slopes <= level] = -np.inf
@@ -78,22 +135,29 @@ def path(
     return units[order], weights[order]
 
 
-def relaxed_bounds(problem: Quadratic, limits: SparseSimplex, begin: tuple[Indices, Vector]) -> Iterator[float]:
+def prepared(problem: Any) -> Iterator[None]:
+    """Compute what every search needs of all units, with pauses."""
+    if offers(problem, Prepared):
+        yield from problem.prepare()
+
+
+def relaxed_bounds(problem: Quadratic, limits: SparseSimplex, begin: tuple[Indices, Vector]) -> Iterator[float | None]:
     """Lower bounds on F over the whole simplex, better and better, from the path with the sum constraint.
 
     F is a squared distance ‖r‖² to a target t, and <r, t - a_j> >= m = F(q) - max_j (s_j - qᵀs) for every vertex a_j:
     all of the simplex lies beyond a plane at distance m / ‖r‖, so m² / F(q) <= F where m > 0. Ends where the bound
     is reached, or where it would say little. `begin`: sorted units, and the best weights on them without bounds.
+    None is a pause.
     """
     units, weights = begin
     value = first = problem.value_at(units, weights)
     while value > POINTLESS * first:
         slopes = problem.slopes(units, weights)
         margin = value - float(slopes[limits.open].max() - weights @ slopes[units])
-        bound = margin**2 / value if margin > 0.0 else 0.0
-        yield bound
+        margin -= 2.0 * slope_error(problem, value)
+        yield margin * (margin / value) if margin > 0.0 else 0.0
         before = value
-        units, weights = path(problem, limits, len(units) + WIDTH, summed=True, begin=(units, weights))
+        units, weights = yield from paused(walked(problem, limits, len(units) + WIDTH, True, (units, weights)))
         value = problem.value_at(units, weights)
         if value > (1.0 - CLOSED) * before:
             return

@@ -22,6 +22,7 @@ from ..result import Result, Status
 from . import faces
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
 from ._face import face_best, face_value
+from ._units import near_one
 from .greedy import greedy_steps
 from .uncompiled import solve_by
 
@@ -29,6 +30,7 @@ MOST_SUPPORTS = 2_000_000
 """Without a time limit, a problem with more supports than this is refused."""
 
 
+@near_one
 def exact(
     objective: Objective,
     constraint: Constraint,

@@ -9,9 +9,11 @@ from ..protocols import Constraint, Objective, Quadratic, require
 from ..result import Result
 from . import places
 from ._drive import Callback, as_generator, drive, meet
+from ._units import near_one
 from .uncompiled import solve_by
 
 
+@near_one
 def exchange(
     objective: Objective,
     constraint: Constraint,

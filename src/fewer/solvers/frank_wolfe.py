@@ -6,33 +6,38 @@ from typing import Any
 
 import numpy as np
 
+from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..door import InvalidInput, Vector, as_number
-from ..protocols import Constraint, Objective, whole_faces
+from ..door import InvalidInput, Vector, as_integer, as_number
+from ..protocols import Constraint, Objective, Quadratic, Scaled, offers, whole_faces
 from ..result import Result, Status
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
 from ._face import face_best
+from ._fit import refitted
+from ._starts import floor_of, slope_error
+from ._units import near_one
 from .uncompiled import solve_by
 
 EVERY = 20
 """Steps between two sparse answers read off the relaxation."""
 
 
+@near_one
 def frank_wolfe(
     objective: Objective,
     constraint: Constraint,
     *,
     max_iter: int = 1000,
     tol: float = 1e-10,
-    time_limit: float | None = None,
+    time_limit: "float | Deadline | None" = None,
     callback: Callback | None = None,
 ) -> Result:
     """Pairwise Frank-Wolfe over all distributions; a sparse answer is its projection, refitted on that support.
 
     F[p] - (<g, p> - min g) is a lower bound on F over the simplex, hence over any set inside it: the result's
-    `bound`. Each step moves mass from the worst place that has some to the best one, as far as the curvature
-    along that line, read from one more gradient, allows (exact for quadratics). It ends when the dual gap is
-    below `tol`, relative to F or to 1.
+    `bound`, or what F can never be below where that is more. Each step moves mass from the worst place that has some
+    to the best one, as far as the curvature along that line, read from one more gradient, allows (exact for
+    quadratics). It ends when the dual gap is below `tol`, relative to F or to its scale.
 
     Source: Lacoste-Julien & Jaggi, "On the global linear convergence of Frank-Wolfe optimization variants",
     NeurIPS 2015.
@@ -45,7 +50,8 @@ def frank_wolfe(
     """
     meet(objective, constraint, "frank_wolfe")
     as_number(tol, "tol", allow_equal=True)
-    if objective.smoothness == math.inf:
+    as_integer(max_iter, "max_iter", 1)
+    if not offers(objective, Quadratic) and objective.smoothness == math.inf:
         raise InvalidInput("frank_wolfe needs an objective of finite smoothness; use iht with Backtracking()")
     deadline = Deadline.after(time_limit)
 
@@ -57,23 +63,26 @@ def frank_wolfe(
 
 
 def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: float) -> Steps:
-    bound, closed = -math.inf, False
-    for count, (p, bound, closed) in enumerate(relaxation(objective, max_iter, tol)):
-        last = closed or count == max_iter - 1
-        yield Step(answer(objective, constraint, p) if last or count % EVERY == 0 else None, bound)
+    bound, closed = floor_of(objective), False
+    for count, (p, low, closed) in enumerate(relaxation(objective, max_iter, tol)):
+        last, bound = closed or count == max_iter - 1, max(bound, low)
+        known = bound if bound > -math.inf else None
+        yield Step(answer(objective, constraint, p) if last or count % EVERY == 0 else None, known)
     return Outcome(Status.CONVERGED if closed else Status.MAX_ITER, bound)
 
 
-def relaxation(objective: Objective, max_iter: int, tol: float) -> Iterator[tuple[Vector, float, bool]]:
+def relaxation(objective: Any, max_iter: int, tol: float) -> Iterator[tuple[Vector, float, bool]]:
     """The iterates over the whole simplex, each with the best lower bound so far and whether it is reached."""
     p, bound = _vertex(objective), -math.inf
+    size = float(objective.scale) if offers(objective, Scaled) else 1.0
     for _ in range(max_iter):
         gradient = objective.gradient(p)
         held = np.flatnonzero(p)
         best, worst = int(gradient.argmin()), int(held[gradient[held].argmax()])
         value = objective.value(p)
-        bound = max(bound, value - float(gradient @ p - gradient[best]))
-        closed = value - bound <= tol * max(abs(value), 1.0)
+        gap = float(gradient[held] @ p[held] - gradient[best])
+        bound = max(bound, value - gap - 4.0 * slope_error(objective, value))
+        closed = gap <= tol * max(abs(value), size)
         yield p, bound, closed
         if closed:
             return
@@ -104,12 +113,15 @@ def _shift(objective: Objective, p: Vector, gradient: Vector, best: int, worst: 
     return after
 
 
-def answer(objective: Objective, constraint: Constraint, p: Vector) -> Vector:
-    """A member of the constraint near p, refitted on its support where that is one of its faces."""
-    if constraint.contains(p):
-        return p
-    near = constraint.project(p)
-    sparse: Any = constraint
+def answer(objective: Any, constraint: Any, p: Vector) -> Vector:
+    """A member of the constraint near p: projected, then the best weights on its support that the constraint allows."""
+    near: Vector = constraint.project(p)
+    if isinstance(constraint, SparseSimplex) and offers(objective, Quadratic):
+        units = constraint.support(near)
+        found = refitted(objective, constraint, units, near[units])
+        near = np.zeros(near.size)
+        near[found.units] = found.weights
+        return near
     if not whole_faces(constraint):
         return near
-    return face_best(objective, sparse.face(sparse.support(near)))
+    return face_best(objective, constraint.face(constraint.support(near)))

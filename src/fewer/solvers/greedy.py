@@ -11,11 +11,13 @@ from ..protocols import Constraint, Objective, require_whole_faces
 from ..result import Result, Status
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
 from ._face import face_best, face_value
+from ._units import near_one
 from .uncompiled import solve_by
 
 TIE = 1e-12
 
 
+@near_one
 def greedy(
     objective: Objective,
     constraint: Constraint,

@@ -11,10 +11,12 @@ from ..door import InvalidInput, Vector, as_number
 from ..protocols import Constraint, Objective, Sparsity, offers, whole_faces
 from ..result import Result
 from ._drive import Callback, as_generator, as_start, drive, meet
+from ._units import near_one
 from .steps import Backtracking, Doubling, Momentum, StepRule
 from .uncompiled import solve_by
 
 
+@near_one
 def iht(
     objective: Objective,
     constraint: Constraint,

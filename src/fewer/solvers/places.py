@@ -1,19 +1,24 @@
 """Solvers for quadratics over at most k weighted places: greedy, IHT, exchange, exact; all bounds are kept."""
 
-from collections.abc import Generator
+import math
+from collections.abc import Callable, Generator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..constraints.sparse_simplex import SparseSimplex
+from ..deadline import Deadline
 from ..door import Vector
-from ..protocols import Quadratic
+from ..protocols import Counted, Quadratic, offers
 from ..result import Status
 from . import _classic
 from ._drive import Outcome, Step, Steps
-from ._exchange import Answers, Found, Search, auto, kicked, refitted, starts
+from ._exchange import Work, auto, first_answer, kicked, opening, starts
+from ._fit import Answers, Found, refitted
+from ._pool import Search
 from ._sparse_proof import SparseProof
-from ._starts import relaxed_bounds
+from ._starts import floor_of, prepared, relaxed_bounds, target_gram
 
 MOST_PROVEN = 600
 """Places up to which the proof forms their whole matrix; beyond, the convex relaxation gives the bound."""
@@ -38,15 +43,25 @@ def as_steps(answers: Answers, constraint: SparseSimplex) -> Generator[Step, flo
     return best
 
 
-def greedy(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator) -> Steps:
-    """Algorithm 3, candidates ranked by gain formulas and the best few refitted."""
+def greedy(
+    problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator, deadline: Deadline | None = None
+) -> Steps:
+    """Algorithm 3, candidates ranked by gain formulas and the best few refitted.
+
+    Where the time is over before all units were looked at once, the answer is one of a few of them.
+    """
+    for _ in prepared(problem):
+        if deadline is not None and deadline.passed:
+            yield Step(as_point(first_answer(problem, constraint), constraint))
     yield from as_steps(_classic.greedy(problem, constraint), constraint)
     return Outcome(Status.FINISHED)
 
 
 def iht(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator) -> Steps:
     """Algorithm 1 with momentum, a step fitted to the support, and refits; from the best start of `exchange`."""
-    best = yield from as_steps((found for _, found in starts(problem, constraint)), constraint)
+    yield from as_steps(opening(problem, constraint), constraint)
+    begun = (None if pair is None else pair[1] for pair in starts(problem, constraint))
+    best = yield from as_steps(begun, constraint)
     assert best is not None  # noqa: S101 - there is always a start
     yield from as_steps(_classic.iht(problem, constraint, best), constraint)
     return Outcome(Status.FINISHED)
@@ -58,34 +73,85 @@ def exchange(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Gener
     return Outcome(Status.FINISHED)
 
 
-def exact(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator, effort: float = 1.0) -> Steps:
-    """Exchange, then proof while time lasts; past 600 places the bound of the convex relaxation, then more kicks."""
-    yield Step(bound=0.0)  # F is a squared distance
-    best = yield from as_steps(auto(problem, constraint, rng, min(effort, 1.0)), constraint)
+def above_floor(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator, effort: float = 1.0) -> Steps:
+    """`exchange`, with what F can never be below for a bound: where the convex relaxation reaches that, too."""
+    yield lowest(problem)
+    return (yield from exchange(problem, constraint, rng, effort))
+
+
+def lowest(problem: Quadratic) -> Step:
+    """The bound that is known before anything is searched, if there is one."""
+    floor = floor_of(problem)
+    return Step(bound=floor if floor > -math.inf else None)
+
+
+def exact(
+    problem: Quadratic,
+    constraint: SparseSimplex,
+    rng: np.random.Generator,
+    effort: float = 1.0,
+    budget: float = math.inf,
+) -> Steps:
+    """Exchange, then proof; past 600 places the bound of the convex relaxation, then more kicks.
+
+    It ends at its first pause after `budget` multiplications, if it has an answer by then.
+    """
+    total = Work()
+
+    def spent(more: float = 0.0) -> bool:
+        return total.spent + work_of(problem) + more > budget
+
+    yield lowest(problem)
+    answers = until(auto(problem, constraint, rng, min(effort, 1.0), total), spent)
+    best = yield from as_steps(answers, constraint)
     assert best is not None  # noqa: S101 - a search always yields an answer
-    if problem.space.size > MOST_PROVEN:
-        yield from bounded(problem, constraint, best)
-        if effort > 1.0:
-            yield from as_steps(kicked(Search(problem, constraint, best.units, rng), effort), constraint)
-        return Outcome(Status.FINISHED)
+    if problem.space.size <= MOST_PROVEN:
+        return (yield from proven(problem, constraint, best, spent))
+    yield from bounded(problem, constraint, best, spent)
+    if effort > 1.0:
+        yield from as_steps(kicked(Search(problem, constraint, best.units, rng), effort), constraint)
+    return Outcome(Status.FINISHED)
+
+
+def work_of(problem: Quadratic) -> float:
+    """Multiplications that the problem itself has counted."""
+    counted: Any = problem
+    return float(counted.work) if offers(problem, Counted) else 0.0
+
+
+def until(answers: Answers, spent: Callable[[], bool]) -> Answers:
+    """The answers of a search, up to the first pause at which the budget is spent."""
+    for found in answers:
+        yield found
+        if spent():
+            return
+
+
+def proven(
+    problem: Quadratic, constraint: SparseSimplex, best: Found, spent: Callable[[float], bool]
+) -> Generator[Step, float, Outcome]:
+    """Branch and bound from a known answer, until it is proven or the budget is spent."""
     everything = np.arange(problem.space.size)
-    H, c = problem.cross(everything, everything), problem.linear(everything)
-    proof = SparseProof(H, c, problem.constant, constraint, best.units, best.weights)
+    G, nothing = target_gram(problem, everything, everything), np.zeros(problem.space.size)
+    proof = SparseProof(G, nothing, 0.0, constraint, best.units, best.weights)
     yield Step(bound=proof.bound)
-    while not proof.done:
+    while not proof.done and not spent(proof.work):
         proof.step()
         better = proof.value < best.value
         if better:
             best = refitted(problem, constraint, proof.support)
         yield Step(as_point(best, constraint) if better else None, proof.bound)
-    return Outcome(Status.OPTIMAL, min(proof.bound, best.value))
+    return Outcome(Status.OPTIMAL if proof.done else Status.FINISHED, min(proof.bound, best.value))
 
 
-def bounded(problem: Quadratic, constraint: SparseSimplex, best: Found) -> Generator[Step, float, None]:
+def bounded(
+    problem: Quadratic, constraint: SparseSimplex, best: Found, spent: Callable[[], bool]
+) -> Generator[Step, float, None]:
     """The bound of the convex relaxation, while it may still tell something about an answer."""
     loose = replace(constraint, min_weight=0.0, max_weight=1.0, include=())
-    begin = refitted(problem, loose, best.units)
-    for looks, bound in enumerate(relaxed_bounds(problem, loose, (begin.units, begin.weights))):
-        yield Step(bound=min(bound, best.value))
-        if looks >= LOOKS:
+    begin, looks = refitted(problem, loose, best.units), 0
+    for bound in relaxed_bounds(problem, loose, (begin.units, begin.weights)):
+        yield Step(bound=None if bound is None else min(bound, best.value))
+        looks += bound is not None
+        if looks > LOOKS or spent():
             return

@@ -11,10 +11,10 @@ from scipy.optimize import nnls as scipy_nnls
 
 from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Indices, Vector
-from ..jobs.terms import AUTO_SECONDS, terms
+from ..jobs.terms import terms
 from ..objectives.moments import Moments
 from ..result import Result
-from ..solvers._exchange import refitted
+from ..solvers._fit import refitted
 from ..spaces import Atoms
 from .study import Judge, Table
 
@@ -35,7 +35,7 @@ class TermsProblem:
     exclude: tuple[int, ...] = ()
     job = "terms"
     unit = "columns"
-    usual_seconds = AUTO_SECONDS
+    usual_seconds = None
     measure = "root mean squared error"
     shares = frozenset({"weight", "variance explained"})
 
