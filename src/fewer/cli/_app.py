@@ -62,8 +62,10 @@ def run(arguments: list[str] | None = None) -> int:
         code = app.main(args=arguments, prog_name="fewer", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except BrokenPipeError:  # the reader has seen enough
-        silence()
+    except (BrokenPipeError, SystemExit) as ended:
+        if isinstance(ended, SystemExit) and "_FEWER_COMPLETE" in os.environ:
+            raise  # click, after it has printed completions; else it was a broken pipe
+        silence()  # the reader has seen enough
         return INTERRUPTED if seen() else 0
     except (KeyboardInterrupt, click.Abort) as stop:
         return complain(str(stop) or "interrupted before there was an answer; nothing was written", INTERRUPTED)
@@ -105,6 +107,7 @@ def complain(message: str, code: int) -> int:
 
 def silence() -> None:
     """Let streams that cannot be written to end in nothing, so that the end of the process does not try again."""
+    sys.stdout, sys.stderr = (getattr(stream, "wrapped", stream) for stream in (sys.stdout, sys.stderr))  # by click
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -67,7 +67,7 @@ class Watcher:
             yield None
             return
         columns = SpinnerColumn(), TextColumn("{task.description}"), TimeBar(), TextColumn("{task.fields[note]}")
-        bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+        bar = Progress(*columns, TimeElapsedColumn(), console=Screen(stderr=True), transient=True)
         with bar:
             task = bar.add_task(label, total=None, note="compiling and starting", limit=self.limit)
 
@@ -78,10 +78,20 @@ class Watcher:
             yield update
 
 
-def console() -> Console:
+class Screen(Console):
+    """A console that leaves it to the command what a broken pipe means."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass it on."""
+        raise BrokenPipeError
+
+
+def console(carried: bool = False) -> Console:
     """Where the tables go: stdout, or stderr when stdout carries the result itself."""
+    if carried:
+        return Screen(stderr=True, highlight=False, emoji=False)
     plain = not sys.stdout.isatty()
-    return Console(no_color=plain, highlight=False, width=None if not plain else 100, emoji=False)
+    return Screen(no_color=plain, highlight=False, width=None if not plain else 100, emoji=False)
 
 
 def show(out: Console, study: Study, title: str, pixels: int = 0) -> None:
