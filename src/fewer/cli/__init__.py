@@ -1,14 +1,12 @@
 """The command line: it parses, calls a job, prints; the maths is elsewhere."""
 
-import signal
-import sys
-
-from ._process import clean_up, handle, prepare
+from ._process import finish, prepare
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run `fewer`; without the extra `cli` say in one sentence what to install."""
     prepare()
+    import sys
     from importlib.util import find_spec
 
     missing = [name for name in ("click", "polars", "rich") if find_spec(name) is None]
@@ -18,6 +16,5 @@ def main(arguments: list[str] | None = None) -> None:
     from ._app import run
 
     code = run(arguments)
-    handle(signal.SIG_IGN)  # all is done
-    clean_up()
+    finish()
     raise SystemExit(code)

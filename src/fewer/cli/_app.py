@@ -6,6 +6,7 @@ import traceback
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 import click
 
@@ -21,8 +22,19 @@ LONGEST = 1000
 """Characters of a sentence about an error, which may quote the file."""
 
 
+class Interrupted(Exception):  # noqa: N818 - it is none
+    """Ctrl-C, which click would announce by an empty line."""
+
+
 class Commands(click.Group):
     """Commands that are imported when they are called or listed."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, click.Abort) as stop:
+            raise Interrupted(str(stop)) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands there are, in the order people meet them."""
@@ -67,7 +79,7 @@ def run(arguments: list[str] | None = None) -> int:
             raise  # click, after it has printed completions; else it was a broken pipe
         silence()  # the reader has seen enough
         return INTERRUPTED if seen() else 0
-    except (KeyboardInterrupt, click.Abort) as stop:
+    except Interrupted as stop:
         return complain(str(stop) or "interrupted before there was an answer; nothing was written", INTERRUPTED)
     except click.exceptions.NoArgsIsHelpError as help_asked:
         click.echo(help_asked.format_message())

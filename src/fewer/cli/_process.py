@@ -1,13 +1,16 @@
-"""What a command does to its process: streams that are there, and Ctrl-C with one meaning at any moment."""
+"""What a command does to its process: streams that are there, and Ctrl-C with one meaning at any moment.
+
+Only what the interpreter has loaded already is imported here, `_signal` for `signal` as well: until `prepare` has run,
+Ctrl-C ends in a traceback.
+"""
 
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from types import FrameType
-from typing import Any
+from _signal import SIG_IGN, SIGINT, getsignal, signal  # type: ignore[import-not-found]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 INTERRUPTED = 130
 temporary: list[str] = []
@@ -17,7 +20,9 @@ _noted = False
 
 
 def prepare() -> None:
-    """Before anything else is imported: standard streams, and Ctrl-C ends the command without a traceback."""
+    """Before anything else is imported: Ctrl-C ends the command without a traceback; standard streams are open."""
+    handle(_end)
+    sys.unraisablehook = _unraisable
     for number in range(3):  # else the next file that is opened would take the place, and get what is said to stderr
         try:
             os.fstat(number)
@@ -29,18 +34,21 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    sys.unraisablehook = _unraisable
-    handle(_end)
 
 
-def handle(handler: Any) -> Any:
-    """Let `handler` have Ctrl-C, and give the one before; only in the main thread, and not where it is ignored."""
-    if threading.current_thread() is not threading.main_thread():
-        return None
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, handler)
-    return before
+def finish() -> None:
+    """All is done: Ctrl-C comes too late, temporary files go."""
+    handle(SIG_IGN)
+    clean_up()
+
+
+def handle(handler: "Any") -> None:
+    """Let `handler` have Ctrl-C, where it is not ignored; only the main thread can."""
+    if getsignal(SIGINT) is not SIG_IGN:
+        try:
+            signal(SIGINT, handler)
+        except ValueError:
+            return
 
 
 def seen() -> bool:
@@ -51,37 +59,40 @@ def seen() -> bool:
 def clean_up() -> None:
     """Remove temporary files."""
     while temporary:
-        with suppress(OSError):
+        try:
             os.unlink(temporary.pop())
+        except OSError:
+            continue
 
 
-@contextmanager
-def stoppable() -> Iterator[None]:
+class stoppable:  # noqa: N801 - used as a function
     """Ctrl-C raises KeyboardInterrupt in the block, and after it waits until the answer is written."""
-    global _seen, _noted
-    _seen = _noted = False
-    handle(_raise)
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        global _seen, _noted
+        _seen = _noted = False
+        handle(_raise)
+
+    def __exit__(self, *error: object) -> None:
         handle(_note)
 
 
-def _end(number: int, frame: FrameType | None) -> None:
+def _end(number: int, frame: "Any") -> None:
     """End at once, without a look at what is half imported."""
     clean_up()
-    with suppress(OSError):
+    try:
         os.write(2, b"fewer: interrupted before there was an answer; nothing was written.\n")
-    os._exit(INTERRUPTED)
+    finally:
+        os._exit(INTERRUPTED)
 
 
-def _raise(number: int, frame: FrameType | None) -> None:
+def _raise(number: int, frame: "Any") -> None:
     global _seen
     _seen = True
     raise KeyboardInterrupt
 
 
-def _note(number: int, frame: FrameType | None) -> None:
+def _note(number: int, frame: "Any") -> None:
     """Let the answer be written first; who cannot wait, presses again."""
     global _seen, _noted
     if _noted:
@@ -89,11 +100,19 @@ def _note(number: int, frame: FrameType | None) -> None:
     _seen = _noted = True
 
 
-def _unraisable(found: Any) -> None:
-    """A Ctrl-C in a finalizer, where it cannot be raised, is raised again outside."""
+def _unraisable(found: "Any") -> None:
+    """A Ctrl-C in a finalizer, where it cannot be raised, comes again when that has ended."""
     if found.exc_type is not None and issubclass(found.exc_type, KeyboardInterrupt):
-        import _thread
+        from _thread import start_new_thread
 
-        _thread.interrupt_main()
+        start_new_thread(_again, ())
     else:
         sys.__unraisablehook__(found)
+
+
+def _again() -> None:
+    from _thread import interrupt_main
+    from time import sleep
+
+    sleep(0.01)
+    interrupt_main()
