@@ -1,8 +1,6 @@
 """Say the same thing with fewer points, bins, terms or dimensions: learn sparse discrete distributions."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # not imported: until the command has its hands on Ctrl-C, every import is a traceback
 if TYPE_CHECKING:
     from .constraints.dimension_sparse import DimensionSparse
     from .constraints.simplex import Simplex
@@ -120,6 +118,8 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that `import fewer` costs nothing."""
+    from importlib import import_module
+
     if name == "paper":
         return import_module(".paper", __name__)
     if name not in _HOMES:

@@ -1,15 +1,20 @@
 """The command line: it parses, calls a job, prints; the maths is elsewhere."""
 
-import sys
-from importlib.util import find_spec
+from ._process import finish, prepare
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run `fewer`; without the extra `cli` say in one sentence what to install."""
+    prepare()
+    import sys
+    from importlib.util import find_spec
+
     missing = [name for name in ("click", "polars", "rich") if find_spec(name) is None]
     if missing:
         sys.stderr.write(f'fewer: the command line needs {missing[0]}; run: pip install "fewer[cli]"\n')
         raise SystemExit(2)
     from ._app import run
 
-    raise SystemExit(run(arguments))
+    code = run(arguments)
+    finish()
+    raise SystemExit(code)

@@ -3,21 +3,38 @@
 import os
 import sys
 import traceback
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 import click
 
 from .. import __version__
 from ..door import InvalidInput
+from ..text import shown_path, visible
+from ._process import INTERRUPTED, seen
 
 COMMANDS = ("points", "bins", "terms", "dims", "demo", "reproduce", "completion")
 """Each is a command of its own name in a module of its own name; those not installed are not listed."""
-BUG, BAD, INTERRUPTED = 1, 2, 130
+BUG, BAD = 1, 2
+LONGEST = 1000
+"""Characters of a sentence about an error, which may quote the file."""
+
+
+class Interrupted(Exception):  # noqa: N818 - it is none
+    """Ctrl-C, which click would announce by an empty line."""
 
 
 class Commands(click.Group):
     """Commands that are imported when they are called or listed."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, click.Abort) as stop:
+            raise Interrupted(str(stop)) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands there are, in the order people meet them."""
@@ -57,18 +74,22 @@ def run(arguments: list[str] | None = None) -> int:
         code = app.main(args=arguments, prog_name="fewer", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except BrokenPipeError:  # the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except (KeyboardInterrupt, click.Abort):
-        return complain("interrupted before there was an answer; nothing was written", INTERRUPTED)
+    except (BrokenPipeError, SystemExit) as ended:
+        if isinstance(ended, SystemExit) and "_FEWER_COMPLETE" in os.environ:
+            raise  # click, after it has printed completions; else it was a broken pipe
+        silence()  # the reader has seen enough
+        return INTERRUPTED if seen() else 0
+    except Interrupted as stop:
+        return complain(str(stop) or "interrupted before there was an answer; nothing was written", INTERRUPTED)
     except click.exceptions.NoArgsIsHelpError as help_asked:
         click.echo(help_asked.format_message())
         return 0
     except click.ClickException as error:
         return complain(error.format_message(), BAD)
     except (InvalidInput, OSError) as error:
-        return complain(sentence(error), BAD)
+        code = complain(sentence(error), BAD)
+        silence()
+        return code
     except MemoryError as error:
         return complain(f"not enough memory: {error}; name fewer columns, or take fewer rows", BAD)
     except Exception as error:  # our own bug: say so, and how to see more
@@ -79,14 +100,28 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def sentence(error: Exception) -> str:
-    """An error as a sentence that names its file."""
-    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
-        return f"{error.filename}: {error.strerror}"
+    """An error as a sentence that names its file; all errors of files do, so one that does not is of stdout."""
+    if isinstance(error, OSError) and error.strerror is not None:
+        name = "standard output" if error.filename is None else os.fsdecode(error.filename)
+        return f"{shown_path(name)}: {error.strerror}"
     return str(error)
 
 
 def complain(message: str, code: int) -> int:
-    """One line on stderr."""
-    line = " ".join(message.split()).rstrip(".")
-    sys.stderr.write(f"fewer: {line}.\n")
+    """One line on stderr, where there is somebody to read it."""
+    line = visible(" ".join(message.split())).rstrip(".")
+    line = line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+    with suppress(OSError):
+        sys.stderr.write(f"fewer: {line}.\n")
+        sys.stderr.flush()
     return code
+
+
+def silence() -> None:
+    """Let streams that cannot be written to end in nothing, so that the end of the process does not try again."""
+    sys.stdout, sys.stderr = (getattr(stream, "wrapped", stream) for stream in (sys.stdout, sys.stderr))  # by click
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

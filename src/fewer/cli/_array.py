@@ -1,7 +1,5 @@
-"""npy and npz: arrays as columns, nothing unpickled, only the named ones read."""
+"""npy and npz: arrays as columns; only those that are asked for are read."""
 
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..door import InvalidInput, Vector
+from ..npy import StoredArray, check_memory, stored_arrays
+
+MOST_COLUMNS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +20,7 @@ class ArrayTable:
     label: str
     names: list[str]
     numeric: list[str]
-    arrays: dict[str, Any]
+    arrays: dict[str, StoredArray]
     homes: dict[str, tuple[str, int]]
 
     def expand(self, names: Sequence[str]) -> list[str]:
@@ -33,14 +34,15 @@ class ArrayTable:
         """The columns side by side; a whole matrix in its own order is not copied."""
         homes = [self.homes[name] for name in names]
         arrays = {home: self.arrays[home] for home, _ in homes}
-        rows = {home: len(array) for home, array in arrays.items()}
+        rows = {home: array.shape[0] for home, array in arrays.items()}
         if len(set(rows.values())) > 1:
             sizes = ", ".join(f"{home} {count}" for home, count in rows.items())
             raise InvalidInput(f"{self.label}: its arrays have different numbers of rows ({sizes}); name the columns")
-        if len(arrays) == 1 and len(homes) == width(next(iter(arrays.values()))):
-            array = next(iter(arrays.values()))
-            return (array if array.ndim == 2 else array[:, None])[:, [j for _, j in homes]]
-        return np.column_stack([column(arrays[home], j) for home, j in homes])
+        check_memory(self.label, 8 * len(homes) * max(rows.values(), default=0))
+        whole = next(iter(arrays.values())).data if len(arrays) == 1 else None
+        if whole is not None and [j for _, j in homes] == list(range(width(whole))):
+            return whole if whole.ndim == 2 else whole[:, None]
+        return np.column_stack([column(arrays[home].data, j) for home, j in homes])
 
     def numbers(self, names: Sequence[str]) -> Vector:
         """These columns as finite numbers."""
@@ -53,7 +55,7 @@ class ArrayTable:
         import scipy.sparse as sp
 
         matrix = self._matrix(names)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             self._check(
                 (matrix >= 0) & (matrix == np.floor(matrix)) & (matrix < 2**24),
                 matrix,
@@ -73,7 +75,7 @@ class ArrayTable:
     def values(self, name: str) -> Any:
         """A column as it is."""
         home, j = self.homes[name]
-        return np.asarray(column(self.arrays[home], j))
+        return np.asarray(column(self.arrays[home].data, j))
 
 
 def width(array: Any) -> int:
@@ -88,15 +90,13 @@ def column(array: Any, j: int) -> Any:
 
 def open_arrays(path: Path, label: str) -> ArrayTable:
     """An npy or npz file as a table."""
-    try:
-        loaded = np.load(path, mmap_mode="r", allow_pickle=False)
-        arrays = {name: loaded[name] for name in loaded.files} if hasattr(loaded, "files") else {"column": loaded}
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError) as error:
-        raise InvalidInput(f"{label}: cannot be read as {path.suffix or 'npy'}: {str(error).splitlines()[0]}") from None
-    arrays = {name: array for name, array in arrays.items() if array.ndim in (1, 2)}
+    found = stored_arrays(path, label)
+    arrays = {name or "column": array for name, array in found.items() if array.ndim in (1, 2)}
     if not arrays:
         raise InvalidInput(f"{label}: has no array of one or two axes")
     homes: dict[str, tuple[str, int]] = {}
+    if sum(width(array) for array in arrays.values()) > MOST_COLUMNS:
+        raise InvalidInput(f"{label}: has more than {MOST_COLUMNS} columns")
     for name, array in arrays.items():
         if array.ndim == 1:
             homes[name] = name, 0

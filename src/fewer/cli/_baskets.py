@@ -7,7 +7,7 @@ import polars as pl
 import scipy.sparse as sp
 
 from ..door import InvalidInput
-from ._read import TASTE, located
+from ._read import FOREIGN, TASTE, located
 
 
 def read_baskets(file: str) -> tuple[Any, list[str], str]:
@@ -19,10 +19,13 @@ def read_baskets(file: str) -> tuple[Any, list[str], str]:
     path, label = located(file)
     with path.open("rb") as stream:
         taste = stream.read(TASTE)
+    for magic, words in FOREIGN.items():
+        if taste.startswith(magic):
+            raise InvalidInput(f"{label}: {words}")
     separator = next((s for s in ("\t", ",", " ") if s.encode() in taste), ",")
     try:
         options: dict[str, Any] = {"has_header": False, "separator": "\x01", "quote_char": None, "infer_schema": False}
-        lines = pl.scan_csv(path, new_columns=["line"], truncate_ragged_lines=True, **options)
+        lines = pl.scan_csv(path, new_columns=["line"], truncate_ragged_lines=True, glob=False, **options)
         items = (
             lines.filter(pl.col("line").str.strip_chars() != "")
             .with_row_index("basket")

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,16 @@ import numpy as np
 import polars as pl
 
 from ..door import InvalidInput, Vector
+from ..npy import check_memory
+from ._table import Table
 
 HEAD = 1000
 """Rows from which types are guessed."""
 CELLS = 4_000_000
 """Cells in a chunk."""
+WIDE = 100_000
+"""Columns from which a csv file is read line by line: polars needs 3 kB of memory for each."""
+LONGEST_LINE = 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +49,10 @@ class FrameTable:
     def _read(self, names: Sequence[str], dtype: Any) -> Any:
         """The columns with no empty cell in them."""
         try:
-            frame = self.scan(dict.fromkeys(names, dtype)).select(names).collect(engine="streaming")
+            lazy = self.scan(dict.fromkeys(names, dtype)).select(names)
+            if self.text is None:  # a few bytes of parquet can stand for any number of rows
+                check_memory(self.label, 8 * len(names) * lazy.select(pl.len()).collect().item())
+            frame = lazy.collect(engine="streaming")
         except pl.exceptions.PolarsError as error:
             raise self._explain(names, dtype, error) from None
         if frame.height == 0:
@@ -113,7 +122,7 @@ class FrameTable:
     def _ragged(self) -> InvalidInput | None:
         """The first row with more cells than the head."""
         path, separator = self.text.path, self.text.separator
-        with path.open(newline="", encoding="utf-8", errors="replace") as file:
+        with path.open(newline="", encoding="utf-8", errors="replace") as file, suppress(csv.Error):
             for line, cells in enumerate(csv.reader(file, delimiter=separator)):
                 if len(cells) > len(self.names):
                     row = line if self.text.header else line + 1
@@ -132,22 +141,29 @@ class Text:
     def scan(self, types: dict[str, Any] | None = None) -> Any:
         """The file with some types given and the others guessed."""
         given = {name: dtype for name, dtype in (types or {}).items() if dtype is not None}
-        options: dict[str, Any] = {"separator": self.separator, "has_header": self.header, "infer_schema_length": HEAD}
-        return pl.scan_csv(self.path, schema_overrides=given or None, **options)
+        options: dict[str, Any] = {"separator": self.separator, "has_header": self.header, "glob": False}
+        return pl.scan_csv(self.path, schema_overrides=given or None, infer_schema_length=HEAD, **options)
 
     def __call__(self) -> Any:
         """The file with every cell as text."""
-        return pl.scan_csv(self.path, separator=self.separator, has_header=self.header, infer_schema=False)
+        options: dict[str, Any] = {"separator": self.separator, "has_header": self.header, "glob": False}
+        return pl.scan_csv(self.path, infer_schema=False, **options)
 
 
-def open_csv(path: Path, label: str, kind: str) -> FrameTable:
+def open_csv(path: Path, label: str, kind: str) -> Table:
     """A csv or tsv file: separator and head by its first line (a line of numbers is no head)."""
     with path.open("rb") as file:
-        first = file.readline(1 << 20).decode("utf-8", "replace").lstrip("\ufeff").rstrip("\r\n")
+        first = file.readline(LONGEST_LINE).decode("utf-8", "replace").lstrip("\ufeff").rstrip("\r\n")
     separator = "\t" if kind == "tsv" else ";" if ";" in first and "," not in first else ","
     if kind == "csv" and "\t" in first and "," not in first and ";" not in first:
         separator = "\t"
+    if "\r" in first:
+        raise InvalidInput(f"{label}: its lines end in CR alone; expected LF or CRLF")
     text = Text(path, separator, not all(is_number(cell) for cell in first.split(separator)))
+    if first.count(separator) >= WIDE:
+        from ._wide import open_wide
+
+        return open_wide(path, label, separator, text.header)
     try:
         head = text().head(HEAD).collect()
     except pl.exceptions.PolarsError as error:
@@ -155,20 +171,19 @@ def open_csv(path: Path, label: str, kind: str) -> FrameTable:
         ragged = table._ragged()
         raise ragged or InvalidInput(f"{label}: cannot be read as csv: {str(error).splitlines()[0]}") from None
     if head.height == 0:
-        raise InvalidInput(f"{label}: has a head but no rows")
-    numeric = [name for name in head.columns if name and looks_numeric(head[name])]  # one without a name is an index
-    return FrameTable(label, head.columns, numeric, text.scan, text)
+        raise InvalidInput(f"{label}: has a head but no rows, or a quote that is never closed")
+    return FrameTable(label, head.columns, numeric_columns(head), text.scan, text)
 
 
 def open_parquet(path: Path, label: str) -> FrameTable:
     """A parquet file; only the head is read yet."""
     try:
-        schema = pl.scan_parquet(path).collect_schema()
+        schema = pl.scan_parquet(path, glob=False).collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InvalidInput(f"{label}: cannot be read as parquet: {str(error).splitlines()[0]}") from None
 
     def scan(types: dict[str, Any]) -> Any:
-        lazy = pl.scan_parquet(path)
+        lazy = pl.scan_parquet(path, glob=False)
         for name, dtype in types.items():
             if dtype is not None and not (schema[name].is_numeric() or schema[name] == pl.Boolean):
                 raise InvalidInput(f"{label}, column {name!r}: expected numbers, got {schema[name]}")
@@ -191,8 +206,13 @@ def is_number(cell: str) -> bool:
     return True
 
 
-def looks_numeric(column: Any) -> bool:
-    """Whether most cells are numbers; if not all are, there is a mistake, which reading will name."""
-    cells = column.drop_nulls()
-    numbers = cells.str.strip_chars().cast(pl.Float64, strict=False).is_not_null().sum()
-    return bool(numbers > 0.5 * len(cells))
+def numeric_columns(head: Any) -> list[str]:
+    """The columns of texts of which most are numbers; if not all are, there is a mistake, which reading will name.
+
+    One without a name is an index. All are looked at as one long column: columns cost more than cells.
+    """
+    cells = head.unpivot()["value"]
+    filled = cells.is_not_null().to_numpy().reshape(head.width, head.height).sum(axis=1)
+    numbers = cells.str.strip_chars().cast(pl.Float64, strict=False).is_not_null().to_numpy()
+    most = numbers.reshape(head.width, head.height).sum(axis=1) > 0.5 * filled
+    return [name for name, numeric in zip(head.columns, most, strict=True) if numeric and name]

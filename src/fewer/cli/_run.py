@@ -4,7 +4,9 @@ import math
 import platform
 import shlex
 import sys
+from contextlib import nullcontext, suppress
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -13,9 +15,11 @@ from ..door import InvalidInput
 from ..report import save_page
 from ..report.studies import study_page
 from ..studies.study import Problem, Study, study
-from ._app import INTERRUPTED
+from ..text import shown_path, visible
+from ._app import complain
 from ._options import Asked
-from ._show import Watcher, clean_line, console, show
+from ._process import INTERRUPTED, seen, stoppable
+from ._show import Watcher, console, show
 from ._write import as_csv, as_json, kept_table, summary_of, write_result
 
 HELD_OUT = 0.3
@@ -33,34 +37,59 @@ def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | Non
     search: dict[str, Any] = {"solver": asked.solver, "time_limit": asked.time_limit}
     watch = Watcher(limit, asked.quiet)
     try:
-        found = study(problem, asked.ks, k=asked.k, held_out=share, seed=asked.seed, watch=watch, **search)
+        with stoppable():
+            found = study(problem, asked.ks, k=asked.k, held_out=share, seed=asked.seed, watch=watch, **search)
     except InvalidInput as error:
         raise InvalidInput(f"{asked.file}: {error}") from None
     deliver(found, asked, f"{len(found.chosen.result.support)} {title}", note)
-    return INTERRUPTED if found.interrupted else 0
+    if found.interrupted:
+        return complain("interrupted; this is the best so far", INTERRUPTED)
+    return INTERRUPTED if seen() else 0
 
 
 def deliver(found: Study, asked: Asked, title: str, note: str) -> None:
-    """Files first, then what goes to stdout, then what people read."""
+    """Files first, then what goes to stdout, then what people read; a file that fails is reported after the rest."""
     summary = summary_of(found, asked, command(), versions())
+    failed: OSError | None = None
+    try:
+        write_files(found, asked, title, summary)
+    except OSError as error:
+        failed = error
+    with nullcontext() if failed is None else suppress(OSError):
+        carried = asked.json or (asked.out is None and not sys.stdout.isatty())
+        if carried:
+            sys.stdout.write(as_json(summary) if asked.json else as_csv(kept_table(found)))
+            sys.stdout.flush()
+        if not asked.quiet:
+            written = () if failed else (asked.out, asked.report)
+            tell(console(carried), found, title, note, asked.image_shape, written)
+    if failed is not None:
+        raise failed
+
+
+def write_files(found: Study, asked: Asked, title: str, summary: dict[str, Any]) -> None:
+    """The result and the page, if they were asked for."""
     if asked.out is not None:
-        write_result(found, asked.out, summary)
+        write_result(found, asked.out, summary, asked.force)
     if asked.report is not None:
-        save_page(asked.report, study_page(found, title, how(asked), asked.image_shape))
-    carried = asked.json or (asked.out is None and not sys.stdout.isatty())
-    if carried:
-        sys.stdout.write(as_json(summary) if asked.json else as_csv(kept_table(found)))
-    if not asked.quiet:
-        out = Console(stderr=True, highlight=False, emoji=False) if carried else console()
-        pixels = 0 if asked.image_shape is None else math.prod(asked.image_shape)
-        show(out, found, title, pixels)
+        save_page(asked.report, study_page(found, title, how(asked), asked.image_shape), replace=asked.force)
+
+
+def tell(
+    out: Console,
+    found: Study,
+    title: str,
+    note: str,
+    image_shape: tuple[int, int] | None,
+    written: tuple[Path | None, ...],
+) -> None:
+    """What people read; on stderr nothing is lost if nobody does."""
+    with suppress(OSError) if out.stderr else nullcontext():
+        show(out, found, title, 0 if image_shape is None else math.prod(image_shape))
         if note:
-            out.print(clean_line(note), markup=False)
-        for path in (asked.out, asked.report):
-            if path is not None:
-                out.print(f"wrote {path}", markup=False)
-    if found.interrupted:
-        sys.stderr.write("fewer: interrupted; this is the best so far.\n")
+            out.print(visible(note), markup=False)
+        for path in filter(None, written):
+            out.print(f"wrote {shown_path(path)}", markup=False)
 
 
 def command() -> str:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ..report.svg import short
 from ..studies.study import Answer, Study
+from ..text import visible
 
 MOST_COLUMNS = 8
 MOST = 20
@@ -22,18 +23,13 @@ WIDE = 44
 """Characters of a name shown in a terminal."""
 
 
-def clean_line(text: Any) -> str:
-    """A text without what moves the cursor."""
-    return "".join(c if c.isprintable() else "?" for c in str(text))
-
-
 def clean(text: Any) -> str:
     r"""A text of the user's file that cannot move the cursor or colour the screen.
 
     >>> clean("a\x1b[31m"), len(clean("x" * 100))
-    ('a?[31m', 44)
+    ('a\\x1b[31m', 44)
     """
-    shown = clean_line(text)
+    shown = visible(text)
     return shown if len(shown) <= WIDE else shown[: WIDE - 1] + "…"
 
 
@@ -71,7 +67,7 @@ class Watcher:
             yield None
             return
         columns = SpinnerColumn(), TextColumn("{task.description}"), TimeBar(), TextColumn("{task.fields[note]}")
-        bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+        bar = Progress(*columns, TimeElapsedColumn(), console=Screen(stderr=True), transient=True)
         with bar:
             task = bar.add_task(label, total=None, note="compiling and starting", limit=self.limit)
 
@@ -82,16 +78,26 @@ class Watcher:
             yield update
 
 
-def console() -> Console:
+class Screen(Console):
+    """A console that leaves it to the command what a broken pipe means."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass it on."""
+        raise BrokenPipeError
+
+
+def console(carried: bool = False) -> Console:
     """Where the tables go: stdout, or stderr when stdout carries the result itself."""
+    if carried:
+        return Screen(stderr=True, highlight=False, emoji=False)
     plain = not sys.stdout.isatty()
-    return Console(no_color=plain, highlight=False, width=None if not plain else 100, emoji=False)
+    return Screen(no_color=plain, highlight=False, width=None if not plain else 100, emoji=False)
 
 
 def show(out: Console, study: Study, title: str, pixels: int = 0) -> None:
     """What was kept, what was lost, what a simple rival would need; the last `pixels` columns are not shown."""
     answer = study.chosen
-    out.print(Text(clean_line(title), style="bold"))
+    out.print(Text(visible(title), style="bold"))
     if len(study.answers) > 1:
         out.print(Text(f"error: {study.problem.measure}", style="dim"))
         out.print(path_table(study))
@@ -110,7 +116,7 @@ def show(out: Console, study: Study, title: str, pixels: int = 0) -> None:
             )
         )
     for words in filter(None, (str(answer.result.status), answer.result.note)):
-        out.print(Text(words))
+        out.print(Text(visible(words)))
     if study.comparison:
         out.print(Text(f"{study.comparison}.", style="bold"))
 
@@ -121,7 +127,7 @@ def kept_table(answer: Answer, shares: frozenset[str], pixels: int) -> Table:
     shown = dict(list(answer.kept.items())[: most_columns(answer, pixels)])
     table = plain_table([clean(name) for name in shown], [is_numeric(values) for values in shown.values()])
     for i in range(min(rows, MOST)):
-        table.add_row(*(number(values[i], name in shares) for name, values in shown.items()))
+        table.add_row(*(Text(number(values[i], name in shares)) for name, values in shown.items()))
     return table
 
 

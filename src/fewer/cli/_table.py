@@ -6,6 +6,9 @@ from typing import Any, Protocol
 
 from ..door import InvalidInput, Vector
 
+MOST_COMPARED = 2000
+"""Names among which the nearest to a wrong one is looked for."""
+
 
 class Table(Protocol):
     """Named columns."""
@@ -46,7 +49,7 @@ def known_column(table: Table, name: str, option: str) -> str:
     """`name` if the table has it; else a sentence that lists what is near, or what there is."""
     if name in table.names:
         return name
-    near = difflib.get_close_matches(name, table.names, 1)
+    near = difflib.get_close_matches(name, table.names[:MOST_COMPARED], 1)
     some = ", ".join(table.names[:8]) + (", …" if len(table.names) > 8 else "")
     hint = f"the nearest is {near[0]!r}" if near else f"it has {some}"
     raise InvalidInput(f"{table.label}: has no column {name!r} ({option}); {hint}")
@@ -63,7 +66,8 @@ def listed(text: str | None) -> list[str]:
 
 def unused(table: Table, used: Sequence[str]) -> str:
     """A sentence about the columns that were left out, as they hold no numbers or have no name."""
-    left = [name for name in table.names if name not in used and name not in table.numeric]
+    known = {*used, *table.numeric}
+    left = [name for name in table.names if name not in known]
     some = ", ".join(map(repr, left[:5])) + (", …" if len(left) > 5 else "")
     return f"Not used (not numbers, or without a name): {some}." if left else ""
 
@@ -74,9 +78,12 @@ def chosen_columns(table: Table, text: str | None, option: str, without: Sequenc
     if not named:
         found = [name for name in table.numeric if name not in without]
         if not found:
-            raise InvalidInput(f"{table.label}: has no column of numbers besides {', '.join(without) or 'none'}")
+            besides = f" besides {', '.join(without)}" if without else ""
+            raise InvalidInput(f"{table.label}: has no column of numbers{besides}")
         return found
     found = list(dict.fromkeys(table.expand(named)))
+    known = set(table.names)
     for name in found:
-        known_column(table, name, option)
+        if name not in known:
+            known_column(table, name, option)
     return found

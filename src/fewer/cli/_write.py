@@ -1,17 +1,18 @@
 """Results as files: the format by the ending, whole or not at all, nothing overwritten unless told."""
 
-import csv
 import io
 import json
 import math
 import os
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..door import InvalidInput
-from ..files import written_whole
+from ..files import destination, written_whole
+from ..text import CONTROL, csv_text
 from ._options import Asked
 
 if TYPE_CHECKING:
@@ -32,12 +33,18 @@ def check_targets(asked: Asked) -> None:
 
 
 def check_target(option: str, path: Path, force: bool) -> None:
-    """The file may be written here."""
-    if not path.parent.is_dir():
-        raise InvalidInput(f"{option} {path}: there is no folder {path.parent}")
-    if not os.access(path.parent, os.W_OK):
+    """The file may be written here: by the rules of `fewer.files`, so a symbolic link is followed."""
+    try:
+        target = destination(path)
+    except OSError as error:
+        raise InvalidInput(f"{option} {path}: {error.strerror}") from None
+    if path.is_symlink() and not target.exists() and not force:
+        raise InvalidInput(f"{option} {path}: is a link to {target}, which is not there; add --force to write that")
+    if not target.parent.is_dir():
+        raise InvalidInput(f"{option} {path}: there is no folder {target.parent if path.is_symlink() else path.parent}")
+    if not os.access(target.parent, os.W_OK):
         raise InvalidInput(f"{option} {path}: the folder {path.parent} may not be written to")
-    if path.exists() and not force:
+    if target.exists() and not force:
         raise InvalidInput(f"{option} {path}: the file exists; add --force to overwrite it")
 
 
@@ -59,16 +66,13 @@ def as_csv(table: dict[str, list[Any]]) -> str:
     >>> as_csv({"name": ["a,b"], "weight": [0.5]})
     'name,weight\n"a,b",0.5\n'
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(table)
-    writer.writerows(zip(*table.values(), strict=True))
-    return out.getvalue()
+    return csv_text(table, zip(*table.values(), strict=True))
 
 
 def as_json(summary: dict[str, Any]) -> str:
-    """A summary as JSON; what is not a finite number becomes null."""
-    return json.dumps(plain(summary), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    """A summary as JSON; what is not a finite number becomes null, control characters are escaped."""
+    text = json.dumps(plain(summary), ensure_ascii=False, indent=2, allow_nan=False)
+    return CONTROL.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def plain(value: Any) -> Any:
@@ -115,18 +119,32 @@ def answer_summary(answer: "Answer") -> dict[str, Any]:
     return {"k": answer.k, **found, **errors, **search, "kept": answer.kept}
 
 
-def write_result(study: "Study", path: Path, summary: dict[str, Any]) -> None:
+def write_result(study: "Study", path: Path, summary: dict[str, Any], force: bool) -> None:
     """What was kept as csv or parquet; json: the summary; npz: the distribution of the chosen k."""
     kind = path.suffix.lower()
-    if kind == ".npz":
-        study.chosen.result.distribution.save(path)
-        return
-    with written_whole(path) as file:
-        if kind == ".csv":
-            file.write(as_csv(kept_table(study)).encode())
-        elif kind == ".json":
-            file.write(as_json(summary).encode())
-        else:
-            import polars as pl
+    if kind == ".csv":
+        content = as_csv(kept_table(study)).encode()
+    elif kind == ".json":
+        content = as_json(summary).encode()
+    elif kind == ".npz":
+        content = saved(study.chosen.result.distribution)
+    else:
+        content = as_parquet(kept_table(study))
+    with written_whole(path, replace=force) as file:
+        file.write(content)
 
-            pl.DataFrame(kept_table(study)).write_parquet(file)
+
+def as_parquet(table: dict[str, list[Any]]) -> bytes:
+    """A table as parquet."""
+    import polars as pl
+
+    out = io.BytesIO()
+    pl.DataFrame(table).write_parquet(out)
+    return out.getvalue()
+
+
+def saved(distribution: Any) -> bytes:
+    """The bytes of a distribution's file."""
+    with tempfile.TemporaryDirectory(prefix="fewer-") as folder:
+        distribution.save(Path(folder) / "distribution.npz")
+        return (Path(folder) / "distribution.npz").read_bytes()

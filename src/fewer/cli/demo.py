@@ -36,12 +36,28 @@ def demo(folder: Path, quiet: bool) -> int:
     """Points, bins, terms and dims in turn on bundled data; ends with the path of a page."""
     from ..report import save_page
     from ..report.studies import studies_page
-    from ..studies.study import study
+    from ._process import stoppable
     from ._run import command, versions
-    from ._show import Watcher, console, show
 
     folder.mkdir(parents=True, exist_ok=True)
     write_tables(folder)
+    try:
+        with stoppable():
+            done, seconds = studied(quiet)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; {folder} has the tables, but no page") from None
+    how = {"command": command(), "seed": 0, "versions": ", ".join(f"{n} {v}" for n, v in versions().items()), **seconds}
+    lead = "Data bundled with scikit-learn, said with fewer points, bins, terms and dimensions, and what each loses."
+    page = save_page(folder / "fewer.html", studies_page("The same thing, with fewer", lead, done, how))
+    click.echo(f"page: {page}")
+    return 0
+
+
+def studied(quiet: bool) -> tuple[list[Any], dict[str, float]]:
+    """Every part with its study, each shown as it is done, and the seconds they took."""
+    from ..studies.study import study
+    from ._show import Watcher, console, show
+
     out, done, seconds = console(), [], {}
     for part in parts():
         with Watcher(None, quiet)(f"{part.problem.job}: compiling, once") as callback:
@@ -56,11 +72,7 @@ def demo(folder: Path, quiet: bool) -> int:
             out.print()
         if found.interrupted:
             raise KeyboardInterrupt
-    how = {"command": command(), "seed": 0, "versions": ", ".join(f"{n} {v}" for n, v in versions().items()), **seconds}
-    lead = "Data bundled with scikit-learn, said with fewer points, bins, terms and dimensions, and what each loses."
-    page = save_page(folder / "fewer.html", studies_page("The same thing, with fewer", lead, done, how))
-    click.echo(f"page: {page}")
-    return 0
+    return done, seconds
 
 
 def bundled() -> dict[str, dict[str, Any]]:
@@ -87,7 +99,7 @@ def write_tables(folder: Path) -> None:
 
     for name, columns in bundled().items():
         with written_whole(folder / f"{name}.csv") as file:
-            pl.DataFrame(columns).write_csv(file)
+            file.write(pl.DataFrame(columns).write_csv().encode())
 
 
 def parts() -> Iterator[Part]:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..paper import Reproduction, listed, run
-from ._app import INTERRUPTED
+from ._process import INTERRUPTED, stoppable
 
 BAR = 30
 
@@ -49,7 +49,8 @@ def reproduce(names: tuple[str, ...], only_list: bool, **options: Any) -> int:
             click.echo(f"{name:10s} {title}")
         return 0
     try:
-        done = run(*names, **options, progress=Bar())
+        with stoppable():
+            done = run(*names, **options, progress=Bar())
     except KeyboardInterrupt:
         sys.stderr.write(f"\nfewer: interrupted; the rows so far are in {options['out']}, the same command goes on.\n")
         return INTERRUPTED

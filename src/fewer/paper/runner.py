@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -125,7 +126,7 @@ def measured(plans: list[Plan], folder: Path, jobs: int, progress: Progress | No
     lanes = min(jobs, len(homes))
     context = multiprocessing.get_context("spawn")
     pools = [ProcessPoolExecutor(jobs // lanes + (i < jobs % lanes), context, _start_worker) for i in range(lanes)]
-    threads, idle = ThreadPoolExecutor(lanes), SimpleQueue[ProcessPoolExecutor]()
+    threads, idle = ThreadPoolExecutor(lanes, initializer=_block_interrupts), SimpleQueue[ProcessPoolExecutor]()
     for pool in pools:
         idle.put(pool)
 
@@ -190,6 +191,12 @@ def computed(
         return
     for future in as_completed([pool.submit(_work, experiment.name, setting, unit) for unit in units]):
         yield future.result()
+
+
+def _block_interrupts() -> None:
+    """Ctrl-C is for the main thread: processes that this one starts do not hear it, not even while they import."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def _start_worker() -> None:

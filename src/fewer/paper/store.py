@@ -15,6 +15,9 @@ from ..door import InvalidInput
 from ..files import written_whole
 from .experiment import Experiment, Row, Setting, Table
 
+UNREADABLE = (OSError, ValueError, KeyError, IndexError, TypeError, csv.Error, RecursionError)
+"""What reading files of another kind, or damaged ones, may raise."""
+
 
 def write_whole(path: Path, text: str) -> None:
     """Write a text whole or not at all."""
@@ -78,7 +81,7 @@ def kept(folder: Path, experiment: Experiment, setting: Setting) -> tuple[Row, .
         try:
             made = json.loads((folder / f"{name}.json").read_text())["made"]
             rows = from_text((folder / f"{name}.csv").read_text())
-        except (OSError, ValueError, KeyError, IndexError, TypeError):
+        except UNREADABLE:
             continue
         if rows and {**made, "figure": experiment.name} == described(experiment, setting):
             return rows
@@ -89,14 +92,16 @@ def put_aside(folder: Path, experiment: Experiment, used: Iterable[Row]) -> None
     """Keep a csv with rows that are not taken over (other data, version or seeds) as NAME.before.csv."""
     path = folder / f"{experiment.name}.csv"
     try:
-        text = path.read_text()
-        spare = not set(from_text(text)) <= set(used)
+        content = path.read_bytes()
     except FileNotFoundError:
         return
-    except (ValueError, IndexError):
+    try:
+        spare = not set(from_text(content.decode())) <= set(used)
+    except (ValueError, IndexError, csv.Error):
         spare = True
     if spare:
-        write_whole(folder / f"{experiment.name}.before.csv", text)
+        with written_whole(folder / f"{experiment.name}.before.csv") as file:
+            file.write(content)
 
 
 def save_rows(folder: Path, experiment: Experiment, rows: Iterable[Row]) -> None:
@@ -133,5 +138,5 @@ def finished(folder: Path, experiment: Experiment) -> Finished | None:
         if units != {(seed, method) for seed in setting.seeds for method in experiment.methods(setting)}:
             return None
         return Finished(Table(rows), setting, str(note["command"]))
-    except (OSError, ValueError, KeyError, IndexError, TypeError):
+    except UNREADABLE:
         return None

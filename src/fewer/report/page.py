@@ -42,8 +42,8 @@ def digest(source: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
 
 
-def save_page(path: str | os.PathLike[str], content: str) -> Path:
-    """Write the page whole or not at all."""
-    with written_whole(path) as file:
-        file.write(content.encode())
+def save_page(path: str | os.PathLike[str], content: str, *, replace: bool = True) -> Path:
+    """Write the page whole or not at all; `replace`: also where there is a file already."""
+    with written_whole(path, replace=replace) as file:
+        file.write(content.encode("utf-8", "backslashreplace"))
     return Path(path)

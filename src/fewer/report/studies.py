@@ -1,12 +1,11 @@
 """A study as a page: what was asked, kept and lost, the error against k with rivals, how it was computed."""
 
-import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..studies.study import Answer, Study
+from ..text import csv_text
 from .blocks import Column, chooser, download, facts, pictures, section, table
 from .html import Html, join, tag
 from .page import page
@@ -113,12 +112,8 @@ def panel(study: Study, answer: Answer, image_shape: tuple[int, int] | None) -> 
 
 def kept_csv(study: Study) -> str:
     """What was kept, for every k, as csv."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["k", *study.answers[0].kept])
-    for answer in study.answers:
-        writer.writerows([answer.k, *row] for row in zip(*answer.kept.values(), strict=True))
-    return out.getvalue()
+    rows = [[a.k, *row] for a in study.answers for row in zip(*a.kept.values(), strict=True)]
+    return csv_text(["k", *study.answers[0].kept], rows)
 
 
 def computed(how: Mapping[str, Any], studies: Sequence[Study]) -> Html:

@@ -93,8 +93,9 @@ class DimsProblem:
         """How many columns of a ranking each row needs to be expressed whole."""
         rank = np.empty(self.size, np.int64)
         rank[ranking] = np.arange(1, self.size + 1)
-        table = sp.csr_array((rank[self.rows.table.indices], self.rows.table.indices, self.rows.table.indptr))
-        return table.max(axis=1).toarray().ravel() if table.nnz else np.zeros(self.rows.table.shape[0], np.int64)
+        rows = self.rows.table
+        table = sp.csr_array((rank[rows.indices], rows.indices, rows.indptr), shape=rows.shape)
+        return table.max(axis=1).toarray().ravel() if table.nnz else np.zeros(rows.shape[0], np.int64)
 
     def _left_over(self, needs: list[Any]) -> Callable[[int], float]:
         weights = self.rows.weights

@@ -1,0 +1,118 @@
+"""What a command does to its process: streams that are there, and Ctrl-C with one meaning at any moment.
+
+Only what the interpreter has loaded already is imported here, `_signal` for `signal` as well: until `prepare` has run,
+Ctrl-C ends in a traceback.
+"""
+
+import os
+import sys
+from _signal import SIG_IGN, SIGINT, getsignal, signal  # type: ignore[import-not-found]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+INTERRUPTED = 130
+temporary: list[str] = []
+"""Files to remove, however the command ends."""
+_seen = False
+_noted = False
+
+
+def prepare() -> None:
+    """Before anything else is imported: Ctrl-C ends the command without a traceback; standard streams are open."""
+    handle(_end)
+    sys.unraisablehook = _unraisable
+    for number in range(3):  # else the next file that is opened would take the place, and get what is said to stderr
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - standard streams stay open
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def finish() -> None:
+    """All is done: Ctrl-C comes too late, temporary files go."""
+    handle(SIG_IGN)
+    clean_up()
+
+
+def handle(handler: "Any") -> None:
+    """Let `handler` have Ctrl-C, where it is not ignored; only the main thread can."""
+    if getsignal(SIGINT) is not SIG_IGN:
+        try:
+            signal(SIGINT, handler)
+        except ValueError:
+            return
+
+
+def seen() -> bool:
+    """Whether there was a Ctrl-C."""
+    return _seen
+
+
+def clean_up() -> None:
+    """Remove temporary files."""
+    while temporary:
+        try:
+            os.unlink(temporary.pop())
+        except OSError:
+            continue
+
+
+class stoppable:  # noqa: N801 - used as a function
+    """Ctrl-C raises KeyboardInterrupt in the block, and after it waits until the answer is written."""
+
+    def __enter__(self) -> None:
+        global _seen, _noted
+        _seen = _noted = False
+        handle(_raise)
+
+    def __exit__(self, *error: object) -> None:
+        handle(_note)
+
+
+def _end(number: int, frame: "Any") -> None:
+    """End at once, without a look at what is half imported."""
+    clean_up()
+    try:
+        os.write(2, b"fewer: interrupted before there was an answer; nothing was written.\n")
+    finally:
+        os._exit(INTERRUPTED)
+
+
+def _raise(number: int, frame: "Any") -> None:
+    global _seen
+    _seen = True
+    raise KeyboardInterrupt
+
+
+def _note(number: int, frame: "Any") -> None:
+    """Let the answer be written first; who cannot wait, presses again."""
+    global _seen, _noted
+    if _noted:
+        raise KeyboardInterrupt("interrupted twice; not everything was written")
+    _seen = _noted = True
+
+
+def _unraisable(found: "Any") -> None:
+    """A Ctrl-C in a finalizer, where it cannot be raised, comes again when that has ended."""
+    if found.exc_type is not None and issubclass(found.exc_type, KeyboardInterrupt):
+        from _thread import start_new_thread
+
+        start_new_thread(_again, ())
+    else:
+        sys.__unraisablehook__(found)
+
+
+def _again() -> None:
+    from _thread import interrupt_main
+    from time import sleep
+
+    sleep(0.01)
+    interrupt_main()

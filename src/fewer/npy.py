@@ -1,0 +1,221 @@
+"""npy and npz files, read without trusting them: nothing is unpickled, nothing is inflated before its size is known."""
+
+import math
+import os
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from .door import InvalidInput
+
+MAX_RATIO = 200
+"""Times its size on disk that a file may be inflated to ..."""
+ALWAYS_INFLATED = 1 << 28
+"""... unless it is inflated to fewer bytes than this."""
+CHUNK = 1 << 22
+SIMPLE = "?bhilqBHILQefdgFDGSUMm"
+"""Types of arrays that hold numbers, texts or times; no objects and no records."""
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+
+
+class UnusableType(InvalidInput):
+    """An array of something else than numbers, texts or times."""
+
+
+@dataclass(frozen=True, eq=False)
+class StoredArray:
+    """An array in a file: type and shape are known, the data are read when `data` is first asked for."""
+
+    dtype: Any
+    shape: tuple[int, ...]
+    load: Callable[[], Any]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the header declares."""
+        return math.prod(self.shape) * int(self.dtype.itemsize)
+
+    @cached_property
+    def data(self) -> Any:
+        """The array itself, read-only."""
+        array = self.load()
+        if self.dtype.kind == "U" and self.nbytes:
+            codes = array.ravel().view(np.dtype(np.uint32).newbyteorder(self.dtype.byteorder))
+            if int(codes.max()) > 0x10FFFF or ((codes >= 0xD800) & (codes < 0xE000)).any():
+                raise ValueError("its texts are not Unicode")
+        return array
+
+
+def stored_arrays(path: Path, label: str) -> dict[str, StoredArray]:
+    """The arrays of an npz file by their names, or the one of an npy file under the name ``""``.
+
+    Only headers are read. Members that are no arrays, or arrays of Python objects or records, are passed over if there
+    are others; what is damaged, encrypted, or declares more than it can hold is refused.
+    """
+    with path.open("rb") as file:
+        magic = file.read(4)
+    with readable(label, "npz" if magic == b"PK\x03\x04" else "npy"):
+        return _archive(path, label) if magic == b"PK\x03\x04" else {"": _single(path, label)}
+
+
+@contextmanager
+def readable(label: str, kind: str) -> Iterator[None]:
+    """What parsers say about a broken file, whatever they raise, as a sentence that names it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about headers of old versions
+            yield
+    except InvalidInput:
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
+        raise InvalidInput(f"{label}: cannot be read as {kind}: {reason}") from None
+
+
+def _single(path: Path, label: str) -> StoredArray:
+    """The array of an npy file, mapped into memory when it is read."""
+    with path.open("rb") as file:
+        dtype, shape, order = _header(file, label)
+        start, size = file.tell(), os.fstat(file.fileno()).st_size
+
+    def load() -> Any:
+        with readable(label, "npy"):
+            if 0 in shape:
+                return np.empty(shape, dtype)
+            return np.memmap(path, dtype, "r", start, shape, order)
+
+    array = StoredArray(dtype, shape, load)
+    if array.nbytes > size - start:
+        raise InvalidInput(
+            f"{label}: is cut short: its head declares {amount(array.nbytes)}, {size - start} bytes follow"
+        )
+    return array
+
+
+def _archive(path: Path, label: str) -> dict[str, StoredArray]:
+    """The arrays of an npz file."""
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        names = [member.filename for member in members]
+        if "[Content_Types].xml" in names:
+            raise InvalidInput(f"{label}: is an office document, such as xlsx; save the sheet as csv")
+        members = [member for member in members if member.filename.endswith(".npy")]
+        if len({member.filename for member in members}) < len(members):
+            raise InvalidInput(f"{label}: has two arrays of the same name")
+        check_inflated(label, sum(member.file_size for member in members), path.stat().st_size)
+        found: dict[str, StoredArray] = {}
+        refused = None
+        for member in members:
+            name = member.filename.removesuffix(".npy")
+            try:
+                found[name] = _member(archive, member, path, f"{label}, array {name!r}")
+            except UnusableType as error:
+                refused = error
+    if refused is not None and not found:
+        raise refused
+    return found
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, label: str) -> StoredArray:
+    """One array of an npz file."""
+    if member.flag_bits & 1:
+        raise InvalidInput(f"{label}: is encrypted")
+    if member.compress_type not in METHODS:
+        raise InvalidInput(f"{label}: is compressed in a way (zip method {member.compress_type}) that cannot be read")
+    with archive.open(member) as file:
+        dtype, shape, order = _header(file, label)
+        start = file.tell()
+    array = StoredArray(dtype, shape, partial(_inflated, path, member, label, (start, dtype, shape, order)))
+    if start + array.nbytes != member.file_size:
+        left = member.file_size - start
+        raise InvalidInput(f"{label}: its head declares {amount(array.nbytes)}, the archive {amount(left)}")
+    return array
+
+
+def _inflated(path: Path, member: zipfile.ZipInfo, label: str, head: tuple[int, Any, tuple[int, ...], Any]) -> Any:
+    """The data of an array of an npz file."""
+    start, dtype, shape, order = head
+    content = np.empty(member.file_size - start, np.uint8)
+    with readable(label, "npz"), zipfile.ZipFile(path) as archive, archive.open(member) as file:
+        file.read(start)
+        filled = 0
+        while chunk := file.read(CHUNK):
+            content[filled : filled + len(chunk)] = np.frombuffer(chunk, np.uint8)
+            filled += len(chunk)
+        if filled < len(content):
+            raise InvalidInput(f"{label}: is cut short")
+        return np.ndarray(shape, dtype, content, order=order)
+
+
+def _header(file: BinaryIO | Any, label: str) -> tuple[Any, tuple[int, ...], Any]:
+    """Type, shape and order of an array, as its head declares them."""
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        declared, columns_first, dtype = np.lib.format.read_array_header_1_0(file)
+    elif version == (2, 0):
+        declared, columns_first, dtype = np.lib.format.read_array_header_2_0(file)
+    else:
+        raise InvalidInput(f"{label}: is in version {version[0]}.{version[1]} of npy; expected 1.0 or 2.0")
+    if dtype.hasobject:
+        raise UnusableType(f"{label}: holds Python objects, which are never unpickled; expected numbers or texts")
+    if dtype.char not in SIMPLE or dtype.itemsize == 0:
+        raise UnusableType(f"{label}: holds {str(dtype)[:60]}; expected numbers or texts")
+    shape = tuple(int(length) for length in declared)
+    if any(length < 0 for length in shape):
+        raise InvalidInput(f"{label}: declares a shape with negative numbers, {shape}")
+    return dtype, shape, "F" if columns_first else "C"
+
+
+def check_inflated(label: str, size: int, compressed: int) -> None:
+    """Refuse what would fill the memory: more than there is, or far more than honest data are compressed by."""
+    if size > ALWAYS_INFLATED and size > MAX_RATIO * compressed:
+        hint = "if it is meant so, store it uncompressed (numpy.savez)"
+        raise InvalidInput(f"{label}: would be inflated from {amount(compressed)} to {amount(size)}; {hint}")
+    check_memory(label, size)
+
+
+def check_memory(label: str, size: int) -> None:
+    """Refuse what is larger than the memory of this machine."""
+    if size > memory():
+        raise InvalidInput(f"{label}: needs {amount(size)} of memory, this machine has {amount(memory())}")
+
+
+def memory() -> int:
+    """The bytes of memory that this process may use: of the machine, or of the limit set for it."""
+    sizes = [1 << 62]
+    try:
+        import resource
+
+        sizes += [limit for limit in resource.getrlimit(resource.RLIMIT_AS) if limit != resource.RLIM_INFINITY]
+        sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        sizes += [int(limit)] if limit.isdigit() else []
+    except (ImportError, OSError, ValueError):
+        pass
+    return min(sizes)
+
+
+def amount(size: int) -> str:
+    """A number of bytes for people.
+
+    >>> amount(999), amount(123_456_789), amount(10**30)
+    ('999 bytes', '123 MB', '1e+21 GB')
+    """
+    if size < 1000:
+        return f"{size} bytes"
+    unit, factor = ("kB", 1e3) if size < 1e6 else ("MB", 1e6) if size < 1e9 else ("GB", 1e9)
+    return f"{size / factor:.3g} {unit}"

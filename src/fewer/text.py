@@ -1,0 +1,62 @@
+"""Texts of the user's files on their way out: no terminal obeys them, and no spreadsheet runs them."""
+
+import os
+import re
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What moves the cursor, starts an escape code, ends a line, turns the direction of writing, or is half a character."""
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""What a spreadsheet takes for the start of a formula; East Asian ones take the wide forms as well."""
+QUOTED = re.compile('[",;]|^ | $')
+
+
+def visible(text: Any) -> str:
+    r"""A text with its control characters escaped.
+
+    >>> print(visible("red \x1b[31m, and\na line"))
+    red \x1b[31m, and\na line
+    """
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))
+
+
+def shown_path(path: str | os.PathLike[str]) -> str:
+    r"""A path to be read by people; bytes that are no UTF-8 are escaped.
+
+    >>> print(shown_path("data\udcff.csv"))
+    data\xff.csv
+    """
+    return visible(os.fsencode(path).decode("utf-8", "backslashreplace"))
+
+
+def csv_cell(value: Any) -> str:
+    r"""A cell of a csv file: numbers as they are, texts such that nothing in them is run.
+
+    Control characters are escaped. A text that a spreadsheet would take for a formula gets an apostrophe in front;
+    texts that are numbers do not.
+
+    >>> [csv_cell(value) for value in (0.1, None, "a,b", "=1+1", "-5", "-x")]
+    ['0.1', '', '"a,b"', "'=1+1", '-5', "'-x"]
+    """
+    if value is None:
+        return ""
+    if isinstance(value, Real):
+        return str(value) if isinstance(value, (bool, Integral)) else repr(float(value))
+    text = visible(value)
+    bare = text.strip()
+    if bare.startswith(FORMULA) and not NUMBER.fullmatch(bare):
+        text = f"'{text}"
+    return '"' + text.replace('"', '""') + '"' if QUOTED.search(text) else text
+
+
+def csv_text(head: Iterable[Any], rows: Iterable[Iterable[Any]]) -> str:
+    r"""A csv file.
+
+    >>> csv_text(["name", "weight"], [["a,b", 0.5]])
+    'name,weight\n"a,b",0.5\n'
+    """
+    lines = [",".join(map(csv_cell, row)) or '""' for row in (head, *rows)]
+    return "".join(f"{line}\n" for line in lines)
