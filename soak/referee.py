@@ -26,6 +26,11 @@ def wide(x: Any) -> Any:
     return np.asarray(x, Wide)
 
 
+def shown(x: Any) -> str:
+    """A number in long double, for people."""
+    return str(np.format_float_scientific(Wide(x), precision=17, trim="-"))
+
+
 # Problems: F itself, written once more
 
 
