@@ -160,12 +160,13 @@ def optimal(result: Result, value: Any, best: Any, rounding: Any, relative: bool
     return problems
 
 
-def not_worse(start: float) -> Checks:
-    """A check that the answer is not worse than a start."""
+def not_worse(start: Callable[[], float]) -> Checks:
+    """A check that the answer is not worse than where it began."""
 
     def check(result: Result) -> list[str]:
-        worse = result.value > start + NEAR * abs(start)
-        return [f"value {result.value!r} is worse than the start's {start!r}"] if worse else []
+        value = start()
+        worse = result.value > value + NEAR * abs(value)
+        return [f"value {result.value!r} is worse than the start's {value!r}"] if worse else []
 
     return check
 

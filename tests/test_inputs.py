@@ -113,14 +113,26 @@ def test_a_missing_value_is_named_by_column_and_row():
     refused("has a missing value in column 'b', row 0", dims, pl.DataFrame({"a": [1, 2], "b": [None, 2]}), 1)
     refused("has a missing value in column 'a', row 1", dims, pd.DataFrame({"a": [0.0, np.nan]}), 1)
     refused("q must be finite, got nan at index 1", L2, Atoms(2), pd.array([1, None], dtype="Int64"))
-    refused(r"X's column 'b' must hold real numbers, got 'x' \(str\) at index 0", dims, pd.DataFrame({"a": [1], "b": ["x"]}), 1)
-    refused("X's column 'b' must hold real numbers, got dtype datetime", dims, pd.DataFrame({"b": pd.to_datetime(["2020"])}), 1)
+    refused(
+        r"X's column 'b' must hold real numbers, got 'x' \(str\) at index 0",
+        dims,
+        pd.DataFrame({"a": [1], "b": ["x"]}),
+        1,
+    )
+    refused(
+        "X's column 'b' must hold real numbers, got dtype datetime",
+        dims,
+        pd.DataFrame({"b": pd.to_datetime(["2020"])}),
+        1,
+    )
 
 
 # -- numbers
 
 
-@pytest.mark.parametrize("half", [0.5, np.float16(0.5), np.float32(0.5), np.longdouble(0.5), Fraction(1, 2), Decimal("0.5"), np.array(0.5)])
+@pytest.mark.parametrize(
+    "half", [0.5, np.float16(0.5), np.float32(0.5), np.longdouble(0.5), Fraction(1, 2), Decimal("0.5"), np.array(0.5)]
+)
 def test_any_real_number_is_a_number(half):
     assert as_number(half, "x") == 0.5
     assert type(as_number(half, "x")) is float
@@ -134,7 +146,14 @@ def test_any_real_number_is_a_number(half):
 )  # fmt: skip
 def test_what_is_no_finite_number_gets_a_sentence(wrong):
     refused("^x must be a finite number above 0, got .", as_number, wrong, "x")
-    refused("^x must be an integer at least 1, got .|^x must be at least 1, got .|^x must be in 1..5, got .", as_integer, wrong, "x", 1, 5)
+    refused(
+        "^x must be an integer at least 1, got .|^x must be at least 1, got .|^x must be in 1..5, got .",
+        as_integer,
+        wrong,
+        "x",
+        1,
+        5,
+    )
 
 
 def test_integers_of_any_type_are_integers_and_limits_hold():
@@ -155,7 +174,12 @@ def test_integers_of_any_type_are_integers_and_limits_hold():
 def test_arrays_of_narrow_and_wide_types():
     assert as_array(np.array([0.5, 65504], np.float16), "x").tolist() == [0.5, 65504.0]
     assert as_array(np.array([1, 2], ">f8"), "x").dtype == np.float64
-    refused(r"x must be finite, got 1e\+400, more than float64 can hold at index 1", as_array, [np.longdouble(1), np.longdouble("1e400")], "x")
+    refused(
+        r"x must be finite, got 1e\+400, more than float64 can hold at index 1",
+        as_array,
+        [np.longdouble(1), np.longdouble("1e400")],
+        "x",
+    )
     refused("x must hold numbers that float64 can hold", as_array, [10**400], "x")
     assert as_array([2**63, 2**70], "x").tolist() == [2.0**63, 2.0**70]
     assert as_numbers(np.array([1, True], object), "x").dtype == np.int64
@@ -213,10 +237,30 @@ def test_weights_of_any_size_are_scaled_and_none_is_refused():
 
 
 def test_units_are_read_from_any_collection_of_integers():
-    for units in ([2, 0, 2], {0, 2}, (0, 2), np.array([2, 0], np.int8), {0: 1, 2: 1}.keys(), pd.array([0, 2], dtype="Int64"), pd.Series([2, 0])):
+    for units in (
+        [2, 0, 2],
+        {0, 2},
+        (0, 2),
+        np.array([2, 0], np.int8),
+        {0: 1, 2: 1}.keys(),
+        pd.array([0, 2], dtype="Int64"),
+        pd.Series([2, 0]),
+    ):
         assert as_units(units, 3, "places").tolist() == [0, 2]
     assert as_units([], 3, "places").dtype == np.int64
-    for wrong in ([0, "a"], [[0], [1, 2]], [0, None], [0.0], [True], "0", None, {0: 1}, iter([0]), [10**400], [float("nan")]):
+    for wrong in (
+        [0, "a"],
+        [[0], [1, 2]],
+        [0, None],
+        [0.0],
+        [True],
+        "0",
+        None,
+        {0: 1},
+        iter([0]),
+        [10**400],
+        [float("nan")],
+    ):
         refused("^include ", as_units, wrong, 3, "places", "include")
     refused(r"include must be a list of places indices, got \[\[0\]\]", as_units, [[0]], 3, "places", "include")
     refused(r"include must be in 0\.\.2 \(places\), got -1\.\.0", as_units, [0, -1], 3, "places", "include")
@@ -322,7 +366,9 @@ def test_spaces_too_large_for_any_memory_are_refused_at_once():
     assert flat.ravel(np.zeros(100, int)) == 0
 
 
-@pytest.mark.parametrize("m", [None, 2.5, "22", b"22", {}, {2, 3}, True, [2, 2.0], [[2, 2]], [2, None], -1, np.ma.masked, object()])
+@pytest.mark.parametrize(
+    "m", [None, 2.5, "22", b"22", {}, {2, 3}, True, [2, 2.0], [[2, 2]], [2, None], -1, np.ma.masked, object()]
+)
 def test_cardinalities_are_integers(m):
     refused("^(each )?m", Lattice, 2, m)
     if m is not None:
@@ -431,7 +477,18 @@ def test_iht_answers_where_every_row_uses_more_than_k_columns(objective):
 def test_baselines_are_codes():
     X = [[0, 1], [1, 1]]
     assert coverage(X, [0], baseline=np.array([0, 1], np.uint8)) == 1.0
-    for wrong in ([0], [0, -1], [0.0, 1.0], [0, 2**31], [0, 2**64 - 1], [[0], [0, 1]], ["a", "b"], None, "median", [0, 10**400]):
+    for wrong in (
+        [0],
+        [0, -1],
+        [0.0, 1.0],
+        [0, 2**31],
+        [0, 2**64 - 1],
+        [[0], [0, 1]],
+        ["a", "b"],
+        None,
+        "median",
+        [0, 10**400],
+    ):
         refused("^baseline", coverage, X, [0], baseline=wrong)
 
 
@@ -555,7 +612,9 @@ def saved(tmp_path, **changed):
 def test_pickles_are_never_opened(tmp_path):
     made = tmp_path / "made"
     objects = np.array([Payload(made)], object)
-    refused("codes holds Python objects, which are never unpickled", Distribution.load, saved(tmp_path, codes=npy(objects)))
+    refused(
+        "codes holds Python objects, which are never unpickled", Distribution.load, saved(tmp_path, codes=npy(objects))
+    )
     refused("format holds Python objects", Distribution.load, saved(tmp_path, format=npy(objects)))
     path = tmp_path / "d.npz"
     path.write_bytes(pickle.dumps(Payload(made)))
