@@ -59,9 +59,11 @@ def region_of(n: int, k: int, options: dict[str, Any]) -> Any:
 
 
 def stopping(rng: Generator, options: dict[str, Any]) -> None:
-    """Now and then a callback that says stop."""
+    """Now and then a callback that says stop, or a short time limit."""
     if rng.random() < 0.1:
         options["callback"] = Stop(int(rng.integers(1, 4)))
+    if rng.random() < 0.04:
+        options["time_limit"] = 0.05
 
 
 class Stop:
@@ -114,7 +116,8 @@ def terms_trial(rng: Generator) -> Trial:
     stopping(rng, options)
     call = lambda: fewer.terms(given, b, k, solver=solver, rng=0, **options)
     text = spelled("terms", text, k=k, solver=solver, **options)
-    return Trial(text, call, problem, region, arrays, "must" if region.empty else "never")
+    refuse = "must" if region.empty else "never"
+    return Trial(text, call, problem, region, arrays, refuse, seeded="time_limit" not in options)
 
 
 def bins_trial(rng: Generator) -> Trial:
@@ -133,15 +136,18 @@ def bins_trial(rng: Generator) -> Trial:
         word, A = table(rng, int(one_of(rng, (1, 3))), n)
         A = A * scale(rng)
         form, preserve = container(rng, A, ("csr", "csc"))
+        if rng.random() < 0.2:
+            form, preserve = "operator", aslinearoperator(np.array(A))
         what = f"{word} {form} * {np.abs(A).max():.3g}"
-        arrays.append(preserve)
-        if rng.random() < 0.15 and len(A) > 1:
+        if form != "operator":
+            arrays.append(preserve)
+        if rng.random() < 0.15 and len(A) > 1 and form != "operator":
             options["validation"] = 0.4
     stopping(rng, options)
     problem = Squares(A, wide(A) @ t)
     call = lambda: fewer.bins(p, k, preserve=preserve, rng=0, **options)
     text = spelled("bins", f"p ({n},) {kind} * {size:.3g}", k=k, preserve=what, **options)
-    return Trial(text, call, problem, sparse_region(n, k), arrays)
+    return Trial(text, call, problem, sparse_region(n, k), arrays, seeded="time_limit" not in options)
 
 
 def rows(rng: Generator) -> tuple[str, Any]:
@@ -222,7 +228,7 @@ class Points:
         if not named:
             stopping(rng, options)
             call = lambda: fewer.points(self.given, k, y=self.y, sample_weight=self.w, rng=0, **options)
-            trial = Trial(text, call)
+            trial = Trial(text, call, seeded="time_limit" not in options)
         else:
             trial = Trial(text.replace("points", "FewerPoints"), lambda: self.fitted(k))
         trial.arrays = [self.given, self.y, self.w]

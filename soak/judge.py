@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from fewer import InvalidInput, Result, Status
 
-from .referee import NEAR, ROUND, Problem, Region, Wide, optimum, wide
+from .referee import NEAR, ROUND, Problem, Region, Wide, optimum, shown, wide
 
 LONGEST = 5000
 """More iterates than this on a tiny problem mean that the search runs in circles."""
@@ -91,7 +91,11 @@ def sound(result: Result) -> list[str]:
         problems.append(f"value {result.value} or bound {result.bound} is not a number")
     if len(result.history) > LONGEST:
         problems.append(f"{len(result.history)} iterates on a tiny problem")
-    if result.history.size and result.value > result.history.min() + NEAR * abs(result.history.min()):
+    if (
+        "projected" not in result.note
+        and result.history.size
+        and result.value > result.history.min() + NEAR * abs(result.history.min())
+    ):
         problems.append(f"value {result.value!r} is above the best iterate {result.history.min()!r}")
     if (np.diff(result.support) <= 0).any():
         problems.append(f"support {result.support} is not sorted")
@@ -119,10 +123,10 @@ def as_reported(result: Result, value: Any, rounding: Any) -> list[str]:
     if value > LARGEST or 0 < value < SMALLEST:
         right = np.isinf(result.value) if value > LARGEST else result.value < SMALLEST
         if not right or (value - rounding > 0 and not result.note):
-            return [f"F(p) = {value:.6g} cannot be represented; value is {result.value!r}, note {result.note!r}"]
+            return [f"F(p) = {shown(value)} cannot be represented; value is {result.value!r}, note {result.note!r}"]
         return []
     if not abs(wide(result.value) - value) <= NEAR * abs(value) + rounding and result.value != value:
-        return [f"value {result.value!r} is reported, F(p) is {value:.17g} (rounding {rounding:.1e})"]
+        return [f"value {result.value!r} is reported, F(p) is {shown(value)} (rounding {float(rounding):.1e})"]
     return []
 
 
@@ -134,7 +138,7 @@ def bounded(result: Result, best: Any, rounding: Any, signed: bool = True) -> li
     if np.isinf(bound) and best > LARGEST and result.note:  # neither can be represented, and it says so
         return []
     if bound > best + NEAR * abs(best) + rounding:
-        problems.append(f"bound {result.bound!r} is above the optimum {best:.17g} (rounding {rounding:.1e})")
+        problems.append(f"bound {result.bound!r} is above the optimum {shown(best)} (rounding {float(rounding):.1e})")
     if bound > wide(result.value) + NEAR * abs(wide(result.value)) + rounding:
         problems.append(f"bound {result.bound!r} is above the value {result.value!r}")
     if signed and bound < -rounding:
@@ -147,10 +151,10 @@ def optimal(result: Result, value: Any, best: Any, rounding: Any, relative: bool
     problems = []
     tolerance = 1e-6 * abs(value) + 2 * rounding if relative else 1e-6 * max(Wide(1), abs(value)) + rounding
     if value < best - NEAR * abs(best) - rounding:
-        problems.append(f"the referee's optimum {best:.17g} is above F(p) = {value:.17g}")
+        problems.append(f"the referee's optimum {shown(best)} is above F(p) = {shown(value)}")
     if result.status is Status.OPTIMAL:
         if value > best + tolerance + rounding:
-            problems.append(f"OPTIMAL is said at F(p) = {value:.17g}; the optimum is {best:.17g}")
+            problems.append(f"OPTIMAL is said at F(p) = {shown(value)}; the optimum is {shown(best)}")
         if result.gap is None or not result.gap <= tolerance:
             problems.append(f"OPTIMAL is said with value {result.value!r} and bound {result.bound!r}")
     elif result.gap is not None and value > 0 and abs(result.gap) <= 1e-7 * abs(result.value):
@@ -158,12 +162,13 @@ def optimal(result: Result, value: Any, best: Any, rounding: Any, relative: bool
     return problems
 
 
-def not_worse(start: float) -> Checks:
-    """A check that the answer is not worse than a start."""
+def not_worse(start: Callable[[], float]) -> Checks:
+    """A check that the answer is not worse than where it began."""
 
     def check(result: Result) -> list[str]:
-        worse = result.value > start + NEAR * abs(start)
-        return [f"value {result.value!r} is worse than the start's {start!r}"] if worse else []
+        value = start()
+        worse = result.value > value + NEAR * abs(value)
+        return [f"value {result.value!r} is worse than the start's {value!r}"] if worse else []
 
     return check
 

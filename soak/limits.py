@@ -2,8 +2,8 @@
 
 A case takes a few seconds; the first one of each input some more, to make it. Inputs and compiled code live in a
 process of their own (`Server`), one for each worker. `time_limit` may be overrun by 10 % and 0.5 s. `max_memory` is
-peak resident memory above the warmed process that holds the input: its high-water mark is reset before the call and read
-after it.
+peak resident memory above the warmed process that holds the input: its high-water mark is reset before the call and
+read after it.
 """
 
 import ctypes

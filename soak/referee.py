@@ -26,6 +26,11 @@ def wide(x: Any) -> Any:
     return np.asarray(x, Wide)
 
 
+def shown(x: Any) -> str:
+    """A number in long double, for people."""
+    return str(np.format_float_scientific(Wide(x), precision=17, trim="-"))
+
+
 # Problems: F itself, written once more
 
 
@@ -238,12 +243,13 @@ def states_region(states: Any, k: int) -> Region:
 
 def optimum(problem: Problem, region: Region) -> tuple[Any, Any]:
     """(value, p) of the best member."""
-    members = _stationary(problem.gram, region) if hasattr(problem, "gram") else _closed(problem, region)
     best, where = Wide(np.inf), None
-    for p in members:
-        value = problem.value(p)
-        if where is None or value < best:
-            best, where = value, p
+    with np.errstate(all="ignore"):
+        members = _stationary(problem.gram, region) if hasattr(problem, "gram") else _closed(problem, region)
+        for p in members:
+            value = problem.value(p)
+            if where is None or value < best:
+                best, where = value, p
     return best, where
 
 
@@ -309,13 +315,12 @@ def eliminate(M: Any, right: Any) -> Any:
     """The solution of M x = right (m, b) in long double; whatever comes of a singular M is no solution."""
     work = np.hstack([M, right]).astype(Wide)
     m = len(M)
-    with np.errstate(all="ignore"):
-        for i in range(m):
-            pivot = i + int(np.abs(work[i:, i]).argmax())
-            work[[i, pivot]] = work[[pivot, i]]
-            work[i] /= work[i, i]
-            others = [j for j in range(m) if j != i]
-            work[others] -= work[others, i : i + 1] * work[i]
+    for i in range(m):
+        pivot = i + int(np.abs(work[i:, i]).argmax())
+        work[[i, pivot]] = work[[pivot, i]]
+        work[i] /= work[i, i]
+        others = [j for j in range(m) if j != i]
+        work[others] -= work[others, i : i + 1] * work[i]
     return work[:, m:]
 
 
