@@ -2,6 +2,7 @@
 
 TYPE_CHECKING = False  # not imported: until the command has its hands on Ctrl-C, every import is a traceback
 if TYPE_CHECKING:
+    from ._warm import warm
     from .constraints.dimension_sparse import DimensionSparse
     from .constraints.simplex import Simplex
     from .constraints.sparse_simplex import SparseSimplex
@@ -71,6 +72,7 @@ _HOMES = {
     "points": "jobs.points",
     "terms": "jobs.terms",
     "vector_to_dimensions": "spaces",
+    "warm": "_warm",
 }
 
 __all__ = [
@@ -113,6 +115,7 @@ __all__ = [
     "points",
     "terms",
     "vector_to_dimensions",
+    "warm",
 ]
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ._jit import cover as _cover
 from ._jit import fold as _fold
-from .door import Indices, Vector
+from .door import Vector
 from .spaces import Lattice, States
 from .tables import as_table
 

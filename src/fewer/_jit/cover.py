@@ -166,7 +166,7 @@ def greedy(
     count: int,
     mode: int,
 ) -> None:
-    """Algorithm 3: add the dimension of the largest gain, `count` of `room`; ties by look-ahead, then the lowest index."""
+    """Algorithm 3: add `count` of `room` dimensions, each of the largest gain; ties by look-ahead, then the index."""
     for left in range(room, room - count, -1):
         q, q2, log_size = measure(inside, missing, w, w2, log_m)
         add, add2, _near, _lacks = lone_gains(indptr, indices, inside, missing, w, w2)

@@ -15,7 +15,7 @@ from ..door import InvalidInput
 from ..text import shown_path, visible
 from ._process import INTERRUPTED, seen
 
-COMMANDS = ("points", "bins", "terms", "dims", "demo", "reproduce", "completion")
+COMMANDS = ("points", "bins", "terms", "dims", "demo", "reproduce", "warm", "completion")
 """Each is a command of its own name in a module of its own name; those not installed are not listed."""
 BUG, BAD = 1, 2
 LONGEST = 1000

@@ -60,8 +60,9 @@ def dims(
     `baseline` is the code that counts as
     absent: "zero", "mode" (each column's most frequent) or one for each column. Solvers: "greedy" (the paper's
     Algorithm 3, ties broken by look-ahead), "iht" (Algorithm 1; 500 iterations), "exchange" (best swaps, then
-    kicks), "exact" (until the optimum is proven) and "auto" (exact, as far as a fixed budget of work goes). Under a `time_limit`,
-    wall time, the columns may be chosen on some of the rows; the value is that of all, and `note` says so.
+    kicks), "exact" (until the optimum is proven) and "auto" (exact, as far as a fixed budget of work goes).
+    Under a `time_limit`, wall time, the columns may be chosen on some of the rows; the value is that of all, and
+    `note` says so.
 
     The result's `support` are the columns, `bound` and `gap` what is proven. Its `p` lives on the distinct rows
     inside X_S, in codes where the baseline is 0; for l2 the mass of states never seen is in

@@ -1,0 +1,117 @@
+"""Compile ahead: small problems of every job, so that no later call on this machine has to compile."""
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ._jit.compilation import count
+from .door import InvalidInput, known
+from .jobs.bins import bins
+from .jobs.dims import dims
+from .jobs.points import points
+from .jobs.terms import terms
+
+SOLVERS = ("exact", "exchange", "greedy", "iht")
+
+
+def warm(jobs: Iterable[str] = ("points", "bins", "terms", "dims")) -> float:
+    """Compile what these jobs need and keep it in numba's cache; for images, services and calls with a time limit.
+
+    Parameters
+    ----------
+    jobs : names of jobs
+        What to compile for.
+
+    Returns
+    -------
+    seconds : float
+        How long it took: about two minutes with an empty cache, some seconds with a full one.
+
+    Examples
+    --------
+    >>> from fewer import warm
+    >>> warm([])
+    0.0
+
+    """
+    names = [jobs] if isinstance(jobs, str) else list(jobs) if isinstance(jobs, Iterable) else jobs
+    if not isinstance(names, list):
+        raise InvalidInput(f"jobs must be a list of names of jobs, got {jobs!r}")
+    small = [known(name, PROBLEMS, "each job") for name in names]
+    if not small:
+        return 0.0
+    began = time.perf_counter()
+    for problems in small:
+        problems(np.random.default_rng(0))
+    return time.perf_counter() - began
+
+
+def compiled_by(jobs: Iterable[str] = ("points", "bins", "terms", "dims")) -> tuple[int, float]:
+    """How many functions `warm` had to compile, and how long it took."""
+    before = count()
+    seconds = warm(jobs)
+    return count() - before, seconds
+
+
+def _points(rng: np.random.Generator) -> None:
+    X = rng.standard_normal((40, 3))
+    for rows in (X, X.astype(np.float32), sp.csr_array(np.where(X > 0, X, 0.0))):
+        points(rows, 3, rng=0)
+    for solver in SOLVERS:
+        points(X, 3, solver=solver, rng=0)
+    points(X, 3, y=(X[:, 0] > 0).astype(np.int64), rng=0)
+    points(rng.standard_normal((700, 3)), 3, rng=0)
+    points(rng.standard_normal((3000, 2)), 3, rng=0)
+    points(np.repeat(X, 2, axis=0), 3, rng=0)
+
+
+def _bins(rng: np.random.Generator) -> None:
+    counts = rng.integers(1, 50, 30)
+    for preserve in ("cdf", "entries", rng.standard_normal((8, 30))):
+        for solver in SOLVERS:
+            bins(counts, 4, preserve=preserve, solver=solver, rng=0)
+    wide = rng.integers(1, 50, 900)
+    bins(wide, 4, preserve=rng.standard_normal((8, 900)), rng=0)
+
+
+def _terms(rng: np.random.Generator) -> None:
+    A = rng.standard_normal((12, 9)) + rng.standard_normal((12, 1))
+    b = A @ rng.dirichlet(np.ones(9)) + 0.1 * rng.standard_normal(12)
+    groups = np.arange(9) % 4
+    limits: list[dict[str, Any]] = [
+        {},
+        {"min_weight": 0.1, "max_weight": 0.6},
+        {"include": [1], "exclude": [2], "groups": groups, "max_per_group": 1},
+        {"min_weight": 0.1, "max_weight": 0.6, "include": [1], "groups": groups, "max_per_group": 1},
+    ]
+    for options in limits:
+        for solver in (*SOLVERS, "frank_wolfe"):
+            terms(A, b, 3, solver=solver, rng=0, **options)
+    for matrix in (A.astype(np.float32), sp.csc_array(A)):
+        terms(matrix, b, 3, rng=0)
+    wide = rng.standard_normal((12, 900))
+    for most in (1.0, 0.6):
+        for solver in ("auto", "exchange"):
+            terms(wide, wide[:, :5].mean(axis=1), 4, solver=solver, max_weight=most, rng=0)
+    terms(A, b, 3, validation=0.3, rng=0)
+
+
+def _dims(rng: np.random.Generator) -> None:
+    few, many = ((rng.random((60, n)) < 0.2).astype(np.int8) for n in (6, 40))
+    for table in (few, many):
+        for codes in (table, table.astype(np.int64)):
+            for objective in ("kl", "l2"):
+                for solver in SOLVERS:
+                    dims(codes, 4, objective=objective, solver=solver, rng=0)
+    dims(few, 3, baseline="mode", rng=0)
+
+
+PROBLEMS: dict[str, Callable[[np.random.Generator], None]] = {
+    "points": _points,
+    "bins": _bins,
+    "terms": _terms,
+    "dims": _dims,
+}
