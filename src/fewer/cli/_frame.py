@@ -153,12 +153,13 @@ class Text:
 def open_csv(path: Path, label: str, kind: str) -> Table:
     """A csv or tsv file: separator and head by its first line (a line of numbers is no head)."""
     with path.open("rb") as file:
-        first = file.readline(LONGEST_LINE).decode("utf-8", "replace").lstrip("\ufeff").rstrip("\r\n")
+        line = file.readline(LONGEST_LINE)
+    if b"\r" in line.rstrip(b"\r") and not line.endswith(b"\n"):
+        raise InvalidInput(f"{label}: its lines end in CR alone; expected LF or CRLF")
+    first = line.decode("utf-8", "replace").lstrip("\ufeff").rstrip("\r\n")
     separator = "\t" if kind == "tsv" else ";" if ";" in first and "," not in first else ","
     if kind == "csv" and "\t" in first and "," not in first and ";" not in first:
         separator = "\t"
-    if "\r" in first:
-        raise InvalidInput(f"{label}: its lines end in CR alone; expected LF or CRLF")
     text = Text(path, separator, not all(is_number(cell) for cell in first.split(separator)))
     if first.count(separator) >= WIDE:
         from ._wide import open_wide
