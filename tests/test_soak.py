@@ -248,7 +248,7 @@ def test_weights_that_leave_their_bounds_are_noticed(monkeypatch):
     honest = SparseSimplex.fit_box
 
     def fit_box(self, v):
-        return honest(replace(self, min_weight=0.0), v)
+        return honest(replace(self, min_weight=0.0, max_weight=1.0), v)
 
     assert noticed(monkeypatch, SparseSimplex, "fit_box", fit_box, "")  # outside, or refused by the loop
 
