@@ -151,7 +151,7 @@ OBJECTIVES: dict[str, Callable[[Generator, Any], Pair]] = {
 def constraints(rng: Generator, space: Any, states: Any, closed: bool) -> Pair:
     """A constraint on the space; without bounds where the referee knows only whole faces (`closed`)."""
     k, n = int(rng.integers(1, 3 if closed else 4)), space.size
-    kind = one_of(rng, ("simplex", "sparse", "bounded", "capped", "faces", "states"), (1, 3, 3, 2, 4, 1))
+    kind = one_of(rng, ("simplex", "sparse", "bounded", "capped", "faces", "states"), (1, 2, 5, 2, 4, 1))
     if states is None and kind in ("faces", "states"):
         kind = "sparse"
     if kind in ("bounded", "capped") and closed:
@@ -242,7 +242,7 @@ def pair_trial(rng: Generator) -> Trial:
     space, states = spaces(rng, name)
     F = OBJECTIVES[name](rng, space)
     C = constraints(rng, space, states, name == "Transport")
-    solver = one_of(rng, SOLVERS)
+    solver = one_of(rng, SOLVERS, (2, 4, 2, 2, 2))
     options = solver_options(rng, solver, C)
     by_name = rng.random() < 0.3
     solve = fewer.minimize if by_name else getattr(fewer, solver)
