@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..door import InvalidInput, Vector, as_integer, as_number, as_vector, known
+from ..door import InvalidInput, Vector, as_integer, as_number, known
 from ..objectives.moments import Moments, as_matrix
 from ..result import Result, Status
 from ..solvers import places
