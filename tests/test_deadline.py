@@ -1,16 +1,20 @@
 """Time limits: wall time as the caller sees it, compiling included, on any machine."""
 
 import math
+import os
+import subprocess
+import sys
 import time
 from types import SimpleNamespace
 
 import numba
 import numpy as np
 import pytest
+from numba.core import caching
 
-from fewer import L2, Atoms, Doubling, InvalidInput, SparseSimplex, Status, iht
+from fewer import L2, Atoms, Doubling, InvalidInput, SparseSimplex, Status, iht, warm
 from fewer import deadline as deadlines
-from fewer._jit import compilation
+from fewer._jit import _compile, compilation
 from fewer.deadline import CompilationTimeout, Deadline, answer_by
 from fewer.solvers.uncompiled import box_by_bisection
 
@@ -137,3 +141,81 @@ def test_the_uncompiled_projection_is_the_compiled_one(low, high):
         v = np.random.default_rng(seed).standard_normal(6)
         box = SparseSimplex(SPACE, 6, min_weight=low, max_weight=high)
         assert np.allclose(box_by_bisection(v, low, high), box.fit_box(v), atol=1e-12)
+
+
+COLD = """
+import numpy as np
+from fewer import KL, L2, Atoms, DimensionSparse, Lattice, Moments, SparseSimplex
+from fewer import bins, dims, exact, exchange, frank_wolfe, greedy, iht, points, terms
+rng = np.random.default_rng(0)
+A = rng.standard_normal((20, 15))
+b = A @ rng.dirichlet(np.ones(15))
+X, orders = rng.standard_normal((60, 3)), (rng.random((80, 9)) < 0.3).astype(int)
+cube, q = Lattice(4, 2), rng.dirichlet(np.ones(16))
+F, M = L2(cube, q), Moments(Atoms(15), A, b)
+C, S = DimensionSparse(cube, 2), SparseSimplex(Atoms(15), 4, max_weight=0.5)
+limit = {"time_limit": 1.0}
+found = {
+    "terms": terms(A, b, 4, include=[2], min_weight=0.1, **limit),
+    "bins": bins(rng.random(40), 5, **limit),
+    "bins of a matrix": bins(rng.random(15), 4, preserve=A, **limit),
+    "points": points(X, 4, rng=0, **limit),
+    "labelled points": points(X, 4, y=(X[:, 0] > 0).astype(int), rng=0, **limit),
+    "dims": dims(orders, 3, **limit),
+    "dims in l2": dims(orders, 3, objective="l2", **limit),
+    "greedy": greedy(F, C, **limit),
+    "iht": iht(F, C, rng=0, **limit),
+    "exact": exact(KL(cube, q), C, **limit),
+    "exchange": exchange(M, S, rng=0, **limit),
+    "frank_wolfe": frank_wolfe(M, S, **limit),
+}
+for name, result in found.items():
+    mass = result.p.sum() + result.distribution.rest
+    fits = abs(mass - 1) < 1e-9 and result.p.min() >= 0 and len(result.support) <= 5 and np.isfinite(result.value)
+    print(name, fits, "fewer.warm()" in result.note, sep=";")
+"""
+
+
+def test_limited_first_calls_of_all_jobs_and_solvers_compile_nothing(tmp_path):
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-W", "error", "-c", COLD],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [line.split(";") for line in done.stdout.splitlines()]
+    assert len(lines) == 12
+    assert [line for line in lines if line[1:] != ["True", "True"]] == []
+    assert list(tmp_path.rglob("*.nbc")) == []
+
+
+def test_without_a_directory_for_the_cache_it_warns_once_and_works(monkeypatch):
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+    monkeypatch.setattr(_compile, "_warned", False)
+    with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR") as warned:
+        functions = [_compile.compiled(lambda x, n=n: x + n) for n in range(2)]
+    assert len(warned) == 1
+    assert functions[0](1) == 1
+
+
+def test_a_cache_that_cannot_be_written_to_costs_no_answer(tmp_path, monkeypatch):
+    monkeypatch.setattr(_compile, "_warned", False)
+
+    def full(*args):
+        raise OSError("No space left on device")
+
+    function = _compile.compiled(lambda x: x + 1)
+    monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
+    with pytest.warns(RuntimeWarning, match="No space left on device"):
+        assert function(1) == 2
+    assert function(2) == 3
+
+
+def test_warm_takes_names_of_jobs():
+    with pytest.raises(InvalidInput, match="each job must be one of 'bins', 'dims', 'points', 'terms'"):
+        warm(["rows"])
+    with pytest.raises(InvalidInput, match="jobs must be a list of names"):
+        warm(3)
+    assert warm("bins") > 0.0

@@ -54,9 +54,9 @@ class Deadline:
         """Seconds since the call began."""
         return time.perf_counter() - self.began
 
-    def share(self, part: float) -> "Deadline":
-        """An earlier deadline, after `part` of the time that is left."""
-        return self if not self.limited else Deadline(time.perf_counter(), max(part * self.left(), 0.0))
+    def share(self, part: float, least: float = 0.0) -> "Deadline":
+        """Another deadline, after `part` of the time that is left, but not before `least` seconds."""
+        return self if not self.limited else Deadline(time.perf_counter(), max(part * self.left(), least))
 
     def enforced(self) -> AbstractContextManager[None]:
         """Within the block, compiling that does not fit into the time left raises `CompilationTimeout`."""
@@ -77,7 +77,8 @@ def answer_by(deadline: Deadline, compiled: Callable[[], T], uncompiled: Callabl
             return compiled()
     except CompilationTimeout:
         pass
-    first = uncompiled()
+    with deadline.uncompiled():
+        first = uncompiled()
     try:
         with deadline.enforced():
             return compiled()

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ._jit.cover import count_missing
 from .door import (
     Indices,
     InvalidInput,
@@ -256,7 +255,7 @@ class States:
         """Indices of the listed states whose support lies in `units`, ascending."""
         chosen = np.zeros(self.n, bool)
         chosen[as_units(units, self.n, self.unit)] = True
-        return np.flatnonzero(count_missing(self.indptr, self.indices, chosen) == 0)
+        return np.flatnonzero(self.rows @ (~chosen).astype(np.float64) == 0.0)
 
     def ravel(self, rows: npt.ArrayLike) -> Indices:
         """Indices of rows (N, n), or the one of a row (n,); -1 where a row is not listed."""

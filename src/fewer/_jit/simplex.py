@@ -112,13 +112,3 @@ def simplex_distance(v: Vector) -> float:
     active = np.empty(v.size)
     count, tau = shrink(active, contenders(v, tops(v), active))
     return relative_distance(active, count, tau)
-
-
-@compiled
-def squared_distance(p: Vector, q: Vector) -> float:
-    """‖p - q‖² without a table for the difference."""
-    total = 0.0
-    for i in range(p.size):
-        d = p[i] - q[i]
-        total += d * d
-    return total

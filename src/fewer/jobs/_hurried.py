@@ -40,7 +40,8 @@ def on_all(found: Result, used: Rows, rows: Rows, k: int, mode: int) -> Result:
     inside = rows.inside(found.support)
     Q = min(float(rows.weights[inside].sum()), 1.0)
     m = used.table.shape[0]
-    note = f"chosen on {m} of {rows.table.shape[0]} rows, drawn at random, for lack of time"
+    few = m < rows.table.shape[0]
+    note = f"chosen on {m} of {rows.table.shape[0]} rows, drawn at random, for lack of time" if few else ""
     notes = "; ".join(part for part in (note, found.note) if part)
     status = Status.TIME_LIMIT if found.status in (Status.OPTIMAL, Status.FINISHED) else found.status
     if mode == KL:
@@ -51,7 +52,7 @@ def on_all(found: Result, used: Rows, rows: Rows, k: int, mode: int) -> Result:
     spread = (
         math.exp(2.0 * math.log1p(-Q) - math.fsum(math.log(rows.shape[i]) for i in found.support)) if Q < 1 else 0.0
     )
-    error = 2.0 * math.sqrt(norm * (1.0 - norm) / m) if m < rows.table.shape[0] else 0.0
+    error = 2.0 * math.sqrt(norm * (1.0 - norm) / m) if few else 0.0
     return replace(found, value=max(norm - squares + spread, 0.0), bound=0.0, status=status, error=error, note=notes)
 
 

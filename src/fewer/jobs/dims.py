@@ -83,10 +83,10 @@ def dims(
     k = as_integer(k, "k", 1, rows.n, "columns")
     found = answer_by(
         deadline,
-        lambda: chosen(rows, k, mode, solver, deadline, generator, callback),
-        lambda: uncompiled_answer(rows, k, mode, deadline, seed),
+        lambda: finish(chosen(rows, k, mode, solver, deadline, generator, callback), rows, mode),
+        lambda: finish(uncompiled_answer(rows, k, mode, deadline, seed), rows, mode),
     )
-    return finish(replace(found, seed=seed), rows, mode, deadline)
+    return replace(found, seed=seed, seconds=deadline.elapsed())
 
 
 def chosen(
@@ -145,7 +145,7 @@ SOLVERS: dict[str, Start] = {
 }
 
 
-def finish(found: Result, rows: Rows, mode: int, deadline: Deadline) -> Result:
+def finish(found: Result, rows: Rows, mode: int) -> Result:
     """The chosen face as a distribution on the states inside it."""
     dims = found.support
     inside = rows.inside(dims)
@@ -161,7 +161,7 @@ def finish(found: Result, rows: Rows, mode: int, deadline: Deadline) -> Result:
     rest = max(1.0 - float(p.sum()), 0.0) if spread and size > space.size else 0.0
     codes = space.rows[:, dims].toarray().astype(np.int64)
     kept = Distribution(rows.decode(codes, dims), p, dims, rows.shape, rest, rows.origin)
-    return replace(found, p=p, space=space, seconds=deadline.elapsed(), kept=kept)
+    return replace(found, p=p, space=space, kept=kept)
 
 
 def coverage(

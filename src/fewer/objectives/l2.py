@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._jit.simplex import project_simplex, simplex_distance, squared_distance
+from .._jit.simplex import project_simplex, simplex_distance
 from ..cover import L2 as L2_MODE
 from ..cover import Cover, cover_of
 from ..door import Indices, InvalidInput, Vector, as_vector
@@ -83,7 +83,8 @@ class L2:
 
     def value(self, p: Vector) -> float:
         """‖p - q‖²."""
-        return squared_distance(p, self.q)
+        left = p - self.q
+        return float(left @ left)
 
     def gradient(self, p: Vector) -> Vector:
         """2 (p - q)."""

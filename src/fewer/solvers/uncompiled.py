@@ -17,6 +17,8 @@ STEPS = 50
 """Descent steps in refitting an answer."""
 SHARE = 0.5
 """The share of the time left that choosing units may take; the rest is for refitting."""
+GRACE = 0.05
+"""Seconds that choosing may take when loading numba has used up the limit."""
 
 
 def solve_by(
@@ -48,27 +50,62 @@ def _answered(p: Vector) -> Steps:
 
 
 def uncompiled_greedy(problem: Quadratic, constraint: SparseSimplex, deadline: Deadline) -> Vector:
-    """K places for a quadratic: the steepest one at a time, refitted by SciPy's non-negative least squares.
+    """K places for a quadratic by SciPy's non-negative least squares: one at a time, or the heaviest of many."""
+    chosen = deadline.share(SHARE, GRACE)
+    units, weights = _one_at_a_time(problem, constraint, chosen)
+    if not chosen.passed:
+        others, their = _heaviest_of_many(problem, constraint, units, weights)
+        if problem.value_at(others, their) < problem.value_at(units, weights):
+            units, weights = others, their
+    p = np.zeros(constraint.space.size)
+    p[units] = weights
+    return p
 
-    When half of the time is over the places that are still lacking are the steepest ones, all at once.
-    """
+
+def _heaviest_of_many(
+    problem: Quadratic, constraint: SparseSimplex, units: Indices, weights: Vector
+) -> tuple[Indices, Vector]:
+    """The heaviest places of the best weights on an answer's places and the steepest others."""
+    slopes = problem.slopes(units, weights)
+    slopes[~constraint.open] = -np.inf
+    slopes[units] = np.inf
+    pool = np.sort(np.argsort(-slopes, kind="stable")[: min(4 * len(units) + 60, int(constraint.open.sum()))])
+    order = np.full(len(slopes), -np.inf)
+    order[constraint.open], order[pool], order[constraint.include] = -1.0, _refit(problem, pool), np.inf
+    kept = np.sort(constraint.fitting(np.argsort(-order, kind="stable"), len(units)))
+    return kept, _fitted(constraint, _refit(problem, kept))
+
+
+def _one_at_a_time(problem: Quadratic, constraint: SparseSimplex, deadline: Deadline) -> tuple[Indices, Vector]:
+    """The place of largest gain at a time, refitted; after the deadline all that are lacking at once."""
     units, weights = np.empty(0, np.int64), np.empty(0)
-    chosen = deadline.share(SHARE)
     fewest, most = constraint.sizes
-    order: Indices = np.empty(0, np.int64)
+    c = problem.slopes(units, weights)
     while len(units) < most:
-        slopes = problem.slopes(units, weights) - 0.5 * problem.diagonal * (len(units) == 0)
-        slopes[~constraint.open] = -np.inf
-        slopes[constraint.include] = np.inf
-        slopes[units] = np.inf  # what is held comes first, in any order
-        order = np.argsort(-slopes, kind="stable")
-        size = len(units) + 1 if not chosen.passed else most
+        gains = _gains(problem, c, units, weights)
+        gains[~constraint.open] = -np.inf
+        gains[constraint.include] = np.inf
+        gains[units] = np.inf  # what is held comes first, in any order
+        order = np.argsort(-gains, kind="stable")
+        size = len(units) + 1 if not deadline.passed else most
         grown = constraint.fitting(order, max(size, fewest))
         if len(grown) == len(units):
             break
         units = np.sort(grown)
         weights = _refit(problem, units)
-    return _fitted(constraint, units, weights)
+    return units, _fitted(constraint, weights)
+
+
+def _gains(problem: Quadratic, c: Vector, units: Indices, weights: Vector) -> Vector:
+    """What F falls by at most when mass moves from the weights to each place; without weights, minus F there."""
+    if not len(units):
+        return np.asarray(2.0 * c - problem.diagonal)
+    slopes = problem.slopes(units, weights)
+    product = c - slopes  # H w
+    steep = np.maximum(slopes - float(weights @ slopes[units]), 0.0)
+    curve = problem.diagonal - 2.0 * product + float(weights @ product[units])
+    gains: Vector = steep**2 / np.maximum(curve, 1e-12 * float(np.abs(problem.diagonal).max()) + 1e-300)
+    return gains
 
 
 def _refit(problem: Quadratic, units: Indices) -> Vector:
@@ -87,15 +124,10 @@ def _refit(problem: Quadratic, units: Indices) -> Vector:
     return np.asarray(w / total) if total > 0.0 else np.full(len(units), 1.0 / len(units))
 
 
-def _fitted(constraint: SparseSimplex, units: Indices, weights: Vector) -> Vector:
-    """The weights as a member: clipped to the bounds, the rest spread over what is not at a bound."""
+def _fitted(constraint: SparseSimplex, weights: Vector) -> Vector:
+    """The weights within the constraint's bounds."""
     low, high = constraint.min_weight, min(constraint.max_weight, 1.0)
-    p = np.zeros(constraint.space.size)
-    if low == 0.0 and high >= 1.0:
-        p[units] = weights
-        return p
-    p[units] = box_by_bisection(weights, low, high)
-    return p
+    return weights if low == 0.0 and high >= 1.0 else box_by_bisection(weights, low, high)
 
 
 def box_by_bisection(v: Vector, low: float, high: float) -> Vector:
