@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -31,23 +32,25 @@ PARAMETERS: dict[str, Callable[[Rng], odd.Form]] = {
 }
 
 
-def data(rng: Rng) -> dict[str, tuple[type, Any, Any, tuple[str, ...]]]:
-    """Each estimator with plain data and what it offers after fit."""
+@cache
+def known() -> dict[str, tuple[Any, Any, Any, tuple[str, ...]]]:
+    """Each estimator fitted to plain data, the data, and what it offers after fit."""
+    rng = np.random.default_rng(0)
     A, X = matrix(rng), eighths(rng, 7, 2) + 4.0 * (np.arange(7) % 3)[:, None]
-    return {
+    plain = {
         "FewerDims": (fewer.FewerDims, codes(rng), None, ("transform", "inverse_transform", "score")),
         "FewerTerms": (fewer.FewerTerms, A, A[:, 0] * 0.5 + A[:, 1] * 0.5, ("predict", "score")),
         "FewerPoints": (fewer.FewerPoints, X, None, ("transform", "fit_resample")),
         "PointsClassifier": (fewer.PointsClassifier, X, np.arange(7) % 2, ("predict", "score")),
     }
+    return {name: (kind(k=2, random_state=0).fit(X, y), X, y, methods) for name, (kind, X, y, methods) in plain.items()}
 
 
 def case(rng: Rng, watched: Callable[..., Any], troubles: Callable[..., list[str]]) -> tuple[str, list[str]]:
     """One estimator: fitted again with something odd, or asked with something odd."""
-    known = data(rng)
-    name = odd.pick(rng, known)
-    kind, X, y, methods = known[name]
-    model = kind(k=2, random_state=0).fit(X, y) if y is not None else kind(k=2, random_state=0).fit(X)
+    name = odd.pick(rng, known())
+    fitted_once, X, y, methods = known()[name]
+    model = copy.deepcopy(fitted_once)
     if rng.random() < 0.6:
         return refitted(rng, model, X, y, watched, troubles)
     method = odd.pick(rng, methods)
@@ -55,14 +58,9 @@ def case(rng: Rng, watched: Callable[..., Any], troubles: Callable[..., list[str
         X = X[:, :2]
     form = odd.table(rng, X, sparse=True)
     extra = {"y": y} if method == "score" and y is not None else {}
-    asked = fewer_unfitted(rng, model)
+    asked = type(model)() if rng.random() < 0.05 else model
     outcome, changed = watched(lambda: getattr(asked, method)(form.value, **extra), {"X": form.value})
     return f"{name}.{method}(X={form.text})", troubles(outcome) + changed
-
-
-def fewer_unfitted(rng: Rng, model: Any) -> Any:
-    """The model, or sometimes one that is not fitted."""
-    return type(model)() if rng.random() < 0.05 else model
 
 
 def refitted(

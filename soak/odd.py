@@ -75,6 +75,7 @@ def text_of(x: Any) -> str:
         text = " ".join(repr(x).split())
     except Exception:
         text = f"<{type(x).__name__}>"
+    text = f"<{type(x).__name__}>" if " at 0x" in text else text
     return text if len(text) < 50 else f"{text[:46]} ..."
 
 

@@ -243,7 +243,7 @@ BAD = [
     ([["a", "b"]], {}, "X must hold real numbers, got dtype <U1"),
     (np.empty((0, 3)), {}, r"X must be a table .* got shape \(0, 3\)"),
     ([1, 0, 1], {}, r"X must be a table .* got shape \(3,\)"),
-    ([[0, 1], [1]], {}, r"X must be an array of real numbers with rows of one length, got \[\[0, 1\], \[1\]\]"),
+    ([[0, 1], [1]], {}, r"X must be an array with rows of one length, got \[\[0, 1\], \[1\]\]"),
     ([[0, 1]], {"k": 3}, r"k must be in 1\.\.2 \(columns\), got 3"),
     ([[0, 1]], {"k": 0}, r"k must be in 1\.\.2 \(columns\), got 0"),
     ([[0, 1]], {"k": 1.0}, r"k must be an integer in 1\.\.2 \(columns\), got 1.0 \(float\)"),

@@ -53,7 +53,7 @@ BAD = [
     (lambda: L2(CUBE, np.array([{}] * 8, dtype=object)), r"q must hold real numbers, got {} \(dict\) at index 0"),
     (lambda: L2(CUBE, ["a"] * 8), "q must hold real numbers, got dtype <U1"),
     (lambda: L2(CUBE, FLAT * 1j), "q must hold real numbers, got dtype complex128"),
-    (lambda: L2(CUBE, [[1], [1, 2]]), "q must be an array of real numbers"),
+    (lambda: L2(CUBE, [[1], [1, 2]]), "q must be an array with rows"),
     (lambda: L2(CUBE, sp.csr_array(FLAT[None])), r"q must be dense, got a csr_array of shape \(1, 8\)"),
     (lambda: DimensionSparse(CUBE, 0), r"k must be in 1\.\.3 \(dimensions\), got 0"),
     (lambda: DimensionSparse(CUBE, 4), r"k must be in 1\.\.3 \(dimensions\), got 4"),

@@ -1,10 +1,7 @@
 """Inputs as people have them: odd but good ones give the same answer, wrong ones a sentence; nothing of the caller's
 is changed, and no warning of another library comes out (pytest turns those into errors)."""
 
-import io
 import os
-import pickle
-import zipfile
 from decimal import Decimal
 from fractions import Fraction
 
@@ -54,7 +51,6 @@ def refused(sentence, call, *args, **options):
     [
         lambda x: L2(Atoms(4), x),
         lambda x: KL(Atoms(4), x),
-        lambda x: bins(x, 2),
         lambda x: SparseSimplex(Atoms(4), 2).project(x),
         lambda x: Distribution.of(Atoms(4), x),
         lambda x: States(np.eye(4, dtype=int), weights=x),
@@ -71,6 +67,7 @@ def test_a_masked_entry_is_refused_by_its_index(call):
 
 
 def test_a_mask_is_found_in_tables_lists_and_codes():
+    refused("p has masked entries, the first at index 0", bins, np.ma.array([96, 1, 2], mask=[1, 0, 0]), 2)
     rows = np.ma.array(ROWS, mask=ROWS == 1)
     refused("X has masked entries, the first at index 1, 0", dims, rows, 1)
     refused(r"X\[1\] has masked entries, the first at index 0", dims, list(rows), 1)
@@ -139,21 +136,37 @@ def test_any_real_number_is_a_number(half):
     assert as_array([half, 1], "x").tolist() == [0.5, 1.0]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [10**400, -(10**400), 10**5000, Fraction(10**400), Decimal("1e400"), Decimal("sNaN"), Decimal("NaN"), np.longdouble("1e400"),
-     np.float16("inf"), float("nan"), "1", b"1", None, True, np.True_, 1j, [1.0], np.array([1.0]), np.ma.masked, pd.NA, np.datetime64("2020")],
-)  # fmt: skip
+NO_NUMBERS = [
+    *(
+        10**400,
+        -(10**400),
+        Fraction(10**400),
+        Decimal("1e400"),
+        Decimal("sNaN"),
+        Decimal("NaN"),
+        np.longdouble("1e400"),
+    ),
+    *(
+        np.float16("inf"),
+        float("nan"),
+        "1",
+        b"1",
+        None,
+        True,
+        np.True_,
+        1j,
+        [1.0],
+        np.array([1.0]),
+        np.ma.masked,
+        pd.NA,
+    ),
+]
+
+
+@pytest.mark.parametrize("wrong", NO_NUMBERS)
 def test_what_is_no_finite_number_gets_a_sentence(wrong):
     refused("^x must be a finite number above 0, got .", as_number, wrong, "x")
-    refused(
-        "^x must be an integer at least 1, got .|^x must be at least 1, got .|^x must be in 1..5, got .",
-        as_integer,
-        wrong,
-        "x",
-        1,
-        5,
-    )
+    refused(r"^x must be (an integer )?in 1\.\.5, got .", as_integer, wrong, "x", 1, 5)
 
 
 def test_integers_of_any_type_are_integers_and_limits_hold():
@@ -197,7 +210,7 @@ def test_arrays_of_narrow_and_wide_types():
         (["1", "2"], "x must hold real numbers, got dtype <U1"),
         (np.array(["1", 2], object), r"x must hold real numbers, got '1' \(str\) at index 0"),
         ([1, None], r"got None \(NoneType\) at index 1"),
-        ([[1], [1, 2]], r"x must be an array of real numbers with rows of one length, got \[\[1\], \[1, 2\]\]"),
+        ([[1], [1, 2]], r"x must be an array with rows of one length, got \[\[1\], \[1, 2\]\]"),
         ([1 + 0j], "got dtype complex128"),
         (np.array(["2020"], "M8[Y]"), "got dtype datetime64"),
         (np.zeros(2, [("a", float)]), "must hold real numbers"),
@@ -221,12 +234,12 @@ def test_containers_that_break_get_a_sentence():
         def __repr__(self):
             raise RuntimeError("gone, too")
 
-    refused("x must be an array of real numbers", as_array, Broken(), "x")
+    refused("x must be an array with rows", as_array, Broken(), "x")
     assert shown(Broken()).startswith("<Broken instance")
     itself = []
     itself.append(itself)
     refused("^x must ", as_array, itself, "x")
-    refused("x must be an array of real numbers", as_array, range(10**15), "x")
+    refused("x must be an array with rows", as_array, range(10**15), "x")
 
 
 def test_weights_of_any_size_are_scaled_and_none_is_refused():
@@ -277,26 +290,23 @@ def test_generators_are_made_from_what_numpy_takes():
 # -- sparse tables
 
 
-def unsorted():
-    table = sp.csr_array(np.array([[1, 2, 0], [0, 3, 4]]))
-    table.indices[:], table.data[:] = table.indices[::-1].copy(), table.data[::-1].copy()
-    return sp.csr_array((np.array([2, 1, 4, 3]), np.array([1, 0, 2, 1]), np.array([0, 2, 4])), shape=(2, 3))
+def made(kind, name):
+    return lambda x: getattr(sp, f"{kind}_{name}")(x)
 
 
-def doubled(kind=float):
-    values = np.array([0.5, 0.5, 1, 1, 1.5, 1.5, 2, 2]).astype(kind)
-    return sp.csr_array((values, np.array([0, 0, 1, 1, 1, 1, 2, 2]), np.array([0, 4, 8])), shape=(2, 3))
+def of_rows(values, columns, starts, kind=np.int32):
+    return lambda x: sp.csr_array((np.array(values), np.array(columns, kind), np.array(starts, kind)), shape=(2, 3))
 
 
 FORMATS = {
-    **{kind: (lambda x, kind=kind: getattr(sp, f"{kind}_array")(x)) for kind in ("csr", "csc", "coo", "lil", "dok", "dia", "bsr")},
-    **{f"{kind} matrix": (lambda x, kind=kind: getattr(sp, f"{kind}_matrix")(x)) for kind in ("csr", "dok", "dia", "bsr")},
-    "unsorted": lambda x: unsorted(),
-    "doubled": lambda x: doubled(),
+    **{kind: made(kind, "array") for kind in ("csr", "csc", "coo", "lil", "dok", "dia", "bsr")},
+    **{f"{kind} matrix": made(kind, "matrix") for kind in ("csr", "dok", "dia", "bsr")},
+    "unsorted": of_rows([2, 1, 4, 3], [1, 0, 2, 1], [0, 2, 4]),
+    "doubled": of_rows([0.5, 0.5, 1, 1, 1.5, 1.5, 2, 2], [0, 0, 1, 1, 1, 1, 2, 2], [0, 4, 8]),
     "doubled coo": lambda x: sp.coo_array(([0.5, 0.5, 2, 3, 4], ([0, 0, 0, 1, 1], [0, 0, 1, 1, 2])), shape=(2, 3)),
-    "wide indices": lambda x: sp.csr_array((np.array([1, 2, 3, 4]), np.array([0, 1, 1, 2], np.int64), np.array([0, 2, 4], np.int64)), shape=(2, 3)),
-    "stored zeros": lambda x: sp.csr_array((np.array([1, 2, 0, 3, 4]), np.array([0, 1, 0, 1, 2]), np.array([0, 2, 5])), shape=(2, 3)),
-}  # fmt: skip
+    "wide indices": of_rows([1, 2, 3, 4], [0, 1, 1, 2], [0, 2, 4], np.int64),
+    "stored zeros": of_rows([1, 2, 0, 3, 4], [0, 1, 0, 1, 2], [0, 2, 5]),
+}
 
 
 def arrays_of(x):
@@ -329,7 +339,9 @@ def test_sparse_matrices_that_are_broken_or_hold_other_things_get_a_sentence():
     broken = sp.csr_array(np.eye(3))
     broken.indices[:] = 7
     refused("rows is not a valid sparse matrix: .*< 3", States, broken)
-    refused("X is not a valid sparse matrix", dims, broken.tocsc() if False else csc_broken(), 1)
+    broken = sp.csc_array(np.eye(3))
+    broken.indices[:] = 7
+    refused("X is not a valid sparse matrix", dims, broken, 1)
     refused("rows must hold whole numbers, got 0.5", States, sp.csr_array([[0.5, 1]]))
     refused("rows must hold whole numbers, got nan", States, sp.csr_array([[np.nan, 1]]))
     refused("rows must hold small non-negative integers, got dtype complex128", States, sp.csr_array([[1j, 1]]))
@@ -337,12 +349,6 @@ def test_sparse_matrices_that_are_broken_or_hold_other_things_get_a_sentence():
     refused(r"got shape \(3,\)", States, sp.coo_array(np.array([1, 2, 3])))
     overflow = sp.csr_array((np.array([100, 100], np.int8), np.array([0, 0]), np.array([0, 2])), shape=(1, 1))
     refused(r"0\.\.2\^31-1, got -56", States, overflow)  # SciPy's own sum of int8
-
-
-def csc_broken():
-    table = sp.csc_array(np.eye(3))
-    table.indices[:] = 7
-    return table
 
 
 def test_codes_up_to_four_bytes():
@@ -389,7 +395,7 @@ def test_rows_of_a_lattice_are_integers_of_the_right_length_and_inside():
     refused("rows must be integers of shape", cube.ravel, [[0, 1]])  # the right kind, the wrong length
     refused("rows must lie in the lattice", cube.ravel, [[0, -1, 0]])
     refused("rows must lie in the lattice", cube.ravel, [[0, 2, 0]])
-    refused("rows must be an array of real numbers", cube.ravel, [[0], [1, 1]])
+    refused("rows must be an array with rows", cube.ravel, [[0], [1, 1]])
     assert cube.ravel(np.array([[True, False, True]])).tolist() == [5]
     assert cube.ravel(np.array([[1, 0, 1]], np.int8)).tolist() == [5]
     assert cube.ravel(np.empty((0, 3), int)).shape == (0,)
@@ -415,7 +421,7 @@ def test_indices_are_integers_in_range(space):
 
 
 def test_vectors_and_tables_of_appendix_a():
-    refused("p must be an array of real numbers", vector_to_dimensions, [[1], [1, 2]])
+    refused("p must be an array with rows", vector_to_dimensions, [[1], [1, 2]])
     refused("q must hold real numbers", dimensions_to_vector, ["a", "b"])
     refused(r"q must have 2\^N entries, got 1", dimensions_to_vector, [1.0])
 
@@ -511,202 +517,10 @@ def test_what_scikit_learn_refuses_is_invalid_input():
     for method in (model.transform, model.score, model.inverse_transform):
         refused(".", method, np.ones((2, 7)))
         refused(".", method, None)
-    refused("text", model.score, np.array([["1", "0", "0"]], object))
-    assert model.inverse_transform(model.transform(ROWS)).shape == ROWS.shape
-
-
-# -- distributions
-
-
-def full_face():
-    return Distribution([[0], [1]], [0.5, 0.5], [1], (2, 2))
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"dims": [1, 1], "codes": [[0, 0], [1, 1]]}, r"dims must be distinct, got \[1, 1\]"),
-        ({"weights": [0.25, 0.25], "rest": 0.5}, "rest must be 0 where all 2 states of the face are listed, got 0.5"),
-        ({"weights": [0.5, 0.6]}, "not a distribution: with rest they sum to 1.1"),
-        ({"weights": [1.5, -0.5]}, "not a distribution"),
-        ({"weights": [0.5, np.nan]}, "weights must be finite"),
-        ({"weights": [0.25, 0.25], "rest": -0.5}, "rest must be at least 0"),
-        ({"weights": [0.25, 0.25], "rest": np.nan}, "rest must be a finite number"),
-        ({"weights": [1.0]}, "do not fit together"),
-        ({"codes": [[0, 0], [1, 0]]}, "do not fit together"),
-        ({"origin": [0]}, "do not fit together"),
-        ({"shape": ()}, "do not fit together|outside"),
-        ({"codes": [[0], [2]]}, "outside its space"),
-        ({"codes": [[0], [-1]]}, "outside its space"),
-        ({"dims": [2]}, "outside its space"),
-        ({"dims": [-1]}, "outside its space"),
-        ({"origin": [2, 0]}, "outside its space"),
-        ({"origin": [-1, 0]}, "outside its space"),
-        ({"shape": (0, 2)}, "at least 1, got 0"),
-        ({"codes": [[0.0], [1.0]]}, "codes must hold integers"),
-        ({"dims": ["a"]}, "dims must hold real numbers"),
-        ({"shape": [2, 2**64]}, "shape must hold integers"),
-    ],
-)
-def test_a_distribution_is_checked_where_it_is_made(change, sentence, tmp_path):
-    fields = {"codes": [[0], [1]], "weights": [0.5, 0.5], "dims": [1], "shape": (2, 2), "rest": 0.0, "origin": [0, 0]}
-    Distribution(**fields)
-    refused(sentence, Distribution, **{**fields, **change})
-    path = tmp_path / "d.npz"
-    np.savez(path, format=np.array("fewer.distribution"), version=np.array(1), **{**fields, **change})
-    refused(f"d.npz is damaged: .*({sentence})", Distribution.load, path)
-
-
-@pytest.mark.parametrize("kind", ["int8", "int32", "uint8", ">i8", ">i4", "<i2", "uint64"])
-def test_codes_of_any_integer_type_are_loaded_as_int64(kind, tmp_path):
-    d = Distribution([[0, 2], [1, 0]], [0.25, 0.5], [0, 2], (2, 2, 3), 0.25, [0, 1, 0])
-    path = tmp_path / "d.npz"
-    d.save(path)
-    with np.load(path) as archive:
-        fields = dict(archive)
-    for name in ("codes", "dims", "shape", "origin"):
-        fields[name] = fields[name].astype(kind)
-    fields["weights"] = fields["weights"].astype(">f8")
-    np.savez(path, **fields)
-    again = Distribution.load(path)
-    states = Lattice(3, (2, 2, 3)).unravel(np.arange(12))
-    assert again.pmf(states).tolist() == d.pmf(states).tolist()
-    assert again.codes.dtype == again.dims.dtype == np.int64
-    assert again.sample(9, rng=0).tolist() == d.sample(9, rng=0).tolist()
-    assert again.to_dict() == d.to_dict()
-
-
-class Payload:
-    """Pickled, it would make a file."""
-
-    def __init__(self, path):
-        self.path = str(path)
-
-    def __reduce__(self):
-        return open, (self.path, "w")
-
-
-def archive(path, members):
-    """A zip file with these members as bytes."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, content in members.items():
-            file.writestr(name, content)
-
-
-def npy(array, **options):
-    out = io.BytesIO()
-    np.lib.format.write_array(out, np.asarray(array), **options)
-    return out.getvalue()
-
-
-def saved(tmp_path, **changed):
-    """The path of a saved distribution with some members replaced."""
-    path = tmp_path / "d.npz"
-    full_face().save(path)
-    with zipfile.ZipFile(path) as file:
-        members = {name: file.read(name) for name in file.namelist()}
-    archive(path, {**members, **{f"{name}.npy": content for name, content in changed.items()}})
-    return path
-
-
-def test_pickles_are_never_opened(tmp_path):
-    made = tmp_path / "made"
-    objects = np.array([Payload(made)], object)
     refused(
-        "codes holds Python objects, which are never unpickled", Distribution.load, saved(tmp_path, codes=npy(objects))
+        r"X must hold real numbers, got '1' \(str\) at index 0, 0", model.score, np.array([["1", "0", "0"]], object)
     )
-    refused("format holds Python objects", Distribution.load, saved(tmp_path, format=npy(objects)))
-    path = tmp_path / "d.npz"
-    path.write_bytes(pickle.dumps(Payload(made)))
-    refused("damaged or is not a distribution", Distribution.load, path)
-    np.save(path.with_suffix(".npy"), objects, allow_pickle=True)
-    refused("not a distribution saved by fewer", Distribution.load, path.with_suffix(".npy"))
-    assert not made.exists()
-
-
-def test_sizes_are_refused_before_anything_is_unpacked(tmp_path, monkeypatch):
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)})
-    path = saved(tmp_path, weights=header.getvalue())
-    monkeypatch.setattr(np.lib.format, "read_array", lambda *args, **options: pytest.fail("was unpacked"))
-    refused(r"would take 8e\+15 bytes of memory, more than max_bytes = 1073741824", Distribution.load, path)
-    path = saved(tmp_path, codes=npy(np.zeros((2, 1), np.int64)) + bytes(10**6))
-    refused("would take 1.* bytes of memory, more than max_bytes = 9999", Distribution.load, path, max_bytes=9999)
-    refused("max_bytes must be an integer", Distribution.load, path, max_bytes="1GB")
-
-
-def test_archives_that_are_odd_get_a_sentence(tmp_path):
-    for damage, sentence in [
-        ({"codes": b"nonsense"}, "damaged"),
-        ({"codes": b""}, "damaged"),
-        ({"codes": b"\x93NUMPY\x09\x00"}, "codes has a header of version"),
-        ({"codes": npy(np.zeros((2, 1), np.int64))[:-1]}, "damaged"),
-        ({"codes": npy(np.zeros((2, 1), np.int64)) + b"more"}, "codes is longer than its header says"),
-        ({"version": npy(np.array([1, 1]))}, r"has version \[1, 1\]"),
-        ({"version": npy(1.0)}, "has version 1.0"),
-        ({"format": npy("other")}, "no format entry"),
-        ({"rest": npy([0.0])}, "rest must be a finite number"),
-    ]:
-        refused(sentence, Distribution.load, saved(tmp_path, **damage))
-    path = saved(tmp_path)
-    content = bytearray(path.read_bytes())
-    for at in range(len(content)):
-        if content[at : at + 4] in (b"PK\x03\x04", b"PK\x01\x02"):
-            content[at + (6 if content[at + 2] == 3 else 8)] |= 1  # encrypted
-    path.write_bytes(content)
-    refused("damaged or is not a distribution", Distribution.load, path)
-    for wrong in (None, 3, b"d.npz", "", "a\0b", []):
-        refused("path must be the name of a file", Distribution.load, wrong)
-        refused("path must be the name of a file", full_face().save, wrong)
-    with pytest.raises(FileNotFoundError):
-        Distribution.load(tmp_path / "absent")
-
-
-def test_every_cut_and_every_flipped_byte_is_loaded_right_or_refused(tmp_path):
-    d = Distribution([[0, 2], [1, 0]], [0.25, 0.5], [0, 2], (2, 2, 3), 0.25)
-    path = tmp_path / "d.npz"
-    d.save(path)
-    whole = path.read_bytes()
-    for at in range(0, len(whole), 3):
-        flipped = bytearray(whole)
-        flipped[at] ^= 0x55
-        for content in (whole[:at], bytes(flipped)):
-            path.write_bytes(content)
-            try:
-                assert Distribution.load(path).to_dict() == d.to_dict()
-            except InvalidInput as error:
-                assert len(str(error)) > 20
-
-
-def test_methods_of_a_distribution_refuse_with_a_sentence():
-    d = full_face()
-    for wrong in ([0.0, 1.0], [[0], [0, 1]], ["a", "b"], None, [0, 1, 0], sp.csr_array([[0, 1]]), [0, None]):
-        refused("^x must ", d.pmf, wrong)
-    assert d.pmf([0, 2**62]) == d.pmf(np.array([0, 2**64 - 1], np.uint64)) == 0.0
-    assert d.pmf(np.empty((0, 2))).shape == (0,)
-    for wrong in (-1, 2.0, "3", None, [3], True):
-        refused("^size must be ", d.sample, wrong)
-    refused("do not fit in memory", d.sample, 10**400)
-    refused("rng must be None", d.sample, 3, rng="x")
-    assert d.sample(0).shape == (0, 2)
-    refused("f must be a function of one state, got 3", d.expect, 3)
-    for wrong in ("x", None, 1j, [[1], [1, 2]], 10**400):
-        refused("^what f returns", d.expect, lambda x, wrong=wrong: wrong)
-    assert d.expect(lambda x: np.inf if x[1] else 0.0) == np.inf
-    certain = Distribution([[0], [1]], [1.0, 0.0], [1], (2, 2))
-    assert certain.expect(lambda x: np.inf if x[1] else 0.5) == 0.5
-    refused("^dims must ", d.marginal, [0.5])
-    refused("^dims must be in", d.marginal, [2])
-    refused("at least one dimension", d.marginal, [])
-    refused("p must sum to 1", Distribution.of, Atoms(2), [0.5, 0.6])
-    refused("p must have shape", Distribution.of, Atoms(2), [1.0])
-
-
-def test_more_dimensions_than_arrays_may_have():
-    n = 70
-    d = Distribution(np.zeros((1, n), int), [0.5], np.arange(n), (1,) * (n - 1) + (2,), 0.5)
-    assert d.expect(lambda x: x[-1]) == 0.5
-    assert Distribution(np.zeros((1, 0), int), [1.0], [], (2, 2)).spelled_out().states.tolist() == [[0, 0]]
+    assert model.inverse_transform(model.transform(ROWS)).shape == ROWS.shape
 
 
 # -- constraints on dimensions

@@ -51,7 +51,7 @@ def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
     if sp.issparse(x):
         raise InvalidInput(f"{name} must be dense, got a {type(x).__name__} of shape {x.shape}; use its toarray()")
     x = unmasked(x, name)
-    array = _read(x, name)
+    array = read(x, name)
     if not is_frame(x):
         return _real(array, name, x)
     if array.dtype.kind not in "fiub":
@@ -84,12 +84,12 @@ def _holds_masked(x: Any, depth: int = 0) -> bool:
     return nested and any(_holds_masked(part, depth + 1) for part in x if isinstance(part, (list, tuple)))
 
 
-def _read(x: Any, name: str) -> npt.NDArray[Any]:
+def read(x: Any, name: str) -> npt.NDArray[Any]:
     """np.asarray, whatever it raises turned into a sentence."""
     try:
         return np.asarray(x)
     except Exception:  # ragged sequences, and what foreign containers raise
-        raise InvalidInput(f"{name} must be an array of real numbers with rows of one length, got {shown(x)}") from None
+        raise InvalidInput(f"{name} must be an array with rows of one length, got {shown(x)}") from None
 
 
 def is_frame(x: Any) -> bool:
@@ -103,7 +103,7 @@ def _side_by_side(frame: Any, name: str) -> npt.NDArray[Any]:
     parts = []
     for label, column in zip(frame.columns, columns, strict=True):
         called = f"{name}'s column {label!r}"
-        parts.append(_real(_read(column, called), called, column))
+        parts.append(_real(read(column, called), called, column))
     return np.column_stack(parts) if parts else np.empty((len(frame), 0))
 
 
@@ -154,7 +154,7 @@ def as_array(x: Any, name: str) -> Vector:
         at = int(np.argmin(finite))
         value = given.reshape(-1)[at]
         limit = ", more than float64 can hold" if np.isfinite(value) else ""
-        raise InvalidInput(f"{name} must be finite, got {value}{limit} at index {_index(at, array.shape)}")
+        raise InvalidInput(f"{name} must be finite, got {value!s}{limit} at index {_index(at, array.shape)}")
     return array
 
 

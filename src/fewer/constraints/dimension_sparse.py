@@ -10,7 +10,7 @@ import numpy as np
 from .._jit.lattice import exact_units, greedy_units
 from .._jit.simplex import project_simplex, simplex_distance
 from .._jit.states import exact_state_units, greedy_state_units
-from ..door import Indices, InvalidInput, Vector, as_integer, as_vector, known, magnitude, shown
+from ..door import Indices, InvalidInput, Vector, as_integer, as_number, as_vector, known, magnitude, shown
 from ..spaces import Lattice, States, Units
 from .simplex import is_distribution
 
@@ -118,7 +118,7 @@ class DimensionSparse:
 
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
         """Whether p is a distribution that uses at most k dimensions, to within tol."""
-        p = as_vector(p, self.space.shape, "p")
+        p, tol = as_vector(p, self.space.shape, "p"), as_number(tol, "tol", allow_equal=True)
         return is_distribution(p, tol) and self.support(np.where(np.abs(p) > tol, p, 0.0)).size <= self.k
 
     def support(self, p: Vector) -> Indices:

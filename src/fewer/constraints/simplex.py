@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._jit.simplex import project_simplex
-from ..door import Indices, Vector, as_vector
-from ..spaces import Space
+from ..door import Indices, Vector, as_number, as_vector
+from ..spaces import Space, as_space
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,9 @@ class Simplex:
     """
 
     space: Space
+
+    def __post_init__(self) -> None:
+        as_space(self.space, "Simplex")
 
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
         """Argmin ‖p - v‖²: max(v - tau, 0) with the tau that makes it sum to one; exact."""
@@ -35,4 +38,6 @@ class Simplex:
 
 def is_distribution(p: Vector, tol: float) -> bool:
     """Whether p is non-negative and sums to one, to within tol."""
-    return bool(p.min() >= -tol and abs(p.sum() - 1.0) <= tol)
+    tol = as_number(tol, "tol", allow_equal=True)
+    with np.errstate(over="ignore"):
+        return bool(p.min() >= -tol and abs(p.sum() - 1.0) <= tol)

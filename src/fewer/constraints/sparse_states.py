@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._jit.simplex import project_simplex
-from ..door import Indices, InvalidInput, Vector, as_integer, as_vector, shown
+from ..door import Indices, InvalidInput, Vector, as_integer, as_number, as_vector, shown
 from ..spaces import Lattice, States
 from .simplex import is_distribution
 
@@ -52,7 +52,7 @@ class SparseStates:
 
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
         """Whether p is a distribution on the allowed places, to within tol."""
-        p = as_vector(p, self.space.shape, "p")
+        p, tol = as_vector(p, self.space.shape, "p"), as_number(tol, "tol", allow_equal=True)
         outside = np.ones(p.size, bool)
         outside[self.places] = False
         return is_distribution(p, tol) and not (np.abs(p[outside]) > tol).any()

@@ -1,13 +1,15 @@
-"""What estimators share: validation in our words, and fits that leave nothing behind when they fail."""
+"""What estimators share: scikit-learn's checks with our error, and fits that leave nothing behind when they fail."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from ..door import InvalidInput
+from ..door import InvalidInput, as_numbers, is_frame, read, shown, unmasked
 
 
 @contextmanager
@@ -22,19 +24,46 @@ def unchanged_if_it_fails(estimator: Any) -> Iterator[None]:
         raise
 
 
-def validated(estimator: Any, *data: Any, **options: Any) -> Any:
-    """scikit-learn's `validate_data`; what it refuses is an `InvalidInput` with its sentence."""
+@contextmanager
+def our_error() -> Iterator[None]:
+    """What scikit-learn's checks raise within it becomes `InvalidInput`; that a model is not fitted stays."""
     try:
-        return validate_data(estimator, *data, **options)
-    except InvalidInput:
+        yield
+    except (InvalidInput, NotFittedError):
         raise
     except Exception as error:  # what it raises depends on the type of the input
         raise InvalidInput(str(error) or f"the data cannot be read: {type(error).__name__}") from None
+
+
+def readable(X: Any, name: str = "X") -> Any:
+    """X for scikit-learn's checks, once it is known to be a table of numbers without masked or missing entries.
+
+    They would drop a mask, read text as numbers, and not say where in a frame a value is missing. A dict they refuse
+    themselves, in words that their own tests of estimators ask for.
+    """
+    X = unmasked(X, name)
+    if sp.issparse(X):
+        return X
+    array = read(X, name)
+    if is_frame(X) or (array.dtype.kind == "O" and not any(isinstance(x, dict) for x in array.flat)):
+        as_numbers(X, name)
+    return X
+
+
+def validated(estimator: Any, X: Any, *data: Any, **options: Any) -> Any:
+    """scikit-learn's `validate_data`; what it refuses is an `InvalidInput` with its sentence."""
+    X = readable(X)
+    for y in data:
+        read(unmasked(y, "y"), "y")
+    with our_error():
+        return validate_data(estimator, X, *data, **options)
 
 
 def seed_of(random_state: Any) -> int:
     """A seed drawn from `random_state`, as scikit-learn knows it."""
     try:
         return int(check_random_state(random_state).randint(2**31 - 1))
-    except (ValueError, TypeError) as error:
-        raise InvalidInput(f"random_state must be None, an integer seed or a RandomState: {error}") from None
+    except Exception:  # what it raises depends on the type
+        raise InvalidInput(
+            f"random_state must be None, an integer in 0..2^32-1 or a RandomState, got {shown(random_state)}"
+        ) from None

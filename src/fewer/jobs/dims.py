@@ -19,14 +19,14 @@ from ..cover import KL as KL_MODE
 from ..cover import L2 as L2_MODE
 from ..deadline import Deadline, answer_by
 from ..distribution import Distribution
-from ..door import Indices, Vector, as_integer, known
+from ..door import Indices, Vector, as_generator, as_integer, known
 from ..objectives.kl import KL
 from ..objectives.l2 import L2
 from ..result import Result
 from ..solvers import faces
-from ..solvers._drive import Callback, Steps, as_generator, drive
+from ..solvers._drive import Callback, Steps, drive
 from ..spaces import Lattice, States
-from ._estimators import all_or_nothing, our_error, readable, seed_of, validated
+from ._estimator import our_error, readable, seed_of, unchanged_if_it_fails, validated
 from ._hurried import affordable, on_all, uncompiled_answer
 from ._rows import Rows
 
@@ -208,7 +208,7 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
 
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerDims":
         """Choose the columns; y is ignored."""
-        with all_or_nothing(self):
+        with unchanged_if_it_fails(self):
             X = validated(self, X, accept_sparse="csr", dtype="numeric")
             with our_error():
                 check_non_negative(X, "FewerDims.fit")

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..deadline import CompilationTimeout, Deadline
-from ..door import Indices, InvalidInput, Vector, as_integer, as_vector
+from ..door import Indices, InvalidInput, Vector, as_integer, as_vector, shown
+from ..door import as_generator as as_generator
 from ..protocols import Constraint, Objective, Scaled, offers, require
 from ..result import Result, Status
 from ..spaces import Space
@@ -68,16 +69,6 @@ def as_start(start: Any, constraint: Constraint) -> Vector:
     return p
 
 
-def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:
-    """The one door of randomness: a generator, and the seed that makes it again."""
-    try:
-        generator = np.random.default_rng(rng)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"rng must be None, a non-negative seed or a Generator, got {rng!r}: {error}") from None
-    entropy = getattr(generator.bit_generator.seed_seq, "entropy", None)
-    return generator, entropy if isinstance(entropy, int) else None
-
-
 class Valued(Protocol):
     """What the driver asks of an objective."""
 
@@ -128,7 +119,7 @@ def drive(
     deadline = Deadline.after(time_limit)
     max_iter = None if max_iter is None else as_integer(max_iter, "max_iter", 1)
     if callback is not None and not callable(callback):
-        raise InvalidInput(f"callback must be a function of the progress, got {callback!r}")
+        raise InvalidInput(f"callback must be a function of the progress, got {shown(callback)}")
     record = _Record(objective, deadline, [note] if note else [])
     try:
         if start is not None:
@@ -280,4 +271,10 @@ def _called(callback: Callback, record: _Record, p: Vector | None, value: float)
     """Show the callback an iterate, or the best one when only its bound has improved; whether it says stop."""
     if p is None:
         p, value = record.p, record.value
-    return p is not None and bool(callback(record.progress(p, value)))
+    if p is None:
+        return False
+    answer = callback(record.progress(p, value))
+    try:
+        return bool(answer)
+    except Exception:  # an array is neither true nor false
+        raise InvalidInput(f"callback must return something that is true or false, got {shown(answer)}") from None

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..deadline import Deadline
-from ..door import InvalidInput, Vector, as_number
+from ..door import InvalidInput, Vector, as_generator, as_number, shown
 from ..protocols import Constraint, Objective, Sparsity, offers, whole_faces
 from ..result import Result
-from ._drive import Callback, as_generator, as_start, drive, meet
+from ._drive import Callback, as_start, drive, meet
 from ._units import near_one
 from .steps import Backtracking, Doubling, Momentum, StepRule
 from .uncompiled import solve_by
@@ -45,9 +45,9 @@ def iht(
     ([1], 0.135)
     """
     meet(objective, constraint, "iht")
-    as_number(tol, "tol", allow_equal=True)
+    tol = as_number(tol, "tol", allow_equal=True)
     if step is not None and not offers(step, StepRule):
-        raise InvalidInput(f"step must be a step rule such as Constant(mu) or Doubling(mu), got {step!r}")
+        raise InvalidInput(f"step must be a step rule such as Constant(mu) or Doubling(mu), got {shown(step)}")
     generator, seed = as_generator(rng)
     deadline = Deadline.after(time_limit)
     rule = step or default_rule(objective, constraint)

@@ -1,9 +1,10 @@
 """The front door of the solvers: by name."""
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
-from ..door import known
+from ..door import InvalidInput, known, shown
 from ..protocols import Constraint, Objective
 from ..result import Result
 from .exact import exact
@@ -34,6 +35,22 @@ def minimize(
     >>> minimize(F, SparseSimplex(F.space, 1), solver="exact").support.tolist()
     [2]
     """
-    solve = solver if callable(solver) else known(solver, SOLVERS, "solver")
-    result: Result = solve(objective, constraint, **options)
+    if callable(solver) and not isinstance(solver, type):
+        result = solver(objective, constraint, **options)
+    else:
+        solve: Callable[..., Result] = known(solver, SOLVERS, "solver")
+        check_options(solve, options)
+        result = solve(objective, constraint, **options)
+    if not isinstance(result, Result):
+        raise InvalidInput(f"a solver must return a Result, {shown(solver)} returned {shown(result)}")
     return result
+
+
+def check_options(solve: Callable[..., Result], options: dict[str, Any]) -> None:
+    """Refuse options that a solver does not have."""
+    known_options = list(signature(solve).parameters)[2:]
+    unknown = sorted(options.keys() - set(known_options))
+    if unknown:
+        raise InvalidInput(
+            f"{solve.__name__} has no option {unknown[0]!r}; its options are {', '.join(sorted(known_options))}"
+        )

@@ -50,7 +50,7 @@ class Constant:
 
     def __post_init__(self) -> None:
         if self.mu is not None:
-            as_number(self.mu, "mu")
+            object.__setattr__(self, "mu", as_number(self.mu, "mu"))
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
         """P <- Π(p - mu dF/dp) until nothing moves."""
@@ -77,7 +77,7 @@ class Doubling:
 
     def __post_init__(self) -> None:
         if self.mu is not None:
-            as_number(self.mu, "mu")
+            object.__setattr__(self, "mu", as_number(self.mu, "mu"))
         known(self.trapped, dict.fromkeys(("support", "seen", "objective")), "trapped")
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
@@ -115,7 +115,7 @@ class Backtracking:
 
     def __post_init__(self) -> None:
         if self.mu is not None:
-            as_number(self.mu, "mu")
+            object.__setattr__(self, "mu", as_number(self.mu, "mu"))
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
         """Descending iterates, until no step of any length helps or nothing moves."""
@@ -194,9 +194,9 @@ class Momentum:
 
     def __post_init__(self) -> None:
         if self.mu is not None:
-            as_number(self.mu, "mu")
+            object.__setattr__(self, "mu", as_number(self.mu, "mu"))
         if self.tau is not None:
-            as_number(self.tau, "tau")
+            object.__setattr__(self, "tau", as_number(self.tau, "tau"))
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
         """P <- Π(u - mu dF/du) with u the extrapolated point."""
