@@ -17,6 +17,7 @@ Indices = npt.NDArray[np.int64]
 
 MOST_NESTED = 32
 """Lists in lists are looked through to this depth; NumPy's arrays have no more dimensions than twice that."""
+_COMPRESSED = {"bsr": sp.bsr_array, "csc": sp.csc_array, "csr": sp.csr_array}
 _BRIEF = reprlib.Repr()
 _BRIEF.maxother = _BRIEF.maxstring = _BRIEF.maxlong = 60
 
@@ -60,6 +61,25 @@ def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
         row, column = (int(i) for i in np.argwhere(np.isnan(array))[0])
         raise InvalidInput(f"{name} has a missing value in column {x.columns[column]!r}, row {row}; fill or drop it")
     return array
+
+
+def as_sparse(x: Any, name: str) -> Any:
+    """A sparse matrix of any format as an object of our own that shares its arrays, its indices known to be in range.
+
+    SciPy trusts indices, and a wrong one makes it write past the end of an array when the format is changed.
+    """
+    try:
+        if x.format in _COMPRESSED:
+            x = _COMPRESSED[x.format](x)
+            x.check_format(full_check=True)
+        elif x.format == "coo":
+            x = sp.coo_array((x.data, x.coords), shape=x.shape)
+        elif x.format == "lil":
+            x = x.tocsr()
+            x.check_format(full_check=True)
+    except Exception as error:  # what SciPy raises depends on the format
+        raise InvalidInput(f"{name} is not a valid sparse matrix: {error}") from None
+    return x
 
 
 def unmasked(x: Any, name: str) -> Any:

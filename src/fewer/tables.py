@@ -9,11 +9,10 @@ import scipy.sparse as sp
 
 from ._jit.compilation import CompilationTimeout
 from ._jit.fold import group_rows
-from .door import Indices, InvalidInput, as_numbers, shown
+from .door import Indices, InvalidInput, as_numbers, as_sparse, shown
 
 MOST_CODES = 2**31
 """Codes are below this: four bytes hold one."""
-_COMPRESSED = {"bsr": sp.bsr_array, "csc": sp.csc_array, "csr": sp.csr_array}
 
 
 def physical_memory() -> int:
@@ -50,16 +49,10 @@ def as_table(rows: Any, name: str = "rows") -> Any:
 
 def as_csr(x: Any, name: str) -> Any:
     """A sparse matrix of any format as a CSR array with sorted indices and no duplicates; `x` itself is not changed."""
-    try:
-        if x.format in _COMPRESSED:
-            x = _COMPRESSED[x.format](x)  # an object of our own, which shares the arrays
-            x.check_format(full_check=True)
-        table = sp.csr_array(x)
-        if not table.has_canonical_format:
-            table = table.copy()
-            table.sum_duplicates()
-    except Exception as error:  # what SciPy raises depends on the format
-        raise InvalidInput(f"{name} is not a valid sparse matrix: {error}") from None
+    table = sp.csr_array(as_sparse(x, name))
+    if not table.has_canonical_format:
+        table = table.copy()
+        table.sum_duplicates()
     return table
 
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from ..door import InvalidInput, as_numbers, is_frame, read, shown, unmasked
+from ..door import InvalidInput, as_numbers, as_sparse, is_frame, read, shown, unmasked
 
 
 @contextmanager
@@ -43,6 +43,7 @@ def readable(X: Any, name: str = "X") -> Any:
     """
     X = unmasked(X, name)
     if sp.issparse(X):
+        as_sparse(X, name)
         return X
     array = read(X, name)
     if is_frame(X) or (array.dtype.kind == "O" and not any(isinstance(x, dict) for x in array.flat)):
