@@ -46,7 +46,8 @@ def readable(X: Any, name: str = "X") -> Any:
         as_sparse(X, name)
         return X
     array = read(X, name)
-    if is_frame(X) or (array.dtype.kind == "O" and not any(isinstance(x, dict) for x in array.flat)):
+    objects = array.dtype.kind == "O" and not any(isinstance(x, dict) for x in array.flat)
+    if is_frame(X) or objects or array.dtype.kind in "mMV":
         as_numbers(X, name)
     return X
 
