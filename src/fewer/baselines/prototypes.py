@@ -11,20 +11,55 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.cluster import KMeans
 
-from ..door import Indices, Vector, as_integer
+from ..door import (
+    Indices,
+    InvalidInput,
+    Vector,
+    as_array,
+    as_generator,
+    as_integer,
+    as_numbers,
+    read,
+    shown,
+    unmasked,
+)
 from ..objectives.rows_mmd import RowsMMD
 from ..similarity import bandwidth, distance_blocks, similarity_of
+from ..tables import as_csr
 
 Chosen = tuple[Indices, Vector]
+
+
+def _rows(X: Any) -> Any:
+    """X as finite rows (N, d): dense float32 or float64, or CSR."""
+    rows = as_csr(X, "X") if sp.issparse(X) else as_numbers(X, "X")
+    if len(rows.shape) != 2 or 0 in rows.shape:
+        raise InvalidInput(f"X must have shape (rows, columns) with at least one of each, got {rows.shape}")
+    as_array(rows.data if sp.issparse(rows) else rows, "X")
+    return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
+
+
+def _labels(y: Any, n: int) -> Indices:
+    """The class of each row as a code; one class without labels."""
+    if y is None:
+        return np.zeros(n, np.int64)
+    labels = read(unmasked(y, "y"), "y")
+    if labels.shape != (n,):
+        raise InvalidInput(f"y must have one label for each of the {n} rows, got shape {labels.shape}")
+    try:
+        return np.unique(labels, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    except TypeError:
+        raise InvalidInput(f"y must hold labels that can be sorted, got {shown(y)}") from None
 
 
 def _discrepancy(X: Any, y: Any, similarity: Any, gamma: Any) -> RowsMMD:
     """MMD from the rows X with equal weights."""
     width = 1.0 if callable(similarity) else bandwidth(X, similarity, gamma) or 1.0
-    labels = None if y is None else np.unique(np.asarray(y), return_inverse=True)[1].reshape(-1)
     n = X.shape[0]
+    labels = None if y is None else _labels(y, n)
     return RowsMMD.between(X, np.full(n, 1.0 / n), similarity_of(similarity, width), labels=labels)
 
 
@@ -56,7 +91,7 @@ def mmd_critic(
     >>> mmd_critic(np.array([[0.0], [0.1], [8.8], [9.0]]), 2)[0].tolist()
     [0, 2]
     """
-    F = _discrepancy(X, y, similarity, gamma)
+    F = _discrepancy(_rows(X), y, similarity, gamma)
     n = F.space.size
     sums, linear, inner = np.zeros(n), 0.0, 0.0  # sums_j = Σ_{i in S} k_ij
     chosen: list[int] = []
@@ -92,7 +127,7 @@ def herding(
     >>> herding(np.array([[0.0], [0.1], [8.8], [9.0]]), 2)[0].tolist()
     [0, 2]
     """
-    F = _discrepancy(X, y, similarity, gamma)
+    F = _discrepancy(_rows(X), y, similarity, gamma)
     sums = np.zeros(F.space.size)
     chosen: list[int] = []
     for t in range(as_integer(k, "k", 1, F.space.size, "rows")):
@@ -118,8 +153,9 @@ def random_rows(
     >>> len(random_rows(np.arange(5.0)[:, None], 3, rng=0)[0])
     3
     """
+    X = _rows(X)
     n = X.shape[0]
-    units = np.random.default_rng(rng).choice(n, as_integer(k, "k", 1, n, "rows"), replace=False)
+    units = as_generator(rng)[0].choice(n, as_integer(k, "k", 1, n, "rows"), replace=False)
     return _handed(_discrepancy(X, y, similarity, gamma) if reweigh else None, units, None, reweigh)
 
 
@@ -140,9 +176,7 @@ def shares(counts: Indices, k: int) -> Indices:
 
 def _by_class(X: Any, k: int, y: Any, choose: Callable[[Any, int], Chosen]) -> Chosen:
     """Choose within each class, its points sharing the mass of the class; without labels there is one class."""
-    codes = (
-        np.zeros(X.shape[0], np.int64) if y is None else np.unique(np.asarray(y), return_inverse=True)[1].reshape(-1)
-    )
+    codes = _labels(y, X.shape[0])
     parts = []
     for label, size in enumerate(shares(np.bincount(codes), k)):
         here = np.flatnonzero(codes == label)
@@ -167,8 +201,9 @@ def kmeans_snapped(
     >>> kmeans_snapped(np.array([[0.0], [1.0], [2.0], [9.0]]), 2, rng=0)[0].tolist()
     [1, 3]
     """
-    as_integer(k, "k", 1, X.shape[0], "rows")
-    seed = int(np.random.default_rng(rng).integers(2**31))
+    X = _rows(X)
+    k = as_integer(k, "k", 1, X.shape[0], "rows")
+    seed = int(as_generator(rng)[0].integers(2**31))
 
     def choose(rows: Any, size: int) -> Chosen:
         model = KMeans(size, n_init=1, random_state=seed).fit(rows)
@@ -203,8 +238,9 @@ def k_medoids(
     >>> k_medoids(np.array([[0.0], [1.0], [2.0], [9.0]]), 2, rng=0)[0].tolist()
     [1, 3]
     """
-    as_integer(k, "k", 1, X.shape[0], "rows")
-    generator = np.random.default_rng(rng)
+    X = _rows(X)
+    k = as_integer(k, "k", 1, X.shape[0], "rows")
+    generator, _ = as_generator(rng)
 
     def choose(rows: Any, size: int) -> Chosen:
         wide = rows.astype(np.float64)
@@ -271,13 +307,12 @@ def prototype_selection(
     >>> prototype_selection(np.array([[0.0], [1.0], [2.0], [9.0]]), 2, y=[0, 0, 0, 1])[0].tolist()
     [1, 3]
     """
-    as_integer(k, "k", 1, X.shape[0], "rows")
+    X = _rows(X)
+    k = as_integer(k, "k", 1, X.shape[0], "rows")
     wide = X.astype(np.float32 if X.shape[0] > 3000 else np.float64)
     squared = distance_blocks(wide, wide)
     np.fill_diagonal(squared, 0.0)
-    codes = (
-        np.zeros(X.shape[0], np.int64) if y is None else np.unique(np.asarray(y), return_inverse=True)[1].reshape(-1)
-    )
+    codes = _labels(y, X.shape[0])
     levels = np.quantile(squared[:: max(1, len(squared) // 500)], np.linspace(0.005, 0.5, radii))
     tried = [cover(squared <= level, codes, k) for level in np.unique(levels)]
     best = min(tried, key=lambda units: _missed(squared, codes, units))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..door import as_integer, as_number
+from ..door import as_generator, as_integer, as_number
 
 THEME = 25
 """Items of one theme."""
@@ -22,10 +22,10 @@ def baskets(n_rows: int, n_items: int, per_row: float = 10.0, rng: Any = None) -
     >>> X.shape, X.dtype, bool((X.data == 1).all())
     ((1000, 200), dtype('int8'), True)
     """
-    n_rows = as_integer(n_rows, "n_rows", 1)
-    n_items = as_integer(n_items, "n_items", 1)
+    n_rows = as_integer(n_rows, "n_rows", 1, 2**31 - 1)
+    n_items = as_integer(n_items, "n_items", 1, 2**31 - 1)
     per_row = as_number(per_row, "per_row", above=1.0, allow_equal=True)
-    generator = np.random.default_rng(rng)
+    generator, _ = as_generator(rng)
     starts = np.concatenate([[0], np.cumsum(np.minimum(generator.geometric(1.0 / per_row, n_rows), n_items))])
     items = _by_rank(n_items, 1.1, generator.random(starts[-1], np.float32))
     themes = generator.integers(0, n_items, (max(n_items // 20, 1), THEME)).astype(np.int32)

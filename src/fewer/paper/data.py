@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..door import InvalidInput, Vector
+from ..door import InvalidInput, Vector, as_array
 from .experiment import Setting
 
 PATIENCE = 20.0
@@ -44,7 +44,7 @@ def charges(setting: Setting) -> Histogram:
 @lru_cache(maxsize=4)
 def _charges(path: Path | None, quick: bool) -> Histogram:
     if path is not None and path.exists():
-        counts = read(path, ["cms2011_counts_discharges"])[0].astype(np.float64)
+        counts = as_array(read(path, ["cms2011_counts_discharges"])[0], f"cms2011_counts_discharges in {path}")
         if counts.shape != (10000,) or not (counts >= 0).all() or counts.sum() <= 0:
             raise InvalidInput(f"{path} must hold 10000 counts in cms2011_counts_discharges, got shape {counts.shape}")
         return binned(counts, "Medicare FY2011 charges in place of the paper's Texas file", quick)
@@ -113,16 +113,19 @@ def digits(setting: Setting) -> Digits:
 @lru_cache(maxsize=2)
 def _digits(path: Path | None, quick: bool) -> Digits:
     if path is not None and path.exists():
-        arrays = read(path, ["X_train", "y_train", "X_test", "y_test"])
-        X, y, X_test, y_test = arrays
-        fits = X.ndim == 2 and X.shape[1:] == X_test.shape[1:] and (len(y), len(y_test)) == (len(X), len(X_test))
-        if not fits or not all(np.isfinite(part).all() for part in arrays):
+        names = ["X_train", "y_train", "X_test", "y_test"]
+        arrays = read(path, names)
+        X, y, X_test, y_test = (as_array(part, f"{name} in {path}") for name, part in zip(names, arrays, strict=True))
+        fits = (
+            X.ndim == 2
+            and X.shape[1:] == X_test.shape[1:]
+            and (y.shape, y_test.shape) == (X.shape[:1], X_test.shape[:1])
+        )
+        if not fits or 0 in X.shape or 0 in X_test.shape:
             raise InvalidInput(
                 f"{path} must hold X_train, y_train, X_test, y_test that fit, got {X.shape}, {X_test.shape}"
             )
-        return Digits(
-            X.astype(np.float64), y, X_test.astype(np.float64), y_test, f"USPS digits, {len(X)} training rows"
-        )
+        return Digits(X, arrays[1], X_test, arrays[3], f"USPS digits, {len(X)} training rows")
     downloaded = None if quick else attempt(download_usps)
     return downloaded if downloaded is not None else bundled_digits()
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from ..archive import as_path
 from ..door import InvalidInput, as_integer, known
 from .catalogue import EXPERIMENTS, TITLES
 from .experiment import Claim, Experiment, Row, Setting, Table
@@ -103,7 +104,7 @@ def select(names: tuple[str, ...]) -> list[str]:
 
 def as_data(data: Any) -> Path:
     """`data` as an existing folder."""
-    folder = Path(data)
+    folder = as_path(data)
     if not folder.is_dir():
         raise InvalidInput(f"--data must be an existing folder, got {str(data)!r}")
     return folder
