@@ -53,7 +53,7 @@ def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
         raise InvalidInput(f"{name} must be dense, got a {type(x).__name__} of shape {x.shape}; use its toarray()")
     x = unmasked(x, name)
     array = read(x, name)
-    if not is_frame(x):
+    if type(x) is list or not is_frame(x):
         return _real(array, name, x)
     if array.dtype.kind not in "fiub":
         array = _side_by_side(x, name)
@@ -247,10 +247,15 @@ def as_number(x: Any, name: str, *, above: float = 0.0, allow_equal: bool = Fals
     return value
 
 
+def _collected(x: Any) -> Any:
+    """A set, a range or another collection that NumPy would take for one object as a list."""
+    whole = not isinstance(x, Collection) or isinstance(x, (str, bytes, Mapping)) or hasattr(x, "__array__")
+    return x if whole else list(x)
+
+
 def as_indices(x: Any, n: int, name: str, what: str) -> Indices:
     """`x` as integers in 0..n-1, in its own shape and order."""
-    collected = isinstance(x, Collection) and not isinstance(x, (str, bytes, Mapping)) and not hasattr(x, "__array__")
-    array = as_numbers(list(x) if collected else x, name)
+    array = as_numbers(x if type(x) in (list, np.ndarray) else _collected(x), name)
     if array.size == 0:
         return np.empty(array.shape, np.int64)
     if array.dtype.kind not in "iu":
