@@ -96,7 +96,7 @@ BAD = [
     ),
     ({"min_weight": -0.1}, "min_weight must be at least 0, got -0.1"),
     ({"max_weight": 0.0}, "max_weight must be above 0, got 0"),
-    ({"include": [9]}, r"units must be in 0\.\.5 \(places\), got 9\.\.9"),
+    ({"include": [9]}, r"include must be in 0\.\.5 \(places\), got 9\.\.9"),
     ({"groups": [0, 0, 1, 1, 2, 2]}, "groups and max_per_group go together"),
     (
         {"groups": [0, 1], "max_per_group": 1},

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .._jit.box import project_box
 from .._jit.simplex import BLOCK, project_simplex
 from ..door import Indices, InvalidInput, Vector, as_integer, as_number, as_units, as_vector
-from ..spaces import Space, Units
+from ..spaces import Space, Units, as_space
 from .simplex import is_distribution
 
 
@@ -42,13 +42,14 @@ class SparseSimplex:
     max_per_group: int | None = None
 
     def __post_init__(self) -> None:
+        as_space(self.space, "SparseSimplex")
         n = self.space.size
         store = object.__setattr__
         store(self, "k", as_integer(self.k, "k", 1, n, "places"))
         store(self, "min_weight", as_number(self.min_weight, "min_weight", allow_equal=True))
         store(self, "max_weight", as_number(self.max_weight, "max_weight"))
         for name in ("include", "exclude"):
-            store(self, name, as_units(getattr(self, name), n, "places"))
+            store(self, name, as_units(getattr(self, name), n, "places", name))
         if (self.groups is None) != (self.max_per_group is None):
             raise InvalidInput("groups and max_per_group go together: give both or neither")
         if self.groups is not None:
@@ -193,7 +194,7 @@ class SparseSimplex:
 
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
         """Whether p is a distribution within all bounds; masses may be off by tol, the places held may not."""
-        p = as_vector(p, self.space.shape, "p")
+        p, tol = as_vector(p, self.space.shape, "p"), as_number(tol, "tol", allow_equal=True)
         used, held = np.flatnonzero(p), self.support(p)
         if not is_distribution(p, tol) or held.size > self.k or not self.open[used].all():
             return False

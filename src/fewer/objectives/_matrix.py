@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from ..door import InvalidInput, Vector, as_array, as_vector
+from ..door import InvalidInput, Vector, as_array, as_sparse, as_vector
 
 BLOCK = 2**20
 """Numbers handled at a time where a copy of all would be too much."""
@@ -95,7 +95,7 @@ def _as_sparse(A: Any) -> Any:
         raise InvalidInput(f"A must be a matrix with at least one row and one column, got shape {A.shape}")
     if A.dtype.kind not in "fiub":
         raise InvalidInput(f"A must hold real numbers, got dtype {A.dtype} ({type(A).__name__})")
-    A = sp.csc_array(A)
+    A = sp.csc_array(as_sparse(A, "A"))
     if not A.has_canonical_format:
         A = A.copy()  # sorting is in place
         A.sum_duplicates()

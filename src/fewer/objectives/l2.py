@@ -10,7 +10,7 @@ from .._jit.simplex import project_simplex, simplex_distance
 from ..cover import L2 as L2_MODE
 from ..cover import Cover, cover_of
 from ..door import Indices, InvalidInput, Vector, as_vector
-from ..spaces import Lattice, Space
+from ..spaces import Lattice, Space, as_space
 
 HUGE = 1e150
 """Entries beyond this have infinite squares; beside them a distribution is nothing."""
@@ -32,6 +32,7 @@ class L2:
     q: Any
 
     def __post_init__(self) -> None:
+        as_space(self.space, "L2")
         q = as_vector(self.q, self.space.shape, "q")
         if max(float(q.max()), -float(q.min())) > HUGE:
             raise InvalidInput(f"q must stay below {HUGE:g} in size, so that squares are finite; rescale it")

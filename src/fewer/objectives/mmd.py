@@ -9,7 +9,7 @@ from scipy.sparse.linalg import eigsh
 
 from .._jit.active_set import simplex_quadratic
 from ..door import Indices, InvalidInput, Vector, as_array, as_distribution, as_vector
-from ..spaces import Space
+from ..spaces import Space, as_space
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +29,7 @@ class MMD:
     target: Any
 
     def __post_init__(self) -> None:
+        as_space(self.space, "MMD")
         size = self.space.size
         gram = as_array(self.gram, "gram")
         if gram.shape != (size, size):

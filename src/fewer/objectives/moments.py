@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 
 from .._jit.active_set import simplex_quadratic
 from ..door import Indices, InvalidInput, Vector, as_integer, as_vector
-from ..spaces import Space
+from ..spaces import Space, as_space
 from ._matrix import BLOCK, applied, as_matrix, as_row_weights, scaled, sized_matrix
 
 __all__ = ["Moments", "as_matrix"]
@@ -56,6 +56,7 @@ class Moments:
     _known: dict[tuple[str, int], Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        as_space(self.space, "Moments")
         A, size = sized_matrix(self.A)
         if A.shape[1] != self.space.size:
             raise InvalidInput(f"A must have {self.space.size} columns, one for each place, got {A.shape[1]}")

@@ -49,7 +49,8 @@ def frank_wolfe(
     ([0, 1], 0.06, 0.0)
     """
     meet(objective, constraint, "frank_wolfe")
-    as_number(tol, "tol", allow_equal=True)
+    tol = as_number(tol, "tol", allow_equal=True)
+    max_iter = as_integer(max_iter, "max_iter", 1)
     as_integer(max_iter, "max_iter", 1)
     if not offers(objective, Quadratic) and objective.smoothness == math.inf:
         raise InvalidInput("frank_wolfe needs an objective of finite smoothness; use iht with Backtracking()")
