@@ -54,7 +54,7 @@ class SparseSimplex:
             raise InvalidInput("groups and max_per_group go together: give both or neither")
         if self.groups is not None:
             store(self, "groups", as_groups(self.groups, n))
-            store(self, "max_per_group", as_integer(self.max_per_group, "max_per_group", 1))
+            store(self, "max_per_group", min(as_integer(self.max_per_group, "max_per_group", 1), n))
         problem = self._trouble()
         if problem:
             raise InvalidInput(problem)

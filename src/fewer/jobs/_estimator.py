@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from ..door import InvalidInput, as_numbers, as_sparse, is_frame, read, shown, unmasked
+from ..door import InvalidInput, as_array, as_numbers, as_sparse, is_frame, read, shown, unmasked
 
 
 @contextmanager
@@ -49,7 +50,7 @@ def readable(X: Any, name: str = "X") -> Any:
     objects = array.dtype.kind == "O" and not any(isinstance(x, dict) for x in array.flat)
     if is_frame(X) or objects or array.dtype.kind in "mMV":
         as_numbers(X, name)
-    return X
+    return as_array(X, name) if array.dtype == np.longdouble else X
 
 
 def validated(estimator: Any, X: Any, *data: Any, **options: Any) -> Any:

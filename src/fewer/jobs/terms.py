@@ -25,7 +25,7 @@ from ..solvers._units import in_units, normalised, watched
 from ..solvers.frank_wolfe import frank_wolfe
 from ..solvers.uncompiled import solve_by
 from ..spaces import Atoms
-from ._estimator import seed_of, unchanged_if_it_fails, validated
+from ._estimator import our_error, seed_of, unchanged_if_it_fails, validated
 
 AUTO_WORK = 2e10
 """Multiplications that "auto" may search and bound for when no time limit is given: ten seconds at most."""
@@ -307,6 +307,12 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
         check_is_fitted(self)
         X = validated(self, X, accept_sparse="csc", reset=False)
         return np.asarray(X @ self.coef_.T)
+
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """The coefficient of determination R² of `predict(X)`."""
+        check_is_fitted(self)
+        with our_error():
+            return float(super().score(X, y, sample_weight))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -53,7 +53,8 @@ def _squares(entries: npt.NDArray[Any]) -> float:
     if entries.flags.c_contiguous or entries.flags.f_contiguous:
         flat = entries.ravel(order="K")
         return float(np.dot(flat, flat))
-    return float(np.einsum("...i,...i->", entries, entries))
+    axes = list(range(entries.ndim))
+    return float(np.einsum(entries, axes, entries, axes, []))
 
 
 def as_matrix(A: Any) -> Any:
@@ -120,7 +121,11 @@ def _as_operator(A: Any) -> Any:
 
 def applied(A: Any, v: Vector) -> Vector:
     """An operator times a vector, as finite float64."""
-    return as_array(A @ v, "A times a vector").reshape(-1)
+    try:
+        product = A @ v
+    except Exception as error:  # what a caller's function raises, or SciPy about what it returns
+        raise InvalidInput(f"A times a vector of {v.size} entries failed: {type(error).__name__}: {error}") from None
+    return as_array(product, "A times a vector").reshape(-1)
 
 
 def as_row_weights(sample_weight: Any, rows: int) -> Vector:

@@ -1,0 +1,393 @@
+"""Inputs of spaces, objectives, constraints, solvers and jobs: odd but good ones work, wrong ones get a sentence."""
+
+import os
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
+
+from fewer import (
+    KL,
+    L2,
+    MMD,
+    Atoms,
+    Backtracking,
+    Constant,
+    DimensionSparse,
+    Distribution,
+    Doubling,
+    FewerDims,
+    FewerTerms,
+    Functional,
+    InvalidInput,
+    Lattice,
+    Moments,
+    Momentum,
+    Simplex,
+    SparseSimplex,
+    SparseStates,
+    States,
+    coverage,
+    dimensions_to_vector,
+    dims,
+    exact,
+    frank_wolfe,
+    iht,
+    minimize,
+    terms,
+    vector_to_dimensions,
+)
+from fewer.baselines import least_squares, prototypes
+from fewer.datasets import baskets
+from fewer.paper import run
+from fewer.paper.data import charges, digits
+from fewer.paper.experiment import Setting
+
+ROWS = np.array([[0, 2, 0], [1, 0, 0], [0, 2, 1], [1, 0, 2]])
+
+
+def refused(sentence, call, *args, **options):
+    with pytest.raises(InvalidInput, match=sentence):
+        call(*args, **options)
+
+
+# -- spaces
+
+
+def test_spaces_too_large_for_any_memory_are_refused_at_once():
+    refused("a table on these atoms has .* entries of 8 bytes", Atoms, 10**400)
+    refused("these atoms has 1e\\+15 entries", Atoms, 10**15)
+    refused(r"n must be in 1\.\.1000000", Lattice, 10**400, 2)
+    refused("each m must be at least 1 and at most 2.31", Lattice, 2, 2**40)
+    refused("m must hold numbers that float64 can hold", Lattice, 2, 10**400)
+    flat = Lattice(100, 1)  # more dimensions than NumPy's arrays may have
+    assert flat.unravel([0]).shape == (1, 100)
+    assert flat.ravel(np.zeros(100, int)) == 0
+
+
+@pytest.mark.parametrize(
+    "m", [None, 2.5, "22", b"22", {}, {2, 3}, True, [2, 2.0], [[2, 2]], [2, None], -1, np.ma.masked, object()]
+)
+def test_cardinalities_are_integers(m):
+    refused("^(each )?m", Lattice, 2, m)
+    if m is not None:
+        refused("^(each )?m", States, [[1, 1]], None, m)
+
+
+def test_cardinalities_of_any_integer_type():
+    for m in (3, np.int8(3), np.array(3), (3, 3), [3, 3], np.array([3, 3], np.uint8), pd.Series([3, 3])):
+        assert Lattice(2, m).shape == (3, 3)
+        assert States([[1, 1]], m=m).m == (3, 3)
+    assert repr(Lattice(2, np.int8(3))) == "Lattice(n=2, m=3)"
+    assert Lattice(2, (2**31, 1)).shape == (2**31, 1) if os.sysconf("SC_PHYS_PAGES") > 2**24 else True
+
+
+def test_rows_of_a_lattice_are_integers_of_the_right_length_and_inside():
+    cube = Lattice(3, 2)
+    refused("rows must be integers of shape", cube.ravel, [[0.0, 1.0, 0.0]])  # the right length, the wrong kind
+    refused("rows must be integers of shape", cube.ravel, [[0, 1]])  # the right kind, the wrong length
+    refused("rows must lie in the lattice", cube.ravel, [[0, -1, 0]])
+    refused("rows must lie in the lattice", cube.ravel, [[0, 2, 0]])
+    refused("rows must be an array with rows", cube.ravel, [[0], [1, 1]])
+    assert cube.ravel(np.array([[True, False, True]])).tolist() == [5]
+    assert cube.ravel(np.array([[1, 0, 1]], np.int8)).tolist() == [5]
+    assert cube.ravel(np.empty((0, 3), int)).shape == (0,)
+    assert cube.ravel([1, 1, 1]) == 7
+
+
+def test_rows_of_listed_states():
+    seen = States([[0, 1], [2, 0]])
+    assert seen.ravel([[2, 0], [1, 1]]).tolist() == [1, -1]
+    assert seen.ravel(np.zeros((0, 2), int)).shape == (0,)
+    assert seen.ravel([[[0, 1]], [[2, 0]]]).tolist() == [[0], [1]]
+    refused(r"rows must have 2 columns, got shape \(3,\)", seen.ravel, [0, 1, 2])
+    refused("rows must be dense", seen.ravel, sp.csr_array([[0, 1]]))
+    refused("rows must hold integers", seen.ravel, [[-1, 0]])
+
+
+@pytest.mark.parametrize("space", [Atoms(4), Lattice(2, 2), States([[0, 0], [0, 1], [1, 0], [1, 1]])])
+def test_indices_are_integers_in_range(space):
+    assert len(space.unravel([3, 0, 3])) == 3
+    assert space.unravel(np.int8(3)).shape == space.unravel([3]).shape[1:]
+    for wrong in ([4], [-1], [0.0], ["a"], [None], [[0], [0, 1]], 10**400, None):
+        refused("^indices ", space.unravel, wrong)
+
+
+def test_vectors_and_tables_of_appendix_a():
+    refused("p must be an array with rows", vector_to_dimensions, [[1], [1, 2]])
+    refused("q must hold real numbers", dimensions_to_vector, ["a", "b"])
+    refused(r"q must have 2\^N entries, got 1", dimensions_to_vector, [1.0])
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "x", [1, 2], Atoms, object()])
+def test_objectives_and_constraints_need_a_space(wrong):
+    for kind, args in ((KL, ([1.0],)), (L2, ([1.0],)), (Moments, ([[1.0]], [1.0])), (MMD, ([[1.0]], [1.0]))):
+        refused(rf"{kind.__name__} needs a space such as Atoms\(n\)", kind, wrong, *args)
+    for kind, args in ((Simplex, ()), (SparseSimplex, (1,))):
+        refused(rf"{kind.__name__} needs a space such as Atoms\(n\)", kind, wrong, *args)
+    refused(r"Functional needs a space such as Atoms\(n\)", Functional, wrong, lambda p: 0.0)
+    refused("DimensionSparse needs a Lattice or States", DimensionSparse, wrong, 1)
+    refused("SparseStates needs a Lattice or States", SparseStates, wrong, 1)
+    refused("Distribution.of needs a space", Distribution.of, wrong, [1.0])
+
+
+# -- objectives of users
+
+
+@pytest.mark.parametrize(
+    ("value", "gradient", "sentence"),
+    [
+        (None, None, "value must be a function of p, got None"),
+        (3, None, "value must be a function of p, got 3"),
+        (sum, "x", "gradient must be a function of p, got 'x'"),
+        (lambda p: "x", lambda p: p, r"value\(p\) must hold real numbers"),
+        (lambda p: p, lambda p: p, r"value\(p\) must be one real number, got float64 of shape \(2,\)"),
+        (lambda p: [[1], [1, 2]], lambda p: p, r"value\(p\) must be an array"),
+        (lambda p: 0.0, lambda p: "x", r"gradient\(p\) must hold real numbers"),
+        (lambda p: 0.0, lambda p: p[:1], r"gradient\(p\) must have shape \(2,\), got \(1,\)"),
+        (lambda p: 0.0, lambda p: p * np.nan, r"gradient\(p\) must be finite, got nan at index 0"),
+    ],
+)
+def test_functions_that_give_nonsense_get_a_sentence(value, gradient, sentence):
+    def run():
+        F = Functional(Atoms(2), value, gradient)
+        iht(F, SparseSimplex(Atoms(2), 1), rng=0)
+
+    refused(sentence, run)
+
+
+def test_smoothness_is_a_number_or_infinite():
+    for given, held in ((np.inf, np.inf), (Fraction(3, 2), 1.5), (np.array(2), 2.0)):
+        assert Functional(Atoms(2), sum, lambda p: p, smoothness=given).smoothness == held
+    for wrong in ("x", None, np.nan, -np.inf, np.array([1.0, 2.0]), 0):
+        refused("smoothness must be", Functional, Atoms(2), sum, lambda p: p, wrong)
+
+
+# -- dims
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+def test_iht_answers_where_every_row_uses_more_than_k_columns(objective):
+    rows = np.ones((3, 20), int)
+    rows[0, 0] = 2
+    results = {solver: dims(rows, 2, objective=objective, solver=solver, rng=0) for solver in ("iht", "exact")}
+    assert results["iht"].support.size <= 2
+    assert results["iht"].value >= results["exact"].value
+    assert results["iht"].distribution.pmf(np.zeros(20, int)) > 0
+
+
+def test_baselines_are_codes():
+    X = [[0, 1], [1, 1]]
+    assert coverage(X, [0], baseline=np.array([0, 1], np.uint8)) == 1.0
+    for wrong in (
+        [0],
+        [0, -1],
+        [0.0, 1.0],
+        [0, 2**31],
+        [0, 2**64 - 1],
+        [[0], [0, 1]],
+        ["a", "b"],
+        None,
+        "median",
+        [0, 10**400],
+    ):
+        refused("^baseline", coverage, X, [0], baseline=wrong)
+
+
+def test_a_failed_fit_leaves_the_estimator_as_it_was():
+    model = FewerDims(1).fit(ROWS)
+    before = dict(vars(model))
+    for wrong in (ROWS[:, :2] - 1, np.full((2, 2), np.nan), ["a"], np.ones((2, 2, 2)), None, [["a", 1]], [[10**400]]):
+        with pytest.raises(InvalidInput):
+            model.fit(wrong)
+        assert vars(model) == before
+    with pytest.raises(InvalidInput, match="sample_weight"):
+        model.fit(ROWS[:, :2], sample_weight=[1, 2])
+    assert vars(model) == before
+    assert model.n_features_in_ == 3
+    refused("random_state must be None", FewerDims(1, random_state="x").fit, ROWS)
+
+
+def test_what_scikit_learn_refuses_is_invalid_input():
+    model = FewerDims(1).fit(ROWS)
+    for method in (model.transform, model.score, model.inverse_transform):
+        refused(".", method, np.ones((2, 7)))
+        refused(".", method, None)
+    refused(
+        r"X must hold real numbers, got '1' \(str\) at index 0, 0", model.score, np.array([["1", "0", "0"]], object)
+    )
+    assert model.inverse_transform(model.transform(ROWS)).shape == ROWS.shape
+
+
+# -- constraints on dimensions
+
+
+def test_the_smallest_state_decides_whether_k_is_enough():
+    seen = States([[1, 1, 1], [1, 1, 0]])
+    assert DimensionSparse(seen, 2).contains([0.0, 1.0])
+    refused("no listed state fits into k = 1 dimensions: the smallest uses 2", DimensionSparse, seen, 1)
+    assert SparseStates(seen, 2).project([1.0, 0.0]).tolist() == [0.0, 1.0]
+    refused("no listed state has at most k = 1", SparseStates, seen, 1)
+
+
+def test_membership_in_dimension_sparse_sets():
+    cube = Lattice(3, 2)
+    C = DimensionSparse(cube, 2)
+    inside = np.zeros(8)
+    inside[[1, 2]] = 0.5
+    assert C.contains(inside)
+    assert not C.contains(inside * 2.0)  # few dimensions, no distribution
+    outside = np.zeros(8)
+    outside[[1, 2, 4]] = 1 / 3
+    assert not C.contains(outside)  # a distribution on too many dimensions
+    nearly = inside.copy()
+    nearly[4] = 1e-10
+    assert C.contains(nearly)
+    assert not C.contains(nearly, tol=0.0)
+
+
+def test_the_incumbent_counts_only_where_it_is_nearer():
+    cube = Lattice(3, 2)
+    v = np.array([0, 0, 0, 1.0, 0, 0, 0, 0])
+    plain, kept = DimensionSparse(cube, 2), DimensionSparse(cube, 2, incumbent=True)
+    near = cube.face([0])
+    start = np.zeros(8)
+    start[near] = 0.5
+    assert kept.project(v, near=start).tolist() == plain.project(v).tolist()
+    assert kept.project(v).tolist() == v.tolist()
+    assert plain.project(v, near=v).tolist() == plain.project(v).tolist()
+
+
+def test_exact_projections_are_refused_by_their_cost_alone():
+    refused("an exact projection would walk", DimensionSparse, Lattice(26, 2), 13, "exact")
+    assert DimensionSparse(Lattice(26, 2), 13).k == 13
+    assert DimensionSparse(Lattice(5, 2), 2, "exact").project(np.eye(32)[3]).tolist() == np.eye(32)[3].tolist()
+
+
+def test_listed_states_and_lattices_agree_on_exact_answers():
+    rng = np.random.default_rng(3)
+    q = rng.dirichlet(np.ones(8))
+    cube = Lattice(3, 2)
+    seen = States(cube.unravel(np.arange(8)))
+    on_cube, on_states = (exact(KL(space, q), DimensionSparse(space, 2)) for space in (cube, seen))
+    assert on_cube.support.tolist() == on_states.support.tolist()
+    assert on_cube.value == pytest.approx(on_states.value)
+
+
+# -- matrices, solvers and their options
+
+
+def test_matrices_of_any_layout_are_the_same_matrix():
+    A = np.array([[0.0, 1.0, 2.0], [3.0, 1.0, 0.0]])
+    plain = terms(A, [1.0, 1.0], 2, rng=0)
+    for same in (np.repeat(A, 2, axis=1)[:, ::2], np.asfortranarray(A), A[::-1].copy()[::-1], pd.DataFrame(A)):
+        assert terms(same, [1.0, 1.0], 2, rng=0).p.tolist() == plain.p.tolist()
+
+
+def test_matrices_that_cannot_be_multiplied_get_a_sentence():
+    broken = sp.csr_array(np.eye(3))
+    broken.indices[:] = 1000
+    refused("A is not a valid sparse matrix", terms, broken, [1.0, 1.0, 1.0], 1)
+    refused("X is not a valid sparse matrix", FewerTerms(1).fit, broken, [1.0, 1.0, 1.0])
+    short = LinearOperator((3, 3), matvec=lambda v: v[:2], rmatvec=lambda v: v, dtype=float)
+    refused("A times a vector", Moments, Atoms(3), short, [1.0, 1.0, 1.0])
+    refused("with rmatvec", Moments, Atoms(3), LinearOperator((3, 3), matvec=lambda v: v, dtype=float), [1.0, 1.0, 1.0])
+
+
+def test_options_of_any_number_type_work_in_solvers():
+    space = Atoms(4)
+    F, C = L2(space, [0.5, 0.3, 0.2, 0.0]), SparseSimplex(space, 2)
+    half = iht(F, C, step=Constant(0.5), tol=0.25, rng=0)
+    for kind in (Fraction, Decimal, np.float16, np.array):
+        for rule in (Constant(kind(0.5)), Doubling(kind(0.5)), Backtracking(kind(0.5)), Momentum(kind(0.5), kind(0.5))):
+            assert iht(F, C, step=rule, rng=0, max_iter=5).support.size <= 2
+        assert iht(F, C, step=Constant(kind(0.5)), tol=kind(0.25), rng=0).p.tolist() == half.p.tolist()
+        assert frank_wolfe(F, C, tol=kind(0.25)).support.size <= 2
+        assert C.contains([0.5, 0.5, 0.0, 0.0], kind(0.25))
+    refused("max_iter must be an integer", frank_wolfe, F, C, max_iter=object())
+    assert SparseSimplex(space, 2, groups=[0, 0, 1, 1], max_per_group=10**400).most_held == 2
+
+
+@pytest.mark.parametrize("tol", [None, "x", -1.0, np.nan, (1, 2), np.array([1.0, 2.0]), object()])
+def test_tolerances_are_numbers(tol):
+    cube = Lattice(2, 2)
+    for C in (Simplex(cube), SparseSimplex(cube, 2), DimensionSparse(cube, 1), SparseStates(cube, 1)):
+        refused("tol must be", C.contains, [1.0, 0.0, 0.0, 0.0], tol)
+
+
+def test_minimize_knows_the_options_of_a_solver():
+    F, C = L2(Atoms(2), [1.0, 0.0]), SparseSimplex(Atoms(2), 1)
+    refused(
+        "greedy has no option 'max_iter'; its options are callback, time_limit", minimize, F, C, "greedy", max_iter=3
+    )
+    refused("solver must be one of", minimize, F, C, int)
+    refused("a solver must return a Result", minimize, F, C, lambda F, C: 3)
+    assert minimize(F, C, lambda F, C: exact(F, C)).value == 0.0
+
+
+def test_a_callback_answers_yes_or_no():
+    F, C = L2(Atoms(2), [1.0, 0.0]), SparseSimplex(Atoms(2), 1)
+    refused(
+        "callback must return something that is true or false", iht, F, C, rng=0, callback=lambda progress: progress.p
+    )
+    refused("callback must be a function", iht, F, C, callback=3)
+
+
+# -- baselines, data sets, data of the paper
+
+
+@pytest.mark.parametrize(
+    "name", ["lasso", "matching_pursuit", "nonnegative", "at_random", "two_stage", "accelerated_iht"]
+)
+def test_baselines_of_terms_refuse_with_a_sentence(name):
+    baseline = getattr(least_squares, name)
+    assert baseline([[1, 0], [0, 1]], pd.Series([1, 0], dtype="Int64"), 1).tolist() == [1.0, 0.0]
+    refused("A must be a matrix", baseline, [1.0, 2.0], [1.0], 1)
+    refused("A must be dense", baseline, sp.eye_array(2), [1.0, 0.0], 1)
+    refused(r"k must be in 1\.\.2", baseline, np.eye(2), [1.0, 0.0], 3)
+    refused("k must be an integer", baseline, np.eye(2), [1.0, 0.0], 1.0)
+    refused("b must have shape", baseline, np.eye(2), [1.0], 1)
+
+
+ROW_BASELINES = ["mmd_critic", "herding", "random_rows", "kmeans_snapped", "k_medoids", "prototype_selection"]
+
+
+@pytest.mark.parametrize("name", ROW_BASELINES)
+def test_baselines_of_points_refuse_with_a_sentence(name):
+    baseline = getattr(prototypes, name)
+    rows = [[0.0, 1.0], [0.0, 2.0], [5.0, 1.0]]
+    assert len(baseline(rows, 1, rng=0)[0]) == 1
+    refused("X must have shape", baseline, [1.0, 2.0], 1)
+    refused("X must hold real numbers", baseline, [["a"]], 1)
+    refused("X must be finite", baseline, [[np.nan]], 1)
+    refused("X has masked entries", baseline, np.ma.array(rows, mask=np.eye(3, 2)), 1)
+    refused("k must be an integer", baseline, rows, "1")
+    if name != "random_rows":
+        refused("y must have one label for each of the 3 rows", baseline, rows, 1, y=[0, 1])
+        refused("y must hold labels that can be sorted", baseline, rows, 1, y=[0, "a", None])
+    if name in ("random_rows", "kmeans_snapped", "k_medoids"):
+        refused("rng must be None", baseline, rows, 1, rng="x")
+
+
+def test_data_sets_and_data_of_the_paper_refuse_with_a_sentence(tmp_path):
+    refused("n_rows must be in", baskets, 10**400, 5)
+    refused("rng must be None", baskets, 5, 5, rng="x")
+    refused("path must be the name of a file", run, "theorem1", data=3)
+    setting = Setting(1, True, 0, tmp_path)
+    np.savez(tmp_path / "hospital_charges.npz", cms2011_counts_discharges=np.array(["x"] * 10000))
+    refused("cms2011_counts_discharges in .* must hold real numbers", charges, setting)
+    for wrong in (
+        {"y_train": np.zeros((2, 1))},
+        {"y_train": np.array(1)},
+        {"X_train": np.array([["a"]])},
+        {"X_test": np.zeros(2)},
+    ):
+        good = {"X_train": np.zeros((2, 2)), "y_train": np.zeros(2), "X_test": np.zeros((1, 2)), "y_test": np.zeros(1)}
+        place = tmp_path / str(sorted(wrong)) / str(np.shape(next(iter(wrong.values()))))
+        place.mkdir(parents=True)
+        np.savez(place / "usps.npz", **{**good, **wrong})
+        refused("must hold", digits, Setting(1, True, 0, place))
