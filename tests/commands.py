@@ -1,12 +1,17 @@
 """The installed command, run as people run it, and small tables to run it on."""
 
+import io
 import os
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
+
+from fewer.cli._app import run as fewer_run
 
 FEWER = Path(sys.executable).with_name("fewer")
 RNG = np.random.default_rng(7)
@@ -18,14 +23,32 @@ CLOUD = np.concatenate([RNG.normal(0, 0.3, (30, 2)), RNG.normal(4, 0.3, (60, 2))
 
 
 def run(*args, stdin=None, code=0, cwd=None, env=None):
-    command = [FEWER if FEWER.exists() else sys.executable, *([] if FEWER.exists() else ["-m", "fewer"]), *args]
-    environment = {**os.environ, **(env or {})}
-    done = subprocess.run([str(a) for a in command], input=stdin, capture_output=True, cwd=cwd, env=environment)  # noqa: S603
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert done.returncode == code, (out, err)
+    """Run the command line on these arguments: in this process, or with an environment of its own in another.
+
+    Starting an interpreter and importing takes two seconds, the commands take milliseconds; what only a process shows
+    (signals, closed streams, terminals) is tested in test_terminal.py and test_files.py.
+    """
+    words = [str(a) for a in args]
+    ended, out, err = inside(words, stdin, cwd) if env is None else outside(words, stdin, cwd, env)
+    assert ended == code, (out, err)
     assert "Traceback" not in err
     assert "\x1b" not in out + err  # piped: no colour, no bar
     return out, err
+
+
+def inside(words, stdin, cwd):
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    given = io.TextIOWrapper(io.BytesIO(stdin or b""), "utf-8")
+    with chdir(cwd or "."), patch.multiple(sys, stdin=given, stdout=out, stderr=err, argv=["fewer", *words]):
+        ended = fewer_run(words)
+    return ended, out.buffer.getvalue().decode(), err.buffer.getvalue().decode()
+
+
+def outside(words, stdin, cwd, env):
+    command = [str(FEWER)] if FEWER.exists() else [sys.executable, "-m", "fewer"]
+    environment = {**os.environ, **env}
+    done = subprocess.run([*command, *words], input=stdin, capture_output=True, cwd=cwd, env=environment)  # noqa: S603
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 def write_tables(folder):
