@@ -50,10 +50,10 @@ def typical_size(entries: npt.NDArray[Any]) -> float:
 
 def _squares(entries: npt.NDArray[Any]) -> float:
     """The sum of squares of an array, without a copy."""
-    if entries.flags.c_contiguous or entries.flags.f_contiguous:
-        flat = entries.ravel(order="K")
-        return float(np.dot(flat, flat))
-    return float(np.einsum("...i,...i->", entries, entries))
+    if entries.ndim == 2 and not entries.flags.c_contiguous and not entries.flags.f_contiguous:
+        return float(np.einsum("ij,ij->", entries, entries))
+    flat = entries.ravel(order="K")
+    return float(np.dot(flat, flat))
 
 
 def as_matrix(A: Any) -> Any:
