@@ -60,7 +60,7 @@ def bins(
     F: Any = Cumulative(space, target) if preserve == "cdf" else L2(space, target)
     if solver not in ("auto", "exact"):
         return solve(F, C, solver, None, deadline, rng, callback)
-    steps = best_steps(F, k, callback is not None) if preserve == "cdf" else projected(F, k)
+    steps = best_steps(F, k) if preserve == "cdf" else projected(F, k)
     seed = as_generator(rng)[1]
     options: dict[str, Any] = {"solver": solver, "time_limit": deadline, "callback": callback, "seed": seed}
     with deadline.enforced():  # the first answer needs nothing compiled

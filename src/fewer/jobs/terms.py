@@ -27,7 +27,7 @@ from ..solvers.uncompiled import solve_by
 from ..spaces import Atoms
 from ._estimator import our_error, seed_of, unchanged_if_it_fails, validated
 
-AUTO_WORK = 2e10
+AUTO_WORK = 8e9
 """Multiplications that "auto" may search and bound for when no time limit is given: ten seconds at most."""
 TINY = 1e-300
 
@@ -178,8 +178,9 @@ def choose(F: Moments, run: Run, held: int, callback: Callback | None) -> Result
     values, errors, stopped = [first.value], [squares(judge, first.p)], []
 
     def judged(progress: Progress) -> Any:
-        values.append(progress.value)
-        errors.append(squares(judge, progress.p))
+        if progress.n_iter >= len(values):  # an iterate, not a pause after it
+            values.append(progress.value)
+            errors.append(squares(judge, progress.p))
         stopped.extend([True] if callback is not None and callback(progress) else [])
         return stopped
 

@@ -37,7 +37,7 @@ Steps = Generator[Step, float, Outcome]
 
 
 class Progress(NamedTuple):
-    """What a callback sees after each iterate, and of the best one when its bound improves."""
+    """What a callback sees after each iterate, and of the best one wherever a solver pauses between iterates."""
 
     n_iter: int
     p: Vector
@@ -238,12 +238,10 @@ class _Record:
     def progress(self, p: Vector, value: float) -> Progress:
         return Progress(len(self.history) - self.started, p, value, self.value, self.bound, self.seconds)
 
-    def raise_bound(self, bound: float | None) -> bool:
-        """A proven bound can only improve; says whether it did."""
-        improved = bound is not None and not math.isnan(bound) and (self.bound is None or bound > self.bound)
-        if improved:
+    def raise_bound(self, bound: float | None) -> None:
+        """A proven bound can only improve."""
+        if bound is not None and not math.isnan(bound) and (self.bound is None or bound > self.bound):
             self.bound = bound
-        return improved
 
 
 def _run(steps: Steps, record: _Record, max_iter: int | None, callback: Callback | None) -> Status:
@@ -256,10 +254,10 @@ def _run(steps: Steps, record: _Record, max_iter: int | None, callback: Callback
             record.raise_bound(outcome.bound)
             return outcome.status
         count += 1
-        news = record.raise_bound(step.bound)
+        record.raise_bound(step.bound)
         if step.p is not None:
             reply = record.take(step.p)
-        if callback is not None and (news or step.p is not None) and _called(callback, record, step.p, reply):
+        if callback is not None and _called(callback, record, step.p, reply):
             return Status.CALLBACK
         if max_iter is not None and step.p is not None and len(record.history) - record.started >= max_iter:
             return Status.MAX_ITER
@@ -268,7 +266,7 @@ def _run(steps: Steps, record: _Record, max_iter: int | None, callback: Callback
 
 
 def _called(callback: Callback, record: _Record, p: Vector | None, value: float) -> bool:
-    """Show the callback an iterate, or the best one when only its bound has improved; whether it says stop."""
+    """Show the callback an iterate, or between iterates the best one so far; whether it says stop."""
     if p is None:
         p, value = record.p, record.value
     if p is None:

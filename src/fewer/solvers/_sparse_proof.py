@@ -29,7 +29,7 @@ ABSOLUTE = 1e-14
 """Of the mean squared distance of a column from the target: likewise."""
 WORK = 3e7
 """Cubed units of ADMM rounds between two looks at the clock: a few hundredths of a second."""
-ROUND_COST = 10.0
+ROUND_COST = 1.0
 """Multiplications of an ADMM round, as a multiple of its units cubed: an eigendecomposition, mostly."""
 LOOK = 5
 """ADMM rounds between two bounds, at least."""

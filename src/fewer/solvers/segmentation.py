@@ -78,10 +78,10 @@ class Runs:
         return np.unique(jumps)
 
 
-def best_steps(F: Cumulative, k: int, watched: bool) -> Steps:
+def best_steps(F: Cumulative, k: int) -> Steps:
     """The quick start, then dynamic programming over jumps to the proven optimum: O(k n log n) time, 4 k n bytes.
 
-    Its bound is 0 until it is done. Where it is watched, it shows the best step function of each number of jumps.
+    Its bound is 0 until it is done.
     """
     runs = Runs(F, k)
     yield Step(runs.distribution(runs.quick()), 0.0)
@@ -90,8 +90,6 @@ def best_steps(F: Cumulative, k: int, watched: bool) -> Steps:
     tail = np.cumsum((runs.widths * (1.0 - runs.P) ** 2)[::-1])[::-1]
     choices = np.empty((rounds, m), np.int32)
     for jump in range(1, rounds):
-        if watched:
-            yield Step(runs.distribution(followed(choices, jump, before + tail)))
         after, stack, depth = np.full(m, np.inf), np.empty((64, 4), np.int64), 1
         stack[0] = jump, m - 1, jump - 1, m - 2
         while depth:
