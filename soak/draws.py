@@ -88,10 +88,14 @@ def distribution(rng: Generator, n: int) -> Any:
 
 
 def container(rng: Generator, A: Any, formats: Sequence[str]) -> tuple[str, Any]:
-    """A matrix as an array of some order and access, or sparse."""
-    form = one_of(rng, ("C", "F", "fixed", *formats))
+    """A matrix as an array of some order, access and strides, or sparse."""
+    form = one_of(rng, ("C", "F", "fixed", "slice", "reverse", *formats))
     if form in ("csr", "csc", "coo"):
         return form, unsorted(sp.csr_array(A)) if form == "csr" else sp.coo_array(A).asformat(form)
+    if form == "slice":
+        return form, np.repeat(np.repeat(A, 2, axis=0), 2, axis=1)[::2, ::2]
+    if form == "reverse":
+        return form, np.array(A[::-1, ::-1])[::-1, ::-1]
     out = np.array(A, order="F" if form == "F" else "C")
     out.flags.writeable = form != "fixed"
     return form, out

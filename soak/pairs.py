@@ -53,7 +53,9 @@ def spaces(rng: Generator, name: str) -> tuple[Any, Any]:
 def squared_distance(rng: Generator, space: Any) -> Pair:
     """L2 to a distribution or to any table."""
     size = space.size
-    q = distribution(rng, size) if rng.random() < 0.6 else rng.standard_normal(size) * scale(rng)
+    q = distribution(rng, size)
+    if rng.random() < 0.4:  # any table; above 1e150 it is refused, as its squares are infinite
+        q = rng.standard_normal(size) * min(scale(rng), 1e149)
     return Pair(f"L2({q.tolist()})", fewer.L2(space, q), Squares(np.eye(size), q))
 
 
