@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from .parts import Part, attempt, find
 
-GRACE = 5.0
-"""Seconds a worker gets to start, on top of a case's own limit."""
+START = 120.0
+"""Seconds in which a worker must have started."""
 
 
 class Task(NamedTuple):
@@ -61,8 +61,9 @@ class Worker:
         self.process.start()
         theirs.close()
         self.task: Task | None = None
+        self.done: deque[Task] = deque(maxlen=5)
         self.began = time.monotonic()
-        self.deadline = self.began + 60.0
+        self.deadline = self.began + START
         self.ready = False
 
     def give(self, task: Task, limit: float) -> None:
@@ -149,13 +150,15 @@ class Campaign:
             answer = worker.pipe.recv()
         except (EOFError, OSError):
             worker.process.join(5.0)
-            self._lost(worker, f"the process died with exit code {worker.process.exitcode}")
+            before = ", ".join(f"{task.part} {task.index}" for task in worker.done) or "none"
+            self._lost(worker, f"the process died with exit code {worker.process.exitcode}; cases before it: {before}")
             return
         if answer is None:
             worker.ready = True
             return
         task, worker.task = worker.task, None
         if task is not None:
+            worker.done.append(task)
             self._note(task, *answer, time.monotonic() - worker.began, slow=False)
 
     def _lost(self, worker: Worker, sentence: str, slow: bool = False) -> None:
