@@ -8,13 +8,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewer import Atoms, Moments
-from fewer._jit.segments import best_jumps, prefix_sums, spread_of, step_weights
+from fewer._jit.segments import spread_of
+from fewer.objectives.cumulative import Cumulative
+from fewer.solvers import segmentation
+from fewer.solvers._drive import Step
+from fewer.solvers.segmentation import Runs, best_steps
 
 
-def value(P, jumps, weights):
-    q = np.zeros(P.size)
-    np.add.at(q, jumps, weights)
-    return ((np.cumsum(q) - P) ** 2).sum()
+def last_answer(F, k):
+    """The last of the distributions that the search shows, and its bounds."""
+    answers, bounds, reply, steps = [], [], None, best_steps(F, k)
+    while True:
+        try:
+            step = next(steps) if reply is None else steps.send(reply)
+        except StopIteration as end:
+            return answers, [*bounds, end.value.bound]
+        assert isinstance(step, Step)
+        if step.p is not None:
+            answers.append(step.p)
+        if step.bound is not None:
+            bounds.append(step.bound)
+        reply = 0.0 if step.p is None else F.value(step.p)
 
 
 @settings(max_examples=150, deadline=None)
@@ -25,29 +39,49 @@ def test_jumps_are_the_best_support(seed):
     k = int(rng.integers(1, n + 1))
     p = rng.dirichlet(np.full(n, 0.4)) * (rng.random(n) < 0.8)
     p = p / p.sum() if p.sum() > 0 else np.full(n, 1 / n)
-    P = np.cumsum(p)
-    jumps = best_jumps(P, k)
-    F = Moments(Atoms(n), np.tril(np.ones((n, n))), P)
-    best = min(F.value_on(np.array(c)) for c in combinations(range(n), k))
-    assert (np.diff(jumps) > 0).all()
-    assert value(P, jumps, step_weights(P, jumps)) == pytest.approx(best, abs=1e-12)
+    F = Cumulative(Atoms(n), p)
+    naive = Moments(Atoms(n), np.tril(np.ones((n, n))), np.cumsum(p))
+    best = min(naive.value_on(np.array(c)) for c in combinations(range(n), k))
+    answers, bounds = last_answer(F, k)
+    for answer in answers:
+        assert np.count_nonzero(answer) <= k
+        assert answer.sum() == pytest.approx(1.0, abs=1e-12)
+        assert F.value(answer) >= best - 1e-12
+    assert F.value(answers[-1]) == pytest.approx(best, abs=1e-12)
+    assert bounds == [0.0, F.value(answers[-1])]
 
 
 def test_many_bins_beat_every_single_move_of_a_jump():
     rng = np.random.default_rng(0)
-    P = np.cumsum(rng.dirichlet(np.full(400, 0.3)))
-    jumps = best_jumps(P, 12)
-    best = value(P, jumps, step_weights(P, jumps))
+    F = Cumulative(Atoms(400), rng.dirichlet(np.full(400, 0.3)))
+    runs = Runs(F, 12)
+    answer = last_answer(F, 12)[0][-1]
+    jumps = np.searchsorted(runs.places, np.flatnonzero(answer))
     for j in range(12):
-        for to in range(400):
+        for to in range(runs.places.size):
             moved = np.unique(np.append(np.delete(jumps, j), to))
-            assert value(P, moved, step_weights(P, moved)) >= best - 1e-12
+            assert F.value(runs.distribution(moved)) >= F.value(answer) - 1e-12
+
+
+def test_pauses_change_nothing(monkeypatch):
+    F = Cumulative(Atoms(200), np.random.default_rng(1).dirichlet(np.ones(200)))
+    whole = last_answer(F, 7)[0][-1]
+    monkeypatch.setattr(segmentation, "WORK", 1)
+    assert np.array_equal(last_answer(F, 7)[0][-1], whole)
+
+
+def test_the_quick_start_is_nearly_best():
+    q = np.random.default_rng(2).random(2000)
+    F = Cumulative(Atoms(2000), q / q.sum())
+    answers, _ = last_answer(F, 20)
+    assert F.value(answers[-1]) <= F.value(answers[0]) <= 1.1 * F.value(answers[-1])
 
 
 def test_spread_equals_its_definition():
-    P = np.sort(np.random.default_rng(1).random(30))
-    first, second = prefix_sums(P)
+    rng = np.random.default_rng(1)
+    P, w = np.sort(rng.random(30)), rng.integers(1, 5, 30).astype(float)
+    sums = [np.append(0.0, np.cumsum(x)) for x in (w, w * P, w * P**2)]
     for start, stop in [(0, 1), (0, 30), (3, 17), (28, 30), (5, 5)]:
-        part = P[start:stop]
-        expected = ((part - part.mean()) ** 2).sum() if part.size else 0.0
-        assert spread_of(first, second, start, stop) == pytest.approx(expected, abs=1e-13)
+        part, by = P[start:stop], w[start:stop]
+        expected = by @ (part - part @ by / by.sum()) ** 2 if part.size else 0.0
+        assert spread_of(*sums, start, stop) == pytest.approx(expected, abs=1e-13)

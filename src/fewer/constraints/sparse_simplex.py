@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .._jit.box import project_box
 from .._jit.simplex import BLOCK, project_simplex
-from ..door import Indices, InvalidInput, Vector, as_integer, as_number, as_units, as_vector
+from ..door import Indices, InvalidInput, Vector, as_integer, as_number, as_units, as_vector, shown
 from ..spaces import Space, Units, as_space
 from .simplex import is_distribution
 
@@ -215,18 +215,18 @@ def as_groups(labels: Any, n: int) -> Indices:
     try:
         array = np.asarray(labels)
     except (ValueError, TypeError, OverflowError) as error:
-        raise InvalidInput(f"groups must be one label for each place, got {labels!r:.60}: {error}") from None
+        raise InvalidInput(f"groups must be one label for each place, got {shown(labels)}: {error}") from None
     if array.shape != (n,):
         raise InvalidInput(f"groups must have shape ({n},), one label for each place, got {array.shape}")
     if not isinstance(labels, np.ndarray) or array.dtype == object:
         kinds = {kind_of(label) for label in labels}
         if len(kinds) > 1 or None in kinds:
             raise InvalidInput(
-                f"groups must be labels of one kind (integers, numbers or strings) without gaps, got {labels!r:.60}"
+                f"groups must be labels of one kind (integers, numbers or strings) without gaps, got {shown(labels)}"
             )
         array = np.array([str(label) for label in labels]) if kinds == {"text"} else array
     if array.dtype.kind not in "biufUSmM" or (array.dtype.kind in "fmM" and (array != array).any()):
-        raise InvalidInput(f"groups must be integers, numbers or strings without gaps, got {labels!r:.60}")
+        raise InvalidInput(f"groups must be integers, numbers or strings without gaps, got {shown(labels)}")
     return np.asarray(np.unique(array, return_inverse=True)[1], np.int64).reshape(-1)
 
 

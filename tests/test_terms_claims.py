@@ -1,0 +1,455 @@
+"""What terms claims of its answers: data of any size, included columns, limits and budgets, odd inputs."""
+
+import itertools
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+import fewer.deadline
+import fewer.jobs.terms
+from fewer import (
+    L2,
+    Atoms,
+    FewerTerms,
+    InvalidInput,
+    Moments,
+    SparseSimplex,
+    Status,
+    exchange,
+    frank_wolfe,
+    iht,
+    minimize,
+    terms,
+)
+from fewer.solvers import places
+from fewer.solvers._drive import drive
+from fewer.solvers._starts import relaxed_bounds, slope_error
+
+SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
+RNG = np.random.default_rng(0)
+A = RNG.standard_normal((12, 8))
+B = A @ RNG.dirichlet(np.ones(8)) + 0.2 * RNG.standard_normal(12)
+
+
+@pytest.fixture
+def slow_clock(monkeypatch):
+    """A clock that moves on by ten seconds whenever somebody looks at it."""
+    ticks = itertools.count(0.0, 10.0)
+    monkeypatch.setattr(fewer.deadline.time, "perf_counter", lambda: next(ticks))
+
+
+# The size of the numbers
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("power", [-600, -565, 511, 600])
+def test_data_scaled_by_a_power_of_two_give_the_same_bits(solver, power):
+    plain = terms(A, B, 3, solver=solver, rng=0)
+    scaled = terms(np.ldexp(A, power), np.ldexp(B, power), 3, solver=solver, rng=0)
+    assert np.array_equal(scaled.p, plain.p)
+    assert scaled.status is plain.status
+    assert scaled.n_iter == plain.n_iter
+
+
+def test_a_value_below_all_floats_is_zero_with_a_note():
+    result = terms(A * 2.0**-565, B * 2.0**-565, 3, rng=0)
+    assert (result.value, result.bound, result.gap) == (0.0, 0.0, 0.0)
+    assert "in the units of the data the value is 3.07e-341" in result.note
+
+
+def test_a_value_above_all_floats_is_infinite_with_a_note():
+    result = terms(A * 2.0**600, B * 2.0**600, 3, rng=0)
+    assert (result.value, result.bound, result.gap) == (np.inf, np.inf, 0.0)
+    assert "which no float can hold: here it is inf" in result.note
+    unproven = terms(A * 2.0**600, B * 2.0**600, 3, solver="frank_wolfe")
+    assert unproven.bound is None
+
+
+def test_an_infinite_value_is_not_called_optimal_where_its_bound_is_finite():
+    large = np.ldexp(A, 640)
+    result = terms(large, large @ np.array([0.5, 0.25, 0.25, 0, 0, 0, 0, 0]) * (1 + 1e-16), 3, rng=0)
+    assert result.status is Status.OPTIMAL or result.bound is None
+
+
+def test_an_ordinary_value_has_no_note_and_keeps_its_units():
+    result = terms(A * 2.0**40, B * 2.0**40, 3, rng=0)
+    plain = terms(A, B, 3, rng=0)
+    assert result.note == ""
+    assert result.value == plain.value * 2.0**80
+    assert result.bound == plain.bound * 2.0**80
+    assert np.array_equal(result.history, plain.history * 2.0**80)
+
+
+def test_a_callback_sees_values_in_the_units_of_the_data():
+    seen = []
+    result = terms(A * 2.0**40, B * 2.0**40, 3, rng=0, callback=seen.append)
+    assert seen[-1].best == result.value
+    assert next(s.value for s in seen if s.n_iter == 1) == result.history[0]
+
+
+@pytest.mark.parametrize("size", [1e-38, 3e19, 1e38])
+def test_single_precision_of_any_size_gives_the_columns_of_double(size):
+    single = (A * size / 3).astype(np.float32)
+    found = terms(single, B * size / 3, 3, rng=0)
+    double = terms(single.astype(np.float64), B * size / 3, 3, rng=0)
+    assert found.support.tolist() == double.support.tolist()
+    assert found.value == pytest.approx(double.value, rel=1e-9)
+
+
+@pytest.mark.parametrize(("a", "b"), [(500, -500), (-500, 500), (0, -700), (-530, 0)])
+def test_columns_and_target_of_very_different_size(a, b):
+    result = terms(np.ldexp(A, a), np.ldexp(B, b), 3, rng=0)
+    F = Moments(Atoms(8), np.ldexp(A, max(a - b, -60)), np.ldexp(B, max(b - a, -60))).normalised()[0]
+    every = itertools.combinations(range(8), 3)
+    assert F.value(result.p) <= min(F.value_on(np.array(S)) for S in every) * (1 + 1e-9)
+    assert result.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("kind", [sp.csc_array, sp.csr_array, aslinearoperator])
+def test_sparse_matrices_and_operators_of_any_size(kind):
+    plain = terms(kind(A), B, 3, rng=0)
+    scaled = terms(kind(A * 2.0**-565), B * 2.0**-565, 3, rng=0)
+    assert np.array_equal(scaled.p, plain.p)
+
+
+def test_weights_of_rows_of_any_size():
+    weights = np.arange(1.0, 13.0)
+    plain = terms(A, B, 3, sample_weight=weights, rng=0)
+    scaled = terms(A, B, 3, sample_weight=weights * 2.0**1000, rng=0)
+    assert np.array_equal(scaled.p, plain.p)
+    assert scaled.value == plain.value * 2.0**1000
+
+
+def test_weights_of_rows_do_not_round_single_precision_and_suit_operators():
+    weights = np.linspace(0.1, 0.9, 12)
+    single = A.astype(np.float32)
+    result = terms(single, B, 3, sample_weight=weights, rng=0)
+    assert result.value == pytest.approx(float(weights @ (single.astype(float) @ result.p - B) ** 2), rel=1e-12)
+    applied = terms(aslinearoperator(single.astype(float)), B, 3, sample_weight=weights, rng=0)
+    assert applied.value == pytest.approx(result.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["greedy", "exact", "iht", "exchange", "frank_wolfe"])
+def test_public_solvers_work_on_tiny_least_squares_too(solver):
+    options = {"rng": 0} if solver in ("iht", "exchange") else {}
+    C = SparseSimplex(Atoms(8), 3)
+    plain = minimize(Moments(Atoms(8), A, B), C, solver, **options)
+    tiny = minimize(Moments(Atoms(8), A * 2.0**-565, B * 2.0**-565), C, solver, **options)
+    assert np.array_equal(tiny.p, plain.p)
+    assert tiny.status is plain.status
+
+
+def test_a_step_length_stays_in_the_units_of_the_data():
+    from fewer import Constant
+
+    F, C, start = Moments(Atoms(8), A * 8, B * 8), SparseSimplex(Atoms(8), 3), np.eye(8)[0]
+    once = iht(F, C, step=Constant(1e-4), start=start, max_iter=1)
+    expected = C.project(start - 1e-4 * F.gradient(start))
+    assert once.value == min(F.value(start), F.value(expected))
+
+
+def test_an_offset_that_all_columns_share_with_the_target_blurs_nothing():
+    plain = terms(A, B, 3, rng=0)
+    for solver in ("auto", "frank_wolfe"):
+        far = terms(A + 1e6, B + 1e6, 3, solver=solver, rng=0)
+        assert far.support.tolist() == plain.support.tolist()
+        assert far.value == pytest.approx(plain.value, rel=1e-8)
+        assert far.bound <= plain.value * (1 + 1e-8)
+
+
+# Included columns
+
+
+def test_included_columns_are_held_by_every_solver_whatever_their_weight():
+    b = A[:, 0] * 0.5 + A[:, 1] * 0.5
+    for solver in SOLVERS:
+        result = terms(A, b, 2, include=[7], solver=solver, rng=0)
+        assert 7 in result.support
+        assert result.support.size <= 2
+        assert np.flatnonzero(result.p).size <= 2
+
+
+def test_membership_demands_room_for_what_is_included():
+    C = SparseSimplex(Atoms(3), 2, include=[2])
+    assert not C.contains([0.5, 0.5, 0.0])
+    assert C.contains([1.0, 0.0, 0.0])
+    assert C.support([1.0, 0.0, 0.0]).tolist() == [0, 2]
+    grouped = SparseSimplex(Atoms(3), 3, include=[2], groups=[0, 1, 1], max_per_group=1)
+    assert not grouped.contains([0.0, 1.0, 0.0])
+    assert grouped.contains([1.0, 0.0, 0.0])
+
+
+def test_a_trace_of_mass_is_mass():
+    assert not SparseSimplex(Atoms(2), 1).contains([1.0 - 1e-10, 1e-10])
+    assert not SparseSimplex(Atoms(2), 2, exclude=[1]).contains([1.0 - 1e-10, 1e-10])
+    assert not SparseSimplex(Atoms(2), 2, min_weight=0.1).contains([1.0 - 1e-10, 1e-10])
+    assert SparseSimplex(Atoms(2), 1).contains([1.0 - 1e-10, 0.0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_frank_wolfe_holds_at_most_k_places(seed):
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((30, 20))
+    F = Moments(Atoms(20), Z, Z[:, :3] @ np.full(3, 1 / 3) + 1e-10 * rng.standard_normal(30))
+    assert np.count_nonzero(frank_wolfe(F, SparseSimplex(F.space, 3)).p) <= 3
+
+
+def test_frank_wolfe_never_claims_less_than_is_known():
+    F = Moments(Atoms(8), A * 30, B * 30)
+    for steps in (1, 2, 5):
+        assert frank_wolfe(F, SparseSimplex(F.space, 3), max_iter=steps).bound >= 0.0
+    assert frank_wolfe(L2(Atoms(3), [9.0, 0.0, 0.0]), SparseSimplex(Atoms(3), 1), max_iter=1).bound >= 0.0
+
+
+def test_the_bound_of_the_relaxation_allows_for_single_precision():
+    rng = np.random.default_rng(1)
+    Z, b = rng.standard_normal((30, 650)).astype(np.float32), 3 * rng.standard_normal(30)
+    found = terms(Z, b, 4, rng=0)
+    q = cp.Variable(650, nonneg=True)
+    loss = cp.sum_squares(Z.astype(float) @ q - b)
+    relaxed = cp.Problem(cp.Minimize(loss), [cp.sum(q) == 1]).solve(solver=cp.CLARABEL)
+    assert 0.9 * relaxed <= found.bound <= relaxed * (1 + 1e-7)
+
+
+def test_slopes_know_how_precise_they_are():
+    rng = np.random.default_rng(2)
+    Z, b = rng.standard_normal((300, 40)), rng.standard_normal(300)
+    double, single = (Moments(Atoms(40), Z.astype(dtype), b) for dtype in (np.float64, np.float32))
+    units, weights = np.array([3, 5]), np.array([0.4, 0.6])
+    exact = Moments(Atoms(40), Z.astype(np.float32).astype(float), b).slopes(units, weights)
+    value = single.value_at(units, weights)
+    assert 0.0 < np.abs(single.slopes(units, weights) - exact).max() <= slope_error(single, value)
+    assert slope_error(single, value) == pytest.approx(2.0**29 * slope_error(double, value), rel=1e-3)
+
+
+def test_bounds_of_the_relaxation_rise_to_its_optimum():
+    F, C = Moments(Atoms(8), A, 3 * B), SparseSimplex(Atoms(8), 3)
+    start = np.array([0]), np.ones(1)
+    found = [bound for bound in relaxed_bounds(F, C, start) if bound is not None]
+    assert found[-1] > found[0]
+    assert found[-1] <= F.value_on(np.arange(8)) * (1 + 1e-12)
+
+
+# Limits and budgets
+
+
+def test_without_a_limit_the_clock_decides_nothing(slow_clock, monkeypatch):
+    slow = terms(A, B, 3, rng=0)
+    monkeypatch.undo()
+    assert np.array_equal(slow.history, terms(A, B, 3, rng=0).history)
+    assert slow.status is Status.OPTIMAL
+
+
+def test_the_default_budget_is_counted_in_work(monkeypatch):
+    rng = np.random.default_rng(3)
+    Z, b = rng.standard_normal((40, 60)), rng.standard_normal(40)
+    monkeypatch.setattr(fewer.jobs.terms, "AUTO_WORK", 1e8)
+    first, second = (terms(Z, b, 8, rng=0) for _ in range(2))
+    assert first.status is Status.FINISHED
+    assert 0.0 < first.bound < first.value
+    assert first.bound == second.bound
+    assert np.array_equal(first.history, second.history)
+    monkeypatch.setattr(fewer.jobs.terms, "AUTO_WORK", 0.0)
+    assert terms(Z, b, 8, rng=0).n_iter == 1
+    assert terms(Z, b, 8, rng=0, solver="exchange").n_iter > 1
+
+
+def test_the_proof_counts_its_work():
+    F, C = Moments(Atoms(8), A, B).normalised()[0], SparseSimplex(Atoms(8), 3)
+    free = drive(F, C, places.exact(F, C, np.random.default_rng(0)))
+    assert free.status is Status.OPTIMAL
+    assert F.work > 0
+    cut = drive(F, C, places.exact(F, C, np.random.default_rng(0), budget=0.0))
+    assert cut.n_iter == 1
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_solver_answers_within_the_first_tick_of_a_limit(solver, slow_clock):
+    rng = np.random.default_rng(4)
+    Z, b = rng.standard_normal((20, 700)), rng.standard_normal(20)
+    result = terms(Z, b, 5, solver=solver, time_limit=1.0, rng=0)
+    assert result.status is Status.TIME_LIMIT
+    assert SparseSimplex(Atoms(700), 5).contains(result.p)
+    assert result.n_iter <= 1
+
+
+@pytest.mark.parametrize("solver", ["greedy", "auto"])
+def test_a_limit_is_kept_with_rows_held_out(solver, slow_clock):
+    result = terms(A, B, 3, solver=solver, validation=0.25, time_limit=1.0, rng=0)
+    assert result.status is Status.TIME_LIMIT
+    assert result.bound is None
+    assert SparseSimplex(Atoms(8), 3).contains(result.p)
+
+
+def test_a_limit_is_for_all_targets_of_an_estimator(slow_clock):
+    model = FewerTerms(k=2, time_limit=1.0, random_state=0).fit(A, np.column_stack([B, B, B]))
+    assert [result.status for result in model.result_] == [Status.TIME_LIMIT] * 3
+
+
+def test_a_callback_is_asked_wherever_a_search_pauses():
+    rng = np.random.default_rng(5)
+    Z, b = rng.standard_normal((20, 700)), rng.standard_normal(20)
+    calls = []
+
+    def stop_at_the_third(progress):
+        calls.append(progress)
+        return len(calls) == 3
+
+    result = terms(Z, b, 5, solver="exchange", rng=0, callback=stop_at_the_third)
+    assert result.status is Status.CALLBACK
+    assert len(calls) == 3
+    assert {progress.n_iter for progress in calls} == {1}
+
+
+def test_the_same_generator_moves_on_and_a_seed_does_not():
+    rng = np.random.default_rng(6)
+    Z, b = rng.standard_normal((20, 40)), rng.standard_normal(20)
+    own = np.random.default_rng(0)
+    exchange(Moments(Atoms(40), Z, b), SparseSimplex(Atoms(40), 4), rng=own)
+    before = own.bit_generator.state
+    terms(Z, b, 4, solver="exchange", rng=own)
+    assert own.bit_generator.state != before
+
+
+# Inputs
+
+
+def test_a_failed_refit_leaves_the_estimator_as_it_was():
+    model = FewerTerms(k=2, random_state=0).fit(A, B)
+    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    for X, y, change in ((A[:, :5], B[:-1], {}), (A[:, :5], B, {"include": [7]}), (A[:, :5], B, {"solver": "magic"})):
+        with pytest.raises(InvalidInput):
+            model.set_params(**change).fit(X, y)
+        model.set_params(include=(), solver="auto")
+        assert {name: value for name, value in vars(model).items() if name.endswith("_")} == before
+    assert model.predict(A) == pytest.approx(A @ model.coef_)
+
+
+def unsorted(kind):
+    """The matrix [[1, 2], [0, 3]], entries listed backwards."""
+    if kind is sp.csr_array:
+        return kind((np.array([2.0, 1.0, 3.0]), np.array([1, 0, 1]), np.array([0, 2, 3])), (2, 2))
+    return kind((np.array([1.0, 3.0, 2.0]), np.array([0, 1, 0]), np.array([0, 1, 3])), (2, 2))
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array])
+def test_the_callers_sparse_matrix_is_not_sorted(kind):
+    X = unsorted(kind)
+    before = X.data.copy(), X.indices.copy(), X.indptr.copy()
+    terms(X, [1.0, 2.0], 1, rng=0)
+    FewerTerms(k=1).fit(X, [1.0, 2.0])
+    assert all(np.array_equal(a, b) for a, b in zip(before, (X.data, X.indices, X.indptr), strict=True))
+    assert X.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        [0, "a", 0, 1, 1, 1, 2, 2],
+        [[0], [1], [2], [3], [4], [5], [6], [7]],
+        [[0, 1], [2], 3, 4, 5, 6, 7, 8],
+        [0, 1, None, 1, 1, 1, 2, 2],
+        [0.0, 1.0, np.nan, 1, 1, 1, 2, 2],
+        np.ma.array(np.arange(8), mask=np.arange(8) == 2),
+        [0, True, 2, 3, 4, 5, 6, 7],
+        [1j] * 8,
+        "abcdefgh",
+        7,
+        {0: 1},
+    ],
+    ids=str,
+)
+def test_groups_that_are_no_labels_get_a_sentence(groups):
+    with pytest.raises(InvalidInput, match="groups must"):
+        terms(A, B, 3, groups=groups, max_per_group=1)
+
+
+@pytest.mark.parametrize("groups", [list("aabbccdd"), np.array(list("aabbccdd")), [b"a", b"b"] * 4, [0.5, 1.5] * 4])
+def test_groups_may_be_labels_of_any_one_kind(groups):
+    C = SparseSimplex(Atoms(8), 3, groups=groups, max_per_group=1)
+    assert C.groups.max() == len(set(groups)) - 1
+
+
+@pytest.mark.parametrize("include", [["a"], [[0], [1, 2]], [None], [np.nan], [0.5], "ab", [0, "b"], [10**400]], ids=str)
+def test_included_columns_that_are_no_indices_get_a_sentence(include):
+    with pytest.raises(InvalidInput):
+        terms(A, B, 3, include=include)
+
+
+@pytest.mark.parametrize("validation", [1e308, 10**400, -1.0, 0.0, 1.0, "half", np.nan, None.__class__])
+def test_a_share_of_rows_that_is_none_gets_a_sentence(validation):
+    with pytest.raises(InvalidInput, match="validation must be"):
+        terms(A, B, 3, validation=validation)
+
+
+def test_rows_without_weight_are_not_held_out():
+    weights = np.zeros(12)
+    weights[:2] = 1.0
+    assert terms(A, B, 2, sample_weight=weights, validation=0.9, rng=0).support.size <= 2
+    with pytest.raises(InvalidInput, match=r"at least two rows that have weight, got 0\\.5 of 1 rows"):
+        terms(A, B, 2, sample_weight=np.eye(12)[0], validation=0.5)
+
+
+def test_an_operator_without_rmatvec_gets_a_sentence():
+    operator = LinearOperator((12, 8), matvec=lambda v: A @ v, dtype=np.float64)
+    with pytest.raises(InvalidInput, match="A must be a LinearOperator with rmatvec"):
+        terms(operator, B, 2)
+    with pytest.raises(InvalidInput, match="A must hold real numbers"):
+        terms(aslinearoperator(A * 1j), B, 2)
+
+
+# What bounds there are
+
+
+@pytest.mark.parametrize(
+    ("options", "bounded", "whole"),
+    [
+        ({}, False, True),
+        ({"min_weight": 0.1}, True, False),
+        ({"max_weight": 0.9}, True, False),
+        ({"min_weight": 0.1, "max_weight": 0.9}, True, False),
+        ({"max_weight": 1.5}, False, True),
+        ({"include": [1]}, False, False),
+        ({"exclude": [1]}, False, False),
+        ({"groups": [0, 0, 1, 1], "max_per_group": 1}, False, False),
+    ],
+    ids=str,
+)
+def test_a_constraint_knows_which_bounds_it_has(options, bounded, whole):
+    C = SparseSimplex(Atoms(4), 2, **options)
+    assert C.bounded is bounded
+    assert C.whole_faces is whole
+
+
+def test_a_constraint_knows_how_many_places_it_can_hold():
+    assert SparseSimplex(Atoms(6), 5, min_weight=0.3, max_weight=0.4).sizes == (3, 3)
+    assert SparseSimplex(Atoms(6), 5, max_weight=0.5).sizes == (2, 5)
+    assert SparseSimplex(Atoms(6), 5, exclude=[0, 1, 2]).sizes == (1, 3)
+    assert SparseSimplex(Atoms(6), 5, include=[0, 1]).sizes == (2, 5)
+    assert SparseSimplex(Atoms(6), 5, groups=[0, 0, 0, 1, 1, 1], max_per_group=2).sizes == (1, 4)
+    assert SparseSimplex(Atoms(6), 2, min_weight=0.5, max_weight=0.5).sizes == (2, 2)
+
+
+def test_membership_asks_for_every_bound_by_itself():
+    one = Atoms(4)
+    assert not SparseSimplex(one, 2).contains([0.4, 0.3, 0.3, 0.0])
+    assert not SparseSimplex(one, 4).contains([0.5, 0.6, 0.0, -0.1])
+    assert not SparseSimplex(one, 4).contains([0.5, 0.4, 0.0, 0.0])
+    assert not SparseSimplex(one, 4, exclude=[1]).contains([0.5, 0.5, 0.0, 0.0])
+    assert not SparseSimplex(one, 4, min_weight=0.3).contains([0.8, 0.2, 0.0, 0.0])
+    assert not SparseSimplex(one, 4, max_weight=0.7).contains([0.8, 0.2, 0.0, 0.0])
+    assert SparseSimplex(one, 4, 0.3, 0.7).contains([0.7, 0.3, 0.0, 0.0])
+    assert not SparseSimplex(one, 4, min_weight=0.3, include=[2]).contains([0.7, 0.3, 0.0, 0.0])
+    grouped = SparseSimplex(one, 4, groups=[0, 0, 1, 1], max_per_group=1)
+    assert grouped.contains([0.5, 0.0, 0.5, 0.0])
+    assert not grouped.contains([0.5, 0.5, 0.0, 0.0])
+
+
+def test_weights_may_be_off_by_the_tolerance_and_no_more():
+    C = SparseSimplex(Atoms(2), 2, 0.25, 0.75)
+    assert C.contains([0.75 + 1e-10, 0.25 - 1e-10])
+    assert not C.contains([0.75 + 1e-8, 0.25 - 1e-8])
+    assert C.contains([0.75 + 1e-8, 0.25 - 1e-8], tol=1e-7)
