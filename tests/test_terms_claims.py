@@ -389,7 +389,7 @@ def test_rows_without_weight_are_not_held_out():
     weights = np.zeros(12)
     weights[:2] = 1.0
     assert terms(A, B, 2, sample_weight=weights, validation=0.9, rng=0).support.size <= 2
-    with pytest.raises(InvalidInput, match=r"at least two rows that have weight, got 0\\.5 of 1 rows"):
+    with pytest.raises(InvalidInput, match=r"at least two rows that have weight, got 0\.5 of 1 rows"):
         terms(A, B, 2, sample_weight=np.eye(12)[0], validation=0.5)
 
 
