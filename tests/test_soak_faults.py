@@ -1,4 +1,4 @@
-"""Files in the campaign: some of its cases of faults and hostile files, and whether it notices what is broken on purpose."""
+"""Files in the campaign: some of its cases, and whether it notices what is broken on purpose."""
 
 import sys
 from pathlib import Path
