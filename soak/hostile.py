@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-NAME = "hostile files"
+NAME = "hostile"
+SECONDS = 400.0
 JOBS = ("points", "bins", "terms", "dims")
 MEMORY = 1 << 30
 """Bytes by which a command may grow while it reads any of these files."""

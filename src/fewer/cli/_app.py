@@ -13,7 +13,7 @@ import click
 from .. import __version__
 from ..door import InvalidInput
 from ..text import shown_path, visible
-from ._process import INTERRUPTED, seen
+from ._process import INTERRUPTED, handle, handler, seen
 
 COMMANDS = ("points", "bins", "terms", "dims", "demo", "reproduce", "warm", "completion")
 """Each is a command of its own name in a module of its own name; those not installed are not listed."""
@@ -70,6 +70,15 @@ def app() -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; what went wrong is one sentence on stderr."""
+    before = handler()
+    try:
+        return guarded(arguments)
+    finally:
+        handle(before)
+
+
+def guarded(arguments: list[str] | None) -> int:
+    """The same, where Ctrl-C may be left in other hands."""
     try:
         code = app.main(args=arguments, prog_name="fewer", standalone_mode=False)
         sys.stdout.flush()

@@ -42,11 +42,16 @@ def finish() -> None:
     clean_up()
 
 
-def handle(handler: "Any") -> None:
-    """Let `handler` have Ctrl-C, where it is not ignored; only the main thread can."""
-    if getsignal(SIGINT) is not SIG_IGN:
+def handler() -> "Any":
+    """Who has Ctrl-C."""
+    return getsignal(SIGINT)
+
+
+def handle(taker: "Any") -> None:
+    """Let `taker` have Ctrl-C, where it is not ignored; only the main thread can."""
+    if handler() is not SIG_IGN and taker is not None:
         try:
-            signal(SIGINT, handler)
+            signal(SIGINT, taker)
         except ValueError:
             return
 
