@@ -266,18 +266,23 @@ def _closed(problem: Any, region: Region) -> Iterator[Any]:
 
 
 def _stationary(G: Any, region: Region) -> Iterator[Any]:
-    """The stationary point of pᵀGp on each face of each polytope, where it is a member; the best of each size."""
+    """The stationary point of pᵀGp on each face of each polytope, brought back into it; the best of each set."""
     low, high = Wide(region.low), Wide(region.high)
     for free, fixed in _patterns(region).items():
         base = np.array([[{"low": low, "high": high, "out": Wide(0)}[s] for s in row] for row in fixed], Wide)
-        points = _on_faces(G, list(free), base)
-        members = np.isfinite(points).all(axis=1)
-        inside = points[:, list(free)]
-        members &= ((inside >= low - 1e-15) & (inside <= high + 1e-15)).all(axis=1)
-        members &= np.abs(points.sum(axis=1) - 1) <= 1e-15
-        points = np.maximum(points[members], 0)
+        points = _settled(_on_faces(G, list(free), base), list(free), low, high)
         if len(points):
             yield points[np.einsum("bi,ij,bj->b", points, G, points).argmin()]
+
+
+def _settled(points: Any, free: list[int], low: Any, high: Any) -> Any:
+    """Those of the points (b, n) that are members, or are so once the free places are clipped and the sum is mended."""
+    points = points[np.isfinite(points).all(axis=1)]
+    for _ in range(8 if free else 0):
+        points[:, free] = np.clip(points[:, free], low, high)
+        points[:, free] += (1 - points.sum(axis=1, keepdims=True)) / len(free)
+    inside = (points[:, free] >= low) & (points[:, free] <= high)
+    return points[inside.all(axis=1) & (np.abs(points.sum(axis=1) - 1) <= 1e-15)]
 
 
 def _patterns(region: Region) -> dict[tuple[int, ...], list[tuple[str, ...]]]:
