@@ -45,6 +45,8 @@ class DimensionSparse:
         if not isinstance(self.space, (Lattice, States)):
             raise InvalidInput(f"DimensionSparse needs a Lattice or States, got {shown(self.space)}")
         object.__setattr__(self, "k", as_integer(self.k, "k", 1, self.space.n, "dimensions"))
+        if not isinstance(self.incumbent, (bool, np.bool_)):
+            raise InvalidInput(f"incumbent must be True or False, got {shown(self.incumbent)}")
         known(self.projection, {"greedy": greedy_units, "exact": exact_units}, "projection")
         if isinstance(self.space, States):
             least = int(np.diff(self.space.indptr).min())

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .._jit.box import project_box
 from .._jit.simplex import BLOCK, project_simplex
-from ..door import Indices, InvalidInput, Vector, as_integer, as_number, as_units, as_vector, shown
+from ..door import Indices, InvalidInput, Vector, as_integer, as_number, as_units, as_vector, read, shown, unmasked
 from ..spaces import Space, Units, as_space
 from .simplex import is_distribution
 
@@ -210,12 +210,8 @@ class SparseSimplex:
 
 def as_groups(labels: Any, n: int) -> Indices:
     """Labels of n places, of one kind that can be told apart, as integers from 0."""
-    if isinstance(labels, np.ma.MaskedArray) and np.ma.getmaskarray(labels).any():
-        raise InvalidInput("groups must be one label for each place, got masked entries")
-    try:
-        array = np.asarray(labels)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise InvalidInput(f"groups must be one label for each place, got {shown(labels)}: {error}") from None
+    labels = unmasked(labels, "groups")
+    array = read(labels, "groups")
     if array.shape != (n,):
         raise InvalidInput(f"groups must have shape ({n},), one label for each place, got {array.shape}")
     if not isinstance(labels, np.ndarray) or array.dtype == object:

@@ -57,7 +57,7 @@ def validated(estimator: Any, X: Any, *data: Any, **options: Any) -> Any:
     """scikit-learn's `validate_data`; what it refuses is an `InvalidInput` with its sentence."""
     X = readable(X)
     for y in data:
-        read(unmasked(y, "y"), "y")
+        (as_numbers if options.get("y_numeric") else read)(unmasked(y, "y"), "y")
     with our_error():
         return validate_data(estimator, X, *data, **options)
 

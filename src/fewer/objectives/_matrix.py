@@ -124,7 +124,10 @@ def applied(A: Any, v: Vector) -> Vector:
     try:
         product = A @ v
     except Exception as error:  # what a caller's function raises, or SciPy about what it returns
-        raise InvalidInput(f"A times a vector of {v.size} entries failed: {type(error).__name__}: {error}") from None
+        raise InvalidInput(
+            f"A must give {A.shape[0]} real numbers for a vector of {v.size}, but its matvec failed "
+            f"({type(error).__name__})"
+        ) from error
     return as_array(product, "A times a vector").reshape(-1)
 
 

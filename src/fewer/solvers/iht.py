@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..deadline import Deadline
-from ..door import InvalidInput, Vector, as_generator, as_number, shown
+from ..door import InvalidInput, Vector, as_generator, as_integer, as_number, shown
 from ..protocols import Constraint, Objective, Sparsity, offers, whole_faces
 from ..result import Result
 from ._drive import Callback, as_start, drive, meet
@@ -46,6 +46,7 @@ def iht(
     """
     meet(objective, constraint, "iht")
     tol = as_number(tol, "tol", allow_equal=True)
+    max_iter = as_integer(max_iter, "max_iter", 1)
     if step is not None and not offers(step, StepRule):
         raise InvalidInput(f"step must be a step rule such as Constant(mu) or Doubling(mu), got {shown(step)}")
     generator, seed = as_generator(rng)
