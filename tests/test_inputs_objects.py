@@ -200,7 +200,8 @@ def test_of_equally_frequent_codes_the_smallest_is_the_mode():
 
 
 def test_spaces_cannot_be_changed():
-    for space, name in ((Atoms(3), "n"), (Lattice(2, 2), "m"), (States([[1]]), "m")):
+    kept = Distribution.of(Atoms(2), [0.5, 0.5])
+    for space, name in ((Atoms(3), "n"), (Lattice(2, 2), "m"), (States([[1]]), "m"), (kept, "rest")):
         with pytest.raises(FrozenInstanceError):
             setattr(space, name, 5)
 
