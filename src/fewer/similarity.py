@@ -1,8 +1,7 @@
-"""How alike two rows are: positive semi-definite similarities, asked for in blocks, and their bandwidths.
+"""How alike two rows are: positive semi-definite similarities, asked for in blocks.
 
-A similarity prepares rows once (`left`, `right`) and then compares any two blocks of them (`between`).  For the ones
-made from inner products the preparation puts the squared lengths beside the row, so that one matrix product gives the
-squared distances.
+A similarity prepares rows once (`left`, `right`) and then compares any two blocks of them (`between`). Distances come
+from one matrix product and, where that cancels, from differences: see `fewer.distances`.
 """
 
 from collections.abc import Callable
@@ -14,57 +13,38 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from .door import InvalidInput, as_number, known
+from .bandwidths import bandwidth as bandwidth
+from .distances import Matrix, centre_of, evenly, prepared, product, squared_distances, squared_lengths
+from .door import InvalidInput, known
 
-Matrix = npt.NDArray[np.floating[Any]]
-
-SAMPLED = 1000
-"""Rows, evenly spaced, from which a bandwidth is taken where there are more than twice as many."""
-
-
-def squared_lengths(X: Any) -> Matrix:
-    """‖x‖² of each row, (n,), in the precision of X."""
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1)).reshape(-1)
-    return np.asarray(np.einsum("ij,ij->i", X, X))
+FAR_RBF, FAR_MATERN = 45.0, 2500.0
+"""Squared distances, in bandwidths, beyond which a similarity is below rounding: exp(-45), 900 exp(-50)."""
+MOST_DECOMPOSED = 500
+"""Rows of a matrix of similarities whose eigenvalues are looked at, at most."""
+FLAT_MATERN = 1e3
+"""A distance, in bandwidths, at which a Matern similarity is zero; further ones would give 0 times infinity."""
 
 
-def _beside(X: Any, *columns: Matrix) -> Any:
-    """X with further columns on its right."""
-    added = np.stack(columns, axis=1).astype(X.dtype, copy=False)
-    return sp.hstack([X, sp.csr_array(added)], format="csr") if sp.issparse(X) else np.hstack([X, added])
+def _cast(X: Any, centre: Matrix | None = None, dtype: Any = None) -> Any:
+    """Rows as they are, or in a precision; codes and row numbers keep theirs."""
+    return X.astype(dtype) if dtype is not None and X.dtype.kind == "f" and X.dtype != dtype else X
 
 
-def _distance_left(X: Any) -> Any:
-    lengths = squared_lengths(X)
-    return _beside(X * X.dtype.type(-2.0), lengths, np.ones_like(lengths))
-
-
-def _distance_right(X: Any) -> Any:
-    lengths = squared_lengths(X)
-    return _beside(X, np.ones_like(lengths), lengths)
-
-
-def _unit_length(X: Any) -> Any:
-    """Rows scaled to length one; a row of zeros stays so."""
-    lengths = np.sqrt(squared_lengths(X))
-    scale = 1.0 / np.where(lengths > 0, lengths, 1.0)
-    return sp.csr_array(X.multiply(scale[:, None])) if sp.issparse(X) else X * scale[:, None].astype(X.dtype)
-
-
-def _product(left: Any, right: Any) -> Matrix:
-    block = left @ right.T
-    return np.asarray(block.toarray() if sp.issparse(block) else block)
-
-
-def _nothing(X: Any) -> Any:
+def _unit_length(X: Any, centre: Matrix | None = None, dtype: Any = None) -> Any:
+    """Rows scaled to length one, a row of zeros stays so; first by powers of two, so that no square overflows."""
+    X = _cast(X, dtype=dtype)
+    for measure in (_sizes, lambda rows: np.sqrt(squared_lengths(rows))):
+        lengths = measure(X)
+        scale = (1.0 / np.where(lengths > 0, lengths, 1.0)).astype(X.dtype)
+        X = sp.csr_array(X.multiply(scale[:, None])) if sp.issparse(X) else X * scale[:, None]
     return X
 
 
-def distance_blocks(A: Any, B: Any) -> Matrix:
-    """‖x - y‖² for rows x of A (a, d) and y of B (b, d), never below zero: (a, b)."""
-    squared = _product(_distance_left(A), _distance_right(B))
-    return np.maximum(squared, 0.0, out=squared)
+def _sizes(X: Any) -> Matrix:
+    """The power of two next below the largest |x_ij| of each row, (n,), or the least that can be inverted."""
+    top = np.asarray(abs(X).max(axis=1).toarray() if sp.issparse(X) else np.abs(X).max(axis=1)).reshape(-1)
+    mantissa, exponent = np.frexp(np.maximum(top, 4.0 * np.finfo(X.dtype).tiny))
+    return np.asarray(np.where(top > 0, np.ldexp(np.ones_like(mantissa), exponent - 1), 0.0))
 
 
 def _rbf(squared: Matrix, gamma: float) -> Matrix:
@@ -77,6 +57,7 @@ def _matern(squared: Matrix, gamma: float, order: float) -> Matrix:
     np.maximum(squared, 0.0, out=squared)
     r = np.sqrt(squared, out=squared)
     r *= np.sqrt(2.0 * order).astype(r.dtype) * r.dtype.type(gamma)
+    np.minimum(r, FLAT_MATERN, out=r)
     front = 1.0 + r if order == 1.5 else 1.0 + r + r * r / r.dtype.type(3.0)
     np.negative(r, out=r)
     front *= np.exp(r, out=r)
@@ -87,9 +68,10 @@ def _matern(squared: Matrix, gamma: float, order: float) -> Matrix:
 class Similarity:
     """A positive semi-definite similarity of rows; make one with `similarity_of`.
 
-    `between(left(A), right(B))` is the block of similarities (a, b) of rows A (a, d) and B (b, d). `power` says how
-    its distance grows when rows are scaled (2 for squared, 1), 0 where there is no bandwidth; `sparse` whether rows may
-    be `scipy.sparse`, `plain` whether it is an inner product of the prepared rows.
+    `between(left(A), right(B))` is the block of similarities (a, b) of rows A (a, d) and B (b, d); both sides take the
+    same `centre` (d,), near most rows, and a dtype to compute in. `power` says how its distance grows when rows are
+    scaled (2 for squared, 1), 0 where there is no bandwidth; `sparse` whether rows may be `scipy.sparse`, `plain`
+    whether it is an inner product of the prepared rows.
 
     >>> rbf = similarity_of("rbf", 0.5)
     >>> X = np.array([[0.0], [2.0]])
@@ -100,32 +82,48 @@ class Similarity:
     name: str
     gamma: float | None
     between: Callable[[Any, Any], Matrix]
-    left: Callable[[Any], Any] = _nothing
-    right: Callable[[Any], Any] = _nothing
+    left: Callable[..., Any] = _cast
+    right: Callable[..., Any] = _cast
     power: int = 0
     sparse: bool = False
     plain: bool = False
 
     def __call__(self, A: Any, B: Any) -> Matrix:
         """The similarities (a, b) of rows A (a, d) and B (b, d)."""
-        return self.between(self.left(A), self.right(B))
+        centre = self.centre(B)
+        return self.between(self.left(A, centre), self.right(B, centre))
+
+    def centre(self, X: Any) -> Matrix | None:
+        """What may be subtracted from all rows without changing a similarity, and keeps rounding small."""
+        return centre_of(X) if self.sparse and not self.plain else None
 
     def itself(self, X: Any, block: int = 256) -> npt.NDArray[np.float64]:
         """The similarity of each row to itself, (n,)."""
         if self.power:
             return np.ones(X.shape[0])
+        parts = (X[a : a + block] for a in range(0, X.shape[0], block))
         if self.plain:
-            return np.asarray(squared_lengths(self.left(X)), np.float64)
-        parts = [X[a : a + block] for a in range(0, X.shape[0], block)]
+            return np.concatenate([squared_lengths(self.left(part, dtype=np.float64)) for part in parts])
         return np.concatenate([np.diag(self(part, part)) for part in parts]).astype(np.float64)
 
 
-def _by_distance(finish: Callable[[Matrix, float], Matrix], power: int) -> Callable[[str, float], Similarity]:
+def _by_distance(
+    finish: Callable[[Matrix, float], Matrix], power: int, sharpness: float, beyond: float
+) -> Callable[[str, float], Similarity]:
     def make(name: str, gamma: float) -> Similarity:
-        def between(left: Any, right: Any) -> Matrix:
-            return finish(_product(left, right), gamma)
+        sharp = sharpness * (gamma if power == 2 else gamma * gamma)
 
-        return Similarity(name, gamma, between, _distance_left, _distance_right, power, sparse=True)
+        def prepare(left: bool) -> Callable[..., Any]:
+            def side(X: Any, centre: Matrix | None = None, dtype: Any = None) -> Any:
+                return prepared(X, centre, dtype, sharp, left)
+
+            return side
+
+        def between(left: Any, right: Any) -> Matrix:
+            with np.errstate(over="ignore"):
+                return finish(squared_distances(left, right, sharp, beyond), gamma)
+
+        return Similarity(name, gamma, between, prepare(True), prepare(False), power, sparse=True)
 
     return make
 
@@ -134,7 +132,8 @@ def _by_metric(metric: str, power: int) -> Callable[[str, float], Similarity]:
     def make(name: str, gamma: float) -> Similarity:
         def between(left: Any, right: Any) -> Matrix:
             distances = cdist(left, right, metric)
-            distances *= -gamma
+            with np.errstate(over="ignore"):
+                distances *= -gamma
             return np.asarray(np.exp(distances, out=distances))
 
         return Similarity(name, gamma, between, power=power)
@@ -142,9 +141,9 @@ def _by_metric(metric: str, power: int) -> Callable[[str, float], Similarity]:
     return make
 
 
-def _by_product(prepare: Callable[[Any], Any]) -> Callable[[str, float], Similarity]:
+def _by_product(prepare: Callable[..., Any]) -> Callable[[str, float], Similarity]:
     def make(name: str, gamma: float) -> Similarity:
-        return Similarity(name, None, _product, prepare, prepare, sparse=True, plain=True)
+        return Similarity(name, None, product, prepare, prepare, sparse=True, plain=True)
 
     return make
 
@@ -153,10 +152,10 @@ SIMILARITIES: dict[str, Callable[[str, float], Similarity]] = {
     "cosine": _by_product(_unit_length),
     "hamming": _by_metric("hamming", 1),
     "laplace": _by_metric("cityblock", 1),
-    "linear": _by_product(_nothing),
-    "matern32": _by_distance(lambda squared, gamma: _matern(squared, gamma, 1.5), 1),
-    "matern52": _by_distance(lambda squared, gamma: _matern(squared, gamma, 2.5), 1),
-    "rbf": _by_distance(_rbf, 2),
+    "linear": _by_product(_cast),
+    "matern32": _by_distance(lambda squared, gamma: _matern(squared, gamma, 1.5), 1, 3.0, FAR_MATERN),
+    "matern52": _by_distance(lambda squared, gamma: _matern(squared, gamma, 2.5), 1, 5.0, FAR_MATERN),
+    "rbf": _by_distance(_rbf, 2, 1.0, FAR_RBF),
 }
 BANDED = {name for name, make in SIMILARITIES.items() if make(name, 1.0).power}
 """The similarities that have a bandwidth."""
@@ -195,86 +194,42 @@ def _checked(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Matrix
     return between
 
 
-def from_matrix(gram: Any) -> Similarity:
-    """The similarities that stand in a matrix (n, n); a "row" is then its own number, (n, 1).
+def from_matrix(gram: Any, exponent: int = 0) -> Similarity:
+    """The similarities that stand in a matrix (n, n), times 2^exponent; a "row" is then its own number, (n, 1).
 
     >>> from_matrix(np.array([[1.0, 0.5], [0.5, 1.0]]))(np.array([[0]]), np.array([[1]])).tolist()
     [[0.5]]
     """
 
     def between(A: Any, B: Any) -> Matrix:
-        return np.asarray(gram[np.ix_(A[:, 0], B[:, 0])])
+        rows, columns = _range(A[:, 0]), _range(B[:, 0])
+        if isinstance(rows, slice) or isinstance(columns, slice):
+            return np.ldexp(gram[rows][:, columns], exponent)
+        return np.ldexp(gram[np.ix_(rows, columns)], exponent)
 
     return Similarity("precomputed", None, between)
 
 
-def bandwidth(X: Any, name: str, gamma: Any, weights: Any = None) -> float | None:
-    """Gamma as a number; "median" makes the median distance the width, "scale" is that of scikit-learn's SVC.
+def _range(numbers: Any) -> Any:
+    """Row numbers that follow each other as a slice, which is quicker; others as they are."""
+    first, last = int(numbers[0]), int(numbers[-1])
+    together = last - first + 1 == len(numbers) and bool((np.diff(numbers) == 1).all())
+    return slice(first, last + 1) if together else numbers
 
-    "median": 1 / (2 median r²) for rbf, so that it is exp(-r² / 2 sigma²) with the median distance for sigma, and
-    1 / median distance for the others. It leaves out zeros and is taken over SAMPLED evenly spaced rows of many.
-    "scale": 1 / (d var X) for rbf, its root for matern, 1 / (d std X) for laplace, and 1 for hamming.
-    None for similarities without a bandwidth. With `weights` (n,) a row counts as often as its weight says.
 
-    >>> bandwidth(np.array([[0.0], [1.0], [3.0]]), "rbf", "median")
-    0.125
+def require_semidefinite(gram: Any, what: str) -> None:
+    """A sentence where a symmetric matrix, or some hundred rows and columns of a large one, has a negative eigenvalue.
+
+    As much as rounding leaves of zero, 1e-8 of the largest (1e-6 in float32), is tolerated.
     """
-    if name not in BANDED:
-        return None
-    if not isinstance(gamma, str):
-        return as_number(gamma, "gamma")
-    return float(known(gamma, {"median": _median, "scale": _scale}, "gamma")(X, name, weights))
-
-
-def pair_distances(rows: Any, name: str) -> npt.NDArray[np.float64]:
-    """The distances between all rows in the similarity's own power, (n, n); those of equal rows are zero."""
-    if name in ("laplace", "hamming"):
-        return np.asarray(cdist(rows, rows, "cityblock" if name == "laplace" else "hamming"))
-    wide = rows.astype(np.float64) if sp.issparse(rows) else rows - rows.mean(axis=0, dtype=np.float64)
-    squared = distance_blocks(wide, wide)
-    squared[squared <= 1e-12 * squared.max()] = 0.0
-    return np.asarray(squared if name == "rbf" else np.sqrt(squared))
-
-
-def _median(X: Any, name: str, weights: Any) -> float:
-    n = X.shape[0]
-    kept = np.arange(n) if n <= 2 * SAMPLED else np.linspace(0, n - 1, SAMPLED).astype(np.int64)
-    upper = np.triu_indices(len(kept), 1)
-    found = pair_distances(X[kept], name)[upper]
-    positive = found > 0
-    if not positive.any():
-        return 1.0
-    if weights is None or weights.min() == weights.max():
-        middle = float(np.median(found[positive]))
-    else:
-        pairs = np.multiply.outer(weights[kept], weights[kept])[upper]
-        middle = weighted_median(found[positive], pairs[positive])
-    return 0.5 / middle if name == "rbf" else 1.0 / middle
-
-
-def weighted_median(values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> float:
-    """The median of values (n,) repeated as often as their weights (n,) say.
-
-    >>> weighted_median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 1.0]))
-    1.5
-    """
-    order = np.argsort(values, kind="stable")
-    below = np.cumsum(weights[order])
-    half = below[-1] / 2.0
-    low, high = (int(np.searchsorted(below, half * (1.0 + e))) for e in (-1e-12, 1e-12))
-    return float(values[order[low]] + values[order[min(high, len(order) - 1)]]) / 2.0
-
-
-def _scale(X: Any, name: str, weights: Any) -> float:
-    share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
-    d = X.shape[1]
-    if sp.issparse(X):
-        first, second = ((share @ X.power(power)).sum() / d for power in (1, 2))
-        variance = float(second - first * first)
-    else:
-        mean = float((share @ X).mean())
-        variance = float(share @ squared_lengths(X - np.float64(mean))) / d
-    if variance <= 0 or name == "hamming":
-        return 1.0
-    widths = {"rbf": 1.0 / (d * variance), "laplace": 1.0 / (d * variance**0.5)}
-    return float(widths.get(name, (d * variance) ** -0.5))
+    some = evenly(len(gram), MOST_DECOMPOSED)
+    part = gram[np.ix_(some, some)].astype(np.float64)
+    top = max(float(np.abs(part).max()), 1e-300)
+    part /= top
+    eigenvalues = np.linalg.eigvalsh((part + part.T) / 2.0)
+    low, high = float(eigenvalues[0]), float(eigenvalues[-1])
+    if low < -(1e-6 if gram.dtype == np.float32 else 1e-8) * max(high, -low):
+        raise InvalidInput(
+            f"{what} must be positive semi-definite, got an eigenvalue of {low * top:.3g} beside one of "
+            f"{high * top:.3g}; adding {-low * top:.3g} to the diagonal mends it"
+        )

@@ -2,17 +2,21 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from ..deadline import CompilationTimeout, Deadline
+from ..distances import centre_of
 from ..door import Indices, InvalidInput, Vector
-from ..objectives._pairs import centre_of, cut, spans, spread
-from ..objectives.rows_mmd import RowsMMD, mean_to
+from ..lazy_rows import in_memory, some_rows
+from ..objectives._pairs import OutOfTime, check, spans, spread, tile_rows
+from ..objectives.rows_mmd import RowsMMD, mean_to, plain_middle
 from ..similarity import Similarity
 from ..spaces import Atoms
+from ._merge import merged
 from ._sample import Sample
 
 ALL = 10**11
@@ -27,26 +31,46 @@ WAVES = 10**9
 """Rows times frequencies of the random features by which values are estimated."""
 WAVE = 50
 """The work of one row and frequency."""
-PACE = 4 * 10**9
-"""Work for each second of a time limit that comparisons may take."""
+PACE = 2 * 10**9
+"""Work for each second of a time limit that comparisons may take: about half of what a core does."""
+MOMENT = 2 * 10**8
+"""Work that any time limit allows."""
+SHARE = 0.6
+"""The share of what is left of a time limit after which comparisons are begun again with fewer rows."""
+FEWEST = 256
+"""Rows of the target that candidates are compared with, and frequencies, at least."""
+STARTED = 200
+"""Rows of the first answer from which the constant is taken, at most."""
+FINE = 1e3
+"""The largest phase of a random feature that is computed in float32."""
 CAREFUL = 1.25
 """The first estimate of a value is raised by this, so that no later value falls below zero."""
 
 Complex = npt.NDArray[np.complex128]
 
 
+class Waves(NamedTuple):
+    """Frequencies (D, d), the features' means of the target (classes, D), and the variance of these, (D,)."""
+
+    frequencies: Any
+    means: Complex
+    variance: Vector
+
+
 @dataclass(frozen=True, eq=False)
 class Target:
     """The objective over candidate rows, which rows of the sample they are, and what is estimated in it.
 
-    `waves` are frequencies (D, d) with the features' means of the target (classes, D), or None where F is exact.
+    `waves` is None where F is exact. `whole` says whether the candidates are all rows: only then is a bound one over
+    all of them.
     """
 
     F: RowsMMD
     candidates: Indices
-    waves: tuple[Any, Complex] | None = None
+    waves: Waves | None = None
     note: str = ""
     error: float = 0.0
+    whole: bool = False
 
     def judged(self, units: Indices, weights: Vector) -> tuple[float, float]:
         """The value of weights on candidates and its standard error: exact, or by random features."""
@@ -55,36 +79,99 @@ class Target:
         return estimate(self.F, self.waves, units, weights)
 
 
+@dataclass(frozen=True)
+class Plan:
+    """How much may be compared: it depends on the size of the data, k, the memory and the time limit alone."""
+
+    n: int
+    cost: int
+    k: int
+    memory: int
+    work: float
+
+    @classmethod
+    def of(cls, sample: Sample, k: int, memory: int, limit: float) -> "Plan":
+        """For all rows of a sample, k of which are chosen within `limit` seconds."""
+        n, d = sample.rows.shape
+        return cls(n, d + 20, k, memory, max(PACE * limit, MOMENT))
+
+    @property
+    def whole(self) -> bool:
+        """Whether all pairs of rows are compared."""
+        few = self.n <= max(FEW, 4 * self.k) and self.work == math.inf  # as many candidates would be all rows
+        return few or self.n**2 * self.cost <= min(ALL, self.work)
+
+    @property
+    def fits(self) -> bool:
+        """Whether k columns of similarities to all rows do."""
+        return 12 * self.k * self.n <= self.memory
+
+    @property
+    def count(self) -> int:
+        """The number of candidates."""
+        least = max(min(FEW, math.sqrt(self.work / self.cost)), 1.1 * self.k)
+        most = max(min(SOME, self.work) // (self.n * self.cost), least, min(4 * self.k, self.work / self.cost / self.k))
+        return int(min(self.n, MANY, most, self.memory // (16 * self.k)))
+
+    @property
+    def against(self) -> int:
+        """The number of rows that they are compared with."""
+        return int(min(self.n, max(min(MOST, self.work) // (self.count * self.cost), FEWEST)))
+
+
 def target_of(
-    sample: Sample, similarity: Similarity, k: int, memory: int, rng: np.random.Generator, limit: float | None = None
+    sample: Sample, similarity: Similarity, k: int, memory: int, rng: np.random.Generator, deadline: Deadline
 ) -> Target:
     """The target of a sample: exact where all pairs can be compared, else over candidates with estimated values.
 
-    A time limit (seconds) makes both the sizes that are compared whole and the numbers of candidates smaller.
+    Under a time limit both the sizes that are compared whole and the numbers of candidates are smaller; where even
+    these take too long it begins again with a tenth of the work.
     """
-    n, d = sample.rows.shape
-    cost = d + 20
-    labels = sample.labels
-    work = math.inf if limit is None else PACE * limit
-    small = n <= max(FEW, 4 * k) or n * n * cost <= min(ALL, work)  # as many candidates would be all rows
-    few = small or similarity.plain or similarity.name == "precomputed"
-    if few and 8 * k * n <= memory:
-        F = RowsMMD.between(sample.rows, sample.weights, similarity, labels=labels, memory=memory)
-        return Target(F, np.arange(n))
-    count = int(min(n, MANY, max(min(SOME, work) // (n * cost), FEW, 4 * k), memory // (16 * k)))
-    if count < k:
-        raise InvalidInput(f"max_memory must hold k = {k} columns of at least {k} similarities, got {memory} bytes")
-    chosen = np.sort(rng.choice(n, count, replace=False))
+    plan = Plan.of(sample, k, memory, deadline.seconds)
+    while True:
+        last = plan.work <= MOMENT
+        try:
+            return _compared(sample, similarity, plan, rng, None if last else deadline.share(SHARE))
+        except OutOfTime:
+            plan = Plan(plan.n, plan.cost, k, memory, max(plan.work / 10.0, MOMENT))
+
+
+def _compared(
+    sample: Sample, similarity: Similarity, plan: Plan, rng: np.random.Generator, until: Deadline | None
+) -> Target:
+    """The target of a sample with so much work, before a deadline."""
+    cheap = plan.work == math.inf and (similarity.plain or similarity.name == "precomputed")
+    if (plan.whole or cheap) and plan.fits:
+        rows = in_memory(sample.rows, plan.memory // 8)
+        labels, weights = sample.labels, sample.weights
+        F = RowsMMD.between(rows, weights, similarity, labels=labels, memory=plan.memory, deadline=until)
+        return Target(F, np.arange(plan.n), whole=True)
+    if plan.count < plan.k:
+        raise InvalidInput(
+            f"max_memory must hold k = {plan.k} columns of at least {plan.k} similarities, got {plan.memory} bytes"
+        )
+    chosen = _distinct(sample, np.sort(rng.choice(plan.n, plan.count, replace=False)))
     if similarity.name not in SPECTRA and not similarity.plain:
-        return _of_sample(sample, similarity, chosen, memory)
-    return _of_candidates(sample, similarity, k, chosen, memory, rng, work)
+        return _of_sample(sample, similarity, chosen, plan.memory, until)
+    return _of_candidates(sample, similarity, plan, chosen, rng, until)
 
 
-def _of_sample(sample: Sample, similarity: Similarity, chosen: Indices, memory: int) -> Target:
+def _distinct(sample: Sample, chosen: Indices) -> Indices:
+    """Of rows drawn at random those that are not equal, in order."""
+    if sample.note == "":  # equal rows are merged already
+        return chosen
+    labels = None if sample.labels is None else sample.labels[chosen]
+    first, _ = merged(sample.rows[chosen], labels, np.ones(len(chosen)))
+    return chosen if first is None else np.sort(chosen[first])
+
+
+def _of_sample(
+    sample: Sample, similarity: Similarity, chosen: Indices, memory: int, until: Deadline | None
+) -> Target:
     """The rows of a sample stand for all: the error is the discrepancy of the two, of expectation (s_ii - s̄) / m."""
     labels = None if sample.labels is None else sample.labels[chosen]
     weights = sample.weights[chosen] / sample.weights[chosen].sum()
-    F = RowsMMD.between(sample.rows[chosen], weights, similarity, labels=labels, memory=memory)
+    F = RowsMMD.between(sample.rows[chosen], weights, similarity, labels=labels, memory=memory, deadline=until)
     error = max(float(weights @ F.diagonal) - F.constant, 0.0) / len(chosen)
     note = f"{len(chosen)} of {len(sample.weights)} rows, drawn at random, stand for all: their own MMD² is {error:.2g}"
     return Target(F, chosen, note=note, error=error)
@@ -93,44 +180,50 @@ def _of_sample(sample: Sample, similarity: Similarity, chosen: Indices, memory: 
 def _of_candidates(
     sample: Sample,
     similarity: Similarity,
-    k: int,
+    plan: Plan,
     chosen: Indices,
-    memory: int,
     rng: np.random.Generator,
-    work: float,
+    until: Deadline | None,
 ) -> Target:
     """Candidates drawn at random, each compared with all rows (or with a sample of them)."""
-    rows, n = sample.rows[chosen], len(sample.weights)
-    against = int(min(n, max(min(MOST, work) // (len(chosen) * (rows.shape[1] + 20)), FEW)))
-    data = np.arange(n) if against >= n or similarity.plain else np.sort(rng.choice(n, against, replace=False))
-    weights = sample.weights[data] / sample.weights[data].sum()
-    both = None if sample.labels is None else (sample.labels[chosen], sample.labels[data])
-    others = sample.rows if len(data) == n else sample.rows[data]
-    mean = mean_to(rows, others, weights, similarity, both, memory)
-    own = None if both is None else both[0]
-    F = RowsMMD(Atoms(len(chosen)), rows, similarity, mean, 0.0, own, memory)
-    sampled = f", compared with {len(data)} of {n} rows" if len(data) < n else f", each compared with all {n}"
+    rows, n = sample.rows[chosen], plan.n
+    all_rows = plan.against >= n or similarity.plain
+    data = sample if all_rows else sample.take(np.sort(rng.choice(n, plan.against, replace=False)))
+    weights = data.weights if all_rows else data.weights / data.weights.sum()
+    own = None if sample.labels is None else sample.labels[chosen]
+    both = None if own is None or data.labels is None else (own, data.labels)
+    mean = mean_to(rows, data.rows, weights, similarity, both, plan.memory, until)
+    F = RowsMMD(Atoms(len(chosen)), rows, similarity, mean, 0.0, own, plan.memory)
+    sampled = f", each compared with all {n}" if all_rows else f", compared with {plan.against} of {n} rows"
     note = f"{len(chosen)} candidate rows, drawn at random{sampled}"
     if similarity.plain:
-        return Target(_with_constant(F, _plain_constant(sample, similarity)), chosen, note=note)
-    waves = waves_of(sample, F, min(WAVES, work / WAVE), rng)
-    units = np.sort(rng.choice(len(chosen), k, replace=False))
-    start = F.best_on(units)[units]
-    value, _ = estimate(F, waves, units, start)
-    constant = CAREFUL * value - float(start @ F.cross(units, units) @ start) + 2.0 * float(mean[units] @ start)
-    note += f"; the value is an estimate by {len(waves[0])} random Fourier features"
-    return Target(_with_constant(F, constant), chosen, waves, note)
+        return Target(_with_constant(F, _plain_constant(sample, similarity, plan.memory)), chosen, note=note)
+    waves = waves_of(sample, F, plan, rng, until)
+    note += f"; the value is an estimate by {len(waves.frequencies)} random Fourier features"
+    return Target(_with_constant(F, _first_constant(F, waves, plan.k, rng)), chosen, waves, note)
+
+
+def _first_constant(F: RowsMMD, waves: Waves, k: int, rng: np.random.Generator) -> float:
+    """The constant that gives a first answer, k rows at random with their best weights, a little more than its value."""
+    units = np.sort(rng.choice(F.space.size, min(k, F.space.size, STARTED), replace=False))
+    try:
+        weights = F.best_on(units)[units]
+    except CompilationTimeout:
+        weights = np.full(len(units), 1.0 / len(units))
+    value, error = estimate(F, waves, units, weights)
+    inner = float(weights @ F.cross(units, units) @ weights) - 2.0 * float(F.mean[units] @ weights)
+    return CAREFUL * (value + error) - inner
 
 
 def _with_constant(F: RowsMMD, constant: float) -> RowsMMD:
     return RowsMMD(F.space, F.rows, F.similarity, F.mean, constant, F.labels, F.memory)
 
 
-def _plain_constant(sample: Sample, similarity: Similarity) -> float:
+def _plain_constant(sample: Sample, similarity: Similarity, memory: int) -> float:
     """tᵀKt for an inner product: the squared length of the mean, of each class."""
     codes = np.zeros(len(sample.weights), np.int64) if sample.labels is None else sample.labels
-    prepared = similarity.left(sample.rows)
-    means = [prepared[codes == code].T @ sample.weights[codes == code] for code in np.unique(codes)]
+    parts = (np.flatnonzero(codes == code) for code in np.unique(codes))
+    means = [plain_middle(some_rows(sample.rows, part), sample.weights[part], similarity, memory) for part in parts]
     return float(sum(np.square(mean).sum() for mean in means))
 
 
@@ -148,38 +241,57 @@ SPECTRA = {
 """Draws of D frequencies in d dimensions from the Fourier transform of a similarity (Rahimi & Recht 2007)."""
 
 
-def waves_of(sample: Sample, F: RowsMMD, most: float, rng: np.random.Generator) -> tuple[Any, Complex]:
-    """Frequencies (D, d) and the mean of exp(i ωᵀx) over the target, for each class: (classes, D)."""
+def waves_of(sample: Sample, F: RowsMMD, plan: Plan, rng: np.random.Generator, until: Deadline | None) -> Waves:
+    """Frequencies and the mean of exp(i ωᵀx) over the target, or over as many of its rows as the work allows."""
     n, d = sample.rows.shape
-    D = int(np.clip(most // n, 256, 2048))
+    work = min(WAVES, plan.work / WAVE)
+    D = int(np.clip(work // n, FEWEST, 2048))
     frequencies = SPECTRA[F.similarity.name](F.similarity.gamma, D, d, rng)
-    codes = np.zeros(n, np.int64) if sample.labels is None else sample.labels
-    means = [
-        mean_wave(sample.rows, sample.weights * (codes == code), frequencies, F, np.float32)
-        for code in np.unique(codes)
-    ]
-    return frequencies, np.array(means)
+    m = n if work == WAVES else int(np.clip(work // D, FEWEST, n))
+    data = sample if m >= n else sample.take(np.sort(rng.choice(n, m, replace=False)))
+    weights = data.weights if m >= n else data.weights / data.weights.sum()
+    codes = np.zeros(m, np.int64) if data.labels is None else data.labels
+    classes = np.arange(1) if sample.classes is None else np.arange(len(sample.classes))
+    means = np.array([mean_wave(data.rows, weights * (codes == code), frequencies, F, until) for code in classes])
+    squares = np.bincount(codes, weights**2, len(classes))
+    variance = (squares[:, None] - np.abs(means) ** 2 * squares.sum()).sum(axis=0) * (1.0 - m / n)
+    return Waves(frequencies, means, np.maximum(variance, 0.0))
 
 
-def mean_wave(rows: Any, weights: Vector, frequencies: Vector, F: RowsMMD, dtype: Any) -> Complex:
+def mean_wave(
+    rows: Any, weights: Vector, frequencies: Vector, F: RowsMMD, until: Deadline | None = None, dtype: Any = np.float32
+) -> Complex:
     """Σ_j weights_j exp(i ωᵀx_j) for each frequency, (D,)."""
-    narrow = frequencies.T.astype(dtype)
-    centre = None if sp.issparse(rows) else centre_of(F.rows, F.similarity)
+    centre = None if getattr(rows, "sparse", sp.issparse(rows)) else centre_of(F.rows)
+    size = float(np.quantile(np.abs(frequencies), 0.99))
+    high = min(max(1, 2**20 // len(frequencies)), tile_rows(rows.shape[1] + len(frequencies), F.memory))
 
     def work(part: slice) -> Complex:
+        check(until)
         here = np.flatnonzero(weights[part]) + part.start
-        phase = np.asarray(cut(rows, here, centre, dtype) @ narrow)
-        w = weights[here].astype(dtype)
+        block = rows[here] if centre is None else rows[here] - centre
+        near = size * float(np.abs(block.data if centre is None else block).max(initial=0.0)) < FINE
+        narrow = dtype if near else np.float64
+        phase = np.asarray(block.astype(narrow) @ frequencies.T.astype(narrow))
+        w = weights[here].astype(narrow)
         return np.asarray(w @ np.cos(phase) + 1j * (w @ np.sin(phase)), np.complex128)
 
-    return np.asarray(sum(spread(work, spans(rows.shape[0], max(1, 2**20 // len(frequencies))))), np.complex128)
+    return np.asarray(sum(spread(work, spans(rows.shape[0], high))), np.complex128)
 
 
-def estimate(F: RowsMMD, waves: tuple[Any, Complex], units: Indices, weights: Vector) -> tuple[float, float]:
-    """MMD² of weights on candidates as the mean of |E_q exp(iωᵀx) - E_t exp(iωᵀx)|², and its standard error."""
-    frequencies, means = waves
+def estimate(F: RowsMMD, waves: Waves, units: Indices, weights: Vector) -> tuple[float, float]:
+    """MMD² of weights on candidates as the mean of |E_q exp(iωᵀx) - E_t exp(iωᵀx)|², and its standard error.
+
+    Where the means of the target come from a sample of it, their variance is subtracted and counted as an error.
+    """
     codes = np.zeros(len(units), np.int64) if F.labels is None else F.labels[units]
-    classes = np.zeros(1, np.int64) if F.labels is None else np.arange(len(means))
-    own = [mean_wave(F.rows[units], weights * (codes == code), frequencies, F, np.float64) for code in classes]
-    squared = (np.abs(np.array(own) - means) ** 2).sum(axis=0)
-    return float(squared.mean()), float(squared.std() / math.sqrt(len(squared)))
+    rows = F.rows[units]
+    own = [
+        mean_wave(rows, weights * (codes == code), waves.frequencies, F, dtype=np.float64)
+        for code in range(len(waves.means))
+    ]
+    squared = (np.abs(np.array(own) - waves.means) ** 2).sum(axis=0)
+    extra = float(waves.variance.mean())
+    value = max(float(squared.mean()) - extra, 0.0)
+    error = float(squared.std() / math.sqrt(len(squared)))
+    return value, error + extra + 2.0 * math.sqrt(value * extra)

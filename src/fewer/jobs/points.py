@@ -1,10 +1,9 @@
 """k weighted rows that stand for a whole data set."""
 
 import math
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from copy import copy
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,17 +11,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..constraints.sparse_simplex import SparseSimplex
-from ..door import Indices, InvalidInput, as_integer, as_number, known
-from ..objectives._pairs import own_threads
+from ..deadline import Deadline
+from ..door import Indices, known, unmasked
 from ..result import Result
-from ..similarity import BANDED, SIMILARITIES, Similarity, bandwidth, from_matrix, similarity_of
-from ..solvers import crowds, places
-from ..solvers._drive import Callback, Steps, as_generator, drive
-from ..spaces import Atoms
-from ._bandwidth import validated_gamma
-from ._sample import Sample, as_bytes, as_gram, as_rows
-from ._target import Target, target_of
+from ..similarity import Similarity
+from ..solvers._drive import Callback
+from ._sample import as_bytes, is_table
+from ._setting import SOLVERS, SPARSE, Chosen, Comparison, Setting
 
 
 def points(
@@ -33,6 +28,7 @@ def points(
     sample_weight: npt.ArrayLike | None = None,
     similarity: Any = "rbf",
     gamma: Any = "median",
+    standardize: Any = "auto",
     solver: str = "auto",
     max_memory: Any = "1GB",
     time_limit: float | None = None,
@@ -49,138 +45,35 @@ def points(
 
     `similarity`: "rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming" (codes), "precomputed" (X is
     the matrix), or a function of two blocks of rows; see `fewer.similarity`. `gamma`: a number, "median", "scale", or
-    "cv" (needs y: the multiple of the median with the lowest cross-validated 1-NN error).
+    "cv" (needs y: the multiple of the median with the lowest cross-validated 1-NN error). The rules see the rows as
+    they are compared, a row as often as its weight says.
+
+    `standardize`: True brings each column to mean 0 and standard deviation 1 (constant ones to 0; weights count), False
+    takes X as it is, and "auto" scales the columns of a DataFrame and takes arrays and sparse matrices as they are; so
+    does the command for csv and parquet files, and npy. Codes (hamming) and what a function compares are never scaled
+    by "auto". `note` says when it was done.
 
     Solvers: "greedy" (Algorithm 3, a full refit at each step), "iht" (Algorithm 1 with momentum and refits), "exchange"
     (swaps and kicks; with a `time_limit` until it is over), "exact" (until the optimum is proven; few rows only) and
     "auto": exchange, then for at most 120 rows some steps towards a proof; for at most 600 while a `time_limit` lasts.
 
-    No N x N matrix is formed: mean similarities are summed in tiles, and `max_memory` (bytes, or "500MB") limits what
-    is kept. Past 1e11 operations for all pairs some thousand rows drawn at random are the candidates, each compared
+    No N x N matrix is formed: mean similarities are summed in tiles. `max_memory` (bytes, or "500MB") limits what is
+    taken beside X, where X is an array of floats or CSR; anything else is first copied into one. Past 1e11 operations for all pairs some thousand rows drawn at random are the candidates, each compared
     with all rows, and the value is an estimate by random Fourier features (for hamming and functions: a sample stands
-    for all); then the result's `error` is its standard error and `note` says what was done. A `time_limit` counts
-    the comparisons too: a short one has this done for fewer rows already.
+    for all); then the result's `error` is its standard error, `bound` is None, and `note` says what was done. A
+    `time_limit` is wall time for the whole call, compiling included: a short one has this done for fewer rows already.
 
     The result's `support` are indices into X (of equal rows the first), `p` (N,) the weights, `value` MMD², `bound` a
-    proven lower bound, at least 0.
+    proven lower bound over all rows, at least 0, or None where only some rows were candidates.
 
     >>> X = [[0.0], [0.1], [5.0], [5.1], [5.2]]
     >>> result = points(X, 2, rng=0)
     >>> result.support.tolist(), result.p[result.support].round(2).tolist()
     ([0, 3], [0.4, 0.6])
     """
-    setting = Setting(similarity, gamma, solver, as_bytes(max_memory), time_limit, callback)
+    deadline = Deadline.after(time_limit)
+    setting = Setting(similarity, gamma, standardize, solver, as_bytes(max_memory), deadline, callback)
     return setting.solve(X, k, y, sample_weight, rng).result
-
-
-SPARSE = ("rbf", "matern32", "matern52", "cosine", "linear")
-"""Similarities that compare sparse rows."""
-Start = Callable[[Any, SparseSimplex, np.random.Generator, bool], Steps]
-SOLVERS: dict[str, Start] = {
-    "auto": crowds.auto,
-    "exact": crowds.exact,
-    "exchange": crowds.exchange,
-    "greedy": crowds.greedy,
-    "iht": lambda F, C, rng, patient: places.iht(F, C, rng),
-}
-
-
-@dataclass(frozen=True)
-class Setting:
-    """How points are chosen: everything but the data and k."""
-
-    similarity: Any
-    gamma: Any
-    solver: str
-    memory: int
-    time_limit: float | None
-    callback: Callback | None = None
-
-    def check(self) -> None:
-        """Refuse names and numbers that are none, before any work."""
-        known(self.solver, SOLVERS, "solver")
-        if not callable(self.similarity):
-            known(self.similarity, {**SIMILARITIES, "precomputed": None}, "similarity")
-        if isinstance(self.gamma, str):
-            known(self.gamma, {"median": None, "scale": None, "cv": None}, "gamma")
-        else:
-            as_number(self.gamma, "gamma")
-        if self.time_limit is not None:
-            as_number(self.time_limit, "time_limit")
-
-    def rows(self, X: Any) -> Any:
-        """X in the form that the similarity compares: for precomputed ones, row numbers."""
-        if isinstance(self.similarity, str) and self.similarity == "precomputed":
-            return np.arange(len(as_gram(X)))[:, None]
-        return as_rows(X, similarity_of(self.similarity).sparse)
-
-    def comparison(self, X: Any, sample: Sample, k: int, rng: np.random.Generator) -> Similarity:
-        """The similarity with its bandwidth."""
-        if isinstance(self.similarity, str) and self.similarity == "precomputed":
-            return from_matrix(as_gram(X))
-        name = self.similarity
-        if callable(name) or name not in BANDED:
-            return similarity_of(name)
-        if isinstance(self.gamma, str) and self.gamma == "cv":
-            return similarity_of(name, validated_gamma(sample, k, name, self.memory, rng))
-        return similarity_of(name, bandwidth(sample.rows, name, self.gamma, sample.weights) or 1.0)
-
-    def solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool = True) -> "Chosen":
-        """Choose the points; with `most` False a k above the distinct rows means all of them."""
-        with own_threads():
-            return self._solve(X, k, y, sample_weight, rng, most)
-
-    def _solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool) -> "Chosen":
-        began = time.perf_counter()
-        self.check()
-        generator, seed = as_generator(rng)
-        k = as_integer(k, "k", 1)
-        sample = Sample.of(self.rows(X), y, sample_weight, merge=self.similarity != "precomputed")
-        distinct = len(sample.weights)
-        k = as_integer(k if most else min(k, distinct), "k", 1, distinct, "distinct rows")
-        if 8 * k * k > self.memory:
-            raise InvalidInput(
-                f"max_memory must hold k = {k} columns of at least {k} similarities, {8 * k * k} bytes, "
-                f"got {self.memory}"
-            )
-        similarity = self.comparison(X, sample, k, generator)
-        target = target_of(sample, similarity, k, self.memory, generator, self.time_limit)
-        C = SparseSimplex(target.F.space, k)
-        limit = None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - began), 1e-3)
-        steps = SOLVERS[self.solver](target.F, C, generator, limit is not None)
-        found = drive(target.F, C, steps, time_limit=limit, callback=self.callback, seed=seed)
-        result = on_rows(found, target, sample, time.perf_counter() - began)
-        return Chosen(result, similarity, target, sample)
-
-
-class Chosen(NamedTuple):
-    """The points chosen, and what they were chosen from."""
-
-    result: Result
-    similarity: Similarity
-    target: Target
-    sample: Sample
-
-
-def on_rows(found: Result, target: Target, sample: Sample, seconds: float) -> Result:
-    """A result on candidates as one on all rows of X, its value judged anew where it was estimated."""
-    chosen = sample.first[target.candidates]
-    p = np.zeros(sample.size)
-    p[chosen] = found.p
-    value, error = target.judged(found.support, found.p[found.support])
-    bound = min(max(found.bound or 0.0, 0.0), value)  # a squared distance is never negative
-    return replace(
-        found,
-        p=p,
-        value=value,
-        support=np.sort(chosen[found.support]),
-        bound=bound,
-        history=found.history + (value - found.value),
-        space=Atoms(sample.size),
-        seconds=seconds,
-        error=error,
-        note=target.note,
-    )
 
 
 class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped

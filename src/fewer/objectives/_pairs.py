@@ -9,11 +9,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from threadpoolctl import ThreadpoolController
 
+from ..deadline import Deadline
+from ..distances import Matrix
 from ..door import Indices, Vector
-from ..similarity import Matrix, Similarity
+from ..similarity import Similarity
 
 TILE = 2**19
 """Entries of a tile: a few megabytes stay near the processor."""
@@ -69,23 +70,25 @@ def spans(n: int, high: int) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(ends)]
 
 
-def centre_of(X: Any, similarity: Similarity) -> Matrix | None:
-    """What may be subtracted from all rows without changing a similarity, and keeps rounding small."""
-    if sp.issparse(X) or not similarity.sparse or similarity.plain:
-        return None
-    return np.asarray(X.mean(axis=0, dtype=np.float64))
+class OutOfTime(Exception):  # noqa: N818 - a reason to compare fewer rows, not an error
+    """The time for comparisons is over."""
 
 
-def cut(X: Any, part: slice | Indices, centre: Matrix | None, dtype: Any) -> Any:
-    """Some rows of X, centred and in a precision; codes and row numbers stay what they are."""
-    rows = X[part]
-    if centre is not None:
-        return (rows - centre).astype(dtype, copy=False)
-    return rows.astype(dtype) if rows.dtype.kind == "f" and rows.dtype != dtype else rows
+def check(deadline: Deadline | None) -> None:
+    """Raise `OutOfTime` once the deadline has passed."""
+    if deadline is not None and deadline.passed:
+        raise OutOfTime
 
 
 def image(
-    X: Any, others: Any, weights: Vector, similarity: Similarity, dtype: Any, centre: Matrix | None, memory: int
+    X: Any,
+    others: Any,
+    weights: Vector,
+    similarity: Similarity,
+    dtype: Any,
+    centre: Matrix | None,
+    memory: int,
+    deadline: Deadline | None = None,
 ) -> Vector:
     """Σ_j weights_j k(x_i, other_j) for each row of X, (n,): one tile at a time.
 
@@ -95,14 +98,16 @@ def image(
     entries = tile_entries(memory)
     wide = max(1, min(m, entries))
     high = max(1, min(HIGH, entries // wide)) if m <= entries // HIGH else HIGH
-    high = max(high, min(n, entries // max(m, 1)))
-    columns = spans(m, max(1, entries // high))
+    most = tile_rows(X.shape[1], memory)
+    high = min(max(high, min(n, entries // max(m, 1))), most)
+    columns = spans(m, max(1, min(entries // high, most)))
 
     def work(part: slice) -> Vector:
-        left = similarity.left(cut(X, part, centre, dtype))
-        total = np.zeros(left.shape[0])
+        left = similarity.left(X[part], centre, dtype)
+        total = np.zeros(part.stop - part.start)
         for column in columns:
-            block = similarity.between(left, similarity.right(cut(others, column, centre, dtype)))
+            check(deadline)
+            block = similarity.between(left, similarity.right(others[column], centre, dtype))
             total += block.astype(np.float64, copy=False) @ weights[column]
         return total
 
@@ -114,20 +119,32 @@ def tile_entries(memory: int) -> int:
     return int(min(TILE, max(memory // (64 * threads()), 1)))
 
 
+def tile_rows(d: int, memory: int) -> int:
+    """Rows of d columns at one side of a tile, so that those of all threads, prepared, take as much again."""
+    return max(1, memory // (64 * threads() * d))
+
+
 def own_image(
-    X: Any, weights: Vector, similarity: Similarity, dtype: Any, centre: Matrix | None, memory: int
+    X: Any,
+    weights: Vector,
+    similarity: Similarity,
+    dtype: Any,
+    centre: Matrix | None,
+    memory: int,
+    deadline: Deadline | None = None,
 ) -> Vector:
     """Σ_j weights_j k(x_i, x_j) for each row, (n,); each pair is compared once."""
     n = X.shape[0]
-    parts = spans(n, max(1, min(HIGH, int(tile_entries(memory) ** 0.5))))
+    parts = spans(n, max(1, min(HIGH, int(tile_entries(memory) ** 0.5), tile_rows(X.shape[1], memory))))
     shares = [list(_every(len(parts), first, threads())) for first in range(threads())]
 
     def work(rows: list[int]) -> Vector:
         total = np.zeros(n)
         for i in rows:
-            left = similarity.left(cut(X, parts[i], centre, dtype))
+            left = similarity.left(X[parts[i]], centre, dtype)
             for j in range(i, len(parts)):
-                block = similarity.between(left, similarity.right(cut(X, parts[j], centre, dtype)))
+                check(deadline)
+                block = similarity.between(left, similarity.right(X[parts[j]], centre, dtype))
                 block = block.astype(np.float64, copy=False)
                 total[parts[i]] += block @ weights[parts[j]]
                 if i != j:
@@ -141,11 +158,11 @@ def own_block(X: Any, units: Indices, similarity: Similarity, centre: Matrix | N
     """The similarities of some rows to each other in float64, (s, s); each pair is compared once."""
     parts = spans(len(units), HIGH)
     block = np.empty((len(units), len(units)))
-    rows = [cut(X, units[part], centre, np.float64) for part in parts]
-    rights = [similarity.right(part) for part in rows]
+    rows = [X[units[part]] for part in parts]
+    rights = [similarity.right(part, centre, np.float64) for part in rows]
 
     def work(i: int) -> None:
-        left = similarity.left(rows[i])
+        left = similarity.left(rows[i], centre, np.float64)
         for j in range(i, len(parts)):
             block[parts[i], parts[j]] = similarity.between(left, rights[j])
             if i != j:

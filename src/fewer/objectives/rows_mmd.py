@@ -8,17 +8,20 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from .._jit.active_set import simplex_quadratic
+from ..deadline import Deadline
+from ..distances import Matrix
 from ..door import Indices, Vector
-from ..similarity import Matrix, Similarity
-from ..spaces import Space
-from ._pairs import PRECISE, centre_of, cut, image, own_block, own_image
+from ..lazy_rows import some_rows
+from ..similarity import Similarity
+from ..spaces import Atoms, Space
+from ._pairs import PRECISE, check, image, own_block, own_image, spans, tile_rows
 
 
 @dataclass(frozen=True, eq=False)
 class RowsMMD:
     """F[p] = MMD²(p, t) = pᵀKp - 2 cᵀp + constant over rows, c = K t and constant = tᵀKt for a target t.
 
-    `rows` (size, d) are the places, dense or CSR; `similarity` compares them; `mean` (size,) is c. The target may have
+    `rows` (size, d) are the places, dense, CSR or `LazyRows`; `similarity` compares them; `mean` (size,) is c. The target may have
     more rows than these: only c and the constant know it. With `labels` (size,) rows of different labels have
     similarity zero. K is only ever formed in tiles and in blocks of the places asked for; `memory` (bytes) limits them.
     Where there are more than 2e7 pairs of float32 rows, or 4e8 of any, slopes and means are sums in float64 of
@@ -48,11 +51,10 @@ class RowsMMD:
         labels: Indices | None = None,
         memory: int = 2**30,
         space: Space | None = None,
+        deadline: Deadline | None = None,
     ) -> "RowsMMD":
-        """The discrepancy from weights on the same rows, all pairs compared once."""
-        from ..spaces import Atoms
-
-        mean = own_mean(rows, target, similarity, labels, memory)
+        """The discrepancy from weights on the same rows, all pairs compared once; `OutOfTime` past a deadline."""
+        mean = own_mean(rows, target, similarity, labels, memory, deadline)
         place = Atoms(rows.shape[0]) if space is None else space
         return cls(place, rows, similarity, mean, float(target @ mean), labels, memory)
 
@@ -62,7 +64,7 @@ class RowsMMD:
 
     @cached_property
     def _centre(self) -> Matrix | None:
-        return centre_of(self.rows, self.similarity)
+        return self.similarity.centre(self.rows)
 
     @cached_property
     def smoothness(self) -> float:
@@ -80,6 +82,11 @@ class RowsMMD:
         """The similarity of each row to itself, (size,)."""
         return self.similarity.itself(self.rows)
 
+    @cached_property
+    def scale(self) -> float:
+        """The mean similarity of a row to itself, by which the rounding of F is measured; above zero."""
+        return max(float(np.abs(self.diagonal).mean()), float(np.finfo(float).tiny))
+
     def linear(self, units: Indices) -> Vector:
         """K t at these places."""
         return self.mean[units]
@@ -89,7 +96,7 @@ class RowsMMD:
         """The prepared rows in float64 where they take little of the memory, else None."""
         if self.space.size * (self.rows.shape[1] + 2) * 8 > self.memory // 8 or not self.similarity.sparse:
             return None
-        return self.similarity.left(cut(self.rows, slice(None), self._centre, np.float64))
+        return self.similarity.left(self.rows[:], self._centre, np.float64)
 
     def cross(self, units: Indices, others: Indices) -> Vector:
         """The block of K in float64, (len(units), len(others)); on the diagonal it is exact."""
@@ -97,11 +104,12 @@ class RowsMMD:
             block = own_block(self.rows, units, self.similarity, self._centre)
             np.fill_diagonal(block, self.diagonal[units])
         elif len(others) == self.space.size and len(units) == 1 and self._prepared is not None:
-            right = self.similarity.right(cut(self.rows, units, self._centre, np.float64))
+            right = self.similarity.right(self.rows[units], self._centre, np.float64)
             block = np.asarray(self.similarity.between(self._prepared, right)[others].T, np.float64)
         else:
-            left, right = (cut(self.rows, part, self._centre, np.float64) for part in (units, others))
-            block = np.asarray(self.similarity(left, right), np.float64)
+            left = self.similarity.left(self.rows[units], self._centre, np.float64)
+            right = self.similarity.right(self.rows[others], self._centre, np.float64)
+            block = np.asarray(self.similarity.between(left, right), np.float64)
         if self.labels is not None:
             block = block * (self.labels[units][:, None] == self.labels[others][None, :])
         return np.asarray(block)
@@ -114,7 +122,7 @@ class RowsMMD:
         total = np.zeros(self.space.size)
         for label in np.unique(self.labels[units]):
             here, mine = np.flatnonzero(self.labels == label), self.labels[units] == label
-            total[here] = image(self.rows[here], self.rows[units[mine]], weights[mine], *args)
+            total[here] = image(some_rows(self.rows, here), self.rows[units[mine]], weights[mine], *args)
         return total
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
@@ -153,32 +161,65 @@ def precision(rows: Any, others: int) -> type:
     return np.float32 if pairs > (PRECISE if rows.dtype == np.float32 else 20 * PRECISE) else np.float64
 
 
-def own_mean(rows: Any, target: Vector, similarity: Similarity, labels: Indices | None, memory: int) -> Vector:
+def own_mean(
+    rows: Any,
+    target: Vector,
+    similarity: Similarity,
+    labels: Indices | None,
+    memory: int,
+    deadline: Deadline | None = None,
+) -> Vector:
     """K t for weights t on the rows themselves, (n,)."""
     n = rows.shape[0]
     if labels is not None:
         mean = np.zeros(n)
         for label in np.unique(labels):
             here = np.flatnonzero(labels == label)
-            mean[here] = own_mean(rows[here], target[here], similarity, None, memory)
+            mean[here] = own_mean(some_rows(rows, here), target[here], similarity, None, memory, deadline)
         return mean
     if similarity.plain:
-        prepared = similarity.left(rows)
-        return np.asarray(prepared @ (prepared.T @ target), np.float64)
-    return own_image(rows, target, similarity, precision(rows, n), centre_of(rows, similarity), memory)
+        return plain_mean(rows, rows, target, similarity, memory, deadline)
+    return own_image(rows, target, similarity, precision(rows, n), similarity.centre(rows), memory, deadline)
 
 
 def mean_to(
-    rows: Any, data: Any, target: Vector, similarity: Similarity, labels: tuple[Indices, Indices] | None, memory: int
+    rows: Any,
+    data: Any,
+    target: Vector,
+    similarity: Similarity,
+    labels: tuple[Indices, Indices] | None,
+    memory: int,
+    deadline: Deadline | None = None,
 ) -> Vector:
     """Σ_j target_j k(row_i, data_j) for each of the rows, (n,); labels: of the rows, and of the data."""
     if labels is not None:
         mean = np.zeros(rows.shape[0])
         for label in np.unique(labels[0]):
             here, there = np.flatnonzero(labels[0] == label), np.flatnonzero(labels[1] == label)
-            mean[here] = mean_to(rows[here], data[there], target[there], similarity, None, memory)
+            part = some_rows(data, there)
+            mean[here] = mean_to(rows[here], part, target[there], similarity, None, memory, deadline)
         return mean
     if similarity.plain:
-        return np.asarray(similarity.left(rows) @ (similarity.left(data).T @ target), np.float64)
+        return plain_mean(rows, data, target, similarity, memory, deadline)
     dtype = precision(rows, data.shape[0])
-    return image(rows, data, target, similarity, dtype, centre_of(data, similarity), memory)
+    return image(rows, data, target, similarity, dtype, similarity.centre(data), memory, deadline)
+
+
+def plain_mean(
+    rows: Any, data: Any, target: Vector, similarity: Similarity, memory: int, deadline: Deadline | None
+) -> Vector:
+    """The same for an inner product, in float64: with the mean m of the prepared data it is xᵀm for each row x."""
+    middle = plain_middle(data, target, similarity, memory, deadline)
+    parts = spans(rows.shape[0], tile_rows(rows.shape[1], memory))
+    return np.concatenate([similarity.left(rows[part], dtype=np.float64) @ middle for part in parts])
+
+
+def plain_middle(
+    data: Any, target: Vector, similarity: Similarity, memory: int, deadline: Deadline | None = None
+) -> Vector:
+    """Σ_j target_j x_j over the prepared rows of an inner product, (d,)."""
+    middle = np.zeros(data.shape[1])
+    for part in spans(data.shape[0], tile_rows(data.shape[1], memory)):
+        check(deadline)
+        middle += similarity.left(data[part], dtype=np.float64).T @ target[part]
+    return middle
