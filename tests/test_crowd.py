@@ -65,7 +65,7 @@ def test_gains_of_swaps_are_differences_of_one_over_f(seed):
             _, u, *_ = naive_strip(G, np.array(units))
             if u[a] > 0:  # the newcomer's weight; the formula counts nothing where it would be negative
                 assert gains[j] == pytest.approx(u.sum() - before, rel=1e-5, abs=1e-6 * before)
-            assert strips.positive_after(strip, a, j) == bool((u > 0).all())
+            assert strips.positive_after(strip, a, j, 0.0) == bool((u > 0).all())
 
 
 @pytest.mark.parametrize("seed", range(5))

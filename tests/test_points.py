@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewer import MMD, Atoms, FewerPoints, InvalidInput, PointsClassifier, RowsMMD, Status, points
-from fewer.jobs import _sample, _target
+from fewer.jobs import _merge, _target
 from fewer.similarity import bandwidth, similarity_of
 
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
@@ -100,7 +100,7 @@ def test_forms_of_x_give_the_same_points():
     want = points(X, 5, gamma=0.5, rng=0)
     forms = [X.tolist(), pd.DataFrame(X), np.asfortranarray(X), sp.csr_matrix(X), sp.coo_array(X)]
     for form in forms:
-        found = points(form, 5, gamma=0.5, rng=0)
+        found = points(form, 5, gamma=0.5, standardize=False, rng=0)
         assert np.array_equal(found.support, want.support)
         assert found.value == pytest.approx(want.value, rel=1e-9)
     narrow = points(X.astype(np.float32), 5, gamma=0.5, rng=0)
@@ -192,31 +192,39 @@ def test_a_short_time_limit_compares_fewer_rows_and_says_so():
     whole = RowsMMD.between(X, np.full(len(X), 1 / len(X)), similarity_of("rbf", 0.2))
     truth = whole.value_at(hurried.support, hurried.p[hurried.support])
     assert hurried.value == pytest.approx(truth, abs=5 * hurried.error)
-    assert points(X[:2000], 20, gamma=0.2, time_limit=0.001, rng=0).note == ""
+    assert "candidate" not in points(X[:2000], 20, gamma=0.2, time_limit=0.001, rng=0).note
 
 
-def test_large_tables_are_folded_by_hashes(monkeypatch):
-    X = rows(12, 50).round()
-    want = points(X, 5, gamma=0.3, rng=0)
-    monkeypatch.setattr(_sample, "MOST_SORTED", 10)
-    found = points(X, 5, gamma=0.3, rng=0)
-    assert found.value == pytest.approx(want.value, rel=1e-6)
-    for form in (X, sp.csr_array(X)):
-        groups = _sample._hashed_groups(form, None)
-        same = groups[:, None] == groups[None]
-        assert np.array_equal(same, (X[:, None] == X[None]).all(axis=2))
+def equal_pairs(X, form, labels=None):
+    """Which rows are merged with which, from the first of each set and their weights."""
+    first, weights = _merge.merged(form, labels, np.arange(1.0, len(X) + 1))
+    return (np.arange(len(X)), np.arange(1.0, len(X) + 1)) if first is None else (first, weights)
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_large_tables_are_merged_by_hashes(monkeypatch, sparse, labelled):
+    X, labels = rows(12, 50).round(), np.arange(50) % 2 if labelled else None
+    keys = [(*row, -1 if labels is None else labels[i]) for i, row in enumerate((X + 0.0).tolist())]
+    first = [i for i, key in enumerate(keys) if key not in keys[:i]]
+    weights = [sum(j + 1.0 for j, key in enumerate(keys) if key == keys[i]) for i in first]
+    monkeypatch.setattr(_merge, "MOST_SORTED", 10)
+    found = equal_pairs(X, sp.csr_array(X) if sparse else X, labels)
+    assert found[0].tolist() == first
+    assert found[1].tolist() == weights
 
 
 def test_rows_whose_hashes_collide_stay_apart(monkeypatch):
     X = rows(13, 20)
-    monkeypatch.setattr(_sample, "row_hashes", lambda table: np.zeros(table.shape[0], np.uint64))
-    assert len(np.unique(_sample._hashed_groups(X, None))) == 20
+    monkeypatch.setattr(_merge, "MOST_SORTED", 10)
+    monkeypatch.setattr(_merge, "row_hashes", lambda table: np.zeros(table.shape[0], np.uint64))
+    assert _merge.merged(X, None, np.ones(20))[0] is None
 
 
 def test_estimator_has_what_it_promises():
     X, y = load_digits(return_X_y=True)
     frame = pd.DataFrame(X[:200])
-    model = FewerPoints(k=8, random_state=0).fit(frame)
+    model = FewerPoints(k=8, standardize=False, random_state=0).fit(frame)
     assert model.indices_.shape == model.weights_.shape == (8,)
     assert model.weights_.sum() == pytest.approx(1)
     assert (np.diff(model.weights_) <= 0).all()

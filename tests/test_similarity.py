@@ -14,11 +14,8 @@ from fewer.similarity import (
     BANDED,
     SIMILARITIES,
     bandwidth,
-
     from_matrix,
-
     similarity_of,
-
 )
 
 RNG = np.random.default_rng(0)

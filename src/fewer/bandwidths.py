@@ -79,7 +79,7 @@ def _ordinary(top: float) -> bool:
 
 
 def times_power_of_two(number: float, exponent: int) -> float:
-    """number 2^exponent; 0 or infinite where there is no such number.
+    """`number` times 2^exponent; 0 or infinite where there is no such number.
 
     >>> times_power_of_two(3.0, 4), times_power_of_two(1.0, 2000), times_power_of_two(1.0, -2000)
     (48.0, inf, 0.0)

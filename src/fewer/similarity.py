@@ -204,8 +204,8 @@ def from_matrix(gram: Any, exponent: int = 0) -> Similarity:
     def between(A: Any, B: Any) -> Matrix:
         rows, columns = _range(A[:, 0]), _range(B[:, 0])
         if isinstance(rows, slice) or isinstance(columns, slice):
-            return np.ldexp(gram[rows][:, columns], exponent)
-        return np.ldexp(gram[np.ix_(rows, columns)], exponent)
+            return np.asarray(np.ldexp(gram[rows][:, columns], exponent))
+        return np.asarray(np.ldexp(gram[np.ix_(rows, columns)], exponent))
 
     return Similarity("precomputed", None, between)
 

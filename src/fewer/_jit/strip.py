@@ -25,6 +25,7 @@ Mask = npt.NDArray[np.bool_]
 HUGE = 1e300
 FLAT = 1e-11  # curvature, relative to G_jj, below which a unit depends on those inside
 CLOSE = 1e-9  # a smaller relative improvement is none
+NOISE = 1e-14  # and so is one of F below this share of the mean G_jj: that much is rounding
 
 
 class Strip(NamedTuple):
@@ -38,6 +39,18 @@ class Strip(NamedTuple):
     R: Matrix
     curve: Vector
     edge: Vector
+
+
+@compiled
+def worth(h: float, scale: float) -> float:
+    """The least rise of h that is an improvement: F = 1/h is known to a few eps times scale, so h to h^2 times that."""
+    return h * (CLOSE + NOISE * scale * h)
+
+
+@compiled
+def reciprocal(x: float) -> float:
+    """1/x where x > 0, else 0: a diagonal of an inverse that rounding has spoilt must not end the search."""
+    return 1.0 / x if x > 0.0 else 0.0
 
 
 @compiled
@@ -74,7 +87,7 @@ def leave(strip: Strip, a: int) -> None:
     """Take the unit at position a out; the last one moves to its place."""
     s, unit = strip.count[0] - 1, strip.units[a]
     M, R, u, curve, edge = strip.M, strip.R, strip.u, strip.curve, strip.edge
-    m, inverse, weight = M[a, : s + 1].copy(), 1.0 / M[a, a], u[a]
+    m, inverse, weight = M[a, : s + 1].copy(), reciprocal(M[a, a]), u[a]
     row = R[a].copy()
     curve[unit], edge[unit] = 0.0, 0.0
     for i in range(row.size):
@@ -113,7 +126,7 @@ def best_addition(G: Matrix, strip: Strip, barred: Mask) -> int:
 @compiled
 def swap_gains(strip: Strip, a: int, floor: Vector, gains: Vector) -> None:
     """What h gains when each unit replaces the one at position a, into gains (p,); floor: (p,) least curvatures."""
-    inverse = 1.0 / strip.M[a, a]
+    inverse = reciprocal(strip.M[a, a])
     ratio, loss = strip.u[a] * inverse, strip.u[a] * strip.u[a] * inverse
     row, curve, edge = strip.R[a], strip.curve, strip.edge
     for j in range(row.size):
@@ -122,11 +135,13 @@ def swap_gains(strip: Strip, a: int, floor: Vector, gains: Vector) -> None:
 
 
 @compiled
-def positive_after(strip: Strip, a: int, j: int) -> bool:
-    """Whether all weights stay positive when j replaces the unit at position a."""
+def positive_after(strip: Strip, a: int, j: int, least: float) -> bool:
+    """Whether all weights stay positive when j replaces the unit at position a, and its curvature exceeds `least`."""
     s = strip.count[0]
-    inverse, response = 1.0 / strip.M[a, a], strip.R[a, j]
+    inverse, response = reciprocal(strip.M[a, a]), strip.R[a, j]
     curve = strip.curve[j] + response * response * inverse
+    if not curve > least:
+        return False
     t = (strip.edge[j] + response * strip.u[a] * inverse) / curve
     for b in range(s):
         if b != a:
@@ -137,11 +152,11 @@ def positive_after(strip: Strip, a: int, j: int) -> bool:
 
 
 @compiled
-def swap(G: Matrix, strip: Strip, barred: Mask, floor: Vector, gains: Vector) -> bool:
+def swap(G: Matrix, strip: Strip, barred: Mask, floor: Vector, gains: Vector, scale: float) -> bool:
     """Make the best swap that keeps all weights positive; whether there was one.  barred, floor, gains: (p,)."""
     s = strip.count[0]
     enter, value = np.full(s, -1), np.empty(s)
-    least = CLOSE * strip.u[:s].sum()
+    least = worth(strip.u[:s].sum(), scale)
     for a in range(s):
         swap_gains(strip, a, floor, gains)
         best = least
@@ -150,10 +165,11 @@ def swap(G: Matrix, strip: Strip, barred: Mask, floor: Vector, gains: Vector) ->
                 best, enter[a] = gains[j], j
         value[a] = best
     for a in np.argsort(-value):
-        if enter[a] >= 0 and positive_after(strip, a, enter[a]):
+        if enter[a] >= 0 and positive_after(strip, a, enter[a], floor[enter[a]]):
             j = enter[a]
             leave(strip, a)
-            join(G, strip, j)
+            if strip.curve[j] > floor[j]:  # rounding may have taken what was left of it
+                join(G, strip, j)
             return True
     return False
 
@@ -188,12 +204,17 @@ def fill(G: Matrix, strip: Strip, k: int, barred: Mask) -> None:
 def exchange(G: Matrix, strip: Strip, k: int, barred: Mask, limit: int) -> int:
     """Fill up, then best swaps until none helps, at most `limit`; how many were made."""
     floor, gains = FLAT * np.diag(G), np.empty(len(G))
+    scale = np.diag(G).mean()
     made = 0
     fill(G, strip, k, barred)
-    while made < limit and swap(G, strip, barred, floor, gains):
+    h = strip.u[: strip.count[0]].sum()
+    while made < limit and swap(G, strip, barred, floor, gains, scale):
         made += 1
         if strip.count[0] < k:
             fill(G, strip, k, barred)
+        before, h = h, strip.u[: strip.count[0]].sum()
+        if not h > before:  # the gain was rounding
+            break
     return made
 
 
@@ -207,11 +228,14 @@ def copied(source: Strip, target: Strip) -> None:
 
 
 @compiled
-def kick(G: Matrix, strip: Strip, kept: Strip, k: int, order: Indices, count: int, near: bool, lucky: bool) -> int:
+def kick(
+    G: Matrix, strip: Strip, kept: Strip, k: int, order: Indices, count: int, near: bool, lucky: bool, most: int
+) -> int:
     """Replace `count` units, exchange, and stay if h rose, else go back; the number of swaps made, minus if not.
 
     order: (p,) a permutation.  The first unit of it that is inside leaves, and with it the next ones, or (`near`) those
-    most similar to it; the last ones of it come in (`lucky`), or the best ones that did not just leave.
+    most similar to it; the last ones of it come in (`lucky`), or the best ones that did not just leave.  Each
+    exchange makes at most `most` swaps.
     """
     copied(strip, kept)
     before = strip.u[: strip.count[0]].sum()
@@ -234,9 +258,9 @@ def kick(G: Matrix, strip: Strip, kept: Strip, k: int, order: Indices, count: in
                 left -= 1
         shed(strip)
     else:
-        exchange(G, strip, k, barred, 2 * count)
-    made = exchange(G, strip, k, free, 4 * count + 20)
-    if strip.count[0] <= k and strip.u[: strip.count[0]].sum() > before * (1.0 + CLOSE):
+        exchange(G, strip, k, barred, min(2 * count, most))
+    made = exchange(G, strip, k, free, min(4 * count + 20, most))
+    if strip.count[0] <= k and strip.u[: strip.count[0]].sum() > before + worth(before, np.diag(G).mean()):
         return made + 1
     copied(kept, strip)
     return -made - 1

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 
+from ..distances import distance_blocks
 from ..door import (
     Indices,
     InvalidInput,
@@ -27,7 +28,7 @@ from ..door import (
     unmasked,
 )
 from ..objectives.rows_mmd import RowsMMD
-from ..similarity import bandwidth, distance_blocks, similarity_of
+from ..similarity import bandwidth, similarity_of
 from ..tables import as_csr
 
 Chosen = tuple[Indices, Vector]
@@ -244,7 +245,7 @@ def k_medoids(
 
     def choose(rows: Any, size: int) -> Chosen:
         wide = rows.astype(np.float64)
-        distances = np.sqrt(distance_blocks(wide, wide))
+        distances = np.sqrt(np.maximum(distance_blocks(wide, wide), 0.0))
         np.fill_diagonal(distances, 0.0)
         medoids = eager_swaps(distances, generator.choice(len(distances), size, replace=False), passes)
         owner = distances[medoids].argmin(axis=0)

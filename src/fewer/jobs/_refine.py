@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..deadline import Deadline
+from ..distances import distance_blocks
 from ..door import Indices, Vector
-from ..similarity import Similarity, distance_blocks
+from ..similarity import Similarity
 
 STEEP = 14.0
 """How steep the loss is around the border between two classes."""
@@ -14,6 +16,8 @@ BATCH = 64
 """Candidates compared with all rows at once."""
 MOST_ROWS = 10_000
 """Rows on which the loss is taken, at most."""
+PER_SECOND = 2 * 10**6
+"""Rows times points on which it is taken for each second that is left."""
 TRIES, PER_POINT = 2000, 8
 """Candidates tried: so many, and so many for each point."""
 
@@ -23,7 +27,8 @@ Narrow = npt.NDArray[np.float32]
 def squared_apart(A: Any, B: Any, similarity: Similarity) -> Narrow:
     """Squared distances (a, b): of the rows, or s(x, x) + s(y, y) - 2 s(x, y) where the similarity has none."""
     if similarity.sparse and similarity.power:
-        return distance_blocks(A.astype(np.float64), B.astype(np.float64)).astype(np.float32)
+        with np.errstate(over="ignore"):
+            return np.maximum(distance_blocks(A, B), 0.0).astype(np.float32)
     inner = similarity(A, B)
     apart = similarity.itself(A)[:, None] + similarity.itself(B)[None, :] - 2.0 * inner
     return np.asarray(np.maximum(apart, 0.0), np.float32)
@@ -83,14 +88,21 @@ def _two(table: Narrow) -> tuple[Narrow, Indices, Narrow]:
 
 
 def refined(
-    rows: Any, codes: Indices, weights: Vector, units: Indices, similarity: Similarity, rng: np.random.Generator
+    rows: Any,
+    codes: Indices,
+    weights: Vector,
+    units: Indices,
+    similarity: Similarity,
+    rng: np.random.Generator,
+    deadline: Deadline | None = None,
 ) -> Indices:
     """Points (k,) after swaps with other rows, each of which lowers the loss; rows with much loss are tried first.
 
-    rows: (n, d), codes, weights: (n,).
+    rows: (n, d), codes, weights: (n,). Past the deadline the swaps end.
     """
     n, k = rows.shape[0], len(units)
-    judged = np.arange(n) if n <= MOST_ROWS else np.sort(rng.choice(n, MOST_ROWS, replace=False))
+    most = MOST_ROWS if deadline is None else int(min(MOST_ROWS, max(PER_SECOND * deadline.left() / k, BATCH)))
+    judged = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
     judges, labels, mass = rows[judged], codes[judged], weights[judged] / weights[judged].sum()
     units = units.copy()
     apart = squared_apart(rows[units], judges, similarity)
@@ -100,6 +112,8 @@ def refined(
         odds = mass * (0.05 + loss(margins.same, margins.other))
         tried = judged[rng.choice(len(judged), min(BATCH, len(judged)), replace=False, p=odds / odds.sum())]
         tried = tried[~np.isin(tried, units)]
+        if deadline is not None and deadline.passed:
+            break
         for j, d in zip(tried, squared_apart(rows[tried], judges, similarity), strict=True):
             costs = margins.costs(d, codes[j] == labels, mass, k)
             out = int(costs.argmin())

@@ -1,4 +1,4 @@
-"""Rows of a data set as they are handed in: dense, sparse or a DataFrame; equal rows merged, weightless ones left out."""
+"""Rows as they are handed in, dense, sparse or a DataFrame: checked, equal ones merged, weightless ones left out."""
 
 import re
 from dataclasses import dataclass, replace
@@ -18,6 +18,8 @@ from ._merge import merged, seconds_for
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 SHARE_FOR_MERGING = 0.2
 """The share of a time limit that looking for equal rows may take."""
+MOMENT = 0.05
+"""Seconds that it may take under any time limit."""
 PRECISIONS = (np.float32, np.float64)
 
 
@@ -88,7 +90,9 @@ def as_gram(X: Any) -> Any:
         float(np.abs(gram[a : a + 256] / top - gram[:, a : a + 256].T / top).max()) for a in range(0, len(gram), 256)
     )
     if skew > 1e-6:
-        raise InvalidInput(f"precomputed similarities must be symmetric, got entries {skew * top:.3g} from their mirror")
+        raise InvalidInput(
+            f"precomputed similarities must be symmetric, got entries {skew * top:.3g} from their mirror"
+        )
     require_semidefinite(gram, "precomputed similarities")
     return gram
 
@@ -140,9 +144,9 @@ class Sample:
 
     def merged(self, deadline: Deadline | None) -> "Sample":
         """The distinct rows, or all of them with a note where there is no time to compare them."""
-        if deadline is not None and seconds_for(self.rows) > SHARE_FOR_MERGING * deadline.seconds:
+        if deadline is not None and seconds_for(self.rows) > max(SHARE_FOR_MERGING * deadline.seconds, MOMENT):
             return replace(self, note="equal rows were not merged within the time limit")
-        until = None if deadline is None else deadline.share(SHARE_FOR_MERGING)
+        until = None if deadline is None else Deadline.after(max(SHARE_FOR_MERGING * deadline.left(), MOMENT))
         first, weights = merged(self.rows, self.labels, self.weights, until)
         return self if first is None else self.take(first, weights)
 

@@ -9,17 +9,17 @@ import numpy as np
 
 from ..bandwidths import Bandwidth, bandwidth_in_units, exponent_of, largest, times_power_of_two
 from ..constraints.sparse_simplex import SparseSimplex
-from ..deadline import Deadline, answer_by
+from ..deadline import Deadline
 from ..door import InvalidInput, Vector, as_generator, as_integer, as_number, known
 from ..lazy_rows import LazyRows, in_memory
 from ..objectives._pairs import own_threads
 from ..result import Result, Status
 from ..similarity import BANDED, SIMILARITIES, Similarity, from_matrix, require_semidefinite, similarity_of
 from ..solvers import crowds, places
-from ..solvers._drive import Callback, Steps, drive
-from ..solvers.uncompiled import uncompiled_greedy
+from ..solvers._drive import Callback, Step, Steps, drive
+from ..solvers.uncompiled import solve_by
 from ..spaces import Atoms
-from ._bandwidth import validated_gamma
+from ._bandwidth import validated_width
 from ._sample import Sample, as_gram, as_rows
 from ._scaling import NOTE, Standardization, centred, standardizes
 from ._target import Target, target_of
@@ -134,7 +134,7 @@ class Setting:
     def width(self, sample: Sample, k: int, rng: np.random.Generator) -> Bandwidth:
         """The bandwidth by number or rule."""
         if isinstance(self.gamma, str) and self.gamma == "cv":
-            return validated_gamma(sample, k, self.similarity, self.memory, rng, self.deadline)
+            return validated_width(sample, k, self.similarity, self.memory, rng, self.deadline)
         return bandwidth_in_units(sample.rows, self.similarity, self.gamma, sample.weights)
 
     def solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool = True) -> Chosen:
@@ -172,21 +172,23 @@ class Setting:
     def searched(self, target: Target, k: int, rng: np.random.Generator, seed: int | None) -> Result:
         """The solver's answer over the candidates; without compiled code a greedy one where time is too short."""
         C = SparseSimplex(target.F.space, min(k, target.F.space.size))
-        solver = "exchange" if self.solver in ("auto", "exact") and not target.whole else self.solver  # nothing to prove
+        solver = (
+            "exchange" if self.solver in ("auto", "exact") and not target.whole else self.solver
+        )  # nothing to prove
         widest = crowds.widest(C.k, self.memory, self.deadline.seconds)
 
-        def compiled() -> Result:
+        def solve() -> Result:
             steps = SOLVERS[solver](target.F, C, rng, self.deadline.limited, widest)
-            return drive(
-                target.F, C, steps, solver=solver, time_limit=self.deadline, callback=self.callback, seed=seed
-            )
+            steps = never_negative(steps) if target.whole else steps
+            return drive(target.F, C, steps, solver=solver, time_limit=self.deadline, callback=self.callback, seed=seed)
 
-        return answer_by(self.deadline, compiled, lambda: uncompiled(target, C, self.deadline, seed))
+        return replace(solve_by(self.deadline, target.F, C, solver, solve), seed=seed)
 
 
-def uncompiled(target: Target, C: SparseSimplex, deadline: Deadline, seed: int | None) -> Result:
-    """A greedy answer by NumPy alone."""
-    raise NotImplementedError
+def never_negative(steps: Steps) -> Steps:
+    """The steps of a solver for a squared distance: zero is a bound."""
+    yield Step(bound=0.0)
+    return (yield from steps)
 
 
 def ordinary_exponent(size: float) -> int:
@@ -209,7 +211,11 @@ def in_unit(sample: Sample) -> tuple[Sample, Comparison, str]:
 
 def odd(width: Bandwidth) -> str:
     """What is odd about the rows from which a bandwidth was taken, and whether it can be written in their units."""
-    lost = f"gamma is {width.gamma:g} in the units of X, beyond what float64 holds" if width.gamma in (0.0, math.inf) else ""
+    lost = (
+        f"gamma is {width.gamma:g} in the units of X, beyond what float64 holds"
+        if width.gamma in (0.0, math.inf)
+        else ""
+    )
     return "; ".join(filter(None, (width.note, lost)))
 
 
@@ -225,9 +231,7 @@ def checked_function(function: Any, sample: Sample) -> Similarity:
     return similarity
 
 
-def on_rows(
-    found: Result, target: Target, sample: Sample, unit: int, seconds: float, notes: list[str]
-) -> Result:
+def on_rows(found: Result, target: Target, sample: Sample, unit: int, seconds: float, notes: list[str]) -> Result:
     """A result on candidates as one on all rows of X, its value judged anew where it was estimated.
 
     A bound over candidates is none over all rows. `unit` is the exponent of the unit in which values are.

@@ -165,9 +165,7 @@ def _distinct(sample: Sample, chosen: Indices) -> Indices:
     return chosen if first is None else np.sort(chosen[first])
 
 
-def _of_sample(
-    sample: Sample, similarity: Similarity, chosen: Indices, memory: int, until: Deadline | None
-) -> Target:
+def _of_sample(sample: Sample, similarity: Similarity, chosen: Indices, memory: int, until: Deadline | None) -> Target:
     """The rows of a sample stand for all: the error is the discrepancy of the two, of expectation (s_ii - s̄) / m."""
     labels = None if sample.labels is None else sample.labels[chosen]
     weights = sample.weights[chosen] / sample.weights[chosen].sum()
@@ -204,7 +202,7 @@ def _of_candidates(
 
 
 def _first_constant(F: RowsMMD, waves: Waves, k: int, rng: np.random.Generator) -> float:
-    """The constant that gives a first answer, k rows at random with their best weights, a little more than its value."""
+    """The constant by which a first answer, k rows at random at their best, gets a little more than its value."""
     units = np.sort(rng.choice(F.space.size, min(k, F.space.size, STARTED), replace=False))
     try:
         weights = F.best_on(units)[units]

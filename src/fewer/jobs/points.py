@@ -3,20 +3,22 @@
 import math
 from collections.abc import Callable
 from copy import copy
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..deadline import Deadline
-from ..door import Indices, known, unmasked
+from ..door import Indices, InvalidInput, known, unmasked
 from ..result import Result
-from ..similarity import Similarity
+from ..similarity import similarity_of
 from ..solvers._drive import Callback
-from ._sample import as_bytes, is_table
+from ._sample import as_bytes
+from ._scaling import standardizes
 from ._setting import SOLVERS, SPARSE, Chosen, Comparison, Setting
 
 
@@ -58,10 +60,11 @@ def points(
     "auto": exchange, then for at most 120 rows some steps towards a proof; for at most 600 while a `time_limit` lasts.
 
     No N x N matrix is formed: mean similarities are summed in tiles. `max_memory` (bytes, or "500MB") limits what is
-    taken beside X, where X is an array of floats or CSR; anything else is first copied into one. Past 1e11 operations for all pairs some thousand rows drawn at random are the candidates, each compared
-    with all rows, and the value is an estimate by random Fourier features (for hamming and functions: a sample stands
-    for all); then the result's `error` is its standard error, `bound` is None, and `note` says what was done. A
-    `time_limit` is wall time for the whole call, compiling included: a short one has this done for fewer rows already.
+    taken beside X, where X is an array of floats or CSR; anything else is first copied into one. Past 1e11 operations
+    for all pairs some thousand rows drawn at random are the candidates, each compared with all rows, and the value is
+    an estimate by random Fourier features (for hamming and functions: a sample stands for all); then the result's
+    `error` is its standard error, `bound` is None, and `note` says what was done. A `time_limit` is wall time for the
+    whole call, compiling included: a short one has this done for fewer rows already.
 
     The result's `support` are indices into X (of equal rows the first), `p` (N,) the weights, `value` MMD², `bound` a
     proven lower bound over all rows, at least 0, or None where only some rows were candidates.
@@ -80,8 +83,9 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
     """At most k weighted rows that stand for the rows of X in MMD; see `points`.
 
     After `fit`: `indices_` (k,) into X, heaviest first, `weights_` (k,) of sum one, `points_` (k, d), `value_` (MMD²),
-    `mmd_`, `gamma_`, `bound_`, `gap_`, `result_`. `transform(X)` gives similarities to the points, (n, k);
-    `fit_resample(X, y)` the chosen rows and their labels.
+    `mmd_`, `gamma_`, `bound_`, `gap_`, `result_`; `mean_` and `scale_` (d,) of columns that were standardized, else
+    None. `transform(X)` gives similarities to the points, (n, k); `fit_resample(X, y)` the chosen rows and their
+    labels. A fit that fails leaves the estimator as it was.
 
     >>> X = [[0.0], [0.1], [5.0], [5.1], [5.2]]
     >>> model = FewerPoints(k=2, random_state=0).fit(X)
@@ -95,6 +99,7 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         *,
         similarity: Any = "rbf",
         gamma: Any = "median",
+        standardize: Any = "auto",
         solver: str = "auto",
         max_memory: Any = "1GB",
         time_limit: float | None = None,
@@ -103,6 +108,7 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         self.k = k
         self.similarity = similarity
         self.gamma = gamma
+        self.standardize = standardize
         self.solver = solver
         self.max_memory = max_memory
         self.time_limit = time_limit
@@ -110,17 +116,23 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
 
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerPoints":
         """Choose the points; with labels y similarities across classes are zero."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        chosen(self, X, y, sample_weight)
-        return self
+        deadline = Deadline.after(self.time_limit)
+
+        def fitted(model: Any) -> None:
+            scales = standardizes(model.standardize, X, model.similarity)
+            chosen(model, validated(model, X), y, sample_weight, scales, deadline)
+
+        return replaced(self, fitted)
 
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
         """The similarity of each row to each point, (n, k)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        if self.similarity == "precomputed":
+        X = validated(self, X, reset=False)
+        if is_precomputed(self):
             return np.asarray(X[:, self.indices_], np.float64)
-        return np.asarray(fitted_similarity(self)(X.astype(np.float64), self.points_.astype(np.float64)), np.float64)
+        comparison = fitted_comparison(self)
+        rows, few = (comparison.rows(part.astype(np.float64)) for part in (X, self.points_))
+        return np.asarray(comparison.similarity(rows, few), np.float64)
 
     def fit_resample(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Any:
         """The chosen rows of X, and their labels where y is given."""
@@ -136,19 +148,47 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.similarity in SPARSE
-        tags.input_tags.pairwise = self.similarity == "precomputed"
+        tags.input_tags.pairwise = is_precomputed(self)
         tags.transformer_tags.preserves_dtype = []
         return tags
 
 
-def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> Chosen:
+def is_precomputed(model: Any) -> bool:
+    """Whether an estimator's X is the matrix of similarities."""
+    return isinstance(model.similarity, str) and model.similarity == "precomputed"
+
+
+Model = TypeVar("Model")
+
+
+def replaced(model: Model, fit: Callable[[Any], None]) -> Model:
+    """The estimator as a copy of it is after `fit`: one that fails leaves it as it was."""
+    fresh = copy(model)
+    fit(fresh)
+    model.__dict__ = fresh.__dict__
+    return model
+
+
+def validated(model: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
+    """X (and y) as scikit-learn checks them, its errors as sentences of the one kind; masked entries are refused."""
+    X = unmasked(X, "X")
+    try:
+        return validate_data(model, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], **how)
+    except (ValueError, TypeError, AttributeError, OverflowError, RuntimeError) as error:
+        raise InvalidInput(str(error)) from None
+
+
+def chosen(model: Any, X: Any, y: Any, sample_weight: Any, scales: bool, deadline: Deadline) -> Chosen:
     """Fit an estimator's points, heaviest first; a k above the number of distinct rows means all of them."""
     known(model.solver, SOLVERS, "solver")
     solver = "exchange" if getattr(model, "refine", False) and model.solver == "auto" else model.solver  # no proof
-    setting = Setting(model.similarity, model.gamma, solver, as_bytes(model.max_memory), model.time_limit)
-    seed = int(check_random_state(model.random_state).randint(2**31 - 1))
-    found = setting.solve(X, model.k, y, sample_weight, seed, most=False)
-    result, model.gamma_ = found.result, found.similarity.gamma
+    setting = Setting(model.similarity, model.gamma, scales, solver, as_bytes(model.max_memory), deadline)
+    found = setting.solve(X, model.k, y, sample_weight, seed_of(model.random_state), most=False)
+    result, comparison = found.result, found.comparison
+    model._scaling, model._width = comparison.scaling, (comparison.similarity.gamma, comparison.exponent)
+    model.mean_ = None if comparison.scaling is None else comparison.scaling.means
+    model.scale_ = None if comparison.scaling is None else comparison.scaling.scales
+    model.gamma_ = comparison.gamma
     model.indices_ = result.support[np.argsort(-result.p[result.support], kind="stable")]
     model.result_, model.weights_, model.points_ = result, result.p[model.indices_], X[model.indices_]
     model.value_, model.bound_, model.gap_ = result.value, result.bound, result.gap
@@ -156,13 +196,26 @@ def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> Chosen:
     return found
 
 
-def fitted_similarity(model: Any) -> Similarity:
-    """The similarity of a fitted estimator."""
-    return similarity_of(model.similarity, 1.0 if model.gamma_ is None else model.gamma_)
+def seed_of(random_state: Any) -> int:
+    """A seed from scikit-learn's kinds of random state."""
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except (ValueError, TypeError) as error:
+        raise InvalidInput(f"random_state must be None, a seed or a RandomState: {error}") from None
+
+
+def fitted_comparison(model: Any) -> Comparison:
+    """The similarity of a fitted estimator, and how rows are scaled for it."""
+    gamma, exponent = model._width
+    if gamma is None:
+        return Comparison(similarity_of(model.similarity), scaling=model._scaling)
+    return Comparison(similarity_of(model.similarity, gamma), model.gamma_, exponent, 0, model._scaling)
 
 
 def taken(table: Any, indices: Indices) -> Any:
     """Rows of an array, a sparse matrix, a list, or a DataFrame or Series."""
     if hasattr(table, "iloc"):
         return table.iloc[indices]
+    if sp.issparse(table) and not hasattr(table, "__getitem__"):
+        table = table.tocsr()
     return table[indices] if hasattr(table, "shape") else np.asarray(table)[indices]

@@ -1,5 +1,7 @@
 """A nearest-neighbour classifier that keeps only k rows."""
 
+import math
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -7,13 +9,17 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ..door import Indices
+from ..bandwidths import times_power_of_two
+from ..deadline import CompilationTimeout, Deadline
+from ..door import Indices, InvalidInput, unmasked
 from ..objectives._pairs import own_threads
 from ._bandwidth import nearest
 from ._refine import refined
-from .points import SPARSE, Chosen, chosen, fitted_similarity
+from ._scaling import standardizes
+from ._setting import SPARSE, Chosen
+from .points import chosen, fitted_comparison, is_precomputed, replaced, validated
 
 
 class PointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
@@ -38,6 +44,7 @@ class PointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         *,
         similarity: Any = "rbf",
         gamma: Any = "cv",
+        standardize: Any = "auto",
         refine: bool = True,
         solver: str = "auto",
         max_memory: Any = "1GB",
@@ -47,6 +54,7 @@ class PointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         self.k = k
         self.similarity = similarity
         self.gamma = gamma
+        self.standardize = standardize
         self.refine = refine
         self.solver = solver
         self.max_memory = max_memory
@@ -55,40 +63,53 @@ class PointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> "PointsClassifier":
         """Choose the points of all classes together."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        found = chosen(self, X, y, sample_weight)
-        if self.refine and len(self.classes_) > 1:
-            self._swap(found, X)
-        self.labels_ = y[self.indices_]
-        return self
+        deadline = Deadline.after(self.time_limit)
+        return replaced(self, lambda model: model._choose(X, y, sample_weight, deadline))
 
-    def _swap(self, found: Chosen, X: Any) -> None:
+    def _choose(self, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
+        """Set what `fit` promises, on a copy."""
+        scales = standardizes(self.standardize, X, self.similarity)
+        X, y = validated(self, X, unmasked(y, "y"))
+        try:
+            check_classification_targets(y)
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+        self.classes_ = np.unique(y)
+        found = chosen(self, X, y, sample_weight, scales, deadline)
+        if self.refine and len(self.classes_) > 1:
+            with own_threads(), deadline.enforced(), suppress(CompilationTimeout):  # else they stay as they are
+                self._swap(found, X, deadline)
+        self.labels_ = y[self.indices_]
+
+    def _swap(self, found: Chosen, X: Any, deadline: Deadline) -> None:
         """Swap the points for better ones, and weigh them anew."""
         at, F = found.target.candidates, found.target.F
         assert F.labels is not None  # noqa: S101 - a classifier has labels
-        rows, mass = found.sample.first[at], found.sample.weights[at]
+        rows, mass = found.sample.at(at), found.sample.weights[at]
         units = np.flatnonzero(np.isin(rows, self.indices_))
         rng = np.random.default_rng(found.result.seed)
-        with own_threads():
-            units = np.sort(refined(F.rows, F.labels, mass / mass.sum(), units, found.similarity, rng))
+        similarity = found.comparison.similarity
+        units = np.sort(refined(F.rows, F.labels, mass / mass.sum(), units, similarity, rng, deadline))
         weights = F.best_on(units)[units]
         order = np.argsort(-weights, kind="stable")
         self.indices_, self.weights_ = rows[units[order]], weights[order]
         self.points_ = X[self.indices_]
-        self.value_ = F.value_at(units, weights)
+        self.value_ = times_power_of_two(F.value_at(units, weights), found.comparison.unit)
+        self.gap_ = None if self.bound_ is None else self.value_ - self.bound_
+        self.mmd_ = math.sqrt(self.value_)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of the nearest point: nearest in distance, or most similar where there is none."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        if self.similarity == "precomputed":
+        X = validated(self, X, reset=False)
+        if is_precomputed(self):
             return np.asarray(self.labels_[X[:, self.indices_].argmax(axis=1)])
-        return np.asarray(self.labels_[nearest(X, self.points_, fitted_similarity(self))])
+        comparison = fitted_comparison(self)
+        rows, few = comparison.rows(X), comparison.rows(self.points_)
+        return np.asarray(self.labels_[nearest(rows, few, comparison.similarity)])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.similarity in SPARSE
-        tags.input_tags.pairwise = self.similarity == "precomputed"
+        tags.input_tags.pairwise = is_precomputed(self)
         return tags

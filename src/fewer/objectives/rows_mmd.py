@@ -21,9 +21,10 @@ from ._pairs import PRECISE, check, image, own_block, own_image, spans, tile_row
 class RowsMMD:
     """F[p] = MMD²(p, t) = pᵀKp - 2 cᵀp + constant over rows, c = K t and constant = tᵀKt for a target t.
 
-    `rows` (size, d) are the places, dense, CSR or `LazyRows`; `similarity` compares them; `mean` (size,) is c. The target may have
-    more rows than these: only c and the constant know it. With `labels` (size,) rows of different labels have
-    similarity zero. K is only ever formed in tiles and in blocks of the places asked for; `memory` (bytes) limits them.
+    `rows` (size, d) are the places, dense, CSR or `LazyRows`; `similarity` compares them; `mean` (size,) is c. The
+    target may have more rows than these: only c and the constant know it. With `labels` (size,) rows of different
+    labels have similarity zero. K is only ever formed in tiles and in blocks of the places asked for; `memory` (bytes)
+    limits them.
     Where there are more than 2e7 pairs of float32 rows, or 4e8 of any, slopes and means are sums in float64 of
     similarities in float32 (an absolute error of a few 1e-8); blocks of K are always float64.
 

@@ -32,7 +32,11 @@ WORK = 4e8
 SHARE, DEAR = 1.2e8, 2e7
 """What they may cost in each of several crowds, and the cost of one kick at which none is made there."""
 MOMENT = 128
-"""Units that are added in a moment: the first answer has so many, each further one twice as many, up to k."""
+"""Units of the first answer; each further one has twice as many, up to k."""
+BRIEF = 5e7
+"""Multiplications between two chances to stop: some hundredths of a second."""
+GAIN = 1e-7
+"""The relative gain by which a kick is no idle one."""
 STRANGERS = 0.3
 """The share of random units in a crowd."""
 MOST_KICKED = 32
@@ -88,13 +92,18 @@ class Crowd:
         """Add best units until `size` are inside."""
         strips.exchange(self.G, self._strip, min(size, self.k), self._nothing, 0)
 
-    def kick(self) -> bool:
-        """Replace some units, exchange, stay if better; whether it was."""
+    @property
+    def brief(self) -> int:
+        """Swaps that are made in a moment."""
+        return max(1, int(BRIEF / (self.k * len(self.units))))
+
+    def kick(self, most: int = 10**6) -> bool:
+        """Replace some units, exchange with at most so many swaps, stay if better; whether it was."""
         most = min(self.k, MOST_KICKED)
         count = int(math.exp(self.rng.uniform(0.0, math.log(most + 1))))
         near, lucky = bool(self.rng.random() < NEAR), bool(self.rng.random() < LUCKY)
         order = self.rng.permutation(len(self.units))
-        made = int(strips.kick(self.G, self._strip, self._kept, self.k, order, count, near, lucky))
+        made = int(strips.kick(self.G, self._strip, self._kept, self.k, order, count, near, lucky, most))
         self.work += (abs(made) + 2.0 * count) * 8.0 * self.k * len(self.units)
         if made > 0:
             settle(self.G, self._strip, self._strip.units[: self._strip.count[0]].copy())
@@ -177,8 +186,10 @@ def answer(problem: Quadratic, limits: SparseSimplex, crowd: Crowd) -> Found:
     return refitted(problem, limits, crowd.support[order], crowd.weights[order])
 
 
-def search(problem: Quadratic, limits: SparseSimplex, rng: np.random.Generator, patient: bool = False) -> Answers:
-    """Exchange and kicks in one crowd after the other, the first of random units.
+def search(
+    problem: Quadratic, limits: SparseSimplex, rng: np.random.Generator, patient: bool = False, most: int = 10**9
+) -> Answers:
+    """Exchange and kicks in one crowd of at most `most` units after the other, the first of random units.
 
     It ends when a new crowd hardly helps; a patient search goes on, now and then among strangers.
     """
@@ -186,27 +197,24 @@ def search(problem: Quadratic, limits: SparseSimplex, rng: np.random.Generator, 
     if n <= k:
         yield refitted(problem, limits, np.arange(n))
         return
-    width = min(n, width_of(k, patient))
+    width = min(n, width_of(k, patient), max(most, k + 1))
     first = np.arange(n) if width == n else np.sort(rng.choice(n, width, replace=False))
     crowd = Crowd(problem, k, first, np.empty(0, np.int64), rng)
-    size = 0
-    while size < k:  # a first answer soon, and chances to stop
-        size = min(max(MOMENT, 2 * size), k)
-        crowd.fill(size)
-        yield answer(problem, limits, crowd)
+    yield from filled(problem, limits, crowd)
     nothing = 2.0 * SHIFT * float(np.mean(np.diag(crowd.G)))
     before, turn = math.inf, 0
     budget = math.inf if patient else WORK if width == n else SHARE if 160.0 * k * width < DEAR else 0.0
     while True:
         turn += 1
-        while crowd.exchange(64) == 64:
+        moves = min(64, crowd.brief)
+        while crowd.exchange(moves) == moves:
             yield None
         yield answer(problem, limits, crowd)
         settled = turn >= FEWEST and not crowd.f < before * (1.0 - ENOUGH)
         if crowd.f <= nothing or (not patient and width < n and (settled or turn == ROUNDS)):
             return
         before = crowd.f
-        yield from kicked(problem, limits, crowd, budget)
+        yield from kicked(problem, limits, crowd, budget, crowd.brief if patient else 10**6)
         if width == n:
             if not patient:
                 return
@@ -214,13 +222,27 @@ def search(problem: Quadratic, limits: SparseSimplex, rng: np.random.Generator, 
         crowd = around(problem, limits, crowd, width)
 
 
-def kicked(problem: Quadratic, limits: SparseSimplex, crowd: Crowd, work: float) -> Answers:
-    """Kicks until they cost `work` multiplications, or IDLE of them in a row did not help."""
-    idle = 0
+def filled(problem: Quadratic, limits: SparseSimplex, crowd: Crowd) -> Answers:
+    """Best units added until k are inside: a first answer soon, and chances to stop."""
+    size, due = 0, min(MOMENT, crowd.k)
+    while size < crowd.k:
+        size = min(size + max(1, 2 * crowd.brief), due)
+        crowd.fill(size)
+        if size == due:
+            due = min(2 * due, crowd.k)
+            yield answer(problem, limits, crowd)
+        else:
+            yield None
+
+
+def kicked(problem: Quadratic, limits: SparseSimplex, crowd: Crowd, work: float, most: int = 10**6) -> Answers:
+    """Kicks until they cost `work` multiplications, or IDLE of them in a row hardly helped."""
+    idle, lowest = 0, crowd.f
     while crowd.work < work and idle < IDLE:
         idle += 1
-        better = crowd.kick()
-        idle = 0 if better else idle
+        better = crowd.kick(most)
+        if crowd.f < lowest * (1.0 - GAIN):
+            idle, lowest = 0, crowd.f
         yield answer(problem, limits, crowd) if better else None
 
 
