@@ -164,10 +164,10 @@ def _median(X: Any, name: str, weights: Any) -> tuple[float, int, str]:
     for size in UNITS[: 1 if name == "hamming" else 3]:
         exponent = _exponent(rows, size)
         unit = scaled_rows(rows, -exponent)
-        middle = _middle(unit, name, mass)
+        middle, top = _middle_and_top(unit, name, mass)
         if ORDINARY[0] < middle < ORDINARY[1]:
             number = 0.5 / middle if name == "rbf" else 1.0 / middle
-            return number, exponent, _oddity(unit, middle, name)
+            return number, exponent, _oddity(math.sqrt(top / middle) if name == "rbf" else top / middle)
     return 1.0, exponent, "all rows from which gamma is taken are equal, so it is 1"
 
 
@@ -181,27 +181,23 @@ def _exponent(rows: Any, size: Measure) -> int:
     return 0 if unit == 1.0 else exponent_of(unit) + 2
 
 
-def _middle(rows: Any, name: str, mass: Any) -> float:
-    """The median of the distances above zero, 0 where there is none; mass: (n,) or None."""
+def _middle_and_top(rows: Any, name: str, mass: Any) -> tuple[float, float]:
+    """The median and the largest of the distances above zero, 0 where there is none; mass: (n,) or None."""
     with np.errstate(over="ignore", invalid="ignore"):
         found = pair_distances(rows, name)
     positive = found > 0
     if not positive.any():
-        return 0.0
+        return 0.0, 0.0
+    top = float(found.max(where=positive, initial=0.0))
     if mass is not None:
         first, second = np.triu_indices(len(mass), 1)
-        return weighted_median(found[positive], (mass[first] * mass[second])[positive])
-    return float(np.median(found if positive.all() else found[positive], overwrite_input=True))
+        return weighted_median(found[positive], (mass[first] * mass[second])[positive]), top
+    return float(np.median(found if positive.all() else found[positive], overwrite_input=True)), top
 
 
-def _oddity(rows: Any, middle: float, name: str) -> str:
-    """A sentence where some row lies very far from the others; `middle` is their median distance."""
-    if name == "hamming":
-        return ""
-    centre = centre_of(rows)
-    entries = rows.data if centre is None else rows - centre
-    away = float(np.abs(entries).max(initial=0.0)) / (math.sqrt(middle) if name == "rbf" else middle)
-    return "" if away < APART else f"an entry lies {away:.1g} median distances from the others: an outlier?"
+def _oddity(ratio: float) -> str:
+    """A sentence where the largest distance is so many times the median one."""
+    return "" if ratio < APART else f"some rows lie {ratio:.1g} times the median distance apart: outliers?"
 
 
 def weighted_median(values: Vector, weights: Vector) -> float:

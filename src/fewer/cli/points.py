@@ -11,7 +11,7 @@ from ._options import asked, for_all_jobs, shape
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 SIMILARITIES = ("rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming", "precomputed")
 AS_THEY_ARE = ("hamming", "precomputed")
-"""Similarities of codes, or none of rows at all: nothing to standardize."""
+"""Similarities of codes, or none of rows at all: nothing to standardize. Nor are npy, npz and pictures by default."""
 
 
 def gamma(text: str) -> Any:
@@ -36,7 +36,9 @@ def gamma(text: str) -> Any:
 @click.option(
     "--gamma", type=gamma, default="median", show_default=True, metavar="G", help="Number, median, scale or cv."
 )
-@click.option("--standardize/--no-standardize", default=None, help="Columns to unit variance; on, but for pictures.")
+@click.option(
+    "--standardize/--no-standardize", default=None, help="Columns to mean 0, deviation 1; on for csv, parquet."
+)
 @click.option("--image-shape", type=shape, metavar="HxW", help="Rows are pictures: show them on the page.")
 def points(
     label: str | None,
@@ -55,6 +57,7 @@ def points(
     common = asked(options)
     if gamma == "cv" and label is None:
         raise click.UsageError("--gamma cv needs --label: it is chosen by how well the points tell labels apart")
+    from ._array import ArrayTable
     from ._read import open_table
     from ._table import chosen_columns, known_column, unused
     from ._write import check_targets
@@ -72,15 +75,24 @@ def points(
         raise click.UsageError(
             f"--image-shape {height}x{width} needs {height * width} columns, {table.label} gives {len(names)}"
         )
-    if standardize is None:
-        standardize = common.image_shape is None and similarity not in AS_THEY_ARE
-    Z = scaled(X) if standardize else X
+    if standardize is None:  # as the library does for arrays and tables
+        kept = common.image_shape is not None or similarity in AS_THEY_ARE or isinstance(table, ArrayTable)
+        standardize = not kept
     shown = ({} if labels is None else {label: labels}) | dict(zip(names, X.T, strict=True))
-    data = {"shown": shown, "labels": labels, "weights": weights, "similarity": similarity, "pixels": X}
+    data: dict[str, Any] = {
+        "shown": shown,
+        "labels": labels,
+        "weights": weights,
+        "similarity": similarity,
+        "standardize": standardize,
+    }
     from ..studies.points import PointsProblem
     from ._run import perform
 
-    problem = PointsProblem.of(Z, max(common.ks), common.seed, gamma, **data)
+    try:
+        problem = PointsProblem.of(X, max(common.ks), common.seed, gamma, time_limit=common.time_limit, **data)
+    except InvalidInput as error:
+        raise InvalidInput(f"{common.file}: {error}") from None
     return perform(problem, common, f"of {len(X)} rows of {table.label}", note=note)
 
 
@@ -92,13 +104,3 @@ def checked_weights(file: str, name: str, weights: Vector) -> Vector:
     if weights.max() == 0:
         raise InvalidInput(f"{file}, column {name!r}: all weights are zero")
     return weights
-
-
-def scaled(X: Any) -> Any:
-    """Columns to mean zero and unit variance; constant ones only to zero.
-
-    >>> scaled(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
-    [[-1.0, 0.0], [1.0, 0.0]]
-    """
-    spread = X.std(axis=0)
-    return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)

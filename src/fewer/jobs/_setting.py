@@ -134,25 +134,33 @@ class Setting:
     def width(self, sample: Sample, k: int, rng: np.random.Generator) -> Bandwidth:
         """The bandwidth by number or rule."""
         if isinstance(self.gamma, str) and self.gamma == "cv":
-            return validated_width(sample, k, self.similarity, self.memory, rng, self.deadline)
+            return validated_width(sample, k, self.similarity, self.memory, a_child_of(rng), self.deadline)
         return bandwidth_in_units(sample.rows, self.similarity, self.gamma, sample.weights)
 
     def solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool = True) -> Chosen:
         """Choose the points; with `most` False a k above the distinct rows means all of them."""
-        self.check()
         with own_threads(), self.deadline.enforced():
             return self._solve(X, k, y, sample_weight, rng, most)
 
-    def _solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool) -> Chosen:
-        generator, seed = as_generator(rng)
+    def prepared(
+        self, X: Any, k: int, y: Any, sample_weight: Any, rng: np.random.Generator, most: bool = True
+    ) -> tuple[Sample, Comparison, list[str]]:
+        """The rows that are compared, how, and what is odd about them; `rng` is left as it is."""
+        self.check()
         k = as_integer(k, "k", 1)
         sample, scaling = self.sample(X, y, sample_weight)
         distinct = len(sample.weights)
         k = as_integer(k if most else min(k, distinct), "k", 1, distinct, "distinct rows")
         self.check_memory(k, sample.size)
-        sample, comparison, note = self.compared(X, sample, scaling, k, generator)
+        sample, comparison, note = self.compared(X, sample, scaling, k, rng)
+        return sample, comparison, [NOTE if scaling is not None else "", note, sample.note]
+
+    def _solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool) -> Chosen:
+        generator, seed = as_generator(rng)
+        sample, comparison, notes = self.prepared(X, k, y, sample_weight, generator, most)
+        k = min(k, len(sample.weights))
         target = target_of(sample, comparison.similarity, k, self.memory, generator, self.deadline)
-        notes = [NOTE if scaling is not None else "", note, sample.note, target.note]
+        notes = [*notes, target.note]
         found = self.searched(target, k, generator, seed)
         result = on_rows(found, target, sample, comparison.unit, self.deadline.elapsed(), notes)
         return Chosen(result, comparison, target, sample)
@@ -183,6 +191,14 @@ class Setting:
             return drive(target.F, C, steps, solver=solver, time_limit=self.deadline, callback=self.callback, seed=seed)
 
         return replace(solve_by(self.deadline, target.F, C, solver, solve), seed=seed)
+
+
+def a_child_of(rng: np.random.Generator) -> np.random.Generator:
+    """A generator that depends on `rng` and leaves it as it is, where it can have one."""
+    try:
+        return np.random.default_rng(rng.bit_generator.seed_seq.spawn(1)[0])  # type: ignore[attr-defined] # not typed
+    except (AttributeError, TypeError):
+        return rng
 
 
 def never_negative(steps: Steps) -> Steps:
@@ -244,7 +260,8 @@ def on_rows(found: Result, target: Target, sample: Sample, unit: int, seconds: f
     optimal = found.status is Status.OPTIMAL and not target.whole
     values = [times_power_of_two(number, unit) for number in (value, error)]
     if (value > 0) != (0 < values[0] < math.inf):
-        notes = [*notes, f"the value is {value:g} 2^{unit} in the units of X, beyond what float64 holds"]
+        notes = [*notes, f"the value is {value:g} times 2^{unit} in the units of X, beyond what float64 holds"]
+        bound = None  # it would tell nothing
     return replace(
         found,
         p=p,

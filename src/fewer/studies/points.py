@@ -10,10 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.cluster import KMeans
 
+from ..deadline import Deadline
 from ..door import Indices, Vector
-from ..jobs.points import FewerPoints, points
+from ..jobs._sample import as_bytes
+from ..jobs._setting import Comparison, Setting
+from ..jobs.points import points
+from ..objectives._pairs import own_threads
 from ..result import Result
-from ..similarity import bandwidth, similarity_of
 from .study import Judge, Table
 
 COMPARED = 2000
@@ -23,18 +26,20 @@ DRAWS = 10
 
 @dataclass(frozen=True, eq=False)
 class PointsProblem:
-    """Which k rows of Z (N, d), with which weights, stand for all; `shown` is the table as the user knows it.
+    """Which k rows of X (N, d), with which weights, stand for all; `shown` is the table as the user knows it.
 
-    `labels` and `weights` (N,) may be None; `gamma` is a number, resolved by `PointsProblem.of`.
+    `labels` and `weights` (N,) may be None. `solve` is `points` with these options, the bandwidth as a number:
+    `comparison` holds it, and how rows are scaled before they are compared. Make one with `PointsProblem.of`.
     """
 
-    Z: npt.NDArray[np.float64]
+    X: npt.NDArray[np.float64]
     shown: Mapping[str, Sequence[Any]]
+    comparison: Comparison
     labels: Any = None
     weights: Vector | None = None
     similarity: str = "rbf"
     gamma: Any = "median"
-    pixels: npt.NDArray[np.float64] | None = None
+    standardize: bool = False
     job = "points"
     unit = "points"
     usual_seconds = None
@@ -42,22 +47,41 @@ class PointsProblem:
     shares = frozenset({"weight"})
 
     @classmethod
-    def of(cls, Z: npt.NDArray[np.float64], k: int, seed: int, gamma: Any, **rest: Any) -> "PointsProblem":
-        """The problem with its bandwidth as a number, so that every k and every part of the data is measured alike."""
-        problem = cls(Z, gamma=gamma, **rest)
-        if problem.similarity == "precomputed":
-            return problem
-        if gamma == "cv":
-            model = FewerPoints(k, similarity=problem.similarity, gamma="cv", solver="greedy", random_state=seed)
-            width = model.fit(Z, problem.labels, problem.weights).gamma_
-        else:
-            width = bandwidth(Z, problem.similarity, gamma)
-        return replace(problem, gamma="median" if width is None else float(width))
+    def of(
+        cls,
+        X: npt.NDArray[np.float64],
+        k: int,
+        seed: int,
+        gamma: Any = "median",
+        *,
+        shown: Mapping[str, Sequence[Any]],
+        labels: Any = None,
+        weights: Vector | None = None,
+        similarity: str = "rbf",
+        standardize: bool = False,
+        time_limit: float | None = None,
+    ) -> "PointsProblem":
+        """The problem with its bandwidth as a number, so that every k and every part of the data is measured alike.
+
+        It is the number that `points(X, k, gamma=gamma, rng=seed, ...)` takes.
+        """
+        deadline = Deadline.after(time_limit)
+        setting = Setting(similarity, gamma, standardize, "auto", as_bytes("1GB"), deadline)
+        with own_threads(), deadline.enforced():
+            _, comparison, _ = setting.prepared(X, k, labels, weights, np.random.default_rng(seed))
+        width = comparison.gamma
+        number = gamma if width is None or not 0.0 < width < math.inf else width
+        return cls(X, shown, comparison, labels, weights, similarity, number, standardize)
+
+    @cached_property
+    def Z(self) -> npt.NDArray[np.float64]:  # noqa: N802 - as statisticians write standardized rows
+        """The rows as they are compared."""
+        return np.asarray(self.comparison.rows(self.X))
 
     @property
     def size(self) -> int:
         """The number of rows."""
-        return len(self.Z)
+        return len(self.X)
 
     @property
     def masses(self) -> Vector:
@@ -67,7 +91,7 @@ class PointsProblem:
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job."""
         setting = {"y": self.labels, "sample_weight": self.weights, "similarity": self.similarity, "gamma": self.gamma}
-        return points(self.Z, k, **setting, **search)
+        return points(self.X, k, **setting, standardize=self.standardize, **search)
 
     def error(self, result: Result) -> float:
         """MMD² to all rows."""
@@ -85,7 +109,7 @@ class PointsProblem:
 
     def rows_of(self, result: Result) -> npt.NDArray[np.float64]:
         """The kept rows as they are in the file, in the same order."""
-        return (self.Z if self.pixels is None else self.pixels)[self.heaviest_first(result)]
+        return self.X[self.heaviest_first(result)]
 
     def lost(self, result: Result) -> dict[str, float]:
         """MMD² and its root, and the gap where a bound above zero is proven."""
@@ -105,10 +129,9 @@ class PointsProblem:
     def block(self, some: Indices, others: Indices) -> npt.NDArray[np.float64]:
         """Similarities between rows; zero across labels."""
         if self.similarity == "precomputed":
-            found = self.Z[np.ix_(some, others)]
+            found = self.X[np.ix_(some, others)]
         else:
-            width = self.gamma if isinstance(self.gamma, float) else 1.0
-            found = np.asarray(similarity_of(self.similarity, width)(self.Z[some], self.Z[others]), np.float64)
+            found = np.asarray(self.comparison.similarity(self.Z[some], self.Z[others]), np.float64)
         if self.labels is not None:
             found = found * (self.labels[some][:, None] == self.labels[others][None, :])
         return found
@@ -137,10 +160,19 @@ class PointsProblem:
             cross = float(q @ self.block(units, test) @ masses)
             return max(float(q @ self.block(units, units) @ q) - 2.0 * cross + inner, 0.0)
 
-        rows = self.Z[np.ix_(train, train)] if self.similarity == "precomputed" else self.Z[train]
+        rows = self.X[np.ix_(train, train)] if self.similarity == "precomputed" else self.Z[train]
         labels = None if self.labels is None else self.labels[train]
         weights = None if self.weights is None else self.weights[train]
-        return replace(self, Z=rows, shown={}, labels=labels, weights=weights), judge
+        gamma = self.comparison.similarity.gamma or self.gamma  # rows and bandwidth in the units of all rows
+        part: dict[str, Any] = {
+            "X": rows,
+            "shown": {},
+            "labels": labels,
+            "weights": weights,
+            "gamma": gamma,
+            "standardize": False,
+        }
+        return replace(self, **part), judge
 
 
 @dataclass(frozen=True, eq=False)
