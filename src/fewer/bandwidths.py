@@ -22,6 +22,8 @@ ENTRIES = 2**18
 """Entries of a table that are looked at together."""
 ORDINARY = 1e-100, 1e100
 """Sizes of rows and bandwidths whose squares and products keep clear of overflow and underflow."""
+MANY_VALUES = 20_000
+"""Values from which only those near their median are sorted."""
 APART = 1e6
 """Median distances between a row and the others from which a note says so."""
 
@@ -52,16 +54,20 @@ def bandwidth(X: Any, name: str, gamma: Any, weights: Any = None) -> float | Non
     return None if name not in POWERS else bandwidth_in_units(X, name, gamma, weights).gamma
 
 
-def bandwidth_in_units(X: Any, name: str, gamma: Any, weights: Any = None) -> Bandwidth:
-    """The bandwidth of rows of any size, by name of a similarity that has one; see `bandwidth`."""
+def bandwidth_in_units(X: Any, name: str, gamma: Any, weights: Any = None, top: float | None = None) -> Bandwidth:
+    """The bandwidth of rows of any size, by name of a similarity that has one; see `bandwidth`.
+
+    `top` is the largest |x_ij| where that is known.
+    """
+    top = largest(X) if top is None else top
     if isinstance(gamma, str):
         number, exponent, note = known(gamma, {"median": _median, "scale": _scale}, "gamma")(X, name, weights)
     else:
         number, exponent, note = as_number(gamma, "gamma"), 0, ""
     value = times_power_of_two(number, -POWERS[name] * exponent)
-    if POWERS[name] == 0 or (ORDINARY[0] < value < ORDINARY[1] and _ordinary(largest(X))):
+    if POWERS[name] == 0 or (ORDINARY[0] < value < ORDINARY[1] and _ordinary(top)):
         return Bandwidth(value, 0, value, note)
-    return _near_one(number, exponent, POWERS[name], largest(X))._replace(gamma=value, note=note)
+    return _near_one(number, exponent, POWERS[name], top)._replace(gamma=value, note=note)
 
 
 def _near_one(number: float, exponent: int, power: int, top: float) -> Bandwidth:
@@ -206,11 +212,24 @@ def weighted_median(values: Vector, weights: Vector) -> float:
     >>> weighted_median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 1.0]))
     1.5
     """
+    values, weights, before, total = _around_the_middle(values, weights)
     order = np.argsort(values, kind="stable")
-    below = np.cumsum(weights[order])
-    half = below[-1] / 2.0
-    low, high = (int(np.searchsorted(below, half * (1.0 + e))) for e in (-1e-12, 1e-12))
+    below = before + np.cumsum(weights[order])
+    low, high = (int(np.searchsorted(below, total / 2.0 * (1.0 + e))) for e in (-1e-12, 1e-12))
     return float(values[order[low]] + values[order[min(high, len(order) - 1)]]) / 2.0
+
+
+def _around_the_middle(values: Vector, weights: Vector) -> tuple[Vector, Vector, float, float]:
+    """Some values around the weighted median with their weights, the weight below them, and the weight of all."""
+    total = float(weights.sum())
+    if len(values) < MANY_VALUES:
+        return values, weights, 0.0, total
+    steps = np.sort(values[:: len(values) // 2000])[::50]
+    bins = np.searchsorted(steps, values)
+    mass = np.cumsum(np.bincount(bins, weights, len(steps) + 1))
+    low, high = (int(np.searchsorted(mass, total * half)) for half in (0.5 - 1e-6, 0.5 + 1e-6))
+    kept = (bins >= low) & (bins <= min(high, len(steps)))
+    return values[kept], weights[kept], float(mass[low - 1]) if low else 0.0, total
 
 
 def _scale(X: Any, name: str, weights: Any) -> tuple[float, int, str]:

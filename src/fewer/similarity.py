@@ -181,7 +181,7 @@ def _checked(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Matrix
     """A user's function whose blocks are finite and have the right shape."""
 
     def between(A: Any, B: Any) -> Matrix:
-        block = np.asarray(function(A, B), np.float64)
+        block = np.array(function(A, B), np.float64)  # what it returns may be kept by the function
         if block.shape != (A.shape[0], B.shape[0]):
             raise InvalidInput(
                 f"similarity must give a block of shape ({A.shape[0]}, {B.shape[0]}) for blocks of so many rows, "

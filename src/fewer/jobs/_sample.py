@@ -43,7 +43,15 @@ def is_table(X: Any) -> bool:
 
 
 def as_rows(X: Any, sparse: bool = True) -> Any:
-    """X as finite rows (N, d): float32 and float64 stay so, CSR where it is sparse; X itself is never changed."""
+    """X as finite rows (N, d); see `rows_and_top`."""
+    return rows_and_top(X, sparse)[0]
+
+
+def rows_and_top(X: Any, sparse: bool = True) -> tuple[Any, float]:
+    """X as finite rows (N, d) and the largest |x_ij|: float32 and float64 stay so, CSR where it is sparse.
+
+    X itself is never changed.
+    """
     if sp.issparse(X):
         if not sparse:
             raise InvalidInput(
@@ -62,7 +70,7 @@ def as_rows(X: Any, sparse: bool = True) -> Any:
         top = largest(rows)
     if not np.isfinite(top):
         raise InvalidInput("X must be finite, got NaN or infinity")
-    return rows
+    return rows, top
 
 
 def _as_csr(X: Any) -> Any:
@@ -102,7 +110,7 @@ class Sample:
     """The distinct rows with weight: `rows` (M, d), `weights` (M,) of sum 1, `first` (M,) their indices in X.
 
     `labels` (M,) are codes of `classes`, or None. Equal rows with different labels are different. `size` is len(X);
-    `first` None means all rows of X. `note` says what was left undone.
+    `first` None means all rows of X. `note` says what was left undone; `top` is the largest |x_ij|, where known.
     """
 
     rows: Any
@@ -112,6 +120,7 @@ class Sample:
     labels: Indices | None = None
     classes: npt.NDArray[Any] | None = None
     note: str = ""
+    top: float | None = None
 
     @classmethod
     def of(
@@ -163,8 +172,21 @@ def as_labels(y: Any, size: int) -> tuple[npt.NDArray[Any], Indices]:
         raise InvalidInput(f"y must have one label for each of the {size} rows, got shape {labels.shape}")
     if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
         raise InvalidInput("y must not hold NaN or infinity")
+    if labels.dtype.kind in "iub":
+        return _whole_codes(labels.astype(np.int64))
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except Exception:  # labels are any objects, and so is what comparing them raises
         raise InvalidInput(f"y must hold labels that can be sorted, got {shown(labels[:3].tolist())}") from None
     return classes, codes.reshape(-1).astype(np.int64)
+
+
+def _whole_codes(labels: Indices) -> tuple[npt.NDArray[Any], Indices]:
+    """The same for whole numbers, by counting where they lie close together."""
+    low, high = int(labels.min()), int(labels.max())
+    if high - low > 4 * len(labels) + 1000:
+        classes, codes = np.unique(labels, return_inverse=True)
+        return classes, codes.reshape(-1).astype(np.int64)
+    present = np.zeros(high - low + 1, np.int64)
+    present[labels - low] = 1
+    return np.flatnonzero(present) + low, (np.cumsum(present) - 1)[labels - low]

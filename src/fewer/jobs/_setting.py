@@ -20,7 +20,7 @@ from ..solvers._drive import Callback, Step, Steps, drive
 from ..solvers.uncompiled import solve_by
 from ..spaces import Atoms
 from ._bandwidth import validated_width
-from ._sample import Sample, as_gram, as_rows
+from ._sample import Sample, as_gram, as_rows, rows_and_top
 from ._scaling import NOTE, Standardization, centred, standardizes
 from ._target import Target, target_of
 
@@ -37,8 +37,8 @@ SOLVERS: dict[str, Start] = {
 RULES = ("median", "scale", "cv")
 CHECKED = 100
 """Rows on which a function of the user is asked whether it is a similarity."""
-PER_ROW = 24
-"""Bytes for each row of X that weights, indices and the answer take."""
+PER_ROW, PER_COLUMN = 24, 8
+"""Bytes for each row of X that indices and the answer take, and for each of labels and weights."""
 
 
 class Comparison(NamedTuple):
@@ -95,21 +95,22 @@ class Setting:
         """Whether X is the matrix of similarities."""
         return isinstance(self.similarity, str) and self.similarity == "precomputed"
 
-    def rows(self, X: Any) -> Any:
-        """X in the form that the similarity compares: for precomputed ones, row numbers."""
+    def rows(self, X: Any) -> tuple[Any, float | None]:
+        """X in the form that the similarity compares, for precomputed ones row numbers; and the largest |x_ij|."""
         if self.precomputed:
-            return np.arange(len(as_gram(X)))[:, None]
-        return as_rows(X, similarity_of(self.similarity).sparse)
+            return np.arange(len(as_gram(X)))[:, None], None
+        return rows_and_top(X, similarity_of(self.similarity).sparse)
 
     def sample(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sample, Standardization | None]:
         """The distinct rows of X with their weights, standardized where asked for, and how."""
         scales = standardizes(self.standardize, X, self.similarity)
         deadline = self.deadline if self.deadline.limited else None
-        sample = Sample.of(self.rows(X), y, sample_weight, not self.precomputed, deadline)
+        rows, top = self.rows(X)
+        sample = replace(Sample.of(rows, y, sample_weight, not self.precomputed, deadline), top=top)
         if not scales:
             return sample, None
         scaling = Standardization.of(sample.rows, sample.weights)
-        return replace(sample, rows=scaling(sample.rows)), scaling
+        return replace(sample, rows=scaling(sample.rows), top=1.0), scaling
 
     def compared(
         self, X: Any, sample: Sample, scaling: Standardization | None, k: int, rng: np.random.Generator
@@ -135,7 +136,7 @@ class Setting:
         """The bandwidth by number or rule."""
         if isinstance(self.gamma, str) and self.gamma == "cv":
             return validated_width(sample, k, self.similarity, self.memory, a_child_of(rng), self.deadline)
-        return bandwidth_in_units(sample.rows, self.similarity, self.gamma, sample.weights)
+        return bandwidth_in_units(sample.rows, self.similarity, self.gamma, sample.weights, sample.top)
 
     def solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool = True) -> Chosen:
         """Choose the points; with `most` False a k above the distinct rows means all of them."""
@@ -151,7 +152,7 @@ class Setting:
         sample, scaling = self.sample(X, y, sample_weight)
         distinct = len(sample.weights)
         k = as_integer(k if most else min(k, distinct), "k", 1, distinct, "distinct rows")
-        self.check_memory(k, sample.size)
+        self.check_memory(k, sample.size, PER_ROW + PER_COLUMN * ((y is not None) + (sample_weight is not None)))
         sample, comparison, note = self.compared(X, sample, scaling, k, rng)
         return sample, comparison, [NOTE if scaling is not None else "", note, sample.note]
 
@@ -165,16 +166,16 @@ class Setting:
         result = on_rows(found, target, sample, comparison.unit, self.deadline.elapsed(), notes)
         return Chosen(result, comparison, target, sample)
 
-    def check_memory(self, k: int, n: int) -> None:
+    def check_memory(self, k: int, n: int, each: int) -> None:
         """A sentence where not even the least that is kept fits."""
         if 8 * k * k > self.memory:
             raise InvalidInput(
                 f"max_memory must hold k = {k} columns of at least {k} similarities, {8 * k * k} bytes, "
                 f"got {self.memory}"
             )
-        if PER_ROW * n > self.memory:
+        if each * n > self.memory:
             raise InvalidInput(
-                f"max_memory must hold {PER_ROW} bytes for each of the {n} rows, {PER_ROW * n} bytes, got {self.memory}"
+                f"max_memory must hold {each} bytes for each of the {n} rows, {each * n} bytes, got {self.memory}"
             )
 
     def searched(self, target: Target, k: int, rng: np.random.Generator, seed: int | None) -> Result:

@@ -1,6 +1,7 @@
 """The discrepancy from a whole data set, all pairs of it compared, or as much as the work allows."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from ..deadline import CompilationTimeout, Deadline
 from ..distances import centre_of
 from ..door import Indices, InvalidInput, Vector
 from ..lazy_rows import in_memory, some_rows
-from ..objectives._pairs import OutOfTime, check, spans, spread, tile_rows
+from ..objectives._pairs import OutOfTime, image_until, spans, spread, threads, tile_rows
 from ..objectives.rows_mmd import RowsMMD, mean_to, plain_middle
 from ..similarity import Similarity
 from ..spaces import Atoms
@@ -33,10 +34,12 @@ WAVE = 50
 """The work of one row and frequency."""
 PACE = 2 * 10**9
 """Work for each second of a time limit that comparisons may take: about half of what a core does."""
-MOMENT = 2 * 10**8
-"""Work that any time limit allows."""
-SHARE = 0.6
-"""The share of what is left of a time limit after which comparisons are begun again with fewer rows."""
+WHOLE_PACE, WHOLE_MOMENT = 10**9, 2 * 10**8
+"""The same for comparing all pairs, and the work that any time limit allows for it."""
+MOMENT = 5 * 10**7
+"""Work that any time limit allows for comparing candidates."""
+WHOLE_SHARE, SHARE = 0.4, 0.5
+"""The shares of what is left of a time limit that comparing all pairs, or one stage of an estimate, may take."""
 FEWEST = 256
 """Rows of the target that candidates are compared with, and frequencies, at least."""
 STARTED = 200
@@ -87,19 +90,29 @@ class Plan:
     cost: int
     k: int
     memory: int
-    work: float
+    limit: float
 
     @classmethod
     def of(cls, sample: Sample, k: int, memory: int, limit: float) -> "Plan":
         """For all rows of a sample, k of which are chosen within `limit` seconds."""
         n, d = sample.rows.shape
-        return cls(n, d + 20, k, memory, max(PACE * limit, MOMENT))
+        return cls(n, d + 20, k, memory, limit)
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a time limit."""
+        return self.limit < math.inf
+
+    @property
+    def work(self) -> float:
+        """What comparing candidates may cost."""
+        return max(PACE * self.limit, MOMENT)
 
     @property
     def whole(self) -> bool:
         """Whether all pairs of rows are compared."""
-        few = self.n <= max(FEW, 4 * self.k) and self.work == math.inf  # as many candidates would be all rows
-        return few or self.n**2 * self.cost <= min(ALL, self.work)
+        few = self.n <= max(FEW, 4 * self.k) and not self.limited  # as many candidates would be all rows
+        return few or self.n**2 * self.cost <= min(ALL, max(WHOLE_PACE * self.limit, WHOLE_MOMENT))
 
     @property
     def fits(self) -> bool:
@@ -118,42 +131,40 @@ class Plan:
         """The number of rows that they are compared with."""
         return int(min(self.n, max(min(MOST, self.work) // (self.count * self.cost), FEWEST)))
 
+    @property
+    def frequencies(self) -> int:
+        """The number of random features."""
+        least = FEWEST if self.limit < 0.5 else 2 * FEWEST
+        return int(np.clip(min(WAVES, self.work / WAVE) // self.n, least, 2048))
+
+    @property
+    def felt(self) -> int:
+        """The number of rows from which their means are taken."""
+        return int(np.clip(self.work / WAVE // self.frequencies, FEWEST, self.n)) if self.limited else self.n
+
 
 def target_of(
     sample: Sample, similarity: Similarity, k: int, memory: int, rng: np.random.Generator, deadline: Deadline
 ) -> Target:
     """The target of a sample: exact where all pairs can be compared, else over candidates with estimated values.
 
-    Under a time limit both the sizes that are compared whole and the numbers of candidates are smaller; where even
-    these take too long it begins again with a tenth of the work.
+    Under a time limit both the sizes that are compared whole and the numbers of candidates are smaller, and each
+    stage ends after a share of it.
     """
     plan = Plan.of(sample, k, memory, deadline.seconds)
-    while True:
-        last = plan.work <= MOMENT
-        try:
-            return _compared(sample, similarity, plan, rng, None if last else deadline.share(SHARE))
-        except OutOfTime:
-            plan = Plan(plan.n, plan.cost, k, memory, max(plan.work / 10.0, MOMENT))
-
-
-def _compared(
-    sample: Sample, similarity: Similarity, plan: Plan, rng: np.random.Generator, until: Deadline | None
-) -> Target:
-    """The target of a sample with so much work, before a deadline."""
-    cheap = plan.work == math.inf and (similarity.plain or similarity.name == "precomputed")
+    cheap = not plan.limited and (similarity.plain or similarity.name == "precomputed")
     if (plan.whole or cheap) and plan.fits:
-        rows = in_memory(sample.rows, plan.memory // 8)
-        labels, weights = sample.labels, sample.weights
-        F = RowsMMD.between(rows, weights, similarity, labels=labels, memory=plan.memory, deadline=until)
-        return Target(F, np.arange(plan.n), whole=True)
-    if plan.count < plan.k:
-        raise InvalidInput(
-            f"max_memory must hold k = {plan.k} columns of at least {plan.k} similarities, got {plan.memory} bytes"
-        )
+        rows = in_memory(sample.rows, memory // 8)
+        with suppress(OutOfTime):
+            until = deadline.share(WHOLE_SHARE) if plan.n**2 * plan.cost > MOMENT else None
+            F = RowsMMD.between(rows, sample.weights, similarity, labels=sample.labels, memory=memory, deadline=until)
+            return Target(F, np.arange(plan.n), whole=True)
+    if plan.count < k:
+        raise InvalidInput(f"max_memory must hold k = {k} columns of at least {k} similarities, got {memory} bytes")
     chosen = _distinct(sample, np.sort(rng.choice(plan.n, plan.count, replace=False)))
     if similarity.name not in SPECTRA and not similarity.plain:
-        return _of_sample(sample, similarity, chosen, plan.memory, until)
-    return _of_candidates(sample, similarity, plan, chosen, rng, until)
+        return _of_sample(sample, similarity, chosen, memory, deadline)
+    return _of_candidates(sample, similarity, plan, chosen, rng, deadline)
 
 
 def _distinct(sample: Sample, chosen: Indices) -> Indices:
@@ -165,40 +176,58 @@ def _distinct(sample: Sample, chosen: Indices) -> Indices:
     return chosen if first is None else np.sort(chosen[first])
 
 
-def _of_sample(sample: Sample, similarity: Similarity, chosen: Indices, memory: int, until: Deadline | None) -> Target:
+def _of_sample(sample: Sample, similarity: Similarity, chosen: Indices, memory: int, deadline: Deadline) -> Target:
     """The rows of a sample stand for all: the error is the discrepancy of the two, of expectation (s_ii - s̄) / m."""
-    labels = None if sample.labels is None else sample.labels[chosen]
-    weights = sample.weights[chosen] / sample.weights[chosen].sum()
-    F = RowsMMD.between(sample.rows[chosen], weights, similarity, labels=labels, memory=memory, deadline=until)
+    own = sample.take(chosen)
+    rows, weights = sample.rows[chosen], own.weights / own.weights.sum()
+    if deadline.limited:
+        order = np.random.default_rng(0).permutation(len(chosen))
+        labels = None if own.labels is None else (own.labels, own.labels[order])
+        until = deadline.share(SHARE)
+        mean, _ = image_until(rows, rows[order], weights[order], similarity, labels, memory, until)
+        F = RowsMMD(Atoms(len(chosen)), rows, similarity, mean, float(weights @ mean), own.labels, memory)
+    else:
+        F = RowsMMD.between(rows, weights, similarity, labels=own.labels, memory=memory)
     error = max(float(weights @ F.diagonal) - F.constant, 0.0) / len(chosen)
     note = f"{len(chosen)} of {len(sample.weights)} rows, drawn at random, stand for all: their own MMD² is {error:.2g}"
     return Target(F, chosen, note=note, error=error)
 
 
 def _of_candidates(
-    sample: Sample,
-    similarity: Similarity,
-    plan: Plan,
-    chosen: Indices,
-    rng: np.random.Generator,
-    until: Deadline | None,
+    sample: Sample, similarity: Similarity, plan: Plan, chosen: Indices, rng: np.random.Generator, deadline: Deadline
 ) -> Target:
-    """Candidates drawn at random, each compared with all rows (or with a sample of them)."""
-    rows, n = sample.rows[chosen], plan.n
-    all_rows = plan.against >= n or similarity.plain
-    data = sample if all_rows else sample.take(np.sort(rng.choice(n, plan.against, replace=False)))
-    weights = data.weights if all_rows else data.weights / data.weights.sum()
-    own = None if sample.labels is None else sample.labels[chosen]
-    both = None if own is None or data.labels is None else (own, data.labels)
-    mean = mean_to(rows, data.rows, weights, similarity, both, plan.memory, until)
+    """Candidates drawn at random, each compared with all rows, or with as many as the work and a deadline allow."""
+    rows, own = sample.rows[chosen], None if sample.labels is None else sample.labels[chosen]
+    mean, used = _means(sample, rows, own, similarity, plan, rng, deadline)
     F = RowsMMD(Atoms(len(chosen)), rows, similarity, mean, 0.0, own, plan.memory)
-    sampled = f", each compared with all {n}" if all_rows else f", compared with {plan.against} of {n} rows"
+    sampled = f", each compared with all {plan.n}" if used == plan.n else f", compared with {used} of {plan.n} rows"
     note = f"{len(chosen)} candidate rows, drawn at random{sampled}"
     if similarity.plain:
         return Target(_with_constant(F, _plain_constant(sample, similarity, plan.memory)), chosen, note=note)
-    waves = waves_of(sample, F, plan, rng, until)
+    waves = waves_of(sample, F, plan, rng, deadline)
     note += f"; the value is an estimate by {len(waves.frequencies)} random Fourier features"
     return Target(_with_constant(F, _first_constant(F, waves, plan.k, rng)), chosen, waves, note)
+
+
+def _means(
+    sample: Sample,
+    rows: Any,
+    own: Indices | None,
+    similarity: Similarity,
+    plan: Plan,
+    rng: np.random.Generator,
+    deadline: Deadline,
+) -> tuple[Vector, int]:
+    """The mean similarity of candidates to the target, (n,), and to how many rows of it they were compared."""
+    if plan.against >= plan.n or similarity.plain:
+        data, weights = sample, sample.weights
+    else:
+        data = sample.take(rng.choice(plan.n, plan.against, replace=False))
+        weights = data.weights / data.weights.sum()
+    both = None if own is None or data.labels is None else (own, data.labels)
+    if not plan.limited or similarity.plain:
+        return mean_to(rows, data.rows, weights, similarity, both, plan.memory), len(data.weights)
+    return image_until(rows, data.rows, weights, similarity, both, plan.memory, deadline.share(SHARE))
 
 
 def _first_constant(F: RowsMMD, waves: Waves, k: int, rng: np.random.Generator) -> float:
@@ -239,42 +268,54 @@ SPECTRA = {
 """Draws of D frequencies in d dimensions from the Fourier transform of a similarity (Rahimi & Recht 2007)."""
 
 
-def waves_of(sample: Sample, F: RowsMMD, plan: Plan, rng: np.random.Generator, until: Deadline | None) -> Waves:
-    """Frequencies and the mean of exp(i ωᵀx) over the target, or over as many of its rows as the work allows."""
-    n, d = sample.rows.shape
-    work = min(WAVES, plan.work / WAVE)
-    D = int(np.clip(work // n, FEWEST, 2048))
-    frequencies = SPECTRA[F.similarity.name](F.similarity.gamma, D, d, rng)
-    m = n if work == WAVES else int(np.clip(work // D, FEWEST, n))
-    data = sample if m >= n else sample.take(np.sort(rng.choice(n, m, replace=False)))
-    weights = data.weights if m >= n else data.weights / data.weights.sum()
-    codes = np.zeros(m, np.int64) if data.labels is None else data.labels
-    classes = np.arange(1) if sample.classes is None else np.arange(len(sample.classes))
-    means = np.array([mean_wave(data.rows, weights * (codes == code), frequencies, F, until) for code in classes])
-    squares = np.bincount(codes, weights**2, len(classes))
-    variance = (squares[:, None] - np.abs(means) ** 2 * squares.sum()).sum(axis=0) * (1.0 - m / n)
+def waves_of(sample: Sample, F: RowsMMD, plan: Plan, rng: np.random.Generator, deadline: Deadline) -> Waves:
+    """Frequencies and the mean of exp(i ωᵀx) over the target, or over as many of its rows as work and time allow."""
+    frequencies = SPECTRA[F.similarity.name](F.similarity.gamma, plan.frequencies, sample.rows.shape[1], rng)
+    data = sample if plan.felt == plan.n else sample.take(rng.choice(plan.n, plan.felt, replace=False))
+    codes = np.zeros(len(data.weights), np.int64) if data.labels is None else data.labels
+    classes = 1 if sample.classes is None else len(sample.classes)
+    sums, squares, used = wave_sums(data.rows, data.weights, codes, classes, frequencies, F, deadline.share(SHARE))
+    mass = 1.0 if used == plan.n else float(data.weights[:used].sum())
+    means, squares = sums / mass, squares / mass**2
+    variance = (squares[:, None] - np.abs(means) ** 2 * squares.sum()).sum(axis=0) * (1.0 - used / plan.n)
     return Waves(frequencies, means, np.maximum(variance, 0.0))
 
 
-def mean_wave(
-    rows: Any, weights: Vector, frequencies: Vector, F: RowsMMD, until: Deadline | None = None, dtype: Any = np.float32
-) -> Complex:
-    """Σ_j weights_j exp(i ωᵀx_j) for each frequency, (D,)."""
+def wave_sums(
+    rows: Any,
+    weights: Vector,
+    codes: Indices,
+    classes: int,
+    frequencies: Vector,
+    F: RowsMMD,
+    deadline: Deadline | None = None,
+    dtype: Any = np.float32,
+) -> tuple[Complex, Vector, int]:
+    """Σ_j weights_j exp(i ωᵀx_j) over each class, (classes, D), Σ_j weights_j² of each, and over how many rows.
+
+    These are the first ones, as many as the deadline allows.
+    """
     centre = None if getattr(rows, "sparse", sp.issparse(rows)) else centre_of(F.rows)
     size = float(np.quantile(np.abs(frequencies), 0.99))
     high = min(max(1, 2**20 // len(frequencies)), tile_rows(rows.shape[1] + len(frequencies), F.memory))
+    parts = spans(rows.shape[0], high)
 
     def work(part: slice) -> Complex:
-        check(until)
-        here = np.flatnonzero(weights[part]) + part.start
-        block = rows[here] if centre is None else rows[here] - centre
+        block = rows[part] if centre is None else rows[part] - centre
         near = size * float(np.abs(block.data if centre is None else block).max(initial=0.0)) < FINE
         narrow = dtype if near else np.float64
         phase = np.asarray(block.astype(narrow) @ frequencies.T.astype(narrow))
-        w = weights[here].astype(narrow)
-        return np.asarray(w @ np.cos(phase) + 1j * (w @ np.sin(phase)), np.complex128)
+        w, own = weights[part].astype(narrow), codes[part]
+        shares = w[None] if classes == 1 else sp.csr_array((w, (own, np.arange(len(w)))), (classes, len(w)))
+        return np.asarray(shares @ np.cos(phase) + 1j * (shares @ np.sin(phase)), np.complex128)
 
-    return np.asarray(sum(spread(work, spans(rows.shape[0], high))), np.complex128)
+    sums, used = np.zeros((classes, len(frequencies)), np.complex128), 0
+    for some in (parts[a : a + 2 * threads()] for a in range(0, len(parts), 2 * threads())):
+        sums += sum(spread(work, some))
+        used = some[-1].stop
+        if deadline is not None and deadline.passed:
+            break
+    return sums, np.bincount(codes[:used], weights[:used] ** 2, classes).astype(np.float64), used
 
 
 def estimate(F: RowsMMD, waves: Waves, units: Indices, weights: Vector) -> tuple[float, float]:
@@ -283,12 +324,8 @@ def estimate(F: RowsMMD, waves: Waves, units: Indices, weights: Vector) -> tuple
     Where the means of the target come from a sample of it, their variance is subtracted and counted as an error.
     """
     codes = np.zeros(len(units), np.int64) if F.labels is None else F.labels[units]
-    rows = F.rows[units]
-    own = [
-        mean_wave(rows, weights * (codes == code), waves.frequencies, F, dtype=np.float64)
-        for code in range(len(waves.means))
-    ]
-    squared = (np.abs(np.array(own) - waves.means) ** 2).sum(axis=0)
+    own, _, _ = wave_sums(F.rows[units], weights, codes, len(waves.means), waves.frequencies, F, dtype=np.float64)
+    squared = (np.abs(own - waves.means) ** 2).sum(axis=0)
     extra = float(waves.variance.mean())
     value = max(float(squared.mean()) - extra, 0.0)
     error = float(squared.std() / math.sqrt(len(squared)))

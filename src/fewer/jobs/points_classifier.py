@@ -22,6 +22,10 @@ from ._setting import SPARSE, Chosen
 from .points import chosen, fitted_comparison, is_precomputed, replaced, validated
 
 
+FOR_SEARCH = 0.8
+"""The share of a time limit after which the points are refined."""
+
+
 class PointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """The label of the nearest of at most k rows, which stand for each class in MMD (the paper's section 4.2).
 
@@ -75,7 +79,8 @@ class PointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         except ValueError as error:
             raise InvalidInput(str(error)) from None
         self.classes_ = np.unique(y)
-        found = chosen(self, X, y, sample_weight, scales, deadline)
+        until = deadline.share(FOR_SEARCH) if self.refine else deadline
+        found = chosen(self, X, y, sample_weight, scales, until)
         if self.refine and len(self.classes_) > 1:
             with own_threads(), deadline.enforced(), suppress(CompilationTimeout):  # else they stay as they are
                 self._swap(found, X, deadline)

@@ -9,6 +9,7 @@ from scipy.sparse.linalg import eigsh
 
 from .._jit.active_set import simplex_quadratic
 from ..door import Indices, InvalidInput, Vector, as_array, as_distribution, as_vector
+from ..similarity import require_semidefinite
 from ..spaces import Space, as_space
 
 
@@ -37,6 +38,7 @@ class MMD:
         skew = np.abs(gram - gram.T).max()
         if skew > 1e-8 * max(np.abs(gram).max(), 1e-300):
             raise InvalidInput(f"gram must be symmetric, got entries that differ from their mirror by {skew:.3g}")
+        require_semidefinite(gram, "gram")
         target = as_distribution(as_vector(self.target, self.space.shape, "target"), "target")
         object.__setattr__(self, "gram", gram)
         object.__setattr__(self, "target", target)
@@ -58,6 +60,11 @@ class MMD:
     def constant(self) -> float:
         """tᵀ K t, the value at p = 0."""
         return float(self.target @ self._mean)
+
+    @cached_property
+    def scale(self) -> float:
+        """The mean similarity of a place to itself, by which the rounding of F is measured; above zero."""
+        return max(float(np.abs(self.diagonal).mean()), float(np.finfo(float).tiny))
 
     @property
     def diagonal(self) -> Vector:

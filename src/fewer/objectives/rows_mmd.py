@@ -112,7 +112,7 @@ class RowsMMD:
             right = self.similarity.right(self.rows[others], self._centre, np.float64)
             block = np.asarray(self.similarity.between(left, right), np.float64)
         if self.labels is not None:
-            block = block * (self.labels[units][:, None] == self.labels[others][None, :])
+            block *= self.labels[units][:, None] == self.labels[others][None, :]
         return np.asarray(block)
 
     def _image(self, units: Indices, weights: Vector) -> Vector:

@@ -82,6 +82,11 @@ class Crowd:
         u = self._strip.u[: self._strip.count[0]]
         return np.asarray(u / u.sum())
 
+    def release(self) -> None:
+        """Forget the matrix and the responses, so that those of the next crowd take their place in memory."""
+        self.G = np.empty((0, 0))
+        self._strip = self._kept = blank(self.G, 0)
+
     def exchange(self, limit: int = 10**6) -> int:
         """Fill up and make best swaps until none helps, at most `limit`; how many were made."""
         made = int(strips.exchange(self.G, self._strip, self.k, self._nothing, limit))
@@ -169,11 +174,12 @@ def width_of(k: int, patient: bool) -> int:
 
 
 def around(problem: Quadratic, limits: SparseSimplex, crowd: Crowd, width: int) -> Crowd:
-    """A new crowd around an answer: the most promising units, and a share of random ones."""
+    """A new crowd around the answer of one that ends: the most promising units, and a share of random ones."""
     support = np.sort(crowd.support)
-    weights = crowd.weights[np.argsort(crowd.support)]
+    weights, f = crowd.weights[np.argsort(crowd.support)], crowd.f
+    crowd.release()
     free = width - len(support)
-    others = promising(problem, limits, Found(support, weights, crowd.f), free - int(STRANGERS * free))
+    others = promising(problem, limits, Found(support, weights, f), free - int(STRANGERS * free))
     known = np.concatenate([support, others])
     rest = np.setdiff1d(np.arange(problem.space.size), known)
     units = np.sort(np.concatenate([known, crowd.rng.choice(rest, width - len(known), replace=False)]))

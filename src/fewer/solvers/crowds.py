@@ -20,17 +20,17 @@ PROOF_STEPS = 20
 
 ANY = 10**9
 """As many units in a crowd as the search likes."""
-PER_SECOND = 2e7
+PER_SECOND = 4e6
 """Entries of a crowd's matrix for each second of a time limit."""
 
 
 def widest(k: int, memory: int, seconds: float) -> int:
-    """Units in a crowd, at most: its matrix and two tables of k responses take half of the memory and a share of time.
+    """Units in a crowd, at most: matrix and tables of k responses take two fifths of the memory, and a share of time.
 
     >>> widest(10, 10**9, math.inf), widest(10, 10**7, math.inf), widest(10, 10**9, 0.05)
-    (7895, 780, 1000)
+    (7051, 687, 447)
     """
-    fits = int(math.sqrt(k * k + memory / 16) - k)
+    fits = int(math.sqrt(4.0 * k * k + memory / 20) - 2.0 * k)
     return max(k + 1, min(fits, max(int(math.sqrt(PER_SECOND * min(seconds, 1e9))), k + FEW_PROVEN)))
 
 

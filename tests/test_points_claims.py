@@ -1,0 +1,511 @@
+"""points, true to its word: distances far from the origin, units, outliers, claims, inputs, limits, the command."""
+
+import json
+import math
+import pickle
+import tracemalloc
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from click.testing import CliRunner
+from scipy.spatial.distance import cdist
+
+from fewer import MMD, Atoms, FewerPoints, InvalidInput, PointsClassifier, RowsMMD, Status, points
+from fewer.bandwidths import bandwidth, bandwidth_in_units, weighted_median
+from fewer.cli.points import points as command
+from fewer.deadline import CompilationTimeout, Deadline
+from fewer.distances import distance_blocks
+from fewer.jobs import _merge, _setting, _target
+from fewer.jobs._bandwidth import most_rows
+from fewer.jobs._sample import Sample
+from fewer.jobs._scaling import Standardization
+from fewer.lazy_rows import LazyRows, in_memory, some_rows
+from fewer.objectives._pairs import OutOfTime, image_until
+from fewer.similarity import similarity_of
+from fewer.solvers import _crowd, crowds
+
+OVER = Deadline(0.0, 0.0)
+"""A deadline that has passed."""
+
+
+def rows(seed, n=12, d=3):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def naive_distances(A, B):
+    """Squared distances from differences, one pair at a time."""
+    return np.array([[sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) for b in B] for a in A])
+
+
+def naive_similarity(name, gamma, A, B):
+    squared = naive_distances(A, B)
+    if name == "rbf":
+        return np.exp(-gamma * squared)
+    s = np.sqrt((3 if name == "matern32" else 5) * squared) * gamma
+    return (1 + s) * np.exp(-s) if name == "matern32" else (1 + s + s * s / 3) * np.exp(-s)
+
+
+def optimum(K, k, t=None):
+    """The least MMD² over all supports of k rows, by enumeration."""
+    F = MMD(Atoms(len(K)), K, np.full(len(K), 1 / len(K)) if t is None else t)
+    return min(F.value_on(np.array(S)) for S in combinations(range(len(K)), k))
+
+
+FAR = np.concatenate([np.arange(6) * 0.5, 1e8 + np.arange(6) * 0.5])[:, None]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_rows_far_from_their_mean_are_compared_by_differences(form):
+    result = points(form(FAR), 4, gamma=1.0, rng=0)
+    K = naive_similarity("rbf", 1.0, FAR, FAR)
+    t = result.p - 1 / 12
+    assert result.value == pytest.approx(t @ K @ t, rel=1e-9)
+    assert result.value == pytest.approx(0.0104, abs=1e-4)
+    assert result.value == pytest.approx(optimum(K, 4), rel=1e-9)
+    assert result.bound <= optimum(K, 4) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", ["rbf", "matern32", "matern52"])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_similarities_equal_a_twin_wherever_the_rows_lie(name, sparse, dtype):
+    rng = np.random.default_rng(0)
+    A = (rng.choice([0.0, 1e3, 1e6, -1e7], (9, 1)) + rng.integers(0, 9, (9, 2)) / 4).astype(dtype)
+    B = np.concatenate([A[:5], rng.integers(0, 9, (3, 2)).astype(dtype)])
+    found = similarity_of(name, 0.7)(*((sp.csr_array(A), sp.csr_array(B)) if sparse else (A, B)))
+    tolerance = 1e-11 if dtype is np.float64 else 3e-6
+    np.testing.assert_allclose(found, naive_similarity(name, 0.7, A.astype(float), B.astype(float)), atol=tolerance)
+
+
+def test_distances_have_a_small_relative_error_and_never_overflow_into_nonsense():
+    A = np.concatenate([rows(0, 5), rows(1, 5) + 1e9, np.array([[1e200, 0.0, 0.0]])])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = distance_blocks(A, A)
+    np.testing.assert_allclose(found, cdist(A, A, "sqeuclidean"), rtol=1e-8)
+    assert found.diagonal().tolist() == [0.0] * 11
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_an_offset_changes_nothing(form):
+    X = rows(0) * 2.0**-17
+    near, far = points(X, 3, rng=0), points(form(1024.0 + X), 3, rng=0)
+    assert far.value == pytest.approx(near.value, rel=1e-4)
+    assert far.support.tolist() == near.support.tolist()
+
+
+def test_sums_in_tiles_are_right_for_far_rows_with_labels():
+    X, y = np.concatenate([rows(0, 40), rows(1, 40) + 3e7]), np.arange(80) % 2
+    F = RowsMMD.between(X, np.full(80, 1 / 80), similarity_of("rbf", 0.5), labels=y, memory=10**5)
+    K = naive_similarity("rbf", 0.5, X, X) * (y[:, None] == y)
+    np.testing.assert_allclose(F.mean, K.mean(axis=1), rtol=1e-9)
+    assert F.value_at(np.array([3, 50]), np.array([0.5, 0.5])) == pytest.approx(
+        MMD(Atoms(80), K, np.full(80, 1 / 80)).value_at(np.array([3, 50]), np.array([0.5, 0.5])), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplace", "matern32"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_outlier_does_not_move_the_median_bandwidth(name, weighted):
+    X, w = rows(0, 200, 5), np.random.default_rng(1).uniform(1, 2, 200) if weighted else None
+    usual = bandwidth(X, name, "median", w)
+    X[3, 2] = 1e7
+    found = bandwidth_in_units(X, name, "median", w)
+    assert found.gamma == pytest.approx(usual, rel=0.1)
+    assert "outliers" in found.note
+    assert "outliers" in points(X, 3, similarity=name, rng=0).note
+
+
+def test_a_weighted_median_of_many_values_is_that_of_repeats():
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        values, counts = rng.lognormal(0, 3, 30_001).round(3), rng.integers(1, 4, 30_001)
+        assert weighted_median(values, counts / counts.sum()) == np.median(np.repeat(values, counts))
+
+
+def test_the_linear_bound_of_float32_rows_lies_below_the_optimum():
+    for seed in range(6):
+        X = (rows(seed, 9, 3) + 3.0).astype(np.float32)
+        result = points(X, 2, similarity="linear", solver="exact", rng=0)
+        wide = X.astype(float) - X.astype(float).mean(axis=0)
+        best = optimum(wide @ wide.T, 2)
+        assert result.bound <= best * (1 + 1e-9)
+        assert result.value == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("similarity", ["rbf", "laplace", "matern32", "cosine"])
+@pytest.mark.parametrize("scale", [2.0**-700, 2.0**-530, 2.0**512, 2.0**700, 2.0**1000])
+def test_the_answer_does_not_depend_on_the_unit(similarity, scale):
+    X = rows(4, 14)
+    usual, scaled = (points(Z, 3, similarity=similarity, solver="exchange", rng=0) for Z in (X, X * scale))
+    assert usual.support.tolist() == scaled.support.tolist()
+    assert usual.value == pytest.approx(scaled.value, rel=1e-9)
+
+
+@pytest.mark.parametrize(("scale", "value"), [(1e-200, 0.0), (1e200, math.inf)])
+def test_values_beyond_float64_say_so(scale, value):
+    result = points(rows(4, 14) * scale, 3, similarity="linear", solver="exchange", rng=0)
+    assert result.value == value
+    assert result.bound is None
+    assert "beyond what float64 holds" in result.note
+    assert "gamma is" in points(rows(4, 14) * scale, 3, solver="greedy", rng=0).note
+
+
+@pytest.mark.parametrize("scale", [1e19, 1e30, 1e-30])
+def test_float32_rows_of_any_size_have_linear_values(scale):
+    X = (rows(4, 14) * scale).astype(np.float32)
+    result = points(X, 3, similarity="linear", solver="greedy", rng=0)
+    t = result.p - 1 / 14
+    assert result.value == pytest.approx(((X.astype(float).T @ t) ** 2).sum(), rel=1e-6)
+
+
+def test_the_ends_of_the_range_are_compared():
+    X = np.array([[1e308], [-1e308], [0.0], [5e307]])
+    usual = points(X / 1e308, 2, rng=0)
+    assert points(X, 2, rng=0).value == pytest.approx(usual.value, rel=1e-9)
+
+
+def test_gains_of_rounding_size_do_not_keep_a_search_going(monkeypatch):
+    kicks, kick = [], _crowd.Crowd.kick
+    monkeypatch.setattr(_crowd.Crowd, "kick", lambda self, *most: kicks.append(1) or kick(self, *most))
+    X = np.random.default_rng(11).standard_normal((9, 1))
+    points(X, 5, solver="exchange", rng=0)
+    assert len(kicks) < 2000
+
+
+@pytest.mark.parametrize("similarity", ["linear", "cosine"])
+def test_rows_that_span_fewer_dimensions_than_k_do_not_divide_by_zero(similarity):
+    for seed in range(25):
+        result = points(rows(seed, 20).astype(np.float32), 4, similarity=similarity, solver="exchange", rng=0)
+        assert result.p.sum() == pytest.approx(1)
+        assert result.value < 0.1
+
+
+def indefinite(n):
+    A = np.random.default_rng(0).standard_normal((n, n))
+    return A + A.T
+
+
+@pytest.mark.parametrize("n", [12, 700])
+def test_similarities_that_are_not_positive_semi_definite_get_a_sentence(n):
+    with pytest.raises(InvalidInput, match="must be positive semi-definite, got an eigenvalue of -"):
+        points(indefinite(n), 3, similarity="precomputed")
+    with pytest.raises(InvalidInput, match="gram must be positive semi-definite"):
+        MMD(Atoms(n), indefinite(n), np.full(n, 1 / n))
+    with pytest.raises(InvalidInput, match="similarity's blocks"):
+        points(rows(0), 3, similarity=lambda a, b: np.tanh(a @ b.T - 3))
+    with pytest.raises(InvalidInput, match="symmetric"):
+        points(rows(0), 3, similarity=lambda a, b: a[:, :1] + 0 * b[:, :1].T)
+
+
+def test_rounding_of_a_matrix_of_similarities_is_tolerated():
+    X = np.repeat(rows(0, 20), 2, axis=0)
+    K = similarity_of("rbf", 0.5)(X, X).astype(np.float32)
+    assert points(K, 3, similarity="precomputed", rng=0).value >= 0
+    huge = points(K.astype(float) * 1e250, 3, similarity="precomputed", rng=0)
+    assert huge.value == pytest.approx(1e250 * points(K, 3, similarity="precomputed", rng=0).value, rel=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["auto", "exact", "exchange", "greedy", "iht"])
+def test_a_bound_over_sampled_candidates_is_none_over_all_rows(monkeypatch, solver):
+    for name, value in {"ALL": 10, "SOME": 10**4, "FEW": 12}.items():
+        monkeypatch.setattr(_target, name, value)
+    result = points(rows(0, 60, 2), 3, gamma=0.5, solver=solver, rng=0)
+    assert "12 candidate rows" in result.note or "stand for all" in result.note
+    assert result.bound is None
+    assert result.gap is None
+    assert result.status is not Status.OPTIMAL
+
+
+def test_all_rows_as_points_are_optimal():
+    result = points(rows(0, 5), 5, solver="exchange", rng=0)
+    assert (result.status, result.bound) == (Status.OPTIMAL, 0.0)
+
+
+TABLE = np.round(np.random.default_rng(3).standard_normal((40, 3)) * [1.0, 100.0, 0.01] + [0.0, 50.0, 3.0], 4)
+WEIGHTS = np.arange(1.0, 41.0)
+KINDS = np.arange(40) % 2
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "npy"])
+@pytest.mark.parametrize(
+    ("gamma", "options"),
+    [
+        ("median", ()),
+        ("median", ("weight",)),
+        ("median", ("label", "weight")),
+        ("scale", ("weight",)),
+        ("cv", ("label",)),
+        ("cv", ("label", "weight")),
+    ],
+)
+def test_the_answer_of_the_command_is_that_of_the_library(tmp_path, kind, options, gamma):
+    frame = pd.DataFrame(TABLE, columns=["a", "b", "c"])
+    path = tmp_path / f"table.{kind}"
+    if kind == "npy":
+        np.save(path, np.column_stack([TABLE, KINDS, WEIGHTS]))
+        names = ["column_1", "column_2", "column_3", "column_4", "column_5"]
+    else:
+        names = ["a", "b", "c", "kind", "mass"]
+        full = pl.from_pandas(frame.assign(kind=KINDS, mass=WEIGHTS))
+        full.write_csv(path) if kind == "csv" else full.write_parquet(path)
+    args = [str(path), "-k", "4", "--columns", ",".join(names[:3]), "--gamma", gamma, "--solver", "exchange", "--json"]
+    args += ["--label", names[3]] if "label" in options else []
+    args += ["--weight", names[4]] if "weight" in options else []
+    done = CliRunner().invoke(command, [*args, "--quiet"], standalone_mode=False, catch_exceptions=False)
+    answer = json.loads(done.stdout)["answers"][0]
+    data = {"y": KINDS if "label" in options else None, "sample_weight": WEIGHTS if "weight" in options else None}
+    table = TABLE if kind == "npy" else frame
+    expected = points(table, 4, gamma=gamma, solver="exchange", rng=0, **data)
+    model = FewerPoints(4, gamma=gamma, solver="exchange").fit(table, data["y"], data["sample_weight"])
+    kept = dict(zip(answer["kept"]["row"], answer["kept"]["weight"], strict=True))
+    assert kept == {int(i) + 1: float(expected.p[i]) for i in expected.support}
+    assert answer["error"] == expected.value
+    if gamma != "cv":
+        assert answer["lost"]["gamma"] == model.gamma_
+
+
+def by_hand(X, weights=None):
+    mean = np.average(X, axis=0, weights=weights)
+    return (X - mean) / np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, lambda X: pl.DataFrame(X, schema=["a", "b", "c"])])
+def test_columns_of_a_table_are_scaled_and_arrays_are_taken_as_they_are(frame):
+    X = TABLE[:20]
+    want = points(by_hand(X), 3, rng=0)
+    auto, told = points(frame(X), 3, rng=0), points(X, 3, standardize=True, rng=0)
+    plain, off = points(X, 3, rng=0), points(frame(X), 3, standardize=False, rng=0)
+    for found in (auto, told):
+        assert found.support.tolist() == want.support.tolist()
+        assert found.value == pytest.approx(want.value, rel=1e-9)
+        assert "scaled to mean 0 and standard deviation 1" in found.note
+    assert plain.p.tobytes() == off.p.tobytes()
+    assert plain.note == off.note == ""
+    codes = points(frame(np.round(X)), 3, similarity="hamming", rng=0)
+    assert codes.note == ""
+
+
+def test_weights_count_in_scaling_and_in_the_bandwidth():
+    X, counts = TABLE[:20], np.arange(20) % 4
+    frame = pd.DataFrame(X)
+    repeated = points(frame.loc[np.repeat(np.arange(20), counts)], 3, rng=0)
+    weighted = points(frame, 3, sample_weight=counts, rng=0)
+    assert weighted.value == pytest.approx(repeated.value, rel=1e-9)
+    scaling = Standardization.of(X, counts / counts.sum())
+    np.testing.assert_allclose(scaling(X)[:], by_hand(X, counts), rtol=1e-9, atol=1e-12)
+
+
+def test_scaling_of_sparse_constant_and_huge_columns():
+    X = np.column_stack([TABLE[:20, 0], np.full(20, 7.0), TABLE[:20, 1] * 1e200])
+    scaling = Standardization.of(X, np.full(20, 0.05))
+    Z = scaling(X)[:]
+    np.testing.assert_allclose(Z[:, [0, 2]], by_hand(TABLE[:20, :2]), rtol=1e-9, atol=1e-12)
+    assert not Z[:, 1].any()
+    assert scaling.scales[1] == 1.0
+    sparse = Standardization.of(sp.csr_array(X[:, :2]), np.full(20, 0.05))(sp.csr_array(X[:, :2]))[:]
+    np.testing.assert_allclose(cdist(sparse.toarray(), sparse.toarray()), cdist(Z[:, :2], Z[:, :2]), atol=1e-9)
+
+
+@pytest.mark.parametrize("value", ["yes", 1, None, 0.5])
+def test_standardize_is_auto_true_or_false(value):
+    with pytest.raises(InvalidInput, match="standardize must be 'auto', True or False"):
+        points(rows(0), 2, standardize=value)
+    with pytest.raises(InvalidInput, match="needs rows to scale"):
+        points(np.eye(3), 2, similarity="precomputed", standardize=True)
+
+
+def test_an_estimator_scales_new_rows_as_it_scaled_its_own():
+    frame = pd.DataFrame(TABLE, columns=["a", "b", "c"])
+    model = FewerPoints(4, random_state=0).fit(frame)
+    Z = by_hand(TABLE)
+    np.testing.assert_allclose(model.mean_, TABLE.mean(axis=0))
+    np.testing.assert_allclose(model.scale_, TABLE.std(axis=0))
+    want = naive_similarity("rbf", model.gamma_, Z, Z[model.indices_])
+    np.testing.assert_allclose(model.transform(frame), want, rtol=1e-8)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).transform(frame), model.transform(frame))  # noqa: S301
+    tiny = FewerPoints(4, random_state=0).fit(TABLE * 2.0**-700)
+    usual = FewerPoints(4, random_state=0).fit(TABLE)
+    np.testing.assert_allclose(tiny.transform(TABLE * 2.0**-700), usual.transform(TABLE), rtol=1e-9)
+    labels = np.where(TABLE[:, 0] > 0, "up", "down")
+    guesses = PointsClassifier(6, random_state=0).fit(frame, labels).predict(frame)
+    assert np.mean(guesses == labels) > 0.8
+
+
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        lambda model: model.fit(np.full((5, 2), np.nan), [0, 1, 0, 1, 0]),
+        lambda model: model.fit(rows(0, 5, 2), [0, 1]),
+        lambda model: model.fit(rows(0, 5, 2), [0, 1, 0, 1, 0], sample_weight=-np.ones(5)),
+        lambda model: model.set_params(solver="none").fit(rows(0, 5, 2), [0, 1, 0, 1, 0]),
+    ],
+)
+@pytest.mark.parametrize("kind", [FewerPoints, PointsClassifier])
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(kind, break_it):
+    frame = pd.DataFrame(rows(0), columns=["a", "b", "c"])
+    model = kind(3, gamma=0.5, random_state=0).fit(frame, np.arange(12) % 2)
+    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    with pytest.raises(InvalidInput):
+        break_it(model)
+    after = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    assert before.keys() == after.keys()
+    assert all(after[name] is value for name, value in before.items())
+
+
+def test_the_callers_arrays_stay_as_they_are():
+    shuffled = sp.csr_array((np.array([1.0, 2.0, 3.0, 4.0]), np.array([2, 0, 1, 1]), np.array([0, 2, 4])), shape=(2, 3))
+    twin = shuffled.copy()
+    points(shuffled, 1, gamma=0.5, rng=0)
+    FewerPoints(1, gamma=0.5).fit(shuffled)
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(shuffled, name), getattr(twin, name))
+    X, w, kept = rows(0), np.arange(12.0), np.empty(0)
+    copies = X.copy(), w.copy()
+    for similarity in ("rbf", "linear", "hamming"):
+        points(X, 3, y=KINDS[:12], sample_weight=w, similarity=similarity, standardize=True, rng=0)
+
+    def remembered(a, b):
+        nonlocal kept
+        kept = a @ b.T + 1.0
+        return kept
+
+    points(X, 3, y=KINDS[:12], similarity=remembered, rng=0)
+    assert kept.min() != 0.0 or kept.size == 0 or (kept != 0.0).all()
+    np.testing.assert_array_equal(X, copies[0])
+    np.testing.assert_array_equal(w, copies[1])
+
+
+@pytest.mark.parametrize("fit", [lambda X, y: points(X, 2, y=y), lambda X, y: FewerPoints(2).fit(X, y)])
+def test_masked_entries_are_refused(fit):
+    with pytest.raises(InvalidInput, match="X has masked entries"):
+        fit(np.ma.masked_greater(rows(0), 1.0), None)
+    with pytest.raises(InvalidInput, match="y has masked entries"):
+        fit(rows(0), np.ma.masked_equal(np.arange(12) % 2, 1))
+    assert fit(np.ma.array(rows(0)), None) is not None
+
+
+@pytest.mark.parametrize("form", [sp.dok_array, sp.dia_array, sp.bsr_array, sp.lil_array, sp.coo_matrix, sp.csc_array])
+def test_every_sparse_format_is_read(form):
+    X = rows(0) * (rows(1) > 0)
+    assert points(form(X), 3, gamma=0.5, rng=0).value == pytest.approx(points(X, 3, gamma=0.5, rng=0).value, rel=1e-9)
+
+
+def test_nullable_columns_are_read():
+    frame = pd.DataFrame({"a": pd.array([1, 2, 3, 7], "Int64"), "b": pd.array([0.5, 1.5, 0.0, 2.0], "Float64")})
+    assert points(frame, 2, rng=0).value == points(frame.astype(float), 2, rng=0).value
+
+
+def test_what_is_compared_depends_on_sizes_and_limits_alone():
+    X = rows(0, 300)
+    forms = [X, X.astype(np.float32), sp.csr_array(X), LazyRows(X, exponent=3)]
+    for limit in (0.05, math.inf):
+        plans = {_target.Plan.of(Sample.of(form, None, None, merge=False), 5, 10**9, limit) for form in forms}
+        assert len(plans) == 1
+    small = _target.Plan(10**6, 28, 20, 10**9, 0.05)
+    assert not small.whole
+    assert small.count * small.against * small.cost <= 2 * _target.MOMENT
+    assert small.felt * small.frequencies * _target.WAVE <= 2 * _target.MOMENT
+    assert _target.Plan(10**6, 28, 20, 10**9, 2.0).against > small.against
+    assert most_rows(8, 10**9, 0.05) < most_rows(8, 10**9, 2.0) <= most_rows(8, 10**9, math.inf)
+
+
+def test_past_the_deadline_fewer_rows_are_compared_and_it_is_said(monkeypatch):
+    X = rows(0, 400)
+    with pytest.raises(OutOfTime):
+        RowsMMD.between(X, np.full(400, 1 / 400), similarity_of("rbf", 0.5), deadline=OVER)
+    monkeypatch.setattr(_target, "MOMENT", 10**5)
+    sample = Sample.of(X, None, None)
+    target = _target.target_of(sample, similarity_of("rbf", 0.5), 5, 10**9, np.random.default_rng(0), OVER)
+    assert not target.whole
+    assert "candidate rows" in target.note
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_means_over_the_rows_that_were_reached_are_means(monkeypatch, labelled):
+    X, order = rows(0, 3000, 2), np.random.default_rng(0).permutation(3000)
+    labels = (np.arange(30) % 2, order % 2) if labelled else None
+    similarity, weights = similarity_of("rbf", 0.5), np.full(3000, 1 / 3000)
+    exact = similarity(X[:30], X) * ((np.arange(30) % 2)[:, None] == np.arange(3000) % 2 if labelled else 1.0)
+    whole, used = image_until(X[:30], X[order], weights, similarity, labels, 10**9, Deadline.after(None))
+    assert used == 3000
+    np.testing.assert_allclose(whole, exact.mean(axis=1), rtol=1e-9)
+    part, used = image_until(X[:30], X[order], weights, similarity, labels, 10**6, OVER)
+    assert used < 3000
+    np.testing.assert_allclose(part, exact.mean(axis=1), atol=0.15)
+
+
+def test_an_estimate_from_a_sample_of_the_target_counts_the_sampling(monkeypatch):
+    X = rows(0, 3000, 2)
+    monkeypatch.setattr(_target, "WHOLE_MOMENT", 10)
+    monkeypatch.setattr(_target, "WHOLE_PACE", 10)
+    sample, similarity = Sample.of(X, None, None), similarity_of("rbf", 0.5)
+    rng, limit = np.random.default_rng(0), Deadline.after(0.01)
+    target = _target.target_of(sample, similarity, 5, 10**9, rng, limit)
+    units, weights = np.arange(5), np.full(5, 0.2)
+    value, error = target.judged(units, weights)
+    whole = RowsMMD.between(sample.rows[:], sample.weights, similarity)
+    assert abs(value - whole.value_at(target.candidates[units], weights)) < 3 * error
+
+
+def test_merging_takes_no_second_table_and_ends_with_the_time(monkeypatch):
+    X = np.repeat(rows(0, 100_000, 10), 2, axis=0)
+    weights = np.broadcast_to(1.0 / len(X), len(X))
+    tracemalloc.start()
+    first, merged = _merge.merged(X, None, weights)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert first.tolist() == list(range(0, 200_000, 2))
+    np.testing.assert_allclose(merged, 1e-5)
+    assert peak < 1.1 * X.nbytes
+    first, merged = _merge.merged(X, None, weights, OVER)
+    assert first is None
+    assert merged.sum() == pytest.approx(1)
+
+
+def test_rows_that_are_not_merged_give_distinct_points():
+    X = np.repeat(rows(0, 20), 3, axis=0)
+    sample = Sample.of(X, None, None, merge=False)
+    assert len(_target._distinct(sample, np.arange(60))) == 60
+    unmerged = Sample(sample.rows, sample.weights, None, 60, note="not merged")
+    assert _target._distinct(unmerged, np.arange(60)).tolist() == list(range(0, 60, 3))
+
+
+def test_crowds_keep_to_the_memory_and_to_a_share_of_the_time():
+    for k in (1, 50, 500):
+        p = crowds.widest(k, 50 * 10**6, math.inf)
+        assert 8 * p * p + 32 * k * p <= 50 * 10**6 or p == k + 1
+    assert crowds.widest(10, 10**9, 0.05) < crowds.widest(10, 10**9, 1.0)
+    with pytest.raises(InvalidInput, match="bytes for each of the 3000 rows"):
+        points(rows(0, 3000), 2, max_memory=50_000)
+
+
+def test_lazy_rows_are_the_rows():
+    X = rows(0)
+    view = LazyRows(X, np.array([3, 1, 2]), exponent=1, shift=np.ones(3), factor=np.array([1.0, 2.0, 4.0]))
+    want = (2 * X[[3, 1, 2]] - 1) * [1, 2, 4]
+    np.testing.assert_array_equal(view[:], want)
+    np.testing.assert_array_equal(view[np.array([2, 0])], want[[2, 0]])
+    np.testing.assert_array_equal(view.take(np.array([1]))[:], want[[1]])
+    np.testing.assert_array_equal(view.times_power_of_two(-2)[:], want / 4)
+    np.testing.assert_array_equal(some_rows(view, np.array([0, 2]))[:], want[[0, 2]])
+    assert some_rows(X, np.arange(12)) is X
+    assert in_memory(view, 10) is view
+    assert isinstance(in_memory(view, 10**6), np.ndarray)
+
+
+def test_without_time_to_compile_the_answer_is_uncompiled_and_names_the_way_out(monkeypatch):
+    def unready(*args):
+        raise CompilationTimeout(final=False)
+        yield
+
+    monkeypatch.setitem(_setting.SOLVERS, "exchange", unready)
+    result = points(rows(0, 50), 4, solver="exchange", time_limit=60.0, rng=0)
+    assert "fewer.warm()" in result.note
+    assert 1 <= len(result.support) <= 4
+    assert result.p.sum() == pytest.approx(1)
