@@ -10,9 +10,10 @@ import scipy.sparse as sp
 
 from ..bandwidths import largest
 from ..deadline import Deadline
-from ..door import Indices, InvalidInput, Vector, as_integer, as_numbers, as_weights, shown, unmasked
+from ..door import Indices, InvalidInput, Vector, as_integer, as_numbers, as_weights, read, shown, unmasked
 from ..lazy_rows import some_rows
 from ..similarity import require_semidefinite
+from ..tables import as_csr
 from ._merge import merged, seconds_for
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -35,11 +36,6 @@ def as_bytes(x: Any, name: str = "max_memory") -> int:
     if not found or found[2] not in UNITS or float(found[1]) * UNITS[found[2]] < 1:
         raise InvalidInput(f"{name} must be bytes or a text such as '500MB' or '1GB', got {shown(x)}")
     return int(float(found[1]) * UNITS[found[2]])
-
-
-def is_table(X: Any) -> bool:
-    """Whether X has named columns: a DataFrame of pandas or polars."""
-    return hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "get_columns"))
 
 
 def as_rows(X: Any, sparse: bool = True) -> Any:
@@ -79,13 +75,8 @@ def _as_csr(X: Any) -> Any:
         raise InvalidInput(f"X must have shape (rows, columns), got a sparse array of shape {X.shape}")
     if X.dtype.kind not in "fiub":
         raise InvalidInput(f"X must hold real numbers, got a sparse matrix of dtype {X.dtype}")
-    rows = sp.csr_array(X)
-    if rows.dtype not in PRECISIONS or not rows.dtype.isnative:
-        rows = rows.astype(np.float64)
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
+    rows = as_csr(X, "X")
+    return rows if rows.dtype in PRECISIONS and rows.dtype.isnative else rows.astype(np.float64)
 
 
 def as_gram(X: Any) -> Any:
@@ -162,12 +153,7 @@ class Sample:
 
 def as_labels(y: Any, size: int) -> tuple[npt.NDArray[Any], Indices]:
     """The classes of labels, sorted, and the code of each row."""
-    try:
-        labels = np.asarray(unmasked(y, "y"))
-    except InvalidInput:
-        raise
-    except Exception:  # whatever a foreign container raises
-        raise InvalidInput(f"y must be one label for each of the {size} rows, got {shown(y)}") from None
+    labels = read(unmasked(y, "y"), "y")
     if labels.shape != (size,):
         raise InvalidInput(f"y must have one label for each of the {size} rows, got shape {labels.shape}")
     if labels.dtype.kind in "fc" and not np.isfinite(labels).all():

@@ -8,9 +8,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..bandwidths import ORDINARY, blocks, exponent_of, largest
-from ..door import InvalidInput, Vector, shown
+from ..door import InvalidInput, Vector, is_frame, shown
 from ..lazy_rows import LazyRows
-from ._sample import is_table
 
 AS_THEY_ARE = ("hamming", "precomputed")
 """Similarities of codes, or none of rows at all: nothing to standardize."""
@@ -29,7 +28,7 @@ def standardizes(standardize: Any, X: Any, similarity: Any) -> bool:
         return bool(standardize)
     if not isinstance(standardize, str) or standardize != "auto":
         raise InvalidInput(f"standardize must be 'auto', True or False, got {shown(standardize)}")
-    return is_table(X) and isinstance(similarity, str) and similarity not in AS_THEY_ARE
+    return is_frame(X) and isinstance(similarity, str) and similarity not in AS_THEY_ARE
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,22 +1,21 @@
 """k weighted rows that stand for a whole data set."""
 
 import math
-from collections.abc import Callable
-from copy import copy
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from ..deadline import Deadline
-from ..door import Indices, InvalidInput, known, unmasked
+from ..door import Indices, known
 from ..result import Result
 from ..similarity import similarity_of
 from ..solvers._drive import Callback
+from ._estimator import seed_of, unchanged_if_it_fails, validated
 from ._sample import as_bytes
 from ._scaling import standardizes
 from ._setting import SOLVERS, SPARSE, Chosen, Comparison, Setting
@@ -117,17 +116,15 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerPoints":
         """Choose the points; with labels y similarities across classes are zero."""
         deadline = Deadline.after(self.time_limit)
-
-        def fitted(model: Any) -> None:
-            scales = standardizes(model.standardize, X, model.similarity)
-            chosen(model, validated(model, X), y, sample_weight, scales, deadline)
-
-        return replaced(self, fitted)
+        with unchanged_if_it_fails(self):
+            scales = standardizes(self.standardize, X, self.similarity)
+            chosen(self, checked(self, X), y, sample_weight, scales, deadline)
+        return self
 
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
         """The similarity of each row to each point, (n, k)."""
         check_is_fitted(self)
-        X = validated(self, X, reset=False)
+        X = checked(self, X, reset=False)
         if is_precomputed(self):
             return np.asarray(X[:, self.indices_], np.float64)
         comparison = fitted_comparison(self)
@@ -158,24 +155,9 @@ def is_precomputed(model: Any) -> bool:
     return isinstance(model.similarity, str) and model.similarity == "precomputed"
 
 
-Model = TypeVar("Model")
-
-
-def replaced(model: Model, fit: Callable[[Any], None]) -> Model:
-    """The estimator as a copy of it is after `fit`: one that fails leaves it as it was."""
-    fresh = copy(model)
-    fit(fresh)
-    model.__dict__ = fresh.__dict__
-    return model
-
-
-def validated(model: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
-    """X (and y) as scikit-learn checks them, its errors as sentences of the one kind; masked entries are refused."""
-    X = unmasked(X, "X")
-    try:
-        return validate_data(model, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], **how)
-    except (ValueError, TypeError, AttributeError, OverflowError, RuntimeError) as error:
-        raise InvalidInput(str(error)) from None
+def checked(model: Any, X: Any, *y: Any, **how: Any) -> Any:
+    """X (and y) as scikit-learn checks them: float32 or float64, dense or CSR."""
+    return validated(model, X, *y, accept_sparse="csr", dtype=[np.float64, np.float32], **how)
 
 
 def chosen(model: Any, X: Any, y: Any, sample_weight: Any, scales: bool, deadline: Deadline) -> Chosen:
@@ -194,14 +176,6 @@ def chosen(model: Any, X: Any, y: Any, sample_weight: Any, scales: bool, deadlin
     model.value_, model.bound_, model.gap_ = result.value, result.bound, result.gap
     model.mmd_ = math.sqrt(max(result.value, 0.0))
     return found
-
-
-def seed_of(random_state: Any) -> int:
-    """A seed from scikit-learn's kinds of random state."""
-    try:
-        return int(check_random_state(random_state).randint(2**31 - 1))
-    except (ValueError, TypeError) as error:
-        raise InvalidInput(f"random_state must be None, a seed or a RandomState: {error}") from None
 
 
 def fitted_comparison(model: Any) -> Comparison:

@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..bandwidths import times_power_of_two
 from ..deadline import CompilationTimeout, Deadline
-from ..door import Indices, InvalidInput, unmasked
+from ..door import Indices
 from ..objectives._pairs import own_threads
 from ._bandwidth import nearest
+from ._estimator import our_error, unchanged_if_it_fails
 from ._refine import refined
 from ._scaling import standardizes
 from ._setting import SPARSE, Chosen
-from .points import chosen, fitted_comparison, is_precomputed, replaced, validated
-
+from .points import checked, chosen, fitted_comparison, is_precomputed
 
 FOR_SEARCH = 0.8
 """The share of a time limit after which the points are refined."""
@@ -68,16 +68,16 @@ class PointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> "PointsClassifier":
         """Choose the points of all classes together."""
         deadline = Deadline.after(self.time_limit)
-        return replaced(self, lambda model: model._choose(X, y, sample_weight, deadline))
+        with unchanged_if_it_fails(self):
+            self._choose(X, y, sample_weight, deadline)
+        return self
 
     def _choose(self, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
-        """Set what `fit` promises, on a copy."""
+        """Set what `fit` promises."""
         scales = standardizes(self.standardize, X, self.similarity)
-        X, y = validated(self, X, unmasked(y, "y"))
-        try:
+        X, y = checked(self, X, y)
+        with our_error():
             check_classification_targets(y)
-        except ValueError as error:
-            raise InvalidInput(str(error)) from None
         self.classes_ = np.unique(y)
         until = deadline.share(FOR_SEARCH) if self.refine else deadline
         found = chosen(self, X, y, sample_weight, scales, until)
@@ -106,7 +106,7 @@ class PointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of the nearest point: nearest in distance, or most similar where there is none."""
         check_is_fitted(self)
-        X = validated(self, X, reset=False)
+        X = checked(self, X, reset=False)
         if is_precomputed(self):
             return np.asarray(self.labels_[X[:, self.indices_].argmax(axis=1)])
         comparison = fitted_comparison(self)
