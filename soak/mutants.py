@@ -62,7 +62,7 @@ OPERATORS = {
     ast.BitOr: "&",
     ast.FloorDiv: "/",
 }
-SECONDS = 300.0
+SECONDS = 900.0
 """Seconds after which a mutant counts as noticed: it hangs."""
 
 

@@ -132,7 +132,9 @@ def test_solvers_that_take_faces_whole_ask_whether_they_are(solver):
 
 
 @pytest.mark.parametrize("solver", [iht, frank_wolfe])
-@pytest.mark.parametrize("constraint", [Capped(SPACE, 2, 0.6), Forgetful(Capped(SPACE, 2, 0.6))], ids=repr)
+@pytest.mark.parametrize(
+    "constraint", [Capped(SPACE, 2, 0.6), Forgetful(Capped(SPACE, 2, 0.6))], ids=["complete", "forgetful"]
+)
 def test_a_users_cap_is_kept(solver, constraint):
     options = {"rng": 0} if solver is iht else {}
     result = solver(L2(SPACE, np.array([0.85, 0.05, 0.05, 0.05])), constraint, **options)
