@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..door import InvalidInput, Vector, as_array
+from ..npy import stored_arrays
 from .experiment import Setting
 
 PATIENCE = 20.0
@@ -66,11 +67,13 @@ def binned(counts: Vector, source: str, quick: bool) -> Histogram:
 def read(path: Path, names: list[str]) -> list[Any]:
     """Arrays of an npz file, never unpickled; a sentence where it cannot be read."""
     try:
-        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            return [file[name] for name in names]
-    except Exception as error:  # zip, header and key errors alike mean that the file is not what it should be
-        message = f"{path} must be an npz file with {', '.join(names)}, but cannot be read: {error}"
-        raise InvalidInput(message) from None
+        found = stored_arrays(path, str(path))
+        return [found[name].data for name in names]
+    except KeyError as error:
+        reason = f"it has no {error}"
+    except InvalidInput as error:
+        reason = str(error)
+    raise InvalidInput(f"{path} must be an npz file with {', '.join(names)}, but cannot be read: {reason}")
 
 
 def attempt(fetch: Callable[[], Any]) -> Any:
