@@ -83,7 +83,7 @@ def for_all_jobs(solvers: tuple[str, ...]) -> Callable[[Callable[..., Any]], Cal
         click.option("--seed", type=SEEDS, default=0, show_default=True, help="Makes random choices repeatable."),
         click.option("--quiet", is_flag=True, help="No bar, no table."),
         click.option("--json", "as_json", is_flag=True, help="A summary for machines on stdout."),
-        click.option("--force", is_flag=True, help="Overwrite existing files."),
+        click.option("--force", is_flag=True, help="Overwrite existing files; links are followed."),
     ]
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
