@@ -211,6 +211,16 @@ def test_a_file_name_that_is_not_utf8(tmp_path, monkeypatch, capsys):
     assert "\\xffname.csv" in Path(os.fsdecode(b"\xffpage.html")).read_text()
 
 
+def test_quotes_in_names_are_single(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text('"5"" pipe","a ""b"""\n1,0\n1,1\n')
+    assert (
+        _app.run(["dims", str(tmp_path / "a.csv"), "-k", "2", "--columns", '5" pipe,a "b"', "--json", "--quiet"]) == 0
+    )
+    kept = json.loads(capsys.readouterr().out)["answers"][0]["kept"]
+    assert sorted(kept["column"]) == ['5" pipe', 'a "b"']
+    assert _app.run(["bins", str(tmp_path / "a.csv"), "-k", "1", "--column", '5" pipe', "--quiet"]) == 0
+
+
 def test_names_with_wildcards_are_names(tmp_path, capsys):
     (tmp_path / "a[1]*.csv").write_text("a,b\n1,0\n1,1\n")
     assert _app.run(["dims", str(tmp_path / "a[1]*.csv"), "-k", "1", "--quiet"]) == 0

@@ -137,17 +137,23 @@ class Text:
     path: Path
     separator: str
     header: bool
+    quotes: bool = False
+    """Whether names have quotes in them, which polars leaves doubled."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """How the file is to be scanned."""
+        names = {"with_column_names": single_quotes} if self.quotes else {}
+        return {"separator": self.separator, "has_header": self.header, "glob": False, **names}
 
     def scan(self, types: dict[str, Any] | None = None) -> Any:
         """The file with some types given and the others guessed."""
         given = {name: dtype for name, dtype in (types or {}).items() if dtype is not None}
-        options: dict[str, Any] = {"separator": self.separator, "has_header": self.header, "glob": False}
-        return pl.scan_csv(self.path, schema_overrides=given or None, infer_schema_length=HEAD, **options)
+        return pl.scan_csv(self.path, schema_overrides=given or None, infer_schema_length=HEAD, **self.options)
 
     def __call__(self) -> Any:
         """The file with every cell as text."""
-        options: dict[str, Any] = {"separator": self.separator, "has_header": self.header, "glob": False}
-        return pl.scan_csv(self.path, infer_schema=False, **options)
+        return pl.scan_csv(self.path, infer_schema=False, **self.options)
 
 
 def open_csv(path: Path, label: str, kind: str) -> Table:
@@ -160,7 +166,8 @@ def open_csv(path: Path, label: str, kind: str) -> Table:
     separator = "\t" if kind == "tsv" else ";" if ";" in first and "," not in first else ","
     if kind == "csv" and "\t" in first and "," not in first and ";" not in first:
         separator = "\t"
-    text = Text(path, separator, not all(is_number(cell) for cell in first.split(separator)))
+    header = not all(is_number(cell) for cell in first.split(separator))
+    text = Text(path, separator, header, header and '""' in first)
     if first.count(separator) >= WIDE:
         from ._wide import open_wide
 
@@ -192,6 +199,11 @@ def open_parquet(path: Path, label: str) -> FrameTable:
 
     numeric = [name for name, dtype in schema.items() if dtype.is_numeric() or dtype == pl.Boolean]
     return FrameTable(label, list(schema), numeric, scan)
+
+
+def single_quotes(names: list[str]) -> list[str]:
+    """Names with the quotes in them single again."""
+    return [name.replace('""', '"') for name in names]
 
 
 def is_number(cell: str) -> bool:
