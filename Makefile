@@ -10,6 +10,7 @@ test: $(STAMP) browser
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/fewer warm points bins & $(BIN)/fewer warm terms dims & wait # else both processes of pytest compile the same
 	$(BIN)/pytest -n 2
 
 format: $(STAMP)
