@@ -27,6 +27,7 @@ from fewer import (
 from fewer.solvers import places
 from fewer.solvers._drive import drive
 from fewer.solvers._starts import relaxed_bounds, slope_error
+from fewer.studies.terms import TermsProblem
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 RNG = np.random.default_rng(0)
@@ -453,3 +454,15 @@ def test_weights_may_be_off_by_the_tolerance_and_no_more():
     assert C.contains([0.75 + 1e-10, 0.25 - 1e-10])
     assert not C.contains([0.75 + 1e-8, 0.25 - 1e-8])
     assert C.contains([0.75 + 1e-8, 0.25 - 1e-8], tol=1e-7)
+
+
+@pytest.mark.parametrize("power", [-660, 0, 1000])
+def test_a_study_measures_errors_of_any_size(power):
+    problem = TermsProblem(np.ldexp(A, power), np.ldexp(B, power), list("abcdefgh"))
+    result = problem.solve(3, rng=0)
+    share, judge = problem.split(0.25, np.random.default_rng(0))
+    error = np.sqrt(np.mean((A @ result.p - B) ** 2))
+    assert np.ldexp(problem.error(result), -power) == pytest.approx(error)
+    assert problem.lost(result)["variance explained"] == pytest.approx(1 - error**2 / B.var())
+    assert all(rival(3) >= problem.error(result) * (1 - 1e-9) for rival in problem.rivals.values())
+    assert np.ldexp(judge(share.solve(3, rng=0)), -power) == pytest.approx(error, rel=1.0)

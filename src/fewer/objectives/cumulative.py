@@ -60,8 +60,8 @@ class Cumulative:
     @cached_property
     def scale(self) -> float:
         """The mean over t of what all mass at one place t would give: what rounding is measured by."""
-        below, _, above = self._squares
-        return float(np.mean(below[:-1] + above[:-1])) or 1.0
+        n, after = self.space.size, np.arange(1.0, self.space.size + 1.0)
+        return float((self.Q**2) @ (n - after) + ((1.0 - self.Q) ** 2) @ after) / n or 1.0
 
     def slope_error(self, value: float) -> float:
         """How far rounding may move an entry of `slopes`: n eps times the root of n F."""

@@ -12,12 +12,15 @@ from scipy.optimize import nnls as scipy_nnls
 from ..constraints.sparse_simplex import SparseSimplex
 from ..door import Indices, Vector
 from ..jobs.terms import terms
+from ..objectives._matrix import scaled, typical_size
 from ..objectives.moments import Moments
 from ..result import Result
 from ..solvers._fit import refitted
 from ..spaces import Atoms
 from .study import Judge, Table
 
+ORDINARY = 400
+"""Powers of two up to which squares of entries are sure to stay in the range of floats."""
 MOST_ENTRIES = 5_000_000
 """Entries of A up to which non-negative least squares over all columns is a simple rival."""
 
@@ -54,9 +57,22 @@ class TermsProblem:
         """Run the job."""
         return terms(self.A, self.b, k, **self.bounds, **search)
 
+    @cached_property
+    def _near_one(self) -> tuple[Any, Vector, int]:
+        """A and b divided by 2**e, and e: 0 unless squares of their entries would leave the range of floats."""
+        size = max(typical_size(np.asarray(self.A, np.float64)), float(np.abs(self.b).max()))
+        power = int(np.frexp(size)[1])
+        power = power if abs(power) > ORDINARY else 0
+        return scaled(self.A, -power), np.asarray(scaled(self.b, -power)), power
+
     def error(self, result: Result) -> float:
         """The root mean squared error."""
-        return math.sqrt(max(result.value, 0.0) / len(self.b))
+        return self._error(result, slice(None))
+
+    def _error(self, result: Result, rows: Any) -> float:
+        """The root mean squared error on some rows."""
+        A, b, power = self._near_one
+        return float(scaled(typical_size(np.asarray(A[rows] @ result.p - b[rows])), power))
 
     def kept(self, result: Result) -> Table:
         """The columns and their weights, heaviest first."""
@@ -73,29 +89,31 @@ class TermsProblem:
 
     def lost(self, result: Result) -> dict[str, float]:
         """The error, the variance explained, the value and its gap."""
-        spread = float(((self.b - self.b.mean()) ** 2).sum())
+        A, b, _ = self._near_one
+        spread, left = float(((b - b.mean()) ** 2).sum()), float(((A @ result.p - b) ** 2).sum())
         facts = {"root mean squared error": self.error(result)}
         if spread > 0:
-            facts["variance explained"] = 1.0 - result.value / spread
+            facts["variance explained"] = 1.0 - left / spread
         facts["value (squared error)"] = result.value
         return facts if result.gap is None else {**facts, "gap": result.gap}
 
     @cached_property
     def rivals(self) -> Mapping[str, Callable[[int], float]]:
         """The most correlated columns, and the largest of non-negative least squares; both with their best weights."""
-        A = np.asarray(self.A, np.float64)
-        F = Moments(Atoms(A.shape[1]), A, self.b)
-        correlation = self._correlation(A)
+        A, b, _ = self._near_one
+        A = np.asarray(A, np.float64)
+        F = Moments(Atoms(A.shape[1]), A, b)
+        correlation = self._correlation(A, b)
         rankings = {"most correlated columns": np.zeros(A.shape[1])}
         if A.size <= MOST_ENTRIES:
-            rankings["largest columns of non-negative least squares"] = nnls(A, self.b)
+            rankings["largest columns of non-negative least squares"] = nnls(A, b)
         return {name: self._ranked(F, first, correlation) for name, first in rankings.items()}
 
-    def _correlation(self, A: Any) -> Vector:
+    def _correlation(self, A: Any, b: Vector) -> Vector:
         """The correlation of each column with the target, up to a factor."""
         centred = A - A.mean(axis=0)
         spread = np.linalg.norm(centred, axis=0)
-        correlation = centred.T @ (self.b - self.b.mean()) / np.where(spread > 0, spread, np.inf)
+        correlation = centred.T @ (b - b.mean()) / np.where(spread > 0, spread, np.inf)
         return np.asarray(correlation, np.float64)
 
     def _ranked(self, F: Moments, first: Vector, then: Vector) -> Callable[[int], float]:
@@ -110,7 +128,8 @@ class TermsProblem:
         if places.size * self.max_weight < 1.0 or places.size * self.min_weight > 1.0:
             return math.inf
         C = SparseSimplex(F.space, places.size, **self.bounds)
-        return math.sqrt(max(refitted(F, C, np.sort(places)).value, 0.0) / len(self.b))
+        root = math.sqrt(max(refitted(F, C, np.sort(places)).value, 0.0) / len(self.b))
+        return float(scaled(root, self._near_one[2]))
 
     def split(self, share: float, rng: np.random.Generator) -> tuple["TermsProblem", Judge] | None:
         """Some rows are held out."""
@@ -122,7 +141,7 @@ class TermsProblem:
         test, train = np.sort(order[:held]), np.sort(order[held:])
 
         def judge(result: Result) -> float:
-            return float(np.sqrt(np.mean((self.A[test] @ result.p - self.b[test]) ** 2)))
+            return self._error(result, test)
 
         bounds = self.min_weight, self.max_weight, self.include, self.exclude
         return TermsProblem(self.A[train], self.b[train], self.names, *bounds), judge
