@@ -120,14 +120,14 @@ def as_reported(result: Result, value: Any, rounding: Any) -> list[str]:
     """Whether the value is F(p), or says that it cannot be represented."""
     if np.isinf(value):
         return [] if np.isinf(result.value) else [f"value {result.value!r} is reported, F(p) is infinite"]
-    if value > LARGEST or 0 < value < SMALLEST:
-        right = np.isinf(result.value) if value > LARGEST else result.value < SMALLEST
-        if not right or (value - rounding > 0 and not result.note):
-            return [f"F(p) = {shown(value)} cannot be represented; value is {result.value!r}, note {result.note!r}"]
+    if abs(wide(result.value) - value) <= NEAR * abs(value) + rounding:
         return []
-    if not abs(wide(result.value) - value) <= NEAR * abs(value) + rounding and result.value != value:
-        return [f"value {result.value!r} is reported, F(p) is {shown(value)} (rounding {float(rounding):.1e})"]
-    return []
+    if value > LARGEST or value < SMALLEST:
+        right = np.isinf(result.value) if value > LARGEST else result.value < SMALLEST
+        if right and result.note:
+            return []
+        return [f"F(p) = {shown(value)} cannot be represented; value is {result.value!r}, note {result.note!r}"]
+    return [f"value {result.value!r} is reported, F(p) is {shown(value)} (rounding {float(rounding):.1e})"]
 
 
 def bounded(result: Result, best: Any, rounding: Any, signed: bool = True) -> list[str]:
