@@ -29,8 +29,8 @@ from fewer.objectives._pairs import OutOfTime, image_until
 from fewer.similarity import similarity_of
 from fewer.solvers import _crowd, crowds
 
-OVER = Deadline(0.0, 0.0)
-"""A deadline that has passed."""
+OVER = Deadline(-1e6, 1e5)
+"""A deadline that has passed, after long."""
 
 
 def rows(seed, n=12, d=3):
@@ -419,8 +419,9 @@ def test_past_the_deadline_fewer_rows_are_compared_and_it_is_said(monkeypatch):
     X = rows(0, 400)
     with pytest.raises(OutOfTime):
         RowsMMD.between(X, np.full(400, 1 / 400), similarity_of("rbf", 0.5), deadline=OVER)
-    monkeypatch.setattr(_target, "MOMENT", 10**5)
+    monkeypatch.setattr(_target, "WHOLE_MOMENT", 10**5)
     sample = Sample.of(X, None, None)
+    assert _target.Plan.of(sample, 5, 10**9, OVER.seconds).whole
     target = _target.target_of(sample, similarity_of("rbf", 0.5), 5, 10**9, np.random.default_rng(0), OVER)
     assert not target.whole
     assert "candidate rows" in target.note
@@ -451,6 +452,22 @@ def test_an_estimate_from_a_sample_of_the_target_counts_the_sampling(monkeypatch
     value, error = target.judged(units, weights)
     whole = RowsMMD.between(sample.rows[:], sample.weights, similarity)
     assert abs(value - whole.value_at(target.candidates[units], weights)) < 3 * error
+
+
+def test_stages_that_a_deadline_ends_saw_a_random_part_of_the_rows():
+    X = np.sort(np.random.default_rng(0).standard_normal((40_000, 1)), axis=0)
+    sample, similarity = Sample.of(X, None, None, merge=False), similarity_of("rbf", 0.5)
+    plan, rng = _target.Plan(40_000, 21, 5, 10**7, 1000.0), np.random.default_rng(0)
+    mean, used = _target._means(sample, X[::4000], None, similarity, plan, rng, OVER)
+    assert used < 20_000
+    exact = similarity(X[::4000], X).mean(axis=1)
+    np.testing.assert_allclose(mean, exact, atol=0.15)
+    F = RowsMMD(Atoms(10), X[::4000], similarity, exact, 0.0, None, 10**6)
+    waves = _target.waves_of(sample, F, plan, rng, OVER)
+    whole = _target.waves_of(sample, F, _target.Plan(40_000, 21, 5, 10**7, math.inf), rng, Deadline.after(None))
+    units, weights = np.arange(10), np.full(10, 0.1)
+    (value, error), (truth, _) = (_target.estimate(F, w, units, weights) for w in (waves, whole))
+    assert abs(value - truth) < 5 * error
 
 
 def test_merging_takes_no_second_table_and_ends_with_the_time(monkeypatch):

@@ -156,7 +156,7 @@ def target_of(
     if (plan.whole or cheap) and plan.fits:
         rows = in_memory(sample.rows, memory // 8)
         with suppress(OutOfTime):
-            until = deadline.share(WHOLE_SHARE) if plan.n**2 * plan.cost > MOMENT else None
+            until = deadline.share(WHOLE_SHARE) if plan.n**2 * plan.cost > WHOLE_MOMENT else None
             F = RowsMMD.between(rows, sample.weights, similarity, labels=sample.labels, memory=memory, deadline=until)
             return Target(F, np.arange(plan.n), whole=True)
     if plan.count < k:
@@ -209,6 +209,11 @@ def _of_candidates(
     return Target(_with_constant(F, _first_constant(F, waves, plan.k, rng)), chosen, waves, note)
 
 
+def drawn(sample: Sample, count: int, rng: np.random.Generator) -> Sample:
+    """So many rows in random order: the first of them, however many, are a random sample too."""
+    return sample.take(rng.choice(len(sample.weights), count, replace=False))
+
+
 def _means(
     sample: Sample,
     rows: Any,
@@ -219,11 +224,9 @@ def _means(
     deadline: Deadline,
 ) -> tuple[Vector, int]:
     """The mean similarity of candidates to the target, (n,), and to how many rows of it they were compared."""
-    if plan.against >= plan.n or similarity.plain:
-        data, weights = sample, sample.weights
-    else:
-        data = sample.take(rng.choice(plan.n, plan.against, replace=False))
-        weights = data.weights / data.weights.sum()
+    whole = similarity.plain or (plan.against >= plan.n and not plan.limited)
+    data = sample if whole else drawn(sample, plan.against, rng)
+    weights = data.weights if whole else data.weights / data.weights.sum()
     both = None if own is None or data.labels is None else (own, data.labels)
     if not plan.limited or similarity.plain:
         return mean_to(rows, data.rows, weights, similarity, both, plan.memory), len(data.weights)
@@ -271,7 +274,7 @@ SPECTRA = {
 def waves_of(sample: Sample, F: RowsMMD, plan: Plan, rng: np.random.Generator, deadline: Deadline) -> Waves:
     """Frequencies and the mean of exp(i ωᵀx) over the target, or over as many of its rows as work and time allow."""
     frequencies = SPECTRA[F.similarity.name](F.similarity.gamma, plan.frequencies, sample.rows.shape[1], rng)
-    data = sample if plan.felt == plan.n else sample.take(rng.choice(plan.n, plan.felt, replace=False))
+    data = drawn(sample, plan.felt, rng) if plan.limited else sample
     codes = np.zeros(len(data.weights), np.int64) if data.labels is None else data.labels
     classes = 1 if sample.classes is None else len(sample.classes)
     sums, squares, used = wave_sums(data.rows, data.weights, codes, classes, frequencies, F, deadline.share(SHARE))
