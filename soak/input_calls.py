@@ -123,6 +123,7 @@ def jobs(rng: Rng) -> Iterator[Target]:
         "sample_weight": Arg(weights, "table", 0.2),
         "similarity": Arg(similarities, "choice", 0.4),
         "gamma": Arg(0.5, "bandwidth", 0.5),
+        "standardize": Arg(False, "any"),
         "solver": Arg(("auto", "exact", "exchange", "greedy", "iht"), "choice", 0.7),
         "max_memory": Arg("100MB", "bytes", 0.2),
         **COMMON,

@@ -19,7 +19,7 @@ PARAMETERS: dict[str, Callable[[Rng], odd.Form]] = {
     "random_state": odd.seed,
     "objective": odd.thing,
     "baseline": odd.thing,
-    "similarity": odd.thing,
+    "similarity": lambda rng: odd.thing(rng, calls=False),
     "gamma": lambda rng: odd.number(rng, 0.5),
     "max_memory": odd.thing,
     "refine": odd.thing,

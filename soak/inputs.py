@@ -121,14 +121,19 @@ def sizes_form(arg: Arg, rng: Rng) -> odd.Form:
     return codes_form(arg, rng)._replace(same=False)
 
 
+def units_form(arg: Arg, rng: Rng) -> odd.Form:
+    """A list of indices in some form; it means the plain one where that is the first unit."""
+    form = odd.units(rng, 2)
+    return form if arg.plain == [0] else form._replace(same=False)
+
+
 def callback_form(arg: Arg, rng: Rng) -> odd.Form:
     """A function that returns nonsense, or none at all."""
     returned = [None, True, "x", np.array([1.0, 2.0]), [[1], [1, 2]], np.nan, 1j, odd.Hostile(), 10**400]
     value = returned[int(rng.integers(len(returned)))]
     if rng.random() < 0.5:
         return odd.Form(f"lambda: {odd.text_of(value)}", lambda *_: value, same=False)
-    form = odd.thing(rng)
-    return odd.Form("3", 3, same=False) if callable(form.value) else form  # what a caller's function raises is theirs
+    return odd.thing(rng, calls=False)
 
 
 def path_form(arg: Arg, rng: Rng) -> odd.Form:
@@ -151,7 +156,7 @@ def choice_form(arg: Arg, rng: Rng) -> odd.Form:
         np.array("exact"),
         np.array(["a", "b"]),
     ]
-    value = wrong[int(rng.integers(len(wrong)))] if rng.random() < 0.6 else odd.thing(rng).value
+    value = wrong[int(rng.integers(len(wrong)))] if rng.random() < 0.6 else odd.thing(rng, calls=False).value
     return odd.Form(odd.text_of(value), value, same=False)
 
 
@@ -182,7 +187,7 @@ FORMS: dict[str, Callable[[Arg, Rng], odd.Form]] = {
     "integer": lambda arg, rng: odd.integer(rng, arg.plain),
     "count": lambda arg, rng: odd.Form("3", np.int8(3), False) if rng.random() < 0.3 else odd.thing(rng),
     "number": lambda arg, rng: odd.number(rng, arg.plain),
-    "units": lambda arg, rng: odd.units(rng, 2),
+    "units": units_form,
     "choice": choice_form,
     "callback": callback_form,
     "any": lambda arg, rng: odd.thing(rng),

@@ -22,12 +22,15 @@ from fewer import (
     Distribution,
     Doubling,
     FewerDims,
+    FewerPoints,
     FewerTerms,
     Functional,
     InvalidInput,
     Lattice,
     Moments,
     Momentum,
+    PointsClassifier,
+    RowsMMD,
     Simplex,
     SparseSimplex,
     SparseStates,
@@ -39,9 +42,11 @@ from fewer import (
     frank_wolfe,
     iht,
     minimize,
+    points,
     terms,
     vector_to_dimensions,
 )
+from fewer.similarity import similarity_of
 
 ROWS = np.array([[0, 2, 0], [1, 0, 0], [0, 2, 1], [1, 0, 2]])
 
@@ -351,3 +356,32 @@ def test_a_callback_answers_yes_or_no():
         "callback must return something that is true or false", iht, F, C, rng=0, callback=lambda progress: progress.p
     )
     refused("callback must be a function", iht, F, C, callback=3)
+
+
+# -- rows
+
+
+def test_rows_and_target_of_a_discrepancy_are_checked():
+    rbf = similarity_of("rbf", 1.0)
+    rows, even = np.array([[0.0], [1.0]]), [0.5, 0.5]
+    plain = RowsMMD.between(rows, np.array(even), rbf)
+    for same in (rows.tolist(), pd.DataFrame(rows), rows.astype(np.float16), rows.astype(int), sp.coo_array(rows)):
+        assert RowsMMD.between(same, even, rbf).mean.tolist() == pytest.approx(plain.mean.tolist())
+    refused("similarity must be made by fewer.similarity.similarity_of", RowsMMD.between, rows, even, "rbf")
+    refused("rows must have shape", RowsMMD.between, [0.0, 1.0], even, rbf)
+    refused("rows must be finite, got nan at index 1, 0", RowsMMD.between, [[0.0], [np.nan]], even, rbf)
+    refused("rows must hold real numbers", RowsMMD.between, sp.csr_array([[1j], [0]]), even, rbf)
+    refused("target must sum to 1", RowsMMD.between, rows, [1.0, 1.0], rbf)
+    refused(r"target must have shape \(2,\)", RowsMMD.between, rows, [1.0], rbf)
+
+
+def test_points_take_k_of_any_integer_type_and_rows_of_any_format():
+    X = np.array([[0.0, 1.0], [0.0, 2.0], [5.0, 1.0], [6.0, 0.0]])
+    plain = points(X, 2, rng=0)
+    assert points(X, np.int8(2), rng=0).p.tolist() == plain.p.tolist()
+    for kind in (sp.coo_array, sp.coo_matrix, sp.dia_array, sp.bsr_array):
+        assert FewerPoints(2, random_state=0).fit_resample(kind(X)).shape == (2, 2)
+    refused("X must hold real numbers, got dtype <U3", FewerPoints(2).fit, "abc")
+    refused("refine must be True or False", PointsClassifier(2, refine=np.ones(3)).fit, X, [0, 0, 1, 1])
+    refused("similarity must be one of", FewerPoints(2, similarity=np.ones(3)).fit, X)
+    refused("callback must be a function", terms, np.eye(2), [1.0, 0.0], 1, validation=0.5, callback=3)

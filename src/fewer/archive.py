@@ -27,7 +27,7 @@ def read_arrays(path: str | os.PathLike[str], names: tuple[str, ...], most: int)
         except InvalidInput as error:
             raise InvalidInput(f"{path} {error}") from None
         except Exception as error:  # zip files and headers break in many ways
-            raise InvalidInput(f"{path} is damaged or is not a distribution saved by fewer: {error}") from None
+            raise InvalidInput(f"{path} is damaged or is not a distribution saved by fewer") from error
 
 
 def as_path(path: Any) -> Path:

@@ -48,7 +48,7 @@ def readable(X: Any, name: str = "X") -> Any:
         return X
     array = read(X, name)
     objects = array.dtype.kind == "O" and not any(isinstance(x, dict) for x in array.flat)
-    if is_frame(X) or objects or array.dtype.kind in "mMV":
+    if is_frame(X) or objects or array.dtype.kind in "mMSUV":
         as_numbers(X, name)
     return as_array(X, name) if array.dtype == np.longdouble else X
 
@@ -57,7 +57,9 @@ def validated(estimator: Any, X: Any, *data: Any, **options: Any) -> Any:
     """scikit-learn's `validate_data`; what it refuses is an `InvalidInput` with its sentence."""
     X = readable(X)
     for y in data:
-        (as_numbers if options.get("y_numeric") else read)(unmasked(y, "y"), "y")
+        labels = (as_numbers if options.get("y_numeric") else read)(unmasked(y, "y"), "y")
+        if labels.dtype == np.longdouble:
+            as_array(labels, "y")
     with our_error():
         return validate_data(estimator, X, *data, **options)
 

@@ -158,6 +158,7 @@ class Setting:
 
     def _solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool) -> Chosen:
         generator, seed = as_generator(rng)
+        k = as_integer(k, "k", 1)
         sample, comparison, notes = self.prepared(X, k, y, sample_weight, generator, most)
         k = min(k, len(sample.weights))
         target = target_of(sample, comparison.similarity, k, self.memory, generator, self.deadline)

@@ -144,7 +144,7 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.similarity in SPARSE
+        tags.input_tags.sparse = isinstance(self.similarity, str) and self.similarity in SPARSE
         tags.input_tags.pairwise = is_precomputed(self)
         tags.transformer_tags.preserves_dtype = []
         return tags
@@ -190,6 +190,6 @@ def taken(table: Any, indices: Indices) -> Any:
     """Rows of an array, a sparse matrix, a list, or a DataFrame or Series."""
     if hasattr(table, "iloc"):
         return table.iloc[indices]
-    if sp.issparse(table) and not hasattr(table, "__getitem__"):
+    if sp.issparse(table) and table.format in ("bsr", "coo", "dia"):  # which have no rows to take
         table = table.tocsr()
     return table[indices] if hasattr(table, "shape") else np.asarray(table)[indices]

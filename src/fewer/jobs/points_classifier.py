@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..bandwidths import times_power_of_two
 from ..deadline import CompilationTimeout, Deadline
-from ..door import Indices
+from ..door import Indices, InvalidInput, shown
 from ..objectives._pairs import own_threads
 from ._bandwidth import nearest
 from ._estimator import our_error, unchanged_if_it_fails
@@ -74,9 +74,11 @@ class PointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
 
     def _choose(self, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
         """Set what `fit` promises."""
+        if not isinstance(self.refine, (bool, np.bool_)):
+            raise InvalidInput(f"refine must be True or False, got {shown(self.refine)}")
         scales = standardizes(self.standardize, X, self.similarity)
         X, y = checked(self, X, y)
-        with our_error():
+        with our_error(), np.errstate(invalid="ignore"):  # whether huge labels are whole
             check_classification_targets(y)
         self.classes_ = np.unique(y)
         until = deadline.share(FOR_SEARCH) if self.refine else deadline
@@ -113,8 +115,14 @@ class PointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         rows, few = comparison.rows(X), comparison.rows(self.points_)
         return np.asarray(self.labels_[nearest(rows, few, comparison.similarity)])
 
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """The share of rows whose label is predicted."""
+        check_is_fitted(self)
+        with our_error():
+            return float(super().score(X, y, sample_weight))
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.similarity in SPARSE
+        tags.input_tags.sparse = isinstance(self.similarity, str) and self.similarity in SPARSE
         tags.input_tags.pairwise = is_precomputed(self)
         return tags

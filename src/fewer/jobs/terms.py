@@ -18,7 +18,7 @@ from ..door import InvalidInput, Vector, as_integer, as_number, known
 from ..objectives.moments import Moments, as_matrix
 from ..result import Result, Status
 from ..solvers import places
-from ..solvers._drive import Callback, Outcome, Progress, Step, Steps, as_generator, drive
+from ..solvers._drive import Callback, Outcome, Progress, Step, Steps, as_callback, as_generator, drive, says_stop
 from ..solvers._exchange import first_answer
 from ..solvers._starts import stopped, walked
 from ..solvers._units import in_units, normalised, watched
@@ -138,6 +138,7 @@ def solve(
 ) -> Result:
     """Run a solver by name on a quadratic, with or without rows kept for choosing; `start` takes the name's place."""
     begin = start or known(solver, SOLVERS, "solver")
+    as_callback(callback)
     generator, seed = as_generator(rng)
     state = generator.bit_generator.state
     inner, exponent = normalised(F)
@@ -181,7 +182,7 @@ def choose(F: Moments, run: Run, held: int, callback: Callback | None) -> Result
         if progress.n_iter >= len(values):  # an iterate, not a pause after it
             values.append(progress.value)
             errors.append(squares(judge, progress.p))
-        stopped.extend([True] if callback is not None and callback(progress) else [])
+        stopped.extend([True] if callback is not None and says_stop(callback, progress) else [])
         return stopped
 
     run._replace(deadline=run.deadline.share(0.5))(fitted, judged, effort=0.0)
@@ -192,7 +193,7 @@ def choose(F: Moments, run: Run, held: int, callback: Callback | None) -> Result
         return ended(whole, bool(stopped), run.deadline)
 
     def far_enough(progress: Progress) -> Any:
-        stopped.extend([True] if callback is not None and callback(progress) else [])
+        stopped.extend([True] if callback is not None and says_stop(callback, progress) else [])
         return stopped or progress.value <= enough
 
     return ended(run(F, far_enough, effort=0.0), bool(stopped), run.deadline)

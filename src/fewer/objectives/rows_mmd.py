@@ -5,15 +5,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from .._jit.active_set import simplex_quadratic
 from ..deadline import Deadline
 from ..distances import Matrix
-from ..door import Indices, Vector
-from ..lazy_rows import some_rows
+from ..door import Indices, InvalidInput, Vector, as_array, as_distribution, as_numbers, as_vector, shown
+from ..lazy_rows import LazyRows, some_rows
 from ..similarity import Similarity
 from ..spaces import Atoms, Space
+from ..tables import as_csr
 from ._pairs import PRECISE, check, image, own_block, own_image, spans, tile_rows
 
 
@@ -55,6 +57,8 @@ class RowsMMD:
         deadline: Deadline | None = None,
     ) -> "RowsMMD":
         """The discrepancy from weights on the same rows, all pairs compared once; `OutOfTime` past a deadline."""
+        rows = as_places(rows, similarity)
+        target = as_distribution(as_vector(target, rows.shape[:1], "target"), "target")
         mean = own_mean(rows, target, similarity, labels, memory, deadline)
         place = Atoms(rows.shape[0]) if space is None else space
         return cls(place, rows, similarity, mean, float(target @ mean), labels, memory)
@@ -160,6 +164,25 @@ def precision(rows: Any, others: int) -> type:
     """The type in which rows are compared with so many others."""
     pairs = rows.shape[0] * others
     return np.float32 if pairs > (PRECISE if rows.dtype == np.float32 else 20 * PRECISE) else np.float64
+
+
+def as_places(rows: Any, similarity: Any) -> Any:
+    """Rows (n, d) that a similarity can compare: finite, dense or CSR; the numbers of rows where it is a matrix."""
+    if not isinstance(similarity, Similarity):
+        raise InvalidInput(f"similarity must be made by fewer.similarity.similarity_of, got {shown(similarity)}")
+    if isinstance(rows, LazyRows):
+        return rows
+    table: Any = as_csr(rows, "rows") if sp.issparse(rows) else as_numbers(rows, "rows")
+    if len(table.shape) != 2 or 0 in table.shape:
+        raise InvalidInput(f"rows must have shape (rows, columns) with at least one of each, got {table.shape}")
+    if table.dtype.kind not in "fiub":
+        raise InvalidInput(f"rows must hold real numbers, got dtype {table.dtype}")
+    entries = table.data if sp.issparse(table) else table
+    if entries.size and not (np.isfinite(entries.min()) and np.isfinite(entries.max())):
+        as_array(entries, "rows")  # says where
+    if table.dtype in (np.float32, np.float64) or similarity.name == "precomputed":
+        return table
+    return table.astype(np.float64) if sp.issparse(table) else as_array(table, "rows")
 
 
 def own_mean(

@@ -69,6 +69,12 @@ def as_start(start: Any, constraint: Constraint) -> Vector:
     return p
 
 
+def as_callback(callback: Any) -> None:
+    """Refuse a callback that cannot be called."""
+    if callback is not None and not callable(callback):
+        raise InvalidInput(f"callback must be a function of the progress, got {shown(callback)}")
+
+
 class Valued(Protocol):
     """What the driver asks of an objective."""
 
@@ -118,8 +124,7 @@ def drive(
     """
     deadline = Deadline.after(time_limit)
     max_iter = None if max_iter is None else as_integer(max_iter, "max_iter", 1)
-    if callback is not None and not callable(callback):
-        raise InvalidInput(f"callback must be a function of the progress, got {shown(callback)}")
+    as_callback(callback)
     record = _Record(objective, deadline, [note] if note else [])
     try:
         if start is not None:
@@ -271,7 +276,12 @@ def _called(callback: Callback, record: _Record, p: Vector | None, value: float)
         p, value = record.p, record.value
     if p is None:
         return False
-    answer = callback(record.progress(p, value))
+    return says_stop(callback, record.progress(p, value))
+
+
+def says_stop(callback: Callback, progress: Progress) -> bool:
+    """Whether a callback that is shown the progress wants to stop."""
+    answer = callback(progress)
     try:
         return bool(answer)
     except Exception:  # an array is neither true nor false
