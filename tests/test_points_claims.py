@@ -15,7 +15,18 @@ import scipy.sparse as sp
 from click.testing import CliRunner
 from scipy.spatial.distance import cdist
 
-from fewer import MMD, Atoms, FewerPoints, InvalidInput, PointsClassifier, RowsMMD, Status, points
+from fewer import (
+    MMD,
+    Atoms,
+    FewerPoints,
+    InvalidInput,
+    PointsClassifier,
+    RowsMMD,
+    SparseSimplex,
+    Status,
+    frank_wolfe,
+    points,
+)
 from fewer.bandwidths import bandwidth, bandwidth_in_units, weighted_median
 from fewer.cli.points import points as command
 from fewer.deadline import CompilationTimeout, Deadline
@@ -220,6 +231,14 @@ def test_a_bound_over_sampled_candidates_is_none_over_all_rows(monkeypatch, solv
     assert result.bound is None
     assert result.gap is None
     assert result.status is not Status.OPTIMAL
+
+
+def test_no_bound_on_a_squared_distance_is_negative():
+    K = similarity_of("rbf", 0.5)(rows(0), rows(0))
+    F = MMD(Atoms(12), K, np.full(12, 1 / 12))
+    G = RowsMMD.between(rows(0), np.full(12, 1 / 12), similarity_of("rbf", 0.5))
+    for objective in (F, G):
+        assert frank_wolfe(objective, SparseSimplex(Atoms(12), 12)).bound >= 0.0
 
 
 def test_all_rows_as_points_are_optimal():

@@ -136,7 +136,7 @@ def distance_blocks(A: Any, B: Any) -> Matrix:
     """‖x - y‖² for rows x of A (a, d) and y of B (b, d) in float64: (a, b), with a small relative error.
 
     >>> distance_blocks(np.array([[1e8], [1e8 + 1]]), np.array([[1e8], [0.0]])).tolist()
-    [[0.0, 1e+16], [1.0, 1.0000000200000002e+16]]
+    [[0.0, 1e+16], [1.0, 1.00000002e+16]]
     """
     centre = centre_of(B)
     left, right = (prepared(X, centre, np.float64, 1.0, side) for X, side in ((A, True), (B, False)))

@@ -61,6 +61,11 @@ class MMD:
         """tᵀ K t, the value at p = 0."""
         return float(self.target @ self._mean)
 
+    @property
+    def floor(self) -> float:
+        """A squared distance is never negative."""
+        return 0.0
+
     @cached_property
     def scale(self) -> float:
         """The mean similarity of a place to itself, by which the rounding of F is measured; above zero."""

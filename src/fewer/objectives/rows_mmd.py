@@ -87,6 +87,11 @@ class RowsMMD:
         """The similarity of each row to itself, (size,)."""
         return self.similarity.itself(self.rows)
 
+    @property
+    def floor(self) -> float:
+        """A squared distance is never negative."""
+        return 0.0
+
     @cached_property
     def scale(self) -> float:
         """The mean similarity of a row to itself, by which the rounding of F is measured; above zero."""
