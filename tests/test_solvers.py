@@ -264,7 +264,7 @@ def test_frank_wolfe_finds_the_relaxation_and_bounds_the_sparse_problem():
     whole = frank_wolfe(F, Simplex(F.space), max_iter=5000)
     assert whole.status is Status.OPTIMAL
     assert whole.value == pytest.approx(F.value_on(np.arange(12)), rel=1e-8)
-    assert whole.gap <= 1e-9
+    assert whole.gap <= 1e-8
     sparse = frank_wolfe(F, SparseSimplex(F.space, 2), max_iter=5000)
     best = exact(F, SparseSimplex(F.space, 2))
     assert sparse.bound <= best.value <= sparse.value

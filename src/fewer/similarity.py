@@ -220,7 +220,7 @@ def _range(numbers: Any) -> Any:
 def require_semidefinite(gram: Any, what: str) -> None:
     """A sentence where a symmetric matrix, or some hundred rows and columns of a large one, has a negative eigenvalue.
 
-    As much as rounding leaves of zero, 1e-8 of the largest (1e-6 in float32), is tolerated.
+    As much as rounding leaves of zero, 1e-6 of the largest, is tolerated: matrices are often computed in float32.
     """
     some = evenly(len(gram), MOST_DECOMPOSED)
     part = gram[np.ix_(some, some)].astype(np.float64)
@@ -228,7 +228,7 @@ def require_semidefinite(gram: Any, what: str) -> None:
     part /= top
     eigenvalues = np.linalg.eigvalsh((part + part.T) / 2.0)
     low, high = float(eigenvalues[0]), float(eigenvalues[-1])
-    if low < -(1e-6 if gram.dtype == np.float32 else 1e-8) * max(high, -low):
+    if low < -1e-6 * max(high, -low):
         raise InvalidInput(
             f"{what} must be positive semi-definite, got an eigenvalue of {low * top:.3g} beside one of "
             f"{high * top:.3g}; adding {-low * top:.3g} to the diagonal mends it"

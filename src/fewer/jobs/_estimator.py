@@ -57,7 +57,9 @@ def validated(estimator: Any, X: Any, *data: Any, **options: Any) -> Any:
     """scikit-learn's `validate_data`; what it refuses is an `InvalidInput` with its sentence."""
     X = readable(X)
     for y in data:
-        labels = (as_numbers if options.get("y_numeric") else read)(unmasked(y, "y"), "y")
+        labels = read(unmasked(y, "y"), "y")
+        if options.get("y_numeric") and y is not None and labels.dtype.kind != "c":  # which scikit-learn names
+            labels = as_numbers(y, "y")
         if labels.dtype == np.longdouble:
             as_array(labels, "y")
     with our_error():

@@ -82,7 +82,7 @@ def uncompiled_answer(rows: Rows, k: int, mode: int, deadline: Deadline, seed: i
 def look_ahead(rows: Rows, k: int) -> Indices:
     """K columns, each the one that the rows still lacking few columns lack most.
 
-    >>> look_ahead(Rows.of([[0, 1, 1], [0, 1, 1], [1, 0, 0]]), 2).tolist()
+    >>> look_ahead(Rows.of([[0, 1, 1], [0, 1, 1], [0, 0, 1], [1, 1, 1]]), 2).tolist()
     [1, 2]
     """
     table, columns = rows.table, rows.table.tocsc()

@@ -30,6 +30,8 @@ class Outcome(NamedTuple):
 
 RELATIVE_GAP, ROUNDING = 1e-6, 1e-12
 """An answer is optimal when its gap is below this share of |value|, plus this share of the objective's scale."""
+SMALLEST, LARGEST = 1e-290, 1e300
+"""Scales outside which products and differences of values are lost."""
 WARM = "not all of the code is compiled yet: call fewer.warm() once on this machine"
 
 Steps = Generator[Step, float, Outcome]
@@ -152,6 +154,7 @@ def _checked(record: "_Record", constraint: Member, status: Status, solver: str,
         raise InvalidInput(f"the time limit of {limit:g} s ended before {solver} found a first answer")
     record.keep_member(constraint, solver)
     record.keep_bound(solver)
+    record.keep_scale()
     if record.closed:
         status = Status.OPTIMAL
     elif status is Status.OPTIMAL:
@@ -229,6 +232,12 @@ class _Record:
             self.bound = None
         else:
             self.bound = self.value
+
+    def keep_scale(self) -> None:
+        """Say so where F is of a size that floats do not tell apart."""
+        scaled: Any = self.objective
+        if offers(scaled, Scaled) and not SMALLEST <= scaled.scale <= LARGEST:
+            self.notes.append(f"values of this size, about {scaled.scale:.3g}, are beyond what a float can tell apart")
 
     def take(self, p: Vector) -> float:
         """Value an iterate and remember it if none was better."""

@@ -11,6 +11,8 @@ from ..protocols import FaceSolvable, Objective, offers
 
 MOST_STEPS = 2000
 PRECISION = 1e-9
+STALLED, PATIENCE = 1e-7, 20
+"""A relative gain that counts as none, and how many steps in a row without gain end the descent."""
 
 
 class FaceOptimum(NamedTuple):
@@ -52,7 +54,7 @@ def descend(objective: Objective, face: Indices) -> FaceOptimum:
     """
     p = np.zeros(objective.space.size)
     p[face] = 1.0 / face.size
-    ahead, t, mu = p, 1.0, 1.0
+    ahead, t, mu, idle = p, 1.0, 1.0, 0
     value, bound = objective.value(p), -math.inf
     for _ in range(MOST_STEPS):
         gradient = objective.gradient(p)[face]
@@ -66,6 +68,9 @@ def descend(objective: Objective, face: Indices) -> FaceOptimum:
                 break
             ahead, t = p, 1.0
             continue
+        idle = idle + 1 if value - after_value <= STALLED * abs(value) else 0
+        if idle > PATIENCE:  # F is not smooth, or this is as low as rounding lets it get
+            break
         t_next = (1.0 + math.sqrt(1.0 + 4.0 * t * t)) / 2.0
         ahead = np.maximum(after + (t - 1.0) / t_next * (after - p), 0.0)
         p, value, t, mu = after, after_value, t_next, 2.0 * mu
