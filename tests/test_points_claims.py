@@ -27,6 +27,7 @@ from fewer import (
     frank_wolfe,
     points,
 )
+from fewer._jit import compilation
 from fewer.bandwidths import bandwidth, bandwidth_in_units, weighted_median
 from fewer.cli.points import points as command
 from fewer.deadline import CompilationTimeout, Deadline
@@ -545,3 +546,15 @@ def test_without_time_to_compile_the_answer_is_uncompiled_and_names_the_way_out(
     assert "fewer.warm()" in result.note
     assert 1 <= len(result.support) <= 4
     assert result.p.sum() == pytest.approx(1)
+
+
+def test_the_first_use_of_compiled_code_waits_for_numba_only_where_there_is_time(monkeypatch):
+    monkeypatch.setattr(compilation, "_ready", False)
+    with pytest.raises(CompilationTimeout), Deadline.after(0.5).uncompiled():
+        compilation.get_ready()
+    with pytest.raises(CompilationTimeout), Deadline.after(0.5).enforced():
+        compilation.get_ready()
+    with Deadline.after(600.0).uncompiled():
+        compilation.get_ready()
+    with OVER.uncompiled():
+        compilation.get_ready()  # it is ready

@@ -63,8 +63,8 @@ class Deadline:
         return compiling_until(self.began + self.seconds)
 
     def uncompiled(self) -> AbstractContextManager[None]:
-        """Within the block, under a limit, any compiling raises `CompilationTimeout`."""
-        return compiling_until(-math.inf if self.limited else math.inf)
+        """Within the block, under a limit, any compiling raises `CompilationTimeout`; loading may take its time."""
+        return compiling_until(-math.inf if self.limited else math.inf, self.began + self.seconds)
 
 
 def answer_by(deadline: Deadline, compiled: Callable[[], T], uncompiled: Callable[[], T]) -> T:

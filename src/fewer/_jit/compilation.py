@@ -28,7 +28,12 @@ PASS_SECONDS = 0.8
 SLOWER = 2.0
 """How many times the longest pause seen so far is kept in reserve: on a busy machine a pass takes longer."""
 
+FIRST_SECONDS = 1.0
+"""Seconds that numba takes to get ready in a process that has called no compiled function yet, cached or not."""
+
 _ends: ContextVar[float] = ContextVar("ends", default=math.inf)
+_first_ends: ContextVar[float] = ContextVar("first_ends", default=math.inf)
+_ready = False
 _misses = 0
 _heard, _longest = 0.0, 0.0
 
@@ -61,11 +66,24 @@ def count() -> int:
     return _misses
 
 
+def get_ready() -> None:
+    """Called before a function is loaded from the cache: the first one of a process has to wait for numba itself."""
+    global _ready
+    ends = _first_ends.get()
+    if not _ready and time.perf_counter() + FIRST_SECONDS > ends:
+        raise CompilationTimeout(final=_ends.get() > -math.inf)
+    _ready = True
+
+
 @contextmanager
-def compiling_until(moment: float) -> Iterator[None]:
-    """Within the block, in this thread, compiling that would not end by `moment` raises `CompilationTimeout`."""
-    token = _ends.set(moment)
+def compiling_until(moment: float, first: float | None = None) -> Iterator[None]:
+    """Within the block, in this thread, compiling that would not end by `moment` raises `CompilationTimeout`.
+
+    So does the first use of compiled code in a process, where numba would not be ready by `first`, or by `moment`.
+    """
+    token, other = _ends.set(moment), _first_ends.set(moment if first is None else first)
     try:
         yield
     finally:
         _ends.reset(token)
+        _first_ends.reset(other)

@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._jit.active_set import simplex_quadratic
 from ..bandwidths import Bandwidth, bandwidth_in_units, exponent_of, largest, times_power_of_two
 from ..constraints.sparse_simplex import SparseSimplex
-from ..deadline import Deadline
+from ..deadline import CompilationTimeout, Deadline
 from ..door import InvalidInput, Vector, as_generator, as_integer, as_number, known
 from ..lazy_rows import LazyRows, in_memory
 from ..objectives._pairs import own_threads
@@ -159,6 +161,8 @@ class Setting:
     def _solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool) -> Chosen:
         generator, seed = as_generator(rng)
         k = as_integer(k, "k", 1)
+        if self.deadline.limited:
+            get_ready(self.deadline)
         sample, comparison, notes = self.prepared(X, k, y, sample_weight, generator, most)
         k = min(k, len(sample.weights))
         target = target_of(sample, comparison.similarity, k, self.memory, generator, self.deadline)
@@ -193,6 +197,12 @@ class Setting:
             return drive(target.F, C, steps, solver=solver, time_limit=self.deadline, callback=self.callback, seed=seed)
 
         return replace(solve_by(self.deadline, target.F, C, solver, solve), seed=seed)
+
+
+def get_ready(deadline: Deadline) -> None:
+    """Have numba load a first function while there is time for that; later there may be too little."""
+    with suppress(CompilationTimeout), deadline.uncompiled():
+        simplex_quadratic(np.eye(1), np.ones(1), np.ones(1))
 
 
 def a_child_of(rng: np.random.Generator) -> np.random.Generator:
