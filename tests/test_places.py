@@ -238,7 +238,8 @@ def test_path_ends_where_units_depend_on_those_held():
     for seed in (2, 8, 33):
         Z = np.random.default_rng(seed).random((20, 5)).astype(np.float32)
         Z /= np.linalg.norm(Z, axis=1, keepdims=True)
-        F, limits = MMD(Atoms(20), (Z @ Z.T).astype(float), np.full(20, 0.05)), Limits(n=20, k=3)
+        gram = (Z @ Z.T).astype(float) + 3e-7 * np.eye(20)  # rounding must not make it indefinite
+        F, limits = MMD(Atoms(20), gram, np.full(20, 0.05)), Limits(n=20, k=3)
         units, weights = path(F, limits, 19, summed=True)
         assert weights.sum() == pytest.approx(1.0)
         assert F.value_at(units, weights) < 1e-7

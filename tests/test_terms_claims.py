@@ -1,6 +1,7 @@
 """What terms claims of its answers: data of any size, included columns, limits and budgets, odd inputs."""
 
 import itertools
+import time
 
 import cvxpy as cp
 import numpy as np
@@ -24,8 +25,11 @@ from fewer import (
     minimize,
     terms,
 )
+from fewer.deadline import Deadline
 from fewer.solvers import places
 from fewer.solvers._drive import drive
+from fewer.solvers._exchange import starts
+from fewer.solvers._fit import affordable
 from fewer.solvers._starts import relaxed_bounds, slope_error
 from fewer.studies.terms import TermsProblem
 
@@ -290,6 +294,27 @@ def test_a_limit_is_for_all_targets_of_an_estimator(slow_clock):
     assert [result.status for result in model.result_] == [Status.TIME_LIMIT] * 3
 
 
+def test_what_cannot_be_stopped_is_not_begun_when_time_is_short():
+    short, long = Deadline(time.perf_counter() - 1.0, 1.5), Deadline.after(None)
+    assert affordable(short, 1e6)
+    assert not affordable(short, 1e9)
+    assert affordable(long, 1e30)
+    assert affordable(None, 1e30)
+
+
+def test_a_long_path_shows_answers_on_its_way():
+    rng = np.random.default_rng(7)
+    Z = rng.standard_normal((200, 800))
+    F = Moments(Atoms(800), Z, Z @ rng.dirichlet(np.ones(800)))
+    met = [pair for pair in starts(F, SparseSimplex(F.space, 150)) if pair is not None]
+    passed = [found for units, found in met if units is None]
+    assert [units is None for units, _ in met][:2] == [True, True]
+    for found in passed:
+        assert found.weights.sum() == pytest.approx(1.0)
+        assert len(found.units) <= 150
+    assert passed[1].value < passed[0].value
+
+
 def test_a_callback_is_asked_wherever_a_search_pauses():
     rng = np.random.default_rng(5)
     Z, b = rng.standard_normal((20, 700)), rng.standard_normal(20)
@@ -364,7 +389,7 @@ def test_the_callers_sparse_matrix_is_not_sorted(kind):
     ids=str,
 )
 def test_groups_that_are_no_labels_get_a_sentence(groups):
-    with pytest.raises(InvalidInput, match=r"groups (must|has masked)"):
+    with pytest.raises(InvalidInput, match="groups (must|has masked)"):
         terms(A, B, 3, groups=groups, max_per_group=1)
 
 

@@ -116,12 +116,11 @@ class Run(NamedTuple):
 
     def options(self, effort: float | None) -> dict[str, Any]:
         """What the solver is told beside the problem."""
-        if self.start is places.greedy:
-            return {"deadline": self.deadline}
-        if self.start is places.iht:
-            return {}
+        options: dict[str, Any] = {"deadline": self.deadline}
+        if self.start in (places.greedy, places.iht):
+            return options
         patient = math.inf if self.deadline.limited else 1.0
-        options = {"effort": patient if effort is None else effort}
+        options["effort"] = patient if effort is None else effort
         limited = self.solver == "auto" and self.start is places.exact and not self.deadline.limited
         return {**options, "budget": AUTO_WORK} if limited else options
 

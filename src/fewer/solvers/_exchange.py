@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 
 from ..constraints.sparse_simplex import SparseSimplex
+from ..deadline import Deadline
 from ..door import Indices
 from ..protocols import Quadratic
-from ._fit import Answers, Found, feasible_support, polished, promising, refitted
-from ._pool import Search, Work
-from ._starts import REACHED, paused, prepared, target_gram, walked
+from ._fit import Answers, Found, affordable, feasible_support, polished, promising, refit_cost, refitted
+from ._pool import Search, Work, search_cost
+from ._starts import REACHED, Path, Walk, paused, prepared, target_gram, walked
 
 __all__ = [
     "Answers",
@@ -92,15 +93,34 @@ def opening(problem: Quadratic, limits: SparseSimplex) -> Answers:
         yield None
 
 
-def path_supports(problem: Quadratic, limits: SparseSimplex) -> Generator[Indices | None, None, None]:
+def glimpsed(problem: Quadratic, limits: SparseSimplex, walk: Walk) -> Generator[Found | None, None, Path]:
+    """A walk, with an answer read off it whenever it has twice as many units as at the last; returns its end."""
+    size = FIRST
+    while True:
+        try:
+            units, weights = next(walk)
+        except StopIteration as end:
+            final: Path = end.value
+            return final
+        if len(units) < size:
+            yield None
+            continue
+        q, size = np.zeros(limits.space.size), 2 * len(units)
+        q[units] = weights
+        p = limits.project(q)
+        held = limits.support(p)
+        yield Found(held, p[held], problem.value_at(held, p[held]))
+
+
+def path_supports(problem: Quadratic, limits: SparseSimplex) -> Generator[Indices | Found | None, None, None]:
     """Supports from the path without the sum constraint: at k units, from there a sixth further with it, and without.
 
     Each is the k heaviest units of where the path stands. Where it ends early, or its weights do not nearly sum to
-    one, also from the path with the constraint from the beginning. None is a pause.
+    one, also from the path with the constraint from the beginning. In between answers read off it, or None: pauses.
     """
     k = limits.sizes[1]
     more = k + max(16, k // 6)
-    free = yield from paused(walked(problem, limits, k, summed=False))
+    free = yield from glimpsed(problem, limits, walked(problem, limits, k, summed=False))
     yield feasible_support(problem, limits, free[0])
     if len(free[0]):
         first = refitted(problem, replace(limits, min_weight=0.0, max_weight=1.0), np.sort(free[0]))
@@ -114,14 +134,21 @@ def path_supports(problem: Quadratic, limits: SparseSimplex) -> Generator[Indice
         yield feasible_support(problem, limits, summed[0])
 
 
-def starts(problem: Quadratic, limits: SparseSimplex) -> Generator[tuple[Indices, Found] | None, None, None]:
-    """Supports of the paths with their best weights; one that reaches the target is the last. None is a pause."""
-    for units in path_supports(problem, limits):
-        if units is None:
-            yield None
+def starts(
+    problem: Quadratic, limits: SparseSimplex, deadline: Deadline | None = None
+) -> Generator[tuple[Indices | None, Found] | None, None, None]:
+    """Supports of the paths with their best weights; one that reaches the target is the last. None is a pause.
+
+    An answer without a support was only passed by. It ends early where the time left is too short to refit.
+    """
+    for met in path_supports(problem, limits):
+        if met is None or isinstance(met, Found):
+            yield None if met is None else (None, met)
             continue
-        found = refitted(problem, limits, units)
-        yield units, found
+        if not affordable(deadline, refit_cost(len(met))):
+            return
+        found = refitted(problem, limits, met)
+        yield met, found
         if found.value <= REACHED * problem.constant:
             return
 
@@ -146,19 +173,22 @@ def auto(
     rng: np.random.Generator,
     effort: float = 1.0,
     total: Work | None = None,
+    deadline: Deadline | None = None,
 ) -> Answers:
     """A first answer, a few starts, exchange from each, kicks from the best; yields answers, the last one polished."""
     best: Search | None = None
     supports = []
     yield from opening(problem, limits)
-    for begun in starts(problem, limits):
-        if begun is None:
-            yield None
+    for begun in starts(problem, limits, deadline):
+        if begun is None or begun[0] is None:
+            yield None if begun is None else begun[1]
             continue
         supports.append(begun[0])
         yield begun[1]
         if begun[1].value <= REACHED * problem.constant:
             return
+    if not supports or not affordable(deadline, search_cost(limits)):
+        return
     if limits.bounded:
         rounded = rounded_supports(problem, limits, supports, rng)
         supports.append(min(rounded, key=lambda units: refitted(problem, limits, units).value))

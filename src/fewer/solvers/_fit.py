@@ -8,12 +8,15 @@ import numpy as np
 from .._jit.active_set import simplex_quadratic
 from .._jit.box_quadratic import box_quadratic
 from ..constraints.sparse_simplex import SparseSimplex
+from ..deadline import Deadline
 from ..door import Indices, Vector
 from ..protocols import Centred, Quadratic, offers
 from ._starts import steepest_units, target_gram
 
 NONE = np.empty(0, np.int64)
 EPS = float(np.finfo(float).eps)
+SPEED, BRIEF = 1e9, 0.1
+"""Multiplications in a second, about, and how many seconds are no matter."""
 
 
 class Found(NamedTuple):
@@ -31,6 +34,17 @@ Answers = Generator[Found | None, None, None]
 def bounds(limits: SparseSimplex, count: int) -> tuple[Vector, Vector]:
     """Lower and upper bounds of `count` units."""
     return np.full(count, limits.min_weight), np.full(count, limits.max_weight)
+
+
+def affordable(deadline: Deadline | None, multiplications: float) -> bool:
+    """Whether a computation that cannot be stopped fits into the time left; short ones always do."""
+    seconds = multiplications / SPEED
+    return deadline is None or seconds <= max(deadline.left(), BRIEF)
+
+
+def refit_cost(size: int) -> float:
+    """Multiplications that refitting takes, about, when many units enter and leave."""
+    return 5.0 * size**3
 
 
 def on_support(problem: Quadratic, units: Indices) -> tuple[Vector, Vector]:

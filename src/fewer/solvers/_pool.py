@@ -148,6 +148,13 @@ class Search:
         return False
 
 
+def search_cost(limits: SparseSimplex) -> float:
+    """Multiplications before the first move of a search, about: a pool is gathered and its tableau swept."""
+    k = limits.sizes[1]
+    pool = min(limits.space.size, max(SMALL, k + max(AROUND, k // 2)))
+    return float(k * pool**2 + 5.0 * k**3)
+
+
 def pool_of(problem: Quadratic, limits: SparseSimplex, units: Indices, budget: int) -> Pool:
     """The problem on a few units, the origin moved to the target: G_ij = H_ij - c_i - c_j + constant, so F = wᵀGw."""
     G = target_gram(problem, units, units)

@@ -58,8 +58,10 @@ def target_gram(problem: Any, units: Indices, others: Indices) -> Vector:
     return np.asarray(problem.cross(units, others) + (problem.constant - left[:, None] - right[None, :]))
 
 
-Walk = Generator[tuple[Indices, Vector], None, tuple[Indices, Vector]]
-"""A search that shows units with their weights where it may be stopped, and returns the last ones."""
+Path = tuple[Indices, Vector]
+"""Units and their weights."""
+Walk = Generator[Path, None, Path]
+"""A search that shows where it stands when it may be stopped, and returns where it ends."""
 
 
 def path(

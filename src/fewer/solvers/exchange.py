@@ -42,9 +42,11 @@ def exchange(
     generator, seed = as_generator(rng)
     deadline = Deadline.after(time_limit)
     problem: Any = objective
+    state = generator.bit_generator.state
 
     def solve() -> Result:
-        steps = places.exchange(problem, constraint, generator)
+        generator.bit_generator.state = state  # a second attempt meets the same random numbers
+        steps = places.exchange(problem, constraint, generator, deadline=deadline)
         return drive(objective, constraint, steps, solver="exchange", time_limit=deadline, callback=callback, seed=seed)
 
     return solve_by(deadline, objective, constraint, "exchange", solve)

@@ -13,7 +13,7 @@ from ..protocols import Constraint, Objective, Quadratic, Scaled, offers, whole_
 from ..result import Result, Status
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
 from ._face import face_best
-from ._fit import refitted
+from ._fit import affordable, refit_cost, refitted
 from ._starts import floor_of, slope_error
 from ._units import near_one
 from .uncompiled import solve_by
@@ -57,18 +57,18 @@ def frank_wolfe(
     deadline = Deadline.after(time_limit)
 
     def solve() -> Result:
-        steps = _path(objective, constraint, max_iter, tol)
+        steps = _path(objective, constraint, max_iter, tol, deadline)
         return drive(objective, constraint, steps, solver="frank_wolfe", time_limit=deadline, callback=callback)
 
     return solve_by(deadline, objective, constraint, "frank_wolfe", solve)
 
 
-def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: float) -> Steps:
+def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: float, deadline: Deadline) -> Steps:
     bound, closed = floor_of(objective), False
     for count, (p, low, closed) in enumerate(relaxation(objective, max_iter, tol)):
         last, bound = closed or count == max_iter - 1, max(bound, low)
         known = bound if bound > -math.inf else None
-        yield Step(answer(objective, constraint, p) if last or count % EVERY == 0 else None, known)
+        yield Step(answer(objective, constraint, p, deadline) if last or count % EVERY == 0 else None, known)
     return Outcome(Status.CONVERGED if closed else Status.MAX_ITER, bound)
 
 
@@ -114,11 +114,13 @@ def _shift(objective: Objective, p: Vector, gradient: Vector, best: int, worst: 
     return after
 
 
-def answer(objective: Any, constraint: Any, p: Vector) -> Vector:
-    """A member of the constraint near p: projected, then the best weights on its support that the constraint allows."""
+def answer(objective: Any, constraint: Any, p: Vector, deadline: Deadline) -> Vector:
+    """A member of the constraint near p: projected, then, if time allows, the best weights on its support."""
     near: Vector = constraint.project(p)
     if isinstance(constraint, SparseSimplex) and offers(objective, Quadratic):
         units = constraint.support(near)
+        if not affordable(deadline, refit_cost(len(units))):
+            return near
         found = refitted(objective, constraint, units, near[units])
         near = np.zeros(near.size)
         near[found.units] = found.weights

@@ -57,26 +57,40 @@ def greedy(
     return Outcome(Status.FINISHED)
 
 
-def iht(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator) -> Steps:
+def iht(
+    problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator, deadline: Deadline | None = None
+) -> Steps:
     """Algorithm 1 with momentum, a step fitted to the support, and refits; from the best start of `exchange`."""
     yield from as_steps(opening(problem, constraint), constraint)
-    begun = (None if pair is None else pair[1] for pair in starts(problem, constraint))
+    begun = (None if pair is None else pair[1] for pair in starts(problem, constraint, deadline))
     best = yield from as_steps(begun, constraint)
-    assert best is not None  # noqa: S101 - there is always a start
-    yield from as_steps(_classic.iht(problem, constraint, best), constraint)
+    if best is not None:
+        yield from as_steps(_classic.iht(problem, constraint, best), constraint)
     return Outcome(Status.FINISHED)
 
 
-def exchange(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator, effort: float = 1.0) -> Steps:
+def exchange(
+    problem: Quadratic,
+    constraint: SparseSimplex,
+    rng: np.random.Generator,
+    effort: float = 1.0,
+    deadline: Deadline | None = None,
+) -> Steps:
     """A path of non-negative least squares, swaps, and kicks until many in a row do not help."""
-    yield from as_steps(auto(problem, constraint, rng, effort), constraint)
+    yield from as_steps(auto(problem, constraint, rng, effort, deadline=deadline), constraint)
     return Outcome(Status.FINISHED)
 
 
-def above_floor(problem: Quadratic, constraint: SparseSimplex, rng: np.random.Generator, effort: float = 1.0) -> Steps:
+def above_floor(
+    problem: Quadratic,
+    constraint: SparseSimplex,
+    rng: np.random.Generator,
+    effort: float = 1.0,
+    deadline: Deadline | None = None,
+) -> Steps:
     """`exchange`, with what F can never be below for a bound: where the convex relaxation reaches that, too."""
     yield lowest(problem)
-    return (yield from exchange(problem, constraint, rng, effort))
+    return (yield from exchange(problem, constraint, rng, effort, deadline))
 
 
 def lowest(problem: Quadratic) -> Step:
@@ -91,6 +105,7 @@ def exact(
     rng: np.random.Generator,
     effort: float = 1.0,
     budget: float = math.inf,
+    deadline: Deadline | None = None,
 ) -> Steps:
     """Exchange, then proof; past 600 places the bound of the convex relaxation, then more kicks.
 
@@ -102,7 +117,7 @@ def exact(
         return total.spent + work_of(problem) + more > budget
 
     yield lowest(problem)
-    answers = until(auto(problem, constraint, rng, min(effort, 1.0), total), spent)
+    answers = until(auto(problem, constraint, rng, min(effort, 1.0), total, deadline), spent)
     best = yield from as_steps(answers, constraint)
     assert best is not None  # noqa: S101 - a search always yields an answer
     if problem.space.size <= MOST_PROVEN:
