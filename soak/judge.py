@@ -14,7 +14,6 @@ from .referee import NEAR, ROUND, Problem, Region, Wide, optimum, shown, wide
 
 LONGEST = 5000
 """More iterates than this on a tiny problem mean that the search runs in circles."""
-SUBNORMAL = 5e-324  # the distance of neighbouring floats near zero
 SMALLEST, LARGEST = Wide(np.finfo(np.float64).tiny), Wide(np.finfo(np.float64).max)
 Checks = Callable[[Result], list[str]]
 
@@ -121,7 +120,8 @@ def as_reported(result: Result, value: Any, rounding: Any) -> list[str]:
     """Whether the value is F(p), or says that it cannot be represented."""
     if np.isinf(value):
         return [] if np.isinf(result.value) else [f"value {result.value!r} is reported, F(p) is infinite"]
-    if abs(wide(result.value) - value) <= NEAR * abs(value) + rounding + wide(SUBNORMAL):
+    last = Wide(np.finfo(np.float64).smallest_subnormal) if 0 < result.value < SMALLEST else 0
+    if abs(wide(result.value) - value) <= NEAR * abs(value) + rounding + last:
         return []
     if value > LARGEST or value < SMALLEST:
         right = np.isinf(result.value) if value > LARGEST else result.value < SMALLEST

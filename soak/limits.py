@@ -232,13 +232,12 @@ def serve(pipe: Connection) -> None:
 
 
 def warmed(job: Job, data: tuple[Any, ...], call: Call) -> str:
-    """Run a small call of the same kind twice, give memory back; a sentence when it fails."""
+    """Run a small call of the same kind, give memory back; a sentence when it fails."""
     import fewer
 
     options = {key: value for key, value in call.options.items() if key not in ("time_limit", "max_memory")}
     try:
-        for limit in (None, 0.2):
-            getattr(fewer, job.function)(*job.small(data), min(call.k, 10), time_limit=limit, rng=0, **options)
+        getattr(fewer, job.function)(*job.small(data), min(call.k, 10), time_limit=0.5, rng=0, **options)
     except Exception as error:
         return f"a small call raised {type(error).__name__}: {error}"
     gc.collect()
