@@ -389,7 +389,7 @@ def test_the_callers_sparse_matrix_is_not_sorted(kind):
     ids=str,
 )
 def test_groups_that_are_no_labels_get_a_sentence(groups):
-    with pytest.raises(InvalidInput, match="groups (must|has masked)"):
+    with pytest.raises(InvalidInput, match=r"groups (must|has masked)"):
         terms(A, B, 3, groups=groups, max_per_group=1)
 
 
