@@ -245,7 +245,7 @@ def pair_trial(rng: Generator) -> Trial:
     F = OBJECTIVES[name](rng, space)
     C = constraints(rng, space, states, name == "Transport")
     solver = one_of(rng, SOLVERS, (2, 4, 2, 2, 2))
-    options = solver_options(rng, solver, C)
+    options = solver_options(rng, solver, C, 5 if name == "Transport" else 60)
     by_name = rng.random() < 0.3
     solve = fewer.minimize if by_name else getattr(fewer, solver)
     args = (F.ours, C.ours, solver) if by_name else (F.ours, C.ours)
@@ -261,12 +261,12 @@ def pair_trial(rng: Generator) -> Trial:
     return trial
 
 
-def solver_options(rng: Generator, solver: str, C: Pair) -> dict[str, Any]:
+def solver_options(rng: Generator, solver: str, C: Pair, most: int) -> dict[str, Any]:
     """Options for a solver."""
     options: dict[str, Any] = {"time_limit": 0.05} if rng.random() < 0.05 else {}
     if solver == "iht":
         step = one_of(rng, list(STEPS))
-        options |= {"rng": 0, "max_iter": 60, "step": STEPS[step]()}
+        options |= {"rng": 0, "max_iter": most, "step": STEPS[step]()}
         if rng.random() < 0.5:
             options["start"] = C.ours.project(rng.dirichlet(np.ones(C.ours.space.size)))
     elif solver == "exchange":
