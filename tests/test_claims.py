@@ -6,9 +6,27 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy.sparse.linalg import LinearOperator
 
-from fewer import L2, Atoms, Functional, InvalidInput, SparseSimplex, Status, exact, frank_wolfe, greedy, iht
+from fewer import (
+    L2,
+    MMD,
+    Atoms,
+    Functional,
+    InvalidInput,
+    Moments,
+    PointsClassifier,
+    SparseSimplex,
+    Status,
+    bins,
+    exact,
+    frank_wolfe,
+    greedy,
+    iht,
+    points,
+)
 from fewer.solvers._drive import Outcome, Step, drive, tolerance
+from fewer.solvers.steps import Backtracking, Constant, Doubling, Momentum
 
 SPACE = Atoms(4)
 F = L2(SPACE, np.array([0.4, 0.3, 0.2, 0.1]))
@@ -160,3 +178,58 @@ def test_tolerance_follows_the_scale_that_an_objective_states():
     assert tolerance(Small(), 0.0) == pytest.approx(1e-32)
     assert tolerance(Small(), 1e-20) == pytest.approx(1e-26)
     assert tolerance(object(), math.inf) == 0.0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("power", [-600, 600])
+@pytest.mark.parametrize("rule", [Constant, Doubling, Backtracking, Momentum])
+@pytest.mark.parametrize("kind", ["moments", "similarities"])
+def test_a_step_length_has_the_units_of_the_data(rule, power, kind):
+    rng = np.random.default_rng(0)
+    A, b = rng.normal(size=(5, 6)), rng.normal(size=5)
+    K, t = A.T @ A, np.full(6, 1 / 6)
+
+    def problem(exponent):
+        if kind == "moments":
+            return Moments(Atoms(6), np.ldexp(A, exponent // 2), np.ldexp(b, exponent // 2))
+        return MMD(Atoms(6), np.ldexp(K, exponent), t)
+
+    start = np.array([0.5, 0.5, 0.0, 0.0, 0.0, 0.0])
+    for mu in (None, 0.05):
+        near, far = (
+            iht(
+                problem(exponent),
+                SparseSimplex(Atoms(6), 2),
+                start=start,
+                step=rule() if mu is None else rule(mu=math.ldexp(mu, -exponent)),
+                max_iter=20,
+            )
+            for exponent in (0, power)
+        )
+        np.testing.assert_allclose(far.p, near.p, atol=1e-12)
+        assert math.ldexp(far.value, -power) == pytest.approx(near.value, rel=1e-9)
+
+
+def test_an_operator_with_a_far_offset_keeps_its_bound_below_its_value():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(3, 8)) + 1e8
+    operator = LinearOperator(A.shape, matvec=lambda v: A @ v, rmatvec=lambda v: A.T @ v, dtype=float)
+    result = bins(rng.random(8), 3, preserve=operator, solver="exact")
+    assert result.status is Status.OPTIMAL
+    assert result.bound <= result.value
+    assert "no bound" not in result.note
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_value_too_large_for_a_float_is_not_called_optimal():
+    result = points(np.array([[0.0], [3e169]]), 1, similarity="linear", solver="exact")
+    assert (result.value, result.bound, result.status) == (math.inf, None, Status.FINISHED)
+    assert "beyond what float64 holds" in result.note
+
+
+@pytest.mark.filterwarnings("error")
+def test_prototypes_are_refined_whatever_the_unit_of_their_bandwidth():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+    for gamma in (1.0, 1e300, 1e308):
+        assert PointsClassifier(k=4, gamma=gamma, random_state=0).fit(X, y).score(X, y) > 0.6

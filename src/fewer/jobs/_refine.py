@@ -24,14 +24,18 @@ TRIES, PER_POINT = 2000, 8
 Narrow = npt.NDArray[np.float32]
 
 
-def squared_apart(A: Any, B: Any, similarity: Similarity) -> Narrow:
+def squared_apart(A: Any, B: Any, similarity: Similarity) -> Vector:
     """Squared distances (a, b): of the rows, or s(x, x) + s(y, y) - 2 s(x, y) where the similarity has none."""
     if similarity.sparse and similarity.power:
-        with np.errstate(over="ignore"):
-            return np.maximum(distance_blocks(A, B), 0.0).astype(np.float32)
-    inner = similarity(A, B)
-    apart = similarity.itself(A)[:, None] + similarity.itself(B)[None, :] - 2.0 * inner
-    return np.asarray(np.maximum(apart, 0.0), np.float32)
+        return np.asarray(np.maximum(distance_blocks(A, B), 0.0))
+    apart = similarity.itself(A)[:, None] + similarity.itself(B)[None, :] - 2.0 * similarity(A, B)
+    return np.asarray(np.maximum(apart, 0.0))
+
+
+def narrowed(apart: Vector, exponent: int) -> Narrow:
+    """Squared distances in float32, divided by a power of two: the loss knows only their ratios."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(apart, -exponent).astype(np.float32)
 
 
 def loss(same: Narrow, other: Narrow) -> Narrow:
@@ -42,7 +46,7 @@ def loss(same: Narrow, other: Narrow) -> Narrow:
     total = same + other
     mu = np.where(np.isinf(same), 1.0, np.where(np.isinf(other), -1.0, 0.0)).astype(np.float32)
     finite = np.isfinite(total) & (total > 0)
-    np.divide(same - other, total, out=mu, where=finite)
+    np.divide(np.subtract(same, other, where=finite, out=mu.copy()), total, out=mu, where=finite)
     return np.asarray(1.0 / (1.0 + np.exp(-STEEP * mu)), np.float32)
 
 
@@ -106,7 +110,8 @@ def refined(
     judges, labels, mass = rows[judged], codes[judged], weights[judged] / weights[judged].sum()
     units = units.copy()
     apart = squared_apart(rows[units], judges, similarity)
-    margins = Margins(apart, codes[units][:, None] == labels[None])
+    unit = int(np.frexp(apart.max(where=np.isfinite(apart), initial=0.0))[1])
+    margins = Margins(narrowed(apart, unit), codes[units][:, None] == labels[None])
     value = float(mass @ loss(margins.same, margins.other))
     for _ in range(-(-min(TRIES + PER_POINT * k, 4 * n) // BATCH)):
         odds = mass * (0.05 + loss(margins.same, margins.other))
@@ -114,7 +119,7 @@ def refined(
         tried = tried[~np.isin(tried, units)]
         if deadline is not None and deadline.passed:
             break
-        for j, d in zip(tried, squared_apart(rows[tried], judges, similarity), strict=True):
+        for j, d in zip(tried, narrowed(squared_apart(rows[tried], judges, similarity), unit), strict=True):
             costs = margins.costs(d, codes[j] == labels, mass, k)
             out = int(costs.argmin())
             if costs[out] < value - 1e-6:

@@ -269,18 +269,18 @@ def on_rows(found: Result, target: Target, sample: Sample, unit: int, seconds: f
     p[chosen] = found.p[found.support]
     value, error = target.judged(found.support, found.p[found.support])
     bound = min(max(found.bound or 0.0, 0.0), value) if target.whole else None  # a squared distance is never negative
-    optimal = found.status is Status.OPTIMAL and not target.whole
     values = [times_power_of_two(number, unit) for number in (value, error)]
     if (value > 0) != (0 < values[0] < math.inf):
         notes = [*notes, f"the value is {value:g} times 2^{unit} in the units of X, beyond what float64 holds"]
         bound = None  # it would tell nothing
+    unproven = found.status is Status.OPTIMAL and bound is None
     return replace(
         found,
         p=p,
         value=values[0],
         support=np.sort(chosen),
         bound=None if bound is None else times_power_of_two(bound, unit),
-        status=Status.FINISHED if optimal else found.status,
+        status=Status.FINISHED if unproven else found.status,
         history=in_units(found.history + (value - found.value), unit),
         space=Atoms(sample.size),
         seconds=seconds,

@@ -12,6 +12,9 @@ from ..door import Indices, InvalidInput, Vector, as_array, as_distribution, as_
 from ..similarity import require_semidefinite
 from ..spaces import Space, as_space
 
+ORDINARY_POWER = 200
+"""Powers of two between which similarities may lie as they are: their squares and products are finite."""
+
 
 @dataclass(frozen=True, eq=False)
 class MMD:
@@ -42,6 +45,15 @@ class MMD:
         target = as_distribution(as_vector(self.target, self.space.shape, "target"), "target")
         object.__setattr__(self, "gram", gram)
         object.__setattr__(self, "target", target)
+
+    def normalised(self) -> tuple["MMD", int]:
+        """(G, e) with F = 2**e G: the same problem, its similarities near one where they are far from it."""
+        exponent = int(np.frexp(np.abs(self.gram).max())[1])
+        if abs(exponent) <= ORDINARY_POWER:
+            return self, 0
+        other = object.__new__(MMD)
+        other.__dict__.update(space=self.space, gram=np.ldexp(self.gram, -exponent), target=self.target)
+        return other, exponent
 
     @cached_property
     def smoothness(self) -> float:

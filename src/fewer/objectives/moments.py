@@ -21,6 +21,8 @@ DENSE_SPECTRUM = 2000
 """Up to this many rows or columns the largest singular value comes from a dense Gram matrix."""
 FEW = 600
 """Up to this many places AᵀA is formed whole, once."""
+WRITTEN_OUT = 128
+"""Up to this many columns an operator is written out as a matrix, whose differences from b are exact."""
 LOOKED_AT = 64
 """Columns that tell how long a column is."""
 SQUARABLE = 300
@@ -61,6 +63,8 @@ class Moments:
         if A.shape[1] != self.space.size:
             raise InvalidInput(f"A must have {self.space.size} columns, one for each place, got {A.shape[1]}")
         as_integer(self.exponent, "exponent", -10_000, 10_000)
+        if isinstance(A, LinearOperator) and A.shape[1] <= WRITTEN_OUT:
+            A = np.stack([applied(A, unit) for unit in np.eye(A.shape[1])], axis=1)
         b = as_vector(self.b, (A.shape[0],), "b")
         if self.sample_weight is not None:
             self.__dict__["sample_weight"] = as_row_weights(self.sample_weight, A.shape[0])

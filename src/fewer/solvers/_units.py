@@ -11,7 +11,11 @@ import numpy as np
 from ..protocols import Objective, offers
 from ..result import Result, Status
 from ._drive import Callback, Progress
+from .steps import Backtracking, Constant, Doubling, Momentum, Refitting
 
+OURS = (Backtracking, Constant, Doubling, Momentum, Refitting)
+LONGEST = 2.0**200
+"""Where gradients are near one, a step as long as this loses sight of where it came from: longer is the same."""
 LEAST, MOST = float(np.finfo(float).tiny), float(np.finfo(float).max)
 Solver = TypeVar("Solver", bound=Callable[..., Result])
 
@@ -67,17 +71,27 @@ def watched(callback: Callback | None, exponent: int) -> Callback | None:
     return shown
 
 
+def in_step(rule: Any, exponent: int) -> Any:
+    """The rule that takes for G the steps that this one takes for F = 2**exponent G."""
+    mu = getattr(rule, "mu", None)
+    return rule if mu is None else replace(rule, mu=min(max(times(mu, exponent), 1.0 / LONGEST), LONGEST))
+
+
 def near_one(solver: Solver) -> Solver:
     """A solver (objective, constraint, *, callback, ...) that works on numbers near one, whatever the data's units.
 
-    A step rule that is given has its step length in the user's units: then these are kept.
+    A step rule that is given has its step length in the user's units. One of ours is told the others; for a user's own
+    rule the objective stays as it is.
     """
 
     @wraps(solver)
     def solve(objective: Any, constraint: Any, **options: Any) -> Result:
-        inner, exponent = (objective, 0) if options.get("step") is not None else normalised(objective)
+        rule = options.get("step")
+        inner, exponent = normalised(objective) if rule is None or isinstance(rule, OURS) else (objective, 0)
         if exponent:
             options = {**options, "callback": watched(options.get("callback"), exponent)}
+        if exponent and rule is not None:
+            options["step"] = in_step(rule, exponent)
         return in_units(solver(inner, constraint, **options), exponent)
 
     return cast("Solver", solve)

@@ -9,7 +9,7 @@ import numpy as np
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..door import InvalidInput, Vector, as_integer, as_number
-from ..protocols import Constraint, Objective, Quadratic, Scaled, offers, whole_faces
+from ..protocols import Centred, Constraint, Objective, Quadratic, Scaled, offers, whole_faces
 from ..result import Result, Status
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
 from ._face import face_best
@@ -90,28 +90,39 @@ def relaxation(objective: Any, max_iter: int, tol: float) -> Iterator[tuple[Vect
         p = _shift(objective, p, gradient, best, worst)
 
 
-def _vertex(objective: Objective) -> Vector:
-    """The place where the derivative at the uniform distribution is lowest, with all the mass."""
+def _vertex(objective: Any) -> Vector:
+    """All mass on the place where the derivative is lowest: at the uniform distribution, of a quadratic at zero."""
     size = objective.space.size
     p = np.zeros(size)
-    p[int(objective.gradient(np.full(size, 1.0 / size)).argmin())] = 1.0
+    if offers(objective, Quadratic):
+        p[int(objective.slopes(np.arange(0), np.zeros(0)).argmax())] = 1.0
+    else:
+        p[int(objective.gradient(np.full(size, 1.0 / size)).argmin())] = 1.0
     return p
 
 
-def _shift(objective: Objective, p: Vector, gradient: Vector, best: int, worst: int) -> Vector:
+def _shift(objective: Any, p: Vector, gradient: Vector, best: int, worst: int) -> Vector:
     """Move mass from one place to another until the derivative along the line vanishes or the mass is gone."""
-    slope = float(gradient[best] - gradient[worst])
-    far = p.copy()
-    longest = far[worst]
-    far[best] += longest
-    far[worst] = 0.0
-    beyond = objective.gradient(far)
-    rise = float(beyond[best] - beyond[worst]) - slope
+    slope, longest = float(gradient[best] - gradient[worst]), p[worst]
+    rise = _rise(objective, p, best, worst, slope)
     length = longest if slope + rise <= 0.0 else longest * min(1.0, -slope / rise)
     after = p.copy()
     after[best] += length
     after[worst] = p[worst] - length if length < longest else 0.0
     return after
+
+
+def _rise(objective: Any, p: Vector, best: int, worst: int, slope: float) -> float:
+    """How much the derivative along the line grows until the mass is gone; of a quadratic from two columns alone."""
+    if offers(objective, Quadratic):
+        pair = np.array([best, worst])
+        block = (objective.centred if offers(objective, Centred) else objective.cross)(pair, pair)
+        return float(2.0 * p[worst] * (block[0, 0] + block[1, 1] - block[0, 1] - block[1, 0]))
+    far = p.copy()
+    far[best] += far[worst]
+    far[worst] = 0.0
+    beyond = objective.gradient(far)
+    return float(beyond[best] - beyond[worst]) - slope
 
 
 def answer(objective: Any, constraint: Any, p: Vector, deadline: Deadline) -> Vector:
