@@ -206,7 +206,7 @@ class Mixture:
         constant = self.shares @ self._mean(between(self.centres, self.centres), both, gamma) @ self.shares
         c = self._mean(between(rows, self.centres), self.widths[None] ** 2, gamma) @ self.shares
         K = np.exp(-gamma * between(rows, rows))
-        from fewer._jit.active_set import simplex_quadratic
+        from fewer._compiled.active_set import simplex_quadratic
 
         best, _ = simplex_quadratic(K, c, weights)
         return tuple(float(w @ K @ w - 2 * c @ w + constant) for w in (weights, best))

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 TESTS = {
-    "door.py": ("test_door", "test_inputs"),
+    "_validation.py": ("test_validation", "test_inputs"),
     "tables.py": ("test_inputs", "test_spaces"),
     "archive.py": ("test_inputs", "test_distribution"),
     "constraints/simplex.py": ("test_projections", "test_claims"),
@@ -30,11 +30,11 @@ TESTS = {
         "test_terms_claims",
         "test_projections",
         "test_bounds",
-        "test_door",
+        "test_validation",
         "test_inputs",
     ),
-    "constraints/dimension_sparse.py": ("test_projections", "test_inputs", "test_door"),
-    "constraints/sparse_states.py": ("test_projections", "test_inputs", "test_door"),
+    "constraints/dimension_sparse.py": ("test_projections", "test_inputs", "test_validation"),
+    "constraints/sparse_states.py": ("test_projections", "test_inputs", "test_validation"),
     "solvers/_drive.py": ("test_claims", "test_deadline", "test_callbacks", "test_solvers"),
     "deadline.py": ("test_deadline", "test_claims"),
     "distribution.py": ("test_distribution", "test_inputs"),

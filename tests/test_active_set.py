@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 import naive
-from fewer._jit.active_set import nonnegative_quadratic, simplex_quadratic
-from fewer._jit.face_factor import append, remove
+from fewer._compiled.active_set import nonnegative_quadratic, simplex_quadratic
+from fewer._compiled.face_factor import append, remove
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.integers(1, 7)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import naive_cover as naive
-from fewer._jit import cover as _cover
-from fewer._jit import fold as _fold
-from fewer._jit import prices as _prices
-from fewer._jit import zeta as _zeta
+from fewer._compiled import cover as _cover
+from fewer._compiled import fold as _fold
+from fewer._compiled import prices as _prices
+from fewer._compiled import zeta as _zeta
 from fewer.cover import KL, L2, fold, promise
 from fewer.result import Status
 from fewer.solvers import faces

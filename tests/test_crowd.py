@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewer import MMD, Atoms, SparseSimplex
-from fewer._jit import strip as strips
+from fewer._compiled import strip as strips
 from fewer.jobs import _refine
 from fewer.similarity import similarity_of
 from fewer.solvers import _crowd

@@ -14,7 +14,7 @@ from numba.core import caching
 
 from fewer import L2, Atoms, Doubling, InvalidInput, SparseSimplex, Status, iht, warm
 from fewer import deadline as deadlines
-from fewer._jit import _compile, compilation
+from fewer._compiled import _compile, compilation
 from fewer.deadline import CompilationTimeout, Deadline, answer_by
 from fewer.solvers.uncompiled import box_by_bisection
 

@@ -25,7 +25,7 @@ from fewer import (
     dims,
     vector_to_dimensions,
 )
-from fewer.door import as_array, as_generator, as_integer, as_number, as_numbers, as_units, as_weights, shown
+from fewer._validation import as_array, as_generator, as_integer, as_number, as_numbers, as_units, as_weights, shown
 from fewer.tables import as_table
 
 ROWS = np.array([[0, 2, 0], [1, 0, 0], [0, 2, 1], [1, 0, 2]])

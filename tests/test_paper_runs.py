@@ -1,4 +1,4 @@
-"""Runs of the paper's experiments: resumed, killed, written whole; what is refused at the door."""
+"""Runs of the paper's experiments: resumed, killed, written whole; what is refused."""
 
 import csv
 import json
@@ -145,7 +145,7 @@ def test_everything_runs_quickly_without_data(tmp_path):
     assert "stand-in" in (tmp_path / "claims.md").read_text()  # without data the titles say so
 
 
-# the door
+# validation
 
 
 @pytest.mark.parametrize(

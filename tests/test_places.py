@@ -12,10 +12,10 @@ from scipy.sparse.linalg import aslinearoperator
 
 import naive_places as naive
 from fewer import MMD, Atoms, InvalidInput, Moments, SparseSimplex
-from fewer._jit.box_quadratic import box_quadratic
-from fewer._jit.pool_face import common_level
-from fewer._jit.pool_search import best_moves, entering_terms, leaving_terms, move_value
-from fewer._jit.tableau import bordered, rebuild, sweep, sync
+from fewer._compiled.box_quadratic import box_quadratic
+from fewer._compiled.pool_face import common_level
+from fewer._compiled.pool_search import best_moves, entering_terms, leaving_terms, move_value
+from fewer._compiled.tableau import bordered, rebuild, sweep, sync
 from fewer.solvers import places
 from fewer.solvers._classic import greedy, iht
 from fewer.solvers._drive import drive

@@ -27,7 +27,7 @@ from fewer import (
     frank_wolfe,
     points,
 )
-from fewer._jit import compilation
+from fewer._compiled import compilation
 from fewer.bandwidths import bandwidth, bandwidth_in_units, weighted_median
 from fewer.cli.points import points as command
 from fewer.deadline import CompilationTimeout, Deadline

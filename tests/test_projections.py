@@ -24,9 +24,9 @@ from fewer import (
     greedy,
     vector_to_dimensions,
 )
-from fewer._jit.lattice import exact_units, greedy_units
-from fewer._jit.simplex import simplex_distance
-from fewer._jit.states import exact_state_units, greedy_state_units
+from fewer._compiled.lattice import exact_units, greedy_units
+from fewer._compiled.simplex import simplex_distance
+from fewer._compiled.states import exact_state_units, greedy_state_units
 from fewer.constraints.sparse_simplex import largest
 
 

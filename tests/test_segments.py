@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewer import Atoms, Moments
-from fewer._jit.segments import spread_of
+from fewer._compiled.segments import spread_of
 from fewer.objectives.cumulative import Cumulative
 from fewer.solvers import segmentation
 from fewer.solvers._drive import Step

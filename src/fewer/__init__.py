@@ -2,13 +2,13 @@
 
 TYPE_CHECKING = False  # not imported: until the command has its hands on Ctrl-C, every import is a traceback
 if TYPE_CHECKING:
+    from ._validation import InvalidInput
     from ._warm import warm
     from .constraints.dimension_sparse import DimensionSparse
     from .constraints.simplex import Simplex
     from .constraints.sparse_simplex import SparseSimplex
     from .constraints.sparse_states import SparseStates
     from .distribution import Distribution
-    from .door import InvalidInput
     from .jobs.bins import bins
     from .jobs.dims import FewerDims, coverage, dims
     from .jobs.points import FewerPoints, points
@@ -43,7 +43,7 @@ _HOMES = {
     "FewerPoints": "jobs.points",
     "FewerTerms": "jobs.terms",
     "Functional": "objectives.functional",
-    "InvalidInput": "door",
+    "InvalidInput": "_validation",
     "KL": "objectives.kl",
     "L2": "objectives.l2",
     "Lattice": "spaces",

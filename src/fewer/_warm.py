@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ._jit.compilation import count
-from .door import InvalidInput, known
+from ._compiled.compilation import count
+from ._validation import InvalidInput, known
 from .jobs.bins import bins
 from .jobs.dims import dims
 from .jobs.points import points

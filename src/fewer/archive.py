@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from .door import InvalidInput, magnitude, shown
+from ._validation import InvalidInput, magnitude, shown
 
 HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
+from ._validation import as_number, known
 from .distances import centre_of, distance_blocks, evenly, squared_lengths
-from .door import as_number, known
 
 Vector = npt.NDArray[np.float64]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._jit import cover as _cover
-from ._jit import fold as _fold
-from .door import Vector
+from ._compiled import cover as _cover
+from ._compiled import fold as _fold
+from ._validation import Vector
 from .spaces import Lattice, States
 from .tables import as_table
 

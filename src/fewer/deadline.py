@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ._jit.compilation import CompilationTimeout, compiling_until
-from .door import as_number
+from ._compiled.compilation import CompilationTimeout, compiling_until
+from ._validation import as_number
 
 __all__ = ["CompilationTimeout", "Deadline", "answer_by"]
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .archive import as_path, read_arrays
-from .door import (
+from ._validation import (
     Indices,
     InvalidInput,
     Vector,
@@ -27,6 +26,7 @@ from .door import (
     magnitude,
     shown,
 )
+from .archive import as_path, read_arrays
 from .files import written_whole
 from .spaces import Lattice, Space, as_space
 from .tables import physical_memory

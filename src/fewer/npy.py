@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from .door import InvalidInput
+from ._validation import InvalidInput
 
 MAX_RATIO = 200
 """Times its size on disk that a file may be inflated to ..."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from inspect import getattr_static
 from typing import Any, Protocol, runtime_checkable
 
+from ._validation import Indices, InvalidInput, Vector
 from .cover import Cover
-from .door import Indices, InvalidInput, Vector
 from .spaces import Space, Units
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
+from ._validation import Indices, Vector
 from .distribution import Distribution
-from .door import Indices, Vector
 from .spaces import Space
 
 

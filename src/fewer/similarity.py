@@ -13,9 +13,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
+from ._validation import InvalidInput, known
 from .bandwidths import bandwidth as bandwidth
 from .distances import Matrix, centre_of, evenly, prepared, product, squared_distances, squared_lengths
-from .door import InvalidInput, known
 
 FAR_RBF, FAR_MATERN = 45.0, 2500.0
 """Squared distances, in bandwidths, beyond which a similarity is below rounding: exp(-45), 900 exp(-50)."""

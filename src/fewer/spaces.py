@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from .door import (
+from ._validation import (
     Indices,
     InvalidInput,
     Vector,

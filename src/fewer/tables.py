@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ._jit.compilation import CompilationTimeout
-from ._jit.fold import group_rows
-from .door import Indices, InvalidInput, as_numbers, as_sparse, shown
+from ._compiled.compilation import CompilationTimeout
+from ._compiled.fold import group_rows
+from ._validation import Indices, InvalidInput, as_numbers, as_sparse, shown
 
 MOST_CODES = 2**31
 """Codes are below this: four bytes hold one."""

@@ -13,10 +13,10 @@ from scipy.optimize import nnls as scipy_nnls
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path, orthogonal_mp
 
-from .._jit.simplex import project_simplex
+from .._compiled.simplex import project_simplex
+from .._validation import InvalidInput, Vector, as_array, as_generator, as_integer
 from ..constraints.simplex import Simplex
 from ..constraints.sparse_simplex import SparseSimplex, largest
-from ..door import InvalidInput, Vector, as_array, as_generator, as_integer
 from ..objectives.moments import Moments
 from ..solvers.iht import iht
 from ..solvers.steps import Momentum, Refitting

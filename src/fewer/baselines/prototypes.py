@@ -14,8 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 
-from ..distances import distance_blocks
-from ..door import (
+from .._validation import (
     Indices,
     InvalidInput,
     Vector,
@@ -27,6 +26,7 @@ from ..door import (
     shown,
     unmasked,
 )
+from ..distances import distance_blocks
 from ..objectives.rows_mmd import RowsMMD
 from ..similarity import bandwidth, similarity_of
 from ..tables import as_csr

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from .. import __version__
-from ..door import InvalidInput
+from .._validation import InvalidInput
 from ..text import shown_path, visible
 from ._process import INTERRUPTED, handle, handler, seen
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..door import InvalidInput, Vector
+from .._validation import InvalidInput, Vector
 from ..npy import StoredArray, check_memory, stored_arrays
 
 MOST_COLUMNS = 10_000_000

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import scipy.sparse as sp
 
-from ..door import InvalidInput
+from .._validation import InvalidInput
 from ._read import FOREIGN, TASTE, located
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..door import InvalidInput, Vector
+from .._validation import InvalidInput, Vector
 from ..npy import check_memory
 from ._table import Table
 

@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from ..door import InvalidInput
+from .._validation import InvalidInput
 from ..npy import ALWAYS_INFLATED, MAX_RATIO, amount
 from ..text import shown_path
 from ._process import clean_up, temporary

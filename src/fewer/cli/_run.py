@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from ..door import InvalidInput
+from .._validation import InvalidInput
 from ..report import save_page
 from ..report.studies import study_page
 from ..studies.study import Problem, Study, study

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ..door import InvalidInput, Vector
+from .._validation import InvalidInput, Vector
 
 MOST_COMPARED = 2000
 """Names among which the nearest to a wrong one is looked for."""

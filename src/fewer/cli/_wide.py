@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..door import InvalidInput, Vector
+from .._validation import InvalidInput, Vector
 from ..npy import check_memory
 
 HEAD_CELLS = 4_000_000

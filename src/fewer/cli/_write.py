@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..door import InvalidInput
+from .._validation import InvalidInput
 from ..files import destination, written_whole
 from ..text import CONTROL, csv_text
 from ._options import Asked

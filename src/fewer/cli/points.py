@@ -5,7 +5,7 @@ from typing import Any
 import click
 import numpy as np
 
-from ..door import InvalidInput, Vector
+from .._validation import InvalidInput, Vector
 from ._options import asked, for_all_jobs, shape
 
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")

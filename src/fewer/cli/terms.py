@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from ..door import InvalidInput
+from .._validation import InvalidInput
 from ._options import asked, for_all_jobs
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from .._jit.lattice import exact_units, greedy_units
-from .._jit.simplex import project_simplex, simplex_distance
-from .._jit.states import exact_state_units, greedy_state_units
-from ..door import Indices, InvalidInput, Vector, as_integer, as_number, as_vector, known, magnitude, shown
+from .._compiled.lattice import exact_units, greedy_units
+from .._compiled.simplex import project_simplex, simplex_distance
+from .._compiled.states import exact_state_units, greedy_state_units
+from .._validation import Indices, InvalidInput, Vector, as_integer, as_number, as_vector, known, magnitude, shown
 from ..spaces import Lattice, States, Units
 from .simplex import is_distribution
 

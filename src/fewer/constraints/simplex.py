@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._jit.simplex import project_simplex
-from ..door import Indices, Vector, as_number, as_vector
+from .._compiled.simplex import project_simplex
+from .._validation import Indices, Vector, as_number, as_vector
 from ..spaces import Space, as_space
 
 

@@ -9,9 +9,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._jit.box import project_box
-from .._jit.simplex import BLOCK, project_simplex
-from ..door import Indices, InvalidInput, Vector, as_integer, as_number, as_units, as_vector, read, shown, unmasked
+from .._compiled.box import project_box
+from .._compiled.simplex import BLOCK, project_simplex
+from .._validation import (
+    Indices,
+    InvalidInput,
+    Vector,
+    as_integer,
+    as_number,
+    as_units,
+    as_vector,
+    read,
+    shown,
+    unmasked,
+)
 from ..spaces import Space, Units, as_space
 from .simplex import is_distribution
 

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from .._jit.simplex import project_simplex
-from ..door import Indices, InvalidInput, Vector, as_integer, as_number, as_vector, shown
+from .._compiled.simplex import project_simplex
+from .._validation import Indices, InvalidInput, Vector, as_integer, as_number, as_vector, shown
 from ..spaces import Lattice, States
 from .simplex import is_distribution
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..door import as_generator, as_integer, as_number
+from .._validation import as_generator, as_integer, as_number
 
 THEME = 25
 """Items of one theme."""

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
+from .._validation import Indices, InvalidInput
 from ..bandwidths import Bandwidth, bandwidth_in_units, scaled_rows
 from ..deadline import CompilationTimeout, Deadline
 from ..distances import distance_blocks
-from ..door import Indices, InvalidInput
 from ..objectives.rows_mmd import RowsMMD
 from ..similarity import Similarity, similarity_of
 from ..solvers._crowd import Crowd

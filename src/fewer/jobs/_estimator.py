@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from ..door import InvalidInput, as_array, as_numbers, as_sparse, is_frame, read, shown, unmasked
+from .._validation import InvalidInput, as_array, as_numbers, as_sparse, is_frame, read, shown, unmasked
 
 
 @contextmanager

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._validation import Indices, Vector
 from ..cover import KL
 from ..deadline import Deadline
-from ..door import Indices, Vector
 from ..result import Result, Status
 from ..solvers._drive import WARM
 from ..spaces import Atoms

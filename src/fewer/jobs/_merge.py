@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._validation import Indices, Vector
 from ..bandwidths import blocks
 from ..deadline import Deadline
-from ..door import Indices, Vector
 
 MOST_SORTED = 5 * 10**5
 """Entries of a table up to which its rows are sorted, so that their order does not matter; beyond, they are hashed."""

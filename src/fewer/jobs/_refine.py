@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._validation import Indices, Vector
 from ..deadline import Deadline
 from ..distances import distance_blocks
-from ..door import Indices, Vector
 from ..similarity import Similarity
 
 STEEP = 14.0

@@ -1,4 +1,4 @@
-"""Rows at the door of the dims job: checked, weighted, and recoded so that the baseline is zero."""
+"""Rows of the dims job: checked, weighted, and recoded so that the baseline is zero."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, as_weights, shown
 from ..cover import Cover, fold
-from ..door import Indices, InvalidInput, Vector, as_numbers, as_units, as_weights, shown
 from ..spaces import States
 from ..tables import MOST_CODES, as_table
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._validation import Indices, InvalidInput, Vector, as_integer, as_numbers, as_weights, read, shown, unmasked
 from ..bandwidths import largest
 from ..deadline import Deadline
-from ..door import Indices, InvalidInput, Vector, as_integer, as_numbers, as_weights, read, shown, unmasked
 from ..lazy_rows import some_rows
 from ..similarity import require_semidefinite
 from ..tables import as_csr

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._validation import InvalidInput, Vector, is_frame, shown
 from ..bandwidths import ORDINARY, blocks, exponent_of, largest
-from ..door import InvalidInput, Vector, is_frame, shown
 from ..lazy_rows import LazyRows
 
 AS_THEY_ARE = ("hamming", "precomputed")

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._jit.active_set import simplex_quadratic
+from .._compiled.active_set import simplex_quadratic
+from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, known
 from ..bandwidths import Bandwidth, bandwidth_in_units, exponent_of, largest, times_power_of_two
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import CompilationTimeout, Deadline
-from ..door import InvalidInput, Vector, as_generator, as_integer, as_number, known
 from ..lazy_rows import LazyRows, in_memory
 from ..objectives._pairs import own_threads
 from ..result import Result, Status

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._validation import Indices, InvalidInput, Vector
 from ..deadline import CompilationTimeout, Deadline
 from ..distances import centre_of
-from ..door import Indices, InvalidInput, Vector
 from ..lazy_rows import in_memory, some_rows
 from ..objectives._pairs import OutOfTime, image_until, spans, spread, threads, tile_rows
 from ..objectives.rows_mmd import RowsMMD, mean_to, plain_middle

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._validation import InvalidInput, Vector, as_array, as_integer, as_weights, known
 from ..constraints.sparse_simplex import SparseSimplex, largest
 from ..deadline import Deadline
-from ..door import InvalidInput, Vector, as_array, as_integer, as_weights, known
 from ..objectives._matrix import BLOCK
 from ..objectives.cumulative import Cumulative
 from ..objectives.l2 import L2

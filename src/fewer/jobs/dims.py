@@ -14,12 +14,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
+from .._validation import Indices, Vector, as_generator, as_integer, known
 from ..constraints.dimension_sparse import DimensionSparse
 from ..cover import KL as KL_MODE
 from ..cover import L2 as L2_MODE
 from ..deadline import Deadline, answer_by
 from ..distribution import Distribution
-from ..door import Indices, Vector, as_generator, as_integer, known
 from ..objectives.kl import KL
 from ..objectives.l2 import L2
 from ..result import Result

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._validation import Indices, known
 from ..deadline import Deadline
-from ..door import Indices, known
 from ..result import Result
 from ..similarity import similarity_of
 from ..solvers._drive import Callback

@@ -11,9 +11,9 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from .._validation import Indices, InvalidInput, shown
 from ..bandwidths import times_power_of_two
 from ..deadline import CompilationTimeout, Deadline
-from ..door import Indices, InvalidInput, shown
 from ..objectives._pairs import own_threads
 from ._bandwidth import nearest
 from ._estimator import our_error, unchanged_if_it_fails

@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._validation import InvalidInput, Vector, as_integer, as_number, known
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..door import InvalidInput, Vector, as_integer, as_number, known
 from ..objectives.moments import Moments, as_matrix
 from ..result import Result, Status
 from ..solvers import places

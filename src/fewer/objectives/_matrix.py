@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from ..door import InvalidInput, Vector, as_array, as_sparse, as_vector
+from .._validation import InvalidInput, Vector, as_array, as_sparse, as_vector
 
 BLOCK = 2**20
 """Numbers handled at a time where a copy of all would be too much."""

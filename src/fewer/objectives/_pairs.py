@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from .._validation import Indices, Vector
 from ..deadline import Deadline
 from ..distances import Matrix
-from ..door import Indices, Vector
 from ..similarity import Similarity
 
 TILE = 2**19

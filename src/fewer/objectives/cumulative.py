@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .._jit.active_set import simplex_quadratic
-from ..door import Indices, Vector, as_distribution, as_vector
+from .._compiled.active_set import simplex_quadratic
+from .._validation import Indices, Vector, as_distribution, as_vector
 from ..spaces import Space
 
 

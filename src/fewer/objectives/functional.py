@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..door import InvalidInput, Vector, as_array, as_number, as_numbers, shown
+from .._validation import InvalidInput, Vector, as_array, as_number, as_numbers, shown
 from ..spaces import Space, as_space
 
 STEP = float(np.finfo(np.float64).eps) ** (1 / 3)

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from scipy.special import rel_entr
 
+from .._validation import Indices, Vector, as_distribution, as_number, as_vector
 from ..cover import KL as KL_MODE
 from ..cover import Cover, cover_of
-from ..door import Indices, Vector, as_distribution, as_number, as_vector
 from ..spaces import Lattice, Space, States, as_space
 
 TINY = float(np.finfo(np.float64).tiny)

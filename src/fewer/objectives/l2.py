@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .._jit.simplex import project_simplex, simplex_distance
+from .._compiled.simplex import project_simplex, simplex_distance
+from .._validation import Indices, InvalidInput, Vector, as_vector
 from ..cover import L2 as L2_MODE
 from ..cover import Cover, cover_of
-from ..door import Indices, InvalidInput, Vector, as_vector
 from ..spaces import Lattice, Space, as_space
 
 HUGE = 1e150

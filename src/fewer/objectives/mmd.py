@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import eigsh
 
-from .._jit.active_set import simplex_quadratic
-from ..door import Indices, InvalidInput, Vector, as_array, as_distribution, as_vector
+from .._compiled.active_set import simplex_quadratic
+from .._validation import Indices, InvalidInput, Vector, as_array, as_distribution, as_vector
 from ..similarity import require_semidefinite
 from ..spaces import Space, as_space
 

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, svds
 
-from .._jit.active_set import simplex_quadratic
-from ..door import Indices, InvalidInput, Vector, as_integer, as_vector
+from .._compiled.active_set import simplex_quadratic
+from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector
 from ..spaces import Space, as_space
 from ._matrix import BLOCK, applied, as_matrix, as_row_weights, scaled, sized_matrix
 

@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from .._jit.active_set import simplex_quadratic
+from .._compiled.active_set import simplex_quadratic
+from .._validation import Indices, InvalidInput, Vector, as_array, as_distribution, as_numbers, as_vector, shown
 from ..deadline import Deadline
 from ..distances import Matrix
-from ..door import Indices, InvalidInput, Vector, as_array, as_distribution, as_numbers, as_vector, shown
 from ..lazy_rows import LazyRows, some_rows
 from ..similarity import Similarity
 from ..spaces import Atoms, Space

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
+from .._validation import Vector
 from ..baselines import least_squares as rivals
 from ..constraints.simplex import Simplex
 from ..constraints.sparse_simplex import SparseSimplex
-from ..door import Vector
 from ..jobs.bins import bins
 from ..objectives.moments import Moments
 from ..solvers.iht import iht, random_member

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..door import InvalidInput, Vector, as_array
+from .._validation import InvalidInput, Vector, as_array
 from ..npy import stored_arrays
 from .experiment import Setting
 

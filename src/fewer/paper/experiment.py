@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..door import Vector
+from .._validation import Vector
 
 TIE = 1e-9
 """Differences of means below this are rounding: rows are written with ten digits."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .._validation import Vector
 from ..constraints.dimension_sparse import DimensionSparse
-from ..door import Vector
 from ..jobs.dims import dims
 from ..objectives.kl import KL
 from ..objectives.l2 import L2

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._validation import Indices, Vector
 from ..baselines import prototypes as rivals
 from ..constraints.sparse_simplex import SparseSimplex
-from ..door import Indices, Vector
 from ..jobs._bandwidth import nearest, validated_gamma
 from ..jobs._sample import Sample
 from ..jobs.points import points

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..door import InvalidInput
+from .._validation import InvalidInput
 from ..files import written_whole
 from .experiment import Experiment, Row, Setting, Table
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .._validation import Vector
 from ..constraints.dimension_sparse import DimensionSparse
-from ..door import Vector
 from ..spaces import Lattice
 from .catalogue import TITLES
 from .experiment import Claim, Experiment, Reading, Row, Setting, Table

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._jit.simplex import simplex_distance
+from .._compiled.simplex import simplex_distance
+from .._validation import Vector
 from ..constraints.dimension_sparse import DimensionSparse
-from ..door import Vector
 from ..spaces import Lattice
 from .catalogue import TITLES
 from .experiment import Claim, Experiment, Reading, Row, Setting, Table

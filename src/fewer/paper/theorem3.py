@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._jit.simplex import simplex_distance
+from .._compiled.simplex import simplex_distance
+from .._validation import Indices, Vector
 from ..constraints.dimension_sparse import DimensionSparse
-from ..door import Indices, Vector
 from ..objectives.l2 import L2
 from ..spaces import Lattice
 from .catalogue import TITLES

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .._validation import Vector
 from ..constraints.dimension_sparse import DimensionSparse
-from ..door import Vector
 from ..objectives.moments import Moments
 from ..solvers.exact import exact
 from ..solvers.iht import random_member

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..door import Vector
+from .._validation import Vector
 from ..objectives.kl import KL
 from ..objectives.l2 import L2
 from ..objectives.mmd import MMD

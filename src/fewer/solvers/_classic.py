@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
-from ..door import Indices, Vector
 from ..protocols import Quadratic
 from ._fit import Answers, Found, feasible_support, promising, refitted
 from ._starts import REACHED, steepest_units, target_gram

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from .._jit import strip as strips
-from .._jit.strip import Strip
+from .._compiled import strip as strips
+from .._compiled.strip import Strip
+from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
-from ..door import Indices, Vector
 from ..protocols import Quadratic
 from ._exchange import Answers, Found, promising, refitted
 

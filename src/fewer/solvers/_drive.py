@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector, shown
+from .._validation import as_generator as as_generator
 from ..deadline import CompilationTimeout, Deadline
-from ..door import Indices, InvalidInput, Vector, as_integer, as_vector, shown
-from ..door import as_generator as as_generator
 from ..protocols import Constraint, Objective, Scaled, offers, require
 from ..result import Result, Status
 from ..spaces import Space

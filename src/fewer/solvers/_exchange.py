@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._validation import Indices
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..door import Indices
 from ..protocols import Quadratic
 from ._fit import Answers, Found, affordable, feasible_support, polished, promising, refit_cost, refitted
 from ._pool import Search, Work, search_cost

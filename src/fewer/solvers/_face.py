@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._jit.simplex import project_simplex
-from ..door import Indices, Vector
+from .._compiled.simplex import project_simplex
+from .._validation import Indices, Vector
 from ..protocols import FaceSolvable, Objective, offers
 
 MOST_STEPS = 2000

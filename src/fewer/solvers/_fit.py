@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit.active_set import simplex_quadratic
-from .._jit.box_quadratic import box_quadratic
+from .._compiled.active_set import simplex_quadratic
+from .._compiled.box_quadratic import box_quadratic
+from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..door import Indices, Vector
 from ..protocols import Centred, Quadratic, offers
 from ._starts import steepest_units, target_gram
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .._jit.pool_face import Face, Pool
-from .._jit.pool_search import block_swap, exchange, go_back, scramble, stand, tolerance
-from .._jit.tableau import bordered
+from .._compiled.pool_face import Face, Pool
+from .._compiled.pool_search import block_swap, exchange, go_back, scramble, stand, tolerance
+from .._compiled.tableau import bordered
+from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
-from ..door import Indices, Vector
 from ..protocols import Centred, Quadratic, offers
 from ._fit import EPS, Found, bounds, promising, refitted
 from ._starts import target_gram

@@ -6,10 +6,10 @@ import itertools
 import numpy as np
 import numpy.typing as npt
 
-from .._jit import prices as _prices
-from .._jit import zeta as _zeta
+from .._compiled import prices as _prices
+from .._compiled import zeta as _zeta
+from .._validation import Vector
 from ..cover import KL, L2, Cover, Ints, largest_log_size
-from ..door import Vector
 
 Fixed = npt.NDArray[np.int8]
 Node = tuple[float, int, Fixed, npt.NDArray[np.uint8], float]  # -bound, -serial, fixed, alive (packed), mark
@@ -87,7 +87,7 @@ def first_bound(cover: Cover, k: int, mode: int) -> float:
 class Proof:
     """Branch and bound above a known face: `step` until `done`; gain <= optimum <= bound holds throughout.
 
-    Each node fixes some dimensions in or out and is bounded by prices (see `_jit/prices.py`), which also fix
+    Each node fixes some dimensions in or out and is bounded by prices (see `_compiled/prices.py`), which also fix
     further dimensions and discard supports no better face can cover; the largest bound comes first. Once the root
     is stuck, `cover` shrinks to the supports that still matter: any better face has the same gain there.
     l2 is bounded by its tangent at h = Q(face), with the largest M the node allows:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from .._jit import cover as _cover
+from .._compiled import cover as _cover
+from .._validation import Indices
 from ..cover import Cover, Ints, promise
-from ..door import Indices
 
 
 class Search:

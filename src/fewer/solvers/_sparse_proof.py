@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from .._jit import certificate, doubly
-from .._jit.active_set import simplex_quadratic
-from .._jit.box_gap import box_gap, fill
-from .._jit.box_quadratic import box_quadratic
+from .._compiled import certificate, doubly
+from .._compiled.active_set import simplex_quadratic
+from .._compiled.box_gap import box_gap, fill
+from .._compiled.box_quadratic import box_quadratic
 from ..constraints.sparse_simplex import SparseSimplex
 
 Vector = npt.NDArray[np.float64]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._jit.climb import climb
+from .._compiled.climb import climb
+from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..door import Indices, Vector
 from ..protocols import BoundedBelow, Centred, Prepared, Quadratic, Rounded, offers
 
 Mask = npt.NDArray[np.bool_]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .._validation import InvalidInput, magnitude
 from ..constraints.dimension_sparse import DimensionSparse
 from ..deadline import Deadline
-from ..door import InvalidInput, magnitude
 from ..protocols import (
     Constraint,
     Covered,
@@ -41,7 +41,7 @@ def exact(
     """The proven optimum over all C(n, k) supports, or with a `time_limit` the best found and its bound.
 
     L2 and KL over D_k only depend on the mass that a face covers: up to 24 dimensions all faces are valued at
-    once (a zeta transform), beyond, supports are priced (`_jit/prices.py`). Otherwise it is branch and bound:
+    once (a zeta transform), beyond, supports are priced (`_compiled/prices.py`). Otherwise it is branch and bound:
     greedy gives the first answer. A node fixes some units in and some out; F over the face of all units
     not out is a lower bound for every support below it, so whole branches fall away. The node with the
     lowest bound is opened first, which makes the lowest open bound a proven one at any moment.

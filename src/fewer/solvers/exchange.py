@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from .._validation import InvalidInput
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..door import InvalidInput
 from ..protocols import Constraint, Objective, Quadratic, require
 from ..result import Result
 from . import places

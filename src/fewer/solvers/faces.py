@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._validation import Indices, Vector
 from ..cover import KL, Cover, Ints
-from ..door import Indices, Vector
 from ..protocols import Constraint, Objective
 from ..result import Status
 from ..spaces import Atoms

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .._validation import InvalidInput, Vector, as_integer, as_number
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..door import InvalidInput, Vector, as_integer, as_number
 from ..protocols import Centred, Constraint, Objective, Quadratic, Scaled, offers, whole_faces
 from ..result import Result, Status
 from ._drive import Callback, Outcome, Step, Steps, drive, meet

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from .._validation import Indices
 from ..deadline import Deadline
-from ..door import Indices
 from ..protocols import Constraint, Objective, require_whole_faces
 from ..result import Result, Status
 from ._drive import Callback, Outcome, Step, Steps, drive, meet

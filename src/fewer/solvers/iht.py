@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, shown
 from ..deadline import Deadline
-from ..door import InvalidInput, Vector, as_generator, as_integer, as_number, shown
 from ..protocols import Constraint, Objective, Sparsity, offers, whole_faces
 from ..result import Result
 from ._drive import Callback, as_start, drive, meet

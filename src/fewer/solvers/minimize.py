@@ -1,10 +1,10 @@
-"""The front door of the solvers: by name."""
+"""One entry to all solvers: by name."""
 
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
-from ..door import InvalidInput, known, shown
+from .._validation import InvalidInput, known, shown
 from ..protocols import Constraint, Objective
 from ..result import Result
 from .exact import exact

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .._validation import Vector
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..door import Vector
 from ..protocols import Counted, Quadratic, offers
 from ..result import Status
 from . import _classic

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from .._jit.segments import advance
-from ..door import Indices, Vector
+from .._compiled.segments import advance
+from .._validation import Indices, Vector
 from ..objectives.cumulative import Cumulative
 from ..result import Status
 from ._drive import Outcome, Step, Steps

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..door import Vector, as_number, known
+from .._validation import Vector, as_number, known
 from ..protocols import Constraint, Objective, whole_faces
 from ..result import Status
 from ._drive import Outcome, Step, Steps

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
+from .._validation import Indices, InvalidInput, Vector
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline, answer_by
-from ..door import Indices, InvalidInput, Vector
 from ..protocols import Constraint, Objective, Quadratic, offers, whole_faces
 from ..result import Result, Status
 from ._drive import WARM, Outcome, Step, Steps, drive

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..door import Vector
+from .._validation import Vector
 from ..jobs.bins import bins
 from ..result import Result
 from .study import Judge, Table

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..door import Vector
+from .._validation import Vector
 from ..jobs._rows import Rows
 from ..jobs.dims import coverage, dims
 from ..result import Result

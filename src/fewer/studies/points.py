@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.cluster import KMeans
 
+from .._validation import Indices, Vector
 from ..deadline import Deadline
-from ..door import Indices, Vector
 from ..jobs._sample import as_bytes
 from ..jobs._setting import Comparison, Setting
 from ..jobs.points import points

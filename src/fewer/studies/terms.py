@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls as scipy_nnls
 
+from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
-from ..door import Indices, Vector
 from ..jobs.terms import terms
 from ..objectives._matrix import scaled, typical_size
 from ..objectives.moments import Moments

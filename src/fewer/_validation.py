@@ -1,4 +1,4 @@
-"""The door: every check of what a user hands in. Past it, arrays are trusted."""
+"""Validation: every check of what a user hands in. Past it, arrays are trusted."""
 
 import math
 import numbers
@@ -274,7 +274,7 @@ def as_units(units: Iterable[int] | npt.ArrayLike, n: int, what: str, name: str 
 
 
 def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:
-    """The one door of randomness: a generator, and the seed that makes it again."""
+    """The one entry of randomness: a generator, and the seed that makes it again."""
     try:
         generator = np.random.default_rng(rng)
     except Exception as error:  # what NumPy raises depends on the type
