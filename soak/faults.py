@@ -46,7 +46,7 @@ def case(rng: np.random.Generator) -> tuple[str, list[str]]:
 
 
 def start(folder: Path, *arguments: str, before: str = "", **options: object) -> subprocess.Popen[str]:
-    """The command in a session of its own, as under a terminal of its own; its process runs the Python `before` first."""
+    """The command in a session of its own, as in a terminal of its own; its process runs the Python `before` first."""
     command = [*COMMAND, *arguments]
     if before:  # not preexec_fn: forking a process that has threads, such as a test's, may hang
         then = f"import os, resource, sys\n{before}\nos.execv(sys.argv[1], sys.argv[1:])"
