@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fewer import MMD, Atoms, FewerPoints, InvalidInput, PointsClassifier, RowsMMD, Status, points
+from fewer import MMD, Atoms, FewerPoints, FewerPointsClassifier, InvalidInput, RowsMMD, Status, points
 from fewer.jobs import _merge, _target
 from fewer.similarity import bandwidth, similarity_of
 
@@ -25,7 +25,7 @@ needs_data = pytest.mark.skipif(not REAL.exists(), reason="the real data sets ar
         FewerPoints(),
         FewerPoints(k=3, solver="greedy", similarity="laplace"),
         FewerPoints(k=3, similarity="cosine", solver="iht"),
-        PointsClassifier(k=20),
+        FewerPointsClassifier(k=20),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -243,7 +243,7 @@ def test_estimator_has_what_it_promises():
 
 def test_classifier_is_the_nearest_of_its_points_and_better_than_chance():
     X, y = load_digits(return_X_y=True)
-    model = PointsClassifier(k=40, random_state=0).fit(X[:900], y[:900])
+    model = FewerPointsClassifier(k=40, random_state=0).fit(X[:900], y[:900])
     twin = KNeighborsClassifier(1).fit(X[model.indices_], y[model.indices_])
     assert np.array_equal(model.predict(X[900:]), twin.predict(X[900:]))
     rng = np.random.default_rng(0)
@@ -259,7 +259,7 @@ def test_strange_but_good_input():
     assert constant.support.tolist() == [0]
     one = points(rows(0), 3, y=["a"] * 12, gamma=0.5, rng=0)
     assert one.value == pytest.approx(points(rows(0), 3, gamma=0.5, rng=0).value, rel=1e-9)
-    assert PointsClassifier(k=2).fit(rows(0), ["a"] * 12).predict(rows(1)).tolist() == ["a"] * 12
+    assert FewerPointsClassifier(k=2).fit(rows(0), ["a"] * 12).predict(rows(1)).tolist() == ["a"] * 12
     limited = points(load_digits().data[:700], 20, time_limit=1.0, rng=0)
     assert limited.status is Status.TIME_LIMIT
 

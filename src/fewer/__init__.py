@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from .constraints.sparse_states import SparseStates
     from .distribution import Distribution
     from .jobs.bins import bins
+    from .jobs.bins_transformer import FewerBins
     from .jobs.dims import FewerDims, coverage, dims
     from .jobs.points import FewerPoints, points
-    from .jobs.points_classifier import PointsClassifier
+    from .jobs.points_classifier import FewerPointsClassifier
     from .jobs.terms import FewerTerms, terms
     from .objectives.functional import Functional
     from .objectives.kl import KL
@@ -39,8 +40,10 @@ _HOMES = {
     "DimensionSparse": "constraints.dimension_sparse",
     "Distribution": "distribution",
     "Doubling": "solvers.steps",
+    "FewerBins": "jobs.bins_transformer",
     "FewerDims": "jobs.dims",
     "FewerPoints": "jobs.points",
+    "FewerPointsClassifier": "jobs.points_classifier",
     "FewerTerms": "jobs.terms",
     "Functional": "objectives.functional",
     "InvalidInput": "_validation",
@@ -50,7 +53,6 @@ _HOMES = {
     "MMD": "objectives.mmd",
     "Moments": "objectives.moments",
     "Momentum": "solvers.steps",
-    "PointsClassifier": "jobs.points_classifier",
     "Refitting": "solvers.steps",
     "Result": "result",
     "RowsMMD": "objectives.rows_mmd",
@@ -85,15 +87,16 @@ __all__ = [
     "DimensionSparse",
     "Distribution",
     "Doubling",
+    "FewerBins",
     "FewerDims",
     "FewerPoints",
+    "FewerPointsClassifier",
     "FewerTerms",
     "Functional",
     "InvalidInput",
     "Lattice",
     "Moments",
     "Momentum",
-    "PointsClassifier",
     "Refitting",
     "Result",
     "RowsMMD",

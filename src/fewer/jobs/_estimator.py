@@ -1,5 +1,6 @@
 """What estimators share: scikit-learn's checks with our error, and fits that leave nothing behind when they fail."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +11,20 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from .._validation import InvalidInput, as_array, as_numbers, as_sparse, is_frame, read, shown, unmasked
+from .._validation import (
+    Indices,
+    InvalidInput,
+    Vector,
+    as_array,
+    as_integer,
+    as_numbers,
+    as_sparse,
+    is_frame,
+    read,
+    shown,
+    unmasked,
+)
+from ..result import Result
 
 
 @contextmanager
@@ -64,6 +78,21 @@ def validated(estimator: Any, X: Any, *data: Any, **options: Any) -> Any:
             as_array(labels, "y")
     with our_error():
         return validate_data(estimator, X, *data, **options)
+
+
+def at_most(k: Any, most: int, what: str) -> int:
+    """The number k, or all there is with a warning where it is more."""
+    asked = as_integer(k, "k", 1)
+    if asked > most:
+        warnings.warn(f"k = {shown(asked)} is more than the {most} {what} there are; all are kept", stacklevel=4)
+    return min(asked, most)
+
+
+def heaviest_first(result: Result) -> tuple[Indices, Vector]:
+    """The indices and weights of a result, the heaviest first and of equal ones the lowest index."""
+    assert result.weights is not None  # noqa: S101 - asked where units are entries
+    order = np.argsort(-result.weights, kind="stable")
+    return result.indices[order], result.weights[order]
 
 
 def seed_of(random_state: Any) -> int:
