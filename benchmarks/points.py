@@ -228,8 +228,8 @@ def scale(options) -> None:
             for limit in (None, 5.0):
                 took, result = timed(points, X, k, gamma=gamma, time_limit=limit, rng=0)
                 name = f"n = {n}, k = {k}: points" if limit is None else f"  points, time_limit={limit:g}"
-                report(name, took, mixture, X, result.support, result.p, gamma)
-                print(f"    value {result.value:.2e} ± {result.error:.0e} {result.note}")
+                report(name, took, mixture, X, result.indices, result.p, gamma)
+                print(f"    value {result.value:.2e} ± {result.value_se:.0e} {result.note}")
             others = {"random": rivals.random_rows, "k-means snapped": rivals.kmeans_snapped}
             for name, method in others.items():
                 if name != "random" and n * k > PATIENCE:

@@ -82,7 +82,7 @@ def test_nullable_columns_without_gaps_are_plain_numbers(kind):
     assert coverage(frame, [1]) == coverage(ROWS, [1])
     assert dims(frame, 1, solver="greedy", rng=0).support.tolist() == dims(ROWS, 1, solver="greedy").support.tolist()
     assert L2(Atoms(3), pd.Series([1, 0, 0], dtype=kind)).q.tolist() == [1.0, 0.0, 0.0]
-    assert FewerDims(1).fit(frame).support_.tolist() == FewerDims(1).fit(ROWS).support_.tolist()
+    assert FewerDims(1).fit(frame).indices_.tolist() == FewerDims(1).fit(ROWS).indices_.tolist()
 
 
 def test_booleans_beside_numbers_and_polars_frames_are_read():

@@ -29,7 +29,16 @@ def one_line(result: "Result") -> str:
     parts = [kept(result), f"{result.words.loss} = {result.value:.3g}{spread}"]
     if result.gap is not None:
         parts.append(f"gap = {result.gap:.2g}")
-    return f"Result({', '.join([*parts, f'{ENDS[result.status.name]} {result.seconds:.2g} s'])})"
+    return f"Result({', '.join([*parts, f'{ENDS[result.status.name]} {duration(result.seconds)}'])})"
+
+
+def duration(seconds: float) -> str:
+    """Seconds with two digits, or whole.
+
+    >>> duration(0.1234), duration(200.4)
+    ('0.12 s', '200 s')
+    """
+    return f"{seconds:.2g} s" if seconds < 100 else f"{seconds:.0f} s"
 
 
 def kept(result: "Result") -> str:
@@ -40,23 +49,22 @@ def kept(result: "Result") -> str:
 
 def html(result: "Result") -> str:
     """A small table of what was kept, heaviest first, under the line that sums it up; colours are the page's."""
-    weights = result.weights
-    order = np.arange(len(result.indices)) if weights is None else np.argsort(-weights, kind="stable")
-    rows = [_row(result.indices[i], None if weights is None else weights[i]) for i in order[:MOST_ROWS]]
-    if len(order) > MOST_ROWS:
-        rows.append(f'<tr><td colspan="2">and {len(order) - MOST_ROWS} more</td></tr>')
-    heading = "".join(f"<th>{name}</th>" for name in ("index", "weight")[: 1 if weights is None else 2])
+    weighted = result.weights is not None
+    kept = list(zip(*result.heaviest_first(), strict=True))
+    rows = [_row("td", str(index), f"{weight:.4g}", weighted) for index, weight in kept[:MOST_ROWS]]
+    if len(kept) > MOST_ROWS:
+        rows.append(_row("td", f"and {len(kept) - MOST_ROWS} more", "", weighted))
     summary = escape(one_line(result)[len("Result(") : -1])
     return (
         f"<table><caption>{summary}<br>{escape(result.message)}</caption>"
-        f"<thead><tr>{heading}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        f"<thead>{_row('th', 'index', 'weight', weighted)}</thead><tbody>{''.join(rows)}</tbody></table>"
     )
 
 
-def _row(index: int, weight: float | None) -> str:
-    """One unit that was kept."""
-    cells = f"<td>{index}</td>" + ("" if weight is None else f"<td>{weight:.4g}</td>")
-    return f"<tr>{cells}</tr>"
+def _row(tag: str, index: str, weight: str, weighted: bool) -> str:
+    """A row of the table; without weights it has one cell."""
+    cells = [index, weight] if weighted else [index]
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
 def plot(result: "Result", ax: Any) -> Any:

@@ -31,7 +31,6 @@ class Status(Enum):
     --------
     >>> print(Status.OPTIMAL)
     Optimal (proven).
-
     """
 
     OPTIMAL = "Optimal (proven)."
@@ -117,7 +116,6 @@ class Result:
     ([0, 3], [0.433, 0.567], [0.433, 0.0, 0.0, 0.567])
     >>> result.success, result.message
     (True, 'Optimal (proven).')
-
     """
 
     indices: Indices
@@ -172,6 +170,18 @@ class Result:
         """The states that carry mass, with their weights."""
         return Distribution.of(self.space, self.p) if self.kept is None else self.kept
 
+    def heaviest_first(self) -> tuple[Indices, Vector]:
+        """`indices` and `weights`, the heaviest first and of equal ones the lowest index.
+
+        Returns
+        -------
+        indices, weights : ndarray
+            Weights are zero where there are none.
+        """
+        weights = np.zeros(len(self.indices)) if self.weights is None else self.weights
+        order = np.argsort(-weights, kind="stable")
+        return self.indices[order], weights[order]
+
     def named(self, unit: str, loss: str) -> "Result":
         """The same, spoken of in these words."""
         return replace(self, words=self.words._replace(unit=unit, loss=loss))
@@ -187,7 +197,6 @@ class Result:
         Returns
         -------
         matplotlib Axes
-
         """
         return display.plot(self, ax)
 

@@ -12,9 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from .._validation import (
-    Indices,
     InvalidInput,
-    Vector,
     as_array,
     as_integer,
     as_numbers,
@@ -24,7 +22,6 @@ from .._validation import (
     shown,
     unmasked,
 )
-from ..result import Result
 
 
 @contextmanager
@@ -86,13 +83,6 @@ def at_most(k: Any, most: int, what: str) -> int:
     if asked > most:
         warnings.warn(f"k = {shown(asked)} is more than the {most} {what} there are; all are kept", stacklevel=4)
     return min(asked, most)
-
-
-def heaviest_first(result: Result) -> tuple[Indices, Vector]:
-    """The indices and weights of a result, the heaviest first and of equal ones the lowest index."""
-    assert result.weights is not None  # noqa: S101 - asked where units are entries
-    order = np.argsort(-result.weights, kind="stable")
-    return result.indices[order], result.weights[order]
 
 
 def seed_of(random_state: Any) -> int:

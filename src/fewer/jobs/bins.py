@@ -83,7 +83,6 @@ def bins(
     >>> result = bins([4, 0, 1, 5], 2)
     >>> result.indices.tolist(), result.weights.round(3).tolist(), result.gap
     ([0, 3], [0.433, 0.567], 0.0)
-
     """
     deadline = Deadline.after(time_limit)
     known(solver, SOLVERS, "solver")

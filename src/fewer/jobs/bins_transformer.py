@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import Vector, as_integer, as_numbers, as_weights, is_frame, read, unmasked
 from ..deadline import Deadline
 from ..result import Result
-from ._estimator import at_most, heaviest_first, seed_of, unchanged_if_it_fails, validated
+from ._estimator import at_most, seed_of, unchanged_if_it_fails, validated
 from .bins import bins
 
 
@@ -50,10 +50,9 @@ class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
 
     Examples
     --------
-    >>> model = FewerBins(k=2).fit([1.0, 1.0, 1.0, 1.2, 7.0, 7.5])
-    >>> model.kept_values_.tolist(), model.transform([0.0, 4.0, 100.0]).tolist()
-    ([1.0, 7.0], [1.0, 1.0, 7.0])
-
+    >>> model = FewerBins(k=2).fit([0.0, 0.0, 0.0, 1.0, 9.0, 10.0, 10.0, 10.0])
+    >>> model.kept_values_.tolist(), model.transform([-3.0, 4.0, 5.0, 6.0]).tolist()
+    ([0.0, 10.0], [0.0, 0.0, 0.0, 10.0])
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
             own: Any = deadline.share(1.0 / (len(columns) - done))
             options: dict[str, Any] = {"solver": self.solver, "time_limit": own, "rng": seed}
             results.append(bins(counts, min(k, len(values)), values=values, **options).named("values", LOSS))
-        kept = [heaviest_first(result) for result in results]
+        kept = [result.heaviest_first() for result in results]
         found: dict[str, list[Any]] = {
             "result_": results,
             "indices_": [indices for indices, _ in kept],

@@ -95,7 +95,6 @@ def dims(
     >>> result = dims(orders, k=2)
     >>> result.indices.tolist(), round(math.exp(-result.value), 3), result.gap
     ([0, 1], 0.6, 0.0)
-
     """
     deadline = Deadline.after(time_limit)
     mode = known(objective, MODES, "objective")
@@ -210,7 +209,6 @@ def coverage(
     --------
     >>> coverage([[1, 1, 0], [0, 1, 0], [0, 0, 1]], [0, 1]) == 2 / 3
     True
-
     """
     rows = Rows.of(X, sample_weight, baseline)
     return float(rows.weights[rows.inside(support)].sum())
@@ -256,7 +254,6 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
     >>> selector = FewerDims(k=2).fit(orders)
     >>> selector.indices_.tolist(), round(selector.coverage_, 3), selector.score([[0, 1, 0, 0], [0, 1, 1, 0]])
     ([0, 1], 0.6, 0.5)
-
     """
 
     def __init__(

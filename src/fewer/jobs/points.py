@@ -15,7 +15,7 @@ from ..deadline import Deadline
 from ..result import Result
 from ..similarity import similarity_of
 from ..solvers._drive import Callback
-from ._estimator import at_most, heaviest_first, seed_of, unchanged_if_it_fails, validated
+from ._estimator import at_most, seed_of, unchanged_if_it_fails, validated
 from ._sample import as_bytes
 from ._scaling import standardizes
 from ._setting import SOLVERS, SPARSE, Chosen, Comparison, Setting
@@ -97,7 +97,6 @@ def points(
     >>> result = points(X, 2, rng=0)
     >>> result.indices.tolist(), result.weights.round(2).tolist()
     ([0, 3], [0.4, 0.6])
-
     """
     deadline = Deadline.after(time_limit)
     setting = Setting(similarity, gamma, standardize, solver, as_bytes(max_memory), deadline, callback)
@@ -151,7 +150,6 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
     >>> model = FewerPoints(k=2, random_state=0).fit(X)
     >>> model.indices_.tolist(), model.weights_.round(2).tolist(), model.transform(X).shape
     ([3, 0], [0.6, 0.4], (5, 2))
-
     """
 
     def __init__(
@@ -234,7 +232,7 @@ def chosen(model: Any, X: Any, y: Any, sample_weight: Any, scales: bool, deadlin
     model.scale_ = None if comparison.scaling is None else comparison.scaling.scales
     model.gamma_ = comparison.gamma
     at_most(model.k, len(found.sample.weights), "distinct rows")
-    model.indices_, model.weights_ = heaviest_first(result)
+    model.indices_, model.weights_ = result.heaviest_first()
     model.result_, model.points_ = result, X[model.indices_]
     model.value_, model.bound_, model.gap_ = result.value, result.bound, result.gap
     model.mmd_ = math.sqrt(max(result.value, 0.0))

@@ -84,7 +84,6 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     >>> X, y = [[0.0], [0.2], [1.0], [4.0], [4.4]], ["a", "a", "a", "b", "b"]
     >>> FewerPointsClassifier(k=2, random_state=0).fit(X, y).predict([[0.5], [3.0]]).tolist()
     ['a', 'b']
-
     """
 
     indices_: Indices

@@ -25,7 +25,7 @@ from ..solvers._units import in_units, normalised, watched
 from ..solvers.frank_wolfe import frank_wolfe
 from ..solvers.uncompiled import solve_by
 from ..spaces import Atoms
-from ._estimator import at_most, heaviest_first, our_error, seed_of, unchanged_if_it_fails, validated
+from ._estimator import at_most, our_error, seed_of, unchanged_if_it_fails, validated
 
 AUTO_WORK = 8e9
 """Multiplications that "auto" may search and bound for when no time limit is given: ten seconds at most."""
@@ -102,7 +102,6 @@ def terms(
     >>> result = terms(X, y, 2, rng=0)
     >>> result.indices.tolist(), result.weights.round(6).tolist(), round(abs(result.gap), 6)
     ([0, 1], [0.6, 0.4], 0.0)
-
     """
     deadline = Deadline.after(time_limit)
     known(solver, SOLVERS, "solver")
@@ -315,8 +314,10 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
     >>> model = FewerTerms(k=2).fit(X, X @ [0.25, 0.0, 0.75])
     >>> model.indices_.tolist(), model.weights_.round(6).tolist(), model.coef_.round(6).tolist()
     ([2, 0], [0.75, 0.25], [0.25, 0.0, 0.75])
-
     """
+
+    indices_: Any
+    weights_: Any
 
     def __init__(
         self,
@@ -356,7 +357,7 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
 
     def _keep(self, results: list[Result], one: bool) -> None:
         """Set what `fit` promises: plain values for one target, lists for several."""
-        kept = [heaviest_first(result) for result in results]
+        kept = [result.heaviest_first() for result in results]
         indices, weights = [found[0] for found in kept], [found[1] for found in kept]
         self.result_ = results[0] if one else results
         self.coef_ = results[0].p if one else np.array([result.p for result in results])
