@@ -34,6 +34,7 @@ REAL = Path(__file__).parents[2] / "shared/data"
 FRACTIONS = "the check feeds fractions, which FewerDims refuses; test_weights_equal_repeated_rows checks the same"
 
 
+@pytest.mark.filterwarnings("ignore:k = .* is more than the:UserWarning")
 @parametrize_with_checks(
     [FewerDims(), FewerDims(k=2, objective="l2"), FewerDims(k=1, solver="exchange"), FewerDims(k=3, solver="iht")],
     expected_failed_checks=lambda estimator: {

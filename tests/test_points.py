@@ -20,6 +20,7 @@ REAL = Path(__file__).parents[2] / "shared/data/usps.npz"
 needs_data = pytest.mark.skipif(not REAL.exists(), reason="the real data sets are not beside the repository")
 
 
+@pytest.mark.filterwarnings("ignore:k = .* is more than the:UserWarning")
 @parametrize_with_checks(
     [
         FewerPoints(),

@@ -28,6 +28,7 @@ def _compiled_outside_the_clock():
     terms(A, b, 3, min_weight=0.1, max_weight=0.6, solver="exact", rng=0)
 
 
+@pytest.mark.filterwarnings("ignore:k = .* is more than the:UserWarning")
 @parametrize_with_checks([FewerTerms(), FewerTerms(k=2, solver="greedy")])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

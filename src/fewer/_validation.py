@@ -24,7 +24,17 @@ _BRIEF.maxother = _BRIEF.maxstring = _BRIEF.maxlong = 60
 
 
 class InvalidInput(ValueError, TypeError):  # noqa: N818 - reads as the sentence it carries
-    """What was handed in cannot be used; the message says what, what was expected, and what came."""
+    """What was handed in cannot be used; the message says what, what was expected, and what came.
+
+    Both a `ValueError` and a `TypeError`, as scikit-learn's own parameter error is.
+
+    Examples
+    --------
+    >>> from fewer import Atoms
+    >>> Atoms(0)
+    Traceback (most recent call last):
+    fewer._validation.InvalidInput: n must be at least 1 (atoms), got 0
+    """
 
 
 @contextmanager
