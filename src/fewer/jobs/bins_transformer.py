@@ -106,7 +106,6 @@ class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.one_d_array = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
