@@ -121,6 +121,9 @@ def test_more_values_than_there_are_gives_one_warning_and_keeps_all():
         model = FewerBins(5).fit(X)
     assert len(raised) == 1
     assert raised[0].filename == __file__
+    with pytest.warns(UserWarning, match="k = 5 is more than") as raised:
+        FewerBins(5).fit_transform(X)
+    assert [warning.filename for warning in raised] == [__file__]
     assert (model.transform(X) == X).all()
     assert [len(kept) for kept in model.kept_values_] == [3, 1]
 

@@ -308,7 +308,7 @@ def test_matrices_of_any_layout_are_the_same_matrix():
 def test_matrices_that_cannot_be_multiplied_get_a_sentence():
     broken = sp.csr_array(np.eye(3))
     broken.indices[:] = 1000
-    refused("A is not a valid sparse matrix", terms, broken, [1.0, 1.0, 1.0], 1)
+    refused("X is not a valid sparse matrix", terms, broken, [1.0, 1.0, 1.0], 1)
     refused("X is not a valid sparse matrix", FewerTerms(1).fit, broken, [1.0, 1.0, 1.0])
     short = LinearOperator((3, 3), matvec=lambda v: v[:2], rmatvec=lambda v: v, dtype=float)
     refused(

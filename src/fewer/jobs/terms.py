@@ -192,8 +192,8 @@ def held_out(F: Moments, validation: Any) -> int:
     share, rows = as_number(validation, "validation"), len(F.rows)
     if share >= 1.0 or rows < 2 or isinstance(F.A, LinearOperator):
         raise InvalidInput(
-            f"validation must be a share of the rows in (0, 1) of a dense or sparse A with at least two rows that "
-            f"have weight, got {share:g} of {rows} rows"
+            f"validation must be a share of the rows in (0, 1) of a dense or sparse matrix with at least two rows "
+            f"that have weight, got {share:g} of {rows} rows"
         )
     return min(max(round(share * rows), 1), rows - 1)
 
