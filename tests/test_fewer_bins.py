@@ -149,8 +149,9 @@ def test_bins_with_values_weighs_the_gaps():
     for wrong, sentence in (([0, 1, 1, 2], "values must increase"), ([0, 1], r"values must have shape \(4,\)")):
         with pytest.raises(InvalidInput, match=sentence):
             bins(counts, 2, values=wrong)
-    with pytest.raises(InvalidInput, match='values are where bins sit for preserve="cdf"'):
-        bins(counts, 2, preserve="entries", values=values)
+    for other in ("entries", np.eye(4)):
+        with pytest.raises(InvalidInput, match='values are where bins sit for preserve="cdf"'):
+            bins(counts, 2, preserve=other, values=values)
 
 
 def test_fewer_terms_validates_as_the_function_does():

@@ -89,8 +89,8 @@ def bins(
     target = as_histogram(counts)
     k = as_integer(k, "k", 1, target.size, "bins")
     space, C = Atoms(target.size), SparseSimplex(Atoms(target.size), k)
-    named = isinstance(preserve, str) and known(preserve, LOSSES, "preserve")
-    if values is not None and preserve != "cdf":
+    named = known(preserve, LOSSES, "preserve") if isinstance(preserve, str) else ""
+    if values is not None and named != LOSSES["cdf"]:
         raise InvalidInput('values are where bins sit for preserve="cdf"; nothing else depends on them')
     if not named:
         start = places.above_floor if solver == "auto" and space.size > MOST_PROVEN else None
