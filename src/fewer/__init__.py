@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from .solvers.iht import iht
     from .solvers.minimize import minimize
     from .solvers.steps import Backtracking, Constant, Doubling, Momentum, Refitting
-    from .spaces import Atoms, Lattice, States, dimensions_to_vector, vector_to_dimensions
+    from .spaces import Atoms, Lattice, States
+    from .transformation import dimensions_to_vector, vector_to_dimensions
 
 __version__ = "0.1.0"
 
@@ -63,7 +64,7 @@ _HOMES = {
     "Status": "result",
     "bins": "jobs.bins",
     "coverage": "jobs.dims",
-    "dimensions_to_vector": "spaces",
+    "dimensions_to_vector": "transformation",
     "dims": "jobs.dims",
     "exact": "solvers.exact",
     "exchange": "solvers.exchange",
@@ -73,7 +74,7 @@ _HOMES = {
     "minimize": "solvers.minimize",
     "points": "jobs.points",
     "terms": "jobs.terms",
-    "vector_to_dimensions": "spaces",
+    "vector_to_dimensions": "transformation",
     "warm": "_warm",
 }
 
