@@ -53,7 +53,8 @@ def on_all(found: Result, used: Rows, rows: Rows, k: int, mode: int) -> Result:
         math.exp(2.0 * math.log1p(-Q) - math.fsum(math.log(rows.shape[i]) for i in found.support)) if Q < 1 else 0.0
     )
     error = 2.0 * math.sqrt(norm * (1.0 - norm) / m) if few else 0.0
-    return replace(found, value=max(norm - squares + spread, 0.0), bound=0.0, status=status, error=error, note=notes)
+    value = max(norm - squares + spread, 0.0)
+    return replace(found, value=value, bound=0.0, status=status, value_se=error, note=notes)
 
 
 def collisions(rows: Rows) -> float:
@@ -75,7 +76,7 @@ def uncompiled_answer(rows: Rows, k: int, mode: int, deadline: Deadline, seed: i
     face = look_ahead(used, k)
     p = np.zeros(rows.n)
     p[face] = 1.0
-    found = Result(p, math.inf, face, 0.0, Status.TIME_LIMIT, np.empty(0), 1, 0.0, Atoms(rows.n), seed, note=WARM)
+    found = Result(face, p[face], math.inf, 0.0, Status.TIME_LIMIT, np.empty(0), 1, 0.0, Atoms(rows.n), seed, note=WARM)
     return on_all(found, used, rows, k, mode)
 
 

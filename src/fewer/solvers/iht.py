@@ -29,14 +29,41 @@ def iht(
     callback: Callback | None = None,
     rng: Any = None,
 ) -> Result:
-    """Algorithm 1 of the paper: p <- Π(p - mu dF/dp), the best iterate along the path.
+    """Algorithm 1 of the paper, iterative hard thresholding: the best iterate along the path.
 
-    `start` is a member of the constraint; without one, `rng` draws a random face and a random distribution
-    on it. `step` is a rule (`Constant`, `Doubling`, `Backtracking`, `Momentum`); by default the paper's
-    doubling on a sparse constraint, whose local optima it leaves, and on a convex one momentum, or
-    backtracking where F has no smoothness. It stops when no entry moves by more than `tol`.
-    "IHT after Greedy" is `iht(F, C, start=greedy(F, C).p)`.
+        p <- Π(p - mu dF/dp)
 
+    Parameters
+    ----------
+    objective, constraint
+        F, and the set it is minimised over.
+    start : array of shape (size,), optional
+        A member of the constraint. Without one, `rng` draws a random face and a random distribution on it. "IHT after
+        Greedy" is `iht(F, C, start=greedy(F, C).p)`.
+    step : Constant, Doubling, Backtracking, Momentum or Refitting, optional
+        The step rule; by default the paper's doubling on a sparse constraint, whose local optima it leaves, and on a
+        convex one momentum, or backtracking where F has no smoothness.
+    max_iter : int
+        Iterations, at most.
+    tol : float
+        It stops when no entry moves by more.
+    time_limit : float, optional
+        Wall time in seconds, everything included.
+    callback : callable, optional
+        Sees a `Progress` after each iterate; something true stops the search.
+    rng : int, numpy Generator or None
+        Where the random start comes from.
+
+    Returns
+    -------
+    Result
+
+    References
+    ----------
+    Blumensath and Davies (2009), Iterative hard thresholding for compressed sensing.
+
+    Examples
+    --------
     >>> from fewer import L2, DimensionSparse, Lattice
     >>> cube = Lattice(3, 2)
     >>> F, C = L2(cube, [0.4, 0.0, 0.3, 0.0, 0.0, 0.3, 0.0, 0.0]), DimensionSparse(cube, 1)
