@@ -1,13 +1,13 @@
 """The default calls of this version and of a commit on the same inputs, in one run.
 
 Each version has one process on one thread. For each input both are called in turn, `--repeats` times with the same
-seed (five times as often where a call takes less than 0.1 s). The least CPU time counts; a call that had to compile, or to
-load compiled code, does not. Answers are judged by `referee.py`, not by what the versions report. Values below the floor
-of an input, 1e-12 of its scale, count as the floor.
+seed (five times as often where a call takes less than 0.1 s). The least CPU time counts; a call that had to compile,
+or to load compiled code, does not. Answers are judged by `referee.py`, not by what the versions report. Values below
+the floor of an input, 1e-12 of its scale, count as the floor.
 
-Exit status 1 means that a limit is broken. Values, new / old: geometric mean at most 1, none above 1.01. Seconds: at most
-1, none above 1.5. Inputs on which the old version gave a bound after 5 s or more (it ran a proof) are marked, and the
-limits on seconds leave them out.
+Exit status 1 means that a limit is broken. Values, new / old: geometric mean at most 1, none above 1.01. Seconds: at
+most 1, none above 1.5. Inputs on which the old version gave a bound after 5 s or more (it ran a proof) are marked, and
+the limits on seconds leave them out.
 
 Run: python benchmarks/against.py COMMIT [--only points] [--repeats 3] [--data DIR]
 """
@@ -189,8 +189,8 @@ def main() -> int:
         tree_of(options.commit, options.keep or Path(folder), keep=options.keep is not None) as tree,
     ):
         versions = [Version("old", tree), Version("new", ROOT)]
-        path = Path(folder) / "input.npz"
-        for call in (call for call in calls if call.file not in absent):
+        for number, call in enumerate(call for call in calls if call.file not in absent):
+            path = Path(folder) / f"{number}.npz"  # a process reads a file once
             rows.append(compared(call, options.data, versions, path, options.repeats, options.seed))
             print(line(rows[-1]), flush=True)
         for version in versions:
