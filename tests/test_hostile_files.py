@@ -84,10 +84,10 @@ def test_an_odd_but_honest_array_is_read(tmp_path, capsys):
     assert _app.run(["dims", str(tmp_path / "a.npy"), "-k", "1", "--quiet"]) == 0
 
 
-def test_a_table_of_zeros_is_expressed_by_anything(tmp_path, capsys):
+def test_a_table_of_zeros_is_covered_by_anything(tmp_path, capsys):
     (tmp_path / "zeros.csv").write_text("a,b\n0,0\n0,0\n")
     assert _app.run(["dims", str(tmp_path / "zeros.csv"), "-k", "1"]) == 0
-    assert "rows expressed whole 100.00 %" in capsys.readouterr().err
+    assert "rows covered 100.00 %" in capsys.readouterr().err
 
 
 def test_encrypted_and_unknown_members(tmp_path, refused):

@@ -68,9 +68,9 @@ class ArrayTable:
         if len(matrix) == 0:
             raise InvalidInput(f"{self.label}: has no rows")
         if not right.all():
-            row, place = np.unravel_index(int(np.argmin(right)), matrix.shape)
-            where = f"{self.label}, row {row + 1}, column {names[int(place)]!r}"
-            raise InvalidInput(f"{where}: expected {expected}, got {matrix[row, place]:g}")
+            row, position = np.unravel_index(int(np.argmin(right)), matrix.shape)
+            where = f"{self.label}, row {row + 1}, column {names[int(position)]!r}"
+            raise InvalidInput(f"{where}: expected {expected}, got {matrix[row, position]:g}")
 
     def values(self, name: str) -> Any:
         """A column as it is."""

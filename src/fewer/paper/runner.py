@@ -65,9 +65,9 @@ def run(
     runs = None if runs is None else as_integer(runs, "--runs", 1)
     seed = as_integer(seed, "--seed", 0)
     jobs = min(os.cpu_count() or 1, 2) if jobs is None else as_integer(jobs, "--jobs", 1)
-    place = None if data is None else as_data(data)
+    folder = None if data is None else as_data(data)
     folder = as_folder(out)
-    plans = [plan(EXPERIMENTS[name], runs, quick, seed, place) for name in chosen]
+    plans = [plan(EXPERIMENTS[name], runs, quick, seed, folder) for name in chosen]
     for experiment in measured(plans, folder, jobs, progress):
         write_pictures(folder, experiment)
     there = [name for name in TITLES if (folder / f"{name}.png").exists()]

@@ -41,7 +41,7 @@ def slope(f: Callable[[float], float], step: float) -> float:
 
 
 def gradient_by_differences(f: Callable[[Vector], float], q: Vector) -> Vector:
-    """Definition 7: the partial derivatives of a function of vectors, one place after the other."""
+    """Definition 7: the partial derivatives of a function of vectors, one entry after the other."""
     gradient = np.empty(q.size)
     for i in range(q.size):
         unit = np.zeros(q.size)
@@ -85,7 +85,7 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
             Reading(
                 method,
                 bool(max(worst, along) < CLOSE),
-                f"largest relative difference {worst:.1e} at a place, {along:.1e} along phi",
+                f"largest relative difference {worst:.1e} at an entry, {along:.1e} along phi",
             )
         )
     return [
