@@ -2,7 +2,7 @@
 
 A call: {"job", "input": path of an npz, "k", "options": {...}, "seed"}. An answer: {"indices", "weights" (None for
 dims), "seconds" (CPU time), "signatures" (of the package's compiled functions, after the call), "compiled" (how many
-of them came with this call), "proof" (whether there is a bound)} or {"error"}. Run by `versions.Version` with the
+of them came with this call), "proof" (whether a bound above 0 is proven)} or {"error"}. Run by `versions.Version` with the
 folder of the package as its argument.
 """
 
@@ -73,7 +73,7 @@ def answer(call: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
     result = function(*positional, call["k"], **options)
     seconds = time.process_time() - began
     counts = {"signatures": signatures(), "compiled": signatures() - before}
-    return {**kept(call["job"], result), **counts, "seconds": seconds, "proof": result.bound is not None}
+    return {**kept(call["job"], result), **counts, "seconds": seconds, "proof": (result.bound or 0.0) > 0.0}
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from referee import Coverage, Histogram, LeastSquares, Mmd
 
 Arrays = dict[str, Any]
-PRICES = {"Hang Seng": "orlib1_hangseng31_prices", "FTSE": "orlibFTSE_prices"}
+PRICES = {"Hang Seng": "orlib1_hangseng31_prices", "FTSE": "orlib3_ftse89_prices"}
 """Names in index_tracking.npz."""
 
 
