@@ -2,8 +2,8 @@
 
 A call: {"job", "input": path of an npz, "k", "options": {...}, "seed"}. An answer: {"indices", "weights" (None for
 dims), "seconds" (CPU time), "signatures" (of the package's compiled functions, after the call), "compiled" (how many
-of them came with this call), "proof" (whether a bound above 0 is proven)} or {"error"}. Run by `versions.Version` with the
-folder of the package as its argument.
+of them came with this call), "proof" (whether a bound above 0 is proven)} or {"error"}. Run by `versions.Version`
+with the folder of the package as its argument.
 """
 
 import faulthandler
