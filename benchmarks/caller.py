@@ -73,7 +73,7 @@ def answer(call: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
     result = function(*positional, call["k"], **options)
     seconds = time.process_time() - began
     counts = {"signatures": signatures(), "compiled": signatures() - before}
-    return {**kept(call["job"], result), **counts, "seconds": seconds, "proof": (result.bound or 0.0) > 0.0}
+    return {**kept(call["job"], result), **counts, "seconds": seconds, "proof": bool((result.bound or 0.0) > 0.0)}
 
 
 def main() -> None:
@@ -91,11 +91,11 @@ def main() -> None:
             path, arrays = call["input"], loaded(call["input"])
         faulthandler.dump_traceback_later(PATIENCE_SECONDS, exit=True)
         try:
-            found = answer(call, arrays)
+            text = json.dumps(answer(call, arrays))
         except Exception as error:
-            found = {"error": f"{type(error).__name__}: {str(error)[:200]}"}
+            text = json.dumps({"error": f"{type(error).__name__}: {str(error)[:200]}"})
         faulthandler.cancel_dump_traceback_later()
-        lines.write(json.dumps(found) + "\n")
+        lines.write(text + "\n")
 
 
 if __name__ == "__main__":

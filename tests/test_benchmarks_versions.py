@@ -85,6 +85,14 @@ def test_versions_are_called_in_turn_and_compiling_calls_do_not_count():
     assert module("against").repeated([failed], {}, 3) == [[{"error": "no"}]]
 
 
+def test_what_was_not_compared_is_said():
+    against = module("against")
+    alone = against.Row("terms", "an input", 1e-12, against.Answer(wrong="ValueError"), against.Answer(1.0, 1.0))
+    assert against.broken([alone]) == ["no input was compared"]
+    assert not against.broken([alone, compared()])
+    assert against.summary([alone, compared()])[-1].endswith("no valid answer: an input")
+
+
 def test_rows_say_what_was_special():
     line = module("against").line
     assert line(compared(seconds=(10.0, 1.0), proof=True)).endswith("0.10 proof")

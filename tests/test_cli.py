@@ -268,7 +268,7 @@ def test_wide_tables_are_read_in_chunks(tmp_path, monkeypatch):
     from fewer.cli import _frame, _read
 
     pl.DataFrame(WIDE, schema=[f"item{i}" for i in range(9)]).write_csv(tmp_path / "wide.csv")
-    monkeypatch.setattr(_frame, "CELLS", 90)
+    monkeypatch.setattr(_frame, "CHUNK_CELLS", 90)
     table = _read.open_table(str(tmp_path / "wide.csv"))
     assert sum(1 for _ in table._chunks(table.numeric)) > 3
     np.testing.assert_array_equal(table.whole(table.numeric).toarray(), WIDE)

@@ -10,7 +10,7 @@ import numpy as np
 from .._validation import InvalidInput, Vector
 from ..npy import StoredArray, check_memory, stored_arrays
 
-MOST_COLUMNS = 10_000_000
+MAX_COLUMNS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +95,8 @@ def open_arrays(path: Path, label: str) -> ArrayTable:
     if not arrays:
         raise InvalidInput(f"{label}: has no array of one or two axes")
     homes: dict[str, tuple[str, int]] = {}
-    if sum(width(array) for array in arrays.values()) > MOST_COLUMNS:
-        raise InvalidInput(f"{label}: has more than {MOST_COLUMNS} columns")
+    if sum(width(array) for array in arrays.values()) > MAX_COLUMNS:
+        raise InvalidInput(f"{label}: has more than {MAX_COLUMNS} columns")
     for name, array in arrays.items():
         if array.ndim == 1:
             homes[name] = name, 0

@@ -7,7 +7,7 @@ import polars as pl
 import scipy.sparse as sp
 
 from .._validation import InvalidInput
-from ._read import FOREIGN, TASTE, located
+from ._read import FOREIGN, SNIFFED_BYTES, located
 
 
 def read_baskets(file: str) -> tuple[Any, list[str], str]:
@@ -18,7 +18,7 @@ def read_baskets(file: str) -> tuple[Any, list[str], str]:
     """
     path, label = located(file)
     with path.open("rb") as stream:
-        taste = stream.read(TASTE)
+        taste = stream.read(SNIFFED_BYTES)
     for magic, words in FOREIGN.items():
         if taste.startswith(magic):
             raise InvalidInput(f"{label}: {words}")

@@ -13,7 +13,7 @@ from ..npy import check_memory
 
 HEAD_CELLS = 4_000_000
 """Cells from which it is guessed which columns hold numbers."""
-CELL = 131_072
+MAX_CELL_CHARS = 131_072
 """Characters of a cell."""
 
 
@@ -91,7 +91,7 @@ class WideTable:
 
 def rows_of(path: Path, label: str, separator: str, header: bool) -> Iterator[tuple[int, list[str]]]:
     """The rows of a file, numbered; the head, if there is one, has the number 0."""
-    csv.field_size_limit(CELL)
+    csv.field_size_limit(MAX_CELL_CHARS)
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             for i, cells in enumerate(csv.reader(file, delimiter=separator)):

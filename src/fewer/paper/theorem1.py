@@ -13,7 +13,7 @@ from ..spaces import Lattice
 from .catalogue import TITLES
 from .experiment import Claim, Experiment, Reading, Row, Setting, Table
 
-LARGEST = 40
+MAX_INTEGER = 40
 
 
 def table_of(integers: Sequence[int], k: int) -> Vector:
@@ -45,7 +45,7 @@ def subset_by_enumeration(integers: Sequence[int], k: int) -> bool:
 def instance(method: str, seed: int, n: int) -> list[int]:
     """N distinct non-zero integers: with a subset planted, as they come, or all positive (so that none exists)."""
     rng = np.random.default_rng([seed, 1])
-    pool = np.arange(1, LARGEST + 1)
+    pool = np.arange(1, MAX_INTEGER + 1)
     found = [int(v) for v in rng.choice(pool, n, replace=False)]
     if method.startswith("positive"):
         return found

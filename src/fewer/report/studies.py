@@ -87,7 +87,7 @@ def which_k(study: Study) -> Html:
     columns += [Column(name, [a.baselines.get(name) for a in answers], share=share) for name in names]
     if any("gap" in a.lost for a in answers):
         columns.append(Column("gap", [a.lost.get("gap") for a in answers]))
-    take = tag("p", tag("strong", f"Take k = {study.chosen.k}: "), f"{study.why}.")
+    take = tag("p", tag("strong", f"Selected k = {study.chosen.k}: "), f"{study.why}.")
     return join(
         take,
         picture,

@@ -117,7 +117,7 @@ class TermsProblem:
         return np.asarray(correlation, np.float64)
 
     def _ranked(self, F: Moments, first: Vector, then: Vector) -> Callable[[int], float]:
-        """The error of the columns that come first by one metric, and where that is equal by another."""
+        """The error of the columns that come first by one criterion, and where that is equal by another."""
         allowed = np.setdiff1d(np.arange(F.space.size), self.exclude)
         held = np.isin(allowed, self.include)
         ranking = allowed[np.lexsort((-then[allowed], -first[allowed], ~held))]
