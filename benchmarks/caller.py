@@ -1,9 +1,9 @@
 """One version of `fewer` in a process of its own: reads calls as lines of JSON, writes an answer in JSON to each.
 
 A call: {"job", "input": path of an npz, "k", "options": {...}, "seed"}. An answer: {"indices", "weights" (None for
-dims), "seconds" (CPU time), "signatures" (of the package's compiled functions, after the call), "compiled" (how many
-of them came with this call), "proof" (whether a bound above 0 is proven)} or {"error"}. Run by `versions.Version`
-with the folder of the package as its argument.
+dims), "seconds" (CPU time), "wall" (seconds of wall time), "signatures" (of the package's compiled functions, after
+the call), "compiled" (how many of them came with this call), "proof" (whether a bound above 0 is proven)} or {"error"}.
+Run by `versions.Version` with the folder of the package as its argument.
 """
 
 import faulthandler
@@ -69,11 +69,11 @@ def answer(call: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
     positional = [arrays[name] for name in sorted(arrays) if name.isdigit()]
     more = {name: value for name, value in arrays.items() if not name.isdigit()}
     options = named(function, {**call["options"], **more, "rng": call["seed"]})
-    before, began = signatures(), time.process_time()
+    before, began, clock = signatures(), time.process_time(), time.perf_counter()
     result = function(*positional, call["k"], **options)
-    seconds = time.process_time() - began
+    times = {"seconds": time.process_time() - began, "wall": time.perf_counter() - clock}
     counts = {"signatures": signatures(), "compiled": signatures() - before}
-    return {**kept(call["job"], result), **counts, "seconds": seconds, "proof": bool((result.bound or 0.0) > 0.0)}
+    return {**kept(call["job"], result), **counts, **times, "proof": bool((result.bound or 0.0) > 0.0)}
 
 
 def main() -> None:

@@ -25,10 +25,10 @@ def module(name):
     return importlib.import_module(name)
 
 
-def compared(values=(1.0, 1.0), seconds=(1.0, 1.0), floor=1e-12, proof=False, **new):
+def compared(values=(1.0, 1.0), seconds=(1.0, 1.0), floor=1e-12, proof=False, wall=10.0, **new):
     against = module("against")
-    old = against.Answer(values[0], seconds[0], proof)
-    return against.Row("terms", "an input", floor, old, against.Answer(values[1], seconds[1], **new))
+    old = against.Answer(values[0], seconds[0], proof, wall=wall)
+    return against.Row("terms", "an input", floor, old, against.Answer(values[1], seconds[1], wall=wall, **new))
 
 
 def test_values_below_the_floor_are_equal():
@@ -53,7 +53,8 @@ def test_the_mean_is_geometric():
         ([{"seconds": (1.0, 1.2)}], "geometric mean of the time ratios is 1.2"),
         ([{"seconds": (1.0, 1.6)}, {"seconds": (1.0, 0.1)}], "an input: time ratio 1.6"),
         ([{"seconds": (10.0, 20.0), "proof": True}], ""),
-        ([{"seconds": (1.0, 2.0), "proof": True}], "an input: time ratio 2.00"),
+        ([{"seconds": (2.0, 9.0), "proof": True}], ""),
+        ([{"seconds": (1.0, 2.0), "proof": True, "wall": 1.0}], "an input: time ratio 2.00"),
         ([{"seconds": (10.0, 0.1), "proof": True}, {"seconds": (1.0, 1.1)}], "time ratios is 1.1"),
         ([{"wrong": "ValueError: no"}], "no valid answer"),
         ([{"steady": False}], "the same seed gave different answers"),
