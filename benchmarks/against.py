@@ -168,7 +168,8 @@ def summary(rows: list[Row]) -> list[str]:
         value, seconds = mean(row.value_ratio for row in both), mean(row.time_ratio for row in both)
         timed = [row.time_ratio for row in both if not row.proof]
         text = f"{len(both):3d} inputs: value {value:.5f}, seconds {seconds:.3f}"
-        lines.append(f"{job:7s} {text}, seconds without {len(both) - len(timed)} proofs {mean(timed):.3f}")
+        rest = f"{mean(timed):.3f}" if timed else "none left to judge"
+        lines.append(f"{job:7s} {text}, seconds without {len(both) - len(timed)} proofs {rest}")
     shares = sorted(a.seconds / a.wall for row in rows for a in (row.old, row.new) if not a.wrong)
     lines.append(
         f"share of a core that the calls had, median: {100 * shares[len(shares) // 2]:.0f} %" if shares else ""

@@ -92,6 +92,7 @@ def test_what_was_not_compared_is_said():
     assert against.broken([alone]) == ["no input was compared"]
     assert not against.broken([alone, compared()])
     assert against.summary([alone, compared()])[-1].endswith("no valid answer: an input")
+    assert against.summary([compared(proof=True)])[0].endswith("without 1 proofs none left to judge")
 
 
 def test_rows_say_what_was_special():
