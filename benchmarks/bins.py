@@ -19,7 +19,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fewer import Atoms, Constant, Moments, Momentum, SparseSimplex, bins, frank_wolfe, iht
-from fewer.baselines import least_squares as rivals
+from fewer.baselines import least_squares as baselines
 from fewer.solvers import places
 from fewer.solvers._drive import drive
 
@@ -79,13 +79,13 @@ def plain_iht(step: Any) -> Method:
 
 def lasso(positive: bool, refit: bool) -> Method:
     return shared(
-        lambda F: rivals.lasso_solutions(F, positive=positive),
-        lambda F, grid, k: rivals.best_of(F, [rivals.onto(F, k, q, refit) for q in grid]),
+        lambda F: baselines.lasso_solutions(F, positive=positive),
+        lambda F, grid, k: baselines.best_of(F, [baselines.onto(F, k, q, refit) for q in grid]),
     )
 
 
 def onto(prepare: Callable[[Moments], np.ndarray], refit: bool) -> Method:
-    return shared(prepare, lambda F, q, k: rivals.onto(F, k, q, refit))
+    return shared(prepare, lambda F, q, k: baselines.onto(F, k, q, refit))
 
 
 def relaxed(F: Moments) -> np.ndarray:
@@ -104,13 +104,13 @@ METHODS: dict[str, Method] = {
     "Lasso, refitted": lasso(False, True),
     "Lasso >= 0, projected": lasso(True, False),
     "Lasso >= 0, refitted": lasso(True, True),
-    "OMP, projected": each(lambda F, p, k, s: rivals.matching_pursuit(F.A, F.b, k)),
-    "OMP, refitted": each(lambda F, p, k, s: rivals.matching_pursuit(F.A, F.b, k, refit=True)),
-    "NNLS top-k, projected": onto(rivals.nonnegative_whole, False),
-    "NNLS top-k, refitted": onto(rivals.nonnegative_whole, True),
-    "random, best of 300": each(lambda F, p, k, s: rivals.at_random(F.A, F.b, k, rng=s)),
-    "two-stage": onto(rivals.simplex_whole, False),
-    "accelerated IHT (2021)": each(lambda F, p, k, s: rivals.accelerated_iht(F.A, F.b, k)),
+    "OMP, projected": each(lambda F, p, k, s: baselines.matching_pursuit(F.A, F.b, k)),
+    "OMP, refitted": each(lambda F, p, k, s: baselines.matching_pursuit(F.A, F.b, k, refit=True)),
+    "NNLS top-k, projected": onto(baselines.nonnegative_whole, False),
+    "NNLS top-k, refitted": onto(baselines.nonnegative_whole, True),
+    "random, best of 300": each(lambda F, p, k, s: baselines.at_random(F.A, F.b, k, rng=s)),
+    "two-stage": onto(baselines.simplex_whole, False),
+    "accelerated IHT (2021)": each(lambda F, p, k, s: baselines.accelerated_iht(F.A, F.b, k)),
 }
 
 
@@ -125,7 +125,7 @@ def table(title: str, p: np.ndarray, matrices: int, budgets: list[int], methods:
         rng = np.random.default_rng(1000 + seed)
         A = rng.standard_normal((ROWS, BINS))
         F = Moments(Atoms(BINS), A, A @ p)
-        _, scipy = timed(lambda F=F: rivals.nonnegative_whole(F))
+        _, scipy = timed(lambda F=F: baselines.nonnegative_whole(F))
         for name, method in methods.items():
             for k, (q, took) in method(F, p, budgets, seed).items():
                 rows.setdefault((name, k), []).append((F.value(q), test_error(q, p, rng), took, took / scipy))
