@@ -122,3 +122,11 @@ def test_a_code_out_of_range_is_named(kind, codes, got):
 
 def test_the_largest_code_is_held():
     assert as_table([[0, 2**31 - 1]]).data.tolist() == [2**31 - 1]
+
+
+@pytest.mark.parametrize(
+    ("m", "low", "got"), [([1, 3], 2, 1), ([2, 2], 3, 2), ([1, 2], 2, 1), ([2, 2**31 + 1], 3, 2**31 + 1)]
+)
+def test_the_first_cardinality_that_is_wrong_is_named(m, low, got):
+    with pytest.raises(InvalidInput, match=rf"each m must be at least {low} and at most 2\^31, got {got}$"):
+        States([[0, 2], [1, 0]], m=m)
