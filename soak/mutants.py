@@ -174,7 +174,7 @@ class Home(NamedTuple):
             source = ROOT / part
             shutil.copytree(source, folder / part) if source.is_dir() else shutil.copy(source, folder / part)
         file = lambda name: folder / "src/fewer" / name
-        return cls(folder, {name: functions_entered(folder, tests_of(name), file(name)) for name in names})
+        return cls(folder, {name: functions_entered(folder, own_tests(name), file(name)) for name in names})
 
     def noticed(self, mutant: Mutant) -> bool:
         """Whether a test fails with this fault: of those that enter its function, or of all where none does."""
@@ -182,16 +182,16 @@ class Home(NamedTuple):
         good = file.read_bytes()
         function = function_at(good.decode(), mutant.line)
         entered = self.entered[mutant.file] or {}
-        tests = [test for test, lines in entered.items() if function in lines] or tests_of(mutant.file)
+        tests = [test for test, lines in entered.items() if function in lines] or own_tests(mutant.file)
         file.write_bytes(good[: mutant.start] + mutant.text.encode() + good[mutant.stop :])
         try:
             code = exit_code(self.folder, tests)
-            return (exit_code(self.folder, tests_of(mutant.file)) if code in UNDECIDED else code) != 0
+            return (exit_code(self.folder, own_tests(mutant.file)) if code in UNDECIDED else code) != 0
         finally:
             file.write_bytes(good)
 
 
-def tests_of(name: str) -> list[str]:
+def own_tests(name: str) -> list[str]:
     """The files with the tests of a file."""
     return [f"tests/{test}.py" for test in TESTS[name]]
 
