@@ -97,6 +97,14 @@ def test_encrypted_and_unknown_members(tmp_path, refused):
     assert "zip method 99" in refused("dims", tmp_path / "odd.npz", "-k", "1")
 
 
+def test_an_archive_whose_directory_leads_before_its_start(tmp_path, refused):
+    content = zipped(tmp_path / "a.npz", {"a.npy": npy(GOOD)})
+    end = content.rfind(b"PK\x05\x06")
+    content[end + 16 : end + 20] = struct.pack("<I", len(content))  # so zipfile takes all offsets for too large
+    (tmp_path / "a.npz").write_bytes(content)
+    assert "a.npz: cannot be read as npz" in refused("dims", tmp_path / "a.npz", "-k", "1")
+
+
 def test_members_that_are_no_arrays(tmp_path, refused, capsys):
     zipped(tmp_path / "text.npz", {"a.npy": b"hello"})
     refused("dims", tmp_path / "text.npz", "-k", "1")

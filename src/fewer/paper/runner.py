@@ -16,8 +16,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from .._validation import InvalidInput, as_integer, known
-from ..archive import as_path
+from .._validation import InvalidInput, as_integer, as_path, known
 from .catalogue import EXPERIMENTS, TITLES
 from .experiment import Claim, Experiment, Row, Setting, Table
 from .store import as_folder, finished, kept, put_aside, save_rows, save_setting
