@@ -139,6 +139,15 @@ class Counted(Protocol):
 
 
 @runtime_checkable
+class Direct(Protocol):
+    """An objective that finds its own optimum over all distributions on at most k places."""
+
+    def solved(self, k: int) -> Iterator[tuple[Vector | None, float | None]]:
+        """Iterates and lower bounds, None where there is none, with pauses; the last iterate is the optimum."""
+        ...
+
+
+@runtime_checkable
 class Covered(Protocol):
     """An objective whose minimum over a face of dimensions depends only on the mass the face covers."""
 

@@ -1,5 +1,6 @@
 """Squared distance to a table."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -104,6 +105,10 @@ class L2:
         if not isinstance(self.space, Lattice) or self.q.min() < 0 or abs(self.q.sum() - 1.0) > 1e-12:
             return None
         return (*cover_of(self.space, self.q, k), L2_MODE)
+
+    def solved(self, k: int) -> Iterator[tuple[Vector | None, float | None]]:
+        """The projection of q: its k largest entries (of equals the first), projected onto their simplex."""
+        yield self.best_on(np.sort(np.argsort(-self.q, kind="stable")[:k])), None
 
     def value_on(self, face: Indices) -> float:
         """‖q‖² + Σ (tau² - q²) over the places of the face that stay positive."""

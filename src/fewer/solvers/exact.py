@@ -59,7 +59,7 @@ def exact(
     >>> result.support.tolist(), result.value, result.gap
     ([1, 2], 0.0, 0.0)
     """
-    return solve("exact", objective, constraint, proven, budget, time_limit, callback, rng)
+    return solve("exact", objective, constraint, proven, budget, time_limit, callback, rng, proves=True)
 
 
 def proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:

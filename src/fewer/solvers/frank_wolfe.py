@@ -12,9 +12,9 @@ from ..deadline import Deadline
 from ..protocols import Centred, Constraint, Objective, Quadratic, Scaled, offers, whole_faces
 from ..result import Result, Status
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
-from ._face import face_best
-from ._fit import affordable, refit_cost, refitted
-from ._starts import floor_of, slope_error
+from ..engines._face import face_best
+from ..engines._fit import affordable, refit_cost, refitted
+from ..engines._paths import floor_of, slope_error
 from ._units import near_one
 from .uncompiled import solve_by
 
