@@ -5,6 +5,7 @@ log_m. The state of a search is `inside` (n,) bool and `missing` (E,), the numbe
 lacks; adding or removing a dimension touches only its holders. Covers too large for an index have empty
 (starts, holders): a move then costs a pass, as look-ahead does anyway.
 Mode 0 (KL) has gain Q, mode 1 (l2) has gain Q2 - (1 - Q)^2 / M.
+Constants that one of these functions hands to another are cast: numba compiles a literal as a type of its own.
 """
 
 from typing import Any
@@ -129,7 +130,7 @@ def grow(
         if by_gain:
             q, q2, log_size = measure(inside, missing, w, w2, log_m)
             add, add2, _near, _lacks = lone_gains(indptr, indices, inside, missing, w, w2)
-        best, best_gain = -1, 0.0
+        best, best_gain = np.int64(-1), 0.0
         for i in range(len(inside)):
             if inside[i] or (best >= 0 and barred[i] and not barred[best]):
                 continue
@@ -143,7 +144,7 @@ def grow(
             ahead = scores[i] > scores[best] or larger if tied else gain > best_gain
             if best < 0 or ahead or (barred[best] and not barred[i]):
                 best, best_gain = i, gain
-        move(best, -1, inside, missing, indptr, indices, starts, holders)
+        move(best, np.int64(-1), inside, missing, indptr, indices, starts, holders)
 
 
 @compiled
@@ -177,7 +178,7 @@ def best_swap(
             if inside[indices[j]]:
                 listed[first[indices[j] + 1]] = t
                 first[indices[j] + 1] += 1
-    best_r, best_a, best_gain = -1, -1, -np.inf
+    best_r, best_a, best_gain = np.int64(-1), np.int64(-1), -np.inf
     before = q if mode == 0 else q2 - (1.0 - q) * (1.0 - q) * np.exp(-log_size)
     inverse = np.exp(-log_m)
     for r in range(n):
@@ -221,8 +222,8 @@ def improve(
         r, a, after, before = best_swap(indptr, indices, inside, missing, w, w2, log_m, mode)
         if r < 0 or after <= before + CLOSE * abs(before) or done == limit:
             return done, before
-        move(r, 1, inside, missing, indptr, indices, starts, holders)
-        move(a, -1, inside, missing, indptr, indices, starts, holders)
+        move(r, np.int64(1), inside, missing, indptr, indices, starts, holders)
+        move(a, np.int64(-1), inside, missing, indptr, indices, starts, holders)
         done += 1
 
 
@@ -246,16 +247,16 @@ def perturb(
 ) -> tuple[int, float]:
     """Remove `drops`, add the first of `supports` that then fits, fill up by look-ahead, improve; swaps made, gain."""
     for i in drops:
-        move(i, 1, inside, missing, indptr, indices, starts, holders)
+        move(i, np.int64(1), inside, missing, indptr, indices, starts, holders)
     left = len(drops)
     for e in supports:
         if 0 < missing[e] <= left:
             left -= missing[e]
             for j in range(indptr[e], indptr[e + 1]):
                 if not inside[indices[j]]:
-                    move(np.int64(indices[j]), -1, inside, missing, indptr, indices, starts, holders)
+                    move(np.int64(indices[j]), np.int64(-1), inside, missing, indptr, indices, starts, holders)
             break
     grow(
-        indptr, indices, starts, holders, w, w2, values, log_m, inside, missing, mode, left, left, False, barred
+        indptr, indices, starts, holders, w, w2, values, log_m, inside, missing, mode, left, left, np.bool_(False), barred
     )
     return improve(indptr, indices, starts, holders, w, w2, log_m, inside, missing, mode, limit)

@@ -104,10 +104,31 @@ def level(lone: Vector, ptr: Ints, items: Ints, value: Vector, share: Vector, en
         for j in range(start, stop):
             share[j] = max(0.0, height - rest[j - start])
             prices[items[j]] = rest[j - start] + share[j]
-    prices[:] = lone  # afresh: no rounding error may build up in a bound
+    for i in range(len(lone)):  # afresh: no rounding error may build up in a bound
+        prices[i] = lone[i]  # numba takes 3 s to compile this as a slice
     for j in range(len(items)):
         prices[items[j]] += share[j]
     return prices
+
+
+@compiled
+def dearest(prices: Vector, fixed: Ints, room: int) -> tuple[float, float, float]:
+    """Sum of the `room` largest of more free prices, the last of them, and the next one."""
+    largest = np.empty(room + 1)  # in descending order; what a sort of all does, without compiling one
+    count = 0
+    for i in range(len(fixed)):
+        if fixed[i] != FREE or (count > room and prices[i] <= largest[room]):
+            continue
+        s = min(count, room)
+        while s > 0 and largest[s - 1] < prices[i]:
+            largest[s] = largest[s - 1]
+            s -= 1
+        largest[s] = prices[i]
+        count += 1
+    total = 0.0
+    for s in range(room):
+        total += largest[s]
+    return total, largest[room - 1], largest[room]
 
 
 @compiled
@@ -152,7 +173,9 @@ def settle(
 @compiled
 def entangled(ptr: Ints, items: Ints, value: Vector, lone: Vector, fixed: Ints) -> int:
     """The free dimension to branch on: much value shared, little of its own; ties to the lowest index."""
-    weight = -ALONE * lone
+    weight = np.empty(len(lone))
+    for i in range(len(lone)):
+        weight[i] = -ALONE * lone[i]
     for e in range(len(value)):
         for j in range(ptr[e], ptr[e + 1]):
             weight[items[j]] += value[e]
@@ -200,9 +223,8 @@ def tighten(
         while changed == 0:
             prices = level(lone, ptr, items, value, share, entry)
             work += len(items) + len(fixed)
-            dearest = np.sort(prices[fixed == FREE])
-            last, following = dearest[free - room], dearest[free - room - 1]
-            total = base + dearest[free - room :].sum()
+            total, last, following = dearest(prices, fixed, room)
+            total += base
             bound = min(bound, total)
             done += 1
             since += 1
@@ -211,11 +233,13 @@ def tighten(
             if mark == np.inf:
                 mark, since = bound, 0
             if since == PATIENCE or done == rounds:
-                split[entry] = share
+                for j in range(len(entry)):
+                    split[entry[j]] = share[j]
                 if since == PATIENCE and mark - bound < PROGRESS * (bound - floor):
                     return STUCK, bound, entangled(ptr, items, value, lone, fixed), work
                 if done == rounds:
                     return MORE, bound, -1, work
                 mark, since = bound, 0
             changed = settle(prices, fixed, ptr, items, number, values, total, last, following, floor)
-        split[entry] = share
+        for j in range(len(entry)):
+            split[entry[j]] = share[j]
