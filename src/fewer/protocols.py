@@ -151,6 +151,11 @@ class Direct(Protocol):
 class Covered(Protocol):
     """An objective whose minimum over a face of dimensions depends only on the mass the face covers."""
 
+    @property
+    def target(self) -> Vector:
+        """The mass at each place of the space."""
+        ...
+
     def cover(self, k: int) -> tuple[Cover, float, int] | None:
         """(cover, ‖q‖², mode) for faces of k dimensions, or None where this q or space does not allow it."""
         ...

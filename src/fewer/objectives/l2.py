@@ -100,6 +100,11 @@ class L2:
         p[face] = project_simplex(self.q[face])
         return p
 
+    @property
+    def target(self) -> Vector:
+        """Q."""
+        return np.asarray(self.q)
+
     def cover(self, k: int) -> tuple[Cover, float, int] | None:
         """Where q is a distribution on a lattice, min ‖p - q‖² over X_S is ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)."""
         if not isinstance(self.space, Lattice) or self.q.min() < 0 or abs(self.q.sum() - 1.0) > 1e-12:

@@ -1,5 +1,6 @@
 """Algorithm 3: greedy selection of units."""
 
+import math
 from typing import Any
 
 from ..engines.engine import Engine
@@ -53,8 +54,9 @@ def greedy(
     return solve("greedy", objective, constraint, one_at_a_time, budget, time_limit, callback, rng)
 
 
-def one_at_a_time(engine: Engine, rng: Any, budget: float) -> Steps:
+def one_at_a_time(engine: Engine, rng: Any, budget: float | None) -> Steps:
     """The iterates of Algorithm 3, one for each unit added."""
-    while engine.work < budget and engine.grow(1):
+    most = math.inf if budget is None else budget
+    while engine.work < most and engine.grow(1):
         yield Step(engine.answer())
     return Outcome(Status.FINISHED)
