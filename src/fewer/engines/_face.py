@@ -94,12 +94,13 @@ class FaceSolver:
 
     def __init__(self, objective: Objective) -> None:
         self.objective: Any = objective
-        self.evaluations = 0
+        self.evaluations, self.games = 0, 0
         self.smooth = 1
         """How much descents are trusted: more with each that ended at a minimum, less with each that did not."""
         self.cuts = Cuts(objective.space.size)
         self.scale = float(self.objective.scale) if offers(objective, Scaled) else 0.0
-        self.allowed = self._domain()
+        self.allowed = np.ones(objective.space.size, bool)
+        self.decided = self._find_domain()
 
     def value(self, face: Indices, weights: Vector) -> float:
         """F at these weights; infinite where it is not a number."""
@@ -132,21 +133,21 @@ class FaceSolver:
             return FaceOptimum(even, math.inf, math.inf)
         search = FaceSearch(self, face[inside], enough, rough)
         self._search(search, None if start is None else start[inside])
-        if search.value == math.inf and search.bound == -math.inf:
-            return FaceOptimum(even, math.inf, math.inf)
         even[:] = 0.0
         even[inside] = search.weights
         return FaceOptimum(even, search.value, search.bound)
 
     def _search(self, search: FaceSearch, start: Vector | None) -> None:
         """Screen, descend, cut."""
-        search.bound = self.screened(search.face)
+        search.bound = self.screened(search.face, search.enough)
         if search.bound >= search.enough:
             return
         if start is not None and start.sum() > 0.0:
             search.value_at(start / start.sum())
         if search.value == math.inf:
             search.value_at(search.weights)
+        if search.value == math.inf and self.decided:
+            search.bound = math.inf
         if search.done or search.value == math.inf:
             return
         if self.smooth >= 0:
@@ -155,10 +156,18 @@ class FaceSolver:
         if self._cut_down(search) > MANY_CUTS:
             self.smooth = max(self.smooth, 0)
 
-    def screened(self, face: Indices) -> float:
-        """The bound that the cuts so far give on a face."""
+    def screened(self, face: Indices, enough: float) -> float:
+        """The bound that the cuts so far give on a face: one by one, and if that is not enough, together."""
         rows = self.cuts.on(face)
-        return game(rows)[0] if len(rows) else -math.inf
+        if not len(rows):
+            return -math.inf
+        single = float(rows.min(axis=1).max())
+        return single if single >= enough else max(single, self._game(rows)[0])
+
+    def _game(self, rows: Vector) -> tuple[float, Vector]:
+        """The lowest point of the highest cut."""
+        self.games += 1
+        return game(rows)
 
     def _cut_down(self, search: FaceSearch) -> int:
         """Kelley's cutting planes, every other one halfway to the best point, which damps their swings; how many."""
@@ -166,7 +175,7 @@ class FaceSolver:
             rows = self.cuts.on(search.face)
             if search.done or not len(rows):
                 return count
-            low, at = game(rows)
+            low, at = self._game(rows)
             search.bound = max(search.bound, low)
             if search.done:
                 return count
@@ -184,20 +193,25 @@ class FaceSolver:
                 return
             at = 0.5 * (at + inside)
 
-    def _domain(self) -> Any:
-        """Which entries may have mass without F being infinite, as far as single ones tell."""
-        size = self.objective.space.size
-        allowed = np.ones(size, bool)
-        everything = np.arange(size)
-        if size > MOST_TRIED or self.value(everything, np.full(size, 1.0 / size)) < math.inf:
-            return allowed
-        single = np.array([self.value(everything[i : i + 1], np.ones(1)) < math.inf for i in range(size)])
+    def _find_domain(self) -> bool:
+        """Find the entries that may have mass without F being infinite; whether that succeeded.
+
+        Then F is infinite on a face if it is where all of them have mass: whether F is finite is taken to depend only
+        on which entries have mass.
+        """
+        everything = np.arange(self.allowed.size)
+        if self.value(everything, np.full(everything.size, 1.0 / everything.size)) < math.inf:
+            return True
+        if everything.size > MOST_TRIED:
+            return False
+        single = np.array([self.value(everything[i : i + 1], np.ones(1)) < math.inf for i in everything])
         if not single.any():
-            return allowed
+            return False
         base = single / single.sum()
         for i in np.flatnonzero(~single):
             single[i] = self.value(everything, 0.5 * base + 0.5 * (everything == i)) < math.inf
-        return single
+        self.allowed = single
+        return True
 
 
 def face_best(objective: Objective, face: Indices) -> Vector:

@@ -53,8 +53,8 @@ def greedy(
     return solve("greedy", objective, constraint, one_at_a_time, budget, time_limit, callback, rng)
 
 
-def one_at_a_time(engine: Engine, rng: Any, budget: float) -> Steps:
+def one_at_a_time(engine: Engine, rng: Any, budget: float | None) -> Steps:
     """The iterates of Algorithm 3, one for each unit added."""
-    while engine.work < budget and engine.grow(1):
+    while (budget is None or engine.work < budget) and engine.grow(1):
         yield Step(engine.answer())
     return Outcome(Status.FINISHED)
