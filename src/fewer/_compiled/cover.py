@@ -257,6 +257,20 @@ def perturb(
                     move(np.int64(indices[j]), np.int64(-1), inside, missing, indptr, indices, starts, holders)
             break
     grow(
-        indptr, indices, starts, holders, w, w2, values, log_m, inside, missing, mode, left, left, np.bool_(False), barred
+        indptr,
+        indices,
+        starts,
+        holders,
+        w,
+        w2,
+        values,
+        log_m,
+        inside,
+        missing,
+        mode,
+        left,
+        left,
+        np.bool_(False),
+        barred,
     )
     return improve(indptr, indices, starts, holders, w, w2, log_m, inside, missing, mode, limit)

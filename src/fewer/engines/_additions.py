@@ -7,8 +7,8 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
 from ..protocols import Quadratic
-from ._fit import Answers, Found, promising, refitted
 from ._gram import Matrix, target_gram
+from .fit import Answers, Found, promising, refitted
 
 LISTED = 32
 """Units whose gain is worked out exactly at each step."""

@@ -9,9 +9,9 @@ from .._validation import Indices
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..protocols import Quadratic
-from ._fit import Answers, Found, affordable, feasible_support, refit_cost, refitted
 from ._gram import target_gram
-from ._paths import REACHED, Path, Walk, paused, prepared, walked
+from .fit import Answers, Found, affordable, feasible_support, refit_cost, refitted
+from .paths import REACHED, Path, Walk, paused, prepared, walked
 
 MANY = 350
 """Units up to which one more point of the path is worth its time."""

@@ -10,8 +10,8 @@ from ..constraints.dimension_sparse import DimensionSparse
 from ..cover import KL, Cover
 from ..spaces import States
 from ._masks import best_mask
-from ._prices import FREE, IN, OUT, Node, Proof, even_bound
-from ._search import NOTHING, Search
+from ._prices import IN, OUT, Node, Proof, even_bound
+from ._search import Search
 from .engine import Branch
 
 FEW, SOME = 20, 24

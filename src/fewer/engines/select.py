@@ -30,7 +30,7 @@ def engine_of(
     require_whole_faces(constraint, who)
     from .faces import FacesEngine
 
-    return FacesEngine(objective, constraint)
+    return FacesEngine(objective, constraint, until)
 
 
 def served(objective: Objective, constraint: Any) -> bool:

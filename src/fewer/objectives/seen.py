@@ -46,6 +46,7 @@ class SeenL2:
     ([1, 2], True)
     >>> result.p.tolist()  # of three seen states, and of the two unseen ones of X_{1, 2}
     [0.5625, 0.3125, 0.0, 0.0, 0.0625, 0.0625]
+
     """
 
     states: States

@@ -1,6 +1,5 @@
 """Algorithm 3: greedy selection of units."""
 
-import math
 from typing import Any
 
 from ..engines.engine import Engine
@@ -50,13 +49,13 @@ def greedy(
     >>> result = greedy(F, DimensionSparse(cube, 2))
     >>> result.support.tolist(), result.history.round(4).tolist()
     ([1, 2], [0.6931, 0.3567])
+
     """
     return solve("greedy", objective, constraint, one_at_a_time, budget, time_limit, callback, rng)
 
 
 def one_at_a_time(engine: Engine, rng: Any, budget: float | None) -> Steps:
     """The iterates of Algorithm 3, one for each unit added."""
-    most = math.inf if budget is None else budget
-    while engine.work < most and engine.grow(1):
+    while (budget is None or engine.work < budget) and engine.grow(1):
         yield Step(engine.answer())
     return Outcome(Status.FINISHED)

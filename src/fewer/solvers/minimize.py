@@ -87,6 +87,7 @@ def minimize(
     >>> F = Moments(Atoms(4), [[0.0, 1.0, 2.0, 3.0]], [2.0])
     >>> minimize(F, SparseSimplex(F.space, 1), solver="exact").support.tolist()
     [2]
+
     """
     if callable(solver) and not isinstance(solver, type):
         result = solver(objective, constraint, **options)

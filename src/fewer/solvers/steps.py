@@ -7,10 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._validation import Vector, as_number, known
+from ..engines.faces import face_best
 from ..protocols import Constraint, Objective, whole_faces
 from ..result import Status
 from ._drive import Outcome, Step, Steps
-from ._face import face_best
 
 MOST_DOUBLINGS = 60
 """A step this many times doubled is as good as infinite: nothing leaves the point."""
