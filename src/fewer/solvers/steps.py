@@ -7,8 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._validation import Vector, as_number, known
+from ..constraints.sparse_simplex import SparseSimplex
 from ..engines.faces import face_best
-from ..protocols import Constraint, Objective, whole_faces
+from ..engines.fit import refitted
+from ..protocols import Constraint, Objective, Quadratic, Sparsity, offers, whole_faces
 from ..result import Status
 from ._drive import Outcome, Step, Steps
 
@@ -160,23 +162,32 @@ class Refitting:
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
         """P <- the refit of Π(u - mu dF/du) with u the extrapolated point, until nothing moves."""
         sparse: Any = constraint
-        refit = whole_faces(constraint)
+        selects = offers(constraint, Sparsity) and sparse.n_units == p.size
         before = p
         while True:
             back = p - before
             ahead = p + line_search(objective, p, objective.gradient(p), back) * back
             gradient = objective.gradient(ahead)
             down = -gradient
-            if refit and sparse.n_units == p.size:
+            if selects:
                 down[(ahead == 0.0) & (gradient > np.partition(gradient, sparse.k - 1)[sparse.k - 1])] = 0.0
             mu = line_search(objective, ahead, gradient, down)
-            after = constraint.project(ahead - mu * gradient, near=p)
-            if refit:
-                after = face_best(objective, sparse.face(sparse.support(after)))
+            after = best_near(objective, constraint, constraint.project(ahead - mu * gradient, near=p))
             yield Step(after)
             if moved(p, after) <= tol:
                 return Outcome(Status.CONVERGED)
             before, p = p, after
+
+
+def best_near(objective: Any, constraint: Any, p: Vector) -> Vector:
+    """The best member with the support of p, where that is known; else p."""
+    if isinstance(constraint, SparseSimplex) and offers(objective, Quadratic):
+        units = constraint.support(p)
+        found = refitted(objective, constraint, units, p[units])
+        best = np.zeros(p.size)
+        best[found.units] = found.weights
+        return best
+    return face_best(objective, constraint.face(constraint.support(p))) if whole_faces(constraint) else p
 
 
 def line_search(objective: Objective, p: Vector, gradient: Vector, direction: Vector) -> float:
