@@ -36,14 +36,35 @@ def frank_wolfe(
 ) -> Result:
     """Pairwise Frank-Wolfe over all distributions; a sparse answer is its projection, refitted on that support.
 
-    F[p] - (<g, p> - min g) is a lower bound on F over the simplex, hence over any set inside it: the result's
-    `bound`, or what F can never be below where that is more. Each step moves mass from the worst place that has some
-    to the best one, as far as the curvature along that line, read from one more gradient, allows (exact for
-    quadratics). It ends when the dual gap is below `tol`, relative to F or to its scale.
+        F[p] - (<g, p> - min g) <= min F over the simplex,   g = dF/dp
 
-    Source: Lacoste-Julien & Jaggi, "On the global linear convergence of Frank-Wolfe optimization variants",
-    NeurIPS 2015.
+    is a lower bound over any set inside the simplex: the result's `bound`, or what F can never be below where that is
+    more. Each step moves mass from the worst entry that has some to the best one, as far as the curvature along that
+    line, read from one more gradient, allows (exact for quadratics).
 
+    Parameters
+    ----------
+    objective, constraint
+        F, of finite smoothness, and the set that the answer is projected onto.
+    max_iter : int
+        Iterations, at most.
+    tol : float
+        It ends when the dual gap is below it, relative to F or to its scale.
+    time_limit : float, optional
+        Wall time in seconds, everything included.
+    callback : callable, optional
+        Sees a `Progress` after each iterate; something true stops the search.
+
+    Returns
+    -------
+    Result
+
+    References
+    ----------
+    Lacoste-Julien and Jaggi (2015), On the global linear convergence of Frank-Wolfe optimization variants.
+
+    Examples
+    --------
     >>> from fewer import L2, Atoms, SparseSimplex
     >>> F = L2(Atoms(4), [0.5, 0.3, 0.2, 0.0])
     >>> result = frank_wolfe(F, SparseSimplex(F.space, 2))

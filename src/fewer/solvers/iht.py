@@ -33,9 +33,11 @@ def iht(
     callback: Callback | None = None,
     rng: Any = None,
 ) -> Result:
-    """Algorithm 1 of the paper: p <- Π(p - mu dF/dp), the best iterate along the path.
+    """Algorithm 1 of the paper, iterative hard thresholding: the best iterate along the path.
 
     "IHT after Greedy" is `iht(F, C, start=greedy(F, C).p)`.
+
+        p <- Π(p - mu dF/dp)
 
     Parameters
     ----------
@@ -64,6 +66,10 @@ def iht(
     Returns
     -------
     Result
+
+    References
+    ----------
+    Blumensath and Davies (2009), Iterative hard thresholding for compressed sensing.
 
     Examples
     --------

@@ -46,7 +46,22 @@ def reciprocal(smoothness: float) -> float:
 
 @dataclass(frozen=True)
 class Constant:
-    """The same mu at every step; mu = 1 / smoothness by default, as in the paper's theorem 4."""
+    """The same step length at every step, as in the paper's theorem 4.
+
+        p <- Π(p - mu dF/dp)
+
+    Parameters
+    ----------
+    mu : float, optional
+        The step length; 1 / smoothness if not given.
+
+    Examples
+    --------
+    >>> from fewer import L2, Atoms, Simplex, iht
+    >>> F = L2(Atoms(3), [0.5, 0.9, -1.0])
+    >>> iht(F, Simplex(F.space), step=Constant(0.5), rng=0).p.round(6).tolist()
+    [0.3, 0.7, 0.0]
+    """
 
     mu: float | None = None
 
@@ -69,10 +84,26 @@ class Constant:
 class Doubling:
     """The paper's rule: double the step while trapped, return to mu after escaping (section 4).
 
-    The paper does not say what *trapped* means. "support": the support has not changed; "seen": the
-    support was met before; "objective": the value has not improved on the best so far. By default mu is
-    1 / (64 smoothness), which for l2 is the paper's 0.008, and 0.1 where F has no smoothness. With `refit`, what is
-    valued is the best distribution on the support of each iterate; the path goes on from the iterate itself.
+        p <- Π(p - 2^j mu dF/dp),   j the steps since the last escape
+
+    Parameters
+    ----------
+    mu : float, optional
+        The first step length; if not given 1 / (64 smoothness), which for l2 is the paper's 0.008, and 0.1 where F has
+        no smoothness.
+    trapped : {"support", "seen", "objective"}
+        What the paper does not say: the support has not changed; the support was met before; the value has not improved
+        on the best so far.
+    refit : bool
+        Whether what is valued is the best distribution on the support of each iterate; the path goes on from the
+        iterate itself.
+
+    Examples
+    --------
+    >>> from fewer import L2, Atoms, SparseSimplex, iht
+    >>> F = L2(Atoms(3), [0.5, 0.4, 0.1])
+    >>> iht(F, SparseSimplex(F.space, 1), step=Doubling(0.1, trapped="seen"), rng=0).indices.tolist()
+    [0]
     """
 
     mu: float | None = None
@@ -115,8 +146,21 @@ class Doubling:
 class Backtracking:
     """Halve mu until F falls by what the step's length promises; try twice as much at the next step.
 
-    A step is taken when F[p'] <= F[p] + <dF/dp, p' - p> + ‖p' - p‖² / (2 mu), which every mu below
-    1 / smoothness fulfils when the projection is exact.
+        F[p'] <= F[p] + <dF/dp, p' - p> + ‖p' - p‖² / (2 mu)
+
+    Every mu below 1 / smoothness fulfils it when the projection is exact.
+
+    Parameters
+    ----------
+    mu : float, optional
+        The first step length; 16 / smoothness if not given.
+
+    Examples
+    --------
+    >>> from fewer import L2, Atoms, Simplex, iht
+    >>> F = L2(Atoms(3), [0.5, 0.9, -1.0])
+    >>> iht(F, Simplex(F.space), step=Backtracking(), rng=0).p.round(6).tolist()
+    [0.3, 0.7, 0.0]
     """
 
     mu: float | None = None
@@ -151,12 +195,22 @@ class Backtracking:
 class Refitting:
     """Accelerated IHT with refits: step and momentum by line search, then the best distribution on the support.
 
-    For quadratics, where one more gradient gives the curvature along a line exactly: tau minimises F along
-    p + tau (p - p_before), mu along the gradient of the places that p or the k steepest descents use.
-    1 / smoothness is far too short a step where the columns are spread out.
+        p <- argmin F on the support of Π(u - mu dF/du),   u = p + tau (p - p_before)
 
-    Source: Zhang, Khanna, Kyrillidis & Koyejo, "Bayesian coresets: revisiting the nonconvex optimization
-    perspective", AISTATS 2021.
+    For quadratics, where one more gradient gives the curvature along a line exactly: tau minimises F along the
+    momentum, mu along the gradient of the entries that p or the k steepest descents use. 1 / smoothness is far too
+    short a step where the columns are spread out.
+
+    References
+    ----------
+    Zhang, Khanna, Kyrillidis and Koyejo (2021), Bayesian coresets: revisiting the nonconvex optimization perspective.
+
+    Examples
+    --------
+    >>> from fewer import Atoms, Moments, SparseSimplex, iht
+    >>> F = Moments(Atoms(3), np.eye(3), [0.5, 0.4, 0.1])
+    >>> iht(F, SparseSimplex(F.space, 2), step=Refitting(), rng=0).weights.round(6).tolist()
+    [0.55, 0.45]
     """
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
@@ -198,12 +252,28 @@ def line_search(objective: Objective, p: Vector, gradient: Vector, direction: Ve
 
 @dataclass(frozen=True)
 class Momentum:
-    """Accelerated IHT: the step leaves from p + tau (p - p_before); momentum restarts when F rises.
+    """Accelerated IHT: the step leaves from an extrapolated point; momentum restarts when F rises.
 
-    tau follows Nesterov's sequence unless given.
+        p <- Π(u - mu dF/du),   u = p + tau (p - p_before)
 
-    Source: Khanna & Kyrillidis, "IHT dies hard: provable accelerated iterative hard thresholding",
-    AISTATS 2018; restarts as in O'Donoghue & Candès, Found. Comput. Math. 15 (2015).
+    Parameters
+    ----------
+    mu : float, optional
+        The step length; 1 / smoothness if not given.
+    tau : float, optional
+        The share of the last move that is added; Nesterov's sequence if not given.
+
+    References
+    ----------
+    Khanna and Kyrillidis (2018), IHT dies hard: provable accelerated iterative hard thresholding.
+    O'Donoghue and Candès (2015), Adaptive restart for accelerated gradient schemes.
+
+    Examples
+    --------
+    >>> from fewer import L2, Atoms, Simplex, iht
+    >>> F = L2(Atoms(3), [0.5, 0.9, -1.0])
+    >>> iht(F, Simplex(F.space), step=Momentum(), rng=0).p.round(6).tolist()
+    [0.3, 0.7, 0.0]
     """
 
     mu: float | None = None
