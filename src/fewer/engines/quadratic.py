@@ -13,7 +13,7 @@ from ..deadline import Deadline
 from ..protocols import Costly, Counted, offers
 from ._additions import additions
 from ._gram import target_gram
-from ._pool import CandidatePool
+from .pool import CandidatePool
 from ._relaxation import Relaxations
 from ._starts import opening, starts
 from .engine import Branch

@@ -8,11 +8,12 @@ from sklearn.model_selection import StratifiedKFold
 
 from .._validation import Indices, InvalidInput
 from ..bandwidths import Bandwidth, bandwidth_in_units, scaled_rows
+from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import CompilationTimeout, Deadline
 from ..distances import distance_blocks
+from ..engines.pool import CandidatePool
 from ..objectives.rows_mmd import RowsMMD
 from ..similarity import Similarity, similarity_of
-from ..solvers._crowd import Crowd
 from ..solvers._drive import WARM
 from ._sample import Sample
 
@@ -89,8 +90,8 @@ def _error(
     similarity = similarity_of(name, gamma)
     t = mass[inside] / mass[inside].sum()
     F = RowsMMD.between(X[inside], t, similarity, labels=codes[inside], memory=memory)
-    crowd = Crowd(F, min(k, len(inside)), np.arange(len(inside)), np.empty(0, np.int64), np.random.default_rng(0))
-    crowd.exchange(0)
-    units = crowd.support
+    pool = CandidatePool(F, SparseSimplex(F.space, min(k, len(inside))), np.arange(len(inside)))
+    pool.fill(pool.k)
+    units = pool.support
     guess = codes[inside][units][nearest(X[out], X[inside][units], similarity)]
     return float(np.average(guess != codes[out], weights=mass[out]))

@@ -15,7 +15,7 @@ from ..jobs.terms import terms
 from ..objectives._matrix import scaled, typical_size
 from ..objectives.moments import Moments
 from ..result import Result
-from ..solvers._fit import refitted
+from ..engines.fit import refitted
 from ..spaces import Atoms
 from .study import Judge, Table
 
