@@ -19,8 +19,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fewer import Atoms, Constant, Moments, Momentum, SparseSimplex, bins, frank_wolfe, iht
-from fewer.baselines import least_squares as rivals
-from fewer.solvers.greedy import greedy
+from fewer.baselines import least_squares as baselines
+from fewer.solvers import greedy as algorithm_3
 
 ROWS, BINS = 500, 10000
 Answers = dict[int, tuple[np.ndarray, float]]
@@ -68,7 +68,7 @@ def greedy(F: Moments, p: np.ndarray, budgets: list[int], seed: int) -> Answers:
     """One run: greedy's supports are nested, so its answer for k is met on the way to the largest."""
     C, met = SparseSimplex(F.space, max(budgets)), {}
     rng = np.random.default_rng(seed)
-    greedy(F, C, callback=lambda now: met.__setitem__(now.n_iter, (now.p, now.seconds)))
+    algorithm_3.greedy(F, C, callback=lambda now: met.__setitem__(now.n_iter, (now.p, now.seconds)))
     return {k: met[min(k, len(met))] for k in budgets}
 
 
@@ -78,13 +78,13 @@ def plain_iht(step: Any) -> Method:
 
 def lasso(positive: bool, refit: bool) -> Method:
     return shared(
-        lambda F: rivals.lasso_solutions(F, positive=positive),
-        lambda F, grid, k: rivals.best_of(F, [rivals.onto(F, k, q, refit) for q in grid]),
+        lambda F: baselines.lasso_solutions(F, positive=positive),
+        lambda F, grid, k: baselines.best_of(F, [baselines.onto(F, k, q, refit) for q in grid]),
     )
 
 
 def onto(prepare: Callable[[Moments], np.ndarray], refit: bool) -> Method:
-    return shared(prepare, lambda F, q, k: rivals.onto(F, k, q, refit))
+    return shared(prepare, lambda F, q, k: baselines.onto(F, k, q, refit))
 
 
 def relaxed(F: Moments) -> np.ndarray:
@@ -103,13 +103,13 @@ METHODS: dict[str, Method] = {
     "Lasso, refitted": lasso(False, True),
     "Lasso >= 0, projected": lasso(True, False),
     "Lasso >= 0, refitted": lasso(True, True),
-    "OMP, projected": each(lambda F, p, k, s: rivals.matching_pursuit(F.A, F.b, k)),
-    "OMP, refitted": each(lambda F, p, k, s: rivals.matching_pursuit(F.A, F.b, k, refit=True)),
-    "NNLS top-k, projected": onto(rivals.nonnegative_whole, False),
-    "NNLS top-k, refitted": onto(rivals.nonnegative_whole, True),
-    "random, best of 300": each(lambda F, p, k, s: rivals.at_random(F.A, F.b, k, rng=s)),
-    "two-stage": onto(rivals.simplex_whole, False),
-    "accelerated IHT (2021)": each(lambda F, p, k, s: rivals.accelerated_iht(F.A, F.b, k)),
+    "OMP, projected": each(lambda F, p, k, s: baselines.matching_pursuit(F.A, F.b, k)),
+    "OMP, refitted": each(lambda F, p, k, s: baselines.matching_pursuit(F.A, F.b, k, refit=True)),
+    "NNLS top-k, projected": onto(baselines.nonnegative_whole, False),
+    "NNLS top-k, refitted": onto(baselines.nonnegative_whole, True),
+    "random, best of 300": each(lambda F, p, k, s: baselines.at_random(F.A, F.b, k, rng=s)),
+    "two-stage": onto(baselines.simplex_whole, False),
+    "accelerated IHT (2021)": each(lambda F, p, k, s: baselines.accelerated_iht(F.A, F.b, k)),
 }
 
 
@@ -124,7 +124,7 @@ def table(title: str, p: np.ndarray, matrices: int, budgets: list[int], methods:
         rng = np.random.default_rng(1000 + seed)
         A = rng.standard_normal((ROWS, BINS))
         F = Moments(Atoms(BINS), A, A @ p)
-        _, scipy = timed(lambda F=F: rivals.nonnegative_whole(F))
+        _, scipy = timed(lambda F=F: baselines.nonnegative_whole(F))
         for name, method in methods.items():
             for k, (q, took) in method(F, p, budgets, seed).items():
                 rows.setdefault((name, k), []).append((F.value(q), test_error(q, p, rng), took, took / scipy))

@@ -1,4 +1,4 @@
-"""points: MMD² and 1-NN error against every rival, time against forming the matrix, and growth up to a million rows.
+"""points: MMD² and 1-NN error against every baseline, time against forming the matrix, and growth up to a million rows.
 
 Parts: digits (bundled with scikit-learn), usps (usps.npz, looked for in --data), speed (the same), scale (a Gaussian
 mixture in 8 dimensions whose MMD² is known in closed form). Times are wall time in this process after a warm-up that
@@ -18,7 +18,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 from fewer import Doubling, FewerPointsClassifier, RowsMMD, SparseSimplex, iht, points
-from fewer.baselines import prototypes as rivals
+from fewer.baselines import prototypes as baselines
 from fewer.similarity import bandwidth, similarity_of
 from worker import forget_peak, memory
 
@@ -27,12 +27,12 @@ PATIENCE = 10**8
 """Rows times centres up to which k-means is run."""
 SOLVERS = {"auto": "auto", "greedy": "greedy, refitted", "iht": "IHT with refits"}
 METHODS = {
-    "MMD-critic": rivals.mmd_critic,
-    "herding": rivals.herding,
-    "PS": rivals.prototype_selection,
-    "k-means snapped": rivals.kmeans_snapped,
-    "k-medoids": rivals.k_medoids,
-    "random": rivals.random_rows,
+    "MMD-critic": baselines.mmd_critic,
+    "herding": baselines.herding,
+    "PS": baselines.prototype_selection,
+    "k-means snapped": baselines.kmeans_snapped,
+    "k-medoids": baselines.k_medoids,
+    "random": baselines.random_rows,
 }
 
 
@@ -58,7 +58,7 @@ def nearest_error(X, y, units, X_test, y_test) -> float:
 
 
 def discrepancies(X, gamma: float, sizes, limit: float | None, scale: float) -> None:
-    """MMD² of every solver and rival; rivals also with the best weights on their rows."""
+    """MMD² of every solver and baseline; baselines also with the best weights on their rows."""
     F = RowsMMD.between(X, np.full(len(X), 1 / len(X)), similarity_of("rbf", gamma))
     row(f"gamma = {gamma:.4g}, MMD² x {scale:g}", [f"k = {k}" for k in sizes])
     seconds, values = {}, {}
@@ -230,7 +230,7 @@ def scale(options) -> None:
                 name = f"n = {n}, k = {k}: points" if limit is None else f"  points, time_limit={limit:g}"
                 report(name, took, mixture, X, result.indices, result.p, gamma)
                 print(f"    value {result.value:.2e} ± {result.value_se:.0e} {result.note}")
-            others = {"random": rivals.random_rows, "k-means snapped": rivals.kmeans_snapped}
+            others = {"random": baselines.random_rows, "k-means snapped": baselines.kmeans_snapped}
             for name, method in others.items():
                 if name != "random" and n * k > PATIENCE:
                     print(f"  {name}: not run, it takes many minutes")

@@ -43,13 +43,13 @@ def main() -> None:
     curves: dict[str, list[float]] = {"fewer": [], "greedy": [], "Lasso, refitted": []}
     for k in BUDGETS:
         best = terms(assets[:half], index[:half], k, min_weight=0.01, max_weight=0.2, time_limit=10, rng=0)
-        rivals = {
+        baselines = {
             "fewer": best.p,
             "greedy": terms(assets[:half], index[:half], k, solver="greedy").p,
             "Lasso, refitted": lasso(assets[:half], index[:half], k, refit=True),
         }
         cells = [
-            (error(assets[:half], index[:half], q), error(assets[half:], index[half:], q)) for q in rivals.values()
+            (error(assets[:half], index[:half], q), error(assets[half:], index[half:], q)) for q in baselines.values()
         ]
         for name, cell in zip(curves, cells, strict=True):
             curves[name].append(cell)

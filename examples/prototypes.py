@@ -1,6 +1,6 @@
 """Twenty weighted digits that stand for all, and what is lost against k: two pictures in `demo/`.
 
-MMD against k for `points`, greedy and rivals, each rival with the best weights on its rows. Run:
+MMD against k for `points`, greedy and baselines, each baseline with the best weights on its rows. Run:
 python examples/prototypes.py
 """
 
@@ -11,15 +11,15 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from fewer import FewerPoints, RowsMMD, points
-from fewer.baselines import prototypes as rivals
+from fewer.baselines import prototypes as baselines
 from fewer.similarity import bandwidth, similarity_of
 
 SIZES = (5, 10, 20, 50, 100, 200)
-RIVALS = {
-    "k-means snapped": rivals.kmeans_snapped,
-    "k-medoids": rivals.k_medoids,
-    "MMD-critic": rivals.mmd_critic,
-    "random": rivals.random_rows,
+BASELINES = {
+    "k-means snapped": baselines.kmeans_snapped,
+    "k-medoids": baselines.k_medoids,
+    "MMD-critic": baselines.mmd_critic,
+    "random": baselines.random_rows,
 }
 
 
@@ -43,7 +43,7 @@ def curve(images: np.ndarray, path: Path) -> None:
         "points": [points(images, k, gamma=gamma, rng=0).value for k in SIZES],
         "greedy, refitted": [points(images, k, gamma=gamma, solver="greedy").value for k in SIZES],
     }
-    for name, method in RIVALS.items():
+    for name, method in BASELINES.items():
         lines[name] = [F.value_on(method(images, k, gamma=gamma, rng=0)[0]) for k in SIZES]
     figure, axis = plt.subplots(figsize=(6.4, 4.2))
     for name, values in lines.items():

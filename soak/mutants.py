@@ -1,16 +1,14 @@
 """Mutation testing: small faults put into the code on purpose, one at a time; the tests should notice each.
 
 `python -m soak.mutants --count 150 --seed 0 --jobs 2` draws so many faults from validation, constraints, the loop,
-distributions and files, runs the tests that belong to each file on a copy of the sources, and lists the survivors.
+distributions and files, runs the tests that enter the changed function on a copy of the sources, and lists survivors.
 A survivor is a line that no test holds to its word, or a fault that changes nothing (an equivalent mutant).
 """
 
 import argparse
 import ast
-import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,24 +18,27 @@ from pathlib import Path
 from queue import Queue
 from typing import NamedTuple
 
+from .mutant_tests import UNDECIDED, Entered, exit_code, functions_entered
+
 ROOT = Path(__file__).parents[1]
+INPUTS = ("test_validation", "test_inputs_objects", "test_inputs", "test_inputs_data")
 TESTS = {
-    "_validation.py": ("test_validation", "test_inputs"),
-    "tables.py": ("test_inputs", "test_spaces"),
-    "archive.py": ("test_inputs", "test_distribution"),
-    "constraints/simplex.py": ("test_projections", "test_claims"),
+    "_validation.py": (*INPUTS, "test_inputs_distribution"),
+    "tables.py": ("test_spaces", "test_inputs_objects", "test_inputs", "test_cover"),
+    "npy.py": ("test_inputs_distribution", "test_distribution", "test_hostile_files"),
+    "constraints/simplex.py": ("test_membership", "test_projections", "test_claims", *INPUTS),
     "constraints/sparse_simplex.py": (
-        "test_terms_claims",
-        "test_projections",
+        "test_membership",
         "test_bounds",
-        "test_validation",
-        "test_inputs",
+        "test_projections",
+        "test_terms_claims",
+        *INPUTS,
     ),
-    "constraints/dimension_sparse.py": ("test_projections", "test_inputs", "test_validation"),
-    "constraints/sparse_states.py": ("test_projections", "test_inputs", "test_validation"),
+    "constraints/dimension_sparse.py": ("test_membership", "test_projections", "test_claims", *INPUTS),
+    "constraints/sparse_states.py": ("test_membership", "test_projections", "test_claims", *INPUTS),
     "solvers/_drive.py": ("test_claims", "test_deadline", "test_callbacks", "test_solvers"),
     "deadline.py": ("test_deadline", "test_claims"),
-    "distribution.py": ("test_distribution", "test_inputs"),
+    "distribution.py": ("test_distribution", "test_inputs_distribution", "test_inputs_objects"),
     "files.py": ("test_files",),
 }
 """The files that are changed, and the tests that should notice."""
@@ -62,8 +63,6 @@ OPERATORS = {
     ast.BitOr: "&",
     ast.FloorDiv: "/",
 }
-SECONDS = 900.0
-"""Seconds after which a mutant counts as noticed: it hangs."""
 
 
 class Mutant(NamedTuple):
@@ -145,30 +144,56 @@ def _number(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
 
 
-def noticed(mutant: Mutant, home: Path) -> bool:
-    """Whether the tests of its file fail on a copy of the sources with this fault."""
-    file = home / "src/fewer" / mutant.file
-    good = file.read_bytes()
-    file.write_bytes(good[: mutant.start] + mutant.text.encode() + good[mutant.stop :])
-    try:
-        return not passes(mutant.file, home)
-    finally:
-        file.write_bytes(good)
+def function_at(source: str, line: int) -> int | None:
+    r"""The first line of the innermost function around a line, or None.
+
+    >>> function_at("import a\n@a.b\ndef f(x):\n    return x\n", 4), function_at("x = 1\n", 1)
+    (2, None)
+    """
+    around = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or line)
+    ]
+    if not around:
+        return None
+    inner = max(around, key=lambda node: node.lineno)
+    return min([inner.lineno, *(decorator.lineno for decorator in inner.decorator_list)])
 
 
-def passes(name: str, home: Path) -> bool:
-    """Whether the tests of a file pass on a copy of the sources."""
-    tests = [str(home / "tests" / f"{test}.py") for test in TESTS[name] if (home / "tests" / f"{test}.py").exists()]
-    words = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
-    environment = {**os.environ, "PYTHONPATH": f"{home / 'src'}{os.pathsep}{home}", "PYTHONDONTWRITEBYTECODE": "1"}
-    with tempfile.TemporaryFile() as out:
+class Home(NamedTuple):
+    """A copy of the sources, and which tests enter which function of each file (None: they fail without any fault)."""
+
+    folder: Path
+    entered: dict[str, Entered | None]
+
+    @classmethod
+    def copy(cls, folder: Path, names: list[str]) -> "Home":
+        """A copy, with the tests of these files run once."""
+        for part in ("src", "tests", "soak", "pyproject.toml"):
+            source = ROOT / part
+            shutil.copytree(source, folder / part) if source.is_dir() else shutil.copy(source, folder / part)
+        file = lambda name: folder / "src/fewer" / name
+        return cls(folder, {name: functions_entered(folder, own_tests(name), file(name)) for name in names})
+
+    def noticed(self, mutant: Mutant) -> bool:
+        """Whether a test fails with this fault: of those that enter its function, or of all where none does."""
+        file = self.folder / "src/fewer" / mutant.file
+        good = file.read_bytes()
+        function = function_at(good.decode(), mutant.line)
+        entered = self.entered[mutant.file] or {}
+        tests = [test for test, lines in entered.items() if function in lines] or own_tests(mutant.file)
+        file.write_bytes(good[: mutant.start] + mutant.text.encode() + good[mutant.stop :])
         try:
-            done = subprocess.run(  # noqa: S603
-                [sys.executable, *words], cwd=home, env=environment, stdout=out, stderr=out, timeout=SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            return False
-    return done.returncode == 0
+            code = exit_code(self.folder, tests)
+            return (exit_code(self.folder, own_tests(mutant.file)) if code in UNDECIDED else code) != 0
+        finally:
+            file.write_bytes(good)
+
+
+def own_tests(name: str) -> list[str]:
+    """The files with the tests of a file."""
+    return [f"tests/{test}.py" for test in TESTS[name]]
 
 
 def main() -> int:
@@ -181,38 +206,31 @@ def main() -> int:
     asked = parser.parse_args()
     names = asked.files.split(",")
     every = [m for name in names for m in mutants_of(name, (ROOT / "src/fewer" / name).read_text())]
-    drawn = sorted(random.Random(asked.seed).sample(every, min(asked.count, len(every))))  # noqa: S311
+    drawn = random.Random(asked.seed).sample(every, min(asked.count, len(every)))  # noqa: S311
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        homes: Queue[Path] = Queue()
-        for job in range(asked.jobs):
-            home = Path(folder) / str(job)
-            for part in ("src", "tests", "soak", "pyproject.toml"):
-                source = ROOT / part
-                shutil.copytree(source, home / part) if source.is_dir() else shutil.copy(source, home / part)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(asked.jobs) as pool:
+        homes: Queue[Home] = Queue()
+        copies = pool.map(lambda job: Home.copy(Path(folder).resolve() / str(job), names), range(asked.jobs))
+        for home in copies:
             homes.put(home)
-        with ThreadPoolExecutor(asked.jobs) as pool:
-            sound = dict(
-                zip(names, pool.map(lambda name: lent(homes, lambda home: passes(name, home)), names), strict=True)
-            )
-            broken = [name for name, well in sound.items() if not well]
-            for name in broken:
-                print(f"the tests of {name} fail without any fault: its mutants are not counted")
-            tried = [m for m in drawn if m.file not in broken]
-            killed = list(pool.map(lambda m: lent(homes, lambda home: told(m, noticed(m, home))), tried))
+            broken = [name for name, entered in home.entered.items() if entered is None]
+        for name in broken:
+            print(f"the tests of {name} fail without any fault: its mutants are not counted")
+        tried = [m for m in drawn if m.file not in broken]
+        killed = list(pool.map(lambda m: lent(homes, m), tried))
     survivors = [m for m, dead in zip(tried, killed, strict=True) if not dead]
     print(f"{len(tried)} of {len(every)} mutants tried, {sum(killed)} noticed, {len(survivors)} survived", end="")
     print(f", {time.perf_counter() - began:.0f} s")
-    for mutant in survivors:
+    for mutant in sorted(survivors):
         print(f"  {mutant}")
     return len(broken)
 
 
-def lent(homes: "Queue[Path]", use):
-    """Use one of the copies, and give it back."""
+def lent(homes: "Queue[Home]", mutant: Mutant) -> bool:
+    """Try a mutant in one of the copies, and give that back."""
     home = homes.get()
     try:
-        return use(home)
+        return told(mutant, home.noticed(mutant))
     finally:
         homes.put(home)
 

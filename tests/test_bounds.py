@@ -82,28 +82,28 @@ def test_bounded_projection_equals_enumeration(seed):
 
 
 BAD = [
-    ({"include": [0, 1, 2, 3]}, "include must hold at most k = 3 places, got 4"),
+    ({"include": [0, 1, 2, 3]}, "include must hold at most k = 3 entries, got 4"),
     ({"include": [1], "exclude": [1]}, r"include and exclude must not overlap, both hold \[1\]"),
     (
         {"max_weight": 0.3},
-        "max_weight = 0.3 is too small: the 3 places that may be held sum to at most 0.9, not 1",
+        "max_weight = 0.3 is too small: the 3 entries that may be held sum to at most 0.9, not 1",
     ),
-    ({"min_weight": 0.4, "include": [0, 1, 2]}, "min_weight = 0.4 is too large: 3 places held sum to more than 1"),
+    ({"min_weight": 0.4, "include": [0, 1, 2]}, "min_weight = 0.4 is too large: 3 entries held sum to more than 1"),
     ({"min_weight": 0.6, "max_weight": 0.5}, "min_weight must be at most max_weight = 0.5, got 0.6"),
     (
         {"min_weight": 0.45, "max_weight": 0.48},
-        r"no number of places from 1 to 3 can have weights in \[0.45, 0.48\]",
+        r"no number of entries from 1 to 3 can have weights in \[0.45, 0.48\]",
     ),
     ({"min_weight": -0.1}, "min_weight must be at least 0, got -0.1"),
     ({"max_weight": 0.0}, "max_weight must be above 0, got 0"),
-    ({"include": [9]}, r"include must be in 0\.\.5 \(places\), got 9\.\.9"),
+    ({"include": [9]}, r"include must be in 0\.\.5 \(entries\), got 9\.\.9"),
     ({"groups": [0, 0, 1, 1, 2, 2]}, "groups and max_per_group go together"),
     (
         {"groups": [0, 1], "max_per_group": 1},
-        r"groups must have shape \(6,\), one label for each place, got \(2,\)",
+        r"groups must have shape \(6,\), one label for each entry, got \(2,\)",
     ),
-    ({"groups": [0] * 6, "max_per_group": 1, "include": [0, 1]}, "include holds 2 places of one group"),
-    ({"groups": [0] * 6, "max_per_group": 1, "max_weight": 0.5}, "the 1 places that may be held"),
+    ({"groups": [0] * 6, "max_per_group": 1, "include": [0, 1]}, "include holds 2 entries of one group"),
+    ({"groups": [0] * 6, "max_per_group": 1, "max_weight": 0.5}, "the 1 entries that may be held"),
 ]
 
 

@@ -169,6 +169,21 @@ def test_a_constraint_that_lies_about_its_faces_still_gets_a_member(solver):
     assert "was projected" in result.note
 
 
+def test_a_projected_answer_is_valued_anew_and_must_have_a_number_for_a_value():
+    class Undefined:
+        """A number at what the solver yields, none at the projection of it."""
+
+        @staticmethod
+        def value(p):
+            return 1.0 if p.max() > 0.9 else math.nan
+
+    yielded = [0.925, 0.075, 0.0, 0.0]
+    cap = Capped(SPACE, 2, 0.6)
+    assert drive(F, cap, steps(yielded)).value == pytest.approx(F.value(cap.project(yielded)), abs=1e-15)
+    with pytest.raises(InvalidInput, match="the objective is not a number at iterate 1"):
+        drive(Undefined(), cap, steps(yielded))
+
+
 def test_tolerance_follows_the_scale_that_an_objective_states():
     class Small:
         scale = 1e-20

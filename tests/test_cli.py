@@ -26,7 +26,7 @@ def test_dims_gives_what_the_library_gives(files):
     expected = fewer.dims(WIDE, 3, rng=0)
     assert sorted(table(out)["position"].to_list()) == (expected.support + 1).tolist()
     share = fewer.coverage(WIDE, expected.support)
-    assert f"rows expressed whole {100 * share:.2f} %" in err
+    assert f"rows covered {100 * share:.2f} %" in err
     assert "Optimal (proven)." in err
 
 
@@ -37,7 +37,7 @@ def test_bins_gives_what_the_library_gives(files):
     assert table(out)["bin"].to_list() == expected.support.tolist()
     np.testing.assert_allclose(table(out)["weight"], expected.p[expected.support], rtol=1e-12)
     assert (table(out)["to"] - table(out)["from"]).to_list() == [2.0] * 6
-    assert "quantiles of equal weight" in err
+    assert "Baseline quantile binning needs" in err
 
 
 def test_terms_gives_what_the_library_gives(files):
@@ -72,7 +72,7 @@ def test_points_gives_what_the_library_gives(files):
     heaviest = np.argsort(-expected.p[expected.support], kind="stable")
     np.testing.assert_allclose(table(out)["weight"], expected.p[expected.support][heaviest], rtol=1e-9)
     assert "MMD² to all rows" in err
-    assert "random points" in err or "k-means points" in err
+    assert "Baseline random sampling" in err or "Baseline k-means" in err
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "semicolon", "headless", "parquet", "npy", "npz", "stdin", "stdin-npy"])
@@ -268,7 +268,7 @@ def test_wide_tables_are_read_in_chunks(tmp_path, monkeypatch):
     from fewer.cli import _frame, _read
 
     pl.DataFrame(WIDE, schema=[f"item{i}" for i in range(9)]).write_csv(tmp_path / "wide.csv")
-    monkeypatch.setattr(_frame, "CELLS", 90)
+    monkeypatch.setattr(_frame, "CHUNK_CELLS", 90)
     table = _read.open_table(str(tmp_path / "wide.csv"))
     assert sum(1 for _ in table._chunks(table.numeric)) > 3
     np.testing.assert_array_equal(table.whole(table.numeric).toarray(), WIDE)
@@ -278,10 +278,10 @@ def test_wide_tables_are_read_in_chunks(tmp_path, monkeypatch):
         table.whole(["a", "b"])
 
 
-def test_nothing_expressed_is_an_answer_too(tmp_path):
+def test_nothing_covered_is_an_answer_too(tmp_path):
     (tmp_path / "pairs.csv").write_text("a,b,c,d\n1,1,0,0\n0,0,1,1\n")
     out, err = run("dims", "pairs.csv", "-k", "1", "--report", "page.html", cwd=tmp_path)
     assert table(out).height == 1
-    assert "rows expressed whole 0.00 %" in err
+    assert "rows covered 0.00 %" in err
     summary = json.loads(run("dims", "pairs.csv", "-k", "1", "--json", "--quiet", cwd=tmp_path)[0])
     assert summary["answers"][0]["value"] is None

@@ -84,10 +84,10 @@ def test_an_odd_but_honest_array_is_read(tmp_path, capsys):
     assert _app.run(["dims", str(tmp_path / "a.npy"), "-k", "1", "--quiet"]) == 0
 
 
-def test_a_table_of_zeros_is_expressed_by_anything(tmp_path, capsys):
+def test_a_table_of_zeros_is_covered_by_anything(tmp_path, capsys):
     (tmp_path / "zeros.csv").write_text("a,b\n0,0\n0,0\n")
     assert _app.run(["dims", str(tmp_path / "zeros.csv"), "-k", "1"]) == 0
-    assert "rows expressed whole 100.00 %" in capsys.readouterr().err
+    assert "rows covered 100.00 %" in capsys.readouterr().err
 
 
 def test_encrypted_and_unknown_members(tmp_path, refused):
@@ -95,6 +95,14 @@ def test_encrypted_and_unknown_members(tmp_path, refused):
     assert "array 'a': is encrypted" in refused("dims", tmp_path / "secret.npz", "-k", "1")
     patched(tmp_path / "odd.npz", 8, 10, 99)
     assert "zip method 99" in refused("dims", tmp_path / "odd.npz", "-k", "1")
+
+
+def test_an_archive_whose_directory_leads_before_its_start(tmp_path, refused):
+    content = zipped(tmp_path / "a.npz", {"a.npy": npy(GOOD)})
+    end = content.rfind(b"PK\x05\x06")
+    content[end + 16 : end + 20] = struct.pack("<I", len(content))  # so zipfile takes all offsets for too large
+    (tmp_path / "a.npz").write_bytes(content)
+    assert "a.npz: cannot be read as npz" in refused("dims", tmp_path / "a.npz", "-k", "1")
 
 
 def test_members_that_are_no_arrays(tmp_path, refused, capsys):
@@ -259,7 +267,7 @@ def test_very_wide_tables_are_read_by_lines_with_the_same_answers(tmp_path, monk
     frame = pl.DataFrame(rows, schema=[f"c{i}" for i in range(30)]).with_columns(pl.Series("who", list("abcde")))
     frame.write_csv(tmp_path / "a.csv")
     narrow = _read.open_table(str(tmp_path / "a.csv"))
-    monkeypatch.setattr(_frame, "WIDE", 30)
+    monkeypatch.setattr(_frame, "WIDE_COLUMNS", 30)
     wide = _read.open_table(str(tmp_path / "a.csv"))
     assert isinstance(wide, WideTable)
     assert (wide.names, wide.numeric) == (narrow.names, narrow.numeric)
@@ -285,7 +293,7 @@ def test_very_wide_tables_are_read_by_lines_with_the_same_answers(tmp_path, monk
     ],
 )
 def test_mistakes_in_very_wide_tables_are_named(lines, words, tmp_path, monkeypatch, refused):
-    monkeypatch.setattr("fewer.cli._frame.WIDE", 2)
+    monkeypatch.setattr("fewer.cli._frame.WIDE_COLUMNS", 2)
     (tmp_path / "a.csv").write_text(lines + "\n")
     named = ["--columns", "z"] if "'z'" in words else []
     assert words in refused("dims", tmp_path / "a.csv", "-k", "1", *named)

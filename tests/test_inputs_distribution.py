@@ -111,10 +111,9 @@ def saved(tmp_path, **changed):
 def test_pickles_are_never_opened(tmp_path):
     made = tmp_path / "made"
     objects = np.array([Payload(made)], object)
-    refused(
-        "codes holds Python objects, which are never unpickled", Distribution.load, saved(tmp_path, codes=npy(objects))
-    )
-    refused("format holds Python objects", Distribution.load, saved(tmp_path, format=npy(objects)))
+    for name in ("codes", "format"):
+        path = saved(tmp_path, **{name: npy(objects)})
+        refused(f"array '{name}': holds Python objects, which are never unpickled", Distribution.load, path)
     path = tmp_path / "d.npz"
     path.write_bytes(pickle.dumps(Payload(made)))
     refused("damaged or is not a distribution", Distribution.load, path)
@@ -127,20 +126,52 @@ def test_sizes_are_refused_before_anything_is_unpacked(tmp_path, monkeypatch):
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)})
     path = saved(tmp_path, weights=header.getvalue())
-    monkeypatch.setattr(np.lib.format, "read_array", lambda *args, **options: pytest.fail("was unpacked"))
-    refused(r"would take 8e\+15 bytes of memory, more than max_bytes = 1073741824", Distribution.load, path)
+    monkeypatch.setattr("fewer.npy._inflated", lambda *args: pytest.fail("was unpacked"))
+    refused(r"'weights': its head declares 8e\+06 GB, the archive 0 bytes", Distribution.load, path)
     path = saved(tmp_path, codes=npy(np.zeros((2, 1), np.int64)) + bytes(10**6))
-    refused("would take 1.* bytes of memory, more than max_bytes = 9999", Distribution.load, path, max_bytes=9999)
+    refused(
+        "^[^:]*d.npz would take 1.* bytes of memory, more than max_bytes = 9999",
+        Distribution.load,
+        path,
+        max_bytes=9999,
+    )
     refused("max_bytes must be an integer", Distribution.load, path, max_bytes="1GB")
+
+
+def test_only_the_members_of_a_distribution_are_looked_at_and_max_bytes_alone_says_how_large_they_may_be(
+    tmp_path, monkeypatch
+):
+    path = saved(tmp_path, other=b"no array", codes=npy(np.array([[0], [1]])), more=bytes(10**6))
+    for name in ("ALWAYS_INFLATED", "MAX_RATIO"):
+        monkeypatch.setattr(f"fewer.npy.{name}", 0)
+    with zipfile.ZipFile(path) as file:
+        fields = ("codes", "weights", "dims", "shape", "rest", "origin", "format", "version")
+        size = sum(file.getinfo(f"{name}.npy").file_size for name in fields)
+    assert Distribution.load(path, max_bytes=size).to_dict() == full_face().to_dict()
+    refused(
+        f"would take {size} bytes of memory, more than max_bytes = {size - 1}",
+        Distribution.load,
+        path,
+        max_bytes=size - 1,
+    )
+
+
+def test_texts_that_are_not_unicode_are_refused(tmp_path):
+    for code in (0x110000, 0xD800):
+        text = npy("fewer.distribution").replace("f".encode("utf-32-le"), code.to_bytes(4, "little"))
+        refused("d.npz .*: its texts are not Unicode", Distribution.load, saved(tmp_path, format=text))
 
 
 def test_archives_that_are_odd_get_a_sentence(tmp_path):
     for damage, sentence in [
         ({"codes": b"nonsense"}, "damaged"),
         ({"codes": b""}, "damaged"),
-        ({"codes": b"\x93NUMPY\x09\x00"}, "codes has a header of version"),
+        ({"codes": b"\x93NUMPY\x09\x00"}, "array 'codes': is in version 9.0 of npy"),
         ({"codes": npy(np.zeros((2, 1), np.int64))[:-1]}, "damaged"),
-        ({"codes": npy(np.zeros((2, 1), np.int64)) + b"more"}, "codes is longer than its header says"),
+        (
+            {"codes": npy(np.zeros((2, 1), np.int64)) + b"more"},
+            "'codes': its head declares 16 bytes, the archive 20 bytes",
+        ),
         ({"version": npy(np.array([1, 1]))}, r"has version \[1, 1\]"),
         ({"version": npy(1.0)}, "has version 1.0"),
         ({"format": npy("other")}, "no format entry"),
@@ -153,7 +184,7 @@ def test_archives_that_are_odd_get_a_sentence(tmp_path):
         if content[at : at + 4] in (b"PK\x03\x04", b"PK\x01\x02"):
             content[at + (6 if content[at + 2] == 3 else 8)] |= 1  # encrypted
     path.write_bytes(content)
-    refused("damaged or is not a distribution", Distribution.load, path)
+    refused("damaged or is not a distribution.* is encrypted", Distribution.load, path)
     for wrong in (None, 3, b"d.npz", "", "a\0b", []):
         refused("path must be the name of a file", Distribution.load, wrong)
         refused("path must be the name of a file", full_face().save, wrong)

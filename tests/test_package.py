@@ -29,7 +29,7 @@ def test_import_compiles_nothing_and_pulls_in_nothing():
     assert out.stdout == "[]\n"
 
 
-def test_importing_every_room_compiles_nothing():
+def test_importing_every_module_compiles_nothing():
     code = (
         "import fewer, numba.core.dispatcher as d\n"
         "def refuse(*a, **k): raise SystemExit('compiled at import')\n"

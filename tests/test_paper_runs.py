@@ -95,7 +95,7 @@ def test_an_error_keeps_what_was_done(tmp_path):
 KILLED_IN_THE_MIDDLE = """
 import os, signal, sys
 from fewer.paper import runner
-runner.SAVE_EVERY = 0.0
+runner.SAVE_SECONDS = 0.0
 def progress(name, done, of):
     if done == 13:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The rivals that choose rows, against obvious twins."""
+"""The baselines that choose rows, against obvious twins."""
 
 from itertools import combinations
 
@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from fewer import MMD, Atoms, InvalidInput
-from fewer.baselines import prototypes as rivals
+from fewer.baselines import prototypes as baselines
 from fewer.similarity import similarity_of
 
 METHODS = [
-    rivals.herding,
-    rivals.k_medoids,
-    rivals.kmeans_snapped,
-    rivals.mmd_critic,
-    rivals.prototype_selection,
-    rivals.random_rows,
+    baselines.herding,
+    baselines.k_medoids,
+    baselines.kmeans_snapped,
+    baselines.mmd_critic,
+    baselines.prototype_selection,
+    baselines.random_rows,
 ]
 
 
@@ -72,8 +72,8 @@ def test_critic_and_herding_equal_their_definitions(seed, labelled):
     X, y = rows(seed)
     y = y if labelled else None
     K = dense(X, y, 0.3)
-    assert rivals.mmd_critic(X, 6, y=y, gamma=0.3)[0].tolist() == critic_twin(K, 6)
-    assert rivals.herding(X, 6, y=y, gamma=0.3)[0].tolist() == herding_twin(K, 6)
+    assert baselines.mmd_critic(X, 6, y=y, gamma=0.3)[0].tolist() == critic_twin(K, 6)
+    assert baselines.herding(X, 6, y=y, gamma=0.3)[0].tolist() == herding_twin(K, 6)
 
 
 def cover_twin(near, codes, k):
@@ -98,7 +98,7 @@ def test_prototype_selection_is_the_greedy_cover(seed):
     squared = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     for radius in (1.0, 4.0, 9.0):
         near = squared <= radius
-        assert rivals.cover(near, y, 6).tolist() == cover_twin(near, y, 6)
+        assert baselines.cover(near, y, 6).tolist() == cover_twin(near, y, 6)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -109,7 +109,7 @@ def test_medoids_end_where_no_swap_helps_and_never_beat_enumeration(seed):
     def total(medoids):
         return D[list(medoids)].min(axis=0).sum()
 
-    found = rivals.k_medoids(X, 3, rng=seed)[0].tolist()
+    found = baselines.k_medoids(X, 3, rng=seed)[0].tolist()
     swaps = [{*found} - {i} | {j} for i in found for j in range(12) if j not in found]
     assert total(found) <= min(map(total, swaps)) + 1e-9
     assert total(found) >= min(map(total, combinations(range(12), 3))) - 1e-9
@@ -117,16 +117,16 @@ def test_medoids_end_where_no_swap_helps_and_never_beat_enumeration(seed):
 
 def test_kmeans_is_snapped_to_the_nearest_rows():
     X = np.array([[0.0], [1.0], [2.1], [50.0], [51.0], [52.1]])
-    indices, weights = rivals.kmeans_snapped(X, 2, rng=0)
+    indices, weights = baselines.kmeans_snapped(X, 2, rng=0)
     assert indices.tolist() == [1, 4]
     assert weights.tolist() == [0.5, 0.5]
 
 
 def test_classes_share_k_in_proportion_and_each_gets_one():
-    assert rivals.shares(np.array([90, 9, 1]), 10).tolist() == [8, 1, 1]
-    assert rivals.shares(np.array([5, 4, 3]), 2).tolist() == [1, 1, 0]
+    assert baselines.shares(np.array([90, 9, 1]), 10).tolist() == [8, 1, 1]
+    assert baselines.shares(np.array([5, 4, 3]), 2).tolist() == [1, 1, 0]
     X, y = rows(3)
-    for method in (rivals.kmeans_snapped, rivals.k_medoids):
+    for method in (baselines.kmeans_snapped, baselines.k_medoids):
         assert set(y[method(X, 3, y=y, rng=0)[0]]) == {0, 1, 2}
 
 

@@ -120,19 +120,19 @@ def test_curves_place_points_where_they_belong():
 
 def test_needed_is_the_first_that_reaches_the_error():
     problem = BinsProblem(np.random.default_rng(1).integers(0, 40, 120).astype(float))
-    rival = problem.rivals["quantiles of equal weight"]
+    baseline = problem.baselines["quantile binning"]
     error = problem.error(problem.solve(6))
-    needs = needed(rival, 6, error, 120)
-    assert rival(needs) <= error < rival(needs - 1)
+    needs = needed(baseline, 6, error, 120)
+    assert baseline(needs) <= error < baseline(needs - 1)
 
 
-def test_rivals_of_dims_are_what_they_say():
+def test_baselines_of_dims_are_what_they_say():
     rows = (np.random.default_rng(3).random((80, 7)) < 0.3).astype(np.int8)
     problem = DimsProblem(rows, list("abcdefg"))
     order = np.argsort(-rows.sum(axis=0), kind="stable")
     for k in range(1, 8):
         left = rows[:, order[k:]].any(axis=1).mean()
-        assert problem.rivals["most frequent columns"](k) == pytest.approx(left)
+        assert problem.baselines["frequency ranking"](k) == pytest.approx(left)
 
 
 def test_held_out_bins_are_a_random_part_of_the_values():
@@ -158,13 +158,13 @@ def test_files_are_written_whole_or_not_at_all(tmp_path):
 def test_an_interrupt_after_the_search_keeps_its_answer():
     class Stopped(BinsProblem):
         @property
-        def rivals(self):
+        def baselines(self):
             raise KeyboardInterrupt
 
     stopped = study(Stopped(np.ones(30)), [3, 5])
     assert stopped.interrupted
     assert stopped.ks == [3]
-    assert stopped.chosen.rivals == {}
+    assert stopped.chosen.baselines == {}
     assert "What was kept" in study_page(stopped, "stopped", {})
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import naive
 from fewer import Atoms, InvalidInput, Lattice, States
+from fewer.tables import as_table
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=5), st.data())
@@ -110,3 +111,22 @@ def test_units_out_of_range_are_named(space):
         space.face([1, 3])
     with pytest.raises(InvalidInput, match="units must be a list"):
         space.face([0.5])
+
+
+@pytest.mark.parametrize(("codes", "got"), [([0, 2**31], 2**31), ([0, -1], -1), ([2**31, -1], -1)])
+@pytest.mark.parametrize("kind", [np.array, sp.csr_array], ids=["dense", "sparse"])
+def test_a_code_out_of_range_is_named(kind, codes, got):
+    with pytest.raises(InvalidInput, match=rf"rows must hold integers in 0\.\.2\^31-1, got {got}$"):
+        as_table(kind([codes]))
+
+
+def test_the_largest_code_is_held():
+    assert as_table([[0, 2**31 - 1]]).data.tolist() == [2**31 - 1]
+
+
+@pytest.mark.parametrize(
+    ("m", "low", "got"), [([1, 3], 2, 1), ([2, 2], 3, 2), ([1, 2], 2, 1), ([2, 2**31 + 1], 3, 2**31 + 1)]
+)
+def test_the_first_cardinality_that_is_wrong_is_named(m, low, got):
+    with pytest.raises(InvalidInput, match=rf"each m must be at least {low} and at most 2\^31, got {got}$"):
+        States([[0, 2], [1, 0]], m=m)

@@ -86,7 +86,7 @@ def test_in_a_pipe_there_is_no_bar(hard):
     assert done.stderr == ""
     assert "\x1b" not in done.stdout
     assert "━" not in done.stdout
-    assert "rows expressed whole" in done.stdout
+    assert "rows covered" in done.stdout
 
 
 def test_quiet_shows_no_bar_on_a_terminal_either(hard):

@@ -13,7 +13,8 @@ from scipy.sparse.linalg import aslinearoperator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewer import Atoms, FewerTerms, InvalidInput, Moments, SparseSimplex, Status, bins, terms
-from fewer.baselines import least_squares as rivals
+from fewer.baselines import least_squares as baselines
+from fewer.engines.fit import refitted
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 REAL = Path(__file__).parents[2] / "shared/data"
@@ -196,17 +197,17 @@ def test_kicks_use_up_a_time_limit():
     assert long.status in (Status.TIME_LIMIT, Status.FINISHED)
 
 
-def test_exchange_beats_its_rivals_on_the_papers_kind_of_problem():
+def test_exchange_beats_its_baselines_on_the_papers_kind_of_problem():
     rng = np.random.default_rng(1)
     p = rng.dirichlet(np.full(1000, 0.03))
     A = rng.standard_normal((100, 1000))
     b = A @ p
     ours = bins(p, 30, preserve=A, solver="exchange", rng=0).value
-    for rival in (rivals.lasso, rivals.matching_pursuit, rivals.nonnegative):
-        q = rival(A, b, 30, refit=True)
+    for baseline in (baselines.lasso, baselines.matching_pursuit, baselines.nonnegative):
+        q = baseline(A, b, 30, refit=True)
         assert SparseSimplex(Atoms(1000), 30).contains(q)
         assert ours <= ((A @ q - b) ** 2).sum() * (1 + 1e-9)
-    for q in (rivals.at_random(A, b, 30, rng=0), rivals.two_stage(A, b, 30), rivals.accelerated_iht(A, b, 30)):
+    for q in (baselines.at_random(A, b, 30, rng=0), baselines.two_stage(A, b, 30), baselines.accelerated_iht(A, b, 30)):
         assert SparseSimplex(Atoms(1000), 30).contains(q, 1e-9)
         assert ours <= ((A @ q - b) ** 2).sum()
 

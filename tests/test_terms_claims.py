@@ -489,5 +489,5 @@ def test_a_study_measures_errors_of_any_size(power):
     error = np.sqrt(np.mean((A @ result.p - B) ** 2))
     assert np.ldexp(problem.error(result), -power) == pytest.approx(error)
     assert problem.lost(result)["variance explained"] == pytest.approx(1 - error**2 / B.var())
-    assert all(rival(3) >= problem.error(result) * (1 - 1e-9) for rival in problem.rivals.values())
+    assert all(baseline(3) >= problem.error(result) * (1 - 1e-9) for baseline in problem.baselines.values())
     assert np.ldexp(judge(share.solve(3, rng=0)), -power) == pytest.approx(error, rel=1.0)

@@ -1,4 +1,4 @@
-"""abess: best-subset linear regression by splicing, k places; the answer is brought onto the simplex after."""
+"""abess: best-subset linear regression by splicing, k columns; the answer is brought onto the simplex after."""
 
 from typing import Any
 

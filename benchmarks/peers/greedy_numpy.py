@@ -1,4 +1,4 @@
-"""Greedy for dims as a few lines of NumPy: the dimension that lets the most further rows be expressed whole."""
+"""Greedy for dims as a few lines of NumPy: the dimension that covers the most further rows."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""skscope (JAX): IHT, HTP and Scope on least squares with k places; the answer is brought onto the simplex after."""
+"""skscope (JAX): IHT, HTP and Scope on least squares with k columns; the answer is brought onto the simplex after."""
 
 from typing import Any
 

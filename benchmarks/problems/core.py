@@ -15,9 +15,9 @@ def by_sorting(v: np.ndarray) -> np.ndarray:
 
 def top_by_sorting(v: np.ndarray, k: int) -> np.ndarray:
     """Onto the k-sparse simplex: the k largest entries by a full sort, then the simplex."""
-    places = np.argsort(-v, kind="stable")[:k]
+    largest = np.argsort(-v, kind="stable")[:k]
     p = np.zeros(v.size)
-    p[places] = by_sorting(v[places])
+    p[largest] = by_sorting(v[largest])
     return p
 
 

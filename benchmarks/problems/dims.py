@@ -1,4 +1,4 @@
-"""dims: rows of items, and the share of them that k items do not express whole."""
+"""dims: rows of items, and the share of them that k items do not cover."""
 
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from fewer import datasets
 class Baskets:
     """X (N, n) of zeros and ones, CSR."""
 
-    measure = "share of rows not expressed whole"
+    measure = "share of rows not covered"
 
     def __init__(self, X: sp.csr_array) -> None:
         self.X = X

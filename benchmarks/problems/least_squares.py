@@ -1,4 +1,4 @@
-"""bins and terms: ‖A q - b‖² over at most k places of the simplex."""
+"""bins and terms: ‖A q - b‖² over at most k entries."""
 
 from pathlib import Path
 

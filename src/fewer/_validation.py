@@ -2,11 +2,13 @@
 
 import math
 import numbers
+import os
 import re
 import reprlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -328,3 +330,11 @@ def known(name: Any, table: dict[str, Any], what: str) -> Any:
     if not isinstance(name, str) or name not in table:
         raise InvalidInput(f"{what} must be one of {', '.join(map(repr, sorted(table)))}, got {shown(name)}")
     return table[name]
+
+
+def as_path(path: Any) -> Path:
+    """`path` as a Path, if a file can have such a name."""
+    name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise InvalidInput(f"path must be the name of a file, got {shown(path)}")
+    return Path(name)

@@ -16,15 +16,15 @@ Vector = npt.NDArray[np.float64]
 
 POWERS = {"hamming": 0, "laplace": 1, "matern32": 1, "matern52": 1, "rbf": 2}
 """Similarities with a bandwidth, and how it depends on the unit of the rows: gamma times unit^power stays the same."""
-SAMPLED = 1000
+SAMPLED_ROWS = 1000
 """Rows, evenly spaced, from which a bandwidth is taken where there are more than twice as many."""
-ENTRIES = 2**18
+BLOCK_ENTRIES = 2**18
 """Entries of a table that are looked at together."""
 ORDINARY = 1e-100, 1e100
 """Sizes of rows and bandwidths whose squares and products keep clear of overflow and underflow."""
 MANY_VALUES = 20_000
 """Values from which only those near their median are sorted."""
-APART = 1e6
+OUTLIER_RATIO = 1e6
 """Median distances between a row and the others from which a note says so."""
 
 
@@ -44,7 +44,7 @@ def bandwidth(X: Any, name: str, gamma: Any, weights: Any = None) -> float | Non
     """Gamma as a number; "median" makes the median distance the width, "scale" is that of scikit-learn's SVC.
 
     "median": 1 / (2 median r²) for rbf, so that it is exp(-r² / 2 sigma²) with the median distance for sigma, and
-    1 / median distance for the others. It leaves out zeros and is taken over SAMPLED evenly spaced rows of many.
+    1 / median distance for the others. It leaves out zeros and is taken over SAMPLED_ROWS evenly spaced rows of many.
     "scale": 1 / (d var X) for rbf, its root for matern, 1 / (d std X) for laplace, and 1 for hamming.
     None for similarities without a bandwidth. With `weights` (n,) a row counts as often as its weight says.
 
@@ -119,7 +119,7 @@ def scaled_rows(rows: Any, exponent: Any) -> Any:
 def blocks(X: Any) -> Iterator[slice]:
     """0..n in slices of some hundred thousand entries of X."""
     n, d = X.shape
-    step = max(1, ENTRIES // d)
+    step = max(1, BLOCK_ENTRIES // d)
     return (slice(a, min(a + step, n)) for a in range(0, n, step))
 
 
@@ -140,7 +140,7 @@ def pair_distances(rows: Any, name: str) -> Vector:
     """The distances between all pairs of rows in the similarity's own power, (n (n - 1) / 2,); zero for equal rows."""
     n = rows.shape[0]
     found, at = np.empty(n * (n - 1) // 2), 0
-    step = max(1, 2 * ENTRIES // n)
+    step = max(1, 2 * BLOCK_ENTRIES // n)
     for a in range(0, n, step):
         for i, row in enumerate(_distances(rows[a : a + step], rows[a:], name)):
             count = n - a - i - 1
@@ -164,7 +164,7 @@ UNITS: tuple[Measure, ...] = (lambda entries: 1.0, np.median, np.max)
 def _median(X: Any, name: str, weights: Any) -> tuple[float, int, str]:
     """One over the median distance (rbf: twice its square) in a unit, its exponent, and what is odd about the rows."""
     n = X.shape[0]
-    kept = evenly(n, SAMPLED) if n > 2 * SAMPLED else np.arange(n)
+    kept = evenly(n, SAMPLED_ROWS) if n > 2 * SAMPLED_ROWS else np.arange(n)
     rows = X[kept]
     mass = None if weights is None or weights.min() == weights.max() else weights[kept]
     for size in UNITS[: 1 if name == "hamming" else 3]:
@@ -203,7 +203,7 @@ def _middle_and_top(rows: Any, name: str, mass: Any) -> tuple[float, float]:
 
 def _oddity(ratio: float) -> str:
     """A sentence where the largest distance is so many times the median one."""
-    return "" if ratio < APART else f"some rows lie {ratio:.1g} times the median distance apart: outliers?"
+    return "" if ratio < OUTLIER_RATIO else f"some rows lie {ratio:.1g} times the median distance apart: outliers?"
 
 
 def weighted_median(values: Vector, weights: Vector) -> float:

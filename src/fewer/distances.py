@@ -15,15 +15,15 @@ Matrix = npt.NDArray[np.floating[Any]]
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-ULPS = 4.0
+ROUNDING_ULPS = 4.0
 """Units of rounding by which a squared distance from a product is off, relative to the two squared lengths."""
-TOLERATED = 1e-12
+MAX_SIMILARITY_ERROR = 1e-12
 """The largest error of a similarity in float64 that is left as it is."""
-NARROW = 10.0
+MAX_FLOAT32_LENGTH = 10.0
 """The largest squared length, in bandwidths, of rows that may be compared in float32: beyond, float64."""
-RELATIVE = 1e-9
+MAX_RELATIVE_ERROR = 1e-9
 """The largest relative error of a squared distance that is left as it is, where no bandwidth says what matters."""
-PAIRS = 2**18
+BLOCK_ENTRIES = 2**18
 """Entries of the differences that are formed at once."""
 DENSE_SHARE = 0.1
 """The share of a block above which all of it is computed from differences."""
@@ -73,7 +73,7 @@ def prepared(X: Any, centre: Matrix | None, dtype: Any, sharp: float, left: bool
         wide = X.astype(np.float64) if centre is None else X - centre
         lengths = squared_lengths(wide)
         reach = float(lengths.max(initial=0.0))
-    narrow = (X.dtype if dtype is None else np.dtype(dtype)) == np.float32 and sharp * reach <= NARROW
+    narrow = (X.dtype if dtype is None else np.dtype(dtype)) == np.float32 and sharp * reach <= MAX_FLOAT32_LENGTH
     if narrow:
         wide, lengths = wide.astype(np.float32), lengths.astype(np.float32)
     ones = np.ones_like(lengths)
@@ -101,8 +101,8 @@ def squared_distances(left: Block, right: Block, sharp: float, beyond: float) ->
     """
     with np.errstate(over="ignore", invalid="ignore"):
         squared = product(left.factor, right.factor)
-        unit = ULPS * float(np.finfo(squared.dtype).eps)
-        most = TOLERATED / unit / max(sharp, 1e-300) if squared.dtype == np.float64 else np.inf
+        unit = ROUNDING_ULPS * float(np.finfo(squared.dtype).eps)
+        most = MAX_SIMILARITY_ERROR / unit / max(sharp, 1e-300) if squared.dtype == np.float64 else np.inf
         if left.lengths.max(initial=0.0) + right.lengths.max(initial=0.0) <= most:
             return squared
         far, away = ~(left.lengths <= most / 2.0), ~(right.lengths <= most / 2.0)
@@ -119,13 +119,13 @@ def squared_distances(left: Block, right: Block, sharp: float, beyond: float) ->
 def by_differences(squared: Matrix, wanted: Mask, A: Any, B: Any) -> Matrix:
     """Squared distances (a, b), those `wanted` (a, b) computed anew from the differences of rows A and B."""
     count = int(np.count_nonzero(wanted))
-    small = not sp.issparse(A) or (A.shape[0] + B.shape[0]) * A.shape[1] <= 4 * PAIRS
+    small = not sp.issparse(A) or (A.shape[0] + B.shape[0]) * A.shape[1] <= 4 * BLOCK_ENTRIES
     if count > DENSE_SHARE * wanted.size and small:
         dense = [rows.toarray() if sp.issparse(rows) else rows for rows in (A, B)]
         return np.asarray(cdist(*dense, "sqeuclidean"))
     i, j = np.nonzero(wanted)
     width = A.shape[1] if not sp.issparse(A) else 1 + (A.nnz + B.nnz) // max(A.shape[0] + B.shape[0], 1)
-    step = max(1, PAIRS // width)
+    step = max(1, BLOCK_ENTRIES // width)
     for start in range(0, count, step):
         a, b = i[start : start + step], j[start : start + step]
         squared[a, b] = squared_lengths(A[a].astype(np.float64) - B[b].astype(np.float64))
@@ -142,6 +142,6 @@ def distance_blocks(A: Any, B: Any) -> Matrix:
     left, right = (prepared(X, centre, np.float64, 1.0, side) for X, side in ((A, True), (B, False)))
     with np.errstate(over="ignore", invalid="ignore"):
         squared = product(left.factor, right.factor)
-        error = ULPS * float(np.finfo(np.float64).eps) * (left.lengths[:, None] + right.lengths)
-        wanted = ~(error <= RELATIVE * squared)
+        error = ROUNDING_ULPS * float(np.finfo(np.float64).eps) * (left.lengths[:, None] + right.lengths)
+        wanted = ~(error <= MAX_RELATIVE_ERROR * squared)
         return by_differences(squared, wanted, A, B) if wanted.any() else squared

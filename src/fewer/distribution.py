@@ -21,13 +21,14 @@ from ._validation import (
     as_integer,
     as_number,
     as_numbers,
+    as_path,
     as_units,
     as_vector,
     magnitude,
     shown,
 )
-from .archive import as_path, read_arrays
 from .files import written_whole
+from .npy import stored_arrays
 from .spaces import Lattice, Space, as_space
 from .tables import physical_memory
 
@@ -270,7 +271,7 @@ class Distribution:
         unpacked. A file that is not there, or that may not be read, raises `OSError` as `open` does.
         """
         most = as_integer(max_bytes, "max_bytes", 1)
-        content = read_arrays(path, ("format", "version", *FIELDS), most)
+        content = read_content(path, most)
         if "format" not in content or str(content["format"]) != FORMAT:
             raise InvalidInput(f"{path} is not a distribution saved by fewer: it has no format entry {FORMAT!r}")
         version = content["version"].tolist() if "version" in content else None
@@ -284,6 +285,18 @@ class Distribution:
             return cls(**fields)
         except InvalidInput as error:
             raise InvalidInput(f"{path} is damaged: {error}") from None
+
+
+def read_content(path: str | os.PathLike[str], most: int) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of a saved distribution, as they are in the file; more than `most` bytes are not unpacked."""
+
+    def check(label: str, size: int, compressed: int) -> None:
+        if size > most:
+            raise InvalidInput(f"{path} would take {magnitude(size)} bytes of memory, more than max_bytes = {most}")
+
+    label = f"{path} is damaged or is not a distribution saved by fewer"
+    stored = stored_arrays(as_path(path), label, ("format", "version", *FIELDS), check)
+    return {name: array.data for name, array in stored.items() if name}
 
 
 def as_integers(x: Any, name: str) -> Indices:

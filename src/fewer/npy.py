@@ -1,10 +1,11 @@
 """npy and npz files, read without trusting them: nothing is unpickled, nothing is inflated before its size is known."""
 
+import errno
 import math
 import os
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -22,6 +23,7 @@ ALWAYS_INFLATED = 1 << 28
 CHUNK = 1 << 22
 SIMPLE = "?bhilqBHILQefdgFDGSUMm"
 """Types of arrays that hold numbers, texts or times; no objects and no records."""
+Check = Callable[[str, int, int], None]
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 
 
@@ -50,24 +52,30 @@ class StoredArray:
     @cached_property
     def data(self) -> Any:
         """The array itself, read-only."""
-        array = self.load()
-        if self.dtype.kind == "U" and self.nbytes:
-            codes = array.ravel().view(np.dtype(np.uint32).newbyteorder(self.dtype.byteorder))
-            if int(codes.max()) > 0x10FFFF or ((codes >= 0xD800) & (codes < 0xE000)).any():
-                raise ValueError("its texts are not Unicode")
-        return array
+        return self.load()
 
 
-def stored_arrays(path: Path, label: str) -> dict[str, StoredArray]:
+def check_inflated(label: str, size: int, compressed: int) -> None:
+    """Refuse what would fill the memory: more than there is, or far more than honest data are compressed by."""
+    if size > ALWAYS_INFLATED and size > MAX_RATIO * compressed:
+        hint = "if it is meant so, store it uncompressed (numpy.savez)"
+        raise InvalidInput(f"{label}: would be inflated from {amount(compressed)} to {amount(size)}; {hint}")
+    check_memory(label, size)
+
+
+def stored_arrays(
+    path: Path, label: str, names: Collection[str] | None = None, check: Check = check_inflated
+) -> dict[str, StoredArray]:
     """The arrays of an npz file by their names, or the one of an npy file under the name ``""``.
 
     Only headers are read. Members that are no arrays, or arrays of Python objects or records, are passed over if there
-    are others; what is damaged, encrypted, or declares more than it can hold is refused.
+    are others; what is damaged, encrypted, or declares more than it can hold is refused. With `names` the other members
+    are not looked at, and none is passed over. `check` (label, bytes, bytes on disk) refuses what is too large.
     """
     with path.open("rb") as file:
-        magic = file.read(4)
-    with readable(label, "npz" if magic == b"PK\x03\x04" else "npy"):
-        return _archive(path, label) if magic == b"PK\x03\x04" else {"": _single(path, label)}
+        packed = file.read(4) == b"PK\x03\x04"
+    with readable(label, "npz" if packed else "npy"):
+        return _archive(path, label, names, check) if packed else {"": _single(path, label)}
 
 
 @contextmanager
@@ -80,7 +88,8 @@ def readable(label: str, kind: str) -> Iterator[None]:
     except InvalidInput:
         raise
     except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None:
+        damage = (None, errno.EINVAL)  # a damaged archive sends its reader to a place before its start
+        if isinstance(error, OSError) and error.errno not in damage:
             raise
         reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
         raise InvalidInput(f"{label}: cannot be read as {kind}: {reason}") from None
@@ -96,7 +105,7 @@ def _single(path: Path, label: str) -> StoredArray:
         with readable(label, "npy"):
             if 0 in shape:
                 return np.empty(shape, dtype)
-            return np.memmap(path, dtype, "r", start, shape, order)
+            return unicode_only(np.memmap(path, dtype, "r", start, shape, order))
 
     array = StoredArray(dtype, shape, load)
     if array.nbytes > size - start:
@@ -106,17 +115,11 @@ def _single(path: Path, label: str) -> StoredArray:
     return array
 
 
-def _archive(path: Path, label: str) -> dict[str, StoredArray]:
-    """The arrays of an npz file."""
+def _archive(path: Path, label: str, names: Collection[str] | None, check: Check) -> dict[str, StoredArray]:
+    """The arrays of an npz file, or those of them that have one of these names."""
     with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-        names = [member.filename for member in members]
-        if "[Content_Types].xml" in names:
-            raise InvalidInput(f"{label}: is an office document, such as xlsx; save the sheet as csv")
-        members = [member for member in members if member.filename.endswith(".npy")]
-        if len({member.filename for member in members}) < len(members):
-            raise InvalidInput(f"{label}: has two arrays of the same name")
-        check_inflated(label, sum(member.file_size for member in members), path.stat().st_size)
+        members = _chosen(archive, label, names)
+        check(label, sum(member.file_size for member in members), path.stat().st_size)
         found: dict[str, StoredArray] = {}
         refused = None
         for member in members:
@@ -125,9 +128,21 @@ def _archive(path: Path, label: str) -> dict[str, StoredArray]:
                 found[name] = _member(archive, member, path, f"{label}, array {name!r}")
             except UnusableType as error:
                 refused = error
-    if refused is not None and not found:
+    if refused is not None and (names is not None or not found):
         raise refused
     return found
+
+
+def _chosen(archive: zipfile.ZipFile, label: str, names: Collection[str] | None) -> list[zipfile.ZipInfo]:
+    """The members that are arrays, and have one of these names."""
+    if "[Content_Types].xml" in archive.namelist():
+        raise InvalidInput(f"{label}: is an office document, such as xlsx; save the sheet as csv")
+    members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
+    if names is not None:
+        members = [member for member in members if member.filename.removesuffix(".npy") in names]
+    if len({member.filename for member in members}) < len(members):
+        raise InvalidInput(f"{label}: has two arrays of the same name")
+    return members
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, label: str) -> StoredArray:
@@ -158,7 +173,16 @@ def _inflated(path: Path, member: zipfile.ZipInfo, label: str, head: tuple[int, 
             filled += len(chunk)
         if filled < len(content):
             raise InvalidInput(f"{label}: is cut short")
-        return np.ndarray(shape, dtype, content, order=order)
+        return unicode_only(np.ndarray(shape, dtype, content, order=order))
+
+
+def unicode_only(array: Any) -> Any:
+    """`array`; texts that are not Unicode, which would break whatever shows them, are refused."""
+    if array.dtype.kind == "U" and array.size:
+        codes = array.ravel(order="K").view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+        if int(codes.max()) > 0x10FFFF or ((codes >= 0xD800) & (codes < 0xE000)).any():
+            raise ValueError("its texts are not Unicode")
+    return array
 
 
 def _header(file: BinaryIO | Any, label: str) -> tuple[Any, tuple[int, ...], Any]:
@@ -178,14 +202,6 @@ def _header(file: BinaryIO | Any, label: str) -> tuple[Any, tuple[int, ...], Any
     if any(length < 0 for length in shape):
         raise InvalidInput(f"{label}: declares a shape with negative numbers, {shape}")
     return dtype, shape, "F" if columns_first else "C"
-
-
-def check_inflated(label: str, size: int, compressed: int) -> None:
-    """Refuse what would fill the memory: more than there is, or far more than honest data are compressed by."""
-    if size > ALWAYS_INFLATED and size > MAX_RATIO * compressed:
-        hint = "if it is meant so, store it uncompressed (numpy.savez)"
-        raise InvalidInput(f"{label}: would be inflated from {amount(compressed)} to {amount(size)}; {hint}")
-    check_memory(label, size)
 
 
 def check_memory(label: str, size: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _result_display as display
-from ._validation import Indices, Vector
+from ._validation import Indices, InvalidInput, Vector
 from .distribution import Distribution
 from .spaces import Space
 
@@ -133,6 +133,10 @@ class Result:
     value_se: float = 0.0
     note: str = ""
     words: Words = field(default=Words())
+
+    def __post_init__(self) -> None:
+        if self.weights is None and self.table is None:
+            raise InvalidInput("a Result needs weights, or a table on its space where units are not entries")
 
     @property
     def support(self) -> Indices:

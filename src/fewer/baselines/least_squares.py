@@ -1,8 +1,8 @@
-"""Rivals for k-sparse least squares on the simplex, each tuned on the training error it may see.
+"""Baselines for k-sparse least squares on the simplex, each tuned on the training error it may see.
 
 All minimise ‖A q - b‖² over A (r, n), b (r,) in their own way and end on the k-sparse simplex: the k largest
 entries, then either projected, as the paper does with Lasso, or refitted (`refit=True`) by exact least squares on
-the same support, so that a rival is judged by the support it found.
+the same support, so that a baseline is judged by the support it found.
 """
 
 import warnings
@@ -27,18 +27,18 @@ def onto(F: Moments, k: int, q: Vector, refit: bool) -> Vector:
     """A vector brought onto the k-sparse simplex on its k largest positive entries: projected, or refitted.
 
     Entries at zero stay out. Filling up with them in index order would hand a histogram, whose mass lies in its
-    first bins, a support that the rival never found.
+    first bins, a support that the baseline never found.
     """
-    places = largest(q, k)
-    found = places[q[places] > 0.0]
-    places = found if found.size else places[:1]
+    entries = largest(q, k)
+    found = entries[q[entries] > 0.0]
+    entries = found if found.size else entries[:1]
     p = np.zeros(q.size)
-    p[places] = project_simplex(q[places])
-    return F.best_on(places) if refit else p
+    p[entries] = project_simplex(q[entries])
+    return F.best_on(entries) if refit else p
 
 
 def lasso(A: Any, b: Any, k: int, *, positive: bool = False, refit: bool = False, grid: int = 20) -> Vector:
-    """Min ‖A q - b‖² + gamma ‖q‖₁ (q >= 0 if `positive`) without the simplex, then onto it; the paper's rival.
+    """Min ‖A q - b‖² + gamma ‖q‖₁ (q >= 0 if `positive`) without the simplex, then onto it; the paper's baseline.
 
     gamma runs over `grid` values on a log scale, down to a thousandth of the largest useful one; the best by
     training error is returned.
@@ -110,13 +110,13 @@ def at_random(A: Any, b: Any, k: int, *, tries: int = 300, rng: Any = None) -> V
     generator, _ = as_generator(rng)
     best, lowest = np.zeros(F.space.size), np.inf
     for _ in range(as_integer(tries, "tries", 1)):
-        places = generator.choice(F.space.size, k, replace=False)
+        entries = generator.choice(F.space.size, k, replace=False)
         weights = generator.dirichlet(np.ones(k))
-        residual = F.A[:, places] @ weights - F.b
+        residual = F.A[:, entries] @ weights - F.b
         if residual @ residual < lowest:
             lowest = float(residual @ residual)
             best = np.zeros(F.space.size)
-            best[places] = weights
+            best[entries] = weights
     return best
 
 
@@ -137,7 +137,7 @@ def simplex_whole(F: Moments, max_iter: int = 2000) -> Vector:
 
 
 def accelerated_iht(A: Any, b: Any, k: int, *, max_iter: int = 300) -> Vector:
-    """Accelerated IHT with refits, from the k steepest places; see `Refitting`.
+    """Accelerated IHT with refits, from the k steepest entries; see `Refitting`.
 
     >>> accelerated_iht(np.eye(3), [0.2, 0.8, 0.0], 2).round(3).tolist()
     [0.2, 0.8, 0.0]

@@ -1,8 +1,8 @@
-"""Rivals that choose k rows of a data set, as the paper and its users know them.
+"""Baselines that choose k rows of a data set, as the paper and its users know them.
 
 Each takes X (N, d) and k and returns (indices, weights): k sorted indices into X and weights of sum one. Weights are
 equal (or the shares of clusters) unless `reweigh=True`, which gives the best ones on the simplex in MMD, so that a
-rival is judged by the rows it found. With labels y the choice is "local": similarities across classes are zero, and
+baseline is judged by the rows it found. With labels y the choice is "local": similarities across classes are zero, and
 clusterings are made class by class.
 """
 

@@ -18,7 +18,7 @@ from ._process import INTERRUPTED, handle, handler, seen
 COMMANDS = ("points", "bins", "terms", "dims", "demo", "reproduce", "warm", "completion")
 """Each is a command of its own name in a module of its own name; those not installed are not listed."""
 BUG, BAD = 1, 2
-LONGEST = 1000
+MAX_MESSAGE_CHARS = 1000
 """Characters of a sentence about an error, which may quote the file."""
 
 
@@ -54,10 +54,10 @@ HELP = """Say the same thing with fewer points, bins, terms or dimensions.
 fewer points photos.npy -k 50                 50 weighted rows that stand for all
 fewer bins claims.csv --column cost -k 50     50 weighted bins of a histogram
 fewer terms returns.csv --target INDEX -k 20  20 weighted columns that track another
-fewer dims orders.txt --transactions -k 20    20 items that let the most orders ship whole
+fewer dims orders.txt --transactions -k 20    20 items that cover the most orders
 fewer demo                                    all four on bundled data, and a page to look at
 
-Add --path 5,10,20,50 to see which k is enough, --report page.html for a page, -o out.csv for a file.
+Add --path 5,10,20,50 to evaluate several k and recommend one, --report page.html for a page, -o out.csv for a file.
 """
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -119,7 +119,7 @@ def sentence(error: Exception) -> str:
 def complain(message: str, code: int) -> int:
     """One line on stderr, where there is somebody to read it."""
     line = visible(" ".join(message.split())).rstrip(".")
-    line = line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+    line = line if len(line) <= MAX_MESSAGE_CHARS else f"{line[:MAX_MESSAGE_CHARS]}…"
     with suppress(OSError):
         sys.stderr.write(f"fewer: {line}.\n")
         sys.stderr.flush()

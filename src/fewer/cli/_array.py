@@ -10,7 +10,7 @@ import numpy as np
 from .._validation import InvalidInput, Vector
 from ..npy import StoredArray, check_memory, stored_arrays
 
-MOST_COLUMNS = 10_000_000
+MAX_COLUMNS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +68,9 @@ class ArrayTable:
         if len(matrix) == 0:
             raise InvalidInput(f"{self.label}: has no rows")
         if not right.all():
-            row, place = np.unravel_index(int(np.argmin(right)), matrix.shape)
-            where = f"{self.label}, row {row + 1}, column {names[int(place)]!r}"
-            raise InvalidInput(f"{where}: expected {expected}, got {matrix[row, place]:g}")
+            row, position = np.unravel_index(int(np.argmin(right)), matrix.shape)
+            where = f"{self.label}, row {row + 1}, column {names[int(position)]!r}"
+            raise InvalidInput(f"{where}: expected {expected}, got {matrix[row, position]:g}")
 
     def values(self, name: str) -> Any:
         """A column as it is."""
@@ -95,8 +95,8 @@ def open_arrays(path: Path, label: str) -> ArrayTable:
     if not arrays:
         raise InvalidInput(f"{label}: has no array of one or two axes")
     homes: dict[str, tuple[str, int]] = {}
-    if sum(width(array) for array in arrays.values()) > MOST_COLUMNS:
-        raise InvalidInput(f"{label}: has more than {MOST_COLUMNS} columns")
+    if sum(width(array) for array in arrays.values()) > MAX_COLUMNS:
+        raise InvalidInput(f"{label}: has more than {MAX_COLUMNS} columns")
     for name, array in arrays.items():
         if array.ndim == 1:
             homes[name] = name, 0

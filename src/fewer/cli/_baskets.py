@@ -7,7 +7,7 @@ import polars as pl
 import scipy.sparse as sp
 
 from .._validation import InvalidInput
-from ._read import FOREIGN, TASTE, located
+from ._read import FOREIGN, SNIFFED_BYTES, located
 
 
 def read_baskets(file: str) -> tuple[Any, list[str], str]:
@@ -18,7 +18,7 @@ def read_baskets(file: str) -> tuple[Any, list[str], str]:
     """
     path, label = located(file)
     with path.open("rb") as stream:
-        taste = stream.read(TASTE)
+        taste = stream.read(SNIFFED_BYTES)
     for magic, words in FOREIGN.items():
         if taste.startswith(magic):
             raise InvalidInput(f"{label}: {words}")
@@ -41,10 +41,10 @@ def read_baskets(file: str) -> tuple[Any, list[str], str]:
     if items.height == 0:
         raise InvalidInput(f"{label}: has no items; expected one basket per line")
     counts = items.group_by("item").len().sort("len", "item", descending=[True, False])
-    ranked = items.join(counts.with_row_index("place"), on="item", maintain_order="left")
-    rows, places = ranked["basket"].to_numpy(), ranked["place"].to_numpy()
+    ranked = items.join(counts.with_row_index("position"), on="item", maintain_order="left")
+    rows, positions = ranked["basket"].to_numpy(), ranked["position"].to_numpy()
     shape = int(rows.max()) + 1, counts.height
-    table = sp.csr_array((np.ones(len(rows), np.int8), (rows, places.astype(np.int32))), shape=shape)
+    table = sp.csr_array((np.ones(len(rows), np.int8), (rows, positions.astype(np.int32))), shape=shape)
     table.sum_duplicates()
     table.data[:] = 1
     return table, counts["item"].to_list(), label

@@ -14,13 +14,13 @@ from .._validation import InvalidInput, Vector
 from ..npy import check_memory
 from ._table import Table
 
-HEAD = 1000
+HEAD_ROWS = 1000
 """Rows from which types are guessed."""
-CELLS = 4_000_000
+CHUNK_CELLS = 4_000_000
 """Cells in a chunk."""
-WIDE = 100_000
+WIDE_COLUMNS = 100_000
 """Columns from which a csv file is read line by line: polars needs 3 kB of memory for each."""
-LONGEST_LINE = 1 << 28
+MAX_LINE_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class FrameTable:
         return sp.csr_array(sp.vstack(parts, format="csr"))
 
     def _chunks(self, names: Sequence[str]) -> Iterator[Any]:
-        size = max(CELLS // max(len(names), 1), 1)
+        size = max(CHUNK_CELLS // max(len(names), 1), 1)
         lazy = self.scan(dict.fromkeys(names, pl.Float32)).select(names)
         yield from lazy.collect_batches(chunk_size=size, maintain_order=True)
 
@@ -149,7 +149,7 @@ class Text:
     def scan(self, types: dict[str, Any] | None = None) -> Any:
         """The file with some types given and the others guessed."""
         given = {name: dtype for name, dtype in (types or {}).items() if dtype is not None}
-        return pl.scan_csv(self.path, schema_overrides=given or None, infer_schema_length=HEAD, **self.options)
+        return pl.scan_csv(self.path, schema_overrides=given or None, infer_schema_length=HEAD_ROWS, **self.options)
 
     def __call__(self) -> Any:
         """The file with every cell as text."""
@@ -159,7 +159,7 @@ class Text:
 def open_csv(path: Path, label: str, kind: str) -> Table:
     """A csv or tsv file: separator and head by its first line (a line of numbers is no head)."""
     with path.open("rb") as file:
-        line = file.readline(LONGEST_LINE)
+        line = file.readline(MAX_LINE_BYTES)
     if b"\r" in line.rstrip(b"\r") and not line.endswith(b"\n"):
         raise InvalidInput(f"{label}: its lines end in CR alone; expected LF or CRLF")
     first = line.decode("utf-8", "replace").lstrip("\ufeff").rstrip("\r\n")
@@ -168,12 +168,12 @@ def open_csv(path: Path, label: str, kind: str) -> Table:
         separator = "\t"
     header = not all(is_number(cell) for cell in first.split(separator))
     text = Text(path, separator, header, header and '""' in first)
-    if first.count(separator) >= WIDE:
+    if first.count(separator) >= WIDE_COLUMNS:
         from ._wide import open_wide
 
         return open_wide(path, label, separator, text.header)
     try:
-        head = text().head(HEAD).collect()
+        head = text().head(HEAD_ROWS).collect()
     except pl.exceptions.PolarsError as error:
         table = FrameTable(label, first.split(separator), [], text.scan, text)
         ragged = table._ragged()

@@ -75,14 +75,14 @@ def for_all_jobs(solvers: tuple[str, ...]) -> Callable[[Callable[..., Any]], Cal
     options = [
         click.argument("file", metavar="FILE"),
         click.option("-k", type=WHOLE, help="How many to keep."),
-        click.option("--path", type=budgets, default=(), metavar="K,K,…", help="Several k at once: which is enough?"),
+        click.option("--path", type=budgets, default=(), metavar="K,K,…", help="Evaluate several k and recommend one."),
         click.option("-o", "out", type=paths, help="Write what was kept: .csv, .parquet, .json or .npz."),
-        click.option("--report", type=paths, help="Write a page to look at: .html."),
+        click.option("--report", type=paths, help="Write an HTML report: .html."),
         click.option("--solver", type=click.Choice(solvers), default="auto", show_default=True),
-        click.option("--time-limit", type=seconds, metavar="S", help="Seconds for each search."),
-        click.option("--seed", type=SEEDS, default=0, show_default=True, help="Makes random choices repeatable."),
-        click.option("--quiet", is_flag=True, help="No bar, no table."),
-        click.option("--json", "as_json", is_flag=True, help="A summary for machines on stdout."),
+        click.option("--time-limit", type=seconds, metavar="S", help="Time limit of each search, in seconds."),
+        click.option("--seed", type=SEEDS, default=0, show_default=True, help="Random seed."),
+        click.option("--quiet", is_flag=True, help="No progress bar, no table."),
+        click.option("--json", "as_json", is_flag=True, help="JSON output."),
         click.option("--force", is_flag=True, help="Overwrite existing files; links are followed."),
     ]
 

@@ -32,8 +32,8 @@ FOREIGN = {
     b"\xd0\xcf\x11\xe0": "is an old office document, such as xls; save the sheet as csv",
 }
 """Files that are not read, by how they start, and what to say."""
-TASTE = 65536
-CHUNK = 1 << 20
+SNIFFED_BYTES = 65536
+CHUNK_BYTES = 1 << 20
 
 
 def located(file: str) -> tuple[Path, str]:
@@ -84,7 +84,7 @@ def copied(stream: Any, label: str, suffix: str, most: float = math.inf) -> Path
     with tempfile.NamedTemporaryFile(prefix="fewer-", suffix=suffix, delete=False) as copy:
         temporary.append(copy.name)
         try:
-            while chunk := stream.read(CHUNK):
+            while chunk := stream.read(CHUNK_BYTES):
                 count += len(chunk)
                 if count > most:
                     raise InvalidInput(f"{label}: is inflated to more than {amount(int(most))}; inflate it yourself")
@@ -99,7 +99,7 @@ def copied(stream: Any, label: str, suffix: str, most: float = math.inf) -> Path
 def kind_of(path: Path, label: str) -> str:
     """By its first bytes, then by its ending, then by whether its first line has tabs."""
     with path.open("rb") as file:
-        start = file.read(TASTE)
+        start = file.read(SNIFFED_BYTES)
     for magic, kind in STARTS.items():
         if start.startswith(magic):
             return kind

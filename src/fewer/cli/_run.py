@@ -22,7 +22,7 @@ from ._process import INTERRUPTED, seen, stoppable
 from ._show import Watcher, console, show
 from ._write import as_csv, as_json, kept_table, summary_of, write_result
 
-HELD_OUT = 0.3
+TEST_FRACTION = 0.3
 """The share of the data held out where nothing else was asked."""
 
 
@@ -33,7 +33,7 @@ def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | Non
             option = "-k" if k == asked.k else "--path"
             raise InvalidInput(f"{asked.file}: {option} must be in 1..{problem.size} ({problem.unit}), got {k}")
     limit = asked.time_limit if asked.time_limit is not None or asked.solver != "auto" else problem.usual_seconds
-    share = HELD_OUT if held_out is None and asked.path else held_out
+    share = TEST_FRACTION if held_out is None and asked.path else held_out
     search: dict[str, Any] = {"solver": asked.solver, "time_limit": asked.time_limit}
     watch = Watcher(limit, asked.quiet)
     try:

@@ -16,10 +16,10 @@ from ..report.svg import short
 from ..studies.study import Answer, Study
 from ..text import visible
 
-MOST_COLUMNS = 8
-MOST = 20
+MAX_SHOWN_COLUMNS = 8
+MAX_SHOWN_ROWS = 20
 """Rows of a table shown in a terminal."""
-WIDE = 44
+MAX_NAME_CHARS = 44
 """Characters of a name shown in a terminal."""
 
 
@@ -30,7 +30,7 @@ def clean(text: Any) -> str:
     ('a\\x1b[31m', 44)
     """
     shown = visible(text)
-    return shown if len(shown) <= WIDE else shown[: WIDE - 1] + "…"
+    return shown if len(shown) <= MAX_NAME_CHARS else shown[: MAX_NAME_CHARS - 1] + "…"
 
 
 def number(value: Any, share: bool) -> str:
@@ -95,11 +95,11 @@ def console(carried: bool = False) -> Console:
 
 
 def show(out: Console, study: Study, title: str, pixels: int = 0) -> None:
-    """What was kept, what was lost, what a simple rival would need; the last `pixels` columns are not shown."""
+    """What was kept and lost, and what the best baseline needs; the last `pixels` columns are not shown."""
     answer = study.chosen
     out.print(Text(visible(title), style="bold"))
     if len(study.answers) > 1:
-        out.print(Text(f"error: {study.problem.measure}", style="dim"))
+        out.print(Text(f"metric: {study.problem.metric} (lower is better)", style="dim"))
         out.print(path_table(study))
         out.print(Text(f"k = {answer.k}: {study.why}."))
     out.print(kept_table(answer, study.problem.shares, pixels))
@@ -111,14 +111,14 @@ def show(out: Console, study: Study, title: str, pixels: int = 0) -> None:
     if answer.held_out is not None and len(study.answers) == 1:
         out.print(
             Text.assemble(
-                (f"held-out {study.problem.measure} ", "dim"),
-                number(answer.held_out, study.problem.measure in study.problem.shares),
+                (f"held-out {study.problem.metric} ", "dim"),
+                number(answer.held_out, study.problem.metric in study.problem.shares),
             )
         )
     for words in filter(None, (str(answer.result.status), answer.result.note)):
         out.print(Text(visible(words)))
     if study.comparison:
-        out.print(Text(f"{study.comparison}.", style="bold"))
+        out.print(Text(f"{study.comparison[:1].upper()}{study.comparison[1:]}.", style="bold"))
 
 
 def kept_table(answer: Answer, shares: frozenset[str], pixels: int) -> Table:
@@ -126,31 +126,31 @@ def kept_table(answer: Answer, shares: frozenset[str], pixels: int) -> Table:
     rows = len(next(iter(answer.kept.values()), []))
     shown = dict(list(answer.kept.items())[: most_columns(answer, pixels)])
     table = plain_table([clean(name) for name in shown], [is_numeric(values) for values in shown.values()])
-    for i in range(min(rows, MOST)):
+    for i in range(min(rows, MAX_SHOWN_ROWS)):
         table.add_row(*(Text(number(values[i], name in shares)) for name, values in shown.items()))
     return table
 
 
 def most_columns(answer: Answer, pixels: int) -> int:
     """How many columns of what was kept are shown."""
-    return min(MOST_COLUMNS, len(answer.kept) - pixels)
+    return min(MAX_SHOWN_COLUMNS, len(answer.kept) - pixels)
 
 
 def left_out(answer: Answer, pixels: int) -> str:
     """How much of what was kept the table does not show."""
-    rows = len(next(iter(answer.kept.values()), [])) - MOST
+    rows = len(next(iter(answer.kept.values()), [])) - MAX_SHOWN_ROWS
     columns = len(answer.kept) - most_columns(answer, pixels)
     left = [f"{count} more {what}" for count, what in ((rows, "rows"), (columns, "columns")) if count > 0]
     return f"{' and '.join(left)}; -o FILE writes all" if left else ""
 
 
 def path_table(study: Study) -> Table:
-    """One line for each k: its error, held out, the rivals', and the gap where one is known."""
-    answers, share = study.answers, study.problem.measure in study.problem.shares
+    """One line for each k: its error, held out, the baselines', and the gap where one is known."""
+    answers, share = study.answers, study.problem.metric in study.problem.shares
     columns: dict[str, list[Any]] = {"error": [a.error for a in answers]}
     if any(a.held_out is not None for a in answers):
         columns["held out"] = [a.held_out for a in answers]
-    columns |= {name: [a.rivals.get(name) for a in answers] for name in answers[0].rivals}
+    columns |= {name: [a.baselines.get(name) for a in answers] for name in answers[0].baselines}
     texts = {name: [number(value, share) for value in values] for name, values in columns.items()}
     if any("gap" in a.lost for a in answers):
         texts["gap"] = [number(a.lost.get("gap"), False) for a in answers]

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from .._validation import InvalidInput, Vector
 
-MOST_COMPARED = 2000
+MAX_COMPARED_NAMES = 2000
 """Names among which the nearest to a wrong one is looked for."""
 
 
@@ -49,7 +49,7 @@ def known_column(table: Table, name: str, option: str) -> str:
     """`name` if the table has it; else a sentence that lists what is near, or what there is."""
     if name in table.names:
         return name
-    near = difflib.get_close_matches(name, table.names[:MOST_COMPARED], 1)
+    near = difflib.get_close_matches(name, table.names[:MAX_COMPARED_NAMES], 1)
     some = ", ".join(table.names[:8]) + (", …" if len(table.names) > 8 else "")
     hint = f"the nearest is {near[0]!r}" if near else f"it has {some}"
     raise InvalidInput(f"{table.label}: has no column {name!r} ({option}); {hint}")

@@ -13,7 +13,7 @@ from ..npy import check_memory
 
 HEAD_CELLS = 4_000_000
 """Cells from which it is guessed which columns hold numbers."""
-CELL = 131_072
+MAX_CELL_CHARS = 131_072
 """Characters of a cell."""
 
 
@@ -63,8 +63,8 @@ class WideTable:
 
     def _rows(self, names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
         """The number of each row, from one, and its cells in these columns."""
-        places = {name: i for i, name in enumerate(self.names)}
-        chosen = [places[name] for name in names]
+        positions = {name: i for i, name in enumerate(self.names)}
+        chosen = [positions[name] for name in names]
         every = chosen == list(range(len(self.names)))
         row = 0
         for row, cells in data_rows(self.path, self.label, self.separator, self.header):
@@ -84,14 +84,14 @@ class WideTable:
 
     def _check(self, right: Any, row: int, cells: list[str], names: Sequence[str], expected: str) -> None:
         if not right.all():
-            place = int(np.argmin(right))
-            found = f"{cells[place]!r:.40}" if cells[place].strip() else "an empty cell"
-            raise InvalidInput(f"{self.label}, row {row}, column {names[place]!r}: expected {expected}, got {found}")
+            position = int(np.argmin(right))
+            found = f"{cells[position]!r:.40}" if cells[position].strip() else "an empty cell"
+            raise InvalidInput(f"{self.label}, row {row}, column {names[position]!r}: expected {expected}, got {found}")
 
 
 def rows_of(path: Path, label: str, separator: str, header: bool) -> Iterator[tuple[int, list[str]]]:
     """The rows of a file, numbered; the head, if there is one, has the number 0."""
-    csv.field_size_limit(CELL)
+    csv.field_size_limit(MAX_CELL_CHARS)
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             for i, cells in enumerate(csv.reader(file, delimiter=separator)):

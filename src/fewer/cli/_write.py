@@ -96,7 +96,7 @@ def summary_of(study: "Study", asked: Asked, command: str, versions: dict[str, s
         "seed": asked.seed,
         "interrupted": study.interrupted,
         "seconds": study.seconds,
-        "measure": study.problem.measure,
+        "metric": study.problem.metric,
         "k": study.chosen.k,
         "why": study.why,
         "comparison": study.comparison,
@@ -115,7 +115,7 @@ def answer_summary(answer: "Answer") -> dict[str, Any]:
         "status": result.status.name.lower(),
         "note": result.note,
     }
-    errors = {"error": answer.error, "held_out": answer.held_out, "rivals": answer.rivals, "lost": answer.lost}
+    errors = {"error": answer.error, "held_out": answer.held_out, "baselines": answer.baselines, "lost": answer.lost}
     search = {"seconds": result.seconds, "iterations": result.n_iter, "indices": result.indices}
     return {"k": answer.k, **found, **errors, **search, "kept": answer.kept}
 

@@ -10,16 +10,17 @@ from ._options import WHOLE, asked, for_all_jobs
 from ._table import Table, known_column
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
-BINS = 1000
+DEFAULT_BINS = 1000
 """Bins where nothing else was asked."""
-MOST_BINS = 10_000_000
+MAX_BINS = 10_000_000
+"""Bins up to which a histogram is made."""
 
 
 @click.command(epilog="Example: fewer bins claims.csv --column cost --bin-width 1000 -k 50 -o cost50.csv")
 @for_all_jobs(SOLVERS)
 @click.option("--column", metavar="COL", help="The column; not needed where there is only one.")
 @click.option("--bin-width", type=float, metavar="W", help="Bins of this width, from a multiple of it.")
-@click.option("--bins", "count", type=WHOLE, metavar="N", help=f"This many bins, {BINS} unless told.")
+@click.option("--bins", "count", type=WHOLE, metavar="N", help=f"This many bins, {DEFAULT_BINS} unless told.")
 @click.option("--counts", is_flag=True, help="The column holds the counts of bins, not values.")
 @click.option("--preserve", type=click.Choice(["cdf", "entries"]), default="cdf", show_default=True)
 def bins(
@@ -82,16 +83,16 @@ def binned(values: Vector, width: float | None, count: int | None) -> tuple[Vect
     [1.0, 2.0, 0.0, 1.0]
     """
     low, high = float(values.min()), float(values.max())
-    if width is None and count is None and high - low < BINS and (values == np.round(values)).all():
+    if width is None and count is None and high - low < DEFAULT_BINS and (values == np.round(values)).all():
         low, width = low - 0.5, 1.0
     if width is not None:
         start = low if width == 1.0 and low % 1 == 0.5 else np.floor(low / width) * width
-        n = int(min(np.floor((high - start) / width) + 1, MOST_BINS + 1))
-        if n > MOST_BINS:
-            raise InvalidInput(f"--bin-width {width:g} makes more than {MOST_BINS} bins from {low:g} to {high:g}")
+        n = int(min(np.floor((high - start) / width) + 1, MAX_BINS + 1))
+        if n > MAX_BINS:
+            raise InvalidInput(f"--bin-width {width:g} makes more than {MAX_BINS} bins from {low:g} to {high:g}")
         edges = start + width * np.arange(n + 1)
     else:
-        n = BINS if count is None else count
+        n = DEFAULT_BINS if count is None else count
         edges = np.linspace(low, high if high > low else low + 1.0, n + 1)
     histogram, _ = np.histogram(values, edges)
     return histogram.astype(np.float64), np.asarray(edges, np.float64)

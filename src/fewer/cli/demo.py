@@ -130,6 +130,4 @@ def parts() -> Iterator[Part]:
     unusual = DimsProblem(np.column_stack(list(data["unusual"].values())), list(data["unusual"]))
     rare = DimsProblem(unusual.X[:60, :24], unusual.names[:24])
     words = "Which measurements hold everything unusual (the top tenth of each) about the most of 569 patients?"
-    yield Part(
-        "of 30 measurements tell the most patients whole", words, unusual, rare, (5, 10, 15, 20), {"time_limit": 5.0}
-    )
+    yield Part("of 30 measurements cover the most patients", words, unusual, rare, (5, 10, 15, 20), {"time_limit": 5.0})

@@ -16,10 +16,10 @@ SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 @click.option("--baseline", type=click.Choice(["zero", "mode"]), default="zero", show_default=True)
 @click.option("--transactions", is_flag=True, help="One basket per line, items separated by comma, space or tab.")
 def dims(columns: str | None, objective: str, baseline: str, transactions: bool, **options: Any) -> int:
-    """Keep the k columns that express the most rows of FILE whole.
+    """Keep the k columns that cover the most rows of FILE.
 
     FILE is a wide table of small whole numbers (csv, tsv, parquet, npy, npz, or - for stdin), or --transactions. A
-    row is expressed whole when it equals the baseline in every column that is not kept: the order that ships complete.
+    row is covered when it equals the baseline in every column that is not kept: the order that ships complete.
     """
     common = asked(options)
     from ._baskets import read_baskets

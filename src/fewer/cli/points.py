@@ -29,8 +29,8 @@ def gamma(text: str) -> Any:
 
 @click.command(epilog="Example: fewer points digits.csv -k 20 --label digit --image-shape 8x8 --report digits.html")
 @for_all_jobs(SOLVERS)
-@click.option("--label", metavar="COL", help="Labels: rows of different labels are not alike at all.")
-@click.option("--weight", metavar="COL", help="How much each row counts.")
+@click.option("--label", metavar="COL", help="Class labels: similarities across classes are zero.")
+@click.option("--weight", metavar="COL", help="Sample weights.")
 @click.option("--columns", help="Only these columns: a,b,c.")
 @click.option("--similarity", type=click.Choice(SIMILARITIES), default="rbf", show_default=True)
 @click.option(

@@ -9,7 +9,7 @@ import click
 from ..paper import Reproduction, listed, run
 from ._process import INTERRUPTED, stoppable
 
-BAR = 30
+BAR_CHARS = 30
 
 
 class Bar:
@@ -21,9 +21,9 @@ class Bar:
     def __call__(self, name: str, done: int, total: int) -> None:
         """Draw how much of an experiment is done, over what was drawn before."""
         if self.shown:
-            full = BAR * done // total
+            full = BAR_CHARS * done // total
             end = "\n" if done == total else ""
-            sys.stderr.write(f"\r{name:10s} [{'#' * full}{'.' * (BAR - full)}] {done}/{total}{end}")
+            sys.stderr.write(f"\r{name:10s} [{'#' * full}{'.' * (BAR_CHARS - full)}] {done}/{total}{end}")
             sys.stderr.flush()
 
 

@@ -50,7 +50,7 @@ def terms(
     names = [name for name in chosen_columns(table, columns, "--columns", [target]) if name != target]
     numbers = table.numbers([*names, target])
 
-    def places(text: str | None, option: str) -> tuple[int, ...]:
+    def positions(text: str | None, option: str) -> tuple[int, ...]:
         found = [known_column(table, name, option) for name in listed(text)]
         for name in found:
             if name not in names:
@@ -60,7 +60,7 @@ def terms(
     from ..studies.terms import TermsProblem
     from ._run import perform
 
-    bounds = min_weight, max_weight, places(include, "--include"), places(exclude, "--exclude")
+    bounds = min_weight, max_weight, positions(include, "--include"), positions(exclude, "--exclude")
     problem = TermsProblem(numbers[:, :-1], numbers[:, -1], names, *bounds)
     title = f"of {len(names)} columns of {table.label} that track {target}, on {len(numbers)} rows"
     return perform(problem, common, title, held_out=test_fraction, note="" if columns else unused(table, names))

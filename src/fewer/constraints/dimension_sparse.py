@@ -100,7 +100,7 @@ class DimensionSparse:
         return math.comb(self.space.n, self.k) * per_support
 
     def face(self, units: Units) -> Indices:
-        """The places x with supp(x) ⊆ units."""
+        """The states x with supp(x) ⊆ units."""
         return self.space.face(units)
 
     def project(self, v: Vector, near: Vector | None = None) -> Vector:

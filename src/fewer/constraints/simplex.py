@@ -41,7 +41,7 @@ class Simplex:
         return is_distribution(as_vector(p, self.space.shape, "p"), tol)
 
     def support(self, p: Vector) -> Indices:
-        """The places with mass."""
+        """The entries with mass."""
         return np.flatnonzero(as_vector(p, self.space.shape, "p"))
 
 

@@ -1,4 +1,4 @@
-"""Distributions with at most k places: vector sparsity, with bounds on what is held."""
+"""Distributions with at most k entries: vector sparsity, with bounds on what is held."""
 
 import numbers
 from collections.abc import Iterator
@@ -78,11 +78,11 @@ class SparseSimplex:
         as_space(self.space, "SparseSimplex")
         n = self.space.size
         store = object.__setattr__
-        store(self, "k", as_integer(self.k, "k", 1, n, "places"))
+        store(self, "k", as_integer(self.k, "k", 1, n, "entries"))
         store(self, "min_weight", as_number(self.min_weight, "min_weight", allow_equal=True))
         store(self, "max_weight", as_number(self.max_weight, "max_weight"))
         for name in ("include", "exclude"):
-            store(self, name, as_units(getattr(self, name), n, "places", name))
+            store(self, name, as_units(getattr(self, name), n, "entries", name))
         if (self.groups is None) != (self.max_per_group is None):
             raise InvalidInput("groups and max_per_group go together: give both or neither")
         if self.groups is not None:
@@ -98,33 +98,33 @@ class SparseSimplex:
         if both.size:
             return f"include and exclude must not overlap, both hold {both.tolist()}"
         if self.include.size > self.k:
-            return f"include must hold at most k = {self.k} places, got {self.include.size}"
+            return f"include must hold at most k = {self.k} entries, got {self.include.size}"
         if self.min_weight > self.max_weight:
             return f"min_weight must be at most max_weight = {self.max_weight:g}, got {self.min_weight:g}"
         if self.groups is not None and self.include.size:
             held = np.bincount(self.groups[self.include])
             if held.max() > (self.max_per_group or 0):
                 most_in = f"more than max_per_group = {self.max_per_group}"
-                return f"include holds {held.max()} places of one group, {most_in}"
+                return f"include holds {held.max()} entries of one group, {most_in}"
         most = self.most_held
         if most * self.max_weight < 1.0 - 1e-12:
             return (
-                f"max_weight = {self.max_weight:g} is too small: the {most} places that may be held "
+                f"max_weight = {self.max_weight:g} is too small: the {most} entries that may be held "
                 f"sum to at most {most * self.max_weight:g}, not 1"
             )
         least = max(self.include.size, 1)
         if least * self.min_weight > 1.0 + 1e-12:
-            return f"min_weight = {self.min_weight:g} is too large: {least} places held sum to more than 1"
+            return f"min_weight = {self.min_weight:g} is too large: {least} entries held sum to more than 1"
         if not any(True for _ in self._counts(most)):
             return (
-                f"no number of places from {least} to {most} can have weights in "
+                f"no number of entries from {least} to {most} can have weights in "
                 f"[{self.min_weight:g}, {self.max_weight:g}] that sum to 1"
             )
         return None
 
     @cached_property
     def most_held(self) -> int:
-        """How many places can be held at once."""
+        """How many entries can be held at once."""
         free = self.space.size - self.exclude.size
         if self.groups is not None:
             allowed = np.delete(self.groups, self.exclude)
@@ -132,7 +132,7 @@ class SparseSimplex:
         return int(min(self.k, free))
 
     def _counts(self, most: int) -> Iterator[int]:
-        """The numbers of places that weights in the box can sum to one on."""
+        """The numbers of entries that weights in the box can sum to one on."""
         for count in range(max(self.include.size, 1), most + 1):
             if count * self.min_weight <= 1.0 + 1e-12 and count * self.max_weight >= 1.0 - 1e-12:
                 yield count
@@ -154,14 +154,14 @@ class SparseSimplex:
         return self.space.size
 
     def face(self, units: Units) -> Indices:
-        """The places themselves, sorted."""
-        return as_units(units, self.space.size, "places")
+        """The entries themselves, sorted."""
+        return as_units(units, self.space.size, "entries")
 
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
         """Argmin ‖p - v‖²; exact, whatever the bounds.
 
         With k alone: the k largest entries (of equals, the first), projected onto their simplex. Otherwise:
-        for a fixed number of places, larger weights belong to larger entries, and what may be held together is
+        for a fixed number of entries, larger weights belong to larger values, and what may be held together is
         a matroid, so the largest entries that the groups allow are best; min_weight makes the number matter, so
         all numbers are tried.
 
@@ -189,27 +189,27 @@ class SparseSimplex:
 
     @cached_property
     def sizes(self) -> tuple[int, int]:
-        """The fewest and the most places that can be held."""
+        """The fewest and the most entries that can be held."""
         counts = list(self._counts(self.most_held))
         return counts[0], counts[-1]
 
     @cached_property
     def open(self) -> npt.NDArray[np.bool_]:
-        """Which places may be held, (size,)."""
+        """Which entries may be held, (size,)."""
         mask = np.ones(self.space.size, bool)
         mask[self.exclude] = False
         return mask
 
     def codes(self, places: Indices) -> Indices:
-        """The groups of these places as small integers; all zero without groups."""
+        """The groups of these entries as small integers; all zero without groups."""
         if self.groups is None:
             return np.zeros(len(places), np.int64)
         return np.unique(self.groups[places], return_inverse=True)[1].astype(np.int64).reshape(-1)
 
     def fitting(self, ranked: Indices, size: int) -> Indices:
-        """`include` and the first of a ranking of places that fit beside it, `size` in all, sorted.
+        """`include` and the first of a ranking of entries that fit beside it, `size` in all, sorted.
 
-        Excluded places and those past their group's cap are passed over.
+        Excluded entries and those past their group's cap are passed over.
         """
         rest = ranked[self.open[ranked] & ~np.isin(ranked, self.include)]
         room = size - self.include.size
@@ -226,7 +226,7 @@ class SparseSimplex:
         return np.sort(np.array(kept, np.int64))
 
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
-        """Whether p is a distribution within all bounds; masses may be off by tol, the places held may not."""
+        """Whether p is a distribution within all bounds; masses may be off by tol, the entries held may not."""
         p, tol = as_vector(p, self.space.shape, "p"), as_number(tol, "tol", allow_equal=True)
         used, held = np.flatnonzero(p), self.support(p)
         if not is_distribution(p, tol) or held.size > self.k or not self.open[used].all():
@@ -236,17 +236,17 @@ class SparseSimplex:
         return self.groups is None or int(np.bincount(self.groups[held]).max()) <= (self.max_per_group or 0)
 
     def support(self, p: Vector) -> Indices:
-        """The places that are held: those with mass, and those of `include`."""
+        """The entries that are held: those with mass, and those of `include`."""
         places = np.flatnonzero(as_vector(p, self.space.shape, "p"))
         return np.union1d(places, self.include) if self.include.size else places
 
 
 def as_groups(labels: Any, n: int) -> Indices:
-    """Labels of n places, of one kind that can be told apart, as integers from 0."""
+    """Labels of n entries, of one kind that can be told apart, as integers from 0."""
     labels = unmasked(labels, "groups")
     array = read(labels, "groups")
     if array.shape != (n,):
-        raise InvalidInput(f"groups must have shape ({n},), one label for each place, got {array.shape}")
+        raise InvalidInput(f"groups must have shape ({n},), one label for each entry, got {array.shape}")
     if not isinstance(labels, np.ndarray) or array.dtype == object:
         kinds = {kind_of(label) for label in labels}
         if len(kinds) > 1 or None in kinds:

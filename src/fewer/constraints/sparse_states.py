@@ -27,7 +27,7 @@ class SparseStates:
 
     Attributes
     ----------
-    places : ndarray of int
+    allowed : ndarray of int
         The flat indices of the states that are allowed.
 
     Examples
@@ -44,12 +44,12 @@ class SparseStates:
         if not isinstance(self.space, (Lattice, States)):
             raise InvalidInput(f"SparseStates needs a Lattice or States, got {shown(self.space)}")
         object.__setattr__(self, "k", as_integer(self.k, "k", 1, self.space.n, "dimensions"))
-        if self.places.size == 0:
+        if self.allowed.size == 0:
             raise InvalidInput(f"no listed state has at most k = {self.k} non-zero entries: the set is empty")
 
     @cached_property
-    def places(self) -> Indices:
-        """The places x with ‖x‖₀ <= k, ascending."""
+    def allowed(self) -> Indices:
+        """The states x with ‖x‖₀ <= k, ascending."""
         if isinstance(self.space, States):
             return np.flatnonzero(np.diff(self.space.indptr) <= self.k)
         used: npt.NDArray[np.int16] = np.zeros(1, np.int16)
@@ -58,19 +58,19 @@ class SparseStates:
         return np.flatnonzero(used <= self.k)
 
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
-        """Argmin ‖p - v‖²: the simplex of the allowed places; exact."""
+        """Argmin ‖p - v‖²: the simplex of the allowed states; exact."""
         v = as_vector(v, self.space.shape, "v")
         p = np.zeros(v.size)
-        p[self.places] = project_simplex(v[self.places])
+        p[self.allowed] = project_simplex(v[self.allowed])
         return p
 
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
-        """Whether p is a distribution on the allowed places, to within tol."""
+        """Whether p is a distribution on the allowed states, to within tol."""
         p, tol = as_vector(p, self.space.shape, "p"), as_number(tol, "tol", allow_equal=True)
         outside = np.ones(p.size, bool)
-        outside[self.places] = False
+        outside[self.allowed] = False
         return is_distribution(p, tol) and not (np.abs(p[outside]) > tol).any()
 
     def support(self, p: Vector) -> Indices:
-        """The places with mass."""
+        """The entries with mass."""
         return np.flatnonzero(as_vector(p, self.space.shape, "p"))

@@ -82,7 +82,7 @@ class Moments:
         as_space(self.space, "Moments")
         A, size = sized_matrix(self.A)
         if A.shape[1] != self.space.size:
-            raise InvalidInput(f"A must have {self.space.size} columns, one for each place, got {A.shape[1]}")
+            raise InvalidInput(f"A must have {self.space.size} columns, one for each entry of p, got {A.shape[1]}")
         as_integer(self.exponent, "exponent", -10_000, 10_000)
         if isinstance(A, LinearOperator) and A.shape[1] <= WRITTEN_OUT:
             A = np.stack([applied(A, unit) for unit in np.eye(A.shape[1])], axis=1)

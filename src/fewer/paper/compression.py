@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from .._validation import Vector
-from ..baselines import least_squares as rivals
+from ..baselines import least_squares as baselines
 from ..constraints.simplex import Simplex
 from ..constraints.sparse_simplex import SparseSimplex
 from ..jobs.bins import bins
@@ -98,7 +98,7 @@ def job(**options: Any) -> Method:
     return run
 
 
-def rival(solve: Callable[..., Vector], **options: Any) -> Method:
+def by_baseline(solve: Callable[..., Vector], **options: Any) -> Method:
     """A baseline solved anew for every k."""
 
     def run(given: Problem, budgets: tuple[int, ...]) -> Answers:
@@ -114,11 +114,11 @@ def lasso(choice: str, positive: bool = False) -> Method:
     def run(given: Problem, budgets: tuple[int, ...]) -> Answers:
         F = given.F
         gammas = [1.0] if choice == "one" else None
-        found = rivals.lasso_solutions(F, positive=positive, gammas=gammas)
+        found = baselines.lasso_solutions(F, positive=positive, gammas=gammas)
         for k in budgets:
             enough = [q for q in found if np.count_nonzero(q) >= k] if choice == "entries" else []
             some = enough[:1] or found
-            yield k, rivals.best_of(F, [rivals.onto(F, k, q, refit=False) for q in some])
+            yield k, baselines.best_of(F, [baselines.onto(F, k, q, refit=False) for q in some])
 
     return run
 
@@ -134,7 +134,7 @@ def shared(solve: Callable[[Problem], Vector], refit: bool) -> Method:
     def run(given: Problem, budgets: tuple[int, ...]) -> Answers:
         q = solve(given)
         for k in budgets:
-            yield k, rivals.onto(given.F, k, q, refit=refit)
+            yield k, baselines.onto(given.F, k, q, refit=refit)
 
     return run
 
@@ -149,7 +149,7 @@ def whole_simplex(given: Problem) -> Vector:
 def at_random(given: Problem, budgets: tuple[int, ...]) -> Answers:
     """The best of as many random k-sparse distributions as IHT has iterations."""
     for k in budgets:
-        yield k, rivals.at_random(given.F.A, given.F.b, k, tries=given.size.iterations, rng=given.seed)
+        yield k, baselines.at_random(given.F.A, given.F.b, k, tries=given.size.iterations, rng=given.seed)
 
 
 IHTS: dict[str, tuple[str, Callable[[float], StepRule]]] = {
@@ -189,10 +189,10 @@ OURS: dict[str, Method] = {
 }
 STRONGER: dict[str, Method] = {
     "Lasso >= 0": lasso("best", positive=True),
-    "OMP": rival(rivals.matching_pursuit),
+    "OMP": by_baseline(baselines.matching_pursuit),
     "NNLS, k largest": shared(lambda given: nnls(given.F.A, given.F.b)[0], refit=True),
     "two-stage": shared(whole_simplex, refit=False),
-    "accelerated IHT": rival(rivals.accelerated_iht),
+    "accelerated IHT": by_baseline(baselines.accelerated_iht),
 }
 METHODS: dict[str, Method] = {
     **{name: stepping(rule, length(name)) for name, (_, rule) in IHTS.items()},

@@ -14,7 +14,7 @@ from .._validation import InvalidInput, Vector, as_array
 from ..npy import stored_arrays
 from .experiment import Setting
 
-PATIENCE = 20.0
+TIMEOUT_SECONDS = 20.0
 """Seconds to wait for a server."""
 USPS_COUNTS = [1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644]
 """Digits 0..9 in the 7291 training rows of the paper's split."""
@@ -79,7 +79,7 @@ def read(path: Path, names: list[str]) -> list[Any]:
 def attempt(fetch: Callable[[], Any]) -> Any:
     """What a download gives, or None where there is no network or the server has something else."""
     before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(PATIENCE)
+    socket.setdefaulttimeout(TIMEOUT_SECONDS)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a retry, or of a server's old format

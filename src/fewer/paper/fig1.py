@@ -152,8 +152,8 @@ def improves(table: Table, divergence: bool, solver: str, column: str = "mean") 
     readings = []
     for variant in variants(divergence).values():
         if variant.solver == solver:
-            rival = Variant("Greedy", variant.draw, main=variant.draw == first_draw(divergence)).name
-            ours, theirs = table.last(variant.name), table.last(rival)
+            baseline = Variant("Greedy", variant.draw, main=variant.draw == first_draw(divergence)).name
+            ours, theirs = table.last(variant.name), table.last(baseline)
             holds, text = lower(ours, theirs)
             if column == "std":
                 holds, text = bool(ours.std() < theirs.std()), f"std {ours.std():.3g} against {theirs.std():.3g}"

@@ -21,14 +21,14 @@ def note_of(setting: Setting) -> str:
     )
 
 
-def beats(table: Table, setting: Setting, rivals: dict[str, str]) -> tuple[Reading, ...]:
-    """Whether IHT's test error is lower than a rival's at every k, for each reading of both."""
+def beats(table: Table, setting: Setting, baselines: dict[str, str]) -> tuple[Reading, ...]:
+    """Whether IHT's test error is lower than a baseline's at every k, for each reading of both."""
     readings = []
-    for rival, theirs in rivals.items():
+    for baseline, theirs in baselines.items():
         for name, (ours, _) in IHTS.items():
             parts, won = [], []
             for k in size(setting).budgets:
-                mine, other = table.column(name, "test", k), table.column(rival, "test", k)
+                mine, other = table.column(name, "test", k), table.column(baseline, "test", k)
                 won += [k] if lower(mine, other)[0] else []
                 parts.append(f"k = {k}: {mine.mean():.3g} against {other.mean():.3g}")
             measured = f"lower at {', '.join(map(str, won)) or 'no k'}; test error at {'; '.join(parts)}"

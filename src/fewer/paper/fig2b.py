@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._validation import Indices, Vector
-from ..baselines import prototypes as rivals
+from ..baselines import prototypes as baselines
 from ..constraints.sparse_simplex import SparseSimplex
 from ..jobs._bandwidth import nearest, validated_gamma
 from ..jobs._sample import Sample
@@ -68,7 +68,7 @@ def problem(data: str | None, quick: bool) -> Problem:
 
 
 def of_point(p: Vector) -> Chosen:
-    """A distribution as places and weights."""
+    """A distribution as entries and weights."""
     units = np.flatnonzero(p)
     return units, p[units]
 
@@ -80,7 +80,7 @@ def stepping(rule: Callable[[float], StepRule], local: bool = False, after: bool
         F = task.local if local else task.whole
         start = None
         if after:
-            units, _ = rivals.mmd_critic(task.data.X, k, y=task.data.y if local else None, gamma=task.gamma)
+            units, _ = baselines.mmd_critic(task.data.X, k, y=task.data.y if local else None, gamma=task.gamma)
             start = F.best_on(units)
         C = SparseSimplex(F.space, k)
         return of_point(iht(F, C, step=rule(1.0 / F.smoothness), start=start, max_iter=task.iterations, rng=seed).p)
@@ -109,7 +109,7 @@ def refitting(task: Problem, k: int, seed: int) -> Chosen:
     return of_point(iht(task.local, C, rng=seed).p)
 
 
-def rival(choose: Callable[..., Chosen], labels: bool) -> Callable[..., Chosen]:
+def by_baseline(choose: Callable[..., Chosen], labels: bool) -> Callable[..., Chosen]:
     """A baseline with its own weights."""
 
     def run(task: Problem, k: int, seed: int) -> Chosen:
@@ -136,9 +136,9 @@ IHTS: dict[str, tuple[str, Callable[..., Chosen]]] = {
     ),
 }
 PAPER: dict[str, Callable[..., Chosen]] = {
-    "Local Greedy": rival(rivals.mmd_critic, labels=True),
-    "Global Greedy": rival(rivals.mmd_critic, labels=False),
-    "PS": rival(rivals.prototype_selection, labels=True),
+    "Local Greedy": by_baseline(baselines.mmd_critic, labels=True),
+    "Global Greedy": by_baseline(baselines.mmd_critic, labels=False),
+    "PS": by_baseline(baselines.prototype_selection, labels=True),
 }
 OURS: dict[str, Callable[..., Chosen]] = {
     "FewerPointsClassifier": classifier,
@@ -146,7 +146,7 @@ OURS: dict[str, Callable[..., Chosen]] = {
     "points, global": job(labels=False),
     "IHT with refits": refitting,
 }
-STRONGER: dict[str, Callable[..., Chosen]] = {"k-means snapped": rival(rivals.kmeans_snapped, labels=True)}
+STRONGER: dict[str, Callable[..., Chosen]] = {"k-means snapped": by_baseline(baselines.kmeans_snapped, labels=True)}
 METHODS = {**{name: run for name, (_, run) in IHTS.items()}, **PAPER, **OURS, **STRONGER}
 SEEDED = (
     "IHT",
@@ -187,7 +187,7 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
 
 
 def claims(table: Table, setting: Setting) -> list[Claim]:
-    """What section 4.2 says: IHT below each rival at every k, most of all at the smallest."""
+    """What section 4.2 says: IHT below each baseline at every k, most of all at the smallest."""
     text = (
         f"{setting.source}; gamma by cross-validation, 1-NN by Euclidean distance, {setting.runs} random starts, IHT "
     )
@@ -195,12 +195,12 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
     where = "section 4.2, figure 2 (b)"
     found = [
         Claim(
-            f"IHT's prototypes classify better than {rival} at every number of prototypes",
+            f"IHT's prototypes classify better than {baseline} at every number of prototypes",
             where,
             text,
-            tuple(beats(table, setting, name, rival) for name in IHTS),
+            tuple(beats(table, setting, name, baseline) for name in IHTS),
         )
-        for rival in PAPER
+        for baseline in PAPER
     ]
     found.append(
         Claim(
@@ -229,9 +229,9 @@ def mean_error(table: Table, name: str, k: int) -> float:
     return float(table.column(name, "test", k).mean())
 
 
-def beats(table: Table, setting: Setting, name: str, rival: str) -> Reading:
+def beats(table: Table, setting: Setting, name: str, baseline: str) -> Reading:
     """Whether a reading of IHT has the lower mean error at every k."""
-    pairs = [(k, mean_error(table, name, k), mean_error(table, rival, k)) for k in budgets(setting)]
+    pairs = [(k, mean_error(table, name, k), mean_error(table, baseline, k)) for k in budgets(setting)]
     won = [str(k) for k, ours, theirs in pairs if ours < theirs - TIE]
     parts = "; ".join(f"k = {k}: {ours:.2%} against {theirs:.2%}" for k, ours, theirs in pairs)
     measured = f"lower at {', '.join(won) or 'no k'}; {parts}"
@@ -239,9 +239,9 @@ def beats(table: Table, setting: Setting, name: str, rival: str) -> Reading:
 
 
 def leads(table: Table, setting: Setting, name: str) -> Reading:
-    """Whether IHT's lead over the best rival is positive and largest at the smallest k."""
+    """Whether IHT's lead over the best baseline is positive and largest at the smallest k."""
     first, last = (
-        min(mean_error(table, rival, k) for rival in PAPER) - mean_error(table, name, k)
+        min(mean_error(table, baseline, k) for baseline in PAPER) - mean_error(table, name, k)
         for k in (budgets(setting)[0], budgets(setting)[-1])
     )
     measured = f"lead of {first:.2%} at k = {budgets(setting)[0]}, {last:.2%} at k = {budgets(setting)[-1]}"

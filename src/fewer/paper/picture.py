@@ -47,9 +47,9 @@ STYLE: Any = {
 }
 
 
-def colour(label: str, place: int = 0) -> str:
+def colour(label: str, position: int = 0) -> str:
     """The colour of a method, or the next free one."""
-    return COLOURS.get(label, OTHERS[place % len(OTHERS)])
+    return COLOURS.get(label, OTHERS[position % len(OTHERS)])
 
 
 def band(axis: Any, table: Table, method: str, column: str = "train", **style: Any) -> None:

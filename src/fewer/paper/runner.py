@@ -16,8 +16,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from .._validation import InvalidInput, as_integer, known
-from ..archive import as_path
+from .._validation import InvalidInput, as_integer, as_path, known
 from .catalogue import EXPERIMENTS, TITLES
 from .experiment import Claim, Experiment, Row, Setting, Table
 from .store import as_folder, finished, kept, put_aside, save_rows, save_setting
@@ -26,7 +25,7 @@ Progress = Callable[[str, int, int], Any]
 """Called with the experiment's name, the units of work done and their number."""
 Unit = tuple[int, str]
 Plan = tuple[Experiment, Setting]
-SAVE_EVERY = 1.0
+SAVE_SECONDS = 1.0
 """Seconds between two writes of the csv file: the most that a killed run can lose beside the unit it was in."""
 
 
@@ -65,9 +64,9 @@ def run(
     runs = None if runs is None else as_integer(runs, "--runs", 1)
     seed = as_integer(seed, "--seed", 0)
     jobs = min(os.cpu_count() or 1, 2) if jobs is None else as_integer(jobs, "--jobs", 1)
-    place = None if data is None else as_data(data)
+    source = None if data is None else as_data(data)
     folder = as_folder(out)
-    plans = [plan(EXPERIMENTS[name], runs, quick, seed, place) for name in chosen]
+    plans = [plan(EXPERIMENTS[name], runs, quick, seed, source) for name in chosen]
     for experiment in measured(plans, folder, jobs, progress):
         write_pictures(folder, experiment)
     there = [name for name in TITLES if (folder / f"{name}.png").exists()]
@@ -174,7 +173,7 @@ def measure(
             done[unit] = rows
             if progress is not None:
                 progress(experiment.name, len(done), len(order))
-            if time.monotonic() - saved > SAVE_EVERY:
+            if time.monotonic() - saved > SAVE_SECONDS:
                 save()
                 saved = time.monotonic()
     finally:

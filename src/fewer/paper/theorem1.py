@@ -13,7 +13,7 @@ from ..spaces import Lattice
 from .catalogue import TITLES
 from .experiment import Claim, Experiment, Reading, Row, Setting, Table
 
-LARGEST = 40
+MAX_INTEGER = 40
 
 
 def table_of(integers: Sequence[int], k: int) -> Vector:
@@ -24,7 +24,7 @@ def table_of(integers: Sequence[int], k: int) -> Vector:
 
 
 def subset_by_projection(integers: Sequence[int], k: int) -> tuple[float, tuple[int, ...]]:
-    """(2^k p(0), the k places found) for p the exact projection of q_k onto D_k; 1 and () mean that none exists.
+    """(2^k p(0), the k positions found) for p the exact projection of q_k onto D_k; 1 and () mean that none exists.
 
     >>> subset_by_projection([3, -1, -2, 5], 3)
     (0.0, (0, 1, 2))
@@ -45,7 +45,7 @@ def subset_by_enumeration(integers: Sequence[int], k: int) -> bool:
 def instance(method: str, seed: int, n: int) -> list[int]:
     """N distinct non-zero integers: with a subset planted, as they come, or all positive (so that none exists)."""
     rng = np.random.default_rng([seed, 1])
-    pool = np.arange(1, LARGEST + 1)
+    pool = np.arange(1, MAX_INTEGER + 1)
     found = [int(v) for v in rng.choice(pool, n, replace=False)]
     if method.startswith("positive"):
         return found
@@ -62,11 +62,11 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
     rows = []
     for k in range(1, len(integers) + 1):
         began = time.perf_counter()
-        level, places = subset_by_projection(integers, k)
+        level, positions = subset_by_projection(integers, k)
         seconds = time.perf_counter() - began
         if method.endswith("sum of the subset found"):
-            if places:
-                rows.append(Row(seed, method, k, float(abs(sum(integers[i] for i in places))), 0.0, seconds))
+            if positions:
+                rows.append(Row(seed, method, k, float(abs(sum(integers[i] for i in positions))), 0.0, seconds))
         else:
             rows.append(Row(seed, method, k, level, float(not subset_by_enumeration(integers, k)), seconds))
     return rows or [Row(seed, method, 0, 0.0, 0.0, 0.0)]
@@ -102,7 +102,7 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
             text,
             (
                 Reading(
-                    "sum of the places found", zero == len(found) == exist_of(table), f"zero in {zero} of {len(found)}"
+                    "sum of the entries found", zero == len(found) == exist_of(table), f"zero in {zero} of {len(found)}"
                 ),
             ),
         ),

@@ -17,7 +17,7 @@ from .experiment import Claim, Experiment, Reading, Row, Setting, Table
 
 SPACE = Lattice(5, 2)
 BIJECTIONS = 10
-CLOSE = 1e-7
+CLOSE_RELATIVE = 1e-7
 """Differences in double precision agree with a derivative to about this, relative to its size."""
 
 
@@ -41,7 +41,7 @@ def slope(f: Callable[[float], float], step: float) -> float:
 
 
 def gradient_by_differences(f: Callable[[Vector], float], q: Vector) -> Vector:
-    """Definition 7: the partial derivatives of a function of vectors, one place after the other."""
+    """Definition 7: the partial derivatives of a function of vectors, one entry after the other."""
     gradient = np.empty(q.size)
     for i in range(q.size):
         unit = np.zeros(q.size)
@@ -84,8 +84,8 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
         readings.append(
             Reading(
                 method,
-                bool(max(worst, along) < CLOSE),
-                f"largest relative difference {worst:.1e} at a place, {along:.1e} along phi",
+                bool(max(worst, along) < CLOSE_RELATIVE),
+                f"largest relative difference {worst:.1e} at an entry, {along:.1e} along phi",
             )
         )
     return [
@@ -110,7 +110,7 @@ def picture(figure: Any, table: Table, setting: Setting) -> None:
             axis.plot(
                 x, values, "o", color=colour, alpha=0.4, markersize=3.5, markeredgewidth=0, label=None if i else label
             )
-    axis.axhline(CLOSE, color="#222222", linewidth=1, linestyle="--", label="counts as equal")
+    axis.axhline(CLOSE_RELATIVE, color="#222222", linewidth=1, linestyle="--", label="counts as equal")
     axis.set_yscale("log")
     axis.set_ylim(1e-17, 1e-5)
     axis.set_xticks(range(len(table.methods)), table.methods)

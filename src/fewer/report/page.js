@@ -37,8 +37,8 @@ for (const chooser of document.querySelectorAll(".chooser")) {
     output.textContent = k;
     panels.forEach((panel, i) => { panel.hidden = i !== Number(input.value); });
     for (const line of area.querySelectorAll(".marker")) {
-      const places = Object.fromEntries(line.dataset.places.split(" ").map((pair) => pair.split(":")));
-      if (k in places) { line.setAttribute("x1", places[k]); line.setAttribute("x2", places[k]); }
+      const positions = Object.fromEntries(line.dataset.positions.split(" ").map((pair) => pair.split(":")));
+      if (k in positions) { line.setAttribute("x1", positions[k]); line.setAttribute("x2", positions[k]); }
     }
     for (const row of area.querySelectorAll("tr[data-k]")) row.classList.toggle("chosen", row.dataset.k === k);
   };

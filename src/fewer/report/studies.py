@@ -1,4 +1,4 @@
-"""A study as a page: what was asked, kept and lost, the error against k with rivals, how it was computed."""
+"""A study as a page: what was asked, kept and lost, the error against k with baselines, how it was computed."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,9 @@ from .html import Html, join, tag
 from .page import page
 from .svg import Series, curve, short
 
-RIVALS = ("rival", "rival2", "rival3")
-MOST_COLUMNS = 9
+BASELINES = ("baseline", "baseline2", "baseline3")
+"""The styles of their curves."""
+MAX_SHOWN_COLUMNS = 9
 """Columns of the user's table that are shown; those of pictures are not."""
 
 
@@ -52,16 +53,16 @@ def spoken(study: Study, answer: Answer) -> dict[str, str]:
     shares = study.problem.shares
     texts = {n: f"{100 * v:.2f} %" if n in shares else short(v) for n, v in answer.lost.items()}
     if answer.held_out is not None:
-        name, held = study.problem.measure, answer.held_out
+        name, held = study.problem.metric, answer.held_out
         texts[f"held-out {name}"] = f"{100 * held:.2f} %" if name in shares else short(held)
     return texts
 
 
 def verdict(study: Study) -> str:
-    """What is proven, and what the best simple rival would need."""
-    rival = f" {study.comparison[:1].upper()}{study.comparison[1:]}." if study.comparison else ""
+    """What is proven, and what the best baseline needs to match it."""
+    baseline = f" {study.comparison[:1].upper()}{study.comparison[1:]}." if study.comparison else ""
     note = f" {study.chosen.result.note}" if study.chosen.result.note else ""
-    return f"{study.chosen.result.status}{note}{rival}"
+    return f"{study.chosen.result.status}{note}{baseline}"
 
 
 def which_k(study: Study) -> Html:
@@ -72,32 +73,32 @@ def which_k(study: Study) -> Html:
     held = [a for a in answers if a.held_out is not None]
     if held:
         lines.append(Series("fewer, held out", [a.k for a in held], [float(a.held_out or 0.0) for a in held], "held"))
-    names = list(answers[0].rivals)
-    for name, style in zip(names, RIVALS, strict=False):
-        having = [a for a in answers if name in a.rivals]
-        lines.append(Series(name, [a.k for a in having], [a.rivals[name] for a in having], style))
+    names = list(answers[0].baselines)
+    for name, style in zip(names, BASELINES, strict=False):
+        having = [a for a in answers if name in a.baselines]
+        lines.append(Series(name, [a.k for a in having], [a.baselines[name] for a in having], style))
     picture = curve(
-        lines, x="k", y=study.problem.measure, title=f"{study.problem.measure} against k", chosen=study.chosen.k
+        lines, x="k", y=study.problem.metric, title=f"{study.problem.metric} against k", chosen=study.chosen.k
     )
-    share = study.problem.measure in study.problem.shares
+    share = study.problem.metric in study.problem.shares
     columns = [Column("k", ks), Column("error", [a.error for a in answers], share=share)]
     if held:
         columns.append(Column("held out", [a.held_out for a in answers], share=share))
-    columns += [Column(name, [a.rivals.get(name) for a in answers], share=share) for name in names]
+    columns += [Column(name, [a.baselines.get(name) for a in answers], share=share) for name in names]
     if any("gap" in a.lost for a in answers):
         columns.append(Column("gap", [a.lost.get("gap") for a in answers]))
-    take = tag("p", tag("strong", f"Take k = {study.chosen.k}: "), f"{study.why}.")
+    take = tag("p", tag("strong", f"Selected k = {study.chosen.k}: "), f"{study.why}.")
     return join(
         take,
         picture,
-        table(columns, keys=ks, chosen=study.chosen.k, caption=f"Error: {study.problem.measure}; less is better."),
+        table(columns, keys=ks, chosen=study.chosen.k, caption=f"Error: {study.problem.metric}; lower is better."),
     )
 
 
 def panel(study: Study, answer: Answer, image_shape: tuple[int, int] | None) -> Html:
     """What one k keeps: pictures where rows are pictures, then the table."""
     shares = study.problem.shares
-    names = list(answer.kept)[:MOST_COLUMNS]
+    names = list(answer.kept)[:MAX_SHOWN_COLUMNS]
     if image_shape is not None and len(answer.kept) > math.prod(image_shape):
         names = names[: len(answer.kept) - math.prod(image_shape)]
     columns = [Column(n, answer.kept[n], bar=n == "weight", share=n in shares) for n in names]

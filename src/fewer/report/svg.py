@@ -12,12 +12,12 @@ LEFT, RIGHT, TOP, BOTTOM = 66.0, 16.0, 34.0, 46.0
 
 @dataclass(frozen=True)
 class Series:
-    """A named curve: y against x, in the order given; `style` is ours, held, rival, rival2 or rival3."""
+    """A named curve: y against x, in the order given; `style` is ours, held, baseline, baseline2 or baseline3."""
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
-    style: str = "rival"
+    style: str = "baseline"
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def curve(series: Sequence[Series], *, x: str, y: str, title: str, chosen: float
 
 
 def frame(across: Axis, up: Axis, xs: Sequence[float], x: str, y: str) -> Html:
-    """Grid lines, ticks at the given x (thinned where they crowd), and the names of the axes."""
+    """Grid lines, ticks at the given x (thinned where they would overlap), and the names of the axes."""
     rows = [
         join(
             tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=f"{up(t):.1f}", y2=f"{up(t):.1f}", class_="grid"),
@@ -146,8 +146,8 @@ def line(series: Series, across: Axis, up: Axis) -> Html:
 def marker(across: Axis, xs: Sequence[float], chosen: float) -> Html:
     """A vertical line at the chosen x; it carries where the others are, for the slider."""
     at = f"{across(chosen):.1f}"
-    places = " ".join(f"{x:g}:{across(x):.1f}" for x in xs)
-    return tag("line", x1=at, x2=at, y1=TOP, y2=HEIGHT - BOTTOM, class_="marker", data_places=places)
+    positions = " ".join(f"{x:g}:{across(x):.1f}" for x in xs)
+    return tag("line", x1=at, x2=at, y1=TOP, y2=HEIGHT - BOTTOM, class_="marker", data_positions=positions)
 
 
 def weight_bar(weight: float, largest: float) -> Html:

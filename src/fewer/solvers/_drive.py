@@ -241,7 +241,7 @@ class _Record:
                 f"{solver} ended outside the constraint {constraint!r}, and what its project() returns is not a member "
                 f"by its contains() either"
             )
-        self.value = float(self.objective.value(self.p))
+        self.value = self.valued(self.p)
         self.notes.append(f"the answer of {solver} was no member of the constraint and was projected onto it")
 
     def keep_bound(self, solver: str) -> None:
@@ -263,11 +263,16 @@ class _Record:
         if offers(scaled, Scaled) and not SMALLEST <= scaled.scale <= LARGEST:
             self.notes.append(f"values of this size, about {scaled.scale:.3g}, are beyond what a float can tell apart")
 
-    def take(self, p: Vector) -> float:
-        """Value an iterate and remember it if none was better."""
+    def valued(self, p: Vector) -> float:
+        """F[p], which must be a number."""
         value = float(self.objective.value(p))
         if math.isnan(value):
             raise InvalidInput(f"the objective is not a number at iterate {len(self.history)}")
+        return value
+
+    def take(self, p: Vector) -> float:
+        """Value an iterate and remember it if none was better."""
+        value = self.valued(p)
         self.history.append(value)
         if self.p is None or value < self.value:
             self.p, self.value = p.copy(), value

@@ -1,1 +1,1 @@
-"""A job studied on one data set: answers for one or several k, what they lose, and what simple rivals would need."""
+"""A job studied on one data set: answers for one or several k, their errors, and what baselines need."""

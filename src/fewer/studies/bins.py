@@ -1,4 +1,4 @@
-"""bins as a study: the difference of cumulative shares, against equal-mass quantiles and the largest bins."""
+"""bins as a study: the difference of cumulative shares, against quantile binning and top-k truncation."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -35,8 +35,8 @@ class BinsProblem:
     )
 
     @property
-    def measure(self) -> str:
-        """What `error` means."""
+    def metric(self) -> str:
+        """The metric that `error` is."""
         return "root mean squared difference of " + ("cumulative shares" if self.preserve == "cdf" else "shares")
 
     @property
@@ -71,28 +71,28 @@ class BinsProblem:
 
     def lost(self, result: Result) -> dict[str, float]:
         """The error, the largest difference of the cumulative shares, the value and its gap."""
-        facts = {self.measure: self.error(result)}
+        facts = {self.metric: self.error(result)}
         facts["largest difference of cumulative shares"] = float(np.abs(np.cumsum(result.p - self.target)).max())
         facts["value"] = result.value
         return facts if result.gap is None else {**facts, "gap": result.gap}
 
     @property
-    def rivals(self) -> Mapping[str, Callable[[int], float]]:
-        """Quantiles of equal weight, and the largest bins with their shares scaled up."""
+    def baselines(self) -> Mapping[str, Callable[[int], float]]:
+        """Quantiles of equal weight, and the k largest bins with their shares scaled up."""
         return {
-            "quantiles of equal weight": lambda k: self._error(self._quantiles(k), self.target),
-            "largest bins": lambda k: self._error(self._largest(k), self.target),
+            "quantile binning": lambda k: self._error(self._quantiles(k), self.target),
+            "top-k truncation": lambda k: self._error(self._largest(k), self.target),
         }
 
     def _quantiles(self, k: int) -> Vector:
         levels = (np.arange(k) + 0.5) / k
-        places = np.minimum(np.searchsorted(np.cumsum(self.target), levels), self.size - 1)
-        return np.bincount(places, minlength=self.size) / k
+        chosen = np.minimum(np.searchsorted(np.cumsum(self.target), levels), self.size - 1)
+        return np.bincount(chosen, minlength=self.size) / k
 
     def _largest(self, k: int) -> Vector:
-        places = np.argsort(-self.target, kind="stable")[:k]
+        chosen = np.argsort(-self.target, kind="stable")[:k]
         p = np.zeros(self.size)
-        p[places] = self.target[places] / self.target[places].sum()
+        p[chosen] = self.target[chosen] / self.target[chosen].sum()
         return p
 
     def split(self, share: float, rng: np.random.Generator) -> tuple["BinsProblem", Judge] | None:

@@ -1,4 +1,4 @@
-"""dims as a study: rows not expressed whole, against the most frequent and random columns."""
+"""dims as a study: the share of rows not covered, against the most frequent and random columns."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +15,13 @@ from ..jobs.dims import coverage, dims
 from ..result import Result
 from .study import Judge, Table
 
-DRAWS = 20
+RANDOM_DRAWS = 20
+"""Random rankings over which the error of random selection is averaged."""
 
 
 @dataclass(frozen=True, eq=False)
 class DimsProblem:
-    """Which k columns of X (N, n) express the most rows whole; X dense or sparse, `names` (n,)."""
+    """Which k columns of X (N, n) cover the most rows; X dense or sparse, `names` (n,)."""
 
     X: Any
     names: Sequence[str]
@@ -29,10 +30,8 @@ class DimsProblem:
     job = "dims"
     unit = "columns"
     usual_seconds = None
-    measure = "share of rows not expressed whole"
-    shares = frozenset(
-        {measure, "rows expressed whole", "no choice expresses more than", "in rows", "in expressed rows"}
-    )
+    metric = "share of rows not covered"
+    shares = frozenset({metric, "rows covered", "upper bound on coverage", "in rows", "in covered rows"})
 
     @property
     def size(self) -> int:
@@ -49,15 +48,15 @@ class DimsProblem:
         return dims(self.X, k, objective=self.objective, baseline=self.baseline, **search)
 
     def covered(self, result: Result) -> float:
-        """The share of rows that the kept columns express whole."""
+        """The share of rows that the kept columns cover."""
         return float(self.rows.weights[self.rows.inside(result.indices)].sum())
 
     def error(self, result: Result) -> float:
-        """The share of rows not expressed whole."""
+        """The share of rows not covered."""
         return 1.0 - self.covered(result)
 
     def kept(self, result: Result) -> Table:
-        """The columns, most used first: the share of all rows, and of the expressed ones, in which each occurs."""
+        """The columns, most used first: the share of all rows, and of the covered ones, in which each occurs."""
         inside = self.rows.inside(result.indices)
         everywhere = used(self.rows.table, self.rows.weights)[result.indices]
         within = used(self.rows.table, self.rows.weights * inside)[result.indices]
@@ -67,30 +66,30 @@ class DimsProblem:
             "column": [self.names[result.indices[i]] for i in order],
             "position": (result.indices[order] + 1).tolist(),
             "in rows": everywhere[order].tolist(),
-            "in expressed rows": within[order].tolist(),
+            "in covered rows": within[order].tolist(),
         }
 
     def lost(self, result: Result) -> dict[str, float]:
         """Coverage and what is proven about it, the value and its gap."""
-        facts = {"rows expressed whole": self.covered(result)}
+        facts = {"rows covered": self.covered(result)}
         if self.objective == "kl" and result.bound is not None:
-            facts["no choice expresses more than"] = min(math.exp(-result.bound), 1.0)
+            facts["upper bound on coverage"] = min(math.exp(-result.bound), 1.0)
         facts["value (KL)" if self.objective == "kl" else "value (squared l2)"] = result.value
         return facts if result.gap is None else {**facts, "gap": result.gap}
 
     @cached_property
-    def rivals(self) -> Mapping[str, Callable[[int], float]]:
-        """The most frequent columns, and random ones (mean of 20 draws)."""
+    def baselines(self) -> Mapping[str, Callable[[int], float]]:
+        """Columns ranked by frequency, and random columns (mean of 20 draws)."""
         frequency = used(self.rows.table, self.rows.weights)
         rng = np.random.default_rng(0)
         rankings = {
-            "most frequent columns": [np.argsort(-frequency, kind="stable")],
-            "random columns": [rng.permutation(self.size) for _ in range(DRAWS)],
+            "frequency ranking": [np.argsort(-frequency, kind="stable")],
+            "random selection": [rng.permutation(self.size) for _ in range(RANDOM_DRAWS)],
         }
         return {name: self._left_over([self._need(r) for r in orders]) for name, orders in rankings.items()}
 
     def _need(self, ranking: Any) -> Any:
-        """How many columns of a ranking each row needs to be expressed whole."""
+        """How many columns of a ranking each row needs to be covered."""
         rank = np.empty(self.size, np.int64)
         rank[ranking] = np.arange(1, self.size + 1)
         rows = self.rows.table
@@ -102,7 +101,7 @@ class DimsProblem:
         return lambda k: float(np.mean([weights[need > k].sum() for need in needs]))
 
     def split(self, share: float, rng: np.random.Generator) -> tuple["DimsProblem", Judge] | None:
-        """Some rows are held out; the error there is the share of them not expressed whole."""
+        """Some rows are held out; the error there is the share of them not covered."""
         N = self.X.shape[0]
         order = rng.permutation(N)
         held = max(round(share * N), 1)

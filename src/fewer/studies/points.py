@@ -1,4 +1,4 @@
-"""points as a study: MMD² to all rows, against random rows and k-means centres snapped to rows."""
+"""points as a study: MMD² to all rows, against random sampling and k-means centres snapped to rows."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +19,10 @@ from ..objectives._pairs import own_threads
 from ..result import Result
 from .study import Judge, Table
 
-COMPARED = 2000
-"""Rows on which rivals and held-out errors are measured, at most: all their pairs are compared."""
-DRAWS = 10
+MAX_COMPARED_ROWS = 2000
+"""Rows on which baselines and held-out errors are measured, at most: all their pairs are compared."""
+RANDOM_DRAWS = 10
+"""Samples over which the error of random sampling is averaged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class PointsProblem:
     job = "points"
     unit = "points"
     usual_seconds = None
-    measure = "MMD²"
+    metric = "MMD²"
     shares = frozenset({"weight"})
 
     @classmethod
@@ -118,7 +119,11 @@ class PointsProblem:
     def sample(self) -> "Sampled":
         """The rows, or as many as are compared pair by pair."""
         rng = np.random.default_rng(0)
-        few = np.arange(self.size) if self.size <= COMPARED else np.sort(rng.choice(self.size, COMPARED, replace=False))
+        few = (
+            np.arange(self.size)
+            if self.size <= MAX_COMPARED_ROWS
+            else np.sort(rng.choice(self.size, MAX_COMPARED_ROWS, replace=False))
+        )
         masses = self.masses[few]
         return Sampled(self, few, self.block(few, few), masses / masses.sum())
 
@@ -133,11 +138,11 @@ class PointsProblem:
         return found
 
     @cached_property
-    def rivals(self) -> Mapping[str, Callable[[int], float]]:
+    def baselines(self) -> Mapping[str, Callable[[int], float]]:
         """Random rows of equal weight (mean of 10 draws); for few rows also k-means centres snapped to rows."""
-        found: dict[str, Callable[[int], float]] = {"random points": self.sample.at_random}
-        if self.size <= COMPARED and self.similarity not in ("precomputed", "hamming"):
-            found["k-means points"] = self.sample.snapped
+        found: dict[str, Callable[[int], float]] = {"random sampling": self.sample.at_random}
+        if self.size <= MAX_COMPARED_ROWS and self.similarity not in ("precomputed", "hamming"):
+            found["k-means"] = self.sample.snapped
         return found
 
     def split(self, share: float, rng: np.random.Generator) -> tuple["PointsProblem", Judge] | None:
@@ -146,7 +151,7 @@ class PointsProblem:
         held = max(round(share * self.size), 1)
         if held >= self.size:
             return None
-        test, train = np.sort(order[:held][:COMPARED]), np.sort(order[held:])
+        test, train = np.sort(order[:held][:MAX_COMPARED_ROWS]), np.sort(order[held:])
         masses = self.masses[test] / self.masses[test].sum()
         inner = float(masses @ self.block(test, test) @ masses)
 
@@ -172,7 +177,7 @@ class PointsProblem:
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """Some rows with all similarities K between them and weights t: where rivals are measured."""
+    """Some rows with all similarities K between them and weights t: where baselines are measured."""
 
     problem: PointsProblem
     rows: Indices
@@ -188,7 +193,7 @@ class Sampled:
         """The mean over draws of k rows with equal weights; rows may come twice where they weigh differently."""
         rng = np.random.default_rng(1)
         n, again = len(self.t), self.problem.weights is not None or k > len(self.t) or self.problem.size > len(self.t)
-        draws = (rng.choice(n, k, replace=again, p=self.t) for _ in range(DRAWS))
+        draws = (rng.choice(n, k, replace=again, p=self.t) for _ in range(RANDOM_DRAWS))
         return float(np.mean([self.discrepancy(np.bincount(draw, minlength=n) / k) for draw in draws]))
 
     def snapped(self, k: int) -> float:

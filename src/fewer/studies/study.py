@@ -1,4 +1,4 @@
-"""One job, one data set, one or several k: solve, compare with simple rivals, hold out, and say which k."""
+"""One job, one data set, one or several k: solve, compare with baselines, hold out, and recommend a k."""
 
 import math
 import time
@@ -16,10 +16,10 @@ Table = dict[str, list[Any]]
 Judge = Callable[[Result], float]
 Watch = Callable[[str], AbstractContextManager[Any]]
 """Gives, for what is being computed, a callback to hand to the solver."""
-MOST_TIMES = 100
-"""A rival is given at most this many times as many units."""
-ENOUGH = 0.9
-"""The share of the fall of the error along a path that is good enough."""
+MAX_BASELINE_FACTOR = 100
+"""A baseline is given at most this many times k units."""
+SUFFICIENT_REDUCTION = 0.9
+"""The share of the error reduction along a path that makes a k sufficient."""
 
 
 class Problem(Protocol):
@@ -32,8 +32,8 @@ class Problem(Protocol):
     """The columns and facts that are shares of one."""
 
     @property
-    def measure(self) -> str:
-        """What `error` means, in a few words."""
+    def metric(self) -> str:
+        """The metric that `error` is, in a few words; lower is better."""
         ...
 
     @property
@@ -47,8 +47,8 @@ class Problem(Protocol):
         ...
 
     @property
-    def rivals(self) -> Mapping[str, Callable[[int], float]]:
-        """The error of simple baselines, for any k."""
+    def baselines(self) -> Mapping[str, Callable[[int], float]]:
+        """The error of each baseline, for any k."""
         ...
 
     def solve(self, k: int, **search: Any) -> Result:
@@ -74,20 +74,20 @@ class Problem(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The result for one k and its errors: on the data, held out, and of the rivals."""
+    """The result for one k and its errors: on the data, held out, and of the baselines."""
 
     k: int
     result: Result
     error: float
     kept: Table
     lost: dict[str, float]
-    rivals: dict[str, float]
+    baselines: dict[str, float]
     held_out: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """All answers, the k that is taken and why, and how many units the best rival needs for the same."""
+    """All answers, the recommended k and why, and how many units the best baseline needs for the same error."""
 
     problem: Problem
     answers: tuple[Answer, ...]
@@ -126,9 +126,9 @@ def study(
             answers.append(_answer(problem, budget, watch, {"rng": seed, **search}))
             if answers[-1].result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
-            rivals = {name: rival(budget) for name, rival in problem.rivals.items()}
+            baselines = {name: baseline(budget) for name, baseline in problem.baselines.items()}
             held = None if parts is None else _held_out(budget, parts, watch, {"rng": seed, **search})
-            answers[-1] = replace(answers[-1], rivals=rivals, held_out=held)
+            answers[-1] = replace(answers[-1], baselines=baselines, held_out=held)
         chosen, why = choose(answers, k)
         comparison = compare(problem, chosen)
     except KeyboardInterrupt:
@@ -157,57 +157,57 @@ def _held_out(k: int, parts: tuple[Problem, Judge], watch: Watch, search: dict[s
 
 
 def choose(answers: Sequence[Answer], k: int | None) -> tuple[Answer, str]:
-    """The answer for the given k; else the first that is good enough by its held-out error, else by its error."""
+    """The answer for the given k; else the smallest sufficient k by held-out error, or by error if none is held out."""
     if k is not None or len(answers) == 1:
-        return next((a, "as asked") for a in answers if k is None or a.k == k)
+        return next((a, "as requested") for a in answers if k is None or a.k == k)
     held = all(a.held_out is not None for a in answers)
     errors = [float(a.held_out if a.held_out is not None and held else a.error) for a in answers]
-    at = enough(errors)
+    at = sufficient(errors)
     kind = "held-out error" if held else "error"
     if at == len(answers) - 1:
-        return answers[at], f"the {kind} still falls here; try larger k"
+        return answers[at], f"{kind} still decreasing; try larger k"
     if errors[at] == min(errors):
-        return answers[at], f"the {kind} is lowest here"
-    return answers[at], f"the smallest with {100 * ENOUGH:.0f} % of all that the {kind} falls"
+        return answers[at], f"lowest {kind}"
+    return answers[at], f"smallest k with {100 * SUFFICIENT_REDUCTION:.0f} % of the {kind} reduction"
 
 
-def enough(errors: Sequence[float]) -> int:
-    """The first that has made 90 % of the fall from the first error to the lowest.
+def sufficient(errors: Sequence[float]) -> int:
+    """The first with 90 % of the reduction from the first error to the lowest.
 
-    >>> enough([1.0, 0.4, 0.15, 0.1]), enough([0.2, 0.1]), enough([0.2, 0.1, 0.3])
+    >>> sufficient([1.0, 0.4, 0.15, 0.1]), sufficient([0.2, 0.1]), sufficient([0.2, 0.1, 0.3])
     (2, 1, 1)
     """
     low = min(errors)
-    most = low + (1.0 - ENOUGH) * (errors[0] - low) if math.isfinite(errors[0]) else low
+    most = low + (1.0 - SUFFICIENT_REDUCTION) * (errors[0] - low) if math.isfinite(errors[0]) else low
     return next(i for i, error in enumerate(errors) if error <= most)
 
 
 def compare(problem: Problem, answer: Answer) -> str:
-    """How many units the best simple rival needs to lose as little, measured."""
-    if not answer.rivals or not math.isfinite(answer.error):
+    """How many units the best baseline needs for the same error, measured."""
+    if not answer.baselines or not math.isfinite(answer.error):
         return ""
-    best = min(answer.rivals, key=lambda name: answer.rivals[name])
-    if answer.rivals[best] <= answer.error * (1 + 1e-9):
-        return f"{best} do as well here"
-    most = min(problem.size, MOST_TIMES * answer.k)
-    needs = needed(problem.rivals[best], answer.k, answer.error, most)
+    best = min(answer.baselines, key=lambda name: answer.baselines[name])
+    if answer.baselines[best] <= answer.error * (1 + 1e-9):
+        return f"baseline {best} does as well here"
+    most = min(problem.size, MAX_BASELINE_FACTOR * answer.k)
+    needs = needed(problem.baselines[best], answer.k, answer.error, most)
     if needs is None:
-        return f"even {most} {best} do not reach this"
-    return f"{best} need {needs / answer.k:.1f}x as many {problem.unit} for this ({needs})"
+        return f"baseline {best} does not match this with {most} {problem.unit}"
+    return f"baseline {best} needs {needs} {problem.unit} ({needs / answer.k:.1f}x) to match this"
 
 
-def needed(rival: Callable[[int], float], k: int, error: float, most: int) -> int | None:
-    """The fewest units, by doubling and halving, for which a rival's error is at most `error`; None above `most`.
+def needed(baseline: Callable[[int], float], k: int, error: float, most: int) -> int | None:
+    """The fewest units, by doubling and halving, for which a baseline's error is at most `error`; None above `most`.
 
     >>> needed(lambda k: 1 / k, 4, 0.1, 1000), needed(lambda k: 1 / k, 4, 0.1, 9)
     (10, None)
     """
     low, high = k, min(2 * k, most)
-    while rival(high) > error:
+    while baseline(high) > error:
         if high >= most:
             return None
         low, high = high, min(2 * high, most)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if rival(middle) <= error else (middle, high)
+        low, high = (low, middle) if baseline(middle) <= error else (middle, high)
     return high

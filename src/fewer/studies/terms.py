@@ -1,4 +1,4 @@
-"""terms as a study: root mean squared error, against the most correlated columns."""
+"""terms as a study: root mean squared error, against a ranking by correlation and non-negative least squares."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -19,10 +19,10 @@ from ..engines.fit import refitted
 from ..spaces import Atoms
 from .study import Judge, Table
 
-ORDINARY = 400
+MAX_EXPONENT = 400
 """Powers of two up to which squares of entries are sure to stay in the range of floats."""
-MOST_ENTRIES = 5_000_000
-"""Entries of A up to which non-negative least squares over all columns is a simple rival."""
+MAX_NNLS_ENTRIES = 5_000_000
+"""Entries of A up to which non-negative least squares over all columns is a baseline."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class TermsProblem:
     job = "terms"
     unit = "columns"
     usual_seconds = None
-    measure = "root mean squared error"
+    metric = "root mean squared error"
     shares = frozenset({"weight", "variance explained"})
 
     @property
@@ -62,7 +62,7 @@ class TermsProblem:
         """A and b divided by 2**e, and e: 0 unless squares of their entries would leave the range of floats."""
         size = max(typical_size(np.asarray(self.A, np.float64)), float(np.abs(self.b).max()))
         power = int(np.frexp(size)[1])
-        power = power if abs(power) > ORDINARY else 0
+        power = power if abs(power) > MAX_EXPONENT else 0
         return scaled(self.A, -power), np.asarray(scaled(self.b, -power)), power
 
     def error(self, result: Result) -> float:
@@ -98,15 +98,15 @@ class TermsProblem:
         return facts if result.gap is None else {**facts, "gap": result.gap}
 
     @cached_property
-    def rivals(self) -> Mapping[str, Callable[[int], float]]:
-        """The most correlated columns, and the largest of non-negative least squares; both with their best weights."""
+    def baselines(self) -> Mapping[str, Callable[[int], float]]:
+        """Columns ranked by correlation, and by non-negative least squares (NNLS); both with their best weights."""
         A, b, _ = self._near_one
         A = np.asarray(A, np.float64)
         F = Moments(Atoms(A.shape[1]), A, b)
         correlation = self._correlation(A, b)
-        rankings = {"most correlated columns": np.zeros(A.shape[1])}
-        if A.size <= MOST_ENTRIES:
-            rankings["largest columns of non-negative least squares"] = nnls(A, b)
+        rankings = {"correlation ranking": np.zeros(A.shape[1])}
+        if A.size <= MAX_NNLS_ENTRIES:
+            rankings["NNLS ranking"] = nnls(A, b)
         return {name: self._ranked(F, first, correlation) for name, first in rankings.items()}
 
     def _correlation(self, A: Any, b: Vector) -> Vector:
@@ -117,18 +117,18 @@ class TermsProblem:
         return np.asarray(correlation, np.float64)
 
     def _ranked(self, F: Moments, first: Vector, then: Vector) -> Callable[[int], float]:
-        """The error of the columns that come first by one measure, and where that is equal by another."""
+        """The error of the columns that come first by one criterion, and where that is equal by another."""
         allowed = np.setdiff1d(np.arange(F.space.size), self.exclude)
         held = np.isin(allowed, self.include)
         ranking = allowed[np.lexsort((-then[allowed], -first[allowed], ~held))]
         return lambda k: self._best(F, ranking[:k])
 
-    def _best(self, F: Moments, places: Indices) -> float:
+    def _best(self, F: Moments, columns: Indices) -> float:
         """The error of the best weights within the bounds on these columns; infinite where none fit."""
-        if places.size * self.max_weight < 1.0 or places.size * self.min_weight > 1.0:
+        if columns.size * self.max_weight < 1.0 or columns.size * self.min_weight > 1.0:
             return math.inf
-        C = SparseSimplex(F.space, places.size, **self.bounds)
-        root = math.sqrt(max(refitted(F, C, np.sort(places)).value, 0.0) / len(self.b))
+        C = SparseSimplex(F.space, columns.size, **self.bounds)
+        root = math.sqrt(max(refitted(F, C, np.sort(columns)).value, 0.0) / len(self.b))
         return float(scaled(root, self._near_one[2]))
 
     def split(self, share: float, rng: np.random.Generator) -> tuple["TermsProblem", Judge] | None:
