@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from ._validation import (
     Indices,
@@ -256,7 +257,13 @@ class States:
         """Indices of the listed states whose support lies in `units`, ascending."""
         chosen = np.zeros(self.n, bool)
         chosen[as_units(units, self.n, self.unit)] = True
-        return np.flatnonzero(self.rows @ (~chosen).astype(np.float64) == 0.0)
+        return np.flatnonzero(self._pattern @ (~chosen).astype(np.float32) == 0.0)
+
+    @cached_property
+    def _pattern(self) -> Any:
+        """Ones where the states use a dimension, in the type that they are multiplied in."""
+        ones = np.ones(self.rows.nnz, np.float32)
+        return sp.csr_array((ones, self.rows.indices, self.rows.indptr), shape=self.rows.shape)
 
     def ravel(self, rows: npt.ArrayLike) -> Indices:
         """Indices of rows (N, n), or the one of a row (n,); -1 where a row is not listed."""

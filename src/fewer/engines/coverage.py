@@ -18,7 +18,7 @@ FEW, SOME = 20, 24
 """Dimensions up to which valuing all masks is the fastest proof, and up to which they fit in memory."""
 LONG = 100
 """Looks of a proof after which all masks of `SOME` dimensions are the faster one."""
-PERTURBATIONS = 32
+PERTURBATIONS = 24
 """Passes of k times all entries that a search goes on without a gain, about a perturbation each."""
 MOST_WORK = 2e8
 """Entries passed over by such perturbations, at most: about half a second."""
@@ -57,7 +57,8 @@ class CoverageEngine:
         self.objective, self.constraint = objective, constraint
         self.cover, self.norm, self.mode, self.k = cover, norm, mode, constraint.k
         self._search = Search(cover, self.k, mode)
-        self._answered: tuple[bytes, Vector | None, float] | None = None
+        self._answered: tuple[bytes, Vector | None] = (b"none", None)
+        self._valued: tuple[bytes, float] = (b"none", math.inf)
         self._beside: Search | None = None  # the search within a proof, on what is left of the cover
         self._began, self._complete = False, False
         self._more_work = 0.0
@@ -65,7 +66,11 @@ class CoverageEngine:
     @property
     def value(self) -> float:
         """F at `answer()`; infinite while there is no answer."""
-        return self._answer()[1]
+        key = self.support.tobytes()
+        if self._valued[0] != key:
+            p = self.answer()
+            self._valued = key, math.inf if p is None else float(self.objective.value(p))
+        return self._valued[1]
 
     @property
     def support(self) -> Indices:
@@ -124,17 +129,12 @@ class CoverageEngine:
 
     def answer(self) -> Vector | None:
         """The best distribution on the face, or None while the face holds no state."""
-        return self._answer()[0]
-
-    def _answer(self) -> tuple[Vector | None, float]:
-        """The best distribution on the face and its value, kept until the face changes."""
         units = self.support
         key = units.tobytes()
-        if self._answered is None or self._answered[0] != key:
+        if self._answered[0] != key:
             states = self.constraint.face(units)
-            p = self.objective.best_on(states) if states.size else None
-            self._answered = key, p, math.inf if p is None else float(self.objective.value(p))
-        return self._answered[1:]
+            self._answered = key, self.objective.best_on(states) if states.size else None
+        return self._answered[1]
 
     def _hold_a_state(self) -> None:
         """Take another face: around the heaviest support, or where there is none the smallest state."""

@@ -78,7 +78,7 @@ class SeenL2:
     @cached_property
     def constant(self) -> float:
         """‖q‖²."""
-        return float(self.q @ self.q)
+        return float(np.square(self.q).sum())
 
     @property
     def scale(self) -> float:
@@ -89,7 +89,7 @@ class SeenL2:
         """Σ (p - q)² over the seen states, and the square of the other mass divided by the number of unseen states."""
         left, unseen = p[: self.states.size] - self.q, float(p[self.states.size :].sum())
         rest = unseen * unseen * self._share(p) if unseen else 0.0
-        return float(left @ left) + rest
+        return float(np.square(left).sum()) + rest
 
     def gradient(self, p: Vector) -> Vector:
         """2 (p - q), and for the unseen states twice the mass that each of them has."""
@@ -113,7 +113,7 @@ class SeenL2:
         if not face.size:
             return np.inf
         q = self.q[seen]
-        return max(self.constant - float(q @ q) + (1.0 - float(q.sum())) ** 2 * (1 / self._size(dims)), 0.0)
+        return max(self.constant - float(np.square(q).sum()) + (1.0 - float(q.sum())) ** 2 * (1 / self._size(dims)), 0.0)
 
     @property
     def target(self) -> Vector:
