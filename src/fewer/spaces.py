@@ -212,9 +212,10 @@ class States:
         weights = np.bincount(inverse, as_weights(given, table.shape[0], "weights"))
         weights /= weights.sum()  # a million additions leave their rounding
         kept = table[first]
-        seen = np.zeros(table.shape[1], np.int64)
-        np.maximum.at(seen, kept.indices, kept.data)
-        object.__setattr__(self, "m", as_cardinalities(seen + 1 if self.m is None else self.m, seen + 1))
+        largest = np.zeros(table.shape[1], kept.data.dtype)  # of the data's type, for which NumPy's loop is fast
+        np.maximum.at(largest, kept.indices, kept.data)
+        least = largest.astype(np.int64) + 1
+        object.__setattr__(self, "m", as_cardinalities(least if self.m is None else self.m, least))
         object.__setattr__(self, "rows", kept)
         object.__setattr__(self, "weights", weights)
 

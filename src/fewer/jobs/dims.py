@@ -31,7 +31,7 @@ from ._rows import Rows
 
 OBJECTIVES = ("kl", "l2")
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
-DENSE = 16
+DENSE = 13
 """For l2, a lattice of at most 2 to this many states is written out; beyond it only the seen states are listed."""
 
 
