@@ -1,6 +1,7 @@
 """Covers: compiled functions against twins, searches and bounds against enumeration and HiGHS."""
 
 from itertools import combinations
+
 import numpy as np
 import pytest
 import scipy.sparse as sp

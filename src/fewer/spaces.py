@@ -209,7 +209,7 @@ class States:
         table = as_table(self.rows)
         given = np.ones(table.shape[0]) if self.weights is None else self.weights
         first, inverse = distinct_rows(table)
-        weights = np.bincount(inverse, as_weights(given, table.shape[0], "weights"))
+        weights: Vector = np.bincount(inverse, as_weights(given, table.shape[0], "weights")).astype(np.float64)
         weights /= weights.sum()  # a million additions leave their rounding
         kept = table[first]
         largest = np.zeros(table.shape[1], kept.data.dtype)  # of the data's type, for which NumPy's loop is fast

@@ -178,7 +178,7 @@ def best_swap(
             if inside[indices[j]]:
                 listed[first[indices[j] + 1]] = t
                 first[indices[j] + 1] += 1
-    best_r, best_a, best_gain = np.int64(-1), np.int64(-1), -np.inf
+    best_r, best_a, best_gain = -1, -1, -np.inf
     before = q if mode == 0 else q2 - (1.0 - q) * (1.0 - q) * np.exp(-log_size)
     inverse = np.exp(-log_m)
     for r in range(n):
@@ -257,6 +257,20 @@ def perturb(
                     move(np.int64(indices[j]), np.int64(-1), inside, missing, indptr, indices, starts, holders)
             break
     grow(
-        indptr, indices, starts, holders, w, w2, values, log_m, inside, missing, mode, left, left, np.bool_(False), barred
+        indptr,
+        indices,
+        starts,
+        holders,
+        w,
+        w2,
+        values,
+        log_m,
+        inside,
+        missing,
+        mode,
+        left,
+        left,
+        np.bool_(False),
+        barred,
     )
     return improve(indptr, indices, starts, holders, w, w2, log_m, inside, missing, mode, limit)

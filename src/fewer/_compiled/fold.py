@@ -47,9 +47,7 @@ def group_rows(
             same = indptr[other + 1] - first == stop - start
             j = 0
             while same and j < stop - start:
-                same = indices[start + j] == indices[first + j] and (
-                    not by_value or data[start + j] == data[first + j]
-                )
+                same = indices[start + j] == indices[first + j] and (not by_value or data[start + j] == data[first + j])
                 j += 1
             if same:
                 break

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from .._compiled.prices import IN, OUT
 from .._validation import Indices, Vector
 from ..constraints.dimension_sparse import DimensionSparse
 from ..cover import KL, Cover
 from ..spaces import States
 from ._masks import best_mask
-from ._prices import FREE, IN, OUT, Node, Proof, even_bound
-from ._search import NOTHING, Search
+from ._prices import Node, Proof, even_bound
+from ._search import Search
 from .engine import Branch
 
 FEW, SOME = 20, 24

@@ -18,9 +18,7 @@ FEWEST_ROWS, MOST_UNCOMPILED = 2000, 20000
 """Rows that are drawn at least, and at most where no code is compiled yet."""
 
 
-def affordable(
-    rows: Rows, deadline: Deadline, passes: int, rng: np.random.Generator, most: float = math.inf
-) -> Rows:
+def affordable(rows: Rows, deadline: Deadline, passes: int, rng: np.random.Generator, most: float = math.inf) -> Rows:
     """All rows, or as many as can be passed over in time, drawn at random."""
     count = rows.table.shape[0]
     if not deadline.limited:

@@ -19,11 +19,11 @@ from ..tables import as_table
 class SeenL2:
     """F[p] = Σ_x (p(x) - q(x))² over all states x, of which only the seen ones are listed.
 
-    A state has n entries, entry i below `states.m[i]`; q is a distribution on the seen ones. The best p on a face X_S is
-    q plus a constant on all of X_S, so a member also has mass on states that were never seen, the same on each. `space`
-    lists the seen states and then, for each dimension, one entry for unseen states: p is the mass of each seen state,
-    and the mass of all unseen ones together, divided among the dimensions of S in any way. On each face F is a convex
-    quadratic, and its minimum is that of `L2` on the whole lattice.
+    A state has n entries, entry i below `states.m[i]`; q is a distribution on the seen ones. The best p on a face X_S
+    is q plus a constant on all of X_S, so a member also has mass on states that were never seen, the same on each.
+    `space` lists the seen states and then, for each dimension, one entry for unseen states: p is the mass of each seen
+    state, and the mass of all unseen ones together, divided among the dimensions of S in any way. On each face F is a
+    convex quadratic, and its minimum is that of `L2` on the whole lattice.
 
     Parameters
     ----------
@@ -46,6 +46,7 @@ class SeenL2:
     ([1, 2], True)
     >>> result.p.tolist()  # of three seen states, and of the two unseen ones of X_{1, 2}
     [0.5625, 0.3125, 0.0, 0.0, 0.0625, 0.0625]
+
     """
 
     states: States
@@ -113,7 +114,9 @@ class SeenL2:
         if not face.size:
             return np.inf
         q = self.q[seen]
-        return max(self.constant - float(np.square(q).sum()) + (1.0 - float(q.sum())) ** 2 * (1 / self._size(dims)), 0.0)
+        return max(
+            self.constant - float(np.square(q).sum()) + (1.0 - float(q.sum())) ** 2 * (1 / self._size(dims)), 0.0
+        )
 
     @property
     def target(self) -> Vector:

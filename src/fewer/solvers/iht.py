@@ -33,8 +33,9 @@ def iht(
 
     `start` is a member of the constraint; without one, `rng` draws a random face and a random distribution
     on it. `step` is a rule (`Constant`, `Doubling`, `Backtracking`, `Momentum`); by default the paper's
-    doubling on a sparse constraint, whose local optima it leaves (each support valued by its best distribution where
-    that is known), and on a convex one momentum, or backtracking where F has no smoothness. It stops when no entry moves by more than `tol`.
+    doubling on a sparse constraint, whose local optima it leaves (each support is valued by its best
+    distribution where F tells that), and on a convex one momentum, or backtracking where F has no smoothness.
+    It stops when no entry moves by more than `tol`.
     "IHT after Greedy" is `iht(F, C, start=greedy(F, C).p)`.
 
     >>> from fewer import L2, DimensionSparse, Lattice

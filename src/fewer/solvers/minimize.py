@@ -37,7 +37,7 @@ def auto(
 
 
 def searched_and_proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:
-    """Some local search, then as much of a proof as the engine thinks worth its while, and if it is open more search."""
+    """Some local search, as much of a proof as the engine thinks worth its while, and more search if it stays open."""
     bounding: Any = engine
     if not offers(engine, Bounding) or not bounding.proof_budget:
         return (yield from local_search(engine, rng, budget))
@@ -91,6 +91,7 @@ def minimize(
     >>> F = Moments(Atoms(4), [[0.0, 1.0, 2.0, 3.0]], [2.0])
     >>> minimize(F, SparseSimplex(F.space, 1), solver="exact").support.tolist()
     [2]
+
     """
     if callable(solver) and not isinstance(solver, type):
         result = solver(objective, constraint, **options)
