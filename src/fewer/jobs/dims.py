@@ -1,4 +1,4 @@
-"""Keep k dimensions of discrete data: which k columns let the most rows be expressed whole."""
+"""Keep k dimensions of discrete data: which k columns cover the most rows."""
 
 import math
 from dataclasses import replace
@@ -47,28 +47,51 @@ def dims(
     rng: Any = None,
     callback: Callback | None = None,
 ) -> Result:
-    """Choose k columns S of X and the distribution on X_S = {x : x = baseline outside S} nearest to the rows.
+    """Choose at most k columns S of X and the distribution on X_S = {x : x = baseline outside S} nearest to the rows.
 
-    X (N, n) holds small non-negative integers: dense, `scipy.sparse` (never densified) or a DataFrame. With q
-    the distribution of the rows, Q(S) and Q2(S) the sums of q and q² over X_S and M(S) the number of its
-    states, the optimum over distributions on X_S is
+    With q the distribution of the rows, Q(S) and Q2(S) the sums of q and q² over X_S and M(S) the number of its states,
+    the optimum over distributions on X_S is
 
         KL(p‖q) = -log Q(S)   for p = q restricted to X_S and rescaled (p ‖ q, the paper's section 4.1),
         ‖p - q‖² = ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)   for p = q + (1 - Q(S)) / M(S) on X_S.
 
-    So "kl" maximises the share of rows that k columns express whole (it is infinite where they express none).
-    `baseline` is the code that counts as
-    absent: "zero", "mode" (each column's most frequent) or one for each column. Solvers: "greedy" (the paper's
-    Algorithm 3, ties broken by look-ahead), "iht" (Algorithm 1; 500 iterations), "exchange" (best swaps, then
-    kicks), "exact" (until the optimum is proven) and "auto" (exact, as far as a fixed budget of work goes).
-    Under a `time_limit`, wall time, the columns may be chosen on some of the rows; the value is that of all, and
-    `note` says so.
+    So "kl" maximises the share of rows that the columns cover (it is infinite where they cover none). This is
+    `minimize(F, DimensionSparse(F.space, k), solver)` with F = `KL` on the distinct rows, or `L2` on the lattice of all
+    states, or where that is large `SeenL2`.
 
-    The result's `support` are the columns, `bound` and `gap` what is proven. Its `p` lives on the distinct rows
-    inside X_S, in codes where the baseline is 0; for l2 the mass of states never seen is in
-    `distribution.rest`. `distribution` is in the codes of X. `callback` sees the progress and stops it by returning
-    something true.
+    Parameters
+    ----------
+    X : array, scipy.sparse matrix or DataFrame of shape (N, n)
+        Rows of small non-negative integers; what is sparse stays so.
+    k : int
+        How many columns may be kept; fewer are, where more would cover nothing else.
+    objective : {"kl", "l2"}
+        The distance that is minimised.
+    sample_weight : array of shape (N,), optional
+        How much each row counts; all the same by default.
+    baseline : {"zero", "mode"} or array of n codes
+        The code that counts as absent: 0, each column's most frequent one, or one for each column.
+    solver : {"auto", "exact", "exchange", "greedy", "iht"}
+        "greedy" (the paper's Algorithm 3, ties broken by look-ahead), "iht" (its Algorithm 1), "exchange" (local search
+        with perturbations), "exact" (until the optimum is proven) or "auto" (local search and a proof, as far as a
+        fixed amount of work goes).
+    time_limit : float, optional
+        Wall time in seconds. Under a limit the columns may be chosen on some of the rows, drawn at random; the value is
+        that of all rows, and `note` says so.
+    rng : int, numpy Generator or None
+        Where random choices come from.
+    callback : callable, optional
+        Sees the progress, and stops the search by returning something true.
 
+    Returns
+    -------
+    Result
+        `support` holds the columns, `bound` and `gap` what is proven. `p` lives on the distinct rows inside X_S, in
+        codes where the baseline is 0; for l2 the mass of states never seen is in `distribution.rest`. `distribution` is
+        in the codes of X.
+
+    Examples
+    --------
     >>> import math
     >>> orders = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
     >>> result = dims(orders, k=2)
@@ -145,8 +168,26 @@ def finish(found: Result, rows: Rows, objective: str) -> Result:
 def coverage(
     X: Any, support: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None, baseline: Any = "zero"
 ) -> float:
-    """The share of the rows' weight that these columns express whole: Q(S).
+    """The share of the rows' weight that these columns cover: Q(S), the rows that equal the baseline elsewhere.
 
+    Parameters
+    ----------
+    X : array, scipy.sparse matrix or DataFrame of shape (N, n)
+        Rows of small non-negative integers.
+    support : array of int
+        The columns.
+    sample_weight : array of shape (N,), optional
+        How much each row counts.
+    baseline : {"zero", "mode"} or array of n codes
+        As in `dims`.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
     >>> coverage([[1, 1, 0], [0, 1, 0], [0, 0, 1]], [0, 1]) == 2 / 3
     True
     """
@@ -155,12 +196,34 @@ def coverage(
 
 
 class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
-    """Select at most k columns that express the most rows whole; see `dims` for what is minimised.
+    """Select at most k columns that cover the most rows; see `dims` for what is minimised.
 
-    After `fit`: `support_` (sorted column indices), `coverage_` (share of the weight on X_S), `value_`, `bound_`,
-    `gap_`, `distribution_`, `result_`, `n_features_in_`, `feature_names_in_`. `transform` returns the chosen
-    columns, `score` the coverage of other rows.
+    Parameters
+    ----------
+    k : int
+        How many columns may be kept.
+    objective, baseline, solver, time_limit
+        As in `dims`.
+    random_state : int, RandomState or None
+        Where random choices come from.
 
+    Attributes
+    ----------
+    support_ : array of int
+        The columns, sorted.
+    coverage_ : float
+        The share of the rows' weight on X_S.
+    value_, bound_, gap_ : float
+        The loss, what is proven about it, and the difference.
+    distribution_, result_
+        The distribution on X_S, and the whole result.
+    baseline_ : array of int
+        The code of each column that counts as absent.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
     >>> orders = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
     >>> selector = FewerDims(k=2).fit(orders)
     >>> selector.support_.tolist(), round(selector.coverage_, 3), selector.score([[0, 1, 0, 0], [0, 1, 1, 0]])
@@ -224,7 +287,7 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
             return super().inverse_transform(readable(X))
 
     def score(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> float:
-        """The share of these rows that the chosen columns express whole."""
+        """The share of these rows that the chosen columns cover."""
         check_is_fitted(self)
         X = validated(self, X, accept_sparse="csr", dtype="numeric", reset=False)
         return coverage(X, self.support_, sample_weight=sample_weight, baseline=self.baseline_)

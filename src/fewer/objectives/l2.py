@@ -84,7 +84,8 @@ class L2:
 
     def value(self, p: Vector) -> float:
         """‖p - q‖²."""
-        return float(np.square(p - self.q).sum())  # not by BLAS, whose threads cost more than they save here
+        left: Vector = p - self.q
+        return float(np.square(left, out=left).sum())  # not by BLAS, whose threads cost more than they save here
 
     def gradient(self, p: Vector) -> Vector:
         """2 (p - q)."""
