@@ -67,7 +67,6 @@ def ours(**options: Any) -> Method:
 def greedy(F: Moments, p: np.ndarray, budgets: list[int], seed: int) -> Answers:
     """One run: greedy's supports are nested, so its answer for k is met on the way to the largest."""
     C, met = SparseSimplex(F.space, max(budgets)), {}
-    rng = np.random.default_rng(seed)
     algorithm_3.greedy(F, C, callback=lambda now: met.__setitem__(now.n_iter, (now.p, now.seconds)))
     return {k: met[min(k, len(met))] for k in budgets}
 

@@ -75,14 +75,14 @@ class Cover:
         np.cumsum(outside[self.indices], dtype=np.int32, out=before[1:])
         return np.asarray(before[self.indptr[1:]] - before[self.indptr[:-1]])
 
-    def measure(self, face: Ints) -> tuple[float, float, float]:
-        """(Q, Q2, log M) of a face, summed afresh from the data."""
-        inside = self.missing(face) == 0
+    def measure(self, face: Ints, missing: Ints | None = None) -> tuple[float, float, float]:
+        """(Q, Q2, log M) of a face, summed afresh from the data; `missing` if it is known."""
+        inside = (self.missing(face) if missing is None else missing) == 0
         return float(self.mass[inside].sum()), float(self.squares[inside].sum()), float(self.log_m[face].sum())
 
-    def gain(self, face: Ints, mode: int) -> float:
+    def gain(self, face: Ints, mode: int, missing: Ints | None = None) -> float:
         """What a face is worth: Q (KL), or Q2 - (1 - Q)² / M (l2)."""
-        q, q2, log_size = self.measure(face)
+        q, q2, log_size = self.measure(face, missing)
         return q if mode == KL else q2 - (1.0 - q) ** 2 * math.exp(-log_size)
 
     def take(self, supports: Ints) -> "Cover":
@@ -114,7 +114,7 @@ def cover_of(space: Lattice | States, q: Vector, k: int) -> tuple[Cover, float]:
     squares: Vector = np.bincount(labels, q[used] ** 2, len(first)).astype(np.float64)
     supports = table[first]
     log_m = np.log(np.array(space.cardinalities, np.float64))
-    return Cover(supports.indptr, supports.indices, mass, squares, log_m), float(q @ q)
+    return Cover(supports.indptr, supports.indices, mass, squares, log_m), float(np.square(q).sum())
 
 
 def largest_log_size(log_m: Vector, k: int) -> float:

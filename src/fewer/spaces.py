@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from ._validation import (
     Indices,
@@ -258,12 +259,13 @@ class States:
         table = as_table(self.rows)
         given = np.ones(table.shape[0]) if self.weights is None else self.weights
         first, inverse = distinct_rows(table)
-        weights = np.bincount(inverse, as_weights(given, table.shape[0], "weights"))
+        weights: Vector = np.bincount(inverse, as_weights(given, table.shape[0], "weights")).astype(np.float64)
         weights /= weights.sum()  # a million additions leave their rounding
         kept = table[first]
-        seen = np.zeros(table.shape[1], np.int64)
-        np.maximum.at(seen, kept.indices, kept.data)
-        object.__setattr__(self, "m", as_cardinalities(seen + 1 if self.m is None else self.m, seen + 1))
+        largest = np.zeros(table.shape[1], kept.data.dtype)  # of the data's type, for which NumPy's loop is fast
+        np.maximum.at(largest, kept.indices, kept.data)
+        least = largest.astype(np.int64) + 1
+        object.__setattr__(self, "m", as_cardinalities(least if self.m is None else self.m, least))
         object.__setattr__(self, "rows", kept)
         object.__setattr__(self, "weights", weights)
 
@@ -306,7 +308,13 @@ class States:
         """Indices of the listed states whose support lies in `units`, ascending."""
         chosen = np.zeros(self.n, bool)
         chosen[as_units(units, self.n, self.unit)] = True
-        return np.flatnonzero(self.rows @ (~chosen).astype(np.float64) == 0.0)
+        return np.flatnonzero(self._pattern @ (~chosen).astype(np.float32) == 0.0)
+
+    @cached_property
+    def _pattern(self) -> Any:
+        """Ones where the states use a dimension, in the type that they are multiplied in."""
+        ones = np.ones(self.rows.nnz, np.float32)
+        return sp.csr_array((ones, self.rows.indices, self.rows.indptr), shape=self.rows.shape)
 
     def ravel(self, rows: npt.ArrayLike) -> Indices:
         """Indices of rows (N, n), or the one of a row (n,); -1 where a row is not listed."""

@@ -113,7 +113,7 @@ def grouped(table: Any, rows: Any, by_value: bool) -> tuple[Any, Any]:
 
 def as_signature(x: Any, kind: type) -> Any:
     """An array as compiled functions take it, so that each is compiled once: of this type, contiguous, writeable."""
-    return np.require(x, kind, "CW")
+    return np.require(x, kind, ["C", "W"])
 
 
 def _distinct_by_keys(table: Any) -> tuple[Indices, Indices]:

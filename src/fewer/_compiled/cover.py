@@ -178,7 +178,7 @@ def best_swap(
             if inside[indices[j]]:
                 listed[first[indices[j] + 1]] = t
                 first[indices[j] + 1] += 1
-    best_r, best_a, best_gain = np.int64(-1), np.int64(-1), -np.inf
+    best_r, best_a, best_gain = -1, -1, -np.inf
     before = q if mode == 0 else q2 - (1.0 - q) * (1.0 - q) * np.exp(-log_size)
     inverse = np.exp(-log_m)
     for r in range(n):

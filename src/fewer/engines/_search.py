@@ -44,8 +44,8 @@ class Search:
 
     @property
     def one_pass(self) -> float:
-        """The work of looking at every support and dimension once."""
-        return 1.0 + len(self.cover.indices) + self.cover.n
+        """The work of looking at every support and dimension once; most supports lack too much to be looked into."""
+        return 1.0 + 0.25 * len(self.cover.indices) + len(self.cover) + self.cover.n
 
     @property
     def exhausted(self) -> bool:
@@ -57,7 +57,7 @@ class Search:
         self._inside = np.zeros(self.cover.n, np.bool_)
         self._inside[face] = True
         self._missing = self.cover.missing(face)
-        self.gain = self.cover.gain(face, self.mode)
+        self.gain = self.cover.gain(face, self.mode, self._missing)
         self.work += self.one_pass
 
     def grow(self, count: int, by_gain: bool) -> int:
@@ -74,7 +74,7 @@ class Search:
             barred = np.zeros(self.cover.n, np.bool_)
             state = self._values, self.cover.log_m, self._inside, self._missing, self.mode
             _cover.grow(*self._arrays, *state, left, count, by_gain, barred)
-            self.gain = self.cover.gain(self.face, self.mode)
+            self.gain = self.cover.gain(self.face, self.mode, self._missing)
             self.work += count * self.one_pass
         return count
 

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from .._compiled.prices import IN, OUT
 from .._validation import Indices, Vector
 from ..constraints.dimension_sparse import DimensionSparse
 from ..cover import KL, Cover
 from ..spaces import States
 from ._masks import best_mask
-from ._prices import IN, OUT, Node, Proof, even_bound
+from ._prices import Node, Proof, even_bound
 from ._search import Search
 from .engine import Branch
 
@@ -18,11 +19,11 @@ FEW, SOME = 20, 24
 """Dimensions up to which valuing all masks is the fastest proof, and up to which they fit in memory."""
 LONG = 100
 """Looks of a proof after which all masks of `SOME` dimensions are the faster one."""
-PERTURBATIONS = 32
+PERTURBATIONS = 256
 """Passes of k times all entries that a search goes on without a gain, about a perturbation each."""
-MOST_WORK = 2e8
+MOST_WORK = 2.5e8
 """Entries passed over by such perturbations, at most: about half a second."""
-PROOF_WORK = 4e8
+PROOF_WORK = 1e8
 """Entries passed over by the proof of "auto": about a second."""
 WORK_PER_CALL = 2e7
 """Entries that may be passed over between two chances to stop."""
@@ -57,15 +58,21 @@ class CoverageEngine:
         self.objective, self.constraint = objective, constraint
         self.cover, self.norm, self.mode, self.k = cover, norm, mode, constraint.k
         self._search = Search(cover, self.k, mode)
-        self._answered: tuple[bytes, Vector | None, float] | None = None
+        self._answered: tuple[bytes, Vector | None] = (b"none", None)
+        self._valued: tuple[bytes, float] = (b"none", math.inf)
         self._beside: Search | None = None  # the search within a proof, on what is left of the cover
-        self._began, self._complete = False, False
-        self._more_work = 0.0
+        self._began, self._complete, self._looked = False, False, False
+        self._left: tuple[Branch, ...] | None = None  # of all supports, after the first looks
+        self._rounding, self._more_work = 0.0, 0.0
 
     @property
     def value(self) -> float:
         """F at `answer()`; infinite while there is no answer."""
-        return self._answer()[1]
+        key = self.support.tobytes()
+        if self._valued[0] != key:
+            p = self.answer()
+            self._valued = key, math.inf if p is None else float(self.objective.value(p))
+        return self._valued[1]
 
     @property
     def support(self) -> Indices:
@@ -79,8 +86,8 @@ class CoverageEngine:
 
     @property
     def patience(self) -> float:
-        """The work of some perturbations; less where all masks are cheaper, none where swaps see every face."""
-        if self._search.exhausted:
+        """The work of some perturbations; none where swaps see every face, or the face is known to be best."""
+        if self._search.exhausted or self._complete:
             return 0.0
         return min(PERTURBATIONS * self.k * self._search.one_pass, MOST_WORK)
 
@@ -111,9 +118,26 @@ class CoverageEngine:
         return added
 
     def improve(self, moves: int) -> int:
-        """Swap a dimension for the one that lowers F most, at most `moves` times; how many swaps were made."""
+        """Swap a dimension for the one that lowers F most, at most `moves` times; how many moves were made.
+
+        At the first local optimum some looks at all supports may tell that none is better, or find one.
+        """
         affordable = 1 + int(WORK_PER_CALL / (2.0 * self._search.one_pass + self.k * self.cover.n))
-        return self._search.improve(min(moves, affordable))
+        return self._search.improve(min(moves, affordable)) or int(self._look_at_all())
+
+    def _look_at_all(self) -> bool:
+        """Begin the proof, once, for as long as nothing has to be branched on; whether it found a better support."""
+        if self._looked or self._began or self._search.lacking:
+            return False
+        if self.cover.n <= FEW and float(self.cover.n << self.cover.n) > self.patience:
+            return False
+        gain, until = self._search.gain, self.work + WORK_PER_CALL
+        self._looked = True
+        left = self.bound(Branch())
+        while len(left) == 1 and self.work < until:
+            left = self.bound(left[0])
+        self._left, self._complete = left, not left
+        return self._search.gain > gain
 
     def perturb(self, rng: np.random.Generator) -> bool:
         """Replace some dimensions at random, swap until none helps, and go back where F is not lower or equal."""
@@ -124,17 +148,12 @@ class CoverageEngine:
 
     def answer(self) -> Vector | None:
         """The best distribution on the face, or None while the face holds no state."""
-        return self._answer()[0]
-
-    def _answer(self) -> tuple[Vector | None, float]:
-        """The best distribution on the face and its value, kept until the face changes."""
         units = self.support
         key = units.tobytes()
-        if self._answered is None or self._answered[0] != key:
+        if self._answered[0] != key:
             states = self.constraint.face(units)
-            p = self.objective.best_on(states) if states.size else None
-            self._answered = key, p, math.inf if p is None else float(self.objective.value(p))
-        return self._answered[1:]
+            self._answered = key, self.objective.best_on(states) if states.size else None
+        return self._answered[1]
 
     def _hold_a_state(self) -> None:
         """Take another face: around the heaviest support, or where there is none the smallest state."""
@@ -166,8 +185,12 @@ class CoverageEngine:
             return ()
         node: Node | None = branch.memory
         if node is None:
-            if self.cover.n <= FEW and not len(branch.included) and not len(branch.excluded):
-                return self._value_all_masks()
+            if not len(branch.included) and not len(branch.excluded):
+                if self._left is not None:
+                    left, self._left = self._left, None
+                    return left
+                if self.cover.n <= FEW:
+                    return self._value_all_masks()
             touch = self.cover.measure(self.support)[0]
             node = Proof(self.cover, self.k, self.mode, touch).node(branch.included, branch.excluded)
         proof = node.proof
@@ -175,15 +198,15 @@ class CoverageEngine:
         if proof.steps >= LONG and self.cover.n <= SOME:
             return self._value_all_masks()
         before = proof.work
-        bound, left, face = proof.look(node, self._search.gain)
+        bound, nodes, face = proof.look(node, self._search.gain)
         self._more_work += proof.work - before
         moved = face is not None and self._offer(face)
-        if left and proof.shrunk:
+        if nodes and proof.shrunk:
             moved |= self._search_beside(proof)
-        if moved and len(left) == 1 and left[0].whole:
+        if moved and len(nodes) == 1 and nodes[0].whole:
             proof.shrunk = False  # a better face leaves fewer supports that matter
         lowest = max(self._loss(proof.rounded(bound)), branch.bound)
-        return tuple(_branch(lowest, after) for after in left)
+        return tuple(_branch(lowest, after) for after in nodes)
 
     def _offer(self, face: Indices) -> bool:
         """Move to a face if it is better; whether it was."""

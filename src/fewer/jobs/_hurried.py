@@ -2,12 +2,19 @@
 
 import math
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 
+from ..constraints.dimension_sparse import DimensionSparse
 from ..deadline import Deadline
+from ..engines.coverage import coverage_engine
+from ..engines.engine import Branch
+from ..objectives.kl import KL
 from ..result import Result, Status
-from ..tables import as_table, distinct_rows, grouped
+from ..spaces import States
+from ..tables import distinct_rows
 from ._rows import Rows
 
 ENTRIES_PER_SECOND = 4e6
@@ -16,6 +23,10 @@ SHARE = 0.4
 """The share of the time left that folding may take."""
 FEWEST_ROWS, MOST_UNCOMPILED = 2000, 20000
 """Rows that are drawn at least, and at most where no code is compiled yet."""
+
+
+PROBE = 24
+"""Columns of the small problem that tells whether everything is compiled: more than are proven by all masks."""
 
 
 def affordable(rows: Rows, deadline: Deadline, passes: int, rng: np.random.Generator, most: float = math.inf) -> Rows:
@@ -62,6 +73,18 @@ def collisions(rows: Rows) -> float:
     return (float(q @ q) - alone) / (1.0 - alone) if alone < 1.0 else 1.0
 
 
-def need_compiled_code() -> None:
+def need_compiled_code(deadline: Deadline) -> None:
     """Raise `CompilationTimeout` where there is no time to compile, before any work is done that would be lost."""
-    grouped(as_table([[1]]), [0], False)
+    if deadline.limited:
+        _compile_all()
+
+
+@cache
+def _compile_all() -> None:
+    """Call every compiled function of a search and a proof; once in a process is enough."""
+    pairs = States(np.eye(PROBE, dtype=np.int8) + np.eye(PROBE, k=1, dtype=np.int8))
+    engine: Any = coverage_engine(KL(pairs, pairs.weights), DimensionSparse(pairs, 3))
+    engine.grow(3)
+    engine.improve(1)
+    engine.perturb(np.random.default_rng(0))
+    engine.bound(Branch(np.arange(1), np.arange(1, 2)))

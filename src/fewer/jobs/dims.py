@@ -32,7 +32,7 @@ from ._rows import Rows
 OBJECTIVES = {"kl": "KL", "l2": "squared distance"}
 """Objectives, and what their loss is called."""
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
-DENSE = 16
+DENSE = 13
 """For l2, a lattice of at most 2 to this many states is written out; beyond it only the seen states are listed."""
 
 
@@ -95,6 +95,7 @@ def dims(
     >>> result = dims(orders, k=2)
     >>> result.indices.tolist(), round(math.exp(-result.value), 3), result.gap
     ([0, 1], 0.6, 0.0)
+
     """
     deadline = Deadline.after(time_limit)
     known(objective, dict.fromkeys(OBJECTIVES), "objective")
@@ -105,19 +106,19 @@ def dims(
 
     def searched() -> Result:
         """The columns that a solver finds, on all rows or as many as time allows."""
-        need_compiled_code()
+        need_compiled_code(deadline)
         used = affordable(rows, deadline, k if solver == "iht" else 1, generator)
         F, C = problem(used, k, objective)
         found = minimize(F, C, solver, time_limit=deadline, rng=generator, callback=callback)
-        return found if used is rows else on_all(found, used, rows, objective)
+        return finish(found if used is rows else on_all(found, used, rows, objective), rows, objective)
 
     def hurried() -> Result:
         """Columns found without compiled code, on some of the rows."""
         used = affordable(rows, deadline, k, generator, MOST_UNCOMPILED)
-        return on_all(uncompiled_result(*problem(used, k, objective), deadline, solver), used, rows, objective)
+        found = uncompiled_result(*problem(used, k, objective), deadline, solver)
+        return finish(on_all(found, used, rows, objective), rows, objective)
 
-    found = finish(answer_by(deadline, searched, hurried), rows, objective)
-    return replace(found, seed=seed, seconds=deadline.elapsed())
+    return replace(answer_by(deadline, searched, hurried), seed=seed, seconds=deadline.elapsed())
 
 
 def problem(rows: Rows, k: int, objective: str) -> tuple[Any, DimensionSparse]:
@@ -187,6 +188,7 @@ def coverage(
     --------
     >>> coverage([[1, 1, 0], [0, 1, 0], [0, 0, 1]], [0, 1]) == 2 / 3
     True
+
     """
     rows = Rows.of(X, sample_weight, baseline)
     return float(rows.weights[rows.inside(support)].sum())
@@ -232,6 +234,7 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
     >>> selector = FewerDims(k=2).fit(orders)
     >>> selector.indices_.tolist(), round(selector.coverage_, 3), selector.score([[0, 1, 0, 0], [0, 1, 1, 0]])
     ([0, 1], 0.6, 0.5)
+
     """
 
     def __init__(

@@ -19,11 +19,11 @@ from ..tables import as_table
 class SeenL2:
     """F[p] = Σ_x (p(x) - q(x))² over all states x, of which only the seen ones are listed.
 
-    A state has n entries, entry i below `states.m[i]`; q is a distribution on the seen ones. The best p on a face X_S is
-    q plus a constant on all of X_S, so a member also has mass on states that were never seen, the same on each. `space`
-    lists the seen states and then, for each dimension, one entry for unseen states: p is the mass of each seen state,
-    and the mass of all unseen ones together, divided among the dimensions of S in any way. On each face F is a convex
-    quadratic, and its minimum is that of `L2` on the whole lattice.
+    A state has n entries, entry i below `states.m[i]`; q is a distribution on the seen ones. The best p on a face X_S
+    is q plus a constant on all of X_S, so a member also has mass on states that were never seen, the same on each.
+    `space` lists the seen states and then, for each dimension, one entry for unseen states: p is the mass of each seen
+    state, and the mass of all unseen ones together, divided among the dimensions of S in any way. On each face F is a
+    convex quadratic, and its minimum is that of `L2` on the whole lattice.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class SeenL2:
     @cached_property
     def constant(self) -> float:
         """‖q‖²."""
-        return float(self.q @ self.q)
+        return float(np.square(self.q).sum())
 
     @property
     def scale(self) -> float:
@@ -90,7 +90,7 @@ class SeenL2:
         """Σ (p - q)² over the seen states, and the square of the other mass divided by the number of unseen states."""
         left, unseen = p[: self.states.size] - self.q, float(p[self.states.size :].sum())
         rest = unseen * unseen * self._share(p) if unseen else 0.0
-        return float(left @ left) + rest
+        return float(np.square(left).sum()) + rest
 
     def gradient(self, p: Vector) -> Vector:
         """2 (p - q), and for the unseen states twice the mass that each of them has."""
@@ -114,7 +114,9 @@ class SeenL2:
         if not face.size:
             return np.inf
         q = self.q[seen]
-        return max(self.constant - float(q @ q) + (1.0 - float(q.sum())) ** 2 * (1 / self._size(dims)), 0.0)
+        return max(
+            self.constant - float(np.square(q).sum()) + (1.0 - float(q.sum())) ** 2 * (1 / self._size(dims)), 0.0
+        )
 
     @property
     def target(self) -> Vector:

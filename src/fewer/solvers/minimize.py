@@ -14,8 +14,8 @@ from ..protocols import Constraint, Objective, offers
 from ..result import Result
 from ._drive import Callback, Step, Steps
 from ._solve import solve
-from .exact import branched, exact
-from .exchange import exchange, local_search
+from .exact import SHARE, branched, exact
+from .exchange import exchange, grown, improved, local_search, perturbed
 from .frank_wolfe import frank_wolfe
 from .greedy import greedy
 from .iht import iht
@@ -37,15 +37,21 @@ def auto(
 
 
 def searched_and_proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:
-    """Local search, then as much of a proof as the engine thinks worth its while."""
+    """Some local search, as much of a proof as the engine thinks worth its while, and more search if it stays open."""
     bounding: Any = engine
     if not offers(engine, Bounding):
         return (yield from local_search(engine, rng, budget))
     yield Step(bound=bounding.proven if abs(bounding.proven) < math.inf else None)
-    outcome = yield from local_search(engine, rng, budget)
     if not bounding.proof_budget:
-        return outcome
-    return (yield from branched(bounding, engine.work + bounding.proof_budget if budget is None else budget))
+        return (yield from local_search(engine, rng, budget))
+    yield from grown(engine)
+    yield from improved(engine)
+    patience = engine.patience if budget is None else budget
+    yield from perturbed(engine, rng, SHARE * patience)
+    outcome = yield from branched(bounding, engine.work + bounding.proof_budget if budget is None else budget)
+    if outcome.bound is not None and outcome.bound < bounding.proven:
+        yield from perturbed(engine, rng, (1.0 - SHARE) * patience)
+    return outcome
 
 
 SOLVERS: dict[str, Callable[..., Result]] = {
