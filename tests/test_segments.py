@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from fewer import Atoms, Moments
 from fewer._compiled.segments import spread_of
 from fewer.objectives.cumulative import Cumulative
-from fewer.solvers import segmentation
+from fewer.objectives import _segments
 from fewer.solvers._drive import Step
-from fewer.solvers.segmentation import Runs, best_steps
+from fewer.objectives._segments import Runs, best_steps
 
 
 def last_answer(F, k):
@@ -66,7 +66,7 @@ def test_many_bins_beat_every_single_move_of_a_jump():
 def test_pauses_change_nothing(monkeypatch):
     F = Cumulative(Atoms(200), np.random.default_rng(1).dirichlet(np.ones(200)))
     whole = last_answer(F, 7)[0][-1]
-    monkeypatch.setattr(segmentation, "WORK", 1)
+    monkeypatch.setattr(_segments, "WORK", 1)
     assert np.array_equal(last_answer(F, 7)[0][-1], whole)
 
 

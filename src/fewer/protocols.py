@@ -139,8 +139,22 @@ class Counted(Protocol):
 
 
 @runtime_checkable
+class Direct(Protocol):
+    """An objective that finds its own optimum over all distributions on at most k places."""
+
+    def solved(self, k: int) -> Iterator[tuple[Vector | None, float | None]]:
+        """Iterates and lower bounds, None where there is none, with pauses; the last iterate is the optimum."""
+        ...
+
+
+@runtime_checkable
 class Covered(Protocol):
     """An objective whose minimum over a face of dimensions depends only on the mass the face covers."""
+
+    @property
+    def target(self) -> Vector:
+        """The mass at each place of the space."""
+        ...
 
     def cover(self, k: int) -> tuple[Cover, float, int] | None:
         """(cover, ‖q‖², mode) for faces of k dimensions, or None where this q or space does not allow it."""

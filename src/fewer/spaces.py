@@ -209,6 +209,7 @@ class States:
         given = np.ones(table.shape[0]) if self.weights is None else self.weights
         first, inverse = distinct_rows(table)
         weights = np.bincount(inverse, as_weights(given, table.shape[0], "weights"))
+        weights /= weights.sum()  # a million additions leave their rounding
         kept = table[first]
         seen = np.zeros(table.shape[1], np.int64)
         np.maximum.at(seen, kept.indices, kept.data)

@@ -4,25 +4,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ._compile import compiled
-from .active_set import descend, level_of, refresh, rounding_error
-from .face_factor import append
+from .box_quadratic import ROUNDING, append, descend, dot, residuals
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
-
-
-@compiled
-def steepest(residual: Vector, level: float, error: Vector, w: Vector, tried: npt.NDArray[np.bool_]) -> int:
-    """The untried unit at zero with the largest residual above the level and its rounding error, or -1.
-
-    argmax r_i - level;  all: (s,).
-    """
-    best, unit = 0.0, -1
-    for i in range(w.size):
-        slope = residual[i] - level
-        if w[i] == 0.0 and not tried[i] and slope > error[i] and slope > best:
-            best, unit = slope, i
-    return unit
 
 
 @compiled
@@ -36,31 +21,38 @@ def climb(H: Matrix, c: Vector, sigma: float, start: Vector, limit: int, share: 
     Source: Lawson & Hanson 1974, algorithm NNLS.
     """
     size = c.size
-    w = start.copy()
+    w, scale = start.copy(), np.empty(size)
     factor, passive, residual = np.empty((size, size)), np.empty(size, np.int64), np.empty(size)
     tried = np.zeros(size, np.bool_)
-    scale = np.diag(H).copy()
+    lo, hi = np.zeros(size), np.full(size, np.inf)
+    for i in range(size):
+        scale[i] = H[i, i]
     norms = np.sqrt(np.maximum(scale, 0.0))
     count = 0
     for held in np.flatnonzero(w):
-        grown = append(H, sigma, scale, factor, passive, count, int(held))
+        grown = append(H, sigma, scale, factor, passive, count, held)
         if grown == count:
             w[held] = 0.0
         count = grown
-    refresh(H, c, passive, count, w, residual)
+    residuals(H, c, w, residual)
     floor, entered = 0.0, 0
     while count < limit:
-        level = level_of(w, residual, sigma)
-        unit = steepest(residual, level, rounding_error(c, norms, w, sigma), w, tried)
-        if unit < 0 or residual[unit] - level < floor:
+        level = dot(w, residual, size) if sigma > 0.0 else 0.0
+        length, best, unit = dot(norms, w, size), 0.0, -1
+        for i in range(size):
+            slope = residual[i] - level
+            error = ROUNDING * (abs(c[i]) + norms[i] * length) * (1.0 if sigma == 0.0 else 2.0)
+            if w[i] == 0.0 and not tried[i] and slope > max(error, best):
+                best, unit = slope, i
+        if unit < 0 or best < floor:
             break
-        floor = max(floor, share * (residual[unit] - level)) if entered == 0 else floor
+        floor = max(floor, share * best) if entered == 0 else floor
         tried[unit] = True
         entered += 1
         grown = append(H, sigma, scale, factor, passive, count, unit)
         if grown == count:
             continue
-        count, _ = descend(H, c, sigma, factor, passive, grown, w, residual)
+        count, _ = descend(H, c, lo, hi, sigma, factor, passive, grown, w, residual)
         if w[unit] > 0.0:
             tried[:] = False
     return w, entered

@@ -126,4 +126,6 @@ class DimensionSparse:
     def support(self, p: Vector) -> Indices:
         """The dimensions that the states with mass use."""
         states = np.flatnonzero(as_vector(p, self.space.shape, "p"))
+        if isinstance(self.space, States):
+            return np.unique(self.space.rows[states].indices).astype(np.int64)
         return np.flatnonzero(self.space.unravel(states).any(axis=0))

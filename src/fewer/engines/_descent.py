@@ -75,7 +75,9 @@ def quasi_newton(search: Search) -> None:
         w, value, slopes = after, after_value, after_slopes
 
 
-def line(search: Search, w: Vector, value: float, target: Vector, promise: float) -> tuple[Vector, float, Vector | None]:
+def line(
+    search: Search, w: Vector, value: float, target: Vector, promise: float
+) -> tuple[Vector, float, Vector | None]:
     """The first of target, halfway there, a quarter of the way, ... where F falls enough and has a gradient."""
     length, finite = 1.0, 0
     for _ in range(MOST_HALVINGS):

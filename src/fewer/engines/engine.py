@@ -50,14 +50,14 @@ class Engine(Protocol):
         ...
 
     def grow(self, count: int) -> int:
-        """Add at most `count` units, the one that lowers F most at a time; how many were added, 0 when it is full.
+        """Add at most `count` units, the one that lowers F most at a time; 0 when it is full, else something more.
 
         With count = 1 this is a step of Algorithm 3. A larger count may look at all units once for several.
         """
         ...
 
     def improve(self, moves: int) -> int:
-        """Make at most `moves` moves (swaps, mostly), each of which lowers F; how many were made, 0 at a local optimum."""
+        """Make at most `moves` moves (swaps, mostly), each of which lowers F; 0 at a local optimum, else something more."""
         ...
 
     def perturb(self, rng: np.random.Generator) -> bool:
@@ -75,7 +75,7 @@ class Bounding(Protocol):
 
     @property
     def endless(self) -> str:
-        """Why a proof without limits is not to be expected to end, as the beginning of a sentence; empty where it is."""
+        """Why a proof without limits cannot be expected to end, as the beginning of a sentence; empty where it can."""
         ...
 
     @property

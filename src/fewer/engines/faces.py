@@ -51,6 +51,7 @@ class FacesEngine:
     >>> engine = FacesEngine(F, SparseSimplex(F.space, 2))
     >>> engine.grow(2), engine.support.tolist(), round(engine.value, 6)
     (2, [0, 2], 0.015)
+
     """
 
     def __init__(self, objective: Objective, constraint: Constraint, deadline: Deadline | None = None) -> None:
@@ -247,7 +248,11 @@ class FacesEngine:
 
     def _promising(self, free: Indices, support: Support) -> list[int]:
         """Free units, the steepest descent from a support first: what they are measured by rules out the others."""
-        if self._supports.closed_form or not support or all(self._supports.knows(_with(support, u)) for u in free.tolist()):
+        if (
+            self._supports.closed_form
+            or not support
+            or all(self._supports.knows(_with(support, u)) for u in free.tolist())
+        ):
             return [int(unit) for unit in free]
         order = np.argsort(self._steepest(free, support), kind="stable")
         return [int(unit) for unit in free[order]]

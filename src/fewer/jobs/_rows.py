@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, as_weights, shown
-from ..cover import Cover, fold
+from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, as_vector, as_weights, shown
 from ..spaces import States
 from ..tables import MOST_CODES, as_table
 
@@ -18,11 +17,12 @@ class Rows:
     """N weighted rows of n small integers, as a CSR table in which every column's baseline is written as 0.
 
     A code below its baseline moves up by one to make room for it; `decode` undoes that. `origin` (n,) holds
-    the baselines and `shape` the cardinalities.
+    the baselines and `shape` the cardinalities, `given` the weights before they were divided by their sum.
     """
 
     table: Any
     weights: Vector
+    given: Vector
     origin: Indices
     shape: tuple[int, ...]
 
@@ -31,25 +31,21 @@ class Rows:
         """Check X, dense, scipy.sparse or DataFrame; rows of weight zero are left out."""
         table = as_table(X, "X")
         N, n = table.shape
-        weights = np.full(N, 1.0 / N) if sample_weight is None else as_weights(sample_weight, N, "sample_weight")
+        given = np.full(N, 1.0 / N) if sample_weight is None else as_vector(sample_weight, (N,), "sample_weight")
+        weights = given if sample_weight is None else as_weights(given, N, "sample_weight")
         if not weights.all():
             kept = np.flatnonzero(weights)
-            table, weights = table[kept], weights[kept]
+            table, weights, given = table[kept], weights[kept], given[kept]
         origin = as_baseline(baseline, table, weights)
         largest = np.zeros(n, table.data.dtype)  # of the data's type, for which NumPy's loop is fast
         np.maximum.at(largest, table.indices, table.data)
         largest = np.maximum(largest, origin)
-        return cls(recode(table, origin), weights, origin, tuple(int(c) + 1 for c in largest))
+        return cls(recode(table, origin), weights, given, origin, tuple(int(c) + 1 for c in largest))
 
     @property
     def n(self) -> int:
         """The number of columns."""
         return int(self.table.shape[1])
-
-    def cover(self, k: int) -> tuple[Cover, float]:
-        """The mass on supports of at most k dimensions, and Σ q(x)² over all states."""
-        arrays = self.table.indptr, self.table.indices, self.table.data
-        return fold(*arrays, self.weights, np.array(self.shape), k)
 
     def inside(self, face: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Which rows equal the baseline in every column outside the face."""
@@ -60,13 +56,14 @@ class Rows:
     def sample(self, count: int, rng: np.random.Generator) -> "Rows":
         """Some of the rows, drawn at random without replacement."""
         drawn = np.sort(rng.choice(self.table.shape[0], count, replace=False))
-        return replace(self, table=self.table[drawn], weights=self.weights[drawn] / self.weights[drawn].sum())
+        weights = self.weights[drawn] / self.weights[drawn].sum()
+        return replace(self, table=self.table[drawn], weights=weights, given=self.given[drawn])
 
     def states(self, chosen: npt.NDArray[np.bool_] | None = None) -> States:
         """The distinct states of these rows, or of some of them."""
         if chosen is None or chosen.all():
-            return States(self.table, self.weights, self.shape)
-        return States(self.table[np.flatnonzero(chosen)], self.weights[chosen], self.shape)
+            return States(self.table, self.given, self.shape)
+        return States(self.table[np.flatnonzero(chosen)], self.given[chosen], self.shape)
 
     def decode(self, codes: npt.NDArray[np.int64], dims: Indices) -> npt.NDArray[np.int64]:
         """Codes (s, d) on these dimensions as they were in X."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compiled.active_set import simplex_quadratic
+from .._compiled.box_quadratic import simplex_weights
 from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, known
 from ..bandwidths import Bandwidth, bandwidth_in_units, exponent_of, largest, times_power_of_two
 from ..constraints.sparse_simplex import SparseSimplex
@@ -202,7 +202,7 @@ class Setting:
 def get_ready(deadline: Deadline) -> None:
     """Have numba load a first function while there is time for that; later there may be too little."""
     with suppress(CompilationTimeout), deadline.uncompiled():
-        simplex_quadratic(np.eye(1), np.ones(1), np.ones(1))
+        simplex_weights(np.eye(1), np.ones(1))
 
 
 def a_child_of(rng: np.random.Generator) -> np.random.Generator:

@@ -1,7 +1,6 @@
 """Keep k dimensions of discrete data: which k columns let the most rows be expressed whole."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,25 +13,26 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from .._validation import Indices, Vector, as_generator, as_integer, known
+from .._validation import Indices, as_generator, as_integer, known
 from ..constraints.dimension_sparse import DimensionSparse
-from ..cover import KL as KL_MODE
-from ..cover import L2 as L2_MODE
 from ..deadline import Deadline, answer_by
 from ..distribution import Distribution
 from ..objectives.kl import KL
 from ..objectives.l2 import L2
+from ..objectives.seen import SeenL2
 from ..result import Result
-from ..solvers import faces
-from ..solvers._drive import Callback, Steps, drive
+from ..solvers._drive import Callback
+from ..solvers.minimize import minimize
+from ..solvers.uncompiled import uncompiled_result
 from ..spaces import Lattice, States
 from ._estimator import our_error, readable, seed_of, unchanged_if_it_fails, validated
-from ._hurried import affordable, on_all, uncompiled_answer
+from ._hurried import MOST_UNCOMPILED, affordable, need_compiled_code, on_all
 from ._rows import Rows
 
-MODES = {"kl": KL_MODE, "l2": L2_MODE}
+OBJECTIVES = ("kl", "l2")
+SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 DENSE = 16
-"""A lattice of at most 2 to this many states is small enough for IHT to run on its whole table."""
+"""For l2, a lattice of at most 2 to this many states is written out; beyond it only the seen states are listed."""
 
 
 def dims(
@@ -76,55 +76,42 @@ def dims(
     ([0, 1], 0.6, 0.0)
     """
     deadline = Deadline.after(time_limit)
-    mode = known(objective, MODES, "objective")
-    known(solver, SOLVERS, "solver")
+    known(objective, dict.fromkeys(OBJECTIVES), "objective")
+    known(solver, dict.fromkeys(SOLVERS), "solver")
     generator, seed = as_generator(rng)
     rows = Rows.of(X, sample_weight, baseline)
     k = as_integer(k, "k", 1, rows.n, "columns")
-    found = answer_by(
-        deadline,
-        lambda: finish(chosen(rows, k, mode, solver, deadline, generator, callback), rows, mode),
-        lambda: finish(uncompiled_answer(rows, k, mode, deadline, seed), rows, mode),
-    )
+
+    def searched() -> Result:
+        """The columns that a solver finds, on all rows or as many as time allows."""
+        need_compiled_code()
+        used = affordable(rows, deadline, k if solver == "iht" else 1, generator)
+        F, C = problem(used, k, objective)
+        found = minimize(F, C, solver, time_limit=deadline, rng=generator, callback=callback)
+        return found if used is rows else on_all(found, used, rows, objective)
+
+    def hurried() -> Result:
+        """Columns found without compiled code, on some of the rows."""
+        used = affordable(rows, deadline, k, generator, MOST_UNCOMPILED)
+        return on_all(uncompiled_result(*problem(used, k, objective), deadline, solver), used, rows, objective)
+
+    found = finish(answer_by(deadline, searched, hurried), rows, objective)
     return replace(found, seed=seed, seconds=deadline.elapsed())
 
 
-def chosen(
-    rows: Rows,
-    k: int,
-    mode: int,
-    solver: str,
-    deadline: Deadline,
-    rng: np.random.Generator,
-    callback: Callback | None,
-) -> Result:
-    """The columns that a solver finds, on all rows or as many as time allows."""
-    used = affordable(rows, deadline, k if solver == "iht" else 1, rng)
-    problem = faces.FaceProblem(*used.cover(k), k, mode)
-    steps = SOLVERS[solver](problem, used, rng)
-    found = drive(problem, problem, steps, solver=solver, time_limit=deadline, callback=callback)
-    return found if used is rows else on_all(found, used, rows, k, mode)
-
-
-Start = Callable[[faces.FaceProblem, Rows, np.random.Generator], Steps]
-
-
-def seeded(steps: Callable[[faces.FaceProblem, int], Steps]) -> Start:
-    """A solver that needs no more of the rows than their cover, and of the generator a seed."""
-    return lambda problem, rows, rng: steps(problem, int(rng.integers(2**63)))
-
-
-def iht_on_states(problem: faces.FaceProblem, rows: Rows, rng: np.random.Generator) -> Steps:
-    """IHT over the distinct states, or over the whole lattice where that is a small table."""
-    seen = listed(rows, problem.k)
-    space: Lattice | States = seen
-    q: Vector = seen.weights
-    if math.fsum(map(math.log2, rows.shape)) <= DENSE:
-        space = Lattice(rows.n, rows.shape)
-        q = np.zeros(space.size)
-        q[space.ravel(seen.unravel(np.arange(seen.size)))] = seen.weights
-    F = KL(space, q) if problem.mode == KL_MODE else L2(space, q)
-    return faces.iht(problem, F, DimensionSparse(space, problem.k), rng)
+def problem(rows: Rows, k: int, objective: str) -> tuple[Any, DimensionSparse]:
+    """(F, C) of which dims is the minimum: KL or the squared distance to the rows, over D_k."""
+    if objective == "kl":
+        seen = listed(rows, k)
+        return KL(seen, seen.weights), DimensionSparse(seen, k)
+    seen = rows.states()
+    if math.fsum(map(math.log2, rows.shape)) > DENSE:
+        F = SeenL2(seen)
+        return F, DimensionSparse(F.space, k)
+    space = Lattice(rows.n, rows.shape)
+    q = np.zeros(space.size)
+    q[space.ravel(seen.unravel(np.arange(seen.size)))] = seen.weights
+    return L2(space, q), DimensionSparse(space, k)
 
 
 def listed(rows: Rows, k: int) -> States:
@@ -136,16 +123,7 @@ def listed(rows: Rows, k: int) -> States:
     return States(table, np.append(seen.weights, 0.0), rows.shape)
 
 
-SOLVERS: dict[str, Start] = {
-    "auto": seeded(faces.auto),
-    "exact": seeded(faces.exact),
-    "exchange": seeded(faces.exchange),
-    "greedy": seeded(faces.greedy),
-    "iht": iht_on_states,
-}
-
-
-def finish(found: Result, rows: Rows, mode: int) -> Result:
+def finish(found: Result, rows: Rows, objective: str) -> Result:
     """The chosen face as a distribution on the states inside it."""
     dims = found.support
     inside = rows.inside(dims)
@@ -156,7 +134,7 @@ def finish(found: Result, rows: Rows, mode: int) -> Result:
         q = space.weights * Q
     else:  # no row lies in the face: list its origin, which q gives no mass
         space, q = States(np.zeros((1, rows.n), np.int32), m=rows.shape), np.zeros(1)
-    spread = mode == L2_MODE or not inside.any()  # what q lacks goes evenly to all states of the face
+    spread = objective == "l2" or not inside.any()  # what q lacks goes evenly to all states of the face
     p = q + float(Fraction(1.0 - Q) / size) if spread else q / Q
     rest = max(1.0 - float(p.sum()), 0.0) if spread and size > space.size else 0.0
     codes = space.rows[:, dims].toarray().astype(np.int64)

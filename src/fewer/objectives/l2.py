@@ -1,5 +1,6 @@
 """Squared distance to a table."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -99,11 +100,20 @@ class L2:
         p[face] = project_simplex(self.q[face])
         return p
 
+    @property
+    def target(self) -> Vector:
+        """Q."""
+        return np.asarray(self.q)
+
     def cover(self, k: int) -> tuple[Cover, float, int] | None:
         """Where q is a distribution on a lattice, min ‖p - q‖² over X_S is ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)."""
         if not isinstance(self.space, Lattice) or self.q.min() < 0 or abs(self.q.sum() - 1.0) > 1e-12:
             return None
         return (*cover_of(self.space, self.q, k), L2_MODE)
+
+    def solved(self, k: int) -> Iterator[tuple[Vector | None, float | None]]:
+        """The projection of q: its k largest entries (of equals the first), projected onto their simplex."""
+        yield self.best_on(np.sort(np.argsort(-self.q, kind="stable")[:k])), None
 
     def value_on(self, face: Indices) -> float:
         """‖q‖² + Σ (tau² - q²) over the places of the face that stay positive."""

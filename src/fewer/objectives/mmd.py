@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import eigsh
 
-from .._compiled.active_set import simplex_quadratic
+from .._compiled.box_quadratic import simplex_weights
 from .._validation import Indices, InvalidInput, Vector, as_array, as_distribution, as_vector
 from ..similarity import require_semidefinite
 from ..spaces import Space, as_space
@@ -120,7 +120,7 @@ class MMD:
     def best_on(self, face: Indices) -> Vector:
         """The best weights on the simplex of the face, by an active-set method exact to rounding."""
         p = np.zeros(self.space.size)
-        p[face], _ = simplex_quadratic(self.gram[np.ix_(face, face)], self._mean[face], np.zeros(face.size))
+        p[face] = simplex_weights(self.gram[np.ix_(face, face)], self._mean[face])
         return p
 
     def value_on(self, face: Indices) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, svds
 
-from .._compiled.active_set import simplex_quadratic
+from .._compiled.box_quadratic import simplex_weights
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector
 from ..spaces import Space, as_space
 from ._matrix import BLOCK, applied, as_matrix, as_row_weights, scaled, sized_matrix
@@ -351,7 +351,7 @@ class Moments:
 
     def _fit(self, face: Indices) -> tuple[Vector, float]:
         part = self._from_target(face)
-        weights, _ = simplex_quadratic(part.T @ part, np.zeros(face.size), np.zeros(face.size))
+        weights = simplex_weights(part.T @ part, np.zeros(face.size))
         residual = part @ weights
         return weights, float(self._out(float(residual @ residual)))
 

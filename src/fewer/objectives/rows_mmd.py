@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from .._compiled.active_set import simplex_quadratic
+from .._compiled.box_quadratic import simplex_weights
 from .._validation import Indices, InvalidInput, Vector, as_array, as_distribution, as_numbers, as_vector, shown
 from ..deadline import Deadline
 from ..distances import Matrix
@@ -157,7 +157,7 @@ class RowsMMD:
     def best_on(self, face: Indices) -> Vector:
         """The best weights on the simplex of the face, by an active-set method exact to rounding."""
         p = np.zeros(self.space.size)
-        p[face], _ = simplex_quadratic(self.cross(face, face), self.mean[face], np.zeros(face.size))
+        p[face] = simplex_weights(self.cross(face, face), self.mean[face])
         return p
 
     def value_on(self, face: Indices) -> float:

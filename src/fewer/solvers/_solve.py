@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from .._validation import as_generator, as_number
+from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..engines.engine import Engine
 from ..engines.select import engine_of
-from ..protocols import Constraint, Objective
-from ..result import Result
-from ._drive import Callback, Steps, drive, meet
+from ..protocols import Constraint, Direct, Objective, offers
+from ..result import Result, Status
+from ._drive import Callback, Outcome, Step, Steps, drive, meet
 from ._units import in_units, normalised, watched
 from .uncompiled import solve_by
 
@@ -28,8 +29,12 @@ def solve(
     time_limit: "float | Deadline | None",
     callback: Callback | None,
     rng: Any,
+    proves: bool = False,
 ) -> Result:
-    """The result of a method on the engine of a problem; without a budget, a time limit is used up."""
+    """The result of a method on the engine of a problem; without a budget, a time limit is used up.
+
+    Where it `proves` and the objective knows its own optimum, that is taken.
+    """
     meet(objective, constraint, name)
     deadline = Deadline.after(time_limit)
     work = as_budget(budget, deadline)
@@ -39,6 +44,8 @@ def solve(
 
     def steps() -> Steps:
         generator.bit_generator.state = state  # a second attempt meets the same random numbers
+        if proves and offers(inner, Direct) and isinstance(constraint, SparseSimplex) and constraint.whole_faces:
+            return (yield from directly(inner, constraint.k))
         return (yield from method(engine_of(inner, constraint, name, deadline), generator, work))
 
     def attempt() -> Result:
@@ -46,6 +53,14 @@ def solve(
         return drive(inner, constraint, steps(), solver=name, time_limit=deadline, callback=seen, seed=seed)
 
     return replace(in_units(solve_by(deadline, inner, constraint, name, attempt), exponent), seed=seed)
+
+
+def directly(objective: Any, k: int) -> Steps:
+    """The steps by which an objective finds its own optimum."""
+    value = math.nan
+    for p, bound in objective.solved(k):
+        value = yield Step(p, bound)
+    return Outcome(Status.OPTIMAL, value)
 
 
 def as_budget(budget: Any, deadline: Deadline) -> float | None:

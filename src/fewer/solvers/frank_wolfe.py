@@ -10,11 +10,11 @@ from .._validation import InvalidInput, Vector, as_integer, as_number
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..engines.faces import face_best
+from ..engines.fit import affordable, refit_cost, refitted
+from ..engines.paths import floor_of, slope_error
 from ..protocols import Centred, Constraint, Objective, Quadratic, Scaled, offers, whole_faces
 from ..result import Result, Status
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
-from ._fit import affordable, refit_cost, refitted
-from ._starts import floor_of, slope_error
 from ._units import near_one
 from .uncompiled import solve_by
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, shown
 from ..deadline import Deadline
-from ..protocols import Constraint, Objective, Sparsity, offers, whole_faces
+from ..protocols import Constraint, FaceSolvable, Objective, Sparsity, offers, whole_faces
 from ..result import Result
 from ._drive import Callback, as_start, drive, meet
 from ._units import near_one
@@ -33,8 +33,8 @@ def iht(
 
     `start` is a member of the constraint; without one, `rng` draws a random face and a random distribution
     on it. `step` is a rule (`Constant`, `Doubling`, `Backtracking`, `Momentum`); by default the paper's
-    doubling on a sparse constraint, whose local optima it leaves, and on a convex one momentum, or
-    backtracking where F has no smoothness. It stops when no entry moves by more than `tol`.
+    doubling on a sparse constraint, whose local optima it leaves (each support valued by its best distribution where
+    that is known), and on a convex one momentum, or backtracking where F has no smoothness. It stops when no entry moves by more than `tol`.
     "IHT after Greedy" is `iht(F, C, start=greedy(F, C).p)`.
 
     >>> from fewer import L2, DimensionSparse, Lattice
@@ -74,7 +74,7 @@ def iht(
 def default_rule(objective: Objective, constraint: Constraint) -> StepRule:
     """Doubling where there are local optima to leave; otherwise the fastest rule that fits F."""
     if offers(constraint, Sparsity):
-        return Doubling()
+        return Doubling(refit=offers(objective, FaceSolvable) and whole_faces(constraint))
     return Momentum() if objective.smoothness < math.inf else Backtracking()
 
 

@@ -33,7 +33,7 @@ def auto(
     """The default: `exchange`, then a proof as far as a fixed amount of work goes; `iht` where no support is sought."""
     if not served(objective, constraint):
         return iht(objective, constraint, budget=budget, time_limit=time_limit, callback=callback, rng=rng)
-    return solve("auto", objective, constraint, searched_and_proven, budget, time_limit, callback, rng)
+    return solve("auto", objective, constraint, searched_and_proven, budget, time_limit, callback, rng, proves=True)
 
 
 def searched_and_proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:
@@ -87,6 +87,7 @@ def minimize(
     >>> F = Moments(Atoms(4), [[0.0, 1.0, 2.0, 3.0]], [2.0])
     >>> minimize(F, SparseSimplex(F.space, 1), solver="exact").support.tolist()
     [2]
+
     """
     if callable(solver) and not isinstance(solver, type):
         result = solver(objective, constraint, **options)

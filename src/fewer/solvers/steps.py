@@ -69,11 +69,13 @@ class Doubling:
 
     The paper does not say what *trapped* means. "support": the support has not changed; "seen": the
     support was met before; "objective": the value has not improved on the best so far. By default mu is
-    1 / (64 smoothness), which for l2 is the paper's 0.008, and 0.1 where F has no smoothness.
+    1 / (64 smoothness), which for l2 is the paper's 0.008, and 0.1 where F has no smoothness. With `refit`, what is
+    valued is the best distribution on the support of each iterate; the path goes on from the iterate itself.
     """
 
     mu: float | None = None
     trapped: str = "support"
+    refit: bool = False
 
     def __post_init__(self) -> None:
         if self.mu is not None:
@@ -89,7 +91,7 @@ class Doubling:
         seen = {support}
         while doublings <= MOST_DOUBLINGS:
             after = forward(objective, constraint, p, mu * 2.0**doublings)
-            value = yield Step(after)
+            value = yield Step(self._shown(objective, constraint, after))
             before, support = support, constraint.support(after).tobytes()
             escaped = {
                 "support": support != before,
@@ -101,6 +103,10 @@ class Doubling:
             doublings = 0 if escaped else doublings + 1
             p = after
         return Outcome(Status.CONVERGED)
+
+    def _shown(self, objective: Objective, constraint: Any, p: Vector) -> Vector:
+        """An iterate, or the best distribution on its support."""
+        return face_best(objective, constraint.face(constraint.support(p))) if self.refit else p
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,8 @@
-"""The best k-sparse weights for least squares on the simplex, with proof.
+"""Lower bounds for branches of supports of a quadratic: doubly non-negative relaxations.
 
-Branch and bound over supports; the relaxation is that of `doubly`, its bounds those of `certificate`.
+The relaxation is that of `doubly`, its bounds those of `certificate`.
 """
 
-import heapq
-import itertools
 import math
 from dataclasses import dataclass, replace
 
@@ -13,10 +11,9 @@ import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
 from .._compiled import certificate, doubly
-from .._compiled.active_set import simplex_quadratic
-from .._compiled.box_gap import box_gap, fill
-from .._compiled.box_quadratic import box_quadratic
+from .._compiled.box_quadratic import box_weights
 from ..constraints.sparse_simplex import SparseSimplex
+from .engine import Branch
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
@@ -119,37 +116,19 @@ def begin(units: Indices, inside: Mask, ends: tuple[float, float], k: int, beta:
     return Relaxation(units, inside, limits, np.outer(side, side), np.zeros((m + 1, m + 1)), z, np.zeros(m), beta)
 
 
-class SparseProof:
-    """Branch and bound from known weights: `step` until `done`; bound <= optimum <= value holds throughout.
+class Relaxations:
+    """Bounds for branches of supports, given the best weights known.
 
     min q'Hq - 2c'q + const  over  q >= 0, 1'q = 1, at most k non-zeros, and `rules`;  H = A'A: (n, n), c = A'b:
-    (n,), const = b'b. A node decides some units in or out. Its bound comes from a few rounds of the ADMM in
+    (n,), const = b'b. A branch decides some units in or out. Its bound comes from a few rounds of the ADMM in
     `doubly`, which begin where its parent stood and go on while they pay; bounds also decide units, and narrow the
-    limits of weights, where the rest could not win. The node of the lowest bound is opened first. `nodes` counts
-    branchings and leaves. If no weights obey the rules, the value ends as infinite and the support empty.
-
-    >>> from fewer import Atoms
-    >>> A, b = np.eye(3), np.array([0.6, 0.3, 0.1])
-    >>> proof = SparseProof(A.T @ A, A.T @ b, b @ b, SparseSimplex(Atoms(3), 2))
-    >>> while not proof.done:
-    ...     proof.step()
-    >>> proof.support.tolist(), proof.weights.round(3).tolist(), round(proof.value, 6)
-    ([0, 1], [0.65, 0.35], 0.015)
+    limits of weights, where the rest could not win. `nodes` counts branchings and leaves.
     """
 
-    def __init__(
-        self,
-        H: Matrix,
-        c: Vector,
-        const: float,
-        rules: SparseSimplex,
-        support: Indices | None = None,
-        weights: Vector | None = None,
-    ) -> None:
-        n = len(c)
+    def __init__(self, H: Matrix, c: Vector, const: float, rules: SparseSimplex) -> None:
         self.rules = rules
         self.k = rules.sizes[1]
-        self.nodes = self.steps = 0
+        self.nodes = 0
         self.work = 0.0  # multiplications so far, about
         self.value, self.support, self.weights = math.inf, np.zeros(0, np.int64), np.zeros(0)
         self._group, self._caps = labels(rules), caps(rules)
@@ -159,26 +138,29 @@ class SparseProof:
         np.fill_diagonal(self._H, np.maximum(np.diag(self._H), 0.0))  # a column that is the target, but for rounding
         self._floor = math.inf  # the least bound among closed leaves
         self._threads = ThreadpoolController()
-        self._serial = itertools.count()
-        self._open: list[tuple[float, int, Relaxation]] = []
-        units = np.setdiff1d(np.arange(n), np.asarray(rules.exclude, np.int64))
+        self._left: list[Branch] = []
+
+    def root(self) -> Relaxation:
+        """The relaxation of all supports."""
+        units = np.flatnonzero(self.rules.open)
         beta = BETA * max(float(np.linalg.norm(self._H)), 1.0) ** 1.5
-        inside = np.isin(units, np.asarray(rules.include, np.int64))
-        ends = rules.min_weight, min(rules.max_weight, 1.0)
-        self._push(0.0, begin(units, inside, ends, self.k, beta))
-        if support is not None and weights is not None:
-            self.offer(support, weights)
+        inside = np.isin(units, np.asarray(self.rules.include, np.int64))
+        return begin(units, inside, (self.rules.min_weight, min(self.rules.max_weight, 1.0)), self.k, beta)
 
     @property
-    def done(self) -> bool:
-        """Whether nothing is left that could beat the weights."""
-        return not self._open
+    def proven(self) -> float:
+        """No weights in a branch that was closed have a lower value."""
+        return min(self._floor * self._scale, max(self.value - self._slack(), 0.0))
 
-    @property
-    def bound(self) -> float:
-        """No weights that obey the rules have a lower value."""
-        lowest = self._open[0][0] if self._open else math.inf
-        return min(lowest * self._scale, self._floor * self._scale, max(self.value - self._slack(), 0.0))
+    def look(self, branch: Branch) -> tuple[Branch, ...]:
+        """Tighten a branch by one bounded call: what is left of it."""
+        self._left = []
+        node = self.root() if branch.memory is None else branch.memory
+        bound = max(branch.bound / self._scale, 0.0)
+        if bound < self._cutoff() and self._possible(node) and not self._easy(bound, node):
+            with self._threads.limit(limits=1):  # matrices this small are slower on several threads, by far
+                self._tighten(bound, node)
+        return tuple(self._left)
 
     def offer(self, support: Indices, weights: Vector, value: float | None = None) -> bool:
         """Take weights that obey the rules over if they are better than those known; their value is recomputed."""
@@ -190,18 +172,6 @@ class SparseProof:
         self.support, self.weights, self.value = support[order], weights[order], max(found, 0.0)
         return True
 
-    def step(self) -> None:
-        """Tighten the node of the lowest bound by one bounded call; close it, keep it or branch on it."""
-        if not self._open:
-            return
-        self.steps += 1
-        bound, _, node = heapq.heappop(self._open)
-        if bound >= self._cutoff():
-            self._open.clear()
-        elif self._possible(node) and not self._easy(bound, node):
-            with self._threads.limit(limits=1):  # matrices this small are slower on several threads, by far
-                self._tighten(bound, node)
-
     def _slack(self) -> float:
         return RELATIVE * self.value + ABSOLUTE * self._scale if self.value < math.inf else 0.0
 
@@ -211,9 +181,10 @@ class SparseProof:
 
     def _push(self, bound: float, node: Relaxation) -> None:
         if bound < self._cutoff():
-            heapq.heappush(self._open, (bound, next(self._serial), node))
+            outside = np.setdiff1d(np.arange(len(self._group)), node.units)
+            self._left.append(Branch(node.units[node.inside], outside, bound * self._scale, node))
 
-    def _left(self, node: Relaxation) -> tuple[int, Indices]:
+    def _room(self, node: Relaxation) -> tuple[int, Indices]:
         """The places left: in all, and in each group."""
         inside = node.units[node.inside]
         used = np.bincount(self._group[inside], minlength=len(self._caps))
@@ -221,7 +192,7 @@ class SparseProof:
 
     def _possible(self, node: Relaxation) -> bool:
         """Whether counts and weights leave any support at all."""
-        room, left = self._left(node)
+        room, left = self._room(node)
         if room < 0 or left.min() < 0:
             return False
         free = np.bincount(self._group[node.units[~node.inside]], minlength=len(left))
@@ -231,7 +202,7 @@ class SparseProof:
 
     def _easy(self, bound: float, node: Relaxation) -> bool:
         """Whether no count binds, so that one quadratic programme settles the node, or a weight to branch on."""
-        room, left = self._left(node)
+        room, left = self._room(node)
         if room == 0 or (left[self._group[node.units[~node.inside]]] == 0).any():
             open_group = left[self._group[node.units]] > 0
             node = node.keep(node.inside | (open_group if room else False), node.inside)
@@ -254,19 +225,15 @@ class SparseProof:
 
     def _refit(self, units: Indices, lower: Vector) -> tuple[Vector, float]:
         """The best weights (s,) on given units between `lower` and the largest weight, and their duality gap."""
-        H = np.ascontiguousarray(self._H[np.ix_(units, units)])
-        zero = np.zeros(len(units))
-        if self.rules.max_weight < 1.0 or lower.any():
-            upper = np.full(len(units), min(self.rules.max_weight, 1.0))
-            w, _ = box_quadratic(H, zero, lower, upper, fill(np.diag(H), lower, upper))
-            return w, box_gap(H, zero, lower, upper, w)
-        q, _ = simplex_quadratic(H, zero, zero)
-        slopes = 2.0 * (H @ q)
-        return q, max(float(slopes @ q - slopes.min()), 0.0)
+        H, zero = self._H[np.ix_(units, units)], np.zeros(len(units))
+        upper = np.full(len(units), min(self.rules.max_weight, 1.0))
+        w = box_weights(H, zero, lower, upper, vertex(np.diag(H), lower, upper))
+        slopes = 2.0 * (H @ w)
+        return w, max(float(slopes @ (w - vertex(slopes, lower, upper))), 0.0)
 
     def _tighten(self, bound: float, node: Relaxation) -> None:
         """Some rounds of the ADMM, the bound they give, and what follows from it."""
-        room, left = self._left(node)
+        room, left = self._room(node)
         group = self._group[node.units]
         H = np.ascontiguousarray(self._H[np.ix_(node.units, node.units)])
         few = int(min(max(WORK / (len(group) + 8) ** 3, 1), WATCH))
@@ -313,7 +280,7 @@ class SparseProof:
 
     def _round(self, node: Relaxation) -> None:
         """Offer the best weights on the units of the largest relaxed weights."""
-        room, left = self._left(node)
+        room, left = self._room(node)
         chosen = certificate.choose(node.weights() + 1e-300, node.inside, room, self._group[node.units], left)
         units = node.units[chosen]
         low, high = self.rules.min_weight, self.rules.max_weight
@@ -322,6 +289,20 @@ class SparseProof:
         q, _ = self._refit(units, np.full(len(units), low))
         used = node.inside[chosen] | (q > 0.0)
         self.offer(units[used], q[used])
+
+
+def vertex(slopes: Vector, lower: Vector, upper: Vector) -> Vector:
+    """The vertex of {lower <= w <= upper, 1'w = 1} with the least slopes'w: lower bounds, the rest to the least slopes.
+
+    >>> vertex(np.array([3.0, 1.0, 2.0]), np.zeros(3), np.full(3, 0.6)).tolist()
+    [0.0, 0.6, 0.4]
+    """
+    order = np.argsort(slopes, kind="stable")
+    room = (upper - lower)[order]
+    taken = np.minimum(room, np.maximum(1.0 - lower.sum() - np.append(0.0, np.cumsum(room)[:-1]), 0.0))
+    w = lower.copy()
+    w[order] += taken
+    return w
 
 
 def rebalanced(beta: float, away: float, moved: float) -> float:

@@ -5,13 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._compiled.active_set import simplex_quadratic
-from .._compiled.box_quadratic import box_quadratic
+from .._compiled.box_quadratic import box_weights
 from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..protocols import Centred, Quadratic, offers
-from ._starts import steepest_units, target_gram
+from ._gram import steepest_units, target_gram
 
 NONE = np.empty(0, np.int64)
 EPS = float(np.finfo(float).eps)
@@ -28,7 +27,7 @@ class Found(NamedTuple):
 
 
 Answers = Generator[Found | None, None, None]
-"""What searches yield: a better answer, or nothing (a chance to stop)."""
+"""What growing and improving yield: a better answer, or nothing (a chance to stop)."""
 
 
 def bounds(limits: SparseSimplex, count: int) -> tuple[Vector, Vector]:
@@ -61,10 +60,7 @@ def refitted(problem: Quadratic, limits: SparseSimplex, units: Indices, start: V
     """
     first = np.full(len(units), 1.0 / len(units)) if start is None else start
     H, c = on_support(problem, units)
-    if limits.bounded:
-        w, _ = box_quadratic(H, c, *bounds(limits, len(units)), first)
-    else:  # the same weights, and bounds need not be compiled
-        w, _ = simplex_quadratic(H, c, first)
+    w = box_weights(H, c, limits.min_weight, limits.max_weight, first)
     kept = (w > 0.0) | np.isin(units, limits.include)
     return Found(units[kept], w[kept], problem.value_at(units[kept], w[kept]))
 

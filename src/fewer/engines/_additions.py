@@ -1,24 +1,19 @@
-"""The paper's two solvers made fast: greedy selection by gain formulas, and IHT with momentum and refits."""
+"""Algorithm 3 for quadratics: the unit that lowers F most, ranked by gain formulas and refitted."""
 
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
 from ..protocols import Quadratic
-from ._fit import Answers, Found, feasible_support, promising, refitted
-from ._starts import REACHED, steepest_units, target_gram
-
-Matrix = npt.NDArray[np.float64]
+from ._gram import Matrix, target_gram
+from .fit import Answers, Found, promising, refitted
 
 LISTED = 32
-"""Units whose gain is worked out exactly at each greedy step."""
+"""Units whose gain is worked out exactly at each step."""
 FITTED = 4
 """Of these, units that are refitted at most."""
-HALVINGS = 10
-"""Halvings of the step before IHT ends."""
 
 
 def affine_gains(problem: Quadratic, found: Found, others: Indices) -> Vector:
@@ -53,7 +48,7 @@ def first_unit(problem: Quadratic, limits: SparseSimplex) -> Indices:
     return np.array([int(np.argmin(values))])
 
 
-def greedy(problem: Quadratic, limits: SparseSimplex) -> Answers:
+def additions(problem: Quadratic, limits: SparseSimplex) -> Answers:
     """Algorithm 3: add the unit that lowers F most, k times; yields each feasible answer.
 
     One look at all slopes ranks the units by the gain on the line to their vertex, the LISTED best by
@@ -72,7 +67,7 @@ def greedy(problem: Quadratic, limits: SparseSimplex) -> Answers:
         listed = _that_fit(
             limits,
             units,
-            promising(problem, limits, found, problem.space.size if (limits.groups is not None) else LISTED),
+            promising(problem, limits, found, problem.space.size if limits.groups is not None else LISTED),
         )
         if not len(listed):
             return
@@ -99,55 +94,8 @@ def _one_more(
 def _that_fit(limits: SparseSimplex, units: Indices, others: Indices) -> Indices:
     """The units of a list that are not held and whose group has room."""
     others = others[~np.isin(others, units)]
-    if not (limits.groups is not None):
+    if limits.groups is None:
         return others
     codes = limits.codes(np.arange(limits.space.size))
     used = np.bincount(codes[units], minlength=int(codes.max()) + 1)
     return others[used[codes[others]] < int(limits.max_per_group or 0)]
-
-
-def natural_step(problem: Quadratic, found: Found, slopes: Vector) -> float:
-    """The best step along the slopes of the support, sᵀs / sᵀHs, or one over the mean curvature where that is void.
-
-    Source: Blumensath & Davies 2010, "Normalized iterative hard thresholding".
-    """
-    s = slopes[found.units] - found.weights @ slopes[found.units]
-    bend = float(s @ problem.cross(found.units, found.units) @ s)
-    least = 1.0 / max(float(problem.diagonal.mean()), 1e-300)
-    return max(float(s @ s) / bend, least) if bend > 1e-12 * float(s @ s) / least and s @ s > 0 else least
-
-
-def iht(problem: Quadratic, limits: SparseSimplex, start: Found, max_iter: int = 200) -> Answers:
-    """Algorithm 1 with momentum, and the best weights on each support it visits; yields what betters `start`.
-
-    y = q + beta (q - q₋), v = y + mu (c - Hy), the k largest entries of v that fit, refitted; beta = t / (t + 3).
-    A step that does not help is halved, without momentum; HALVINGS in a row end it.
-    """
-    found = before = start
-    age, halvings, shrink = 0, 0, 1.0
-    for _ in range(max_iter):
-        if found.value <= REACHED * problem.constant:
-            return
-        beta = age / (age + 3.0)
-        y_units = np.union1d(found.units, before.units)
-        y = np.zeros(len(y_units))
-        y[np.searchsorted(y_units, found.units)] += (1.0 + beta) * found.weights
-        y[np.searchsorted(y_units, before.units)] -= beta * before.weights
-        slopes = problem.slopes(y_units, y)
-        v = shrink * natural_step(problem, found, slopes) * slopes
-        v[y_units] += y
-        listed = (
-            problem.space.size
-            if (limits.groups is not None)
-            else limits.sizes[1] + len(limits.include) + len(limits.exclude)
-        )
-        units = feasible_support(problem, limits, steepest_units(v, listed))
-        trial = refitted(problem, limits, units)
-        if trial.value < found.value * (1.0 - 1e-12):
-            found, before, age, halvings, shrink = trial, found, age + 1, 0, 1.0
-            yield found
-            continue
-        age, halvings, shrink, before = 0, halvings + 1, shrink / 2.0, found
-        if halvings > HALVINGS:
-            return
-        yield None

@@ -1,16 +1,18 @@
 """The best k jumps of a cumulative distribution: dynamic programming that can be stopped, from a quick start."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from .._compiled.segments import advance
 from .._validation import Indices, Vector
-from ..objectives.cumulative import Cumulative
-from ..result import Status
-from ._drive import Outcome, Step, Steps
+
+if TYPE_CHECKING:
+    from .cumulative import Cumulative
 
 Choices = npt.NDArray[np.int32]
 WORK = 4_000_000
@@ -26,7 +28,7 @@ class Runs:
     F: the distance; k: jumps. `places` (m,) where mass sits, `P` the cumulative value, `widths` how long it lasts.
     """
 
-    F: Cumulative
+    F: "Cumulative"
     k: int
 
     @cached_property
@@ -78,13 +80,13 @@ class Runs:
         return np.unique(jumps)
 
 
-def best_steps(F: Cumulative, k: int) -> Steps:
+def best_steps(F: "Cumulative", k: int) -> Iterator[tuple[Vector | None, float | None]]:
     """The quick start, then dynamic programming over jumps to the proven optimum: O(k n log n) time, 4 k n bytes.
 
     Its bound is 0 until it is done.
     """
     runs = Runs(F, k)
-    yield Step(runs.distribution(runs.quick()), 0.0)
+    yield runs.distribution(runs.quick()), 0.0
     rounds, m = min(k, runs.P.size), runs.P.size
     before = np.append(0.0, np.cumsum(runs.widths * runs.P**2))[:m]
     tail = np.cumsum((runs.widths * (1.0 - runs.P) ** 2)[::-1])[::-1]
@@ -94,10 +96,9 @@ def best_steps(F: Cumulative, k: int) -> Steps:
         stack[0] = jump, m - 1, jump - 1, m - 2
         while depth:
             depth = advance(before, runs.sums, after, choices[jump], stack, depth, WORK)
-            yield Step()
+            yield None, None
         before = after
-    value = yield Step(runs.distribution(followed(choices, rounds, before + tail)))
-    return Outcome(Status.OPTIMAL, value)
+    yield runs.distribution(followed(choices, rounds, before + tail)), None
 
 
 def followed(choices: Choices, count: int, costs: Vector) -> Indices:

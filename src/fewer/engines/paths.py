@@ -11,7 +11,8 @@ from .._compiled.climb import climb
 from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..protocols import BoundedBelow, Centred, Prepared, Quadratic, Rounded, offers
+from ..protocols import BoundedBelow, Prepared, Quadratic, Rounded, offers
+from ._gram import steepest_units
 
 Mask = npt.NDArray[np.bool_]
 
@@ -27,18 +28,6 @@ POINTLESS = 1e-2
 """Share of the first value below which no bound is worth having."""
 
 
-def steepest_units(slopes: Vector, count: int) -> Indices:
-    """Indices of the `count` largest slopes, steepest first; minus infinity never counts.
-
-    >>> steepest_units(np.array([1.0, 3.0, -np.inf, 2.0]), 3).tolist()
-    [1, 3, 0]
-    """
-    count = min(count, len(slopes))
-    top = np.argpartition(-slopes, count - 1)[:count]
-    top = top[np.argsort(-slopes[top], kind="stable")]
-    return top[slopes[top] > -np.inf]
-
-
 def floor_of(objective: Any) -> float:
     """What F is known never to be below."""
     return float(objective.floor) if offers(objective, BoundedBelow) else -math.inf
@@ -49,26 +38,10 @@ def slope_error(objective: Any, value: float) -> float:
     return float(objective.slope_error(value)) if offers(objective, Rounded) else 0.0
 
 
-def target_gram(problem: Any, units: Indices, others: Indices) -> Vector:
-    """The block of G = H - c1ᵀ - 1cᵀ + constant, so that F = pᵀGp where Σp = 1; without cancellation if possible."""
-    if offers(problem, Centred):
-        block: Vector = problem.centred(units, others)
-        return block
-    left, right = problem.linear(units), problem.linear(others)
-    return np.asarray(problem.cross(units, others) + (problem.constant - left[:, None] - right[None, :]))
-
-
 Path = tuple[Indices, Vector]
 """Units and their weights."""
 Walk = Generator[Path, None, Path]
 """A search that shows where it stands when it may be stopped, and returns where it ends."""
-
-
-def path(
-    problem: Quadratic, limits: SparseSimplex, limit: int, summed: bool, begin: tuple[Indices, Vector] | None = None
-) -> tuple[Indices, Vector]:
-    """`walked` to its end."""
-    return stopped(walked(problem, limits, limit, summed, begin), Deadline.after(None))
 
 
 def stopped(walk: Walk, deadline: Deadline) -> tuple[Indices, Vector]:
@@ -126,7 +99,7 @@ def walked(
         H = problem.cross(listed, listed)
         start = np.concatenate([weights, np.zeros(len(listed) - len(units))])
         sigma = float(np.diag(H).max()) if summed else 0.0
-        w, entered = climb(H, problem.linear(listed), sigma, start, limit, SHARE)
+        w, entered = climb(*(np.ascontiguousarray(x) for x in (H, problem.linear(listed))), sigma, start, limit, SHARE)
         held = np.flatnonzero(w)
         units, weights = listed[held], w[held]
         value = problem.value_at(units, weights)

@@ -1,0 +1,307 @@
+"""The engine for quadratics on sparse simplices: all bounds, groups, few columns or millions of candidates."""
+
+import math
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._validation import Indices, Vector
+from ..constraints.sparse_simplex import SparseSimplex
+from ..deadline import Deadline
+from ..protocols import Counted, offers
+from ._additions import additions
+from ._gram import target_gram
+from ._pool import CandidatePool
+from ._relaxation import Relaxations
+from ._starts import opening, starts
+from .engine import Branch
+from .fit import Answers, Found, affordable, polished, promising, refit_cost, refitted
+from .paths import REACHED, floor_of, relaxed_bounds
+
+WHOLE = 600
+"""Up to this many units all are candidates."""
+WIDEST = 4000
+"""Candidates of a pool, at most, but for a very large k."""
+POOL_WORK = 1e9
+"""Multiplications that forming the matrix of a pool may cost."""
+POOL_SHARE = 0.4
+"""The share of `max_memory` for a pool's matrix and tables."""
+PER_SECOND = 4e6
+"""Entries of a pool's matrix for each second of a time limit."""
+RANDOM_SHARE = 0.3
+"""The share of random units in a pool that is not everything."""
+ENOUGH = 1e-3
+"""Relative gain for which a further pool is worth gathering."""
+FEWEST_POOLS, MOST_POOLS = 3, 8
+"""Pools gathered around the answer before the first perturbation."""
+POOL_PATIENCE = 1.2e8
+"""Work of perturbations after which a pool that is not everything is renewed."""
+PATIENCE = 4e8
+"""Default work that perturbations may cost in a row without a gain."""
+BRIEF = 5e7
+"""Work between two chances to stop: some hundredths of a second."""
+PROVABLE = 600
+"""Units up to which a proof forms their whole matrix; beyond, the convex relaxation gives a bound."""
+PROOF_BUDGET = 1e9
+"""Default work of a proof by "auto"."""
+BOUND_LOOKS = 100
+"""Rounds of the convex relaxation, at most."""
+
+
+class QuadraticEngine:
+    """F[p] = pᵀHp - 2cᵀp + constant over at most k weighted units, all rules of a `SparseSimplex` kept.
+
+    The support grows along an active-set path of non-negative least squares; it is improved by swaps in a pool of
+    candidates, which is everything where that is not much and else gathered around the answer again and again.
+    """
+
+    def __init__(self, problem: Any, limits: SparseSimplex, deadline: Deadline) -> None:
+        self.problem, self.limits, self.deadline = problem, limits, deadline
+        self.found: Found | None = None
+        self._pool: CandidatePool | None = None
+        self._starts: list[Indices] = []
+        self._pool_began = self._spent = 0.0
+        self._growing = self._start()
+        self._adding = additions(problem, limits)
+        self._improving: Answers | None = None
+        self._relaxations: Relaxations | None = None
+        self._loose: Generator[float | None, None, None] | None = None
+
+    # what it stands on
+
+    @property
+    def value(self) -> float:
+        """F at the answer."""
+        return math.inf if self.found is None else self.found.value
+
+    @property
+    def support(self) -> Indices:
+        """The units in use, sorted."""
+        return np.empty(0, np.int64) if self.found is None else self.found.units
+
+    @property
+    def work(self) -> float:
+        """Multiplications so far, about."""
+        counted = float(self.problem.work) if offers(self.problem, Counted) else 0.0
+        proof = 0.0 if self._relaxations is None else self._relaxations.work
+        pool = 0.0 if self._pool is None else self._pool.work
+        return self._spent + pool + proof + counted
+
+    @property
+    def patience(self) -> float:
+        """Work of idle perturbations."""
+        return PATIENCE
+
+    def answer(self) -> Vector | None:
+        """The weights on all units."""
+        if self.found is None:
+            return None
+        p = np.zeros(self.limits.space.size)
+        p[self.found.units] = self.found.weights
+        return p
+
+    def _take(self, found: Found | None) -> bool:
+        """Move to an answer if it is better; whether it is."""
+        if found is None or not found.value < self.value:
+            return False
+        self.found = found
+        return True
+
+    @property
+    def _reached(self) -> bool:
+        """Whether the target is reached: nothing can be gained any more."""
+        return self.found is not None and self.found.value <= REACHED * abs(self.problem.constant)
+
+    # growing
+
+    def grow(self, count: int) -> int:
+        """Algorithm 3 (count = 1), or a stretch of the path from which searches start."""
+        if count == 1:
+            for added in self._adding:
+                self.found = added
+                return 1
+            return 0
+        for found in self._growing:
+            self._take(found)
+            return 1
+        return 0
+
+    def _start(self) -> Answers:
+        """A first answer, then supports of the path; each is kept to start a local search from."""
+        yield from opening(self.problem, self.limits)
+        for begun in starts(self.problem, self.limits, self.deadline):
+            if begun is None:
+                yield None
+                continue
+            units, found = begun
+            if units is not None:
+                self._starts.append(units)
+            yield found
+            if found.value <= REACHED * abs(self.problem.constant):
+                return
+
+    # improving
+
+    def improve(self, moves: int) -> int:
+        """A stretch of local search from each start, in pools that are renewed while that helps."""
+        if self._improving is None:
+            self._improving = self._improved()
+        for found in self._improving:
+            self._take(found)
+            return 1
+        return 0
+
+    def _improved(self) -> Answers:
+        """Local search from every start; the best one is polished."""
+        if self._reached or self.found is None:
+            return
+        k = self.limits.sizes[1]
+        if not affordable(self.deadline, refit_cost(k) + k * float(self._width()) ** 2):
+            return
+        best: tuple[float, CandidatePool] | None = None
+        for units in self._starts or [self.found.units]:
+            pool = yield from self._settled(refitted(self.problem, self.limits, units))
+            if best is None or pool.value < best[0]:
+                best = pool.value, pool
+        self._starts = []
+        if best is not None:
+            self._adopt(best[1])
+        yield polished(self.problem, self.limits, self.found)
+
+    def _adopt(self, pool: CandidatePool) -> None:
+        """Go on in this pool."""
+        if self._pool is not None and self._pool is not pool:
+            self._spent += self._pool.work
+        self._pool, self._pool_began = pool, pool.work
+
+    def _settled(self, found: Found) -> Generator[Found | None, None, CandidatePool]:
+        """Swaps in a pool around an answer until none helps, and in new pools while that helps."""
+        pool = self._gather(found)
+        for turn in range(1, MOST_POOLS + 1):
+            before = found.value
+            brief = min(64, max(1, int(BRIEF / (8.0 * pool.k * len(pool.units)))))
+            while pool.improve(brief) == brief:
+                yield None
+            found = min(found, self._answer_of(pool), key=lambda each: each.value)
+            yield found
+            few = found.value >= before * (1.0 - ENOUGH) and turn >= FEWEST_POOLS
+            if len(pool.units) == self._open or pool.nothing or few:
+                break
+            self._spent += pool.work
+            pool.release()
+            pool = self._gather(found)
+        return pool
+
+    @property
+    def _open(self) -> int:
+        return int(self.limits.open.sum())
+
+    def _answer_of(self, pool: CandidatePool) -> Found:
+        """The support of a pool with its best weights."""
+        return refitted(self.problem, self.limits, pool.support, pool.weights)
+
+    def _width(self) -> int:
+        """How many candidates a pool has: as many as memory, time and the cost of their matrix allow."""
+        k = self.limits.sizes[1]
+        cost = float(getattr(self.problem, "entry_cost", 1.0))
+        wide = min(max(WHOLE, int(math.sqrt(POOL_WORK / cost))), WIDEST)
+        memory = POOL_SHARE * float(getattr(self.problem, "memory", 2**33)) / 8
+        fits = int(math.sqrt(2.25 * k * k + memory) - 1.5 * k)
+        hurried = int(math.sqrt(PER_SECOND * min(self.deadline.left(), 1e9)))
+        return min(self._open, max(min(max(wide, k + WHOLE // 2), fits, max(hurried, k + 120)), k + 1))
+
+    def _gather(self, found: Found) -> CandidatePool:
+        """A pool around an answer: the most promising units, and some random ones."""
+        units = np.flatnonzero(self.limits.open)
+        width = self._width()
+        if width < len(units):
+            drawn = int(RANDOM_SHARE * (width - len(found.units))) if len(units) > 2 * width else 0
+            near = promising(self.problem, self.limits, found, width - len(found.units) - drawn)
+            known = np.union1d(found.units, near)
+            rest = np.setdiff1d(units, known)
+            rng = np.random.default_rng(len(known) + int(self._spent) % 2**32)
+            units = np.union1d(known, rng.choice(rest, min(drawn, len(rest)), replace=False))
+        pool = CandidatePool(self.problem, self.limits, units)
+        pool.stand(found.units, found.weights)
+        return pool
+
+    # leaving local optima
+
+    def perturb(self, rng: np.random.Generator) -> bool:
+        """Replace some units, improve, stay if better; in a pool that has been searched enough, gather a new one."""
+        pool = self._pool
+        if pool is None or pool.nothing or self._reached or len(pool.units) <= len(self.limits.include):
+            self._spent += PATIENCE
+            return False
+        if len(pool.units) < self._open and pool.work - self._pool_began > POOL_PATIENCE:
+            return self._renewed()
+        before = self.value
+        if not pool.perturb(rng):
+            return False
+        found = self._answer_of(pool)
+        return self._take(polished(self.problem, self.limits, found)) and self.value < before
+
+    def _renewed(self) -> bool:
+        """Local search in a new pool around the answer; whether it is better."""
+        assert self.found is not None  # noqa: S101 - there is a pool, hence an answer
+        before = self.value
+        old = self._pool
+        assert old is not None  # noqa: S101
+        self._spent += old.work
+        old.release()
+        pool = self._gather(self.found)
+        self._pool, self._pool_began = pool, pool.work
+        pool.improve()
+        self._take(self._answer_of(pool))
+        return self.value < before
+
+    # proofs
+
+    @property
+    def endless(self) -> str:
+        """A proof of any size ends in a bound."""
+        return ""
+
+    @property
+    def proof_budget(self) -> float:
+        """Work of a proof by default."""
+        return PROOF_BUDGET
+
+    @property
+    def proven(self) -> float:
+        """What is known of branches that were closed, and before that what F can never be below."""
+        if self._relaxations is None:
+            return floor_of(self.problem)
+        return max(self._relaxations.proven, floor_of(self.problem))
+
+    def bound(self, branch: Branch) -> tuple[Branch, ...]:
+        """Branch and bound on doubly non-negative relaxations; for many units the convex relaxation at the root."""
+        if self.limits.space.size > PROVABLE:
+            return self._bound_loosely(branch)
+        if self._relaxations is None:
+            units = np.arange(self.limits.space.size)
+            G = target_gram(self.problem, units, units)
+            self._relaxations = Relaxations(G, np.zeros(len(units)), 0.0, self.limits)
+        known = self._relaxations
+        if self.found is not None:
+            known.offer(self.found.units, self.found.weights)
+        rest = known.look(branch)
+        if known.value < self.value:
+            self._take(refitted(self.problem, self.limits, known.support, known.weights))
+        return rest
+
+    def _bound_loosely(self, branch: Branch) -> tuple[Branch, ...]:
+        """The convex relaxation, a stretch further; when it has no more to say the branch stays open."""
+        assert self.found is not None  # noqa: S101 - a proof follows a search
+        if self._loose is None:
+            loose = replace(self.limits, min_weight=0.0, max_weight=1.0, include=())
+            start = refitted(self.problem, loose, self.found.units)
+            self._loose = relaxed_bounds(self.problem, loose, (start.units, start.weights))
+        for found in self._loose:
+            return (
+                branch._replace(bound=max(branch.bound, min(found if found is not None else -math.inf, self.value))),
+            )
+        self._spent += math.inf
+        return (branch,)
