@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .._validation import Indices, Vector, magnitude
 from ..deadline import Deadline
-from ..protocols import Constraint, Objective, Scaled, offers
+from ..protocols import Constraint, Objective
+from ._face import ROUNDING, scale_of
 from ._face import face_best as face_best
 from ._supports import Relaxation, Support, Supports
 from .engine import Branch
@@ -82,7 +84,7 @@ class FacesEngine:
     @property
     def patience(self) -> float:
         """What perturbations may cost without a gain: the more, the more supports there are."""
-        return min(PATIENCE, PER_SUPPORT * math.comb(self._sparse.n_units, self._sparse.k))
+        return PER_SUPPORT * min(self._n_supports, int(PATIENCE / PER_SUPPORT))
 
     def grow(self, count: int) -> int:
         """Add the unit that lowers F most, `count` times."""
@@ -129,11 +131,10 @@ class FacesEngine:
     @property
     def endless(self) -> str:
         """Why there are too many supports, where there are."""
-        supports = math.comb(self._sparse.n_units, self._sparse.k)
-        if supports <= (MOST_SUPPORTS if self._supports.closed_form else MOST_SOLVED):
+        if self._n_supports <= (MOST_SUPPORTS if self._supports.closed_form else MOST_SOLVED):
             return ""
         return (
-            f"exact would have to tell {magnitude(supports)} supports apart "
+            f"exact would have to tell {magnitude(self._n_supports)} supports apart "
             f"(k = {self._sparse.k} of {self._sparse.n_units} units)"
         )
 
@@ -207,7 +208,7 @@ class FacesEngine:
         """A branch with this bound is closed."""
         if not math.isfinite(self._value) or self._supports.closed_form:
             return self._below(self._value)
-        floor = 1e-13 * float(self._objective.scale) if offers(self._objective, Scaled) else CLOSED[1]
+        floor = ROUNDING * scale_of(self._objective) or CLOSED[1]
         return self._value - CLOSED[0] * abs(self._value) - floor
 
     @property
@@ -217,6 +218,10 @@ class FacesEngine:
     def _below(self, value: float) -> float:
         """What is lower than a value by more than a tie."""
         return value - self._tie * abs(value) if math.isfinite(value) else value
+
+    @cached_property
+    def _n_supports(self) -> int:
+        return math.comb(self._sparse.n_units, self._sparse.k)
 
     @property
     def _free(self) -> Indices:
@@ -234,7 +239,7 @@ class FacesEngine:
     def _best_addition(self) -> int:
         """Algorithm 3: the unit whose face lowers F most, ties to the lowest index."""
         free, best = self._free, math.inf
-        values = dict.fromkeys(free.tolist(), math.inf)
+        values: dict[int, float] = dict.fromkeys(free.tolist(), math.inf)
         for unit in self._promising(free, self._units):
             enough = best + self._tie * abs(best) if best < math.inf else math.inf
             values[unit] = self._supports.look(_with(self._units, unit), enough).value
@@ -244,7 +249,8 @@ class FacesEngine:
         if best == math.inf:
             values = {unit: self._supports.near(_with(self._units, unit)) for unit in free.tolist()}
             best = min(values.values())
-        return next(unit for unit, value in values.items() if value <= best + self._tie * abs(best) or value == best)
+        highest = best + self._tie * abs(best) if best < math.inf else math.inf
+        return next(unit for unit, value in values.items() if value <= highest)
 
     def _promising(self, free: Indices, support: Support) -> list[int]:
         """Free units, the steepest descent from a support first: what they are measured by rules out the others."""
