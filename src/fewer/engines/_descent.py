@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .._compiled.active_set import simplex_quadratic
+from .._compiled.box_quadratic import simplex_weights
 from .._compiled.simplex import project_simplex
 from .._validation import Vector
 
@@ -62,7 +62,7 @@ def quasi_newton(search: Search) -> None:
     for _ in range(MOST_STEPS):
         if slopes is None or search.done or idle > IDLE:
             return
-        target, _ = simplex_quadratic(0.5 * B, 0.5 * (B @ w - slopes), w)
+        target = simplex_weights(0.5 * B, 0.5 * (B @ w - slopes))
         move = target - w
         promise = -float(slopes @ move)
         if not promise > 0.0:
