@@ -27,8 +27,8 @@ MOST_MOVES = 64
 """Swaps after one perturbation."""
 MOST_SUPPORTS, MOST_SOLVED = 2_000_000, 200_000
 """Without a limit, a proof over more supports is refused; with a closed form and without."""
-PATIENCE, PER_SUPPORT = 1e9, 1e5
-"""Multiplications, about a second; less where there are few supports."""
+PATIENCE, PER_SUPPORT, PER_SEARCH = 1e9, 1e5, 5e5
+"""Multiplications, about a second; less where there are few supports, with a closed form and without."""
 
 
 class FacesEngine:
@@ -84,7 +84,8 @@ class FacesEngine:
     @property
     def patience(self) -> float:
         """What perturbations may cost without a gain: the more, the more supports there are."""
-        return PER_SUPPORT * min(self._n_supports, int(PATIENCE / PER_SUPPORT))
+        each = PER_SUPPORT if self._supports.closed_form else PER_SEARCH
+        return each * min(self._n_supports, int(PATIENCE / each))
 
     def grow(self, count: int) -> int:
         """Add the unit that lowers F most, `count` times."""
