@@ -12,7 +12,7 @@ from ..deadline import Deadline
 from ..protocols import Constraint, Objective
 from ._face import ROUNDING, scale_of
 from ._face import face_best as face_best
-from ._supports import Relaxation, Support, Supports
+from ._supports import LOOKUP, Relaxation, Support, Supports
 from .engine import Branch
 
 TIE = 1e-12
@@ -201,6 +201,7 @@ class FacesEngine:
         """The undecided unit that carries most mass: without it, so much is not on the face."""
         used = np.setdiff1d(self._sparse.support(p), included)
         undecided = used if used.size else np.setdiff1d(units, included)
+        self._supports.work += LOOKUP * len(undecided)
         left = [float(p[self._supports.face(units[units != unit])].sum()) for unit in undecided]
         return int(undecided[int(np.argmin(left))])
 
