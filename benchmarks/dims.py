@@ -71,7 +71,7 @@ def targets(path: Path, seconds: float) -> None:
             cells.append(f"{math.exp(-result.value):8.6f} {took:6.3f}")
             swaps = took
         took, best = timed(lambda X=X, k=k: dims(X, k, rng=0))
-        test = coverage(split(path, name, "test"), best.support)
+        test = coverage(split(path, name, "test"), best.indices)
         slow, found, proven = textbook(X, k, seconds)
         print(
             f"{name:8s} {k:3d} | {' | '.join(cells)} | {math.exp(-best.value):8.6f} {best.gap:7.1e} {took:6.3f} "

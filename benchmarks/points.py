@@ -17,7 +17,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
-from fewer import Doubling, PointsClassifier, RowsMMD, SparseSimplex, iht, points
+from fewer import Doubling, FewerPointsClassifier, RowsMMD, SparseSimplex, iht, points
 from fewer.baselines import prototypes as rivals
 from fewer.similarity import bandwidth, similarity_of
 from worker import forget_peak, memory
@@ -46,7 +46,7 @@ def warm_up() -> None:
     X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 2
     for solver in ("auto", "exchange", "greedy", "iht"):
         points(X, 3, solver=solver)
-    PointsClassifier(k=4).fit(X, y)
+    FewerPointsClassifier(k=4).fit(X, y)
 
 
 def row(name: str, cells: list[str]) -> None:
@@ -96,12 +96,12 @@ def paper_iht(F: RowsMMD, k: int) -> float:
 def errors(X, y, X_test, y_test, gammas: dict[str, float], sizes) -> None:
     """1-NN test error of the points of every method, in per cent."""
     row("1-NN test error, %", [f"k = {k}" for k in sizes])
-    models = [timed(PointsClassifier(k, random_state=0).fit, X, y) for k in sizes]
+    models = [timed(FewerPointsClassifier(k, random_state=0).fit, X, y) for k in sizes]
     ours = [100 * (1 - m.score(X_test, y_test)) for _, m in models]
-    row("PointsClassifier", [f"{e:.2f}" for e in ours])
+    row("FewerPointsClassifier", [f"{e:.2f}" for e in ours])
     row("  seconds", [f"{took:.1f}" for took, _ in models])
-    plain = [PointsClassifier(k, refine=False, random_state=0).fit(X, y) for k in sizes]
-    row("PointsClassifier(refine=False)", [f"{100 * (1 - m.score(X_test, y_test)):.2f}" for m in plain])
+    plain = [FewerPointsClassifier(k, refine=False, random_state=0).fit(X, y) for k in sizes]
+    row("FewerPointsClassifier(refine=False)", [f"{100 * (1 - m.score(X_test, y_test)):.2f}" for m in plain])
     row("  gamma by cross-validation", [f"{m.gamma_:.4f}" for m in plain])
     best = np.full(len(sizes), np.inf)
     for rule, gamma in gammas.items():
@@ -116,7 +116,9 @@ def errors(X, y, X_test, y_test, gammas: dict[str, float], sizes) -> None:
             kind = "local" if labels is not None else "global"
             row(f"{name}, {kind}" + (f", {rule}" if name == "MMD-critic" else ""), [f"{e:.2f}" for e in found])
     lost = [str(k) for k, a, b in zip(sizes, ours, best, strict=True) if a >= b]
-    print("PointsClassifier is below every rival" + (f" except at k = {', '.join(lost)}" if lost else " at every k"))
+    print(
+        "FewerPointsClassifier is below every rival" + (f" except at k = {', '.join(lost)}" if lost else " at every k")
+    )
 
 
 def digits(options) -> None:
@@ -144,7 +146,7 @@ def usps(options) -> None:
         return
     sizes = SIZES[:3] if options.quick else SIZES
     print("\nUSPS, 7291 x 256")
-    validated = PointsClassifier(100, refine=False, random_state=0).fit(data[0], data[1]).gamma_
+    validated = FewerPointsClassifier(100, refine=False, random_state=0).fit(data[0], data[1]).gamma_
     discrepancies(data[0], 0.004117, sizes, options.time_limit, 1.0)
     discrepancies(data[0], validated, sizes, None, 1.0)
     errors(*data, {"gamma 0.0041": 0.004117, "gamma by cv": validated}, sizes)
@@ -226,8 +228,8 @@ def scale(options) -> None:
             for limit in (None, 5.0):
                 took, result = timed(points, X, k, gamma=gamma, time_limit=limit, rng=0)
                 name = f"n = {n}, k = {k}: points" if limit is None else f"  points, time_limit={limit:g}"
-                report(name, took, mixture, X, result.support, result.p, gamma)
-                print(f"    value {result.value:.2e} ± {result.error:.0e} {result.note}")
+                report(name, took, mixture, X, result.indices, result.p, gamma)
+                print(f"    value {result.value:.2e} ± {result.value_se:.0e} {result.note}")
             others = {"random": rivals.random_rows, "k-means snapped": rivals.kmeans_snapped}
             for name, method in others.items():
                 if name != "random" and n * k > PATIENCE:

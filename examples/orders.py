@@ -42,7 +42,7 @@ def main() -> None:
     for k in budgets:
         best = dims(train, k, time_limit=20, rng=0)
         greedy = dims(train, k, solver="greedy")
-        shares = [coverage(train, greedy.support), coverage(train, best.support), coverage(test, best.support)]
+        shares = [coverage(train, greedy.indices), coverage(train, best.indices), coverage(test, best.indices)]
         for curve, share in zip(curves.values(), shares, strict=True):
             curve.append(share)
         print(f"{k:3d} {shares[0]:8.4f} {shares[1]:8.4f} {best.gap:8.1e} {shares[2]:9.4f}")

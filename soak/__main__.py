@@ -1,6 +1,7 @@
 """`python -m soak`: run the campaign, print one table, exit 1 when anything is wrong."""
 
 import argparse
+import signal
 import subprocess
 import sys
 import threading
@@ -16,6 +17,8 @@ EVERY = 10.0
 def main(arguments: list[str] | None = None) -> int:
     """Run what the command line asks for; 0 all right, 1 something wrong, 130 after Ctrl-C with nothing wrong."""
     asked = parser().parse_args(arguments)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job: its children would ignore it too
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if asked.case:
         return repeat(asked.case)
     modules = asked.parts.split(",") if asked.parts else existing()

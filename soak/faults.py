@@ -6,7 +6,6 @@ threads and processes 5 to 10 s. With a cold cache ("cold") a case compiles for 
 
 import contextlib
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -46,10 +45,13 @@ def case(rng: np.random.Generator) -> tuple[str, list[str]]:
         return KINDS[kind][0](rng, folder)
 
 
-def start(folder: Path, *arguments: str, **options: object) -> subprocess.Popen[str]:
-    """The command in a session of its own, as under a terminal of its own."""
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+def start(folder: Path, *arguments: str, before: str = "", **options: object) -> subprocess.Popen[str]:
+    """The command in a session of its own, as in a terminal of its own; its process runs the Python `before` first."""
     command = [*COMMAND, *arguments]
+    if before:  # not preexec_fn: forking a process that has threads, such as a test's, may hang
+        then = f"import os, resource, sys\n{before}\nos.execv(sys.argv[1], sys.argv[1:])"
+        command = [sys.executable, "-c", then, *command]
+    streams: dict[str, object] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, cwd=folder, start_new_session=True, **{**streams, **options})  # type: ignore[call-overload,no-any-return]  # noqa: S603
 
 
@@ -157,7 +159,7 @@ def full(rng: np.random.Generator, folder: Path) -> tuple[str, list[str]]:
             *(["--report"] if kind == "html" else ["-o"]),
             name,
             "--force",
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+            before=f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))",
             env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         )
     )
@@ -177,7 +179,7 @@ def stream_full(rng: np.random.Generator, folder: Path) -> tuple[str, list[str]]
         if state == "full":
             options[which] = stack.enter_context(open("/dev/full", "w"))
         elif state == "closed":
-            options["preexec_fn"] = lambda: os.close(number)
+            options["before"] = f"os.close({number})"
         else:
             read, options[which] = os.pipe()
             os.close(read)

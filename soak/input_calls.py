@@ -85,8 +85,8 @@ def jobs(rng: Rng) -> Iterator[Target]:
         "baseline": Arg(("zero", "mode"), "choice", 0.3),
     })  # fmt: skip
     yield Target("terms", fewer.terms, {
-        "A": Arg(A, "table", sparse=True),
-        "b": Arg(A @ shares(rng, 5), "table"),
+        "X": Arg(A, "table", sparse=True),
+        "y": Arg(A @ shares(rng, 5), "table"),
         "k": Arg(int(rng.integers(2, 4)), "integer"),
         "min_weight": Arg(0.125, "number", 0.2),
         "max_weight": Arg(0.75, "number", 0.2),
@@ -100,15 +100,16 @@ def jobs(rng: Rng) -> Iterator[Target]:
         **COMMON,
     }, judge_terms)  # fmt: skip
     yield Target("bins", fewer.bins, {
-        "p": Arg(1.0 + eighths(rng, 6), "table"),
+        "counts": Arg(1.0 + eighths(rng, 6), "table"),
         "k": Arg(int(rng.integers(1, 4)), "integer"),
         "preserve": Arg(("cdf", "entries"), "choice", 0.5),
+        "values": Arg(np.arange(6.0) ** 2 - 3.0, "table", 0.3),
         "validation": Arg(0.25, "number", 0.05),
         "solver": Arg(("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"), "choice", 0.5),
         **COMMON,
     }, judge_bins)  # fmt: skip
     yield Target("bins of functionals", fewer.bins, {
-        "p": Arg(1.0 + eighths(rng, 5), "table"),
+        "counts": Arg(1.0 + eighths(rng, 5), "table"),
         "k": Arg(2, "integer"),
         "preserve": Arg(A, "operator", sparse=True),
         "validation": Arg(0.25, "number", 0.2),

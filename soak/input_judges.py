@@ -38,7 +38,7 @@ def judge_dims(result: Any, a: dict[str, Any]) -> list[str]:
 
 def judge_terms(result: Any, a: dict[str, Any]) -> list[str]:
     """The squared error recomputed."""
-    error = (a["A"] @ result.p - a["b"]) ** 2
+    error = (a["X"] @ result.p - a["y"]) ** 2
     return held(result.p, a["k"]) + near("value", result.value, float(a.get("sample_weight", np.ones(4)) @ error), 1.0)
 
 
@@ -46,7 +46,8 @@ def judge_bins(result: Any, a: dict[str, Any]) -> list[str]:
     """The difference of the cumulative distributions recomputed."""
     wrong = held(result.p, a["k"])
     if a.get("preserve", "cdf") == "cdf":
-        true = float((np.cumsum(result.p - a["p"] / a["p"].sum()) ** 2).sum())
+        apart = np.cumsum(result.p - a["counts"] / a["counts"].sum())[:-1]  # the last is 1 - 1
+        true = float((np.diff(a["values"]) if "values" in a else np.ones(apart.size)) @ apart**2)
         wrong += near("value", result.value, true, 1.0)
     return wrong
 

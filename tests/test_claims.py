@@ -12,10 +12,10 @@ from fewer import (
     L2,
     MMD,
     Atoms,
+    FewerPointsClassifier,
     Functional,
     InvalidInput,
     Moments,
-    PointsClassifier,
     SparseSimplex,
     Status,
     bins,
@@ -232,4 +232,4 @@ def test_prototypes_are_refined_whatever_the_unit_of_their_bandwidth():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
     for gamma in (1.0, 1e300, 1e308):
-        assert PointsClassifier(k=4, gamma=gamma, random_state=0).fit(X, y).score(X, y) > 0.6
+        assert FewerPointsClassifier(k=4, gamma=gamma, random_state=0).fit(X, y).score(X, y) > 0.6

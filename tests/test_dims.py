@@ -34,6 +34,7 @@ REAL = Path(__file__).parents[2] / "shared/data"
 FRACTIONS = "the check feeds fractions, which FewerDims refuses; test_weights_equal_repeated_rows checks the same"
 
 
+@pytest.mark.filterwarnings("ignore:k = .* is more than the:UserWarning")
 @parametrize_with_checks(
     [FewerDims(), FewerDims(k=2, objective="l2"), FewerDims(k=1, solver="exchange"), FewerDims(k=3, solver="iht")],
     expected_failed_checks=lambda estimator: {
@@ -225,15 +226,18 @@ def test_look_ahead_breaks_the_ties_that_index_order_loses():
 def test_estimator_attributes_and_frames():
     X = pd.DataFrame(random_rows(5, n=5)[0], columns=list("abcde"))
     selector = FewerDims(k=2, random_state=0).fit(X)
-    assert selector.support_.tolist() == np.flatnonzero(selector.get_support()).tolist()
+    assert selector.indices_.tolist() == np.flatnonzero(selector.get_support()).tolist()
+    assert (selector.support_ == selector.get_support()).all()
     assert selector.get_support().dtype == bool
     assert selector.feature_names_in_.tolist() == list("abcde")
-    assert selector.get_feature_names_out().tolist() == [list("abcde")[i] for i in selector.support_]
-    assert (selector.transform(X) == X.to_numpy()[:, selector.support_]).all()
+    assert selector.get_feature_names_out().tolist() == [list("abcde")[i] for i in selector.indices_]
+    assert (selector.transform(X) == X.to_numpy()[:, selector.indices_]).all()
     assert selector.coverage_ == pytest.approx(math.exp(-selector.value_)) == selector.score(X)
     assert selector.gap_ == selector.value_ - selector.bound_ == selector.result_.gap
     assert selector.distribution_ is selector.result_.distribution
-    assert FewerDims(k=99).fit(X).support_.size == 5
+    with pytest.warns(UserWarning, match="k = 99 is more than the 5 columns there are") as raised:
+        assert FewerDims(k=99).fit(X).support_.all()
+    assert len(raised) == 1
 
 
 BAD = [

@@ -60,7 +60,7 @@ def test_a_masked_entry_is_refused_by_its_index(call):
 
 
 def test_a_mask_is_found_in_tables_lists_and_codes():
-    refused("p has masked entries, the first at index 0", bins, np.ma.array([96, 1, 2], mask=[1, 0, 0]), 2)
+    refused("counts has masked entries, the first at index 0", bins, np.ma.array([96, 1, 2], mask=[1, 0, 0]), 2)
     rows = np.ma.array(ROWS, mask=ROWS == 1)
     refused("X has masked entries, the first at index 1, 0", dims, rows, 1)
     refused(r"X\[1\] has masked entries, the first at index 0", dims, list(rows), 1)
@@ -82,7 +82,7 @@ def test_nullable_columns_without_gaps_are_plain_numbers(kind):
     assert coverage(frame, [1]) == coverage(ROWS, [1])
     assert dims(frame, 1, solver="greedy", rng=0).support.tolist() == dims(ROWS, 1, solver="greedy").support.tolist()
     assert L2(Atoms(3), pd.Series([1, 0, 0], dtype=kind)).q.tolist() == [1.0, 0.0, 0.0]
-    assert FewerDims(1).fit(frame).support_.tolist() == FewerDims(1).fit(ROWS).support_.tolist()
+    assert FewerDims(1).fit(frame).indices_.tolist() == FewerDims(1).fit(ROWS).indices_.tolist()
 
 
 def test_booleans_beside_numbers_and_polars_frames_are_read():

@@ -23,13 +23,13 @@ from fewer import (
     Doubling,
     FewerDims,
     FewerPoints,
+    FewerPointsClassifier,
     FewerTerms,
     Functional,
     InvalidInput,
     Lattice,
     Moments,
     Momentum,
-    PointsClassifier,
     RowsMMD,
     Simplex,
     SparseSimplex,
@@ -308,7 +308,7 @@ def test_matrices_of_any_layout_are_the_same_matrix():
 def test_matrices_that_cannot_be_multiplied_get_a_sentence():
     broken = sp.csr_array(np.eye(3))
     broken.indices[:] = 1000
-    refused("A is not a valid sparse matrix", terms, broken, [1.0, 1.0, 1.0], 1)
+    refused("X is not a valid sparse matrix", terms, broken, [1.0, 1.0, 1.0], 1)
     refused("X is not a valid sparse matrix", FewerTerms(1).fit, broken, [1.0, 1.0, 1.0])
     short = LinearOperator((3, 3), matvec=lambda v: v[:2], rmatvec=lambda v: v, dtype=float)
     refused(
@@ -382,6 +382,6 @@ def test_points_take_k_of_any_integer_type_and_rows_of_any_format():
     for kind in (sp.coo_array, sp.coo_matrix, sp.dia_array, sp.bsr_array):
         assert FewerPoints(2, random_state=0).fit_resample(kind(X)).shape == (2, 2)
     refused("X must hold real numbers, got dtype <U3", FewerPoints(2).fit, "abc")
-    refused("refine must be True or False", PointsClassifier(2, refine=np.ones(3)).fit, X, [0, 0, 1, 1])
+    refused("refine must be True or False", FewerPointsClassifier(2, refine=np.ones(3)).fit, X, [0, 0, 1, 1])
     refused("similarity must be one of", FewerPoints(2, similarity=np.ones(3)).fit, X)
     refused("callback must be a function", terms, np.eye(2), [1.0, 0.0], 1, validation=0.5, callback=3)

@@ -19,8 +19,8 @@ from fewer import (
     MMD,
     Atoms,
     FewerPoints,
+    FewerPointsClassifier,
     InvalidInput,
-    PointsClassifier,
     RowsMMD,
     SparseSimplex,
     Status,
@@ -353,7 +353,7 @@ def test_an_estimator_scales_new_rows_as_it_scaled_its_own():
     usual = FewerPoints(4, random_state=0).fit(TABLE)
     np.testing.assert_allclose(tiny.transform(TABLE * 2.0**-700), usual.transform(TABLE), rtol=1e-9)
     labels = np.where(TABLE[:, 0] > 0, "up", "down")
-    guesses = PointsClassifier(6, random_state=0).fit(frame, labels).predict(frame)
+    guesses = FewerPointsClassifier(6, random_state=0).fit(frame, labels).predict(frame)
     assert np.mean(guesses == labels) > 0.8
 
 
@@ -366,7 +366,7 @@ def test_an_estimator_scales_new_rows_as_it_scaled_its_own():
         lambda model: model.set_params(solver="none").fit(rows(0, 5, 2), [0, 1, 0, 1, 0]),
     ],
 )
-@pytest.mark.parametrize("kind", [FewerPoints, PointsClassifier])
+@pytest.mark.parametrize("kind", [FewerPoints, FewerPointsClassifier])
 def test_a_fit_that_fails_leaves_the_estimator_as_it_was(kind, break_it):
     frame = pd.DataFrame(rows(0), columns=["a", "b", "c"])
     model = kind(3, gamma=0.5, random_state=0).fit(frame, np.arange(12) % 2)

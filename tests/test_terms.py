@@ -28,6 +28,7 @@ def _compiled_outside_the_clock():
     terms(A, b, 3, min_weight=0.1, max_weight=0.6, solver="exact", rng=0)
 
 
+@pytest.mark.filterwarnings("ignore:k = .* is more than the:UserWarning")
 @parametrize_with_checks([FewerTerms(), FewerTerms(k=2, solver="greedy")])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -241,20 +242,22 @@ def test_estimator_with_several_targets_and_bounds():
     one = FewerTerms(k=3).fit(pd.DataFrame(A), b)
     assert one.predict(pd.DataFrame(A)) == pytest.approx(A @ one.coef_)
     assert one.gap_ == one.result_.gap
-    assert one.support_.tolist() == np.flatnonzero(one.coef_).tolist()
+    assert np.sort(one.indices_).tolist() == np.flatnonzero(one.coef_).tolist()
+    assert (one.weights_ == one.coef_[one.indices_]).all()
+    assert (np.diff(one.weights_) <= 0).all()
 
 
 BAD = [
-    ({"k": 9}, r"k must be in 1\.\.8 \(places\), got 9"),
+    ({"k": 9}, r"k must be in 1\.\.8 \(columns\), got 9"),
     ({"max_weight": 0.2}, "max_weight = 0.2 is too small"),
     ({"min_weight": 0.4, "include": [0, 1, 2]}, "min_weight = 0.4 is too large"),
     ({"include": [1], "exclude": [1]}, "include and exclude must not overlap"),
     ({"solver": "magic"}, "solver must be one of 'auto', 'exact', 'exchange', 'frank_wolfe', 'greedy', 'iht'"),
     ({"validation": 1.5}, r"validation must be a share of the rows in \(0, 1\)"),
     ({"sample_weight": -np.ones(12)}, "sample_weight must be non-negative, got -1.0 at index 0"),
-    ({"A": np.full((12, 8), np.nan)}, "A must be finite, got nan at index 0, 0"),
-    ({"A": np.full((12, 8), np.nan, np.float32)}, "A must be finite, got nan at index 0, 0"),
-    ({"b": np.ones(3)}, r"b must have shape \(12,\), got \(3,\)"),
+    ({"X": np.full((12, 8), np.nan)}, "X must be finite, got nan at index 0, 0"),
+    ({"X": np.full((12, 8), np.nan, np.float32)}, "X must be finite, got nan at index 0, 0"),
+    ({"y": np.ones(3)}, r"y must have shape \(12,\), got \(3,\)"),
     ({"time_limit": 0}, "time_limit must be above 0"),
 ]
 
@@ -263,15 +266,15 @@ BAD = [
 def test_bad_input_gets_a_sentence(change, sentence):
     A, b = problem(0)
     with pytest.raises(InvalidInput, match=sentence):
-        terms(**{"A": A, "b": b, "k": 3, "rng": 0, **change})
+        terms(**{"X": A, "y": b, "k": 3, "rng": 0, **change})
 
 
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: bins([0, 0, 0], 1), "p must have a positive sum, got all zeros"),
-        (lambda: bins([1, -1], 1), "p must be non-negative, got -1.0 at index 1"),
-        (lambda: bins([], 1), r"p must be a histogram \(n,\) with at least one bin, got shape \(0,\)"),
+        (lambda: bins([0, 0, 0], 1), "counts must have a positive sum, got all zeros"),
+        (lambda: bins([1, -1], 1), "counts must be non-negative, got -1.0 at index 1"),
+        (lambda: bins([], 1), r"counts must be a histogram \(n,\) with at least one bin, got shape \(0,\)"),
         (lambda: bins([1, 2], 3), r"k must be in 1\.\.2 \(bins\), got 3"),
         (lambda: bins([1, 2], 1, preserve="mean"), "preserve must be one of 'cdf', 'entries', got 'mean'"),
         (lambda: bins([1, 2], 1, preserve=np.ones((1, 3))), "preserve must have 2 columns, one for each bin, got 3"),

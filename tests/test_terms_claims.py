@@ -421,9 +421,9 @@ def test_rows_without_weight_are_not_held_out():
 
 def test_an_operator_without_rmatvec_gets_a_sentence():
     operator = LinearOperator((12, 8), matvec=lambda v: A @ v, dtype=np.float64)
-    with pytest.raises(InvalidInput, match="A must be a LinearOperator with rmatvec"):
+    with pytest.raises(InvalidInput, match="X must be a LinearOperator with rmatvec"):
         terms(operator, B, 2)
-    with pytest.raises(InvalidInput, match="A must hold real numbers"):
+    with pytest.raises(InvalidInput, match="X must hold real numbers"):
         terms(aslinearoperator(A * 1j), B, 2)
 
 

@@ -11,7 +11,7 @@ def points(solver: str = "auto", limit: float | None = None) -> Method:
         from fewer import points as job
 
         result = job(problem.X, k, gamma=problem.gamma, solver=solver, time_limit=limit, rng=seed)
-        return Found(result.support, result.p[result.support], final=True)
+        return Found(result.indices, result.weights, final=True)
 
     return solve
 
@@ -43,7 +43,7 @@ def dims(solver: str) -> Method:
 
         limit = min(seconds, 60.0) if solver == "auto" else None  # a proof has as long as a MILP solver has
         result = job(problem.X, k, solver=solver, time_limit=limit, rng=seed)
-        return Found(result.support, proven=result.status.name == "OPTIMAL")
+        return Found(result.indices, proven=result.status.name == "OPTIMAL")
 
     return solve
 

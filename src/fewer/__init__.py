@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from .constraints.sparse_states import SparseStates
     from .distribution import Distribution
     from .jobs.bins import bins
+    from .jobs.bins_transformer import FewerBins
     from .jobs.dims import FewerDims, coverage, dims
     from .jobs.points import FewerPoints, points
-    from .jobs.points_classifier import PointsClassifier
+    from .jobs.points_classifier import FewerPointsClassifier
     from .jobs.terms import FewerTerms, terms
     from .objectives.functional import Functional
     from .objectives.kl import KL
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from .solvers.iht import iht
     from .solvers.minimize import minimize
     from .solvers.steps import Backtracking, Constant, Doubling, Momentum, Refitting
-    from .spaces import Atoms, Lattice, States, dimensions_to_vector, vector_to_dimensions
+    from .spaces import Atoms, Lattice, States
+    from .transformation import dimensions_to_vector, vector_to_dimensions
 
 __version__ = "0.1.0"
 
@@ -40,8 +42,10 @@ _HOMES = {
     "DimensionSparse": "constraints.dimension_sparse",
     "Distribution": "distribution",
     "Doubling": "solvers.steps",
+    "FewerBins": "jobs.bins_transformer",
     "FewerDims": "jobs.dims",
     "FewerPoints": "jobs.points",
+    "FewerPointsClassifier": "jobs.points_classifier",
     "FewerTerms": "jobs.terms",
     "Functional": "objectives.functional",
     "InvalidInput": "_validation",
@@ -51,7 +55,6 @@ _HOMES = {
     "MMD": "objectives.mmd",
     "Moments": "objectives.moments",
     "Momentum": "solvers.steps",
-    "PointsClassifier": "jobs.points_classifier",
     "Refitting": "solvers.steps",
     "Result": "result",
     "RowsMMD": "objectives.rows_mmd",
@@ -63,7 +66,7 @@ _HOMES = {
     "Status": "result",
     "bins": "jobs.bins",
     "coverage": "jobs.dims",
-    "dimensions_to_vector": "spaces",
+    "dimensions_to_vector": "transformation",
     "dims": "jobs.dims",
     "exact": "solvers.exact",
     "exchange": "solvers.exchange",
@@ -73,7 +76,7 @@ _HOMES = {
     "minimize": "solvers.minimize",
     "points": "jobs.points",
     "terms": "jobs.terms",
-    "vector_to_dimensions": "spaces",
+    "vector_to_dimensions": "transformation",
     "warm": "_warm",
 }
 
@@ -87,15 +90,16 @@ __all__ = [
     "DimensionSparse",
     "Distribution",
     "Doubling",
+    "FewerBins",
     "FewerDims",
     "FewerPoints",
+    "FewerPointsClassifier",
     "FewerTerms",
     "Functional",
     "InvalidInput",
     "Lattice",
     "Moments",
     "Momentum",
-    "PointsClassifier",
     "Refitting",
     "Result",
     "RowsMMD",

@@ -2,9 +2,10 @@
 
 import math
 import numbers
+import re
 import reprlib
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from typing import Any
 
@@ -23,7 +24,35 @@ _BRIEF.maxother = _BRIEF.maxstring = _BRIEF.maxlong = 60
 
 
 class InvalidInput(ValueError, TypeError):  # noqa: N818 - reads as the sentence it carries
-    """What was handed in cannot be used; the message says what, what was expected, and what came."""
+    """What was handed in cannot be used; the message says what, what was expected, and what came.
+
+    Both a `ValueError` and a `TypeError`, as scikit-learn's own parameter error is.
+
+    Examples
+    --------
+    >>> from fewer import Atoms
+    >>> Atoms(0)
+    Traceback (most recent call last):
+    fewer._validation.InvalidInput: n must be at least 1 (atoms), got 0
+    """
+
+
+@contextmanager
+def renamed(**names: str) -> Iterator[None]:
+    """Within it, an error about the argument `A` is about the argument that the caller knows, names["A"].
+
+    >>> with renamed(A="X"):
+    ...     as_array([float("nan")], "A")
+    Traceback (most recent call last):
+    fewer._validation.InvalidInput: X must be finite, got nan at index 0
+    """
+    try:
+        yield
+    except InvalidInput as error:
+        found = re.match(rf"({'|'.join(names)})\b", str(error))
+        if found is None:
+            raise
+        raise InvalidInput(names[found[1]] + str(error)[found.end() :]) from error.__cause__
 
 
 def shown(x: Any) -> str:

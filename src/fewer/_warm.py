@@ -35,7 +35,6 @@ def warm(jobs: Iterable[str] = ("points", "bins", "terms", "dims")) -> float:
     >>> from fewer import warm
     >>> warm([])
     0.0
-
     """
     names = [jobs] if isinstance(jobs, str) else list(jobs) if isinstance(jobs, Iterable) else jobs
     if not isinstance(names, list):

@@ -41,13 +41,34 @@ MOST_BYTES = 2**30
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """A distribution with few states: `codes` (s, d) on the dimensions `dims` (d,), `origin` on all others.
+    """A distribution with few states, on a face {x : x = origin outside dims}.
 
-    `shape` holds the cardinality of each of the n dimensions, `origin` (n,) is zero unless given. `weights`
-    (s,) and `rest` sum to one: `rest` is mass spread evenly over the states of the face {x : x = origin
-    outside dims} that are not listed, however many they are. A state of one dimension (an atom) is written
-    as a plain integer, one of several as a row of n.
+        P(x) = the weight of x where it is listed, rest / (number of states not listed) elsewhere on the face, else 0
 
+    A state of one dimension (an atom) is written as a plain integer, one of several as a row of n.
+
+    Parameters
+    ----------
+    codes : array of int of shape (s, d)
+        The listed states, on the dimensions `dims`.
+    weights : array of shape (s,)
+        Their masses; with `rest` they sum to one.
+    dims : array of int of shape (d,)
+        The dimensions of the face.
+    shape : tuple of int
+        The cardinality of each of the n dimensions.
+    rest : float
+        Mass spread evenly over the states of the face that are not listed, however many they are.
+    origin : array of int of shape (n,), optional
+        The state outside `dims`; zero unless given.
+
+    Attributes
+    ----------
+    states : ndarray of int of shape (s, n), or (s,) for one dimension
+        The listed states, whole.
+
+    Examples
+    --------
     >>> from fewer import Lattice
     >>> d = Distribution.of(Lattice(3, 2), [0, 0.25, 0, 0.75, 0, 0, 0, 0])
     >>> d.states.tolist(), d.weights.tolist(), d.dims.tolist()

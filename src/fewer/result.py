@@ -1,53 +1,152 @@
 """What a solver hands back."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from . import _result_display as display
 from ._validation import Indices, Vector
 from .distribution import Distribution
 from .spaces import Space
 
 
 class Status(Enum):
-    """How a solve ended; the value is the sentence to show."""
+    """How a run ended; the value is the sentence to show.
 
-    OPTIMAL = "The optimum is proven."
-    CONVERGED = "Converged: the next step would change nothing above tol."
-    FINISHED = "The search came to its end; its answer is not proven optimal."
-    MAX_ITER = "Stopped after max_iter iterations; the best iterate is returned."
-    TIME_LIMIT = "Stopped by the time limit; the best iterate is returned."
-    CALLBACK = "Stopped by the callback; the best iterate is returned."
-    INTERRUPTED = "Interrupted from the keyboard; the best iterate is returned."
+    Attributes
+    ----------
+    OPTIMAL
+        The bound reaches the value: no answer is better.
+    CONVERGED
+        The next step would change nothing above the tolerance.
+    FINISHED
+        The search ended by itself, without a proof.
+    MAX_ITER, TIME_LIMIT, CALLBACK, INTERRUPTED
+        What cut it short; the best answer so far is returned.
+
+    Examples
+    --------
+    >>> print(Status.OPTIMAL)
+    Optimal (proven).
+    """
+
+    OPTIMAL = "Optimal (proven)."
+    CONVERGED = "Converged: the next step is below the tolerance."
+    FINISHED = "Search finished; optimality not proven."
+    MAX_ITER = "Stopped after max_iter iterations; the best answer so far is returned."
+    TIME_LIMIT = "Stopped by the time limit; the best answer so far is returned."
+    CALLBACK = "Stopped by the callback; the best answer so far is returned."
+    INTERRUPTED = "Interrupted from the keyboard; the best answer so far is returned."
 
     def __str__(self) -> str:
         return self.value
 
 
-@dataclass(frozen=True, eq=False)
-class Result:
-    """The best iterate of a solve, and what is known about it.
+ENDED_BY_ITSELF = (Status.OPTIMAL, Status.CONVERGED, Status.FINISHED)
 
-    p: the distribution as a vector on `space`; value: F[p]; support: the sorted units p uses; bound: a
-    proven lower bound on the optimum, or None; history: the value of each iterate, a given start first;
-    n_iter: how many iterates were computed; seconds: wall time without compiling; seed: what reproduces the
-    random choices; kept: the distribution, where p alone does not tell it; error: one standard error of the value
-    where that is an estimate, else 0; note: what was estimated, and how.
+
+class Words(NamedTuple):
+    """How a result is spoken of: `total` is how many units there were, `loss` the name of what was minimised."""
+
+    unit: str = "units"
+    total: int | None = None
+    loss: str = "F"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """The best answer of a run, and what is known about it.
+
+    Parameters
+    ----------
+    indices : ndarray of int
+        What was kept, sorted, in the caller's numbering: rows, bins or columns. `support` is the same.
+    weights : ndarray of float or None
+        The weights, aligned with `indices`; None where units hold more than one entry (dims).
+    value : float
+        F of the answer.
+    bound : float or None
+        A proven lower bound on the optimum; None where nothing is proven.
+    status : Status
+        How the run ended.
+    history : ndarray of float
+        The value of each iterate, a given start first.
+    n_iter : int
+        How many iterates were computed.
+    seconds : float
+        Wall time.
+    space : Atoms, Lattice or States
+        Where `p` lives.
+    seed : int or None
+        What reproduces the random choices.
+    table : ndarray of float or None
+        `p` where `indices` and `weights` do not tell it.
+    kept : Distribution or None
+        `distribution` where `p` does not tell it.
+    value_se : float
+        The standard error of `value` where that is an estimate, else 0.
+    note : str
+        What was estimated, cut short or odd, and how.
+    words : Words
+        Names of the units and of the loss, for people.
+
+    Attributes
+    ----------
+    gap : float or None
+        value - bound: how much better any answer could be.
+    success : bool
+        Whether the run ended by itself rather than by a limit, a callback or an interrupt.
+    message : str
+        The status and the note as sentences.
+    p : ndarray of float
+        The answer as a vector on `space`, made when asked for.
+    support : ndarray of int
+        `indices`, by their name in the theory.
+    distribution : Distribution
+        The states that carry mass, with their weights.
+
+    Examples
+    --------
+    >>> from fewer import bins
+    >>> result = bins([4, 0, 1, 5], 2)
+    >>> result.indices.tolist(), result.weights.round(3).tolist(), result.p.round(3).tolist()
+    ([0, 3], [0.433, 0.567], [0.433, 0.0, 0.0, 0.567])
+    >>> result.success, result.message
+    (True, 'Optimal (proven).')
     """
 
-    p: Vector = field(repr=False)
+    indices: Indices
+    weights: Vector | None
     value: float
-    support: Indices
     bound: float | None
     status: Status
-    history: Vector = field(repr=False)
+    history: Vector
     n_iter: int
     seconds: float
-    space: Space = field(repr=False)
+    space: Space
     seed: int | None = None
-    kept: Distribution | None = field(repr=False, default=None)
-    error: float = 0.0
+    table: Vector | None = None
+    kept: Distribution | None = None
+    value_se: float = 0.0
     note: str = ""
+    words: Words = field(default=Words())
+
+    @property
+    def support(self) -> Indices:
+        """The units that p uses, sorted: `indices`."""
+        return self.indices
+
+    @property
+    def p(self) -> Vector:
+        """The answer as a vector on `space`; made anew each time, so that a large space costs nothing unasked."""
+        if self.table is not None:
+            return self.table
+        p = np.zeros(self.space.size)
+        p[self.indices] = self.weights
+        return p
 
     @property
     def gap(self) -> float | None:
@@ -56,7 +155,53 @@ class Result:
             return None
         return 0.0 if self.value == self.bound else self.value - self.bound  # also where both are infinite
 
+    @property
+    def success(self) -> bool:
+        """Whether the run ended by itself."""
+        return self.status in ENDED_BY_ITSELF
+
+    @property
+    def message(self) -> str:
+        """The status and the note, as sentences."""
+        return " ".join([str(self.status), *([f"{self.note[0].upper()}{self.note[1:]}."] if self.note else [])])
+
     @cached_property
     def distribution(self) -> Distribution:
         """The states that carry mass, with their weights."""
         return Distribution.of(self.space, self.p) if self.kept is None else self.kept
+
+    def heaviest_first(self) -> tuple[Indices, Vector]:
+        """`indices` and `weights`, the heaviest first and of equal ones the lowest index.
+
+        Returns
+        -------
+        indices, weights : ndarray
+            Weights are zero where there are none.
+        """
+        weights = np.zeros(len(self.indices)) if self.weights is None else self.weights
+        order = np.argsort(-weights, kind="stable")
+        return self.indices[order], weights[order]
+
+    def named(self, unit: str, loss: str) -> "Result":
+        """The same, spoken of in these words."""
+        return replace(self, words=self.words._replace(unit=unit, loss=loss))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the weights as bars; for dims the share of the covered rows that use each column.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return display.plot(self, ax)
+
+    def __repr__(self) -> str:
+        return display.one_line(self)
+
+    def _repr_html_(self) -> str:
+        return display.html(self)

@@ -13,14 +13,10 @@ import numpy.typing as npt
 from ._validation import (
     Indices,
     InvalidInput,
-    Vector,
-    as_array,
-    as_distribution,
     as_indices,
     as_integer,
     as_numbers,
     as_units,
-    as_vector,
     as_weights,
     shown,
 )
@@ -67,8 +63,22 @@ class Space(Protocol):
 
 @dataclass(frozen=True)
 class Atoms:
-    """n places without structure: bins, columns, rows of a data set. A unit is an atom.
+    """n entries without structure: bins, columns, rows of a data set. A unit is an atom.
 
+    Parameters
+    ----------
+    n : int
+        How many atoms there are.
+
+    Attributes
+    ----------
+    size, n_units : int
+        n.
+    shape, cardinalities : tuple of int
+        (n,).
+
+    Examples
+    --------
     >>> Atoms(5).face([3, 1])
     array([1, 3])
     """
@@ -111,12 +121,33 @@ class Atoms:
 
 @dataclass(frozen=True)
 class Lattice:
-    """All of {0..m-1}^n, m one cardinality or one for each dimension. A unit is a dimension.
+    """All of {0..m-1}^n. A unit is a dimension.
 
-    The flat index is in C order: the first dimension is the most significant. face(S) is the paper's
-    X_S = {x : supp(x) ⊆ S}. A table on it has Π m entries of 8 bytes; one that would not fit in memory is
-    refused.
+        face(S) = X_S = {x : supp(x) ⊆ S}
 
+    The flat index is in C order: the first dimension is the most significant. A table on it has Π m entries of 8 bytes;
+    one that would not fit in memory is refused.
+
+    Parameters
+    ----------
+    n : int
+        How many dimensions there are.
+    m : int or tuple of int
+        The cardinality of all dimensions, or one for each.
+
+    Attributes
+    ----------
+    size : int
+        Π m.
+    shape, cardinalities : tuple of int
+        The cardinality of each dimension.
+    n_units : int
+        n.
+    strides : ndarray of int
+        How far one step in each dimension moves the flat index.
+
+    Examples
+    --------
     >>> cube = Lattice(3, 2)
     >>> cube.size, cube.face([1, 2]).tolist()
     (8, [0, 1, 2, 3])
@@ -188,10 +219,29 @@ class Lattice:
 class States:
     """Only the listed distinct rows of small non-negative integers. A unit is a dimension (a column).
 
-    Equal rows are merged, in order of first appearance, and their weights added up: `weights` is the
-    distribution of the rows. face(S) holds the listed states whose support lies in S. Rows are dense or
-    `scipy.sparse` (N, n) and are kept sparse; `m` gives the cardinalities where rows do not show them all.
+    Equal rows are merged, in order of first appearance, and their weights added up. face(S) holds the listed states
+    whose support lies in S.
 
+    Parameters
+    ----------
+    rows : array or sparse matrix of shape (N, n)
+        The states; kept sparse.
+    weights : array of shape (N,), optional
+        Their weights, equal if not given. After merging, `weights` is the distribution of the rows.
+    m : int or tuple of int, optional
+        The cardinalities, where rows do not show them all.
+
+    Attributes
+    ----------
+    size : int
+        The number of distinct states.
+    n, n_units : int
+        The number of columns.
+    indptr, indices : ndarray of int
+        The dimensions that each state uses, one state after the other, and where each begins.
+
+    Examples
+    --------
     >>> seen = States([[0, 1], [2, 0], [0, 1]])
     >>> seen.size, seen.weights.round(2).tolist(), seen.m
     (2, [0.67, 0.33], (3, 2))
@@ -312,37 +362,3 @@ def fitting(entries: float, what: str, instead: str = "") -> None:
             f"a table on {what} has {count} entries of 8 bytes, more than this machine's "
             f"{limit / 2**30:.3g} GiB{instead}"
         )
-
-
-def vector_to_dimensions(p: npt.ArrayLike) -> tuple[Lattice, Vector]:
-    """Appendix A: vector sparsity of p (N,) as dimension sparsity on {0,1}^N, with P(Z = z) ∝ zᵀp.
-
-    Dimension i of Z says whether atom i is allowed, so keeping k dimensions of Z keeps k entries of p. Only
-    for small N: the lattice has 2^N states.
-
-    >>> cube, q = vector_to_dimensions([0.75, 0.25])
-    >>> q.tolist()
-    [0.0, 0.125, 0.375, 0.5]
-    """
-    vector = as_array(p, "p")
-    if vector.ndim != 1:
-        raise InvalidInput(f"p must be a vector, got shape {vector.shape}")
-    as_distribution(vector, "p")
-    cube = Lattice(vector.size, 2)
-    q: Vector = cube.unravel(np.arange(cube.size)) @ vector
-    return cube, q / q.sum()
-
-
-def dimensions_to_vector(q: npt.ArrayLike) -> Vector:
-    """Back from a distribution on {0,1}^N to a vector on N atoms: the mass of the N unit vectors, rescaled.
-
-    >>> dimensions_to_vector(vector_to_dimensions([0.75, 0.25])[1]).tolist()
-    [0.75, 0.25]
-    """
-    table = as_array(q, "q")
-    n = int(np.log2(max(table.size, 1)))
-    cube = Lattice(n, 2) if n >= 1 else None
-    if cube is None or cube.size != table.size:
-        raise InvalidInput(f"q must have 2^N entries, got {table.size}")
-    alone = as_vector(table, cube.shape, "q")[cube.strides]
-    return as_weights(alone, n, "q on the unit vectors")

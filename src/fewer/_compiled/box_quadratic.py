@@ -11,6 +11,8 @@ Arrays are updated in place; `count` is the number of passive units.
 Sources: Lawson & Hanson 1974, ch. 23; Wolfe 1976, Math. Prog. 11; Nocedal & Wright 2006, ch. 16.
 """
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -48,6 +50,15 @@ def dot(x: Vector, y: Vector, size: int) -> float:
 
 
 @compiled
+def total(x: Vector) -> float:
+    """The sum of a vector."""
+    found = 0.0
+    for i in range(x.size):
+        found += x[i]
+    return found
+
+
+@compiled
 def append(G: Matrix, sigma: float, scale: Vector, factor: Matrix, passive: Indices, count: int, unit: int) -> int:
     """Free one unit unless it depends on those that are free; the new count.
 
@@ -61,7 +72,7 @@ def append(G: Matrix, sigma: float, scale: Vector, factor: Matrix, passive: Indi
     square = G[unit, unit] + sigma - dot(row, row, count)
     if not square > min(DEPENDENT * (sigma + scale[unit]), 0.25 * (sigma + G[unit, unit])):
         return count
-    row[count] = np.sqrt(square)
+    row[count] = math.sqrt(square)
     passive[count] = unit
     return count + 1
 
@@ -77,31 +88,34 @@ def remove(factor: Matrix, passive: Indices, count: int, position: int) -> int:
     cosine, sine = np.empty(last), np.empty(last)
     for i in range(position, last):
         passive[i] = passive[i + 1]
-        row = factor[i]
-        row[: i + 2] = factor[i + 1, : i + 2]
+        row, below = factor[i], factor[i + 1]
+        for j in range(i + 2):
+            row[j] = below[j]
         for j in range(position, i):
             left, right = row[j], row[j + 1]
             row[j] = cosine[j] * left + sine[j] * right
             row[j + 1] = cosine[j] * right - sine[j] * left
-        length = np.hypot(row[i], row[i + 1])
+        length = math.hypot(row[i], row[i + 1])
         cosine[i], sine[i], row[i] = row[i] / length, row[i + 1] / length, length
     return last
 
 
 @compiled
-def face_step(factor: Matrix, count: int, sigma: float, total: float, x: Vector) -> None:
+def face_step(factor: Matrix, count: int, sigma: float, change: float, x: Vector) -> None:
     """Turn a passive residual into the step to the minimiser of the face, in place.
 
-    (L L') x = r + mu 1, with mu such that 1'x = total if sigma > 0, else mu = 0;  x: (count,), r on entry.
+    (L L') x = r + mu 1, with mu such that 1'x = change if sigma > 0, else mu = 0;  x: (count,), r on entry.
     Source: Boyd & Vandenberghe 2004, sec. 10.1 (equality-constrained quadratic).
     """
-    ones = np.ones(count)
+    ones = np.empty(count)
     for i in range(count):
         x[i] = (x[i] - dot(factor[i], x, i)) / factor[i, i]
         if sigma > 0.0:
             ones[i] = (1.0 - dot(factor[i], ones, i)) / factor[i, i]
     if sigma > 0.0:
-        x += (total - dot(ones, x, count)) / dot(ones, ones, count) * ones
+        mu = (change - dot(ones, x, count)) / dot(ones, ones, count)
+        for i in range(count):
+            x[i] += mu * ones[i]
     for i in range(count - 1, -1, -1):
         x[i] /= factor[i, i]
         for j in range(i):
@@ -111,7 +125,8 @@ def face_step(factor: Matrix, count: int, sigma: float, total: float, x: Vector)
 @compiled
 def residuals(G: Matrix, b: Vector, w: Vector, residual: Vector) -> None:
     """Recompute the residual: r <- b - G w;  G: (s, s), b, w, residual: (s,)."""
-    residual[:] = b
+    for i in range(b.size):
+        residual[i] = b[i]
     for unit in range(w.size):
         if w[unit] != 0.0:
             weight, row = w[unit], G[unit]
@@ -168,7 +183,7 @@ def descend(
         step = np.empty(count)
         for k in range(count):
             step[k] = residual[passive[k]]
-        face_step(factor, count, sigma, 1.0 - w.sum(), step)
+        face_step(factor, count, sigma, 1.0 - total(w), step)
         position = advance(w, lo, hi, passive, count, step, 1.0)
         blocked = position >= 0
         if blocked:
@@ -225,24 +240,23 @@ def freed(
     w: Vector,
     residual: Vector,
 ) -> tuple[int, int]:
-    """Free the units strictly inside their bounds, heaviest first, and descend on them; dependent ones rest.
+    """Free the units strictly inside their bounds and descend on them; dependent ones rest.
 
     Where all units rest, the one that may go down at the smallest residual is freed.  G, factor: (s, s), the rest (s,).
     Returns (count, steps); the count is 0 where no unit can move.
     """
-    count = 0
-    for unit in np.argsort(-w):
+    count, low = np.int64(0), np.int64(-1)  # a literal would be another type, and compile all that is called again
+    for unit in range(w.size):
         if lo[unit] + AT_BOUND < w[unit] < hi[unit] - AT_BOUND:
             count = append(G, sigma, scale, factor, passive, count, unit)
     residuals(G, b, w, residual)
     count, steps = descend(G, b, lo, hi, sigma, factor, passive, count, w, residual)
     if count == 0:
-        low = -1
         for i in range(w.size):
             if w[i] > lo[i] + AT_BOUND and (low < 0 or residual[i] < residual[low]):
                 low = i
         if low >= 0:
-            count = append(G, sigma, scale, factor, passive, 0, low)
+            count = append(G, sigma, scale, factor, passive, count, low)
     return count, steps
 
 
@@ -287,24 +301,30 @@ def walk(G: Matrix, b: Vector, lo: Vector, hi: Vector, scale: Vector, w: Vector)
     """
     size = w.size
     factor, passive, residual = np.empty((size, size)), np.empty(size, np.int64), np.empty(size)
-    tried, resting = np.zeros(size, np.bool_), np.ones(size, np.bool_)
-    squares = np.empty(size)
+    w_old, residual_old = np.empty(size), np.empty(size)
+    tried, resting = np.empty(size, np.bool_), np.empty(size, np.bool_)
+    squares, norms, error, largest, count = np.empty(size), np.empty(size), np.empty(size), 0.0, np.int64(0)
     for i in range(size):
-        squares[i] = G[i, i]
-    norms = np.sqrt(np.maximum(squares, 0.0))
-    sigma = squares.max() if squares.max() > 0.0 else 1.0
-    held = np.flatnonzero(w > 0.0)
-    sigma = suited(squares, scale, held, held.size, -1, sigma)
+        tried[i], squares[i] = False, G[i, i]
+        norms[i] = math.sqrt(max(squares[i], 0.0))
+        largest = max(largest, squares[i])
+        if w[i] > 0.0:
+            passive[count] = i
+            count += 1
+    sigma = suited(squares, scale, passive, count, np.int64(-1), largest if largest > 0.0 else 1.0)
     count, steps = freed(G, b, lo, hi, sigma, scale, factor, passive, w, residual)
     while count > 0 and steps < 20 * size + 100:
         level, _ = uneven(residual, passive, count)
-        error = ROUNDING * (np.abs(b) + norms * dot(norms, w, size))
-        error += dot(w, error, size)
-        resting[:] = True
+        length = dot(norms, w, size)
+        for i in range(size):
+            error[i] = ROUNDING * (abs(b[i]) + norms[i] * length)
+            resting[i] = True
+        common = dot(w, error, size)
         for k in range(count):
             resting[passive[k]] = False
-        best, unit = 0.0, -1
+        best, unit = 0.0, np.int64(-1)
         for i in range(size):
+            error[i] += common
             slope = residual[i] - level
             way_open = w[i] < hi[i] if slope > 0.0 else w[i] > lo[i]
             if resting[i] and not tried[i] and way_open and abs(slope) > max(error[i], best):
@@ -320,7 +340,8 @@ def walk(G: Matrix, b: Vector, lo: Vector, hi: Vector, scale: Vector, w: Vector)
             if count == 0:
                 break
         way = 1.0 if residual[unit] > level else -1.0
-        w_old, residual_old = w.copy(), residual.copy()
+        for i in range(size):
+            w_old[i], residual_old[i] = w[i], residual[i]
         grown = append(G, sigma, scale, factor, passive, count, unit)
         if grown == count:  # dependent: move it if the slope beats the curvature
             if best <= 3.0 * min(DEPENDENT * (sigma + scale[unit]), 0.25 * (sigma + squares[unit])):
@@ -333,24 +354,47 @@ def walk(G: Matrix, b: Vector, lo: Vector, hi: Vector, scale: Vector, w: Vector)
         for i in range(size):
             drop += (w[i] - w_old[i]) * (residual_old[i] + residual[i] - 2.0 * level)
             doubt += 2.0 * abs(w[i] - w_old[i]) * error[i]
-        if drop > doubt:
-            tried[:] = False
-        elif drop < -doubt:
-            w[:] = w_old
+        for i in range(size):
+            tried[i] = tried[i] and not drop > doubt
+            if drop < -doubt:
+                w[i] = w_old[i]
         if drop < -doubt or count == 0:
             count, more = freed(G, b, lo, hi, sigma, scale, factor, passive, w, residual)
             steps += more
     if count > 0:
-        _, before = uneven(residual, passive, count)
-        kept, step = w.copy(), np.empty(count)
-        for k in range(count):
-            step[k] = residual[passive[k]]
-        face_step(factor, count, sigma, 1.0 - w.sum(), step)
-        position = advance(w, lo, hi, passive, count, step, 1.0)
-        residuals(G, b, w, residual)
-        if position >= 0 or uneven(residual, passive, count)[1] >= before:
-            w[:] = kept
+        polish(G, b, lo, hi, sigma, factor, passive, count, w, residual)
     return steps
+
+
+@compiled
+def polish(
+    G: Matrix,
+    b: Vector,
+    lo: Vector,
+    hi: Vector,
+    sigma: float,
+    factor: Matrix,
+    passive: Indices,
+    count: int,
+    w: Vector,
+    residual: Vector,
+) -> None:
+    """One step of iterative refinement on the passive units, kept only if it evens out their residuals.
+
+    G, factor: (s, s), the rest (s,).  Source: Higham 2002, ch. 12.
+    """
+    _, before = uneven(residual, passive, count)
+    kept, step = np.empty(w.size), np.empty(count)
+    for i in range(w.size):
+        kept[i] = w[i]
+    for k in range(count):
+        step[k] = residual[passive[k]]
+    face_step(factor, count, sigma, 1.0 - total(w), step)
+    position = advance(w, lo, hi, passive, count, step, 1.0)
+    residuals(G, b, w, residual)
+    if position >= 0 or uneven(residual, passive, count)[1] >= before:
+        for i in range(w.size):
+            w[i] = kept[i]
 
 
 @compiled
@@ -366,38 +410,42 @@ def box_quadratic(H: Matrix, c: Vector, lo: Vector, hi: Vector, start: Vector) -
     b_i = c_i - c_r - H_ir + H_rr, r = argmin H_ii.  No column exceeds twice its length then, and an offset common to
     all columns cancels.
     """
-    size = c.size
-    top = np.where(hi >= 1.0, UNBOUNDED, hi)
-    r = 0
+    size, r = c.size, 0
     for i in range(size):
         if H[i, i] < H[r, r]:
             r = i
-    G, scale, b = np.empty((size, size)), np.empty(size), np.empty(size)
+    G, scale, b, top, w = np.empty((size, size)), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    heaviest = 0.0
     for i in range(size):
         for j in range(size):
             G[i, j] = (H[i, j] - H[i, r]) - (H[r, j] - H[r, r])
         scale[i] = H[i, i]
         b[i] = (c[i] - c[r]) - (H[r, i] - H[r, r])
-    w = np.minimum(np.maximum(start, lo), top)
-    if w.max() == 0.0:
+        top[i] = UNBOUNDED if hi[i] >= 1.0 else hi[i]
+        w[i] = min(max(start[i], lo[i]), top[i])
+        heaviest = max(heaviest, w[i])
+    if heaviest == 0.0:
         best = 0
         for i in range(size):
             if G[i, i] - 2.0 * b[i] < G[best, best] - 2.0 * b[best]:
                 best = i
         w[best] = min(1.0, top[best])
-    for only_held in (True, False):  # what is missing goes to the units that have weight, and to others if they must
-        missing = 1.0 - w.sum()
-        room = top - w if missing > 0.0 else w - lo
-        if only_held and missing > 0.0:
-            room = np.where(w > 0.0, room, 0.0)
-        total = room.sum()
-        if abs(missing) > AT_BOUND and total > 0.0:
-            w += room * min(max(missing / total, -1.0), 1.0)
+    for everyone in range(2):  # what is missing goes to the units that have weight, and to others if they must
+        missing, room = 1.0 - total(w), 0.0
+        for i in range(size):
+            room += (top[i] - w[i] if w[i] > 0.0 or everyone else 0.0) if missing > 0.0 else w[i] - lo[i]
+        if abs(missing) > AT_BOUND and room > 0.0:
+            part = min(max(missing / room, -1.0), 1.0)
+            for i in range(size):
+                w[i] += part * ((top[i] - w[i] if w[i] > 0.0 or everyone else 0.0) if missing > 0.0 else w[i] - lo[i])
     steps = walk(G, b, lo, top, scale, w)
-    w = np.minimum(w, hi)
     for _ in range(2):  # the last rounding error of the sum goes to the unit with the most room
-        roomy = np.argmax(np.minimum(w - lo, top - w))
-        w[roomy] = min(max(w[roomy] + (1.0 - w.sum()), lo[roomy]), hi[roomy])
+        roomy = 0
+        for i in range(size):
+            w[i] = min(w[i], hi[i])
+            if min(w[i] - lo[i], top[i] - w[i]) > min(w[roomy] - lo[roomy], top[roomy] - w[roomy]):
+                roomy = i
+        w[roomy] = min(max(w[roomy] + (1.0 - total(w)), lo[roomy]), hi[roomy])
     return w, steps
 
 

@@ -1,5 +1,7 @@
 """The Lawson-Hanson path among listed units, stopped where units outside the list would do better."""
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,15 +23,15 @@ def climb(H: Matrix, c: Vector, sigma: float, start: Vector, limit: int, share: 
     Source: Lawson & Hanson 1974, algorithm NNLS.
     """
     size = c.size
-    w, scale = start.copy(), np.empty(size)
+    w, scale, norms = np.empty(size), np.empty(size), np.empty(size)
     factor, passive, residual = np.empty((size, size)), np.empty(size, np.int64), np.empty(size)
-    tried = np.zeros(size, np.bool_)
-    lo, hi = np.zeros(size), np.full(size, np.inf)
+    tried, lo, hi, count = np.empty(size, np.bool_), np.empty(size), np.empty(size), np.int64(0)
     for i in range(size):
-        scale[i] = H[i, i]
-    norms = np.sqrt(np.maximum(scale, 0.0))
-    count = 0
-    for held in np.flatnonzero(w):
+        w[i], scale[i], lo[i], hi[i], tried[i] = start[i], H[i, i], 0.0, np.inf, False
+        norms[i] = math.sqrt(max(scale[i], 0.0))
+    for held in range(size):
+        if w[held] == 0.0:
+            continue
         grown = append(H, sigma, scale, factor, passive, count, held)
         if grown == count:
             w[held] = 0.0
@@ -38,7 +40,7 @@ def climb(H: Matrix, c: Vector, sigma: float, start: Vector, limit: int, share: 
     floor, entered = 0.0, 0
     while count < limit:
         level = dot(w, residual, size) if sigma > 0.0 else 0.0
-        length, best, unit = dot(norms, w, size), 0.0, -1
+        length, best, unit = dot(norms, w, size), 0.0, np.int64(-1)
         for i in range(size):
             slope = residual[i] - level
             error = ROUNDING * (abs(c[i]) + norms[i] * length) * (1.0 if sigma == 0.0 else 2.0)
@@ -53,6 +55,6 @@ def climb(H: Matrix, c: Vector, sigma: float, start: Vector, limit: int, share: 
         if grown == count:
             continue
         count, _ = descend(H, c, lo, hi, sigma, factor, passive, grown, w, residual)
-        if w[unit] > 0.0:
-            tried[:] = False
+        for i in range(size):
+            tried[i] = tried[i] and not w[unit] > 0.0
     return w, entered

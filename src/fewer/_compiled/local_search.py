@@ -1,14 +1,31 @@
 """Local search among supports in a pool of candidates: moves valued by the response table, then made.
 
 A move takes a unit out, puts a candidate in, or both. It is valued as if no further bound were met, which is exact
-where all other weights stay inside theirs; such a move is made at once. Any other is tried, and undone unless it lowers F.
+where all other weights stay inside theirs; such a move is made at once. Any other is tried, and undone unless it lowers
+F.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ._compile import compiled
-from .response_table import FLAT, INSIDE, Rules, Table, copied, join, lay_down, leave, let_go, slide, slopes, within
+from .response_table import (
+    FLAT,
+    INSIDE,
+    SLACK,
+    Rules,
+    Table,
+    copied,
+    join,
+    lay_down,
+    leave,
+    let_go,
+    slide,
+    slopes,
+    within,
+)
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
@@ -16,21 +33,30 @@ Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 CLOSE = 1e-9  # a smaller relative improvement is none
-NOISE = 1e-14  # and so is one below this share of the mean G_jj: that much is rounding
 TRIES = 6  # moves tried before a round is given up
 FIRM = 1e-6  # curvature, relative to G_jj, of candidates that come in at random
+
+
+class Moves(NamedTuple):
+    """For each unit of the support, and at the end for none, the best move that takes it out."""
+
+    change: Vector  # (k + 2,), of F
+    enter: Indices  # (k + 2,), the candidate that comes in
+    share: Vector  # (k + 2,), and its weight
 
 
 @compiled
 def worth(rules: Rules, value: float) -> float:
     """The least fall of F that is an improvement."""
-    return CLOSE * value + NOISE * rules.diagonal.mean()
+    return CLOSE * value + rules.noise
 
 
 @compiled
 def used(rules: Rules, table: Table) -> Indices:
     """How many units of each group are in the support, (groups,)."""
-    count = np.zeros(rules.group.max() + 1, np.int64)
+    count = np.empty(rules.groups, np.int64)
+    for g in range(count.size):
+        count[g] = 0
     for a in range(table.count[0]):
         count[rules.group[table.units[a]]] += 1
     return count
@@ -124,35 +150,35 @@ def attempt(
 
 @compiled
 def best_moves(
-    rules: Rules, table: Table, slope: Vector, barred: Mask, value: float, inverse: float
-) -> tuple[Indices, Indices, Vector, Vector]:
-    """For each unit that may leave, and for none, the best candidate to come in: (positions, candidates, values, shares).
+    rules: Rules, table: Table, slope: Vector, barred: Mask, value: float, inverse: float, moves: Moves
+) -> None:
+    """For each unit that may leave, and at the end for none, the best candidate to come in, into `moves`.
 
-    Best first; -1 stands for none.  Candidates of `barred` (p,) may not come in.
+    A candidate of -1 stands for none, a change of infinity for no move.  Those of `barred` (p,) may not come in.
     """
-    s, p = table.count[0], slope.size
-    out, enter = np.full(s + 1, -1), np.full(s + 1, -1)
-    found, share = np.full(s + 1, np.inf), np.zeros(s + 1)
+    s, p, free = table.count[0], slope.size, 0
     values, shares, least = np.empty(p), np.empty(p), -worth(rules, value)
-    count, free = used(rules, table), table.free[:s].sum()
-    room = s < rules.k and (s + 1) * rules.low <= 1.0 + 1e-12
-    for a in range(-1 if room else 0, s):
+    count = used(rules, table)
+    for a in range(s):
+        free += table.free[a]
+    for place in range(s + 1):
+        a = place if place < s else np.int64(-1)
+        moves.change[place], moves.enter[place], moves.share[place] = np.inf, -1, 0.0
         if a >= 0 and rules.held[table.units[a]]:
+            continue
+        if a < 0 and not (s < rules.k and (s + 1) * rules.low <= 1.0 + SLACK):
             continue
         tied = a >= 0 and free - int(table.free[a]) == 0
         alone = move_values(rules, table, a, slope, inverse, tied, values, shares)
-        mine = rules.group[table.units[a]] if a >= 0 else -1
-        best = least
+        mine, best = rules.group[table.units[a]] if a >= 0 else np.int64(-1), least
         for j in range(p):
             if values[j] < best and not table.inside[j] and not barred[j]:
                 if count[rules.group[j]] < rules.cap or rules.group[j] == mine:
-                    best, enter[a], share[a] = values[j], j, shares[j]
-        if a >= 0 and not tied and alone < best and (s - 1) * rules.high >= 1.0 - 1e-12:
-            best, enter[a] = alone, -1
-        out[a] = a
-        found[a] = best if best < least else np.inf
-    order = np.argsort(found)
-    return out[order], enter[order], found[order], share[order]
+                    best, moves.enter[place], moves.share[place] = values[j], j, shares[j]
+        if a >= 0 and not tied and alone < best and (s - 1) * rules.high >= 1.0 - SLACK:
+            best, moves.enter[place] = alone, -1
+        if best < least:
+            moves.change[place] = best
 
 
 @compiled
@@ -161,19 +187,25 @@ def improve(G: Matrix, rules: Rules, table: Table, kept: Table, barred: Mask, li
 
     G: (p, p).  `kept` is room for a copy of the table.
     """
-    slope, made = np.empty(len(G)), 0
-    bounded = rules.low > 0.0 or rules.high < 1.0 or rules.held.any()
+    slope, made, size = np.empty(len(G)), 0, table.units.size + 1
+    moves = Moves(np.empty(size), np.empty(size, np.int64), np.empty(size))
     value, _, inverse = slopes(table, slope)
     while made < limit:
-        out, enter, found, share = best_moves(rules, table, slope, barred, value, inverse)
-        before, tried = value, 0
-        for a in range(found.size):
-            if found[a] == np.inf or value < before or tried == TRIES:
+        best_moves(rules, table, slope, barred, value, inverse, moves)
+        before, tried, s = value, 0, table.count[0]
+        while value >= before and tried < TRIES:
+            place = np.int64(0)
+            for other in range(s + 1):
+                if moves.change[other] < moves.change[place]:
+                    place = other
+            if moves.change[place] == np.inf:
                 break
-            if not bounded and out[a] >= 0 and not sure(rules, table, out[a], enter[a], inverse, share[a]):
+            moves.change[place] = np.inf
+            a, unit, t = place if place < s else np.int64(-1), moves.enter[place], moves.share[place]
+            if not rules.bounded and a >= 0 and not sure(rules, table, a, unit, inverse, t):
                 continue
-            value = attempt(G, rules, table, kept, slope, out[a], enter[a], before, share[a])
-            tried += bounded
+            value = attempt(G, rules, table, kept, slope, a, unit, before, t)
+            tried += rules.bounded
         value, _, inverse = slopes(table, slope)
         if not value < before:
             break
@@ -184,7 +216,7 @@ def improve(G: Matrix, rules: Rules, table: Table, kept: Table, barred: Mask, li
 @compiled
 def best_addition(rules: Rules, table: Table, barred: Mask, count: Indices) -> int:
     """The candidate whose entry lowers F most were no bound met, or -1: h rises by edge^2 / curve.  barred: (p,)."""
-    best, unit = 0.0, -1
+    best, unit = 0.0, np.int64(-1)
     for j in range(barred.size):
         e = table.edge[j]
         if e > 0.0 and not table.inside[j] and not barred[j] and table.curve[j] > FLAT * rules.diagonal[j]:
@@ -200,7 +232,9 @@ def fill(G: Matrix, rules: Rules, table: Table, barred: Mask, size: int) -> None
     slope = np.empty(len(G))
     for _ in range(2 * size + 10):
         s = table.count[0]
-        unit = best_addition(rules, table, barred, used(rules, table)) if s < size else -1
+        if s >= size:
+            break
+        unit = best_addition(rules, table, barred, used(rules, table))
         if unit < 0:
             break
         join(G, table, unit, 1.0 if s == 0 else 0.0)
@@ -215,31 +249,25 @@ def perturb(
     table: Table,
     start: Table,
     kept: Table,
-    order: Indices,
+    barred: Mask,
+    leaving: Indices,
+    entering: Indices,
     count: int,
-    near: bool,
-    random: bool,
     limit: int,
 ) -> tuple[float, int]:
     """Replace `count` units, improve, and stay if F fell, else go back; returns F and the moves made, minus if it went.
 
-    order: (p,) a permutation.  The first unit of it that is in the support leaves, and with it the next ones, or (`near`)
-    those most similar to it; the last ones of it come in (`random`), or the best ones that did not just leave.
-    `start` and `kept` are room for copies.
+    The first units of `leaving` (p,) that are in the support leave; the first candidates of `entering` that fit come in,
+    or where that is empty the best ones that did not just leave.  `start` and `kept` are room for copies, `barred` (p,)
+    is all False.
     """
-    p, slope = order.size, np.empty(order.size)
+    slope, left, made, again = np.empty(leaving.size), 0, 0, 0
     before, size = slopes(table, slope)[0], table.count[0]
     copied(table, start)
     for a in range(size):
         if not table.free[a] and table.T[a, table.units[a]] > FLAT * rules.diagonal[table.units[a]]:
             let_go(table, a)
-    first, left = -1, 0
-    for unit in order:
-        if first < 0 and table.inside[unit] and not rules.held[unit]:
-            first = unit
-    rank = np.argsort(-G[max(first, 0)]) if near else order
-    barred, nothing = np.zeros(p, np.bool_), np.zeros(p, np.bool_)
-    for unit in rank:
+    for unit in leaving:
         if left < count and table.inside[unit] and not rules.held[unit] and table.count[0] > 1:
             for a in range(table.count[0]):
                 if table.units[a] == unit:
@@ -248,40 +276,52 @@ def perturb(
             barred[unit] = True
             left += 1
     groups = used(rules, table)
-    for unit in order[::-1]:
-        if not random or left == 0:
+    for place in range(max(entering.size, size)):
+        if table.count[0] >= size or place >= entering.size > 0:
             break
-        firm = table.curve[unit] > FIRM * rules.diagonal[unit]
-        if not table.inside[unit] and firm and groups[rules.group[unit]] < rules.cap:
-            join(G, table, unit, 0.0)
-            let_go(table, table.count[0] - 1)
-            groups[rules.group[unit]] += 1
-            left -= 1
-    while not random and table.count[0] < size:
-        unit = best_addition(rules, table, barred, groups)
-        if unit < 0:
-            break
+        if entering.size > 0:
+            unit = entering[place]
+            firm = table.curve[unit] > FIRM * rules.diagonal[unit]
+            if table.inside[unit] or not firm or groups[rules.group[unit]] >= rules.cap:
+                continue
+        else:
+            unit = best_addition(rules, table, barred, groups)
+            if unit < 0:
+                break
         join(G, table, unit, 0.0)
         let_go(table, table.count[0] - 1)
         groups[rules.group[unit]] += 1
-    h = table.u[: table.count[0]].sum()
-    for a in range(table.count[0]):
-        table.w[a] = table.u[a] / h if table.free[a] and h > 0.0 else rules.low
-    if h > 0.0 and within(rules, table):
-        for a in range(table.count[0] - 1, -1, -1):
-            at_bound = not rules.low + INSIDE < table.w[a] < rules.high - INSIDE
-            if table.free[a] and at_bound:
-                lay_down(table, a)
-                if table.w[a] == 0.0 and not rules.held[table.units[a]]:
-                    leave(table, a)
+    if spread(rules, table):
         slide(rules, table, slope)
-        again = 0
-        if not random:
+        if entering.size == 0:
             _, again = improve(G, rules, table, kept, barred, min(2 * count, limit))
-        value, made = improve(G, rules, table, kept, nothing, min(4 * count + 20, limit))
+        for i in range(barred.size):
+            barred[i] = False
+        value, made = improve(G, rules, table, kept, barred, min(4 * count + 20, limit))
         if value < before - worth(rules, before):
             return value, made + again + 1
-    else:
-        made = again = 0
+    for i in range(barred.size):
+        barred[i] = False
     copied(start, table)
     return before, -made - again - 1
+
+
+@compiled
+def spread(rules: Rules, table: Table) -> bool:
+    """Give all units the weights that are best without bounds, brought into them; whether that is possible.
+
+    Units at a bound rest there; those at zero leave, unless they are held.
+    """
+    h = 0.0
+    for a in range(table.count[0]):
+        h += table.u[a]
+    for a in range(table.count[0]):
+        table.w[a] = table.u[a] / h if table.free[a] else rules.low
+    if not h > 0.0 or not within(rules, table):
+        return False
+    for a in range(table.count[0] - 1, -1, -1):
+        if table.free[a] and not rules.low + INSIDE < table.w[a] < rules.high - INSIDE:
+            lay_down(table, a)
+            if table.w[a] == 0.0 and not rules.held[table.units[a]]:
+                leave(table, a)
+    return True

@@ -11,8 +11,8 @@ and for each candidate j: curve_j = G_jj - G_jF M G_Fj and edge_j = 1 - G_jF u, 
     level = (1 - sum_r v_r edge_r) / h        slope_j = level edge_j - sum_r v_r T_rj
     w_a = level u_a - sum_r v_r T_ar          F = level - sum_r v_r slope_r
 
-slope_j is how fast F falls, halved, when candidate j takes weight from the free ones. One change of S costs a few passes
-over (|S|, p). Everything is updated in place.
+slope_j is how fast F falls, halved, when candidate j takes weight from the free ones. One change of S costs a few
+passes over (|S|, p). Everything is updated in place. Loops are written out: each NumPy call compiles functions of its own.
 Sources: block inverses; Goodnight 1979, "A tutorial on the SWEEP operator", for carrying all responses along.
 """
 
@@ -54,10 +54,13 @@ class Rules(NamedTuple):
     group: Indices  # (p,)
     held: Mask  # (p,)
     diagonal: Vector  # (p,), of G
+    groups: int  # how many
     cap: int
     k: int
     low: float
     high: float
+    bounded: bool  # whether weights have bounds of their own, or units are held
+    noise: float  # an improvement of F below this is rounding
 
 
 @compiled
@@ -68,8 +71,8 @@ def let_go(table: Table, a: int) -> None:
     """
     s, unit = table.count[0], table.units[a]
     T, M, u, free = table.T, table.M, table.u, table.free
-    row, inverse, e = T[a].copy(), 1.0 / T[a, unit], table.edge[unit]
-    response = np.empty(s)
+    inverse, e = 1.0 / T[a, unit], table.edge[unit]
+    row, response = T[a], np.empty(s)
     for b in range(s):
         response[b] = T[b, unit]
     for b in range(s):
@@ -90,7 +93,7 @@ def let_go(table: Table, a: int) -> None:
         part = row[i] * inverse
         table.curve[i] -= row[i] * part
         table.edge[i] -= part * e
-        T[a, i] = part
+        row[i] = part
     table.edge[unit] = table.curve[unit] = 0.0
 
 
@@ -103,7 +106,9 @@ def lay_down(table: Table, a: int) -> None:
     s = table.count[0]
     T, M, u, free = table.T, table.M, table.u, table.free
     inverse = 1.0 / M[a, a] if M[a, a] > 0.0 else 0.0  # what rounding has spoilt must not end the search
-    row, mine, weight = T[a].copy(), M[a].copy(), u[a]
+    row, mine, weight = T[a], np.empty(s), u[a]
+    for b in range(s):
+        mine[b] = M[a, b]
     free[a] = False
     for b in range(s):
         if b == a:
@@ -120,7 +125,7 @@ def lay_down(table: Table, a: int) -> None:
         part = row[i] * inverse
         table.curve[i] += row[i] * part
         table.edge[i] += part * weight
-        T[a, i] = part
+        row[i] = part
     for b in range(s):
         M[a, b] = M[b, a] = 0.0
     u[a] = 0.0
@@ -130,8 +135,9 @@ def lay_down(table: Table, a: int) -> None:
 def join(G: Matrix, table: Table, unit: int, weight: float) -> None:
     """Put a candidate into the support at the last position, resting at a weight.  G: (p, p)."""
     s = table.count[0]
-    row = table.T[s]
-    row[:] = G[unit]
+    row, mine = table.T[s], G[unit]
+    for i in range(row.size):
+        row[i] = mine[i]
     for a in range(s):
         if table.free[a]:
             g, other = G[unit, table.units[a]], table.T[a]
@@ -152,10 +158,13 @@ def leave(table: Table, a: int) -> None:
     table.inside[table.units[a]] = False
     if a < s:
         table.units[a], table.free[a], table.w[a], table.u[a] = table.units[s], table.free[s], table.w[s], table.u[s]
-        table.T[a] = table.T[s]
-        table.M[a, :s] = table.M[s, :s]
-        table.M[:s, a] = table.M[:s, s]
-        table.M[a, a] = table.M[s, s]
+        row, last = table.T[a], table.T[s]
+        for i in range(row.size):
+            row[i] = last[i]
+        corner = table.M[s, s]
+        for b in range(s):
+            table.M[a, b] = table.M[b, a] = table.M[s, b]
+        table.M[a, a] = corner
     table.count[0] = s
 
 
@@ -196,10 +205,10 @@ def within(rules: Rules, table: Table) -> bool:
     s = table.count[0]
     if s == 0 or s * rules.low > 1.0 + SLACK or s * rules.high < 1.0 - SLACK:
         return False
-    w = table.w[:s]
+    w, missing, room = table.w, 1.0, 0.0
     for a in range(s):
         w[a] = min(max(w[a], rules.low), rules.high)
-    missing, room = 1.0 - w.sum(), 0.0
+        missing -= w[a]
     for a in range(s):
         room += rules.high - w[a] if missing > 0.0 else w[a] - rules.low
     if room > 0.0:
@@ -215,9 +224,10 @@ def advance(rules: Rules, table: Table, level: float) -> bool:
     The unit that meets it rests there; one that meets zero leaves, unless it is held.
     Source: Nocedal & Wright 2006, sec. 16.5 (ratio test).
     """
-    s, length, stop, wall = table.count[0], 1.0, -1, 0.0
-    step = np.zeros(s)
+    s, length, stop, wall = table.count[0], 1.0, np.int64(-1), 0.0
+    step = np.empty(s)
     for a in range(s):
+        step[a] = 0.0
         if not table.free[a]:
             continue
         best = level * table.u[a]
@@ -253,7 +263,7 @@ def slide(rules: Rules, table: Table, slope: Vector) -> float:
         value, level, _ = slopes(table, slope)
         if level != 0.0 and advance(rules, table, level):
             continue
-        best, pick, low = 0.0, -1, -1
+        best, pick, low = 0.0, np.int64(-1), np.int64(-1)
         for a in range(table.count[0]):
             unit = table.units[a]
             if table.free[a]:
@@ -265,7 +275,9 @@ def slide(rules: Rules, table: Table, slope: Vector) -> float:
             if moves and curved and abs(slope[unit]) > max(best, INSIDE * rules.diagonal[unit]):
                 best, pick = abs(slope[unit]), a
         if level == 0.0:  # all rest: the one that gives most willingly goes first
-            pick = low if low >= 0 and table.T[low, table.units[low]] > FLAT * rules.diagonal[table.units[low]] else -1
+            pick = low
+            if low >= 0 and not table.T[low, table.units[low]] > FLAT * rules.diagonal[table.units[low]]:
+                return value
         if pick < 0:
             return value
         let_go(table, pick)
@@ -275,7 +287,14 @@ def slide(rules: Rules, table: Table, slope: Vector) -> float:
 @compiled
 def copied(source: Table, target: Table) -> None:
     """Copy one table onto another, in place."""
-    s = source.count[0]
-    target.units[:], target.count[:], target.free[:], target.w[:] = source.units, source.count, source.free, source.w
-    target.T[:s], target.M[:s, :s], target.u[:s] = source.T[:s], source.M[:s, :s], source.u[:s]
-    target.curve[:], target.edge[:], target.inside[:] = source.curve, source.edge, source.inside
+    target.count[0] = source.count[0]
+    for a in range(source.count[0]):
+        target.units[a], target.free[a], target.w[a] = source.units[a], source.free[a], source.w[a]
+        target.u[a] = source.u[a]
+        here, there = source.T[a], target.T[a]
+        for i in range(here.size):
+            there[i] = here[i]
+        for b in range(source.count[0]):
+            target.M[a, b] = source.M[a, b]
+    for i in range(source.curve.size):
+        target.curve[i], target.edge[i], target.inside[i] = source.curve[i], source.edge[i], source.inside[i]

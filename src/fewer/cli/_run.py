@@ -41,7 +41,7 @@ def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | Non
             found = study(problem, asked.ks, k=asked.k, held_out=share, seed=asked.seed, watch=watch, **search)
     except InvalidInput as error:
         raise InvalidInput(f"{asked.file}: {error}") from None
-    deliver(found, asked, f"{len(found.chosen.result.support)} {title}", note)
+    deliver(found, asked, f"{len(found.chosen.result.indices)} {title}", note)
     if found.interrupted:
         return complain("interrupted; this is the best so far", INTERRUPTED)
     return INTERRUPTED if seen() else 0

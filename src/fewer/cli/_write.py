@@ -109,13 +109,14 @@ def answer_summary(answer: "Answer") -> dict[str, Any]:
     result = answer.result
     found = {
         "value": result.value,
+        "value_se": result.value_se,
         "bound": result.bound,
         "gap": result.gap,
         "status": result.status.name.lower(),
         "note": result.note,
     }
     errors = {"error": answer.error, "held_out": answer.held_out, "rivals": answer.rivals, "lost": answer.lost}
-    search = {"seconds": result.seconds, "iterations": result.n_iter, "support": result.support}
+    search = {"seconds": result.seconds, "iterations": result.n_iter, "indices": result.indices}
     return {"k": answer.k, **found, **errors, **search, "kept": answer.kept}
 
 

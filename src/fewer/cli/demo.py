@@ -64,7 +64,7 @@ def studied(quiet: bool) -> tuple[list[Any], dict[str, float]]:
             part.small.solve(2, solver=part.search.get("solver", "auto"), rng=0, callback=callback)
         watch = Watcher(part.search.get("time_limit"), quiet)
         found = study(part.problem, part.path, held_out=0.3, watch=watch, **part.search)
-        kept = f"{len(found.chosen.result.support)} {part.name}"
+        kept = f"{len(found.chosen.result.indices)} {part.name}"
         done.append((kept, part.words, found, part.image_shape))
         seconds[f"seconds for {part.problem.job}"] = round(found.seconds, 1)
         if not quiet:

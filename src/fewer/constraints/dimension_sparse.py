@@ -20,14 +20,34 @@ MOST_STEPS = 5 * 10**9
 
 @dataclass(frozen=True)
 class DimensionSparse:
-    """D_k = ∪_{|S| <= k} {p : p(x) = 0 unless supp(x) ⊆ S}; the paper's definition 1. A unit is a dimension.
+    """At most k dimensions are used; the paper's definition 1. A unit is a dimension.
 
-    Projecting is NP-hard (theorem 1). `projection="greedy"` is Algorithm 2; "exact" walks all C(n, k)
-    supports. v may be any table: negative entries, any sum. Algorithm 2 is not idempotent: a single state
-    (0, 1, 1) lies in D_2, yet no first dimension shows any gain and it ends at squared distance 1.25.
-    `incumbent=True` repairs that: the support of `near` (in a solver, of the iterate the step left from),
-    or else the dimensions of the heaviest entries of v while they fit, is one more candidate.
+        D_k = ∪_{|S| <= k} {p : p(x) = 0 unless supp(x) ⊆ S}
 
+    Projecting is NP-hard (theorem 1). Algorithm 2 is not idempotent: a single state (0, 1, 1) lies in D_2, yet no first
+    dimension shows any gain and it ends at squared distance 1.25.
+
+    Parameters
+    ----------
+    space : Lattice or States
+        Where p lives.
+    k : int
+        How many dimensions may be used.
+    projection : {"greedy", "exact"}
+        Algorithm 2, or a walk over all C(n, k) supports. What is projected may be any table: negative entries, any sum.
+    incumbent : bool
+        Whether the support of `near` (in a solver, of the iterate the step left from), or else the dimensions of the
+        heaviest entries while they fit, is one more candidate of the greedy projection.
+
+    Attributes
+    ----------
+    n_units : int
+        The number of dimensions.
+    whole_faces : bool
+        True: k is the only bound.
+
+    Examples
+    --------
     >>> from fewer import Lattice
     >>> v = [0, 0, 0, 1, 0, 0, 0, 0]
     >>> DimensionSparse(Lattice(3, 2), 2).project(v).tolist()

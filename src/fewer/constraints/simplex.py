@@ -11,8 +11,17 @@ from ..spaces import Space, as_space
 
 @dataclass(frozen=True)
 class Simplex:
-    """P = {p >= 0, Σ p = 1}: every distribution on the space; convex.
+    """Every distribution on the space; convex.
 
+        P = {p >= 0, Σ p = 1}
+
+    Parameters
+    ----------
+    space : Atoms, Lattice or States
+        Where p lives.
+
+    Examples
+    --------
     >>> from fewer import Atoms
     >>> Simplex(Atoms(3)).project([0.5, 0.9, -1.0]).round(6).tolist()
     [0.3, 0.7, 0.0]

@@ -29,13 +29,35 @@ from .simplex import is_distribution
 
 @dataclass(frozen=True, eq=False)
 class SparseSimplex:
-    """{p in the simplex, ‖p‖₀ <= k}: at most k places carry mass; the paper's appendix A. A unit is a place.
+    """At most k entries carry mass, with bounds on what is held; the paper's appendix A. A unit is an entry.
 
-    Further, each place that is held has its mass in [min_weight, max_weight]; the places of `include` are held,
-    those of `exclude` are not, and of the places with the same label in `groups` (one label for each) at most
-    `max_per_group` are held. An included place is always in the support and takes up one of the k places, and one of
-    its group's, whatever its mass; with min_weight = 0 its best mass may be zero.
+        {p in the simplex, ‖p‖₀ <= k, p_i = 0 or min_weight <= p_i <= max_weight}
 
+    Parameters
+    ----------
+    space : Atoms, Lattice or States
+        Where p lives.
+    k : int
+        How many entries may be held.
+    min_weight, max_weight : float
+        The mass of an entry that is held lies between them.
+    include, exclude : list of int
+        Entries that are held, and entries that are not. An included one is always in the support and takes up one of
+        the k, and one of its group's, whatever its mass; with min_weight = 0 its best mass may be zero.
+    groups : array of shape (size,), optional
+        A label for each entry; of the entries with one label at most `max_per_group` are held.
+    max_per_group : int, optional
+        Given together with `groups`.
+
+    Attributes
+    ----------
+    n_units : int
+        The size of the space.
+    whole_faces : bool
+        Whether k is the only bound.
+
+    Examples
+    --------
     >>> from fewer import Atoms
     >>> SparseSimplex(Atoms(4), 2).project([0.5, 0.1, 0.7, 0.2]).round(6).tolist()
     [0.4, 0.0, 0.6, 0.0]

@@ -14,10 +14,24 @@ from .simplex import is_distribution
 
 @dataclass(frozen=True)
 class SparseStates:
-    """D'_k = {p : p(x) = 0 where ‖x‖₀ > k}: no state uses more than k dimensions; convex, one face.
+    """No state uses more than k dimensions; convex, one face; the paper's remark after definition 1.
 
-    The paper's remark after definition 1; D_k lies inside it.
+        D'_k = {p : p(x) = 0 where ‖x‖₀ > k}, which holds D_k
 
+    Parameters
+    ----------
+    space : Lattice or States
+        Where p lives.
+    k : int
+        How many dimensions a state may use.
+
+    Attributes
+    ----------
+    places : ndarray of int
+        The flat indices of the states that are allowed.
+
+    Examples
+    --------
     >>> from fewer import Lattice
     >>> SparseStates(Lattice(2, 2), 1).project([0.0, 0.5, 0.5, 3.0]).round(6).tolist()
     [0.0, 0.5, 0.5, 0.0]

@@ -62,7 +62,7 @@ def quasi_newton(search: Search) -> None:
     for _ in range(MOST_STEPS):
         if slopes is None or search.done or idle > IDLE:
             return
-        target = simplex_weights(0.5 * B, 0.5 * (B @ w - slopes))
+        target = simplex_weights(0.5 * B, 0.5 * (B @ w - slopes), w)
         move = target - w
         promise = -float(slopes @ move)
         if not promise > 0.0:

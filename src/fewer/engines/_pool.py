@@ -16,6 +16,8 @@ from ._gram import Matrix, target_gram
 
 RIDGE, SHIFT = 1e-12, 1e-10
 """Added to the diagonal and to all entries, as shares of the mean diagonal."""
+NOISE = 1e-14
+"""A fall of F below this share of the mean diagonal is rounding."""
 MOST_REPLACED = 32
 """Units replaced in one perturbation, at most."""
 SHARE_NEAR, SHARE_RANDOM = 0.5, 0.3
@@ -109,8 +111,13 @@ class CandidatePool:
         count = int(math.exp(rng.uniform(0.0, math.log(min(self.k, MOST_REPLACED) + 1))))
         near, random = bool(rng.random() < SHARE_NEAR), bool(rng.random() < SHARE_RANDOM)
         order = rng.permutation(len(self.units))
+        leaving = order
+        if near:
+            first = order[self._table.inside[order] & ~self.rules.held[order]][:1]
+            leaving = np.argsort(-self.G[first[0]], kind="stable") if len(first) else order
+        entering = order[::-1].copy() if random else order[:0]
         copies = self._table, self._start, self._kept
-        _, made = search.perturb(self.G, self.rules, *copies, order, count, near, random, limit)
+        _, made = search.perturb(self.G, self.rules, *copies, self._barred, leaving, entering, count, limit)
         self._cost(abs(made) + 2.0 * count)
         if made > 0:
             self._refresh()
@@ -136,9 +143,11 @@ def regular(G: Matrix) -> tuple[Matrix, float]:
 def rules_of(limits: SparseSimplex, units: Indices, diagonal: Vector, k: int) -> Rules:
     """The rules of a constraint for some candidates."""
     cap = k if limits.groups is None else int(limits.max_per_group or 0)
-    held = np.isin(units, limits.include)
+    held, group = np.isin(units, limits.include), limits.codes(units)
     high = float(limits.max_weight) if limits.max_weight < 1.0 else 2.0
-    return Rules(limits.codes(units), held, diagonal, cap, k, float(limits.min_weight), high)
+    bounded = bool(limits.bounded or held.any())
+    sizes = int(group.max()) + 1, cap, k, float(limits.min_weight), high
+    return Rules(group, held, diagonal, *sizes, bounded, NOISE * float(diagonal.mean()))
 
 
 def blank(G: Matrix, k: int) -> Table:

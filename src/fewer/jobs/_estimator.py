@@ -1,5 +1,7 @@
 """What estimators share: scikit-learn's checks with our error, and fits that leave nothing behind when they fail."""
 
+import inspect
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +12,17 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from .._validation import InvalidInput, as_array, as_numbers, as_sparse, is_frame, read, shown, unmasked
+from .._validation import (
+    InvalidInput,
+    as_array,
+    as_integer,
+    as_numbers,
+    as_sparse,
+    is_frame,
+    read,
+    shown,
+    unmasked,
+)
 
 
 @contextmanager
@@ -64,6 +76,23 @@ def validated(estimator: Any, X: Any, *data: Any, **options: Any) -> Any:
             as_array(labels, "y")
     with our_error():
         return validate_data(estimator, X, *data, **options)
+
+
+def at_most(k: Any, most: int, what: str) -> int:
+    """The number k, or all there is with a warning where it is more."""
+    asked = as_integer(k, "k", 1)
+    if asked > most:
+        sentence = f"k = {shown(asked)} is more than the {most} {what} there are; all are kept"
+        warnings.warn(sentence, stacklevel=callers_level())
+    return min(asked, most)
+
+
+def callers_level() -> int:
+    """The `stacklevel` of a warning, raised by the function that asks, that points at the user's line."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("fewer", "sklearn"):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def seed_of(random_state: Any) -> int:

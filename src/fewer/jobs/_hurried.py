@@ -47,7 +47,8 @@ def on_all(found: Result, used: Rows, rows: Rows, objective: str) -> Result:
         math.exp(2.0 * math.log1p(-Q) - math.fsum(math.log(rows.shape[i]) for i in found.support)) if Q < 1 else 0.0
     )
     error = 2.0 * math.sqrt(norm * (1.0 - norm) / m) if few else 0.0
-    return replace(found, value=max(norm - squares + spread, 0.0), bound=0.0, status=status, error=error, note=notes)
+    value = max(norm - squares + spread, 0.0)
+    return replace(found, value=value, bound=0.0, status=status, value_se=error, note=notes)
 
 
 def collisions(rows: Rows) -> float:

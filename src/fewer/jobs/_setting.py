@@ -15,7 +15,7 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import CompilationTimeout, Deadline
 from ..lazy_rows import LazyRows, in_memory
 from ..objectives._pairs import own_threads
-from ..result import Result, Status
+from ..result import Result, Status, Words
 from ..similarity import BANDED, SIMILARITIES, Similarity, from_matrix, require_semidefinite, similarity_of
 from ..solvers import crowds, places
 from ..solvers._drive import Callback, Step, Steps, drive
@@ -264,10 +264,10 @@ def on_rows(found: Result, target: Target, sample: Sample, unit: int, seconds: f
 
     A bound over candidates is none over all rows. `unit` is the exponent of the unit in which values are.
     """
-    chosen = sample.at(target.candidates[found.support])
-    p = np.zeros(sample.size)
-    p[chosen] = found.p[found.support]
-    value, error = target.judged(found.support, found.p[found.support])
+    chosen, weights = sample.at(target.candidates[found.indices]), found.weights
+    assert weights is not None  # noqa: S101 - rows are entries
+    order = np.argsort(chosen)
+    value, error = target.judged(found.indices, weights)
     bound = min(max(found.bound or 0.0, 0.0), value) if target.whole else None  # a squared distance is never negative
     values = [times_power_of_two(number, unit) for number in (value, error)]
     if (value > 0) != (0 < values[0] < math.inf):
@@ -276,16 +276,17 @@ def on_rows(found: Result, target: Target, sample: Sample, unit: int, seconds: f
     unproven = found.status is Status.OPTIMAL and bound is None
     return replace(
         found,
-        p=p,
+        indices=chosen[order],
+        weights=weights[order],
         value=values[0],
-        support=np.sort(chosen),
         bound=None if bound is None else times_power_of_two(bound, unit),
         status=Status.FINISHED if unproven else found.status,
         history=in_units(found.history + (value - found.value), unit),
         space=Atoms(sample.size),
         seconds=seconds,
-        error=values[1],
+        value_se=values[1],
         note="; ".join(filter(None, [*notes, found.note])),
+        words=Words("points", sample.size, "MMD²"),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import InvalidInput, Vector, as_array, as_integer, as_weights, known
+from .._validation import InvalidInput, Vector, as_array, as_integer, as_vector, as_weights, known, renamed
 from ..constraints.sparse_simplex import SparseSimplex, largest
 from ..deadline import Deadline
 from ..objectives._matrix import BLOCK
@@ -16,68 +16,131 @@ from ..objectives.moments import Moments, as_matrix
 from ..result import Result, Status
 from ..solvers import places
 from ..solvers._drive import Callback, Outcome, Step, Steps, as_generator, drive
+from ..solvers._units import in_units
 from ..solvers.places import MOST_PROVEN
 from ..solvers.segmentation import best_steps
 from ..spaces import Atoms
 from .terms import SOLVERS, solve
 
+SMALLEST_GAP = 1e-300
+"""Below this share of the range of values, gaps are told apart from zero and not from each other."""
+LOSSES = {"cdf": "squared difference of the cdf", "entries": "squared difference"}
+
 
 def bins(
-    p: npt.ArrayLike,
+    counts: npt.ArrayLike,
     k: int,
     *,
     preserve: Any = "cdf",
+    values: npt.ArrayLike | None = None,
     validation: float | None = None,
     solver: str = "auto",
     time_limit: float | None = None,
     rng: Any = None,
     callback: Callback | None = None,
 ) -> Result:
-    """Keep k bins of the histogram p (n,), counts or probabilities, with weights that preserve expectations.
+    """Keep k bins of a histogram, with weights that preserve expectations.
 
-    `preserve` says which. "cdf" minimises the squared difference of the cumulative distributions, Σ_t (Q_t - P_t)²,
-    the natural choice for ordered bins; "entries" that of the entries, ‖q - p‖². Both are solved to proven
-    optimality, the first in O(k n log n) time and 4 k n bytes; cut short by `time_limit` (wall time in seconds) or
-    `callback` it gives k-means on the cumulative values, with the bound 0. A matrix or `LinearOperator` A (r, n) of
-    functionals minimises ‖A q - A p‖² as `terms` does, with its solvers, `validation`, `time_limit` and `rng`; only A p
-    is used, not p itself. The result's `p` is the new histogram on all n bins.
+        cdf      min Σ_t g_t (Q_t - P_t)²   P, Q the cumulative sums of the old and new shares p and q
+        entries  min ‖q - p‖²
+        matrix   min ‖A q - A p‖²           over q >= 0, Σ q = 1, at most k entries not zero
 
+    Parameters
+    ----------
+    counts : array of shape (n,)
+        The histogram: counts or probabilities.
+    k : int
+        How many bins are kept, at most n.
+    preserve : {"cdf", "entries"} or a matrix or LinearOperator A of shape (r, n)
+        What is kept near: cumulative shares (for ordered bins), shares, or the expectations of functionals, of which
+        only A p is used. The first two are solved to proven optimality, "cdf" by dynamic programming in O(k n log n)
+        time and 4 k n bytes.
+    values : array of shape (n,), optional
+        Where the bins sit, increasing, for "cdf": g_t = values_{t+1} - values_t, so that the loss is the integral of
+        (Q - P)² over the values. Without it g_t = 1.
+    validation : float, optional
+        For a matrix: a share of its rows for early stopping, as in `terms`.
+    solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
+        As in `terms`.
+    time_limit : float, optional
+        Wall time in seconds, everything included. "cdf", cut short, gives k-means on the cumulative shares.
+    rng : None, int or Generator
+        The random choices.
+    callback : callable, optional
+        Sees the progress, and stops the run by returning something true.
+
+    Returns
+    -------
+    Result
+        `indices` are bins; `p` is the new histogram on all n bins.
+
+    References
+    ----------
+    Wang and Song (2011), Ckmeans.1d.dp: optimal k-means clustering in one dimension by dynamic programming.
+
+    Examples
+    --------
     >>> result = bins([4, 0, 1, 5], 2)
-    >>> result.support.tolist(), result.p.round(3).tolist(), result.gap
-    ([0, 3], [0.433, 0.0, 0.0, 0.567], 0.0)
+    >>> result.indices.tolist(), result.weights.round(3).tolist(), result.gap
+    ([0, 3], [0.433, 0.567], 0.0)
     """
     deadline = Deadline.after(time_limit)
     known(solver, SOLVERS, "solver")
-    target = as_histogram(p)
+    target = as_histogram(counts)
     k = as_integer(k, "k", 1, target.size, "bins")
     space, C = Atoms(target.size), SparseSimplex(Atoms(target.size), k)
-    if not isinstance(preserve, str):
+    named = known(preserve, LOSSES, "preserve") if isinstance(preserve, str) else ""
+    if values is not None and named != LOSSES["cdf"]:
+        raise InvalidInput('values are where bins sit for preserve="cdf"; nothing else depends on them')
+    if not named:
         start = places.above_floor if solver == "auto" and space.size > MOST_PROVEN else None
-        return solve(preserved(preserve, target), C, solver, validation, deadline, rng, callback, start)
-    known(preserve, dict.fromkeys(("cdf", "entries")), "preserve")
+        found = solve(preserved(preserve, target), C, solver, validation, deadline, rng, callback, start)
+        return found.named("bins", "squared error")
     if validation is not None:
         raise InvalidInput(f"validation keeps rows of a matrix of functionals; preserve={preserve!r} has none")
-    F: Any = Cumulative(space, target) if preserve == "cdf" else L2(space, target)
+    widths, exponent = (None, 0) if values is None else gaps(values, target.size)
+    F: Any = Cumulative(space, target, widths) if preserve == "cdf" else L2(space, target)
     if solver not in ("auto", "exact"):
-        return solve(F, C, solver, None, deadline, rng, callback)
+        found = solve(F, C, solver, None, deadline, rng, callback)
+        return in_units(found, exponent).named("bins", named)
     steps = best_steps(F, k) if preserve == "cdf" else projected(F, k)
     seed = as_generator(rng)[1]
     options: dict[str, Any] = {"solver": solver, "time_limit": deadline, "callback": callback, "seed": seed}
     with deadline.enforced():  # the first answer needs nothing compiled
-        return replace(drive(F, C, steps, **options), seconds=deadline.elapsed())
+        found = replace(drive(F, C, steps, **options), seconds=deadline.elapsed())
+    return in_units(found, exponent).named("bins", named)
 
 
-def as_histogram(p: Any) -> Vector:
+def as_histogram(counts: Any) -> Vector:
     """Counts or probabilities of at least one bin, as probabilities."""
-    counts = as_array(p, "p")
-    if counts.ndim != 1 or not counts.size:
-        raise InvalidInput(f"p must be a histogram (n,) with at least one bin, got shape {counts.shape}")
-    return as_weights(counts, counts.size, "p")
+    array = as_array(counts, "counts")
+    if array.ndim != 1 or not array.size:
+        raise InvalidInput(f"counts must be a histogram (n,) with at least one bin, got shape {array.shape}")
+    return as_weights(array, array.size, "counts")
+
+
+def gaps(values: Any, n: int) -> tuple[Vector, int]:
+    """(g, e): how far it is from each value to the next is 2**e g; after the last one as far as in the mean.
+
+    >>> gaps([0.0, 2.0, 8.0], 3)
+    (array([0.25, 0.75, 0.5 ]), 3)
+    """
+    at = as_vector(values, (n,), "values")
+    exponent = int(np.frexp(np.abs(at).max())[1]) + 1  # half the largest float is the largest gap that can be held
+    widths = np.diff(np.ldexp(at, -exponent))
+    if not (at[1:] > at[:-1]).all():
+        raise InvalidInput("values must increase from bin to bin")
+    if not widths.size:
+        return np.ones(1), 0
+    further = int(np.frexp(widths.sum())[1]) - 1
+    widths = np.maximum(np.ldexp(widths, -further), SMALLEST_GAP)
+    return np.append(widths, widths.mean()), exponent + further
 
 
 def preserved(preserve: Any, target: Vector) -> Moments:
     """The squared difference of the expectations of functionals."""
-    A = as_matrix(preserve)
+    with renamed(A="preserve"):
+        A = as_matrix(preserve)
     if A.shape[1] != target.size:
         raise InvalidInput(f"preserve must have {target.size} columns, one for each bin, got {A.shape[1]}")
     if not isinstance(A, np.ndarray) or A.dtype == np.float64:

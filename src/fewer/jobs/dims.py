@@ -1,4 +1,4 @@
-"""Keep k dimensions of discrete data: which k columns let the most rows be expressed whole."""
+"""Keep k dimensions of discrete data: which k columns cover the most rows."""
 
 import math
 from dataclasses import replace
@@ -25,11 +25,12 @@ from ..solvers._drive import Callback
 from ..solvers.minimize import minimize
 from ..solvers.uncompiled import uncompiled_result
 from ..spaces import Lattice, States
-from ._estimator import our_error, readable, seed_of, unchanged_if_it_fails, validated
+from ._estimator import at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
 from ._hurried import MOST_UNCOMPILED, affordable, need_compiled_code, on_all
 from ._rows import Rows
 
-OBJECTIVES = ("kl", "l2")
+OBJECTIVES = {"kl": "KL", "l2": "squared distance"}
+"""Objectives, and what their loss is called."""
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 DENSE = 16
 """For l2, a lattice of at most 2 to this many states is written out; beyond it only the seen states are listed."""
@@ -47,32 +48,52 @@ def dims(
     rng: Any = None,
     callback: Callback | None = None,
 ) -> Result:
-    """Choose k columns S of X and the distribution on X_S = {x : x = baseline outside S} nearest to the rows.
+    """Choose k columns S of X, and the distribution on X_S = {x : x = baseline outside S} nearest to the rows.
 
-    X (N, n) holds small non-negative integers: dense, `scipy.sparse` (never densified) or a DataFrame. With q
-    the distribution of the rows, Q(S) and Q2(S) the sums of q and q² over X_S and M(S) the number of its
-    states, the optimum over distributions on X_S is
+    With q the distribution of the rows, Q(S) and Q2(S) the sums of q and q² over X_S and M(S) the number of its
+    states, the optimum over distributions p on X_S is
 
         KL(p‖q) = -log Q(S)   for p = q restricted to X_S and rescaled (p ‖ q, the paper's section 4.1),
         ‖p - q‖² = ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)   for p = q + (1 - Q(S)) / M(S) on X_S.
 
-    So "kl" maximises the share of rows that k columns express whole (it is infinite where they express none).
-    `baseline` is the code that counts as
-    absent: "zero", "mode" (each column's most frequent) or one for each column. Solvers: "greedy" (the paper's
-    Algorithm 3, ties broken by look-ahead), "iht" (Algorithm 1; 500 iterations), "exchange" (best swaps, then
-    kicks), "exact" (until the optimum is proven) and "auto" (exact, as far as a fixed budget of work goes).
-    Under a `time_limit`, wall time, the columns may be chosen on some of the rows; the value is that of all, and
-    `note` says so.
+    So "kl" maximises the share of rows covered, those that k columns tell completely; it is infinite where none is.
 
-    The result's `support` are the columns, `bound` and `gap` what is proven. Its `p` lives on the distinct rows
-    inside X_S, in codes where the baseline is 0; for l2 the mass of states never seen is in
-    `distribution.rest`. `distribution` is in the codes of X. `callback` sees the progress and stops it by returning
-    something true.
+    Parameters
+    ----------
+    X : array, sparse matrix or DataFrame of shape (N, n)
+        Small non-negative integers; a sparse matrix is never made dense.
+    k : int
+        How many columns are kept, at most n.
+    objective : {"kl", "l2"}
+        What is minimised.
+    sample_weight : array of shape (N,), optional
+        Weights of the rows.
+    baseline : {"zero", "mode"} or array of shape (n,)
+        The code that counts as absent: zero, each column's most frequent, or one for each column.
+    solver : {"auto", "exact", "exchange", "greedy", "iht"}
+        "greedy" is Algorithm 3 with ties broken by look-ahead, "iht" Algorithm 1, "exchange" a local search with
+        perturbations, "exact" goes on until the optimum is proven, and "auto" is "exact" for a fixed amount of work.
+    time_limit : float, optional
+        Wall time in seconds. A short one may have the columns chosen on some of the rows; the value is that of all,
+        and `note` says so.
+    rng : None, int or Generator
+        The random choices.
+    callback : callable, optional
+        Sees the progress, and stops the run by returning something true.
 
+    Returns
+    -------
+    Result
+        `indices` are the columns, `weights` is None. `p` lives on the distinct rows inside X_S, in codes where the
+        baseline is 0; for l2 the mass of states never seen is in `distribution.rest`. `distribution` is in the codes
+        of X.
+
+    Examples
+    --------
     >>> import math
     >>> orders = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
     >>> result = dims(orders, k=2)
-    >>> result.support.tolist(), round(math.exp(-result.value), 3), result.gap
+    >>> result.indices.tolist(), round(math.exp(-result.value), 3), result.gap
     ([0, 1], 0.6, 0.0)
     """
     deadline = Deadline.after(time_limit)
@@ -139,14 +160,31 @@ def finish(found: Result, rows: Rows, objective: str) -> Result:
     rest = max(1.0 - float(p.sum()), 0.0) if spread and size > space.size else 0.0
     codes = space.rows[:, dims].toarray().astype(np.int64)
     kept = Distribution(rows.decode(codes, dims), p, dims, rows.shape, rest, rows.origin)
-    return replace(found, p=p, space=space, kept=kept)
+    return replace(found, weights=None, table=p, space=space, kept=kept).named("columns", OBJECTIVES[objective])
 
 
 def coverage(
     X: Any, support: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None, baseline: Any = "zero"
 ) -> float:
-    """The share of the rows' weight that these columns express whole: Q(S).
+    """The share of the rows' weight that these columns cover: Q(S), the weight of rows at the baseline outside S.
 
+    Parameters
+    ----------
+    X : array, sparse matrix or DataFrame of shape (N, n)
+        Small non-negative integers.
+    support : list of int
+        Columns.
+    sample_weight : array of shape (N,), optional
+        Weights of the rows.
+    baseline : {"zero", "mode"} or array of shape (n,)
+        The code that counts as absent.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> coverage([[1, 1, 0], [0, 1, 0], [0, 0, 1]], [0, 1]) == 2 / 3
     True
     """
@@ -155,15 +193,44 @@ def coverage(
 
 
 class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
-    """Select at most k columns that express the most rows whole; see `dims` for what is minimised.
+    """Select at most k columns that cover the most rows; see `dims` for what is minimised.
 
-    After `fit`: `support_` (sorted column indices), `coverage_` (share of the weight on X_S), `value_`, `bound_`,
-    `gap_`, `distribution_`, `result_`, `n_features_in_`, `feature_names_in_`. `transform` returns the chosen
-    columns, `score` the coverage of other rows.
+    Parameters
+    ----------
+    k : int
+        How many columns are kept; a k above the number of columns means all of them, with a warning.
+    objective : {"kl", "l2"}
+        What is minimised.
+    baseline : {"zero", "mode"} or array of shape (n,)
+        The code that counts as absent.
+    solver : {"auto", "exact", "exchange", "greedy", "iht"}
+        See `dims`.
+    time_limit : float, optional
+        Wall time in seconds.
+    random_state : None, int or RandomState
+        The random choices.
 
+    Attributes
+    ----------
+    indices_ : ndarray of int
+        The columns that were kept, sorted.
+    support_ : ndarray of bool of shape (n,)
+        The same as a mask, as scikit-learn's selectors have it.
+    coverage_ : float
+        The share of the rows' weight that the columns cover.
+    value_, bound_, gap_ : float
+        The loss, a proven lower bound on it (None where nothing is proven), and their difference.
+    distribution_ : Distribution
+        The distribution on the states of these columns.
+    baseline_ : ndarray of int of shape (n,)
+        The code that counts as absent in each column.
+    result_ : Result
+
+    Examples
+    --------
     >>> orders = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
     >>> selector = FewerDims(k=2).fit(orders)
-    >>> selector.support_.tolist(), round(selector.coverage_, 3), selector.score([[0, 1, 0, 0], [0, 1, 1, 0]])
+    >>> selector.indices_.tolist(), round(selector.coverage_, 3), selector.score([[0, 1, 0, 0], [0, 1, 1, 0]])
     ([0, 1], 0.6, 0.5)
     """
 
@@ -197,7 +264,7 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
         """Fit checked rows."""
         self.result_ = dims(
             X,
-            min(as_integer(self.k, "k", 1), X.shape[1]),
+            at_most(self.k, X.shape[1], "columns"),
             objective=self.objective,
             sample_weight=sample_weight,
             baseline=self.baseline,
@@ -205,11 +272,13 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
             time_limit=self.time_limit,
             rng=seed_of(self.random_state),
         )
-        self.support_: Indices = self.result_.support
+        self.indices_: Indices = self.result_.indices
+        self.support_ = np.zeros(X.shape[1], bool)
+        self.support_[self.indices_] = True
         self.value_, self.bound_, self.gap_ = self.result_.value, self.result_.bound, self.result_.gap
         self.distribution_ = self.result_.distribution
         self.baseline_ = self.distribution_.origin
-        self.coverage_ = coverage(X, self.support_, sample_weight=sample_weight, baseline=self.baseline_)
+        self.coverage_ = coverage(X, self.indices_, sample_weight=sample_weight, baseline=self.baseline_)
 
     def transform(self, X: Any) -> Any:
         """The chosen columns of X."""
@@ -224,16 +293,14 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
             return super().inverse_transform(readable(X))
 
     def score(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> float:
-        """The share of these rows that the chosen columns express whole."""
+        """The share of these rows that the chosen columns cover."""
         check_is_fitted(self)
         X = validated(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        return coverage(X, self.support_, sample_weight=sample_weight, baseline=self.baseline_)
+        return coverage(X, self.indices_, sample_weight=sample_weight, baseline=self.baseline_)
 
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
         check_is_fitted(self)
-        mask = np.zeros(self.n_features_in_, bool)
-        mask[self.support_] = True
-        return mask
+        return self.support_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -15,7 +15,7 @@ from ..deadline import Deadline
 from ..result import Result
 from ..similarity import similarity_of
 from ..solvers._drive import Callback
-from ._estimator import seed_of, unchanged_if_it_fails, validated
+from ._estimator import at_most, seed_of, unchanged_if_it_fails, validated
 from ._sample import as_bytes
 from ._scaling import standardizes
 from ._setting import SOLVERS, SPARSE, Chosen, Comparison, Setting
@@ -36,41 +36,66 @@ def points(
     rng: Any = None,
     callback: Callback | None = None,
 ) -> Result:
-    """Choose k rows of X (N, d) and weights q on them, as near as possible to all rows in MMD.
+    """Choose k rows of X and weights q on them, as near as possible to all rows in MMD.
 
         MMD²(q) = Σ q_i q_j s(x_i, x_j) - 2 Σ q_i t_j s(x_i, x_j) + Σ t_i t_j s(x_i, x_j),   q >= 0, Σ q = 1
 
-    with t the weights of the rows (`sample_weight`, equal if None; a weight counts as so many equal rows). X is dense
-    (float32 stays so), a DataFrame, or `scipy.sparse` for rbf, matern, cosine and linear. With labels `y` (N,)
-    similarities across classes are zero ("local").
+    with t the weights of the rows. No N x N matrix is formed: mean similarities are summed in tiles. Past 1e11
+    operations for all pairs some thousand rows drawn at random are the candidates, each compared with all rows, and the
+    value is an estimate by random Fourier features (for hamming and functions: a sample stands for all); then
+    `value_se` is its standard error, `bound` is None, and `note` says what was done.
 
-    `similarity`: "rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming" (codes), "precomputed" (X is
-    the matrix), or a function of two blocks of rows; see `fewer.similarity`. `gamma`: a number, "median", "scale", or
-    "cv" (needs y: the multiple of the median with the lowest cross-validated 1-NN error). The rules see the rows as
-    they are compared, a row as often as its weight says.
+    Parameters
+    ----------
+    X : array, DataFrame or sparse matrix of shape (N, d)
+        float32 stays float32; sparse rows are for rbf, matern, cosine and linear.
+    k : int
+        How many rows are kept, at most the number of distinct ones.
+    y : array of shape (N,), optional
+        Labels: similarities across classes are then zero ("local").
+    sample_weight : array of shape (N,), optional
+        A weight counts as so many equal rows.
+    similarity : str or callable
+        "rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming" (codes), "precomputed" (X is the
+        matrix), or a function of two blocks of rows; see `fewer.similarity`.
+    gamma : float or {"median", "scale", "cv"}
+        The bandwidth; "cv" needs y: the multiple of the median with the lowest cross-validated 1-NN error. The rules
+        see the rows as they are compared, a row as often as its weight says.
+    standardize : bool or "auto"
+        True brings each column to mean 0 and standard deviation 1 (constant ones to 0; weights count), False takes X as
+        it is, and "auto" scales the columns of a DataFrame and takes arrays and sparse matrices as they are; so does
+        the command for csv and parquet files, and npy. Codes (hamming) and what a function compares are never scaled
+        by "auto". `note` says when it was done.
+    solver : {"auto", "exact", "exchange", "greedy", "iht"}
+        "greedy" is Algorithm 3 with a full refit at each step, "iht" Algorithm 1 with momentum and refits, "exchange" a
+        local search with perturbations, "exact" goes on until the optimum is proven (few rows only), and "auto" is
+        "exchange", then for few rows some steps towards a proof.
+    max_memory : int or str
+        Bytes, or "500MB": limits what is taken beside X, where X is an array of floats or CSR; anything else is first
+        copied into one.
+    time_limit : float, optional
+        Wall time in seconds for the whole call, compiling included. A short one has fewer rows compared.
+    rng : None, int or Generator
+        The random choices.
+    callback : callable, optional
+        Sees the progress, and stops the run by returning something true.
 
-    `standardize`: True brings each column to mean 0 and standard deviation 1 (constant ones to 0; weights count), False
-    takes X as it is, and "auto" scales the columns of a DataFrame and takes arrays and sparse matrices as they are; so
-    does the command for csv and parquet files, and npy. Codes (hamming) and what a function compares are never scaled
-    by "auto". `note` says when it was done.
+    Returns
+    -------
+    Result
+        `indices` are rows of X (of equal rows the first), `value` is MMD², `bound` a proven lower bound over all rows,
+        at least 0, or None where only some rows were candidates.
 
-    Solvers: "greedy" (Algorithm 3, a full refit at each step), "iht" (Algorithm 1 with momentum and refits), "exchange"
-    (swaps and kicks; with a `time_limit` until it is over), "exact" (until the optimum is proven; few rows only) and
-    "auto": exchange, then for at most 120 rows some steps towards a proof; for at most 600 while a `time_limit` lasts.
+    References
+    ----------
+    Gretton et al. (2012), A kernel two-sample test. Kim, Khanna and Koyejo (2016), Examples are not enough, learn to
+    criticize!
 
-    No N x N matrix is formed: mean similarities are summed in tiles. `max_memory` (bytes, or "500MB") limits what is
-    taken beside X, where X is an array of floats or CSR; anything else is first copied into one. Past 1e11 operations
-    for all pairs some thousand rows drawn at random are the candidates, each compared with all rows, and the value is
-    an estimate by random Fourier features (for hamming and functions: a sample stands for all); then the result's
-    `error` is its standard error, `bound` is None, and `note` says what was done. A `time_limit` is wall time for the
-    whole call, compiling included: a short one has this done for fewer rows already.
-
-    The result's `support` are indices into X (of equal rows the first), `p` (N,) the weights, `value` MMD², `bound` a
-    proven lower bound over all rows, at least 0, or None where only some rows were candidates.
-
+    Examples
+    --------
     >>> X = [[0.0], [0.1], [5.0], [5.1], [5.2]]
     >>> result = points(X, 2, rng=0)
-    >>> result.support.tolist(), result.p[result.support].round(2).tolist()
+    >>> result.indices.tolist(), result.weights.round(2).tolist()
     ([0, 3], [0.4, 0.6])
     """
     deadline = Deadline.after(time_limit)
@@ -81,11 +106,46 @@ def points(
 class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """At most k weighted rows that stand for the rows of X in MMD; see `points`.
 
-    After `fit`: `indices_` (k,) into X, heaviest first, `weights_` (k,) of sum one, `points_` (k, d), `value_` (MMD²),
-    `mmd_`, `gamma_`, `bound_`, `gap_`, `result_`; `mean_` and `scale_` (d,) of columns that were standardized, else
-    None. `transform(X)` gives similarities to the points, (n, k); `fit_resample(X, y)` the chosen rows and their
-    labels. A fit that fails leaves the estimator as it was.
+    `transform` gives the similarity of each row to each point, (n, k); `fit_resample` the chosen rows and their labels.
+    A fit that fails leaves the estimator as it was.
 
+    Parameters
+    ----------
+    k : int
+        How many rows are kept; a k above the number of distinct rows means all of them, with a warning.
+    similarity : str or callable
+        See `points`.
+    gamma : float or {"median", "scale", "cv"}
+        The bandwidth; see `points`.
+    standardize : bool or "auto"
+        Whether columns are scaled; see `points`.
+    solver : {"auto", "exact", "exchange", "greedy", "iht"}
+        See `points`.
+    max_memory : int or str
+        Bytes, or "500MB".
+    time_limit : float, optional
+        Wall time in seconds.
+    random_state : None, int or RandomState
+        The random choices.
+
+    Attributes
+    ----------
+    indices_, weights_ : ndarray of shape (k,)
+        The rows that were kept, heaviest first, and their weights.
+    points_ : array or sparse matrix of shape (k, d)
+        These rows.
+    value_, mmd_ : float
+        MMD² and its root.
+    bound_, gap_ : float or None
+        A proven lower bound on MMD², and how far the value is from it.
+    gamma_ : float or None
+        The bandwidth.
+    mean_, scale_ : ndarray of shape (d,) or None
+        What standardized columns were shifted and divided by.
+    result_ : Result
+
+    Examples
+    --------
     >>> X = [[0.0], [0.1], [5.0], [5.1], [5.2]]
     >>> model = FewerPoints(k=2, random_state=0).fit(X)
     >>> model.indices_.tolist(), model.weights_.round(2).tolist(), model.transform(X).shape
@@ -171,8 +231,9 @@ def chosen(model: Any, X: Any, y: Any, sample_weight: Any, scales: bool, deadlin
     model.mean_ = None if comparison.scaling is None else comparison.scaling.means
     model.scale_ = None if comparison.scaling is None else comparison.scaling.scales
     model.gamma_ = comparison.gamma
-    model.indices_ = result.support[np.argsort(-result.p[result.support], kind="stable")]
-    model.result_, model.weights_, model.points_ = result, result.p[model.indices_], X[model.indices_]
+    at_most(model.k, len(found.sample.weights), "distinct rows")
+    model.indices_, model.weights_ = result.heaviest_first()
+    model.result_, model.points_ = result, X[model.indices_]
     model.value_, model.bound_, model.gap_ = result.value, result.bound, result.gap
     model.mmd_ = math.sqrt(max(result.value, 0.0))
     return found

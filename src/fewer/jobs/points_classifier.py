@@ -26,17 +26,63 @@ FOR_SEARCH = 0.8
 """The share of a time limit after which the points are refined."""
 
 
-class PointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """The label of the nearest of at most k rows, which stand for each class in MMD (the paper's section 4.2).
 
     The rows are those of `points` with labels: similarities across classes are zero, so each class is matched by
-    points of its own, as many as it needs. `gamma="cv"` chooses the bandwidth by the cross-validated error. With
-    `refine` points are then swapped for other rows while that lowers a margin loss of the nearest-point rule on X,
-    which lowers its error and raises MMD a little. After `fit`: `classes_`, `indices_`, `points_`, `labels_` (of the
-    points), `weights_` and `value_` (the best weights in MMD, some may be zero, and MMD²), `gamma_`, `result_`.
+    points of its own, as many as it needs.
 
+    Parameters
+    ----------
+    k : int
+        How many rows are kept; a k above the number of distinct rows means all of them, with a warning.
+    similarity : str or callable
+        See `points`.
+    gamma : float or {"median", "scale", "cv"}
+        The bandwidth; see `points`.
+    standardize : bool or "auto"
+        Whether columns are scaled; see `points`.
+    refine : bool
+        Whether points are then swapped for other rows while that lowers a margin loss of the nearest-point rule on X,
+        which lowers its error and raises MMD a little.
+    solver : {"auto", "exact", "exchange", "greedy", "iht"}
+        See `points`.
+    max_memory : int or str
+        Bytes, or "500MB".
+    time_limit : float, optional
+        Wall time in seconds.
+    random_state : None, int or RandomState
+        The random choices.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels there are.
+    indices_, labels_ : ndarray of shape (k,)
+        The rows that were kept, and their labels.
+    weights_ : ndarray of shape (k,)
+        Their best weights in MMD, heaviest first; some may be zero.
+    points_ : array or sparse matrix of shape (k, d)
+        These rows.
+    value_, mmd_ : float
+        MMD² and its root.
+    bound_, gap_ : float or None
+        A proven lower bound on MMD², and how far the value is from it.
+    gamma_ : float or None
+        The bandwidth.
+    mean_, scale_ : ndarray of shape (d,) or None
+        What standardized columns were shifted and divided by.
+    result_ : Result
+        What `points` gave, before points were swapped.
+
+    References
+    ----------
+    Bien and Tibshirani (2011), Prototype selection for interpretable classification.
+
+    Examples
+    --------
     >>> X, y = [[0.0], [0.2], [1.0], [4.0], [4.4]], ["a", "a", "a", "b", "b"]
-    >>> PointsClassifier(k=2, random_state=0).fit(X, y).predict([[0.5], [3.0]]).tolist()
+    >>> FewerPointsClassifier(k=2, random_state=0).fit(X, y).predict([[0.5], [3.0]]).tolist()
     ['a', 'b']
     """
 
@@ -65,7 +111,7 @@ class PointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         self.time_limit = time_limit
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> "PointsClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> "FewerPointsClassifier":
         """Choose the points of all classes together."""
         deadline = Deadline.after(self.time_limit)
         with unchanged_if_it_fails(self):

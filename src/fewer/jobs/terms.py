@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import InvalidInput, Vector, as_integer, as_number, known
+from .._validation import InvalidInput, Vector, as_integer, as_number, known, renamed
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..objectives.moments import Moments, as_matrix
@@ -25,16 +25,17 @@ from ..solvers._units import in_units, normalised, watched
 from ..solvers.frank_wolfe import frank_wolfe
 from ..solvers.uncompiled import solve_by
 from ..spaces import Atoms
-from ._estimator import our_error, seed_of, unchanged_if_it_fails, validated
+from ._estimator import at_most, our_error, seed_of, unchanged_if_it_fails, validated
 
 AUTO_WORK = 8e9
 """Multiplications that "auto" may search and bound for when no time limit is given: ten seconds at most."""
 TINY = 1e-300
+LOSS = "squared error"
 
 
 def terms(
-    A: Any,
-    b: npt.ArrayLike,
+    X: Any,
+    y: npt.ArrayLike,
     k: int,
     *,
     min_weight: float = 0.0,
@@ -50,40 +51,73 @@ def terms(
     rng: Any = None,
     callback: Callback | None = None,
 ) -> Result:
-    """Weights q on at most k columns of A (r, n) that track b (r,): min ‖A q - b‖², q >= 0, Σ q = 1.
+    """Weights q on at most k columns of X that track y.
 
-    Each weight that is held lies in [min_weight, max_weight]; the columns of `include` are held (they are always in
-    the result's support; with min_weight = 0 their best weight may be zero), those of `exclude` are not, and of the
-    columns with the same label in `groups` (n,) at most `max_per_group` are. `sample_weight` (r,) weighs the squared
-    errors. `validation`, a share of the rows, is kept back to choose how far down the
-    solver should go, which is then done on all rows: less training error can mean more error elsewhere.
+        min ‖X q - y‖²   over q >= 0, Σ q = 1, at most k entries not zero
 
-    Solvers: "greedy" (Algorithm 3), "iht" (Algorithm 1 with momentum and refits, from a path of non-negative least
-    squares), "frank_wolfe" (the convex relaxation, its answer projected), "exchange" (such a path, swaps, kicks),
-    "exact" (exchange, then until the optimum is proven) and "auto" (the same, but without a `time_limit` only for a
-    fixed amount of work, some seconds, so that the same `rng` gives the same answer on any machine). `time_limit` is
-    wall time in seconds, everything included. A is dense (float32 stays so), `scipy.sparse` or a `LinearOperator`, its
-    entries of any size; memory is A and a small multiple of k r. A value that a float cannot hold is 0 or infinite,
-    and the result's `note` says so.
+    Parameters
+    ----------
+    X : array, sparse matrix or LinearOperator of shape (r, n)
+        Entries of any size; float32 stays float32. Memory is X and a small multiple of k r.
+    y : array of shape (r,)
+        The target.
+    k : int
+        How many columns may be held, at most n.
+    min_weight, max_weight : float
+        Each weight that is held lies between them.
+    include, exclude : list of int
+        Columns that are held (with min_weight = 0 their best weight may be zero), and columns that are not.
+    groups : array of shape (n,), optional
+        A label for each column; of the columns with one label at most `max_per_group` are held.
+    max_per_group : int, optional
+        Given together with `groups`.
+    sample_weight : array of shape (r,), optional
+        Weights of the squared errors.
+    validation : float, optional
+        A share of the rows that is kept back to choose how far down the solver should go (early stopping by the
+        one-standard-error rule), which is then done on all rows: less training error can mean more error elsewhere.
+    solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
+        "greedy" is Algorithm 3, "iht" Algorithm 1 with momentum and refits, "frank_wolfe" the convex relaxation with
+        its answer projected, "exchange" a local search, "exact" goes on until the optimum is proven, and "auto" is
+        "exact" for a fixed amount of work where no `time_limit` is set.
+    time_limit : float, optional
+        Wall time in seconds, everything included. Without it the same `rng` gives the same answer on any machine.
+    rng : None, int or Generator
+        The random choices.
+    callback : callable, optional
+        Sees the progress, and stops the run by returning something true.
 
-    >>> A, b = np.eye(4), [0.5, 0.3, 0.2, 0.0]
-    >>> result = terms(A, b, 2, rng=0)
-    >>> result.support.tolist(), result.p.round(6).tolist(), round(abs(result.gap), 6)
-    ([0, 1], [0.6, 0.4, 0.0, 0.0], 0.0)
+    Returns
+    -------
+    Result
+        `indices` are columns. A value that a float cannot hold is 0 or infinite, and `note` says so.
+
+    References
+    ----------
+    Beasley, Meade and Chang (2003), An evolutionary heuristic for the index tracking problem.
+
+    Examples
+    --------
+    >>> X, y = np.eye(4), [0.5, 0.3, 0.2, 0.0]
+    >>> result = terms(X, y, 2, rng=0)
+    >>> result.indices.tolist(), result.weights.round(6).tolist(), round(abs(result.gap), 6)
+    ([0, 1], [0.6, 0.4], 0.0)
     """
     deadline = Deadline.after(time_limit)
     known(solver, SOLVERS, "solver")
-    F = least_squares(A, b, sample_weight)
+    F = least_squares(X, y, sample_weight)
+    as_integer(k, "k", 1, F.space.size, "columns")
     C = SparseSimplex(F.space, k, min_weight, max_weight, include, exclude, groups, max_per_group)
-    return solve(F, C, solver, validation, deadline, rng, callback)
+    return solve(F, C, solver, validation, deadline, rng, callback).named("columns", LOSS)
 
 
-def least_squares(A: Any, b: Any, sample_weight: npt.ArrayLike | None = None) -> Moments:
-    """‖A q - b‖², rows weighted; A is looked through once."""
-    shape = getattr(A, "shape", ())
-    if not isinstance(shape, tuple) or len(shape) != 2 or 0 in shape:
-        A = as_matrix(A)
-    return Moments(Atoms(A.shape[1]), A, b, sample_weight)
+def least_squares(X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Moments:
+    """‖X q - y‖², rows weighted; X is looked through once."""
+    with renamed(A="X", b="y"):
+        shape = getattr(X, "shape", ())
+        if not isinstance(shape, tuple) or len(shape) != 2 or 0 in shape:
+            X = as_matrix(X)
+        return Moments(Atoms(X.shape[1]), X, y, sample_weight)
 
 
 Start = Callable[..., Steps]
@@ -158,8 +192,8 @@ def held_out(F: Moments, validation: Any) -> int:
     share, rows = as_number(validation, "validation"), len(F.rows)
     if share >= 1.0 or rows < 2 or isinstance(F.A, LinearOperator):
         raise InvalidInput(
-            f"validation must be a share of the rows in (0, 1) of a dense or sparse A with at least two rows that "
-            f"have weight, got {share:g} of {rows} rows"
+            f"validation must be a share of the rows in (0, 1) of a dense or sparse matrix with at least two rows "
+            f"that have weight, got {share:g} of {rows} rows"
         )
     return min(max(round(share * rows), 1), rows - 1)
 
@@ -241,14 +275,49 @@ def answered(p: Vector) -> Steps:
 class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Regression by at most k columns with non-negative weights that sum to one; see `terms`.
 
-    After `fit(X, y)`: `coef_` (n,), or (t, n) for t targets, `support_` (sorted column indices, a list of them for
-    several targets), `value_`, `bound_`, `gap_` and `result_` likewise. `predict` is X coef_.
+        min ‖X q - y‖²   over q >= 0, Σ q = 1, at most k entries not zero
 
+    Parameters
+    ----------
+    k : int
+        How many columns may be held; a k above the number of columns means all of them, with a warning.
+    min_weight, max_weight : float
+        Each weight that is held lies between them.
+    include, exclude : list of int
+        Columns that are held, and columns that are not.
+    groups : array of shape (n,), optional
+        A label for each column; of the columns with one label at most `max_per_group` are held.
+    max_per_group : int, optional
+        Given together with `groups`.
+    validation : float, optional
+        A share of the rows for early stopping; see `terms`.
+    solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
+        See `terms`.
+    time_limit : float, optional
+        Wall time in seconds, for all targets together.
+    random_state : None, int or RandomState
+        The random choices.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n,) or (targets, n)
+        The weights of all columns.
+    indices_, weights_ : ndarray, or a list of one for each target
+        The columns that are held, heaviest first, and their weights.
+    value_, bound_, gap_ : float, or a list of them
+        The squared error, a proven lower bound on the best one (None where nothing is proven), and their difference.
+    result_ : Result, or a list of them
+
+    Examples
+    --------
     >>> X = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0]])
     >>> model = FewerTerms(k=2).fit(X, X @ [0.25, 0.0, 0.75])
-    >>> model.support_.tolist(), model.coef_.round(6).tolist()
-    ([0, 2], [0.25, 0.0, 0.75])
+    >>> model.indices_.tolist(), model.weights_.round(6).tolist(), model.coef_.round(6).tolist()
+    ([2, 0], [0.75, 0.25], [0.25, 0.0, 0.75])
     """
+
+    indices_: Any
+    weights_: Any
 
     def __init__(
         self,
@@ -260,6 +329,7 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
         exclude: Any = (),
         groups: Any = None,
         max_per_group: int | None = None,
+        validation: float | None = None,
         solver: str = "auto",
         time_limit: float | None = None,
         random_state: Any = None,
@@ -271,6 +341,7 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
         self.exclude = exclude
         self.groups = groups
         self.max_per_group = max_per_group
+        self.validation = validation
         self.solver = solver
         self.time_limit = time_limit
         self.random_state = random_state
@@ -281,26 +352,32 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
         with unchanged_if_it_fails(self):
             X, y = validated(self, X, y, accept_sparse="csc", y_numeric=True, multi_output=True)
             results = self._solve(as_matrix(X), np.asarray(y, np.float64), sample_weight, deadline)
-            one = y.ndim == 1
-            self.result_ = results[0] if one else results
-            self.coef_ = results[0].p if one else np.array([r.p for r in results])
-            self.support_ = results[0].support if one else [r.support for r in results]
-            for name in ("value", "bound", "gap"):
-                found = [getattr(r, name) for r in results]
-                setattr(self, f"{name}_", found[0] if one else found)
+            self._keep(results, y.ndim == 1)
         return self
+
+    def _keep(self, results: list[Result], one: bool) -> None:
+        """Set what `fit` promises: plain values for one target, lists for several."""
+        kept = [result.heaviest_first() for result in results]
+        indices, weights = [found[0] for found in kept], [found[1] for found in kept]
+        self.result_ = results[0] if one else results
+        self.coef_ = results[0].p if one else np.array([result.p for result in results])
+        self.indices_, self.weights_ = (indices[0], weights[0]) if one else (indices, weights)
+        for name in ("value", "bound", "gap"):
+            found = [getattr(result, name) for result in results]
+            setattr(self, f"{name}_", found[0] if one else found)
 
     def _solve(self, matrix: Any, y: Vector, sample_weight: Any, deadline: Deadline) -> list[Result]:
         """One result for each target."""
         known(self.solver, SOLVERS, "solver")
-        k = min(as_integer(self.k, "k", 1), matrix.shape[1])
+        k = at_most(self.k, matrix.shape[1], "columns")
         bounds = self.min_weight, self.max_weight, self.include, self.exclude, self.groups, self.max_per_group
         C = SparseSimplex(Atoms(matrix.shape[1]), k, *bounds)
         seed, targets = seed_of(self.random_state), y.reshape(len(y), -1)
-        F, results = Moments(C.space, matrix, targets[:, 0], sample_weight), []
+        F, results = least_squares(matrix, targets[:, 0], sample_weight), []
         for done, b in enumerate(targets.T):
             own = deadline.share(1.0 / (targets.shape[1] - done))
-            results.append(solve(F.toward(b), C, self.solver, None, own, seed))
+            found = solve(F.toward(b), C, self.solver, self.validation, own, seed)
+            results.append(found.named("columns", LOSS))
         return results
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:

@@ -43,8 +43,8 @@ class Runs:
 
     @cached_property
     def widths(self) -> Vector:
-        """How many places each run lasts, (m,)."""
-        return np.diff(np.append(self.places, self.F.space.size)).astype(np.float64)
+        """How wide each run is, (m,)."""
+        return np.add.reduceat(self.F.g, self.places)
 
     @cached_property
     def sums(self) -> tuple[Vector, Vector, Vector]:

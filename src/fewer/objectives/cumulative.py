@@ -15,9 +15,10 @@ from ._segments import best_steps
 
 @dataclass(frozen=True, eq=False)
 class Cumulative:
-    """F[p] = Σ_t (P_t - Q_t)² for the cumulative sums P of p and Q of a distribution q on ordered places.
+    """F[p] = Σ_t g_t (P_t - Q_t)² for the cumulative sums P of p and Q of a distribution q on ordered entries.
 
-    `Moments` with a lower triangular matrix of ones, every block of which has a closed form: H_ij = n - max(i, j).
+    The `widths` g are positive, by default one. It is `Moments` with a lower triangular matrix, every block of which
+    has a closed form: H_ij = Σ_{t >= max(i, j)} g_t.
 
     >>> from fewer import Atoms
     >>> F = Cumulative(Atoms(3), [0.5, 0.0, 0.5])
@@ -27,10 +28,18 @@ class Cumulative:
 
     space: Space
     q: Any
+    widths: Any = None
 
     def __post_init__(self) -> None:
         q = as_distribution(as_vector(self.q, self.space.shape, "q"), "q")
         object.__setattr__(self, "q", q)
+        if self.widths is not None:
+            object.__setattr__(self, "widths", as_vector(self.widths, self.space.shape, "widths"))
+
+    @cached_property
+    def g(self) -> Vector:
+        """The widths, (size,)."""
+        return np.ones(self.space.size) if self.widths is None else np.asarray(self.widths)
 
     @cached_property
     def Q(self) -> Vector:  # noqa: N802 - the field's name for a cumulative distribution
@@ -39,20 +48,20 @@ class Cumulative:
 
     @cached_property
     def _above(self) -> Vector:
-        """Σ_{t >= i} Q_t, (size + 1,)."""
-        return np.append(np.cumsum(self.Q[::-1])[::-1], 0.0)
+        """Σ_{t >= i} g_t Q_t, (size + 1,)."""
+        return np.append(np.cumsum((self.g * self.Q)[::-1])[::-1], 0.0)
 
     @cached_property
     def _squares(self) -> tuple[Vector, Vector, Vector]:
-        """Σ_{t < i} Q_t², Σ_{t < i} Q_t (1 - Q_t) and Σ_{t >= i} (1 - Q_t)², (size + 1,) each."""
-        rest = 1.0 - self.Q
-        below, mixed = (np.append(0.0, np.cumsum(x)) for x in (self.Q**2, self.Q * rest))
-        return below, mixed, np.append(np.cumsum((rest**2)[::-1])[::-1], 0.0)
+        """Σ_{t < i} g_t Q_t², Σ_{t < i} g_t Q_t (1 - Q_t) and Σ_{t >= i} g_t (1 - Q_t)², (size + 1,) each."""
+        g, rest = self.g, 1.0 - self.Q
+        below, mixed = (np.append(0.0, np.cumsum(x)) for x in (g * self.Q**2, g * self.Q * rest))
+        return below, mixed, np.append(np.cumsum((g * rest**2)[::-1])[::-1], 0.0)
 
     @property
     def smoothness(self) -> float:
-        """2 ‖L‖² = 1 / (2 sin²(π / (4 n + 2))) for the n x n lower triangle L of ones."""
-        return float(0.5 / np.sin(np.pi / (4 * self.space.size + 2)) ** 2)
+        """2 max g ‖L‖², with ‖L‖² = 1 / (4 sin²(π / (4 n + 2))) for the n x n lower triangle L of ones."""
+        return float(self.g.max() * 0.5 / np.sin(np.pi / (4 * self.space.size + 2)) ** 2)
 
     @property
     def floor(self) -> float:
@@ -61,62 +70,62 @@ class Cumulative:
 
     @cached_property
     def scale(self) -> float:
-        """The mean over t of what all mass at one place t would give: what rounding is measured by."""
+        """The mean over t of what all mass at one entry t would give: what rounding is measured by."""
         n, after = self.space.size, np.arange(1.0, self.space.size + 1.0)
-        return float((self.Q**2) @ (n - after) + ((1.0 - self.Q) ** 2) @ after) / n or 1.0
+        return float((self.g * self.Q**2) @ (n - after) + (self.g * (1.0 - self.Q) ** 2) @ after) / n or 1.0
 
     def slope_error(self, value: float) -> float:
-        """How far rounding may move an entry of `slopes`: n eps times the root of n F."""
+        """How far rounding may move an entry of `slopes`: n eps times the root of F Σ g."""
         n = self.space.size
-        return n * float(np.finfo(float).eps) * float(np.sqrt(n * max(value, 0.0)))
+        return n * float(np.finfo(float).eps) * float(np.sqrt(self.g.sum() * max(value, 0.0)))
 
     @cached_property
     def constant(self) -> float:
-        """Σ Q_t², the value at p = 0."""
+        """Σ g_t Q_t², the value at p = 0."""
         return float(self._squares[0][-1])
 
     @cached_property
     def diagonal(self) -> Vector:
-        """H_ii = n - i."""
-        return np.arange(self.space.size, 0.0, -1.0)
+        """H_ii = Σ_{t >= i} g_t."""
+        return np.asarray(np.cumsum(self.g[::-1])[::-1])
 
     def linear(self, units: Indices) -> Vector:
-        """c_i = Σ_{t >= i} Q_t at these places."""
+        """c_i = Σ_{t >= i} g_t Q_t at these entries."""
         return self._above[units]
 
     def cross(self, units: Indices, others: Indices) -> Vector:
-        """H_ij = n - max(i, j), (len(units), len(others))."""
-        return self.space.size - np.maximum.outer(units, others).astype(np.float64)
+        """H_ij = Σ_{t >= max(i, j)} g_t, (len(units), len(others))."""
+        return self.diagonal[np.maximum.outer(units, others)]
 
     def centred(self, units: Indices, others: Indices) -> Vector:
-        """G_ij = Σ_t (1[t >= i] - Q_t)(1[t >= j] - Q_t): three sums, before, between and after i and j."""
+        """G_ij = Σ_t g_t (1[t >= i] - Q_t)(1[t >= j] - Q_t): three sums, before, between and after i and j."""
         below, mixed, above = self._squares
         low, high = np.minimum.outer(units, others), np.maximum.outer(units, others)
         return np.asarray(below[low] - (mixed[high] - mixed[low]) + above[high])
 
     def _difference(self, units: Indices, weights: Vector) -> Vector:
-        """Q - P for p with these weights at sorted or unsorted places."""
+        """Q - P for p with these weights at sorted or unsorted entries."""
         p = np.zeros(self.space.size)
         p[units] = weights
         return np.asarray(self.Q - np.cumsum(p))
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
-        """Minus half the gradient: Σ_{t >= i} (Q_t - P_t) for every place i."""
-        return np.asarray(np.cumsum(self._difference(units, weights)[::-1])[::-1])
+        """Minus half the gradient: Σ_{t >= i} g_t (Q_t - P_t) for every entry i."""
+        return np.asarray(np.cumsum((self.g * self._difference(units, weights))[::-1])[::-1])
 
     def value_at(self, units: Indices, weights: Vector) -> float:
-        """F for these weights at these places."""
+        """F for these weights at these entries."""
         difference = self._difference(units, weights)
-        return float(difference @ difference)
+        return float((self.g * difference) @ difference)
 
     def value(self, p: Vector) -> float:
-        """Σ_t (P_t - Q_t)²."""
+        """Σ_t g_t (P_t - Q_t)²."""
         difference = self.Q - np.cumsum(p)
-        return float(difference @ difference)
+        return float((self.g * difference) @ difference)
 
     def gradient(self, p: Vector) -> Vector:
-        """2 Σ_{t >= i} (P_t - Q_t)."""
-        return np.asarray(2.0 * np.cumsum((np.cumsum(p) - self.Q)[::-1])[::-1])
+        """2 Σ_{t >= i} g_t (P_t - Q_t)."""
+        return np.asarray(2.0 * np.cumsum((self.g * (np.cumsum(p) - self.Q))[::-1])[::-1])
 
     def best_on(self, face: Indices) -> Vector:
         """The best weights on the simplex of the face, exact to rounding."""

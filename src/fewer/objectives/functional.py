@@ -15,13 +15,30 @@ STEP = float(np.finfo(np.float64).eps) ** (1 / 3)
 
 @dataclass(frozen=True, eq=False, init=False)
 class Functional:
-    """Any convex F: `value` takes a vector p of `space.size` entries and returns a number.
+    """Any convex F of your own.
 
-    `gradient` is its variational derivative. Without one, F is differentiated exactly by jax when the
-    extra `autodiff` is installed and jax can trace `value` (write it with `jax.numpy`), and otherwise
-    differenced numerically, at two evaluations of F for each place, with a warning that says so.
-    `derivative` tells which: "given", "autodiff" or "differences". `smoothness` may be stated if known.
+    Without a gradient, F is differentiated exactly by jax when the extra `autodiff` is installed and jax can trace
+    `value` (write it with `jax.numpy`), and otherwise differenced numerically, at two evaluations of F for each entry,
+    with a warning that says so.
 
+    Parameters
+    ----------
+    space : Atoms, Lattice or States
+        Where p lives.
+    value : callable
+        F: takes a vector p of `space.size` entries and returns a number.
+    gradient : callable, optional
+        Its variational derivative: takes p and returns as many numbers.
+    smoothness : float
+        A Lipschitz constant of the gradient, where it is known.
+
+    Attributes
+    ----------
+    derivative : {"given", "autodiff", "differences"}
+        Where the gradient comes from.
+
+    Examples
+    --------
     >>> from fewer import Atoms
     >>> F = Functional(Atoms(2), lambda p: (p ** 2).sum(), lambda p: 2 * p)
     >>> F.value(np.array([0.5, 0.5])), F.derivative

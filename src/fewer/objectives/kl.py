@@ -16,14 +16,31 @@ TINY = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, eq=False)
 class KL:
-    """F[p] = KL(p‖q) = Σ_x p(x) log(p(x) / q(x)); the paper's section 4.1.
+    """Kullback-Leibler divergence from a distribution q; the paper's section 4.1.
 
-    Finite only where p > 0 implies q > 0. The derivative log(p/q) + 1 tends to -∞ as p(x) -> 0, which no
-    Euclidean step survives, so `gradient` reads p(x) below `floor` as `floor`: an empty place then pulls
-    by log(q/floor), the more the likelier it is under q, and places with q < floor push away. By default
-    floor = 1/size, the mass of a place under the uniform distribution. Where q = 0 it reads q as the
-    smallest normal number, so the derivative is large and finite, and no mass goes there.
+        F[p] = KL(p‖q) = Σ_x p(x) log(p(x) / q(x))
 
+    Finite only where p > 0 implies q > 0. The derivative log(p/q) + 1 tends to -∞ as p(x) -> 0, which no Euclidean step
+    survives, so `gradient` reads p(x) below `floor` as `floor`: an empty entry then pulls by log(q/floor), the more the
+    likelier it is under q, and entries with q < floor push away. Where q = 0 it reads q as the smallest normal number,
+    so the derivative is large and finite, and no mass goes there.
+
+    Parameters
+    ----------
+    space : Atoms, Lattice or States
+        Where p lives.
+    q : array of shape (size,) or the space's shape
+        A distribution.
+    floor : float, optional
+        The least mass that `gradient` sees; 1/size, the mass of an entry under the uniform distribution, if not given.
+
+    Attributes
+    ----------
+    smoothness : float
+        Infinite: the curvature 1/p has no bound.
+
+    Examples
+    --------
     >>> from fewer import Lattice
     >>> F = KL(Lattice(2, 2), [0.5, 0.1, 0.1, 0.3])
     >>> p = F.best_on(F.space.face([1]))

@@ -19,10 +19,26 @@ HUGE = 1e150
 
 @dataclass(frozen=True, eq=False)
 class L2:
-    """F[p] = ‖p - q‖² = Σ_x (p(x) - q(x))²; the paper's section 4.1, and its projection problem.
+    """Squared distance to a table q; the paper's section 4.1, and its projection problem.
 
-    q is any finite table on the space: it need not be a distribution.
+        F[p] = ‖p - q‖² = Σ_x (p(x) - q(x))²
 
+    Parameters
+    ----------
+    space : Atoms, Lattice or States
+        Where p lives.
+    q : array of shape (size,) or the space's shape
+        Any finite table: it need not be a distribution.
+
+    Attributes
+    ----------
+    smoothness : float
+        2.
+    floor : float
+        0: F is never less.
+
+    Examples
+    --------
     >>> from fewer import Lattice
     >>> F = L2(Lattice(2, 2), [0.5, 0.1, 0.1, 0.3])
     >>> F.best_on(F.space.face([1])).round(3).tolist()

@@ -18,10 +18,30 @@ ORDINARY_POWER = 200
 
 @dataclass(frozen=True, eq=False)
 class MMD:
-    """F[p] = MMD²(p, t) = (p - t)ᵀ K (p - t) for a target distribution t; the paper's section 4.2.
+    """Maximum mean discrepancy from a distribution t, with the matrix of similarities at hand; the paper's section 4.2.
 
-    `gram` K (size, size) is a symmetric positive semi-definite matrix of similarities; `target` (size,).
+        F[p] = MMD²(p, t) = (p - t)ᵀ K (p - t)
 
+    Parameters
+    ----------
+    space : Atoms, Lattice or States
+        Where p lives.
+    gram : array of shape (size, size)
+        K, symmetric and positive semi-definite.
+    target : array of shape (size,)
+        t, a distribution.
+
+    Attributes
+    ----------
+    smoothness : float
+        Twice the largest eigenvalue of K.
+
+    References
+    ----------
+    Gretton et al. (2012), A kernel two-sample test.
+
+    Examples
+    --------
     >>> from fewer import Atoms
     >>> F = MMD(Atoms(3), np.eye(3), [0.2, 0.3, 0.5])
     >>> round(F.value_on(np.array([1, 2])), 6), F.best_on(np.array([1, 2])).round(6).tolist()

@@ -31,16 +31,37 @@ SQUARABLE = 300
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """F[p] = ‖A p - b‖²: how far the expectations A p of r functions are from b; the paper's section 4.2.
+    """How far the expectations of some functions are from given ones: least squares; the paper's section 4.2.
 
-    A (r, size) is dense (float32 is kept as it is), `scipy.sparse` or a `LinearOperator` with `rmatvec`; b (r,).
-    As a quadratic it has H = AᵀA and c = Aᵀb, of which only the blocks asked for are ever formed. With `sample_weight`
-    (r,) row i counts w_i times: F[p] = Σ_i w_i (A p - b)_i². With `exponent` F is 4**exponent times that.
+        F[p] = ‖A p - b‖²,   or Σ_i w_i (A p - b)_i² with row weights w
 
-    Entries may have any size: all arithmetic is on A and b divided by one power of two, `power`, that brings the
-    largest near one (A itself is not copied), and results are multiplied by its square at the end. Solvers work on
-    `normalised()`, which leaves out that last step.
+    As a quadratic it has H = AᵀA and c = Aᵀb, of which only the blocks asked for are ever formed. Entries may have any
+    size: all arithmetic is on A and b divided by one power of two, `power`, that brings the largest near one (A itself
+    is not copied), and results are multiplied by its square at the end. Solvers work on `normalised()`, which leaves
+    out that last step.
 
+    Parameters
+    ----------
+    space : Atoms, Lattice or States
+        Where p lives.
+    A : array, sparse matrix or LinearOperator of shape (r, size)
+        The functions, one in each row; float32 is kept as it is, an operator needs `rmatvec`.
+    b : array of shape (r,)
+        Their expectations.
+    sample_weight : array of shape (r,), optional
+        Row i counts w_i times.
+    exponent : int
+        F is 4**exponent times the above.
+
+    Attributes
+    ----------
+    work : float
+        Multiplications with entries of A so far, about: what default budgets are counted in.
+    power : int
+        The exponent of the power of two that A and b are divided by.
+
+    Examples
+    --------
     >>> from fewer import Atoms
     >>> F = Moments(Atoms(3), [[0.0, 1.0, 2.0]], [0.5])
     >>> F.best_on(np.array([0, 2])).tolist()

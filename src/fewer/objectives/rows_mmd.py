@@ -21,15 +21,43 @@ from ._pairs import PRECISE, check, image, own_block, own_image, spans, tile_row
 
 @dataclass(frozen=True, eq=False)
 class RowsMMD:
-    """F[p] = MMD²(p, t) = pᵀKp - 2 cᵀp + constant over rows, c = K t and constant = tᵀKt for a target t.
+    """Maximum mean discrepancy over the rows of a data set, whose matrix of similarities is never formed.
 
-    `rows` (size, d) are the places, dense, CSR or `LazyRows`; `similarity` compares them; `mean` (size,) is c. The
-    target may have more rows than these: only c and the constant know it. With `labels` (size,) rows of different
-    labels have similarity zero. K is only ever formed in tiles and in blocks of the places asked for; `memory` (bytes)
-    limits them.
-    Where there are more than 2e7 pairs of float32 rows, or 4e8 of any, slopes and means are sums in float64 of
-    similarities in float32 (an absolute error of a few 1e-8); blocks of K are always float64.
+        F[p] = MMD²(p, t) = pᵀKp - 2 cᵀp + constant,   c = K t, constant = tᵀKt for a target t
 
+    The target may have more rows than these: only c and the constant know it. K is only ever formed in tiles and in
+    blocks of the rows asked for. Where there are more than 2e7 pairs of float32 rows, or 4e8 of any, slopes and means
+    are sums in float64 of similarities in float32 (an absolute error of a few 1e-8); blocks of K are always float64.
+    `RowsMMD.between(rows, target, similarity)` computes c and the constant for a target on the same rows.
+
+    Parameters
+    ----------
+    space : Atoms
+        Where p lives: one atom for each row.
+    rows : array, CSR matrix or LazyRows of shape (size, d)
+        What is compared.
+    similarity : Similarity
+        How; see `fewer.similarity`.
+    mean : array of shape (size,)
+        c.
+    constant : float
+        tᵀKt.
+    labels : array of int of shape (size,), optional
+        Rows of different labels have similarity zero.
+    memory : int
+        Bytes that tiles and blocks may take.
+
+    Attributes
+    ----------
+    smoothness : float
+        Twice the largest eigenvalue of K.
+
+    References
+    ----------
+    Gretton et al. (2012), A kernel two-sample test.
+
+    Examples
+    --------
     >>> from fewer.similarity import similarity_of
     >>> F = RowsMMD.between(np.array([[0.0], [1.0], [5.0]]), np.full(3, 1 / 3), similarity_of("rbf", 1.0))
     >>> F.best_on(np.array([0, 2])).round(3).tolist()

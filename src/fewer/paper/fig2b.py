@@ -14,7 +14,7 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..jobs._bandwidth import nearest, validated_gamma
 from ..jobs._sample import Sample
 from ..jobs.points import points
-from ..jobs.points_classifier import PointsClassifier
+from ..jobs.points_classifier import FewerPointsClassifier
 from ..objectives.mmd import MMD
 from ..similarity import similarity_of
 from ..solvers import places
@@ -100,8 +100,8 @@ def job(labels: bool) -> Callable[..., Chosen]:
 
 
 def classifier(task: Problem, k: int, seed: int) -> Chosen:
-    """The rows that `PointsClassifier` keeps: points within classes, then swapped for the nearest-point rule."""
-    model = PointsClassifier(k, gamma=task.gamma, random_state=seed).fit(task.data.X, task.data.y)
+    """The rows that `FewerPointsClassifier` keeps: points within classes, then swapped for the nearest-point rule."""
+    model = FewerPointsClassifier(k, gamma=task.gamma, random_state=seed).fit(task.data.X, task.data.y)
     return model.indices_, model.weights_
 
 
@@ -143,7 +143,7 @@ PAPER: dict[str, Callable[..., Chosen]] = {
     "PS": rival(rivals.prototype_selection, labels=True),
 }
 OURS: dict[str, Callable[..., Chosen]] = {
-    "PointsClassifier": classifier,
+    "FewerPointsClassifier": classifier,
     "points, local": job(labels=True),
     "points, global": job(labels=False),
     "IHT with refits": refitting,

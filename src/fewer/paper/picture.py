@@ -18,7 +18,7 @@ COLOURS = {
     "Local Greedy": "#d55e00",
     "Global Greedy": "#e69f00",
     "PS": "#b5179e",
-    "PointsClassifier": "#222222",
+    "FewerPointsClassifier": "#222222",
     "points, local": "#cc79a7",
 }
 """Colours that people who see few colours can tell apart (Okabe and Ito)."""

@@ -9,8 +9,8 @@ import numpy as np
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector, shown
 from .._validation import as_generator as as_generator
 from ..deadline import CompilationTimeout, Deadline
-from ..protocols import Constraint, Objective, Scaled, offers, require
-from ..result import Result, Status
+from ..protocols import Constraint, Objective, Scaled, Sparsity, offers, require
+from ..result import Result, Status, Words
 from ..spaces import Space
 
 
@@ -32,6 +32,8 @@ RELATIVE_GAP, ROUNDING = 1e-6, 1e-12
 """An answer is optimal when its gap is below this share of |value|, plus this share of the objective's scale."""
 SMALLEST, LARGEST = 1e-290, 1e300
 """Scales outside which products and differences of values are lost."""
+MASS = 1e-9
+"""Mass that may lie outside the support of an answer."""
 WARM = "not all of the code is compiled yet: call fewer.warm() once on this machine"
 
 Steps = Generator[Step, float, Outcome]
@@ -159,10 +161,13 @@ def _checked(record: "_Record", constraint: Member, status: Status, solver: str,
         status = Status.OPTIMAL
     elif status is Status.OPTIMAL:
         status = Status.FINISHED
+    indices = constraint.support(record.p)
+    entries = units_are_entries(constraint, indices, record.p)
+    told = entries and np.count_nonzero(record.p[indices]) == np.count_nonzero(record.p)
     return Result(
-        p=record.p,
+        indices=indices,
+        weights=record.p[indices] if entries else None,
         value=record.value,
-        support=constraint.support(record.p),
         bound=record.bound,
         status=status,
         history=np.array(record.history),
@@ -170,8 +175,27 @@ def _checked(record: "_Record", constraint: Member, status: Status, solver: str,
         seconds=record.seconds,
         space=constraint.space,
         seed=seed,
+        table=None if told else record.p,
         note="; ".join(record.notes),
+        words=words_of(constraint, entries),
     )
+
+
+def units_are_entries(constraint: Any, support: Indices, p: Vector) -> bool:
+    """Whether the units of a support are entries of p, one each, and hold its mass."""
+    if offers(constraint, Sparsity) and not np.array_equal(constraint.face(support), support):
+        return False
+    within = bool((support < p.size).all())
+    return within and abs(float(p[support].sum() - p.sum())) <= MASS
+
+
+def words_of(constraint: Any, entries: bool) -> Words:
+    """What the units of a constraint are called, and how many there are."""
+    space = constraint.space
+    total = constraint.n_units if offers(constraint, Sparsity) else space.size
+    if total == space.n_units:
+        return Words(space.unit, total)
+    return Words("states" if entries else "units", total)
 
 
 def tolerance(objective: object, value: float) -> float:

@@ -48,7 +48,7 @@ def in_units(result: Result, exponent: int) -> Result:
     if exponent == 0:
         return result
     value, bound = times(result.value, exponent), times(result.bound, exponent)
-    history, error = times(result.history, exponent), times(result.error, exponent)
+    history, value_se = times(result.history, exponent), times(result.value_se, exponent)
     notes, status = [result.note] if result.note else [], result.status
     if result.value and not LEAST <= abs(value) <= MOST:
         if bound != value or status is not Status.OPTIMAL:  # what is apart cannot be told in these units
@@ -56,7 +56,7 @@ def in_units(result: Result, exponent: int) -> Result:
         true = Decimal(result.value) * Decimal(2) ** exponent
         notes.append(f"in the units of the data the value is {true:.3g}, which no float can hold: here it is {value:g}")
     answer = replace(result, value=value, bound=bound, status=status)
-    return replace(answer, history=history, error=error, note="; ".join(notes))
+    return replace(answer, history=history, value_se=value_se, note="; ".join(notes))
 
 
 def watched(callback: Callback | None, exponent: int) -> Callback | None:

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import InvalidInput, Vector, as_integer, as_number
-from ..constraints.sparse_simplex import SparseSimplex
+from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number
 from ..deadline import Deadline
-from ..engines.faces import face_best
-from ..engines.fit import affordable, refit_cost, refitted
+from ..engines.fit import affordable, refit_cost
 from ..engines.paths import floor_of, slope_error
-from ..protocols import Centred, Constraint, Objective, Quadratic, Scaled, offers, whole_faces
+from ..protocols import Centred, Constraint, Objective, Quadratic, Scaled, offers
 from ..result import Result, Status
 from ._drive import Callback, Outcome, Step, Steps, drive, meet
 from ._units import near_one
+from .iht import within_budget
+from .steps import best_near
 from .uncompiled import solve_by
 
 EVERY = 20
@@ -29,19 +29,42 @@ def frank_wolfe(
     *,
     max_iter: int = 1000,
     tol: float = 1e-10,
+    budget: float | None = None,
     time_limit: "float | Deadline | None" = None,
     callback: Callback | None = None,
+    rng: Any = None,
 ) -> Result:
     """Pairwise Frank-Wolfe over all distributions; a sparse answer is its projection, refitted on that support.
 
-    F[p] - (<g, p> - min g) is a lower bound on F over the simplex, hence over any set inside it: the result's
-    `bound`, or what F can never be below where that is more. Each step moves mass from the worst place that has some
-    to the best one, as far as the curvature along that line, read from one more gradient, allows (exact for
-    quadratics). It ends when the dual gap is below `tol`, relative to F or to its scale.
+        F[p] - (<g, p> - min g) <= min F over the simplex,   g = dF/dp
 
-    Source: Lacoste-Julien & Jaggi, "On the global linear convergence of Frank-Wolfe optimization variants",
-    NeurIPS 2015.
+    is a lower bound over any set inside the simplex: the result's `bound`, or what F can never be below where that is
+    more. Each step moves mass from the worst entry that has some to the best one, as far as the curvature along that
+    line, read from one more gradient, allows (exact for quadratics).
 
+    Parameters
+    ----------
+    objective, constraint
+        F, of finite smoothness, and the set that the answer is projected onto.
+    max_iter : int
+        Iterations, at most.
+    tol : float
+        It ends when the dual gap is below it, relative to F or to its scale.
+    time_limit : float, optional
+        Wall time in seconds, everything included.
+    callback : callable, optional
+        Sees a `Progress` after each iterate; something true stops the search.
+
+    Returns
+    -------
+    Result
+
+    References
+    ----------
+    Lacoste-Julien and Jaggi (2015), On the global linear convergence of Frank-Wolfe optimization variants.
+
+    Examples
+    --------
     >>> from fewer import L2, Atoms, SparseSimplex
     >>> F = L2(Atoms(4), [0.5, 0.3, 0.2, 0.0])
     >>> result = frank_wolfe(F, SparseSimplex(F.space, 2))
@@ -51,14 +74,15 @@ def frank_wolfe(
     meet(objective, constraint, "frank_wolfe")
     tol = as_number(tol, "tol", allow_equal=True)
     max_iter = as_integer(max_iter, "max_iter", 1)
-    as_integer(max_iter, "max_iter", 1)
+    most = math.inf if budget is None else as_number(budget, "budget", allow_equal=True)
+    _, seed = as_generator(rng)
     if not offers(objective, Quadratic) and objective.smoothness == math.inf:
         raise InvalidInput("frank_wolfe needs an objective of finite smoothness; use iht with Backtracking()")
     deadline = Deadline.after(time_limit)
 
     def solve() -> Result:
-        steps = _path(objective, constraint, max_iter, tol, deadline)
-        return drive(objective, constraint, steps, solver="frank_wolfe", time_limit=deadline, callback=callback)
+        steps = within_budget(objective, _path(objective, constraint, max_iter, tol, deadline), most)
+        return drive(objective, constraint, steps, solver="frank_wolfe", time_limit=deadline, callback=callback, seed=seed)
 
     return solve_by(deadline, objective, constraint, "frank_wolfe", solve)
 
@@ -128,14 +152,6 @@ def _rise(objective: Any, p: Vector, best: int, worst: int, slope: float) -> flo
 def answer(objective: Any, constraint: Any, p: Vector, deadline: Deadline) -> Vector:
     """A member of the constraint near p: projected, then, if time allows, the best weights on its support."""
     near: Vector = constraint.project(p)
-    if isinstance(constraint, SparseSimplex) and offers(objective, Quadratic):
-        units = constraint.support(near)
-        if not affordable(deadline, refit_cost(len(units))):
-            return near
-        found = refitted(objective, constraint, units, near[units])
-        near = np.zeros(near.size)
-        near[found.units] = found.weights
+    if not affordable(deadline, refit_cost(len(constraint.support(near)))):
         return near
-    if not whole_faces(constraint):
-        return near
-    return face_best(objective, constraint.face(constraint.support(near)))
+    return best_near(objective, constraint, near)

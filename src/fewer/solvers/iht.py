@@ -7,12 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, shown
+from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..protocols import Constraint, FaceSolvable, Objective, Sparsity, offers, whole_faces
-from ..result import Result
-from ._drive import Callback, as_start, drive, meet
+from ..engines.select import engine_of
+from ..protocols import Constraint, Counted, FaceSolvable, Objective, Quadratic, Sparsity, offers, whole_faces
+from ..result import Result, Status
+from ._drive import Callback, Outcome, Steps, as_start, drive, meet
 from ._units import near_one
-from .steps import Backtracking, Doubling, Momentum, StepRule
+from .exchange import grown
+from .steps import Backtracking, Doubling, Momentum, Refitting, StepRule
 from .uncompiled import solve_by
 
 
@@ -25,24 +28,58 @@ def iht(
     step: StepRule | None = None,
     max_iter: int = 500,
     tol: float = 1e-10,
-    time_limit: float | None = None,
+    budget: float | None = None,
+    time_limit: "float | Deadline | None" = None,
     callback: Callback | None = None,
     rng: Any = None,
 ) -> Result:
-    """Algorithm 1 of the paper: p <- Π(p - mu dF/dp), the best iterate along the path.
+    """Algorithm 1 of the paper, iterative hard thresholding: the best iterate along the path.
 
-    `start` is a member of the constraint; without one, `rng` draws a random face and a random distribution
-    on it. `step` is a rule (`Constant`, `Doubling`, `Backtracking`, `Momentum`); by default the paper's
-    doubling on a sparse constraint, whose local optima it leaves (each support valued by its best distribution where
-    that is known), and on a convex one momentum, or backtracking where F has no smoothness. It stops when no entry moves by more than `tol`.
     "IHT after Greedy" is `iht(F, C, start=greedy(F, C).p)`.
 
+        p <- Π(p - mu dF/dp)
+
+    Parameters
+    ----------
+    objective, constraint
+        F, and the set it is minimised over.
+    start : array_like, optional
+        A member of the constraint. By default quadratics on sparse simplices start where an active-set path of
+        non-negative least squares leads, others from a random distribution on a random face.
+    step : step rule, optional
+        `Constant`, `Doubling`, `Backtracking`, `Momentum` or `Refitting`. By default `Refitting` for quadratics on
+        sparse simplices, the paper's doubling on other sparse sets (each support valued by its best distribution where
+        that is known), and on convex ones momentum, or backtracking where F has no smoothness.
+    max_iter : int
+        Iterations, at most.
+    tol : float
+        It stops when no entry moves by more than this.
+    budget : float, optional
+        Stop after about so many multiplications.
+    time_limit : float, optional
+        Wall time in seconds, everything included.
+    callback : callable, optional
+        Sees a `Progress` after each iterate; something true stops the search.
+    rng : int, numpy Generator or None
+        Where the random start comes from.
+
+    Returns
+    -------
+    Result
+
+    References
+    ----------
+    Blumensath and Davies (2009), Iterative hard thresholding for compressed sensing.
+
+    Examples
+    --------
     >>> from fewer import L2, DimensionSparse, Lattice
     >>> cube = Lattice(3, 2)
     >>> F, C = L2(cube, [0.4, 0.0, 0.3, 0.0, 0.0, 0.3, 0.0, 0.0]), DimensionSparse(cube, 1)
     >>> result = iht(F, C, rng=0)
     >>> result.support.tolist(), round(result.value, 3)
     ([1], 0.135)
+
     """
     meet(objective, constraint, "iht")
     tol = as_number(tol, "tol", allow_equal=True)
@@ -50,16 +87,27 @@ def iht(
     if step is not None and not offers(step, StepRule):
         raise InvalidInput(f"step must be a step rule such as Constant(mu) or Doubling(mu), got {shown(step)}")
     generator, seed = as_generator(rng)
+    state = generator.bit_generator.state
     deadline = Deadline.after(time_limit)
+    most = math.inf if budget is None else as_number(budget, "budget", allow_equal=True)
     rule = step or default_rule(objective, constraint)
     given = None if start is None else as_start(start, constraint)
 
+    def path(p: Vector | None) -> Steps:
+        if p is None:
+            engine = engine_of(objective, constraint, "iht", deadline)
+            yield from grown(engine)
+            p = engine.answer()
+        assert p is not None  # noqa: S101 - a support that has grown has an answer
+        return (yield from rule.path(objective, constraint, p, tol))
+
     def solve() -> Result:
-        p = random_member(constraint, generator) if given is None else given
+        generator.bit_generator.state = state  # a second attempt meets the same random numbers
+        p = given if given is not None or quadratic(objective, constraint) else random_member(constraint, generator)
         return drive(
             objective,
             constraint,
-            rule.path(objective, constraint, p, tol),
+            within_budget(objective, path(p), most),
             solver="iht",
             start=p,
             max_iter=max_iter,
@@ -71,8 +119,30 @@ def iht(
     return solve_by(deadline, objective, constraint, "iht", solve)
 
 
+def within_budget(objective: Any, steps: Steps, budget: float) -> Steps:
+    """The steps of a first-order method until they have cost about so many multiplications."""
+    counted, work, reply = offers(objective, Counted), 0.0, math.nan
+    began = float(objective.work) if counted else 0.0
+    while work <= budget:
+        try:
+            step = steps.send(reply) if work else next(steps)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+        work = float(objective.work) - began + 1.0 if counted else work + 4.0 * objective.space.size
+        reply = yield step
+    return Outcome(Status.FINISHED)
+
+
+def quadratic(objective: Objective, constraint: Constraint) -> bool:
+    """Whether supports and weights of this problem are the quadratic engine's business."""
+    return isinstance(constraint, SparseSimplex) and offers(objective, Quadratic)
+
+
 def default_rule(objective: Objective, constraint: Constraint) -> StepRule:
     """Doubling where there are local optima to leave; otherwise the fastest rule that fits F."""
+    if quadratic(objective, constraint):
+        return Refitting()
     if offers(constraint, Sparsity):
         return Doubling(refit=offers(objective, FaceSolvable) and whole_faces(constraint))
     return Momentum() if objective.smoothness < math.inf else Backtracking()

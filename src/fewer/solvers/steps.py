@@ -7,8 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._validation import Vector, as_number, known
+from ..constraints.sparse_simplex import SparseSimplex
 from ..engines.faces import face_best
-from ..protocols import Constraint, Objective, whole_faces
+from ..engines.fit import refitted
+from ..protocols import Constraint, Objective, Quadratic, Sparsity, offers, whole_faces
 from ..result import Status
 from ._drive import Outcome, Step, Steps
 
@@ -57,7 +59,22 @@ def reciprocal(smoothness: float) -> float:
 
 @dataclass(frozen=True)
 class Constant:
-    """The same mu at every step; mu = 1 / smoothness by default, as in the paper's theorem 4."""
+    """The same step length at every step, as in the paper's theorem 4.
+
+        p <- Π(p - mu dF/dp)
+
+    Parameters
+    ----------
+    mu : float, optional
+        The step length; 1 / smoothness if not given.
+
+    Examples
+    --------
+    >>> from fewer import L2, Atoms, Simplex, iht
+    >>> F = L2(Atoms(3), [0.5, 0.9, -1.0])
+    >>> iht(F, Simplex(F.space), step=Constant(0.5), rng=0).p.round(6).tolist()
+    [0.3, 0.7, 0.0]
+    """
 
     mu: float | None = None
 
@@ -80,10 +97,26 @@ class Constant:
 class Doubling:
     """The paper's rule: double the step while trapped, return to mu after escaping (section 4).
 
-    The paper does not say what *trapped* means. "support": the support has not changed; "seen": the
-    support was met before; "objective": the value has not improved on the best so far. By default mu is
-    1 / (64 smoothness), which for l2 is the paper's 0.008, and 0.1 where F has no smoothness. With `refit`, what is
-    valued is the best distribution on the support of each iterate; the path goes on from the iterate itself.
+        p <- Π(p - 2^j mu dF/dp),   j the steps since the last escape
+
+    Parameters
+    ----------
+    mu : float, optional
+        The first step length; if not given 1 / (64 smoothness), which for l2 is the paper's 0.008, and 0.1 where F has
+        no smoothness.
+    trapped : {"support", "seen", "objective"}
+        What the paper does not say: the support has not changed; the support was met before; the value has not improved
+        on the best so far.
+    refit : bool
+        Whether what is valued is the best distribution on the support of each iterate; the path goes on from the
+        iterate itself.
+
+    Examples
+    --------
+    >>> from fewer import L2, Atoms, SparseSimplex, iht
+    >>> F = L2(Atoms(3), [0.5, 0.4, 0.1])
+    >>> iht(F, SparseSimplex(F.space, 1), step=Doubling(0.1, trapped="seen"), rng=0).indices.tolist()
+    [0]
     """
 
     mu: float | None = None
@@ -126,8 +159,21 @@ class Doubling:
 class Backtracking:
     """Halve mu until F falls by what the step's length promises; try twice as much at the next step.
 
-    A step is taken when F[p'] <= F[p] + <dF/dp, p' - p> + ‖p' - p‖² / (2 mu), which every mu below
-    1 / smoothness fulfils when the projection is exact.
+        F[p'] <= F[p] + <dF/dp, p' - p> + ‖p' - p‖² / (2 mu)
+
+    Every mu below 1 / smoothness fulfils it when the projection is exact.
+
+    Parameters
+    ----------
+    mu : float, optional
+        The first step length; 16 / smoothness if not given.
+
+    Examples
+    --------
+    >>> from fewer import L2, Atoms, Simplex, iht
+    >>> F = L2(Atoms(3), [0.5, 0.9, -1.0])
+    >>> iht(F, Simplex(F.space), step=Backtracking(), rng=0).p.round(6).tolist()
+    [0.3, 0.7, 0.0]
     """
 
     mu: float | None = None
@@ -162,34 +208,53 @@ class Backtracking:
 class Refitting:
     """Accelerated IHT with refits: step and momentum by line search, then the best distribution on the support.
 
-    For quadratics, where one more gradient gives the curvature along a line exactly: tau minimises F along
-    p + tau (p - p_before), mu along the gradient of the places that p or the k steepest descents use.
-    1 / smoothness is far too short a step where the columns are spread out.
+        p <- argmin F on the support of Π(u - mu dF/du),   u = p + tau (p - p_before)
 
-    Source: Zhang, Khanna, Kyrillidis & Koyejo, "Bayesian coresets: revisiting the nonconvex optimization
-    perspective", AISTATS 2021.
+    For quadratics, where one more gradient gives the curvature along a line exactly: tau minimises F along the
+    momentum, mu along the gradient of the entries that p or the k steepest descents use. 1 / smoothness is far too
+    short a step where the columns are spread out.
+
+    References
+    ----------
+    Zhang, Khanna, Kyrillidis and Koyejo (2021), Bayesian coresets: revisiting the nonconvex optimization perspective.
+
+    Examples
+    --------
+    >>> from fewer import Atoms, Moments, SparseSimplex, iht
+    >>> F = Moments(Atoms(3), np.eye(3), [0.5, 0.4, 0.1])
+    >>> iht(F, SparseSimplex(F.space, 2), step=Refitting(), rng=0).weights.round(6).tolist()
+    [0.55, 0.45]
     """
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
         """P <- the refit of Π(u - mu dF/du) with u the extrapolated point, until nothing moves."""
         sparse: Any = constraint
-        refit = whole_faces(constraint)
+        selects = offers(constraint, Sparsity) and sparse.n_units == p.size
         before = p
         while True:
             back = p - before
             ahead = p + line_search(objective, p, objective.gradient(p), back) * back
             gradient = objective.gradient(ahead)
             down = -gradient
-            if refit and sparse.n_units == p.size:
+            if selects:
                 down[(ahead == 0.0) & (gradient > np.partition(gradient, sparse.k - 1)[sparse.k - 1])] = 0.0
             mu = line_search(objective, ahead, gradient, down)
-            after = constraint.project(ahead - mu * gradient, near=p)
-            if refit:
-                after = face_best(objective, sparse.face(sparse.support(after)))
+            after = best_near(objective, constraint, constraint.project(ahead - mu * gradient, near=p))
             yield Step(after)
             if moved(p, after) <= tol:
                 return Outcome(Status.CONVERGED)
             before, p = p, after
+
+
+def best_near(objective: Any, constraint: Any, p: Vector) -> Vector:
+    """The best member with the support of p, where that is known; else p."""
+    if isinstance(constraint, SparseSimplex) and offers(objective, Quadratic):
+        units = constraint.support(p)
+        found = refitted(objective, constraint, units, p[units])
+        best = np.zeros(p.size)
+        best[found.units] = found.weights
+        return best
+    return face_best(objective, constraint.face(constraint.support(p))) if whole_faces(constraint) else p
 
 
 def line_search(objective: Objective, p: Vector, gradient: Vector, direction: Vector) -> float:
@@ -200,12 +265,28 @@ def line_search(objective: Objective, p: Vector, gradient: Vector, direction: Ve
 
 @dataclass(frozen=True)
 class Momentum:
-    """Accelerated IHT: the step leaves from p + tau (p - p_before); momentum restarts when F rises.
+    """Accelerated IHT: the step leaves from an extrapolated point; momentum restarts when F rises.
 
-    tau follows Nesterov's sequence unless given.
+        p <- Π(u - mu dF/du),   u = p + tau (p - p_before)
 
-    Source: Khanna & Kyrillidis, "IHT dies hard: provable accelerated iterative hard thresholding",
-    AISTATS 2018; restarts as in O'Donoghue & Candès, Found. Comput. Math. 15 (2015).
+    Parameters
+    ----------
+    mu : float, optional
+        The step length; 1 / smoothness if not given.
+    tau : float, optional
+        The share of the last move that is added; Nesterov's sequence if not given.
+
+    References
+    ----------
+    Khanna and Kyrillidis (2018), IHT dies hard: provable accelerated iterative hard thresholding.
+    O'Donoghue and Candès (2015), Adaptive restart for accelerated gradient schemes.
+
+    Examples
+    --------
+    >>> from fewer import L2, Atoms, Simplex, iht
+    >>> F = L2(Atoms(3), [0.5, 0.9, -1.0])
+    >>> iht(F, Simplex(F.space), step=Momentum(), rng=0).p.round(6).tolist()
+    [0.3, 0.7, 0.0]
     """
 
     mu: float | None = None

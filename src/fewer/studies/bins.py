@@ -63,7 +63,7 @@ class BinsProblem:
 
     def kept(self, result: Result) -> Table:
         """The bins in their order, with their weights and the shares they had."""
-        at = result.support
+        at = result.indices
         table: Table = {"bin": at.tolist()}
         if self.edges is not None:
             table |= {"from": self.edges[at].tolist(), "to": self.edges[at + 1].tolist()}

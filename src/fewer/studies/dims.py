@@ -50,7 +50,7 @@ class DimsProblem:
 
     def covered(self, result: Result) -> float:
         """The share of rows that the kept columns express whole."""
-        return float(self.rows.weights[self.rows.inside(result.support)].sum())
+        return float(self.rows.weights[self.rows.inside(result.indices)].sum())
 
     def error(self, result: Result) -> float:
         """The share of rows not expressed whole."""
@@ -58,14 +58,14 @@ class DimsProblem:
 
     def kept(self, result: Result) -> Table:
         """The columns, most used first: the share of all rows, and of the expressed ones, in which each occurs."""
-        inside = self.rows.inside(result.support)
-        everywhere = used(self.rows.table, self.rows.weights)[result.support]
-        within = used(self.rows.table, self.rows.weights * inside)[result.support]
+        inside = self.rows.inside(result.indices)
+        everywhere = used(self.rows.table, self.rows.weights)[result.indices]
+        within = used(self.rows.table, self.rows.weights * inside)[result.indices]
         within = within / max(float(self.rows.weights[inside].sum()), 1e-300)
         order = np.argsort(-within, kind="stable")
         return {
-            "column": [self.names[result.support[i]] for i in order],
-            "position": (result.support[order] + 1).tolist(),
+            "column": [self.names[result.indices[i]] for i in order],
+            "position": (result.indices[order] + 1).tolist(),
             "in rows": everywhere[order].tolist(),
             "in expressed rows": within[order].tolist(),
         }
@@ -111,7 +111,7 @@ class DimsProblem:
         test, train = self.X[np.sort(order[:held])], self.X[np.sort(order[held:])]
 
         def judge(result: Result) -> float:
-            return 1.0 - coverage(test, result.support, baseline=result.distribution.origin)
+            return 1.0 - coverage(test, result.indices, baseline=result.distribution.origin)
 
         return DimsProblem(train, self.names, self.objective, self.baseline), judge
 

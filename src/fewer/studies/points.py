@@ -97,19 +97,15 @@ class PointsProblem:
         """MMD² to all rows."""
         return result.value
 
-    def heaviest_first(self, result: Result) -> Indices:
-        """The kept rows, in the order in which they are shown."""
-        return result.support[np.argsort(-result.p[result.support], kind="stable")]
-
     def kept(self, result: Result) -> Table:
         """The rows with their weights, heaviest first, as the user's table has them."""
-        rows = self.heaviest_first(result)
-        table: Table = {"row": (rows + 1).tolist(), "weight": result.p[rows].tolist()}
+        rows, weights = result.heaviest_first()
+        table: Table = {"row": (rows + 1).tolist(), "weight": weights.tolist()}
         return table | {name: [plain(values[i]) for i in rows] for name, values in self.shown.items()}
 
     def rows_of(self, result: Result) -> npt.NDArray[np.float64]:
         """The kept rows as they are in the file, in the same order."""
-        return self.X[self.heaviest_first(result)]
+        return self.X[result.heaviest_first()[0]]
 
     def lost(self, result: Result) -> dict[str, float]:
         """MMD² and its root, and the gap where a bound above zero is proven."""
@@ -155,8 +151,7 @@ class PointsProblem:
         inner = float(masses @ self.block(test, test) @ masses)
 
         def judge(result: Result) -> float:
-            units = train[result.support]
-            q = result.p[result.support]
+            units, q = train[result.indices], result.p[result.indices]
             cross = float(q @ self.block(units, test) @ masses)
             return max(float(q @ self.block(units, units) @ q) - 2.0 * cross + inner, 0.0)
 

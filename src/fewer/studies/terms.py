@@ -76,16 +76,16 @@ class TermsProblem:
 
     def kept(self, result: Result) -> Table:
         """The columns and their weights, heaviest first."""
-        order = result.support[np.argsort(-result.p[result.support], kind="stable")]
+        order, weights = result.heaviest_first()
         return {
             "column": [self.names[i] for i in order],
             "position": (order + 1).tolist(),
-            "weight": result.p[order].tolist(),
+            "weight": weights.tolist(),
         }
 
     def rows_of(self, result: Result) -> Any:
         """The kept columns, heaviest first, as rows."""
-        return self.A[:, result.support[np.argsort(-result.p[result.support], kind="stable")]].T
+        return self.A[:, result.heaviest_first()[0]].T
 
     def lost(self, result: Result) -> dict[str, float]:
         """The error, the variance explained, the value and its gap."""

@@ -1,0 +1,146 @@
+"""Columns of numbers, each with few distinct values."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import Vector, as_integer, as_numbers, as_weights, is_frame, read, unmasked
+from ..deadline import Deadline
+from ..result import Result
+from ._estimator import at_most, seed_of, unchanged_if_it_fails, validated
+from .bins import bins
+
+
+class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+    """Keep k values of each column, and map every value to the nearest one that was kept.
+
+        min ∫ (Q(x) - P(x))² dx   over distributions on at most k of the values of a column
+
+    P is the cumulative distribution of the column and Q the new one; the optimum is proven (`bins` with `values`).
+
+    Parameters
+    ----------
+    k : int
+        How many values are kept of each column; a k above the number of distinct values means all of them, with a
+        warning.
+    solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
+        See `bins`.
+    time_limit : float, optional
+        Wall time in seconds, for all columns together.
+    random_state : None, int or RandomState
+        The random choices of solvers that make some.
+
+    Attributes
+    ----------
+    kept_values_ : ndarray, or a list of one for each column
+        The values that were kept, heaviest first. A column is given alone as x of shape (n,): then this and all that
+        follows is not a list.
+    indices_ : ndarray, or a list of them
+        Their positions among the distinct sorted values with weight, aligned.
+    weights_ : ndarray, or a list of them
+        Their weights in Q, aligned. The shares of `transform` come near them but are not the same.
+    value_, bound_, gap_ : float, or a list of them
+        The integral in the units of the column, a proven lower bound on it, and their difference.
+    result_ : Result, or a list of them
+
+    Examples
+    --------
+    >>> model = FewerBins(k=2).fit([0.0, 0.0, 0.0, 1.0, 9.0, 10.0, 10.0, 10.0])
+    >>> model.kept_values_.tolist(), model.transform([-3.0, 4.0, 5.0, 6.0]).tolist()
+    ([0.0, 10.0], [0.0, 0.0, 0.0, 10.0])
+    """
+
+    def __init__(
+        self, k: int = 10, *, solver: str = "auto", time_limit: float | None = None, random_state: Any = None
+    ) -> None:
+        self.k = k
+        self.solver = solver
+        self.time_limit = time_limit
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerBins":
+        """Choose the values of each column of X (n, d), or of one column (n,); y is ignored.
+
+        One column of shape (n,) together with a y is refused, as scikit-learn asks of estimators: give X[:, None].
+        """
+        deadline = Deadline.after(self.time_limit)
+        with unchanged_if_it_fails(self):
+            one = y is None and is_column(X)
+            X = validated(self, as_table(X) if one else X, dtype=[np.float64, np.float32])
+            weights = None if sample_weight is None else as_weights(sample_weight, len(X), "sample_weight")
+            self._choose([distinct(column, weights) for column in X.T], one, deadline)
+        return self
+
+    def _choose(self, columns: list[tuple[Vector, Vector]], one: bool, deadline: Deadline) -> None:
+        """Set what `fit` promises."""
+        at_most(self.k, min(len(values) for values, _ in columns), "distinct values")
+        k, seed, results = as_integer(self.k, "k", 1), seed_of(self.random_state), []
+        for done, (values, counts) in enumerate(columns):
+            own: Any = deadline.share(1.0 / (len(columns) - done))
+            options: dict[str, Any] = {"solver": self.solver, "time_limit": own, "rng": seed}
+            results.append(bins(counts, min(k, len(values)), values=values, **options).named("values", LOSS))
+        kept = [result.heaviest_first() for result in results]
+        found: dict[str, list[Any]] = {
+            "result_": results,
+            "indices_": [indices for indices, _ in kept],
+            "weights_": [weights for _, weights in kept],
+            "kept_values_": [values[at] for (values, _), (at, _) in zip(columns, kept, strict=True)],
+            **{f"{name}_": [getattr(result, name) for result in results] for name in ("value", "bound", "gap")},
+        }
+        for name, each in found.items():
+            setattr(self, name, each[0] if one else each)
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """Each value replaced by the nearest that was kept, of two as near the lower; in the shape of X."""
+        check_is_fitted(self)
+        one = self.n_features_in_ == 1 and is_column(X)
+        X = validated(self, as_table(X) if one else X, dtype=[np.float64, np.float32], reset=False)
+        kept = [self.kept_values_] if isinstance(self.result_, Result) else self.kept_values_
+        mapped = np.column_stack([nearest(column, np.sort(few)) for column, few in zip(X.T, kept, strict=True)])
+        return (mapped[:, 0] if one else mapped).astype(X.dtype)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+LOSS = "squared difference of the cdf"
+
+
+def is_column(X: Any) -> bool:
+    """Whether X is one column without a second axis: an array, a list or a Series."""
+    return not sp.issparse(X) and not is_frame(X) and read(unmasked(X, "X"), "X").ndim == 1
+
+
+def as_table(x: Any) -> npt.NDArray[Any]:
+    """One column (n,) as a table (n, 1)."""
+    return as_numbers(x, "X")[:, None]
+
+
+def distinct(column: Vector, weights: Vector | None) -> tuple[Vector, Vector]:
+    """The sorted values of a column that have weight, and how much.
+
+    >>> [part.tolist() for part in distinct(np.array([3.0, 1.0, 3.0]), None)]
+    [[1.0, 3.0], [1.0, 2.0]]
+    """
+    values, codes = np.unique(column.astype(np.float64), return_inverse=True)
+    counts = np.bincount(codes.reshape(-1), weights, len(values)).astype(np.float64)
+    return values[counts > 0], counts[counts > 0]
+
+
+def nearest(x: Vector, kept: Vector) -> Vector:
+    """The nearest of some sorted values, of two as near the lower.
+
+    >>> nearest(np.array([-9.0, 1.0, 1.1, 9.0]), np.array([0.0, 2.0])).tolist()
+    [0.0, 0.0, 2.0, 2.0]
+    """
+    half, low = x.astype(np.float64) / 2, kept / 2  # so that no difference of two values is infinite
+    above = np.searchsorted(kept, x).clip(0, len(kept) - 1)
+    below = np.maximum(above - 1, 0)
+    return np.asarray(np.where(low[above] - half < half - low[below], kept[above], kept[below]))

@@ -1,0 +1,177 @@
+"""FewerBins: few values for each column."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fewer import FewerBins, FewerTerms, InvalidInput, Status, bins, terms
+
+
+@pytest.mark.filterwarnings("ignore:k = .* is more than the:UserWarning")
+@parametrize_with_checks([FewerBins(), FewerBins(k=3, solver="exchange")])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def integral(values, counts, support):
+    """min ∫ (Q - P)² dx over distributions on some of the sorted values: the slow obvious way."""
+    P, gaps = np.cumsum(counts) / np.sum(counts), np.diff(values)
+    total = 0.0
+    for a, b in zip([0, *support], [*support, len(values)], strict=True):
+        part = slice(a, min(b, len(gaps)))
+        if b == support[0]:
+            level = 0.0
+        elif a == support[-1]:
+            level = 1.0
+        else:
+            level = np.average(P[part], weights=gaps[part])
+        total += float(gaps[part] @ (P[part] - level) ** 2)
+    return total
+
+
+@pytest.mark.parametrize("solver", ["auto", "exchange"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_kept_values_are_the_best_of_all_subsets(seed, solver):
+    rng = np.random.default_rng(seed)
+    x = rng.choice(np.sort(rng.lognormal(size=9)), 60)
+    values, counts = np.unique(x, return_counts=True)
+    best = min(integral(values, counts, S) for S in combinations(range(len(values)), 3))
+    model = FewerBins(3, solver=solver, random_state=0).fit(x)
+    assert integral(values, counts, np.sort(model.indices_)) == pytest.approx(model.value_, rel=1e-9)
+    assert model.value_ >= best * (1 - 1e-9)
+    if solver == "auto":
+        assert model.value_ == pytest.approx(best, rel=1e-9)
+        assert model.result_.status is Status.OPTIMAL
+        assert model.gap_ == 0.0
+    assert (model.kept_values_ == values[model.indices_]).all()
+    assert (np.diff(model.weights_) <= 0).all()
+    assert model.weights_.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("factor", [2.0**-1000, 2.0**-30, 2.0**30, 2.0**1000])
+def test_values_of_any_size_keep_the_same_and_the_loss_is_in_their_units(factor):
+    x = np.random.default_rng(1).standard_normal(50)
+    plain, scaled = FewerBins(4).fit(x), FewerBins(4).fit(x * factor)
+    assert scaled.indices_.tolist() == plain.indices_.tolist()
+    assert scaled.value_ / factor == pytest.approx(plain.value_, rel=1e-9)
+
+
+def test_an_offset_changes_nothing_but_the_values():
+    x = np.arange(40) ** 2 / 8.0
+    plain, shifted = FewerBins(4).fit(x), FewerBins(4).fit(x + 2.0**20)
+    assert shifted.indices_.tolist() == plain.indices_.tolist()
+    assert shifted.value_ == pytest.approx(plain.value_, rel=1e-9)
+
+
+def test_the_ends_of_the_range_of_floats():
+    x = np.array([-1.7e308, 0.0, 1.0, 1.7e308, 1.7e308])
+    model = FewerBins(2).fit(x)
+    assert np.isfinite(model.kept_values_).all()
+    assert set(model.transform(x)) <= set(model.kept_values_)
+
+
+def test_transform_maps_to_the_nearest_kept_value_and_ties_down():
+    model = FewerBins(2).fit([0.0, 0.0, 0.0, 1.0, 9.0, 10.0, 10.0, 10.0])
+    assert model.kept_values_.tolist() == [0.0, 10.0]
+    assert model.transform([-1e308, 4.9, 5.0, 5.1, 1e308]).tolist() == [0.0, 0.0, 0.0, 10.0, 10.0]
+    x = np.random.default_rng(2).standard_normal(200)
+    model = FewerBins(7).fit(x)
+    kept = np.sort(model.kept_values_)
+    slow = [kept[np.argmin(np.abs(kept - value))] for value in x]
+    assert model.transform(x).tolist() == slow
+
+
+def test_shapes_of_one_and_of_several_columns():
+    X = np.random.default_rng(3).integers(0, 9, (40, 2)).astype(float)
+    alone, column, table = FewerBins(3).fit(X[:, 0]), FewerBins(3).fit(X[:, :1]), FewerBins(3).fit(X)
+    assert alone.transform(X[:, 0]).shape == (40,)
+    assert column.transform(X[:, :1]).shape == (40, 1)
+    assert column.transform(X[:, 0]).shape == (40,)
+    assert table.transform(X).shape == (40, 2)
+    assert alone.kept_values_.tolist() == column.kept_values_[0].tolist() == table.kept_values_[0].tolist()
+    assert table.transform(X)[:, 0].tolist() == alone.transform(X[:, 0]).tolist()
+    assert alone.value_ == column.value_[0] == table.result_[0].value
+    single = table.transform(X.astype(np.float32))
+    assert single.dtype == np.float32
+    for call in (lambda: table.transform(X[0]), lambda: FewerBins(3).fit(X[:, 0], X[:, 1])):
+        with pytest.raises(InvalidInput, match="Reshape your data"):
+            call()
+
+
+def test_a_series_a_list_and_an_array_are_one_column():
+    pandas = pytest.importorskip("pandas")
+    x = [3, 1, 4, 1, 5, 9, 2, 6]
+    kept = [FewerBins(3).fit(form).kept_values_.tolist() for form in (x, np.array(x), pandas.Series(x))]
+    assert kept[0] == kept[1] == kept[2]
+
+
+def test_weights_count_as_repeated_values():
+    x, weights = np.array([1.0, 2.0, 4.0, 8.0, 9.0]), np.array([3, 1, 0, 2, 5])
+    weighted, repeated = FewerBins(2).fit(x, sample_weight=weights), FewerBins(2).fit(np.repeat(x, weights))
+    assert weighted.kept_values_.tolist() == repeated.kept_values_.tolist()
+    assert weighted.value_ == pytest.approx(repeated.value_)
+
+
+def test_more_values_than_there_are_gives_one_warning_and_keeps_all():
+    X = np.array([[1.0, 1.0], [2.0, 1.0], [3.0, 1.0]])
+    with pytest.warns(UserWarning, match="k = 5 is more than the 1 distinct values there are") as raised:
+        model = FewerBins(5).fit(X)
+    assert len(raised) == 1
+    assert raised[0].filename == __file__
+    with pytest.warns(UserWarning, match="k = 5 is more than") as raised:
+        FewerBins(5).fit_transform(X)
+    assert [warning.filename for warning in raised] == [__file__]
+    assert (model.transform(X) == X).all()
+    assert [len(kept) for kept in model.kept_values_] == [3, 1]
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was():
+    model = FewerBins(2).fit([1.0, 2.0, 3.0])
+    before = model.kept_values_.tolist()
+    for wrong in ([1.0, np.nan], np.zeros((2, 2, 2)), [["a"], ["b"]]):
+        with pytest.raises(InvalidInput):
+            model.fit(wrong)
+    assert model.kept_values_.tolist() == before
+    with pytest.raises(InvalidInput, match="k must be an integer at least 1"):
+        clone(model).set_params(k=1.5).fit([1.0, 2.0])
+
+
+def test_bins_with_values_weighs_the_gaps():
+    counts, values = [4, 1, 1, 5], [0.0, 1.0, 3.0, 10.0]
+    result = bins(counts, 2, values=values)
+    assert result.value == pytest.approx(integral(np.array(values), np.array(counts), result.indices))
+    even = bins(counts, 2, values=[5.0, 7.0, 9.0, 11.0])
+    assert even.value == pytest.approx(2 * bins(counts, 2).value)
+    assert bins([3], 1, values=[7.0]).value == 0.0
+    for wrong, sentence in (([0, 1, 1, 2], "values must increase"), ([0, 1], r"values must have shape \(4,\)")):
+        with pytest.raises(InvalidInput, match=sentence):
+            bins(counts, 2, values=wrong)
+    for other in ("entries", np.eye(4)):
+        with pytest.raises(InvalidInput, match='values are where bins sit for preserve="cdf"'):
+            bins(counts, 2, preserve=other, values=values)
+
+
+def test_fewer_terms_validates_as_the_function_does():
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((40, 8))
+    y = X @ rng.dirichlet(np.ones(8)) + 0.3 * rng.standard_normal(40)
+    model = FewerTerms(5, validation=0.3, random_state=0).fit(X, y)
+    expected = terms(X, y, 5, validation=0.3, rng=model.result_.seed)
+    assert model.result_.bound is None
+    assert (model.coef_ == expected.p).all()
+    with pytest.raises(InvalidInput, match="validation must be a share"):
+        FewerTerms(5, validation=2.0).fit(X, y)
+
+
+def test_errors_name_the_arguments_of_the_caller():
+    with pytest.raises(InvalidInput, match=r"^X must be finite"):
+        terms([[np.inf, 1.0]], [1.0], 1)
+    with pytest.raises(InvalidInput, match=r"^y must have shape \(1,\)"):
+        terms([[2.0, 1.0]], [1.0, 2.0], 1)
+    with pytest.raises(InvalidInput, match=r"^preserve must be finite"):
+        bins([1.0, 2.0], 1, preserve=[[np.nan, 1.0]])
+    with pytest.raises(InvalidInput, match=r"^counts must be non-negative"):
+        bins([1.0, -2.0], 1)
