@@ -12,8 +12,8 @@ from .paths import floor_of
 
 Support = tuple[int, ...]
 """Units, sorted."""
-EVALUATION, GAME = 2e4, 5e5
-"""What one evaluation of F and one linear program over the cuts cost, in multiplications of 1 ns."""
+EVALUATION, SEARCHING, GAME = 2e4, 5e4, 1.5e6
+"""What F in closed form, one evaluation in a search and one game of the cuts cost, in multiplications of 1 ns."""
 SQUARES = 50.0
 """What a quadratic costs on a face in closed form, in squares of its size."""
 LOOKUP = 1e4
@@ -88,7 +88,7 @@ class Supports:
         solver = self.solver
         evaluations, games = solver.evaluations, solver.games
         found = solver.best(face, enough, rough, start)
-        each = EVALUATION + self.objective.space.size
+        each = SEARCHING + self.objective.space.size
         self.work += each * (solver.evaluations - evaluations) + GAME * (solver.games - games)
         return found
 

@@ -23,6 +23,8 @@ CLOSED = 1e-7, 1e-9
 """A branch is closed when its bound is nearer to the value than this share of it, plus this where F states no scale."""
 MOST_SWAPS, MOST_SEARCHED = 4000, 1000
 """Swaps that are all compared, with a closed form and without; of more, those to the most promising units."""
+MOST_WEIGHED = 16
+"""Units whose mass is compared to choose one to branch on; of more, those of the heaviest entries."""
 MOST_MOVES = 64
 """Swaps after one perturbation."""
 MOST_SUPPORTS, MOST_SOLVED = 2_000_000, 200_000
@@ -201,9 +203,22 @@ class FacesEngine:
         """The undecided unit that carries most mass: without it, so much is not on the face."""
         used = np.setdiff1d(self._sparse.support(p), included)
         undecided = used if used.size else np.setdiff1d(units, included)
+        if len(undecided) > MOST_WEIGHED:
+            undecided = self._units_of_heavy_entries(p, included)
         self._supports.work += LOOKUP * len(undecided)
         left = [float(p[self._supports.face(units[units != unit])].sum()) for unit in undecided]
         return int(undecided[int(np.argmin(left))])
+
+    def _units_of_heavy_entries(self, p: Vector, included: Indices) -> Indices:
+        """Some undecided units: those of the heaviest entries."""
+        found: set[int] = set()
+        for entry in np.argsort(-p, kind="stable"):
+            alone = np.zeros(p.size)
+            alone[entry] = 1.0
+            found.update(np.setdiff1d(self._sparse.support(alone), included).tolist())
+            if len(found) >= MOST_WEIGHED:
+                break
+        return np.array(sorted(found), np.int64)
 
     @property
     def _goal(self) -> float:
