@@ -12,7 +12,7 @@ from ..deadline import Deadline
 from ..protocols import Constraint, Objective
 from ._face import ROUNDING, scale_of
 from ._face import face_best as face_best
-from ._supports import LOOKUP, Relaxation, Support, Supports
+from ._supports import Relaxation, Support, Supports
 from .engine import Branch
 
 TIE = 1e-12
@@ -23,7 +23,9 @@ CLOSED = 1e-7, 1e-9
 """A branch is closed when its bound is nearer to the value than this share of it, plus this where F states no scale."""
 MOST_SWAPS, MOST_SEARCHED = 4000, 1000
 """Swaps that are all compared, with a closed form and without; of more, those to the most promising units."""
-MOST_WEIGHED = 16
+WEIGHING = 1e5
+"""What it costs to find the mass of a unit, in multiplications."""
+MOST_WEIGHED = 8
 """Units whose mass is compared to choose one to branch on; of more, those of the heaviest entries."""
 MOST_MOVES = 64
 """Swaps after one perturbation."""
@@ -205,17 +207,18 @@ class FacesEngine:
         undecided = used if used.size else np.setdiff1d(units, included)
         if len(undecided) > MOST_WEIGHED:
             undecided = self._units_of_heavy_entries(p, included)
-        self._supports.work += LOOKUP * len(undecided)
+        self._supports.work += WEIGHING * len(undecided)
         left = [float(p[self._supports.face(units[units != unit])].sum()) for unit in undecided]
         return int(undecided[int(np.argmin(left))])
 
     def _units_of_heavy_entries(self, p: Vector, included: Indices) -> Indices:
         """Some undecided units: those of the heaviest entries."""
         found: set[int] = set()
+        decided = set(included.tolist())
         for entry in np.argsort(-p, kind="stable"):
             alone = np.zeros(p.size)
             alone[entry] = 1.0
-            found.update(np.setdiff1d(self._sparse.support(alone), included).tolist())
+            found.update(set(self._sparse.support(alone).tolist()) - decided)
             if len(found) >= MOST_WEIGHED:
                 break
         return np.array(sorted(found), np.int64)
