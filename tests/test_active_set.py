@@ -12,7 +12,6 @@ from fewer._compiled.box_quadratic import append, box_quadratic, remove
 from fewer._compiled.climb import climb
 
 
-
 def simplex_quadratic(H, c, start):
     return box_quadratic(H, c, np.zeros(c.size), np.ones(c.size), start)
 

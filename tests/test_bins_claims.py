@@ -8,9 +8,9 @@ import pytest
 import fewer.deadline
 from fewer import L2, Atoms, InvalidInput, Moments, SparseSimplex, Status, bins
 from fewer.deadline import CompilationTimeout
+from fewer.objectives import _segments
 from fewer.objectives.cumulative import Cumulative
 from fewer.protocols import BoundedBelow, Centred, Quadratic, Rounded, Scaled, offers
-from fewer.objectives import _segments
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 P = np.random.default_rng(0).random(300)

@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fewer.solvers._proof import Proof, by_zeta, common_unit, first_bound
+from fewer.solvers._search import Search
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -19,8 +21,6 @@ from fewer.cover import KL, L2, fold, promise
 from fewer.result import Status
 from fewer.solvers import faces
 from fewer.solvers._drive import drive
-from fewer.solvers._proof import Proof, by_zeta, common_unit, first_bound
-from fewer.solvers._search import Search
 from fewer.tables import as_table
 
 MODES = [KL, L2]

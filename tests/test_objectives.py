@@ -7,6 +7,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fewer.solvers._face import descend
 from scipy.sparse.linalg import aslinearoperator
 
 from fewer import (
@@ -24,7 +25,6 @@ from fewer import (
     greedy,
     iht,
 )
-from fewer.solvers._face import descend
 
 
 def by_cvxpy(make, face, size):

@@ -5,6 +5,12 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fewer._compiled.pool_face import common_level
+from fewer._compiled.pool_search import best_moves, entering_terms, leaving_terms, move_value
+from fewer._compiled.tableau import bordered, rebuild, sweep, sync
+from fewer.solvers._classic import greedy, iht
+from fewer.solvers._exchange import Search, auto, feasible_support, polished, refitted, starts
+from fewer.solvers._starts import path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
@@ -13,14 +19,8 @@ from scipy.sparse.linalg import aslinearoperator
 import naive_places as naive
 from fewer import MMD, Atoms, InvalidInput, Moments, SparseSimplex
 from fewer._compiled.box_quadratic import box_quadratic
-from fewer._compiled.pool_face import common_level
-from fewer._compiled.pool_search import best_moves, entering_terms, leaving_terms, move_value
-from fewer._compiled.tableau import bordered, rebuild, sweep, sync
 from fewer.solvers import places
-from fewer.solvers._classic import greedy, iht
 from fewer.solvers._drive import drive
-from fewer.solvers._exchange import Search, auto, feasible_support, polished, refitted, starts
-from fewer.solvers._starts import path
 
 
 def Limits(n, k, *bounds, **more):  # noqa: N802

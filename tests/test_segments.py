@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from fewer import Atoms, Moments
 from fewer._compiled.segments import spread_of
-from fewer.objectives.cumulative import Cumulative
 from fewer.objectives import _segments
-from fewer.solvers._drive import Step
 from fewer.objectives._segments import Runs, best_steps
+from fewer.objectives.cumulative import Cumulative
+from fewer.solvers._drive import Step
 
 
 def last_answer(F, k):

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fewer._compiled.active_set import simplex_quadratic
+from fewer._compiled.box_gap import box_gap, fill
+from fewer.solvers._sparse_proof import SparseProof, begin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_proof as naive
 from fewer import Atoms, InvalidInput, SparseSimplex
 from fewer._compiled import certificate, doubly
-from fewer._compiled.active_set import simplex_quadratic
-from fewer._compiled.box_gap import box_gap, fill
 from fewer._compiled.box_quadratic import box_quadratic
-from fewer.solvers._sparse_proof import SparseProof, begin
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "index_tracking.npz"
 

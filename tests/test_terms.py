@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from fewer.solvers._exchange import refitted
 from scipy.sparse.linalg import aslinearoperator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewer import Atoms, FewerTerms, InvalidInput, Moments, SparseSimplex, Status, bins, terms
 from fewer.baselines import least_squares as rivals
-from fewer.solvers._exchange import refitted
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 REAL = Path(__file__).parents[2] / "shared/data"

@@ -7,6 +7,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fewer.solvers._exchange import starts
+from fewer.solvers._fit import affordable
+from fewer.solvers._starts import relaxed_bounds, slope_error
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import fewer.deadline
@@ -28,9 +31,6 @@ from fewer import (
 from fewer.deadline import Deadline
 from fewer.solvers import places
 from fewer.solvers._drive import drive
-from fewer.solvers._exchange import starts
-from fewer.solvers._fit import affordable
-from fewer.solvers._starts import relaxed_bounds, slope_error
 from fewer.studies.terms import TermsProblem
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")

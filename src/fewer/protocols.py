@@ -139,6 +139,16 @@ class Counted(Protocol):
 
 
 @runtime_checkable
+class Costly(Protocol):
+    """A quadratic whose entries are not at hand."""
+
+    @property
+    def entry_cost(self) -> float:
+        """Multiplications for one entry of H, about."""
+        ...
+
+
+@runtime_checkable
 class Direct(Protocol):
     """An objective that finds its own optimum over all distributions on at most k places."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..protocols import Counted, offers
+from ..protocols import Costly, Counted, offers
 from ._additions import additions
 from ._gram import target_gram
 from ._pool import CandidatePool
@@ -46,8 +46,8 @@ PROVABLE = 600
 """Units up to which a proof forms their whole matrix; beyond, the convex relaxation gives a bound."""
 PROOF_BUDGET = 1e9
 """Default work of a proof by "auto"."""
-BOUND_LOOKS = 100
-"""Rounds of the convex relaxation, at most."""
+LOOSE_BUDGET = 3e8
+"""The same where only the convex relaxation is looked at."""
 
 
 class QuadraticEngine:
@@ -205,12 +205,16 @@ class QuadraticEngine:
     def _width(self) -> int:
         """How many candidates a pool has: as many as memory, time and the cost of their matrix allow."""
         k = self.limits.sizes[1]
-        cost = float(getattr(self.problem, "entry_cost", 1.0))
-        wide = min(max(WHOLE, int(math.sqrt(POOL_WORK / cost))), WIDEST)
+        wide = min(max(WHOLE, int(math.sqrt(POOL_WORK / self._entry_cost))), WIDEST)
         memory = POOL_SHARE * float(getattr(self.problem, "memory", 2**33)) / 8
         fits = int(math.sqrt(2.25 * k * k + memory) - 1.5 * k)
         hurried = int(math.sqrt(PER_SECOND * min(self.deadline.left(), 1e9)))
         return min(self._open, max(min(max(wide, k + WHOLE // 2), fits, max(hurried, k + 120)), k + 1))
+
+    @property
+    def _entry_cost(self) -> float:
+        """Multiplications for one entry of H."""
+        return float(self.problem.entry_cost) if offers(self.problem, Costly) else 1.0
 
     def _gather(self, found: Found) -> CandidatePool:
         """A pool around an answer: the most promising units, and some random ones."""
@@ -266,8 +270,11 @@ class QuadraticEngine:
 
     @property
     def proof_budget(self) -> float:
-        """Work of a proof by default."""
-        return PROOF_BUDGET
+        """Work of a proof by default; none for many units whose hull the target is likely to lie in."""
+        size = self.limits.space.size
+        if size <= PROVABLE:
+            return PROOF_BUDGET
+        return LOOSE_BUDGET if self._entry_cost >= size else 0.0
 
     @property
     def proven(self) -> float:

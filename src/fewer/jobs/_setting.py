@@ -1,7 +1,6 @@
 """How points are chosen: the settings, the rows made ready, the search, and the answer in terms of X."""
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -17,9 +16,8 @@ from ..lazy_rows import LazyRows, in_memory
 from ..objectives._pairs import own_threads
 from ..result import Result, Status, Words
 from ..similarity import BANDED, SIMILARITIES, Similarity, from_matrix, require_semidefinite, similarity_of
-from ..solvers import crowds, places
-from ..solvers._drive import Callback, Step, Steps, drive
-from ..solvers.uncompiled import solve_by
+from ..solvers._drive import Callback
+from ..solvers.minimize import SOLVERS, minimize
 from ..spaces import Atoms
 from ._bandwidth import validated_width
 from ._sample import Sample, as_gram, as_rows, rows_and_top
@@ -28,14 +26,6 @@ from ._target import Target, target_of
 
 SPARSE = ("rbf", "matern32", "matern52", "cosine", "linear")
 """Similarities that compare sparse rows."""
-Start = Callable[[Any, SparseSimplex, np.random.Generator, bool, int], Steps]
-SOLVERS: dict[str, Start] = {
-    "auto": crowds.auto,
-    "exact": crowds.exact,
-    "exchange": crowds.exchange,
-    "greedy": crowds.greedy,
-    "iht": lambda F, C, rng, patient, most: places.iht(F, C, rng),
-}
 RULES = ("median", "scale", "cv")
 CHECKED = 100
 """Rows on which a function of the user is asked whether it is a similarity."""
@@ -189,14 +179,8 @@ class Setting:
         solver = (
             "exchange" if self.solver in ("auto", "exact") and not target.whole else self.solver
         )  # nothing to prove
-        widest = crowds.widest(C.k, self.memory, self.deadline.seconds)
-
-        def solve() -> Result:
-            steps = SOLVERS[solver](target.F, C, rng, self.deadline.limited, widest)
-            steps = never_negative(steps) if target.whole else steps
-            return drive(target.F, C, steps, solver=solver, time_limit=self.deadline, callback=self.callback, seed=seed)
-
-        return replace(solve_by(self.deadline, target.F, C, solver, solve), seed=seed)
+        options: dict[str, Any] = {"time_limit": self.deadline, "callback": self.callback, "rng": rng}
+        return replace(minimize(target.F, C, solver, **options), seed=seed)
 
 
 def get_ready(deadline: Deadline) -> None:
@@ -211,12 +195,6 @@ def a_child_of(rng: np.random.Generator) -> np.random.Generator:
         return np.random.default_rng(rng.bit_generator.seed_seq.spawn(1)[0])  # type: ignore[attr-defined] # not typed
     except (AttributeError, TypeError):
         return rng
-
-
-def never_negative(steps: Steps) -> Steps:
-    """The steps of a solver for a squared distance: zero is a bound."""
-    yield Step(bound=0.0)
-    return (yield from steps)
 
 
 def ordinary_exponent(size: float) -> int:

@@ -242,6 +242,11 @@ class Moments:
         return product if self._roots is None else product * self._roots
 
     @property
+    def entry_cost(self) -> float:
+        """One multiplication for each row."""
+        return float(self.A.shape[0])
+
+    @property
     def floor(self) -> float:
         """0: a squared distance is never less."""
         return 0.0

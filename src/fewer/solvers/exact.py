@@ -73,7 +73,7 @@ def proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> St
             f"{bounding.endless}; give time_limit=seconds to take the best found by then, or use exchange"
         )
     most = math.inf if budget is None else budget
-    yield Step(bound=bounding.proven if bounding.proven < math.inf else None)
+    yield Step(bound=bounding.proven if abs(bounding.proven) < math.inf else None)
     yield from grown(engine)
     yield from improved(engine)
     yield from perturbed(engine, rng, min(SHARE * engine.patience, most))

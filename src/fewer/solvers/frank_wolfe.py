@@ -82,7 +82,9 @@ def frank_wolfe(
 
     def solve() -> Result:
         steps = within_budget(objective, _path(objective, constraint, max_iter, tol, deadline), most)
-        return drive(objective, constraint, steps, solver="frank_wolfe", time_limit=deadline, callback=callback, seed=seed)
+        return drive(
+            objective, constraint, steps, solver="frank_wolfe", time_limit=deadline, callback=callback, seed=seed
+        )
 
     return solve_by(deadline, objective, constraint, "frank_wolfe", solve)
 

@@ -15,7 +15,7 @@ from ..result import Result
 from ._drive import Callback, Step, Steps
 from ._solve import solve
 from .exact import branched, exact
-from .exchange import exchange, grown, improved, local_search, perturbed
+from .exchange import exchange, local_search
 from .frank_wolfe import frank_wolfe
 from .greedy import greedy
 from .iht import iht
@@ -39,12 +39,12 @@ def auto(
 def searched_and_proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:
     """Local search, then as much of a proof as the engine thinks worth its while."""
     bounding: Any = engine
-    if not offers(engine, Bounding) or not bounding.proof_budget:
+    if not offers(engine, Bounding):
         return (yield from local_search(engine, rng, budget))
-    yield Step(bound=bounding.proven if bounding.proven < math.inf else None)
-    yield from grown(engine)
-    yield from improved(engine)
-    yield from perturbed(engine, rng, min(engine.patience, math.inf if budget is None else budget))
+    yield Step(bound=bounding.proven if abs(bounding.proven) < math.inf else None)
+    outcome = yield from local_search(engine, rng, budget)
+    if not bounding.proof_budget:
+        return outcome
     return (yield from branched(bounding, engine.work + bounding.proof_budget if budget is None else budget))
 
 
