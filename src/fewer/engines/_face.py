@@ -65,6 +65,11 @@ class FaceSearch:
         self.size = max(self.size, float(np.ptp(gradient)))
         return gradient
 
+    def ends_with(self, bound: float) -> bool:
+        """Raise the bound; whether nothing is left to find out."""
+        self.bound = max(self.bound, bound)
+        return self.done
+
     @property
     def precision(self) -> float:
         """The gap at which the minimum counts as found."""
@@ -93,12 +98,12 @@ class FaceSolver:
     """
 
     def __init__(self, objective: Objective) -> None:
-        self.objective: Any = objective
+        self.objective = objective
         self.evaluations, self.games = 0, 0
         self.smooth = 1
         """How much descents are trusted: more with each that ended at a minimum, less with each that did not."""
         self.cuts = Cuts(objective.space.size)
-        self.scale = float(self.objective.scale) if offers(objective, Scaled) else 0.0
+        self.scale = scale_of(objective)
         self.allowed = np.ones(objective.space.size, bool)
         self.decided = self._find_domain()
 
@@ -176,8 +181,7 @@ class FaceSolver:
             if search.done or not len(rows):
                 return count
             low, at = self._game(rows)
-            search.bound = max(search.bound, low)
-            if search.done:
+            if search.ends_with(low):
                 return count
             if count % 2:
                 at = 0.5 * (at + search.weights)
@@ -212,6 +216,11 @@ class FaceSolver:
             single[i] = self.value(everything, 0.5 * base + 0.5 * (everything == i)) < math.inf
         self.allowed = single
         return True
+
+
+def scale_of(objective: Any) -> float:
+    """The size of F's terms where the objective states it, else 0."""
+    return float(objective.scale) if offers(objective, Scaled) else 0.0
 
 
 def face_best(objective: Objective, face: Indices) -> Vector:

@@ -8,11 +8,14 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..protocols import FaceSolvable, Objective, Quadratic, offers
 from ._face import FaceOptimum, FaceSolver
+from .paths import floor_of
 
 Support = tuple[int, ...]
 """Units, sorted."""
-EVALUATION, GAME = 2e4, 5e5
-"""What one evaluation of F and one linear program over the cuts cost, in multiplications of 1 ns."""
+EVALUATION, SEARCHING, GAME = 2e4, 5e4, 1.5e6
+"""What F in closed form, one evaluation in a search and one game of the cuts cost, in multiplications of 1 ns."""
+SQUARES = 50.0
+"""What a quadratic costs on a face in closed form, in squares of its size."""
 LOOKUP = 1e4
 """What it costs to remember."""
 MOST_KEPT = 50_000
@@ -37,6 +40,7 @@ class Supports:
         self.constraint = constraint
         self.closed_form = offers(objective, FaceSolvable)
         self.work = 0.0
+        self._squares = SQUARES if offers(objective, Quadratic) else 0.0
         self._solver: FaceSolver | None = None
         self._known: dict[Support, tuple[FaceOptimum, bool]] = {}
         """Each with whether its minimum was found, and not only that it is high enough."""
@@ -75,7 +79,7 @@ class Supports:
         if not self.closed_form:
             return self._searched(face, enough, False, start)
         value = float(self.objective.value_on(face))
-        self.work += EVALUATION + face.size
+        self.work += EVALUATION + face.size + self._squares * face.size**2
         value = math.inf if math.isnan(value) else value
         return FaceOptimum(np.empty(0), value, value)
 
@@ -84,7 +88,7 @@ class Supports:
         solver = self.solver
         evaluations, games = solver.evaluations, solver.games
         found = solver.best(face, enough, rough, start)
-        each = EVALUATION + self.objective.space.size
+        each = SEARCHING + self.objective.space.size
         self.work += each * (solver.evaluations - evaluations) + GAME * (solver.games - games)
         return found
 
@@ -104,12 +108,13 @@ class Supports:
         if not face.size:
             return Relaxation(np.zeros(self.objective.space.size), math.inf, math.inf)
         if self.closed_form and not (face.size > LARGE_RELAXATION and offers(self.objective, Quadratic)):
-            self.work += EVALUATION + face.size
+            self.work += EVALUATION + face.size + self._squares * face.size**2
             p = self.objective.best_on(face)
             value = float(self.objective.value(p))
             return Relaxation(p, value, value)
         found = self._searched(face, enough, rough, None if start is None else start[face])
-        return Relaxation(self.solver.spread(face, found.weights), found.value, found.bound)
+        bound = max(found.bound, floor_of(self.objective)) if self.closed_form else found.bound
+        return Relaxation(self.solver.spread(face, found.weights), found.value, bound)
 
     def slopes(self, support: Support) -> Vector:
         """The gradient at the best weights on a support; zero where there is none."""

@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .._validation import Indices, Vector, magnitude
 from ..deadline import Deadline
-from ..protocols import Constraint, Objective, Scaled, offers
+from ..protocols import Constraint, Objective
+from ._face import ROUNDING, scale_of
 from ._face import face_best as face_best
 from ._supports import Relaxation, Support, Supports
 from .engine import Branch
@@ -21,12 +23,16 @@ CLOSED = 1e-7, 1e-9
 """A branch is closed when its bound is nearer to the value than this share of it, plus this where F states no scale."""
 MOST_SWAPS, MOST_SEARCHED = 4000, 1000
 """Swaps that are all compared, with a closed form and without; of more, those to the most promising units."""
+WEIGHING = 1e5
+"""What it costs to find the mass of a unit, in multiplications."""
+MOST_WEIGHED = 8
+"""Units whose mass is compared to choose one to branch on; of more, those of the heaviest entries."""
 MOST_MOVES = 64
 """Swaps after one perturbation."""
 MOST_SUPPORTS, MOST_SOLVED = 2_000_000, 200_000
 """Without a limit, a proof over more supports is refused; with a closed form and without."""
-PATIENCE, PER_SUPPORT = 1e9, 1e5
-"""Multiplications, about a second; less where there are few supports."""
+PATIENCE, PER_SUPPORT, PER_SEARCH = 1e9, 1e5, 5e5
+"""Multiplications, about a second; less where there are few supports, with a closed form and without."""
 
 
 class FacesEngine:
@@ -82,7 +88,8 @@ class FacesEngine:
     @property
     def patience(self) -> float:
         """What perturbations may cost without a gain: the more, the more supports there are."""
-        return min(PATIENCE, PER_SUPPORT * math.comb(self._sparse.n_units, self._sparse.k))
+        each = PER_SUPPORT if self._supports.closed_form else PER_SEARCH
+        return each * min(self._n_supports, int(PATIENCE / each))
 
     def grow(self, count: int) -> int:
         """Add the unit that lowers F most, `count` times."""
@@ -129,11 +136,10 @@ class FacesEngine:
     @property
     def endless(self) -> str:
         """Why there are too many supports, where there are."""
-        supports = math.comb(self._sparse.n_units, self._sparse.k)
-        if supports <= (MOST_SUPPORTS if self._supports.closed_form else MOST_SOLVED):
+        if self._n_supports <= (MOST_SUPPORTS if self._supports.closed_form else MOST_SOLVED):
             return ""
         return (
-            f"exact would have to tell {magnitude(supports)} supports apart "
+            f"exact would have to tell {magnitude(self._n_supports)} supports apart "
             f"(k = {self._sparse.k} of {self._sparse.n_units} units)"
         )
 
@@ -199,15 +205,30 @@ class FacesEngine:
         """The undecided unit that carries most mass: without it, so much is not on the face."""
         used = np.setdiff1d(self._sparse.support(p), included)
         undecided = used if used.size else np.setdiff1d(units, included)
+        if len(undecided) > MOST_WEIGHED:
+            undecided = self._units_of_heavy_entries(p, included)
+        self._supports.work += WEIGHING * len(undecided)
         left = [float(p[self._supports.face(units[units != unit])].sum()) for unit in undecided]
         return int(undecided[int(np.argmin(left))])
+
+    def _units_of_heavy_entries(self, p: Vector, included: Indices) -> Indices:
+        """Some undecided units: those of the heaviest entries."""
+        found: set[int] = set()
+        decided = set(included.tolist())
+        for entry in np.argsort(-p, kind="stable"):
+            alone = np.zeros(p.size)
+            alone[entry] = 1.0
+            found.update(set(self._sparse.support(alone).tolist()) - decided)
+            if len(found) >= MOST_WEIGHED:
+                break
+        return np.array(sorted(found), np.int64)
 
     @property
     def _goal(self) -> float:
         """A branch with this bound is closed."""
         if not math.isfinite(self._value) or self._supports.closed_form:
             return self._below(self._value)
-        floor = 1e-13 * float(self._objective.scale) if offers(self._objective, Scaled) else CLOSED[1]
+        floor = ROUNDING * scale_of(self._objective) or CLOSED[1]
         return self._value - CLOSED[0] * abs(self._value) - floor
 
     @property
@@ -217,6 +238,10 @@ class FacesEngine:
     def _below(self, value: float) -> float:
         """What is lower than a value by more than a tie."""
         return value - self._tie * abs(value) if math.isfinite(value) else value
+
+    @cached_property
+    def _n_supports(self) -> int:
+        return math.comb(self._sparse.n_units, self._sparse.k)
 
     @property
     def _free(self) -> Indices:
@@ -234,7 +259,7 @@ class FacesEngine:
     def _best_addition(self) -> int:
         """Algorithm 3: the unit whose face lowers F most, ties to the lowest index."""
         free, best = self._free, math.inf
-        values = dict.fromkeys(free.tolist(), math.inf)
+        values: dict[int, float] = dict.fromkeys(free.tolist(), math.inf)
         for unit in self._promising(free, self._units):
             enough = best + self._tie * abs(best) if best < math.inf else math.inf
             values[unit] = self._supports.look(_with(self._units, unit), enough).value
@@ -244,7 +269,8 @@ class FacesEngine:
         if best == math.inf:
             values = {unit: self._supports.near(_with(self._units, unit)) for unit in free.tolist()}
             best = min(values.values())
-        return next(unit for unit, value in values.items() if value <= best + self._tie * abs(best) or value == best)
+        highest = best + self._tie * abs(best) if best < math.inf else math.inf
+        return next(unit for unit, value in values.items() if value <= highest)
 
     def _promising(self, free: Indices, support: Support) -> list[int]:
         """Free units, the steepest descent from a support first: what they are measured by rules out the others."""

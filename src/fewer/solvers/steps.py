@@ -16,6 +16,8 @@ from ._drive import Outcome, Step, Steps
 
 MOST_DOUBLINGS = 60
 """A step this many times doubled is as good as infinite: nothing leaves the point."""
+STEEP = 1e3
+"""An infinite slope counts as so many times the largest finite one."""
 
 
 class StepRule(Protocol):
@@ -26,9 +28,20 @@ class StepRule(Protocol):
         ...
 
 
+def slopes(objective: Objective, p: Vector) -> Vector:
+    """The gradient at p; where it is infinite, large, and where it is not a number, zero: no step leads there."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        gradient = objective.gradient(p)
+        if math.isfinite(float(gradient.sum())):
+            return gradient
+    finite = gradient[np.isfinite(gradient)]
+    large = STEEP * max(float(np.abs(finite).max()) if finite.size else 0.0, 1.0)
+    return np.nan_to_num(gradient, nan=0.0, posinf=large, neginf=-large)
+
+
 def forward(objective: Objective, constraint: Constraint, p: Vector, mu: float) -> Vector:
     """One step of Algorithm 1: Π(p - mu dF/dp), with one table for the step and one for the result."""
-    v = objective.gradient(p)
+    v = slopes(objective, p)
     v *= -mu
     v += p
     return constraint.project(v, near=p)
@@ -175,7 +188,7 @@ class Backtracking:
         smallest = mu * 2.0**-MOST_DOUBLINGS
         value = objective.value(p)
         while True:
-            gradient = objective.gradient(p)
+            gradient = slopes(objective, p)
             while True:
                 after = constraint.project(p - mu * gradient, near=p)
                 change = after - p
@@ -293,7 +306,7 @@ class Momentum:
             t_next = (1.0 + math.sqrt(1.0 + 4.0 * t * t)) / 2.0
             tau = self.tau if self.tau is not None else (t - 1.0) / t_next
             ahead = p if t == 1.0 else p + tau * (p - before)
-            v = objective.gradient(ahead)
+            v = slopes(objective, ahead)
             v *= -mu
             v += ahead
             after = constraint.project(v, near=p)
