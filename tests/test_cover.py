@@ -5,8 +5,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fewer.solvers._proof import Proof, by_zeta, common_unit, first_bound
-from fewer.solvers._search import Search
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from fewer.solvers._exchange import refitted
 from scipy.sparse.linalg import aslinearoperator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 

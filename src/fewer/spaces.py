@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from ._validation import (
     Indices,
     InvalidInput,
+    Vector,
     as_indices,
     as_integer,
     as_numbers,

@@ -257,9 +257,9 @@ def perturb(
 ) -> tuple[float, int]:
     """Replace `count` units, improve, and stay if F fell, else go back; returns F and the moves made, minus if it went.
 
-    The first units of `leaving` (p,) that are in the support leave; the first candidates of `entering` that fit come in,
-    or where that is empty the best ones that did not just leave.  `start` and `kept` are room for copies, `barred` (p,)
-    is all False.
+    The first units of `leaving` (p,) that are in the support leave; the first candidates of `entering` that fit come
+    in, or where that is empty the best ones that did not just leave.  `start` and `kept` are room for copies, `barred`
+    (p,) is all False.
     """
     slope, left, made, again = np.empty(leaving.size), 0, 0, 0
     before, size = slopes(table, slope)[0], table.count[0]

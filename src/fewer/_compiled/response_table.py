@@ -12,7 +12,8 @@ and for each candidate j: curve_j = G_jj - G_jF M G_Fj and edge_j = 1 - G_jF u, 
     w_a = level u_a - sum_r v_r T_ar          F = level - sum_r v_r slope_r
 
 slope_j is how fast F falls, halved, when candidate j takes weight from the free ones. One change of S costs a few
-passes over (|S|, p). Everything is updated in place. Loops are written out: each NumPy call compiles functions of its own.
+passes over (|S|, p). Everything is updated in place. Loops are written out, as each NumPy call compiles functions of
+its own.
 Sources: block inverses; Goodnight 1979, "A tutorial on the SWEEP operator", for carrying all responses along.
 """
 

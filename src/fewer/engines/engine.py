@@ -57,7 +57,7 @@ class Engine(Protocol):
         ...
 
     def improve(self, moves: int) -> int:
-        """Make at most `moves` moves (swaps, mostly), each of which lowers F; 0 at a local optimum, else something more."""
+        """Make at most `moves` moves (swaps, mostly), each of which lowers F; 0 at a local optimum, else more."""
         ...
 
     def perturb(self, rng: np.random.Generator) -> bool:

@@ -13,12 +13,12 @@ from ..deadline import Deadline
 from ..protocols import Costly, Counted, offers
 from ._additions import additions
 from ._gram import target_gram
-from .pool import CandidatePool
 from ._relaxation import Relaxations
 from ._starts import opening, starts
 from .engine import Branch
 from .fit import Answers, Found, affordable, polished, promising, refit_cost, refitted
 from .paths import REACHED, floor_of, relaxed_bounds
+from .pool import CandidatePool
 
 WHOLE = 600
 """Up to this many units all are candidates."""
