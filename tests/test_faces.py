@@ -305,3 +305,10 @@ def test_exchange_leaves_a_local_optimum_of_a_users_objective():
     best = min(Moments(F.space, A, b).value_on(np.array(s)) for s in itertools.combinations(range(12), 3))
     assert swapped.value > 2.0 * best
     assert searched.value == pytest.approx(best, rel=1e-6)
+
+
+def test_a_spent_budget_leaves_an_answer_without_a_bound():
+    F = largest_entry(Atoms(6), np.arange(1.0, 7.0))
+    result = exact(F, SparseSimplex(F.space, 2), rng=0, budget=0.0)
+    assert (result.bound, result.gap) == (None, None)
+    assert result.value == pytest.approx(2.0 / 3.0)

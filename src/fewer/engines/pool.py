@@ -123,6 +123,21 @@ class CandidatePool:
             self._refresh()
         return made > 0
 
+    def replace_lightest(self) -> bool:
+        """Replace the lightest units, a quarter of them, then half as many, while that lowers F; whether it did."""
+        size, better = self.size // 4, False
+        while size >= 2 and not self.nothing:
+            weight = np.full(len(self.units), np.inf)
+            weight[self._table.units[: self.size]] = self._table.w[: self.size]
+            leaving, none = np.argsort(weight, kind="stable"), np.empty(0, np.int64)
+            copies = self._table, self._start, self._kept
+            _, made = search.perturb(self.G, self.rules, *copies, self._barred, leaving, none, size, 10**6)
+            self._cost(abs(made) + 2.0 * size)
+            if made > 0:
+                self._refresh()
+            better, size = better or made > 0, size if made > 0 else size // 2
+        return better
+
     def release(self) -> None:
         """Forget the matrix and the table, so that those of the next pool take their place in memory."""
         self.G = np.empty((0, 0))

@@ -22,8 +22,10 @@ from .pool import CandidatePool
 
 WHOLE = 600
 """Up to this many units all are candidates."""
-WIDEST = 4000
-"""Candidates of a pool, at most, but for a very large k."""
+WIDE = 2000
+"""Candidates of a pool, at least; at most twice as many, but for a very large k."""
+PER_UNIT, CELLS = 20, 1.6e6
+"""Candidates for each of the k units, while k times the pool is no more than so many cells."""
 POOL_WORK = 1e9
 """Multiplications that forming the matrix of a pool may cost."""
 POOL_SHARE = 0.4
@@ -40,6 +42,8 @@ POOL_PATIENCE = 1.2e8
 """Work of perturbations after which a pool that is not everything is renewed."""
 PATIENCE = 4e8
 """Default work that perturbations may cost in a row without a gain."""
+RENEWING_PATIENCE = 2e9
+"""The same where a pool is not everything."""
 BRIEF = 5e7
 """Work between two chances to stop: some hundredths of a second."""
 PROVABLE = 600
@@ -63,6 +67,7 @@ class QuadraticEngine:
         self._pool: CandidatePool | None = None
         self._starts: list[Indices] = []
         self._pool_began = self._spent = 0.0
+        self._pools = 0
         self._growing = self._start()
         self._adding = additions(problem, limits)
         self._improving: Answers | None = None
@@ -91,8 +96,8 @@ class QuadraticEngine:
 
     @property
     def patience(self) -> float:
-        """Work of idle perturbations."""
-        return PATIENCE
+        """Work of idle perturbations: more where pools have to be renewed on the way."""
+        return PATIENCE if self._width() == self._open else RENEWING_PATIENCE
 
     def answer(self) -> Vector | None:
         """The weights on all units."""
@@ -160,39 +165,45 @@ class QuadraticEngine:
         k = self.limits.sizes[1]
         if not affordable(self.deadline, refit_cost(k) + k * float(self._width()) ** 2):
             return
-        best: tuple[float, CandidatePool] | None = None
-        for units in self._starts or [self.found.units]:
-            pool = yield from self._settled(refitted(self.problem, self.limits, units))
-            if best is None or pool.value < best[0]:
-                best = pool.value, pool
+        best, known = self.found, np.unique(np.concatenate([self.found.units, *self._starts]))
+        pool = self._gather(best, known)
+        for units in self._starts or [best.units]:
+            pool.stand(np.sort(units))
+            while pool.improve(self._brief(pool)) == self._brief(pool):
+                yield None
+            pool.replace_lightest()
+            best = min(best, self._answer_of(pool), key=lambda each: each.value)
+            yield best
         self._starts = []
-        if best is not None:
-            self._adopt(best[1])
+        pool.stand(best.units, best.weights)
+        self._pool = yield from self._renewing(pool, best)
+        self._pool_began = self._pool.work
         yield polished(self.problem, self.limits, self.found)
 
-    def _adopt(self, pool: CandidatePool) -> None:
-        """Go on in this pool."""
-        if self._pool is not None and self._pool is not pool:
-            self._spent += self._pool.work
-        self._pool, self._pool_began = pool, pool.work
+    def _brief(self, pool: CandidatePool) -> int:
+        """Moves that are made in a moment."""
+        return min(64, max(1, int(BRIEF / (8.0 * pool.k * len(pool.units)))))
 
-    def _settled(self, found: Found) -> Generator[Found | None, None, CandidatePool]:
-        """Swaps in a pool around an answer until none helps, and in new pools while that helps."""
-        pool = self._gather(found)
+    def _renewing(self, pool: CandidatePool, found: Found) -> Generator[Found | None, None, CandidatePool]:
+        """New pools around the answer, and swaps in each, while that helps."""
         for turn in range(1, MOST_POOLS + 1):
+            if len(pool.units) == self._open or pool.nothing:
+                break
             before = found.value
-            brief = min(64, max(1, int(BRIEF / (8.0 * pool.k * len(pool.units)))))
-            while pool.improve(brief) == brief:
+            pool = self._next(pool, found)
+            while pool.improve(self._brief(pool)) == self._brief(pool):
                 yield None
             found = min(found, self._answer_of(pool), key=lambda each: each.value)
             yield found
-            few = found.value >= before * (1.0 - ENOUGH) and turn >= FEWEST_POOLS
-            if len(pool.units) == self._open or pool.nothing or few:
+            if turn >= FEWEST_POOLS and found.value >= before * (1.0 - ENOUGH):
                 break
-            self._spent += pool.work
-            pool.release()
-            pool = self._gather(found)
         return pool
+
+    def _next(self, pool: CandidatePool, found: Found) -> CandidatePool:
+        """The pool that follows one that ends, in its place in memory."""
+        self._spent += pool.work
+        pool.release()
+        return self._gather(found, found.units)
 
     @property
     def _open(self) -> int:
@@ -205,7 +216,8 @@ class QuadraticEngine:
     def _width(self) -> int:
         """How many candidates a pool has: as many as memory, time and the cost of their matrix allow."""
         k = self.limits.sizes[1]
-        wide = min(max(WHOLE, int(math.sqrt(POOL_WORK / self._entry_cost))), WIDEST)
+        wide = min(max(WIDE, min(PER_UNIT * k, int(CELLS / k))), 2 * WIDE, int(math.sqrt(POOL_WORK / self._entry_cost)))
+        wide = max(wide, WHOLE)
         memory = POOL_SHARE * float(getattr(self.problem, "memory", 2**33)) / 8
         fits = int(math.sqrt(2.25 * k * k + memory) - 1.5 * k)
         hurried = int(math.sqrt(PER_SECOND * min(self.deadline.left(), 1e9)))
@@ -216,17 +228,18 @@ class QuadraticEngine:
         """Multiplications for one entry of H."""
         return float(self.problem.entry_cost) if offers(self.problem, Costly) else 1.0
 
-    def _gather(self, found: Found) -> CandidatePool:
-        """A pool around an answer: the most promising units, and some random ones."""
+    def _gather(self, found: Found, known: Indices) -> CandidatePool:
+        """A pool around an answer: what is known, the most promising units, and some random ones."""
         units = np.flatnonzero(self.limits.open)
-        width = self._width()
+        width = max(self._width(), len(known))
         if width < len(units):
-            drawn = int(RANDOM_SHARE * (width - len(found.units))) if len(units) > 2 * width else 0
-            near = promising(self.problem, self.limits, found, width - len(found.units) - drawn)
-            known = np.union1d(found.units, near)
+            drawn = int(RANDOM_SHARE * (width - len(known))) if len(units) > 2 * width else 0
+            near = promising(self.problem, self.limits, found, width - len(known) - drawn)
+            known = np.union1d(known, near)
             rest = np.setdiff1d(units, known)
-            rng = np.random.default_rng(len(known) + int(self._spent) % 2**32)
-            units = np.union1d(known, rng.choice(rest, min(drawn, len(rest)), replace=False))
+            self._pools += 1
+            drawn_units = np.random.default_rng(self._pools).choice(rest, min(drawn, len(rest)), replace=False)
+            units = np.union1d(known, drawn_units)
         pool = CandidatePool(self.problem, self.limits, units)
         pool.stand(found.units, found.weights)
         return pool
@@ -250,13 +263,10 @@ class QuadraticEngine:
     def _renewed(self) -> bool:
         """Local search in a new pool around the answer; whether it is better."""
         assert self.found is not None  # noqa: S101 - there is a pool, hence an answer
-        before = self.value
-        old = self._pool
+        before, old = self.value, self._pool
         assert old is not None  # noqa: S101
-        self._spent += old.work
-        old.release()
-        pool = self._gather(self.found)
-        self._pool, self._pool_began = pool, pool.work
+        self._pool = pool = self._next(old, self.found)
+        self._pool_began = pool.work
         pool.improve()
         self._take(self._answer_of(pool))
         return self.value < before

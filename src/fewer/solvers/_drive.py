@@ -282,8 +282,8 @@ class _Record:
         return Progress(len(self.history) - self.started, p, value, self.value, self.bound, self.seconds)
 
     def raise_bound(self, bound: float | None) -> None:
-        """A proven bound can only improve."""
-        if bound is not None and not math.isnan(bound) and (self.bound is None or bound > self.bound):
+        """A proven bound can only improve; neither -inf nor nan is one."""
+        if bound is not None and bound > (-math.inf if self.bound is None else self.bound):
             self.bound = bound
 
 

@@ -15,7 +15,7 @@ MOVES = 64
 """Moves between two chances to stop."""
 GROWN = 32
 """Units added between two chances to stop."""
-IDLE = 1000
+IDLE = 3000
 """Perturbations without a gain after which a search without a budget or a time limit ends."""
 
 
