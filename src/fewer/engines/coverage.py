@@ -27,7 +27,7 @@ PROOF_WORK = 1e8
 """Entries passed over by the proof of "auto": about a second."""
 WORK_PER_CALL = 2e7
 """Entries that may be passed over between two chances to stop."""
-SEARCH_SHARE, MOST_SEARCHES = 0.5, 16
+SEARCH_SHARE, MOST_SEARCHES = 0.25, 16
 """Perturbations go on within a proof for this share of its work, so many after a look at most."""
 GAP = 1e-9
 """A bound this close to the gain, relative to it (KL) or to ‖q‖² (l2), is rounding and counts as equal."""
@@ -228,10 +228,12 @@ class CoverageEngine:
         if self._beside is None or self._beside.cover is not proof.cover:
             self._beside = Search(proof.cover, self.k, self.mode, self.support)
             self._beside.work = 0.0
-        search, rng = self._beside, np.random.default_rng(proof.steps)
-        before = search.work
+        search, before = self._beside, self._beside.work
+        if search.exhausted or before >= SEARCH_SHARE * proof.work:
+            return False
+        rng = np.random.default_rng(proof.steps)
         improved = False
-        for _ in range(0 if search.exhausted else MOST_SEARCHES):
+        for _ in range(MOST_SEARCHES):
             if search.work >= SEARCH_SHARE * proof.work:
                 break
             improved |= search.perturb(rng)
