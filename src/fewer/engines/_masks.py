@@ -22,9 +22,9 @@ def best_mask(cover: Cover, k: int, mode: int) -> Indices:
     masks = masks_of(cover)
     sizes = over_masks(np.ones(cover.n, np.int8))
     chosen = np.flatnonzero(sizes == k)
-    gains = subset_sums(np.bincount(masks, cover.mass, 1 << cover.n).astype(np.float64))[chosen]
+    gains = subset_sums(np.bincount(masks, cover.mass, 1 << cover.n).astype(np.float64, copy=False))[chosen]
     if mode != KL:
-        squares = subset_sums(np.bincount(masks, cover.squares, 1 << cover.n).astype(np.float64))[chosen]
+        squares = subset_sums(np.bincount(masks, cover.squares, 1 << cover.n).astype(np.float64, copy=False))[chosen]
         gains = squares - (1.0 - gains) ** 2 * np.exp(-over_masks(cover.log_m)[chosen])
     return np.flatnonzero((chosen[gains.argmax()] >> np.arange(cover.n)) & 1)
 

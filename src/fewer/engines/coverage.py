@@ -58,8 +58,8 @@ class CoverageEngine:
         self.objective, self.constraint = objective, constraint
         self.cover, self.norm, self.mode, self.k = cover, norm, mode, constraint.k
         self._search = Search(cover, self.k, mode)
-        self._answered: tuple[bytes, Vector | None] = (b"none", None)
-        self._valued: tuple[bytes, float] = (b"none", math.inf)
+        self._answered: tuple[bytes, Vector | None] = (b"", None)
+        self._valued: tuple[bytes, float] = (b"", math.inf)
         self._beside: Search | None = None  # the search within a proof, on what is left of the cover
         self._began, self._complete, self._looked = False, False, False
         self._left: tuple[Branch, ...] | None = None  # of all supports, after the first looks
@@ -68,7 +68,7 @@ class CoverageEngine:
     @property
     def value(self) -> float:
         """F at `answer()`; infinite while there is no answer."""
-        key = self.support.tobytes()
+        key = self._search.key
         if self._valued[0] != key:
             p = self.answer()
             self._valued = key, math.inf if p is None else float(self.objective.value(p))
@@ -148,10 +148,9 @@ class CoverageEngine:
 
     def answer(self) -> Vector | None:
         """The best distribution on the face, or None while the face holds no state."""
-        units = self.support
-        key = units.tobytes()
+        key = self._search.key
         if self._answered[0] != key:
-            states = self.constraint.face(units)
+            states = self.constraint.face(self.support)
             self._answered = key, self.objective.best_on(states) if states.size else None
         return self._answered[1]
 
