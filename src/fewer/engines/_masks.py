@@ -5,6 +5,11 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..cover import KL, Cover, Ints
 
+CACHED = 2**14
+"""Numbers that stay in a core's cache: their bits are done block by block."""
+SHORT = 16
+"""Runs below this are not worth a loop of their own in NumPy: one strided sum for each of their entries instead."""
+
 
 def best_mask(cover: Cover, k: int, mode: int) -> Indices:
     """The best face of k dimensions among all masks; of equals the lowest. n 2^n additions, some 2^n numbers.
@@ -17,9 +22,9 @@ def best_mask(cover: Cover, k: int, mode: int) -> Indices:
     masks = masks_of(cover)
     sizes = over_masks(np.ones(cover.n, np.int8))
     chosen = np.flatnonzero(sizes == k)
-    gains = subset_sums(np.bincount(masks, cover.mass, 1 << cover.n).astype(np.float64))[chosen]
+    gains = subset_sums(np.bincount(masks, cover.mass, 1 << cover.n).astype(np.float64, copy=False))[chosen]
     if mode != KL:
-        squares = subset_sums(np.bincount(masks, cover.squares, 1 << cover.n).astype(np.float64))[chosen]
+        squares = subset_sums(np.bincount(masks, cover.squares, 1 << cover.n).astype(np.float64, copy=False))[chosen]
         gains = squares - (1.0 - gains) ** 2 * np.exp(-over_masks(cover.log_m)[chosen])
     return np.flatnonzero((chosen[gains.argmax()] >> np.arange(cover.n)) & 1)
 
@@ -38,12 +43,23 @@ def subset_sums(f: Vector) -> Vector:
     >>> subset_sums(np.array([1.0, 2.0, 4.0, 8.0])).tolist()
     [1.0, 3.0, 5.0, 15.0]
     """
-    half = 1
-    while half < len(f):
-        pairs = f.reshape(-1, 2, half)
-        pairs[:, 1] += pairs[:, 0]
-        half *= 2
+    blocks = f.reshape(-1, min(len(f), CACHED))
+    for block in blocks:
+        _add_bits(block, 1)
+    _add_bits(f, blocks.shape[1])
     return f
+
+
+def _add_bits(f: Vector, half: int) -> None:
+    """Add f without a bit to f with it, in place, for the bit of value `half` and all higher ones."""
+    while half < len(f):
+        if half < SHORT:
+            for first in range(half):
+                f[half + first :: 2 * half] += f[first :: 2 * half]
+        else:
+            pairs = f.reshape(-1, 2, half)
+            pairs[:, 1] += pairs[:, 0]
+        half *= 2
 
 
 def over_masks(x: Ints) -> Ints:

@@ -38,6 +38,11 @@ class Search:
         return np.flatnonzero(self._inside)
 
     @property
+    def key(self) -> bytes:
+        """What tells this face from another."""
+        return self._inside.tobytes()
+
+    @property
     def lacking(self) -> int:
         """How many dimensions may still be added."""
         return self.k - int(np.count_nonzero(self._inside))

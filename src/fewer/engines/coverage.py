@@ -27,7 +27,7 @@ PROOF_WORK = 1e8
 """Entries passed over by the proof of "auto": about a second."""
 WORK_PER_CALL = 2e7
 """Entries that may be passed over between two chances to stop."""
-SEARCH_SHARE, MOST_SEARCHES = 0.5, 16
+SEARCH_SHARE, MOST_SEARCHES = 0.25, 16
 """Perturbations go on within a proof for this share of its work, so many after a look at most."""
 GAP = 1e-9
 """A bound this close to the gain, relative to it (KL) or to ‖q‖² (l2), is rounding and counts as equal."""
@@ -58,8 +58,8 @@ class CoverageEngine:
         self.objective, self.constraint = objective, constraint
         self.cover, self.norm, self.mode, self.k = cover, norm, mode, constraint.k
         self._search = Search(cover, self.k, mode)
-        self._answered: tuple[bytes, Vector | None] = (b"none", None)
-        self._valued: tuple[bytes, float] = (b"none", math.inf)
+        self._answered: tuple[bytes, Vector | None] = (b"", None)
+        self._valued: tuple[bytes, float] = (b"", math.inf)
         self._beside: Search | None = None  # the search within a proof, on what is left of the cover
         self._began, self._complete, self._looked = False, False, False
         self._left: tuple[Branch, ...] | None = None  # of all supports, after the first looks
@@ -68,7 +68,7 @@ class CoverageEngine:
     @property
     def value(self) -> float:
         """F at `answer()`; infinite while there is no answer."""
-        key = self.support.tobytes()
+        key = self._search.key
         if self._valued[0] != key:
             p = self.answer()
             self._valued = key, math.inf if p is None else float(self.objective.value(p))
@@ -148,10 +148,9 @@ class CoverageEngine:
 
     def answer(self) -> Vector | None:
         """The best distribution on the face, or None while the face holds no state."""
-        units = self.support
-        key = units.tobytes()
+        key = self._search.key
         if self._answered[0] != key:
-            states = self.constraint.face(units)
+            states = self.constraint.face(self.support)
             self._answered = key, self.objective.best_on(states) if states.size else None
         return self._answered[1]
 
@@ -228,10 +227,12 @@ class CoverageEngine:
         if self._beside is None or self._beside.cover is not proof.cover:
             self._beside = Search(proof.cover, self.k, self.mode, self.support)
             self._beside.work = 0.0
-        search, rng = self._beside, np.random.default_rng(proof.steps)
-        before = search.work
+        search, before = self._beside, self._beside.work
+        if search.exhausted or before >= SEARCH_SHARE * proof.work:
+            return False
+        rng = np.random.default_rng(proof.steps)
         improved = False
-        for _ in range(0 if search.exhausted else MOST_SEARCHES):
+        for _ in range(MOST_SEARCHES):
             if search.work >= SEARCH_SHARE * proof.work:
                 break
             improved |= search.perturb(rng)
