@@ -460,10 +460,6 @@ def simplex_weights(H: Matrix, c: Vector, start: Vector | None = None) -> Vector
 
 def box_weights(H: Matrix, c: Vector, low: float | Vector, high: float | Vector, start: Vector) -> Vector:
     """The minimiser of w'Hw - 2 c'w on the simplex cut by bounds; arrays of any layout, one compiled signature."""
-    size = len(c)
-    bounds = (
-        np.full(size, x, np.float64) if np.ndim(x) == 0 else np.ascontiguousarray(x, np.float64) for x in (low, high)
-    )
-    arrays = (np.ascontiguousarray(x, np.float64) for x in (H, c))
-    w: Vector = box_quadratic(*arrays, *bounds, np.ascontiguousarray(start, np.float64))[0]
-    return w
+    low, high = (np.ascontiguousarray(np.broadcast_to(x, len(c)), np.float64) for x in (low, high))
+    H, c, start = (np.ascontiguousarray(x, np.float64) for x in (H, c, start))
+    return box_quadratic(H, c, low, high, start)[0]

@@ -99,7 +99,8 @@ def walked(
         H = problem.cross(listed, listed)
         start = np.concatenate([weights, np.zeros(len(listed) - len(units))])
         sigma = float(np.diag(H).max()) if summed else 0.0
-        w, entered = climb(*(np.ascontiguousarray(x) for x in (H, problem.linear(listed))), sigma, start, limit, SHARE)
+        c = np.ascontiguousarray(problem.linear(listed))
+        w, entered = climb(np.ascontiguousarray(H), c, sigma, start, limit, SHARE)
         held = np.flatnonzero(w)
         units, weights = listed[held], w[held]
         value = problem.value_at(units, weights)

@@ -1,7 +1,7 @@
 """The engine for quadratics on sparse simplices: all bounds, groups, few columns or millions of candidates."""
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -72,7 +72,7 @@ class QuadraticEngine:
         self._adding = additions(problem, limits)
         self._improving: Answers | None = None
         self._relaxations: Relaxations | None = None
-        self._loose: Generator[float | None, None, None] | None = None
+        self._loose: Iterator[float | None] | None = None
 
     # what it stands on
 
@@ -316,6 +316,7 @@ class QuadraticEngine:
             loose = replace(self.limits, min_weight=0.0, max_weight=1.0, include=())
             start = refitted(self.problem, loose, self.found.units)
             self._loose = relaxed_bounds(self.problem, loose, (start.units, start.weights))
+        assert self._loose is not None  # noqa: S101
         for found in self._loose:
             return (
                 branch._replace(bound=max(branch.bound, min(found if found is not None else -math.inf, self.value))),
