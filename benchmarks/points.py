@@ -208,9 +208,9 @@ class Mixture:
         constant = self.shares @ self._mean(between(self.centres, self.centres), both, gamma) @ self.shares
         c = self._mean(between(rows, self.centres), self.widths[None] ** 2, gamma) @ self.shares
         K = np.exp(-gamma * between(rows, rows))
-        from fewer._compiled.active_set import simplex_quadratic
+        from fewer._compiled.box_quadratic import simplex_weights
 
-        best, _ = simplex_quadratic(K, c, weights)
+        best = simplex_weights(K, c, weights)
         return tuple(float(w @ K @ w - 2 * c @ w + constant) for w in (weights, best))
 
 

@@ -25,7 +25,7 @@ from fewer import (
     iht,
     points,
 )
-from fewer.solvers._drive import Outcome, Step, drive, tolerance
+from fewer.solvers.loop import Outcome, Step, drive, tolerance
 from fewer.solvers.steps import Backtracking, Constant, Doubling, Momentum
 
 SPACE = Atoms(4)

@@ -14,8 +14,8 @@ from fewer.deadline import Deadline
 from fewer.engines.coverage import CoverageEngine, coverage_engine
 from fewer.engines.engine import Bounding, Branch, Engine
 from fewer.engines.select import engine_of
-from fewer.jobs._rows import Rows
 from fewer.jobs.dims import problem
+from fewer.jobs.rows import Rows
 from fewer.protocols import offers
 from fewer.solvers.uncompiled import uncompiled_result
 

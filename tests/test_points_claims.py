@@ -32,14 +32,15 @@ from fewer.bandwidths import bandwidth, bandwidth_in_units, weighted_median
 from fewer.cli.points import points as command
 from fewer.deadline import CompilationTimeout, Deadline
 from fewer.distances import distance_blocks
-from fewer.jobs import _merge, _setting, _target
-from fewer.jobs._bandwidth import most_rows
-from fewer.jobs._sample import Sample
+from fewer.engines import pool, quadratic
+from fewer.jobs import _merge, _target
 from fewer.jobs._scaling import Standardization
+from fewer.jobs.bandwidth import most_rows
+from fewer.jobs.sample import Sample
 from fewer.lazy_rows import LazyRows, in_memory, some_rows
-from fewer.objectives._pairs import OutOfTime, image_until
+from fewer.objectives.pairs import OutOfTime, image_until
 from fewer.similarity import similarity_of
-from fewer.solvers import _crowd, crowds
+from fewer.solvers import minimize as registry
 
 OVER = Deadline(-1e6, 1e5)
 """A deadline that has passed, after long."""
@@ -183,11 +184,13 @@ def test_the_ends_of_the_range_are_compared():
 
 
 def test_gains_of_rounding_size_do_not_keep_a_search_going(monkeypatch):
-    kicks, kick = [], _crowd.Crowd.kick
-    monkeypatch.setattr(_crowd.Crowd, "kick", lambda self, *most: kicks.append(1) or kick(self, *most))
+    made, perturb = [], pool.CandidatePool.perturb
+    monkeypatch.setattr(
+        pool.CandidatePool, "perturb", lambda self, *most: made.append(perturb(self, *most)) or made[-1]
+    )
     X = np.random.default_rng(11).standard_normal((9, 1))
     points(X, 5, solver="exchange", rng=0)
-    assert len(kicks) < 2000
+    assert sum(made) < 20
 
 
 @pytest.mark.parametrize("similarity", ["linear", "cosine"])
@@ -513,11 +516,11 @@ def test_rows_that_are_not_merged_give_distinct_points():
     assert _target._distinct(unmerged, np.arange(60)).tolist() == list(range(0, 60, 3))
 
 
-def test_crowds_keep_to_the_memory_and_to_a_share_of_the_time():
+def test_pools_keep_to_the_memory_and_to_a_share_of_the_time():
     for k in (1, 50, 500):
-        p = crowds.widest(k, 50 * 10**6, math.inf)
-        assert 8 * p * p + 32 * k * p <= 50 * 10**6 or p == k + 1
-    assert crowds.widest(10, 10**9, 0.05) < crowds.widest(10, 10**9, 1.0)
+        p = quadratic.width(10**6, k, 30.0, 50 * 10**6, math.inf)
+        assert 8 * p * p + 24 * k * p <= 50 * 10**6 or p == k + 1
+    assert quadratic.width(10**6, 10, 30.0, 10**9, 0.05) < quadratic.width(10**6, 10, 30.0, 10**9, 1.0)
     with pytest.raises(InvalidInput, match="bytes for each of the 3000 rows"):
         points(rows(0, 3000), 2, max_memory=50_000)
 
@@ -541,8 +544,8 @@ def test_without_time_to_compile_the_answer_is_uncompiled_and_names_the_way_out(
         raise CompilationTimeout(final=False)
         yield
 
-    monkeypatch.setitem(_setting.SOLVERS, "exchange", unready)
-    result = points(rows(0, 50), 4, solver="exchange", time_limit=60.0, rng=0)
+    monkeypatch.setattr(registry, "local_search", unready)
+    result = points(rows(0, 50), 4, time_limit=60.0, rng=0)
     assert "fewer.warm()" in result.note
     assert 1 <= len(result.support) <= 4
     assert result.p.sum() == pytest.approx(1)

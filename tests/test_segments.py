@@ -12,7 +12,7 @@ from fewer._compiled.segments import spread_of
 from fewer.objectives import _segments
 from fewer.objectives._segments import Runs, best_steps
 from fewer.objectives.cumulative import Cumulative
-from fewer.solvers._drive import Step
+from fewer.solvers.loop import Step
 
 
 def last_answer(F, k):

@@ -16,7 +16,12 @@ def target_gram(problem: Any, units: Indices, others: Indices) -> Matrix:
     if offers(problem, Centred):
         return np.asarray(problem.centred(units, others))
     left, right = problem.linear(units), problem.linear(others)
-    return np.asarray(problem.cross(units, others) + (problem.constant - left[:, None] - right[None, :]))
+    block = np.asarray(problem.cross(units, others), np.float64)
+    if not block.flags.owndata or not block.flags.writeable:  # the caller's own
+        block = block.copy()
+    block += problem.constant - right
+    block -= left[:, None]
+    return block
 
 
 def steepest_units(slopes: Vector, count: int) -> Indices:

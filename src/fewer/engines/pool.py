@@ -145,12 +145,12 @@ class CandidatePool:
 
 
 def regular(G: Matrix) -> tuple[Matrix, float]:
-    """G made positive definite where F is zero to rounding, and what was added to all entries.
+    """G made positive definite in place where F is zero to rounding, and what was added to all entries.
 
     The shift changes no comparison, the ridge none that matters.
     """
     scale = max(float(np.abs(np.diag(G)).mean()), 1e-100)
-    G = G + SHIFT * scale
+    G += SHIFT * scale
     G[np.diag_indices(len(G))] = np.maximum(np.diag(G), SHIFT * scale) + RIDGE * scale
     return np.ascontiguousarray(G), SHIFT * scale
 

@@ -215,13 +215,8 @@ class QuadraticEngine:
 
     def _width(self) -> int:
         """How many candidates a pool has: as many as memory, time and the cost of their matrix allow."""
-        k = self.limits.sizes[1]
-        wide = min(max(WIDE, min(PER_UNIT * k, int(CELLS / k))), 2 * WIDE, int(math.sqrt(POOL_WORK / self._entry_cost)))
-        wide = max(wide, WHOLE)
-        memory = POOL_SHARE * float(getattr(self.problem, "memory", 2**33)) / 8
-        fits = int(math.sqrt(2.25 * k * k + memory) - 1.5 * k)
-        hurried = int(math.sqrt(PER_SECOND * min(self.deadline.left(), 1e9)))
-        return min(self._open, max(min(max(wide, k + WHOLE // 2), fits, max(hurried, k + 120)), k + 1))
+        memory = float(getattr(self.problem, "memory", 2**33))
+        return width(self._open, self.limits.sizes[1], self._entry_cost, memory, self.deadline.seconds)
 
     @property
     def _entry_cost(self) -> float:
@@ -323,3 +318,16 @@ class QuadraticEngine:
             )
         self._spent += math.inf
         return (branch,)
+
+
+def width(n: int, k: int, entry_cost: float, memory: float, seconds: float) -> int:
+    """Candidates of a pool for k of n units: as many as memory, a time limit and the cost of their matrix allow.
+
+    >>> width(500, 10, 100.0, 2**30, math.inf), width(10**6, 20, 28.0, 2**30, math.inf)
+    (500, 2000)
+    """
+    wide = min(max(WIDE, min(PER_UNIT * k, int(CELLS / k))), 2 * WIDE, int(math.sqrt(POOL_WORK / entry_cost)))
+    wide = max(wide, WHOLE, k + WHOLE // 2)
+    fits = int(math.sqrt(2.25 * k * k + POOL_SHARE * memory / 8) - 1.5 * k)
+    in_time = max(int(math.sqrt(PER_SECOND * min(seconds, 1e9))), k + WHOLE // 5)
+    return min(n, max(min(wide, fits, in_time), k + 1))

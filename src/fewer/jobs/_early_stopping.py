@@ -12,10 +12,10 @@ from ..deadline import Deadline
 from ..engines.paths import stopped, walked
 from ..objectives.moments import Moments
 from ..result import Result, Status
-from ..solvers._drive import Callback, Outcome, Progress, Step, Steps, drive, says_stop
-from ..solvers._units import in_units, normalised, watched
+from ..solvers.loop import Callback, Outcome, Progress, Step, Steps, drive, says_stop
 from ..solvers.minimize import minimize
 from ..solvers.uncompiled import solve_by
+from ..solvers.units import in_units, normalised, watched
 
 TINY = 1e-300
 PERTURBING = ("auto", "exact", "exchange")

@@ -15,7 +15,7 @@ from ..objectives.kl import KL
 from ..result import Result, Status
 from ..spaces import States
 from ..tables import distinct_rows
-from ._rows import Rows
+from .rows import Rows
 
 ENTRIES_PER_SECOND = 4e6
 """Entries of a table that are folded in a second, at least (`python benchmarks/dims.py --part scale`: 8 million)."""

@@ -13,12 +13,12 @@ from .._validation import Indices, InvalidInput, Vector
 from ..deadline import CompilationTimeout, Deadline
 from ..distances import centre_of
 from ..lazy_rows import in_memory, some_rows
-from ..objectives._pairs import OutOfTime, image_until, spans, spread, threads, tile_rows
+from ..objectives.pairs import OutOfTime, image_until, spans, spread, threads, tile_rows
 from ..objectives.rows_mmd import RowsMMD, mean_to, plain_middle
 from ..similarity import Similarity
 from ..spaces import Atoms
 from ._merge import merged
-from ._sample import Sample
+from .sample import Sample
 
 ALL = 10**11
 """Work (pairs times columns plus 20) up to which all pairs of rows are compared."""

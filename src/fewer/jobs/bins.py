@@ -8,14 +8,14 @@ import numpy.typing as npt
 from .._validation import InvalidInput, Vector, as_array, as_integer, as_vector, as_weights, known, renamed
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..objectives._matrix import BLOCK
 from ..objectives.cumulative import Cumulative
 from ..objectives.l2 import L2
+from ..objectives.matrix import BLOCK
 from ..objectives.moments import Moments, as_matrix
 from ..result import Result
-from ..solvers._drive import Callback
-from ..solvers._units import in_units
+from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS
+from ..solvers.units import in_units
 from ..spaces import Atoms
 from .terms import solve
 

@@ -21,13 +21,13 @@ from ..objectives.kl import KL
 from ..objectives.l2 import L2
 from ..objectives.seen import SeenL2
 from ..result import Result
-from ..solvers._drive import Callback
+from ..solvers.loop import Callback
 from ..solvers.minimize import minimize
 from ..solvers.uncompiled import uncompiled_result
 from ..spaces import Lattice, States
 from ._estimator import at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
 from ._hurried import MOST_UNCOMPILED, affordable, need_compiled_code, on_all
-from ._rows import Rows
+from .rows import Rows
 
 OBJECTIVES = {"kl": "KL", "l2": "squared distance"}
 """Objectives, and what their loss is called."""

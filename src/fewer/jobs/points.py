@@ -14,12 +14,12 @@ from .._validation import Indices, known
 from ..deadline import Deadline
 from ..result import Result
 from ..similarity import similarity_of
-from ..solvers._drive import Callback
+from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS
 from ._estimator import at_most, seed_of, unchanged_if_it_fails, validated
-from ._sample import as_bytes
 from ._scaling import standardizes
-from ._setting import SPARSE, Chosen, Comparison, Setting
+from .sample import as_bytes
+from .setting import SPARSE, Chosen, Comparison, Setting
 
 
 def points(

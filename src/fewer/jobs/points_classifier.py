@@ -14,13 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import Indices, InvalidInput, shown
 from ..bandwidths import times_power_of_two
 from ..deadline import CompilationTimeout, Deadline
-from ..objectives._pairs import own_threads
-from ._bandwidth import nearest
+from ..objectives.pairs import own_threads
 from ._estimator import our_error, unchanged_if_it_fails
 from ._refine import refined
 from ._scaling import standardizes
-from ._setting import SPARSE, Chosen
+from .bandwidth import nearest
 from .points import checked, chosen, fitted_comparison, is_precomputed
+from .setting import SPARSE, Chosen
 
 FOR_SEARCH = 0.8
 """The share of a time limit after which the points are refined."""

@@ -14,7 +14,7 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..objectives.moments import Moments, as_matrix
 from ..result import Result
-from ..solvers._drive import Callback, as_callback
+from ..solvers.loop import Callback, as_callback
 from ..solvers.minimize import SOLVERS, minimize
 from ..spaces import Atoms
 from ._early_stopping import early_stopped

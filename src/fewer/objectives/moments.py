@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from .._compiled.box_quadratic import simplex_weights
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector
 from ..spaces import Space, as_space
-from ._matrix import BLOCK, applied, as_matrix, as_row_weights, scaled, sized_matrix
+from .matrix import BLOCK, applied, as_matrix, as_row_weights, scaled, sized_matrix
 
 __all__ = ["Moments", "as_matrix"]
 

@@ -16,7 +16,7 @@ from ..lazy_rows import LazyRows, some_rows
 from ..similarity import Similarity
 from ..spaces import Atoms, Space
 from ..tables import as_csr
-from ._pairs import PRECISE, check, image, own_block, own_image, spans, tile_rows
+from .pairs import PRECISE, check, image, own_block, own_image, spans, tile_rows
 
 
 @dataclass(frozen=True, eq=False)

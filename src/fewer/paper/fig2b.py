@@ -11,10 +11,10 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..baselines import prototypes as baselines
 from ..constraints.sparse_simplex import SparseSimplex
-from ..jobs._bandwidth import nearest, validated_gamma
-from ..jobs._sample import Sample
+from ..jobs.bandwidth import nearest, validated_gamma
 from ..jobs.points import points
 from ..jobs.points_classifier import FewerPointsClassifier
+from ..jobs.sample import Sample
 from ..objectives.mmd import MMD
 from ..similarity import similarity_of
 from ..solvers.iht import iht

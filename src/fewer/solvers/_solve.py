@@ -12,9 +12,9 @@ from ..engines.engine import Engine
 from ..engines.select import engine_of
 from ..protocols import Constraint, Direct, Objective, offers
 from ..result import Result, Status
-from ._drive import Callback, Outcome, Step, Steps, drive, meet
-from ._units import in_units, normalised, watched
+from .loop import Callback, Outcome, Step, Steps, drive, meet
 from .uncompiled import solve_by
+from .units import in_units, normalised, watched
 
 Method = Callable[[Engine, Any, float | None], Steps]
 """(engine, random generator, budget) -> iterates."""

@@ -11,9 +11,9 @@ from .._validation import InvalidInput
 from ..engines.engine import Bounding, Branch, Engine
 from ..protocols import Constraint, Objective, offers
 from ..result import Result, Status
-from ._drive import Callback, Outcome, Step, Steps
 from ._solve import solve
 from .exchange import grown, improved, perturbed
+from .loop import Callback, Outcome, Step, Steps
 
 SHARE = 0.25
 """The share of a search's default budget for perturbations that is spent before a proof begins."""

@@ -8,8 +8,8 @@ import numpy as np
 from ..engines.engine import Engine
 from ..protocols import Constraint, Objective
 from ..result import Result, Status
-from ._drive import Callback, Outcome, Step, Steps
 from ._solve import solve
+from .loop import Callback, Outcome, Step, Steps
 
 MOVES = 64
 """Moves between two chances to stop."""

@@ -12,11 +12,11 @@ from ..engines.fit import affordable, refit_cost
 from ..engines.paths import floor_of, slope_error
 from ..protocols import Centred, Constraint, Objective, Quadratic, Scaled, offers
 from ..result import Result, Status
-from ._drive import Callback, Outcome, Step, Steps, drive, meet
-from ._units import near_one
 from .iht import within_budget
+from .loop import Callback, Outcome, Step, Steps, drive, meet
 from .steps import best_near
 from .uncompiled import solve_by
+from .units import near_one
 
 EVERY = 20
 """Steps between two sparse answers read off the relaxation."""

@@ -5,8 +5,8 @@ from typing import Any
 from ..engines.engine import Engine
 from ..protocols import Constraint, Objective
 from ..result import Result, Status
-from ._drive import Callback, Outcome, Step, Steps
 from ._solve import solve
+from .loop import Callback, Outcome, Step, Steps
 
 
 def greedy(

@@ -12,11 +12,11 @@ from ..deadline import Deadline
 from ..engines.select import engine_of
 from ..protocols import Constraint, Counted, FaceSolvable, Objective, Quadratic, Sparsity, offers, whole_faces
 from ..result import Result, Status
-from ._drive import Callback, Outcome, Steps, as_start, drive, meet
-from ._units import near_one
 from .exchange import grown
+from .loop import Callback, Outcome, Steps, as_start, drive, meet
 from .steps import Backtracking, Doubling, Momentum, Refitting, StepRule
 from .uncompiled import solve_by
+from .units import near_one
 
 
 @near_one

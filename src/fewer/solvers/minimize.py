@@ -12,13 +12,13 @@ from ..engines.engine import Bounding, Engine
 from ..engines.select import served
 from ..protocols import Constraint, Objective, offers
 from ..result import Result
-from ._drive import Callback, Step, Steps
 from ._solve import solve
 from .exact import SHARE, branched, exact
 from .exchange import exchange, grown, improved, local_search, perturbed
 from .frank_wolfe import frank_wolfe
 from .greedy import greedy
 from .iht import iht
+from .loop import Callback, Step, Steps
 
 
 def auto(

@@ -12,7 +12,7 @@ from ..engines.faces import face_best
 from ..engines.fit import refitted
 from ..protocols import Constraint, Objective, Quadratic, Sparsity, offers, whole_faces
 from ..result import Status
-from ._drive import Outcome, Step, Steps
+from .loop import Outcome, Step, Steps
 
 MOST_DOUBLINGS = 60
 """A step this many times doubled is as good as infinite: nothing leaves the point."""

@@ -14,7 +14,7 @@ from ..protocols import Constraint, Covered, FaceSolvable, Objective, Quadratic,
 from ..result import Result, Status
 from ..spaces import States
 from ..tables import as_table
-from ._drive import WARM, Outcome, Step, Steps, drive
+from .loop import WARM, Outcome, Step, Steps, drive
 
 STEPS = 50
 """Descent steps in refitting an answer."""

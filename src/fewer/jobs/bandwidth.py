@@ -14,8 +14,8 @@ from ..distances import distance_blocks
 from ..engines.pool import CandidatePool
 from ..objectives.rows_mmd import RowsMMD
 from ..similarity import Similarity, similarity_of
-from ..solvers._drive import WARM
-from ._sample import Sample
+from ..solvers.loop import WARM
+from .sample import Sample
 
 FACTORS = 2.0 ** np.arange(-2, 5)
 """What the median bandwidth is multiplied by."""

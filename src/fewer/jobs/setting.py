@@ -13,16 +13,16 @@ from ..bandwidths import Bandwidth, bandwidth_in_units, exponent_of, largest, ti
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import CompilationTimeout, Deadline
 from ..lazy_rows import LazyRows, in_memory
-from ..objectives._pairs import own_threads
+from ..objectives.pairs import own_threads
 from ..result import Result, Status, Words
 from ..similarity import BANDED, SIMILARITIES, Similarity, from_matrix, require_semidefinite, similarity_of
-from ..solvers._drive import Callback
+from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS, minimize
 from ..spaces import Atoms
-from ._bandwidth import validated_width
-from ._sample import Sample, as_gram, as_rows, rows_and_top
 from ._scaling import NOTE, Standardization, centred, standardizes
 from ._target import Target, target_of
+from .bandwidth import validated_width
+from .sample import Sample, as_gram, as_rows, rows_and_top
 
 SPARSE = ("rbf", "matern32", "matern52", "cosine", "linear")
 """Similarities that compare sparse rows."""

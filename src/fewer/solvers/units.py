@@ -10,7 +10,7 @@ import numpy as np
 
 from ..protocols import Objective, offers
 from ..result import Result, Status
-from ._drive import Callback, Progress
+from .loop import Callback, Progress
 from .steps import Backtracking, Constant, Doubling, Momentum, Refitting
 
 OURS = (Backtracking, Constant, Doubling, Momentum, Refitting)
