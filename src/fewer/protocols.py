@@ -111,6 +111,16 @@ class BoundedBelow(Protocol):
 
 
 @runtime_checkable
+class FloorAttained(Protocol):
+    """An objective that knows whether some distribution, on however many entries, has the value `floor`."""
+
+    @property
+    def floor_attained(self) -> bool:
+        """If so, the convex relaxation has no better bound than `floor`."""
+        ...
+
+
+@runtime_checkable
 class Rounded(Protocol):
     """A quadratic that knows how precise its slopes are."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..protocols import Costly, Counted, offers
+from ..protocols import Costly, Counted, FloorAttained, offers
 from ._additions import additions
 from ._gram import target_gram
 from ._relaxation import Relaxations
@@ -275,11 +275,11 @@ class QuadraticEngine:
 
     @property
     def proof_budget(self) -> float:
-        """Work of a proof by default; none for many units whose hull the target is likely to lie in."""
-        size = self.limits.space.size
-        if size <= PROVABLE:
+        """Work of a proof by default; none for many units where the convex relaxation says nothing new."""
+        if self.limits.space.size <= PROVABLE:
             return PROOF_BUDGET
-        return LOOSE_BUDGET if self._entry_cost >= size else 0.0
+        attained = offers(self.problem, FloorAttained) and self.problem.floor_attained
+        return 0.0 if attained else LOOSE_BUDGET
 
     @property
     def proven(self) -> float:
