@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+import sys
 import tracemalloc
 import warnings
 from itertools import combinations
@@ -40,7 +41,6 @@ from fewer.jobs.sample import Sample
 from fewer.lazy_rows import LazyRows, in_memory, some_rows
 from fewer.objectives.pairs import OutOfTime, image_until
 from fewer.similarity import similarity_of
-from fewer.solvers import minimize as registry
 
 OVER = Deadline(-1e6, 1e5)
 """A deadline that has passed, after long."""
@@ -544,8 +544,8 @@ def test_without_time_to_compile_the_answer_is_uncompiled_and_names_the_way_out(
         raise CompilationTimeout(final=False)
         yield
 
-    monkeypatch.setattr(registry, "local_search", unready)
-    result = points(rows(0, 50), 4, time_limit=60.0, rng=0)
+    monkeypatch.setattr(sys.modules["fewer.solvers.exchange"], "grown", unready)
+    result = points(rows(0, 50), 4, solver="exchange", time_limit=60.0, rng=0)
     assert "fewer.warm()" in result.note
     assert 1 <= len(result.support) <= 4
     assert result.p.sum() == pytest.approx(1)

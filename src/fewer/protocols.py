@@ -105,18 +105,18 @@ class BoundedBelow(Protocol):
     """An objective that is known never to fall below a number."""
 
     @property
-    def floor(self) -> float:
+    def lower_bound(self) -> float:
         """No distribution has a lower value."""
         ...
 
 
 @runtime_checkable
-class FloorAttained(Protocol):
-    """An objective that knows whether some distribution, on however many entries, has the value `floor`."""
+class LowerBoundAttained(Protocol):
+    """An objective that knows whether some distribution, on however many entries, has the value `lower_bound`."""
 
     @property
-    def floor_attained(self) -> bool:
-        """If so, the convex relaxation has no better bound than `floor`."""
+    def lower_bound_attained(self) -> bool:
+        """If so, the convex relaxation has no better bound."""
         ...
 
 

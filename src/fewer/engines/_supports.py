@@ -8,7 +8,7 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..protocols import FaceSolvable, Objective, Quadratic, offers
 from ._face import FaceOptimum, FaceSolver
-from .paths import floor_of
+from .paths import lower_bound_of
 
 Support = tuple[int, ...]
 """Units, sorted."""
@@ -113,7 +113,7 @@ class Supports:
             value = float(self.objective.value(p))
             return Relaxation(p, value, value)
         found = self._searched(face, enough, rough, None if start is None else start[face])
-        bound = max(found.bound, floor_of(self.objective)) if self.closed_form else found.bound
+        bound = max(found.bound, lower_bound_of(self.objective)) if self.closed_form else found.bound
         return Relaxation(self.solver.spread(face, found.weights), found.value, bound)
 
     def slopes(self, support: Support) -> Vector:

@@ -28,9 +28,9 @@ POINTLESS = 1e-2
 """Share of the first value below which no bound is worth having."""
 
 
-def floor_of(objective: Any) -> float:
+def lower_bound_of(objective: Any) -> float:
     """What F is known never to be below."""
-    return float(objective.floor) if offers(objective, BoundedBelow) else -math.inf
+    return float(objective.lower_bound) if offers(objective, BoundedBelow) else -math.inf
 
 
 def slope_error(objective: Any, value: float) -> float:

@@ -10,14 +10,14 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..protocols import Costly, Counted, FloorAttained, offers
+from ..protocols import Costly, Counted, LowerBoundAttained, offers
 from ._additions import additions
 from ._gram import target_gram
 from ._relaxation import Relaxations
 from ._starts import opening, starts
 from .engine import Branch
 from .fit import Answers, Found, affordable, polished, promising, refit_cost, refitted
-from .paths import REACHED, floor_of, relaxed_bounds
+from .paths import REACHED, lower_bound_of, relaxed_bounds
 from .pool import CandidatePool
 
 WHOLE = 600
@@ -96,7 +96,9 @@ class QuadraticEngine:
 
     @property
     def patience(self) -> float:
-        """Work of idle perturbations: more where pools have to be renewed on the way."""
+        """Work of idle perturbations: more where pools have to be renewed on the way; 0 where nothing can be gained."""
+        if self._pool is not None and self._hopeless(self._pool):
+            return 0.0
         return PATIENCE if self._width() == self._open else RENEWING_PATIENCE
 
     def answer(self) -> Vector | None:
@@ -244,8 +246,8 @@ class QuadraticEngine:
     def perturb(self, rng: np.random.Generator) -> bool:
         """Replace some units, improve, stay if better; in a pool that has been searched enough, gather a new one."""
         pool = self._pool
-        if pool is None or pool.nothing or self._reached or len(pool.units) <= len(self.limits.include):
-            self._spent += PATIENCE
+        if pool is None or self._hopeless(pool):
+            self._spent += math.inf
             return False
         if len(pool.units) < self._open and pool.work - self._pool_began > POOL_PATIENCE:
             return self._renewed()
@@ -254,6 +256,11 @@ class QuadraticEngine:
             return False
         found = self._answer_of(pool)
         return self._take(polished(self.problem, self.limits, found)) and self.value < before
+
+    def _hopeless(self, pool: CandidatePool) -> bool:
+        """Whether nothing can be gained: the target is reached, or there is no other support."""
+        few = self._open <= max(len(self.limits.include), self.limits.sizes[1]) and not self.limits.bounded
+        return pool.nothing or self._reached or few or len(self.limits.include) == self.limits.sizes[1]
 
     def _renewed(self) -> bool:
         """Local search in a new pool around the answer; whether it is better."""
@@ -278,15 +285,17 @@ class QuadraticEngine:
         """Work of a proof by default; none for many units where the convex relaxation says nothing new."""
         if self.limits.space.size <= PROVABLE:
             return PROOF_BUDGET
-        attained = offers(self.problem, FloorAttained) and self.problem.floor_attained
+        attained = offers(self.problem, LowerBoundAttained) and self.problem.lower_bound_attained
         return 0.0 if attained else LOOSE_BUDGET
 
     @property
     def proven(self) -> float:
         """What is known of branches that were closed, and before that what F can never be below."""
+        if self._loose is not None:
+            return math.inf  # it closes none
         if self._relaxations is None:
-            return floor_of(self.problem)
-        return max(self._relaxations.proven, floor_of(self.problem))
+            return lower_bound_of(self.problem)
+        return max(self._relaxations.proven, lower_bound_of(self.problem))
 
     def bound(self, branch: Branch) -> tuple[Branch, ...]:
         """Branch and bound on doubly non-negative relaxations; for many units the convex relaxation at the root."""

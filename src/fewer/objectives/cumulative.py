@@ -64,12 +64,12 @@ class Cumulative:
         return float(self.g.max() * 0.5 / np.sin(np.pi / (4 * self.space.size + 2)) ** 2)
 
     @property
-    def floor_attained(self) -> bool:
+    def lower_bound_attained(self) -> bool:
         """The target itself is a distribution."""
         return True
 
     @property
-    def floor(self) -> float:
+    def lower_bound(self) -> float:
         """0: a squared distance is never less."""
         return 0.0
 

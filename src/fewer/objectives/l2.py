@@ -61,7 +61,7 @@ class L2:
         return 2.0
 
     @property
-    def floor(self) -> float:
+    def lower_bound(self) -> float:
         """0: a squared distance is never less."""
         return 0.0
 

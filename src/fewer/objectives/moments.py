@@ -247,7 +247,7 @@ class Moments:
         return float(self.A.shape[0])
 
     @property
-    def floor(self) -> float:
+    def lower_bound(self) -> float:
         """0: a squared distance is never less."""
         return 0.0
 

@@ -121,12 +121,12 @@ class RowsMMD:
         return float(self.rows.shape[1]) + 20.0
 
     @property
-    def floor_attained(self) -> bool:
+    def lower_bound_attained(self) -> bool:
         """The target itself is a distribution."""
         return True
 
     @property
-    def floor(self) -> float:
+    def lower_bound(self) -> float:
         """A squared distance is never negative."""
         return 0.0
 

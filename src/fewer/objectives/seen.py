@@ -72,7 +72,7 @@ class SeenL2:
         return 2.0
 
     @property
-    def floor(self) -> float:
+    def lower_bound(self) -> float:
         """0: a squared distance is never less."""
         return 0.0
 

@@ -9,6 +9,7 @@ from .._validation import as_generator, as_number
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..engines.engine import Engine
+from ..engines.paths import lower_bound_of
 from ..engines.select import engine_of
 from ..protocols import Constraint, Direct, Objective, offers
 from ..result import Result, Status
@@ -44,6 +45,8 @@ def solve(
 
     def steps() -> Steps:
         generator.bit_generator.state = state  # a second attempt meets the same random numbers
+        known = lower_bound_of(inner)
+        yield Step(bound=known if known > -math.inf else None)
         if proves and offers(inner, Direct) and isinstance(constraint, SparseSimplex) and constraint.whole_faces:
             return (yield from directly(inner, constraint.k))
         return (yield from method(engine_of(inner, constraint, name, deadline), generator, work))

@@ -16,7 +16,9 @@ MOVES = 64
 GROWN = 32
 """Units added between two chances to stop."""
 IDLE = 3000
-"""Perturbations without a gain after which a search without a budget or a time limit ends."""
+"""Perturbations without a gain after which a search ends."""
+PATIENT = 30
+"""So many times as many under a time limit alone."""
 
 
 def exchange(
@@ -92,8 +94,8 @@ def improved(engine: Engine) -> Steps:
 def perturbed(engine: Engine, rng: np.random.Generator, budget: float) -> Steps:
     """Perturbations until they have cost `budget` in a row without a gain."""
     idle, since = 0, engine.work
-    most = IDLE if budget < math.inf else math.inf
-    while idle < most and engine.work - since < budget:
+    most = IDLE if budget < math.inf else PATIENT * IDLE
+    while idle < most and engine.work - since < budget and engine.patience > 0.0:
         if not engine.perturb(rng):
             idle += 1
             yield Step()

@@ -9,7 +9,7 @@ import numpy as np
 from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number
 from ..deadline import Deadline
 from ..engines.fit import affordable, refit_cost
-from ..engines.paths import floor_of, slope_error
+from ..engines.paths import lower_bound_of, slope_error
 from ..protocols import Centred, Constraint, Objective, Quadratic, Scaled, offers
 from ..result import Result, Status
 from .iht import within_budget
@@ -90,7 +90,7 @@ def frank_wolfe(
 
 
 def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: float, deadline: Deadline) -> Steps:
-    bound, closed = floor_of(objective), False
+    bound, closed = lower_bound_of(objective), False
     for count, (p, low, closed) in enumerate(relaxation(objective, max_iter, tol)):
         last, bound = closed or count == max_iter - 1, max(bound, low)
         known = bound if bound > -math.inf else None

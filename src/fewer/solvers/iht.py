@@ -9,11 +9,12 @@ import numpy.typing as npt
 from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, shown
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
+from ..engines.paths import lower_bound_of
 from ..engines.select import engine_of
 from ..protocols import Constraint, Counted, FaceSolvable, Objective, Quadratic, Sparsity, offers, whole_faces
 from ..result import Result, Status
 from .exchange import grown
-from .loop import Callback, Outcome, Steps, as_start, drive, meet
+from .loop import Callback, Outcome, Step, Steps, as_start, drive, meet
 from .steps import Backtracking, Doubling, Momentum, Refitting, StepRule
 from .uncompiled import solve_by
 from .units import near_one
@@ -94,6 +95,8 @@ def iht(
     given = None if start is None else as_start(start, constraint)
 
     def path(p: Vector | None) -> Steps:
+        known = lower_bound_of(objective)
+        yield Step(bound=known if known > -math.inf else None)
         if p is None:
             engine = engine_of(objective, constraint, "iht", deadline)
             yield from grown(engine)
