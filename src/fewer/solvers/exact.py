@@ -76,7 +76,7 @@ def proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> St
     yield Step(bound=bounding.proven if abs(bounding.proven) < math.inf else None)
     yield from grown(engine)
     yield from improved(engine)
-    yield from perturbed(engine, rng, min(SHARE * engine.patience, most))
+    yield from perturbed(engine, rng, SHARE * min(engine.patience, most))
     return (yield from branched(bounding, most))
 
 
