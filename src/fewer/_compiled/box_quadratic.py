@@ -460,6 +460,6 @@ def simplex_weights(H: Matrix, c: Vector, start: Vector | None = None) -> Vector
 
 def box_weights(H: Matrix, c: Vector, low: float | Vector, high: float | Vector, start: Vector) -> Vector:
     """The minimiser of w'Hw - 2 c'w on the simplex cut by bounds; arrays of any layout, one compiled signature."""
-    low, high = (np.ascontiguousarray(np.broadcast_to(x, len(c)), np.float64) for x in (low, high))
+    low, high = (np.array(np.broadcast_to(x, len(c)), np.float64) for x in (low, high))  # a view is read-only
     H, c, start = (np.ascontiguousarray(x, np.float64) for x in (H, c, start))
     return box_quadratic(H, c, low, high, start)[0]
