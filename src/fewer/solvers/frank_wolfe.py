@@ -50,10 +50,14 @@ def frank_wolfe(
         Iterations, at most.
     tol : float
         It ends when the dual gap is below it, relative to F or to its scale.
+    budget : float, optional
+        Stop after about so many multiplications.
     time_limit : float, optional
         Wall time in seconds, everything included.
     callback : callable, optional
         Sees a `Progress` after each iterate; something true stops the search.
+    rng
+        Not used: there is nothing random in it. Every solver takes it.
 
     Returns
     -------
