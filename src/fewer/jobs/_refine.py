@@ -59,7 +59,7 @@ class Margins:
     def __init__(self, apart: Narrow, kin: npt.NDArray[np.bool_]) -> None:
         self.apart, self.kin = apart, kin
         self.same, self.owner, self.same2 = _two(np.where(kin, apart, np.float32(np.inf)))
-        self.other, self.rival, self.other2 = _two(np.where(kin, np.float32(np.inf), apart))
+        self.other, self.other_owner, self.other2 = _two(np.where(kin, np.float32(np.inf), apart))
 
     def replace(self, out: int, d: Narrow, kin: npt.NDArray[np.bool_]) -> None:
         """Put a newcomer in the place of a point; only the rows that either is near to are looked at again."""
@@ -69,7 +69,7 @@ class Margins:
         self.apart[out], self.kin[out] = d, kin
         part, mine = self.apart[:, at], self.kin[:, at]
         self.same[at], self.owner[at], self.same2[at] = _two(np.where(mine, part, np.float32(np.inf)))
-        self.other[at], self.rival[at], self.other2[at] = _two(np.where(mine, np.float32(np.inf), part))
+        self.other[at], self.other_owner[at], self.other2[at] = _two(np.where(mine, np.float32(np.inf), part))
 
     def costs(self, d: Narrow, kin: npt.NDArray[np.bool_], weights: Vector, k: int) -> Vector:
         """The loss after each of the k points is replaced by a newcomer at distances d (n,), (k,)."""
@@ -77,8 +77,8 @@ class Margins:
         same, other = np.minimum(self.same, near_same), np.minimum(self.other, near_other)
         base = loss(same, other)
         without_owner = (loss(np.minimum(self.same2, near_same), other) - base) * weights
-        without_rival = (loss(same, np.minimum(self.other2, near_other)) - base) * weights
-        changes = np.bincount(self.owner, without_owner, k) + np.bincount(self.rival, without_rival, k)
+        without_other = (loss(same, np.minimum(self.other2, near_other)) - base) * weights
+        changes = np.bincount(self.owner, without_owner, k) + np.bincount(self.other_owner, without_other, k)
         return np.asarray(float(weights @ base) + changes)
 
 

@@ -20,7 +20,7 @@ __all__ = ["Moments", "as_matrix"]
 DENSE_SPECTRUM = 2000
 """Up to this many rows or columns the largest singular value comes from a dense Gram matrix."""
 FEW = 600
-"""Up to this many places AᵀA is formed whole, once."""
+"""Up to this many entries AᵀA is formed whole, once."""
 WRITTEN_OUT = 128
 """Up to this many columns an operator is written out as a matrix, whose differences from b are exact."""
 LOOKED_AT = 64
@@ -168,10 +168,10 @@ class Moments:
         """An operator's columns as they are."""
         columns = np.empty((self.A.shape[0], face.size))
         unit = np.zeros(self.space.size)
-        for j, place in enumerate(face):
-            unit[place] = 1.0
+        for j, entry in enumerate(face):
+            unit[entry] = 1.0
             columns[:, j] = applied(self.A, unit)
-            unit[place] = 0.0
+            unit[entry] = 0.0
         return columns
 
     def _from_target(self, face: Indices) -> Vector:
@@ -273,7 +273,7 @@ class Moments:
 
     @property
     def _some(self) -> Indices:
-        """A few places, evenly spread."""
+        """A few entries, evenly spread."""
         return np.unique(np.linspace(0, self.space.size - 1, LOOKED_AT).astype(np.int64))
 
     @cached_property
@@ -317,13 +317,13 @@ class Moments:
             yield
 
     def _gram(self) -> Vector:
-        """The whole of AᵀA, for few places."""
+        """The whole of AᵀA, for few entries."""
         whole = self._columns(np.arange(self.space.size))
         return np.asarray(self._out(whole.T @ whole))
 
     @cached_property
     def _target_gram(self) -> Vector:
-        """The whole of (A - b1ᵀ)ᵀ(A - b1ᵀ), for few places."""
+        """The whole of (A - b1ᵀ)ᵀ(A - b1ᵀ), for few entries."""
         whole = self._from_target(np.arange(self.space.size))
         return np.asarray(self._out(whole.T @ whole))
 
@@ -333,7 +333,7 @@ class Moments:
         return np.asarray(self._out(self._against(self._b)))
 
     def linear(self, units: Indices) -> Vector:
-        """Aᵀb at these places."""
+        """Aᵀb at these entries."""
         return np.asarray(self._out(self._columns(units).T @ self._b))
 
     def cross(self, units: Indices, others: Indices) -> Vector:
@@ -359,7 +359,7 @@ class Moments:
         return np.asarray(self._out(self._against(self.residual(units, weights))))
 
     def value_at(self, units: Indices, weights: Vector) -> float:
-        """‖A q - b‖² for these weights on these places."""
+        """‖A q - b‖² for these weights on these entries."""
         residual = self.residual(units, weights)
         return float(self._out(float(residual @ residual)))
 
