@@ -19,7 +19,7 @@ __all__ = ["Moments", "as_matrix"]
 
 DENSE_SPECTRUM = 2000
 """Up to this many rows or columns the largest singular value comes from a dense Gram matrix."""
-FEW = 600
+MAX_WHOLE_GRAM = 600
 """Up to this many entries AᵀA is formed whole, once."""
 WRITTEN_OUT = 128
 """Up to this many columns an operator is written out as a matrix, whose differences from b are exact."""
@@ -338,7 +338,7 @@ class Moments:
 
     def cross(self, units: Indices, others: Indices) -> Vector:
         """The block of AᵀA, (len(units), len(others))."""
-        if self.space.size <= FEW:
+        if self.space.size <= MAX_WHOLE_GRAM:
             return np.asarray(self._shared("gram", self._gram)[np.ix_(units, others)])
         self._count(self.A.shape[0] * len(units) * len(others))
         left = self._columns(units)
@@ -346,7 +346,7 @@ class Moments:
 
     def centred(self, units: Indices, others: Indices) -> Vector:
         """The block of G = (A - b1ᵀ)ᵀ(A - b1ᵀ): F[p] = pᵀGp for weights that sum to one."""
-        if self.space.size <= FEW:
+        if self.space.size <= MAX_WHOLE_GRAM:
             return np.asarray(self._target_gram[np.ix_(units, others)])
         self._count(self.A.shape[0] * len(units) * len(others))
         left = self._from_target(units)
