@@ -45,7 +45,7 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     refine : bool
         Whether points are then swapped for other rows while that lowers a margin loss of the nearest-point rule on X,
         which lowers its error and raises MMD a little.
-    solver : {"auto", "exact", "exchange", "greedy", "iht"}
+    solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         See `points`.
     max_memory : int or str
         Bytes, or "500MB".

@@ -299,7 +299,7 @@ class Moments:
         return np.asarray(self._out(np.concatenate(norms)))
 
     def _blocks(self, units: Indices | None = None) -> Iterator[Indices]:
-        """Places, all unless told, a few at a time: as many as make a small matrix of their columns."""
+        """Entries, all unless told, a few at a time: as many as make a small matrix of their columns."""
         units = np.arange(self.space.size) if units is None else units
         wide = max(BLOCK // self.A.shape[0], LOOKED_AT)
         return (units[start : start + wide] for start in range(0, len(units), wide))
