@@ -117,7 +117,8 @@ def errors(X, y, X_test, y_test, gammas: dict[str, float], sizes) -> None:
             row(f"{name}, {kind}" + (f", {rule}" if name == "MMD-critic" else ""), [f"{e:.2f}" for e in found])
     lost = [str(k) for k, a, b in zip(sizes, ours, best, strict=True) if a >= b]
     print(
-        "FewerPointsClassifier is below every rival" + (f" except at k = {', '.join(lost)}" if lost else " at every k")
+        "FewerPointsClassifier is below every baseline"
+        + (f" except at k = {', '.join(lost)}" if lost else " at every k")
     )
 
 

@@ -49,12 +49,12 @@ def matrix(space):
     return np.random.default_rng(space.size + 1).standard_normal((5, space.size))
 
 
-def places(space):
+def coordinates(space):
     return np.random.default_rng(space.size + 2).standard_normal((space.size, 2))
 
 
 def gram(space):
-    z = places(space)
+    z = coordinates(space)
     return np.exp(-0.5 * ((z[:, None] - z[None]) ** 2).sum(axis=2))
 
 
@@ -77,7 +77,7 @@ OBJECTIVES = {
     "Moments": lambda space: Moments(space, matrix(space), matrix(space) @ target(space) + 0.1),
     "Moments of an operator": lambda space: Moments(space, aslinearoperator(matrix(space)), np.ones(5)),
     "MMD": lambda space: MMD(space, gram(space), target(space)),
-    "RowsMMD": lambda space: RowsMMD.between(places(space), target(space), similarity_of("rbf", 0.5), space=space),
+    "RowsMMD": lambda space: RowsMMD.between(coordinates(space), target(space), similarity_of("rbf", 0.5), space=space),
     "Functional": entropic,
 }
 

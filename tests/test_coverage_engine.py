@@ -184,7 +184,7 @@ def test_branch_and_bound_beyond_all_masks(objective, n):
 
 
 def test_a_long_proof_ends_in_all_masks(monkeypatch):
-    monkeypatch.setattr("fewer.engines.coverage.LONG", 2)
+    monkeypatch.setattr("fewer.engines.coverage.LOOKS_BEFORE_MASKS", 2)
     X = (np.random.default_rng(3).random((400, 22)) < 0.3).astype(int)
     F = KL(States(X), States(X).weights)
     C = DimensionSparse(F.space, 8)

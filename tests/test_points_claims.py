@@ -228,7 +228,7 @@ def test_rounding_of_a_matrix_of_similarities_is_tolerated():
 
 @pytest.mark.parametrize("solver", ["auto", "exact", "exchange", "greedy", "iht"])
 def test_a_bound_over_sampled_candidates_is_none_over_all_rows(monkeypatch, solver):
-    for name, value in {"ALL": 10, "SOME": 10**4, "FEW": 12}.items():
+    for name, value in {"MAX_PAIRWISE_WORK": 10, "MAX_CANDIDATE_WORK": 10**4, "MIN_CANDIDATES": 12}.items():
         monkeypatch.setattr(_target, name, value)
     result = points(rows(0, 60, 2), 3, gamma=0.5, solver=solver, rng=0)
     assert "12 candidate rows" in result.note or "stand for all" in result.note
@@ -432,8 +432,8 @@ def test_what_is_compared_depends_on_sizes_and_limits_alone():
         assert len(plans) == 1
     small = _target.Plan(10**6, 28, 20, 10**9, 0.05)
     assert not small.whole
-    assert small.count * small.against * small.cost <= 2 * _target.MOMENT
-    assert small.felt * small.frequencies * _target.WAVE <= 2 * _target.MOMENT
+    assert small.count * small.against * small.cost <= 2 * _target.MIN_CANDIDATE_WORK
+    assert small.felt * small.frequencies * _target.WORK_PER_FEATURE_CELL <= 2 * _target.MIN_CANDIDATE_WORK
     assert _target.Plan(10**6, 28, 20, 10**9, 2.0).against > small.against
     assert most_rows(8, 10**9, 0.05) < most_rows(8, 10**9, 2.0) <= most_rows(8, 10**9, math.inf)
 
@@ -442,7 +442,7 @@ def test_past_the_deadline_fewer_rows_are_compared_and_it_is_said(monkeypatch):
     X = rows(0, 400)
     with pytest.raises(OutOfTime):
         RowsMMD.between(X, np.full(400, 1 / 400), similarity_of("rbf", 0.5), deadline=OVER)
-    monkeypatch.setattr(_target, "WHOLE_MOMENT", 10**5)
+    monkeypatch.setattr(_target, "MIN_PAIRWISE_WORK", 10**5)
     sample = Sample.of(X, None, None)
     assert _target.Plan.of(sample, 5, 10**9, OVER.seconds).whole
     target = _target.target_of(sample, similarity_of("rbf", 0.5), 5, 10**9, np.random.default_rng(0), OVER)
@@ -466,8 +466,8 @@ def test_means_over_the_rows_that_were_reached_are_means(monkeypatch, labelled):
 
 def test_an_estimate_from_a_sample_of_the_target_counts_the_sampling(monkeypatch):
     X = rows(0, 3000, 2)
-    monkeypatch.setattr(_target, "WHOLE_MOMENT", 10)
-    monkeypatch.setattr(_target, "WHOLE_PACE", 10)
+    monkeypatch.setattr(_target, "MIN_PAIRWISE_WORK", 10)
+    monkeypatch.setattr(_target, "PAIRWISE_WORK_PER_SECOND", 10)
     sample, similarity = Sample.of(X, None, None), similarity_of("rbf", 0.5)
     rng, limit = np.random.default_rng(0), Deadline.after(0.01)
     target = _target.target_of(sample, similarity, 5, 10**9, rng, limit)

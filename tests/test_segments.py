@@ -56,9 +56,9 @@ def test_many_bins_beat_every_single_move_of_a_jump():
     F = Cumulative(Atoms(400), rng.dirichlet(np.full(400, 0.3)))
     runs = Runs(F, 12)
     answer = last_answer(F, 12)[0][-1]
-    jumps = np.searchsorted(runs.places, np.flatnonzero(answer))
+    jumps = np.searchsorted(runs.entries, np.flatnonzero(answer))
     for j in range(12):
-        for to in range(runs.places.size):
+        for to in range(runs.entries.size):
             moved = np.unique(np.append(np.delete(jumps, j), to))
             assert F.value(runs.distribution(moved)) >= F.value(answer) - 1e-12
 

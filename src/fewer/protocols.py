@@ -37,11 +37,11 @@ class FaceSolvable(Protocol):
     """An objective whose minimum over the distributions on one face is known exactly."""
 
     def best_on(self, face: Indices) -> Vector:
-        """Argmin F over distributions on the places `face`, as a vector on the whole space."""
+        """Argmin F over distributions on the entries `face`, as a vector on the whole space."""
         ...
 
     def value_on(self, face: Indices) -> float:
-        """Min F over distributions on the places `face`, without forming p; infinite for an empty face."""
+        """Min F over distributions on the entries `face`, without forming p; infinite for an empty face."""
         ...
 
 
@@ -75,11 +75,11 @@ class Quadratic(Protocol):
         ...
 
     def linear(self, units: Indices) -> Vector:
-        """C at these places."""
+        """C at these entries."""
         ...
 
     def cross(self, units: Indices, others: Indices) -> Vector:
-        """The block of H at these places."""
+        """The block of H at these entries."""
         ...
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
@@ -96,7 +96,7 @@ class Centred(Protocol):
     """A quadratic that is a squared distance and can be told from its target: F[p] = pᵀGp where Σp = 1."""
 
     def centred(self, units: Indices, others: Indices) -> Vector:
-        """The block of G, the inner products with the target for origin, at these places."""
+        """The block of G, the inner products with the target for origin, at these entries."""
         ...
 
 
@@ -160,7 +160,7 @@ class Costly(Protocol):
 
 @runtime_checkable
 class Direct(Protocol):
-    """An objective that finds its own optimum over all distributions on at most k places."""
+    """An objective that finds its own optimum over all distributions on at most k entries."""
 
     def solved(self, k: int) -> Iterator[tuple[Vector | None, float | None]]:
         """Iterates and lower bounds, None where there is none, with pauses; the last iterate is the optimum."""
@@ -173,7 +173,7 @@ class Covered(Protocol):
 
     @property
     def target(self) -> Vector:
-        """The mass at each place of the space."""
+        """The mass at each entry of the space."""
         ...
 
     def cover(self, k: int) -> tuple[Cover, float, int] | None:
@@ -223,7 +223,7 @@ class Sparsity(Protocol):
         ...
 
     def face(self, units: Units) -> Indices:
-        """The places that use no unit outside `units`."""
+        """The entries that use no unit outside `units`."""
         ...
 
 

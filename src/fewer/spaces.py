@@ -30,13 +30,13 @@ Units = Iterable[int] | npt.ArrayLike
 
 
 class Space(Protocol):
-    """A finite set of places; a distribution on it is a vector of `size` entries."""
+    """A finite set of states; a distribution on it is a vector of `size` entries."""
 
     unit: ClassVar[str]
 
     @property
     def size(self) -> int:
-        """How many places there are."""
+        """How many states there are."""
         ...
 
     @property
@@ -46,7 +46,7 @@ class Space(Protocol):
 
     @property
     def cardinalities(self) -> tuple[int, ...]:
-        """How many entries each dimension of a place has."""
+        """How many entries each dimension of a state has."""
         ...
 
     @property
@@ -55,11 +55,11 @@ class Space(Protocol):
         ...
 
     def face(self, units: Units) -> Indices:
-        """Sorted flat indices of the places that use no unit outside `units`."""
+        """Sorted flat indices of the states that use no unit outside `units`."""
         ...
 
     def unravel(self, indices: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The places with these flat indices, as a user would write them."""
+        """The states with these flat indices, as a user would write them."""
         ...
 
 
@@ -213,7 +213,7 @@ class Lattice:
 
     def unravel(self, indices: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Rows (..., n) with these flat indices."""
-        flat = as_indices(indices, self.size, "indices", "places")
+        flat = as_indices(indices, self.size, "indices", "states")
         return np.asarray(flat[..., None] // self.strides % np.array(self.shape))
 
 
@@ -363,7 +363,7 @@ def as_space(space: Any, who: str) -> None:
 
 
 def fitting(entries: float, what: str, instead: str = "") -> None:
-    """Refuse a space whose tables, of 8 bytes for each of 2^entries places, would not fit in memory."""
+    """Refuse a space whose tables, of 8 bytes for each of 2^entries states, would not fit in memory."""
     limit = physical_memory()
     if entries + 3 > math.log2(limit):
         count = f"{2.0**entries:.3g}" if entries < 1000 else f"10^{int(entries * math.log10(2))}"

@@ -232,7 +232,7 @@ def sweep(
 
     P <- psd(Y + Z/beta),  t <- capped(z + y/beta),  (Y, z) <- project(P - (L + Z)/beta, t - y/beta),
     Z <- Z + RELAX beta (Y - P),  y likewise;  L = [0, 0; 0, H].  H: (m, m), limits: (2, m) least
-    and largest weights, left: (groups,) places of each group, the rest as in the file's table.
+    and largest weights, left: (groups,) how many more of each group, the rest as in the file's table.
     Returns the primal and the dual residual of the last round.
     Source: Oliveira, Wolkowicz & Xu 2018, sec. 3.
     """

@@ -161,9 +161,9 @@ def best_moves(
     count = used(rules, table)
     for a in range(s):
         free += table.free[a]
-    for place in range(s + 1):
-        a = place if place < s else np.int64(-1)
-        moves.change[place], moves.enter[place], moves.share[place] = np.inf, -1, 0.0
+    for position in range(s + 1):
+        a = position if position < s else np.int64(-1)
+        moves.change[position], moves.enter[position], moves.share[position] = np.inf, -1, 0.0
         if a >= 0 and rules.held[table.units[a]]:
             continue
         if a < 0 and not (s < rules.k and (s + 1) * rules.low <= 1.0 + SLACK):
@@ -174,11 +174,11 @@ def best_moves(
         for j in range(p):
             if values[j] < best and not table.inside[j] and not barred[j]:
                 if count[rules.group[j]] < rules.cap or rules.group[j] == mine:
-                    best, moves.enter[place], moves.share[place] = values[j], j, shares[j]
+                    best, moves.enter[position], moves.share[position] = values[j], j, shares[j]
         if a >= 0 and not tied and alone < best and (s - 1) * rules.high >= 1.0 - SLACK:
-            best, moves.enter[place] = alone, -1
+            best, moves.enter[position] = alone, -1
         if best < least:
-            moves.change[place] = best
+            moves.change[position] = best
 
 
 @compiled
@@ -194,14 +194,14 @@ def improve(G: Matrix, rules: Rules, table: Table, kept: Table, barred: Mask, li
         best_moves(rules, table, slope, barred, value, inverse, moves)
         before, tried, s = value, 0, table.count[0]
         while value >= before and tried < TRIES:
-            place = np.int64(0)
+            position = np.int64(0)
             for other in range(s + 1):
-                if moves.change[other] < moves.change[place]:
-                    place = other
-            if moves.change[place] == np.inf:
+                if moves.change[other] < moves.change[position]:
+                    position = other
+            if moves.change[position] == np.inf:
                 break
-            moves.change[place] = np.inf
-            a, unit, t = place if place < s else np.int64(-1), moves.enter[place], moves.share[place]
+            moves.change[position] = np.inf
+            a, unit, t = position if position < s else np.int64(-1), moves.enter[position], moves.share[position]
             if not rules.bounded and a >= 0 and not sure(rules, table, a, unit, inverse, t):
                 continue
             value = attempt(G, rules, table, kept, slope, a, unit, before, t)
@@ -276,11 +276,11 @@ def perturb(
             barred[unit] = True
             left += 1
     groups = used(rules, table)
-    for place in range(max(entering.size, size)):
-        if table.count[0] >= size or place >= entering.size > 0:
+    for position in range(max(entering.size, size)):
+        if table.count[0] >= size or position >= entering.size > 0:
             break
         if entering.size > 0:
-            unit = entering[place]
+            unit = entering[position]
             firm = table.curve[unit] > FIRM * rules.diagonal[unit]
             if table.inside[unit] or not firm or groups[rules.group[unit]] >= rules.cap:
                 continue

@@ -130,8 +130,8 @@ class DimensionSparse:
         """The dimensions of the positive entries of v, heaviest first, each taken whole while k allows."""
         units: set[int] = set()
         positive = np.flatnonzero(v > 0)
-        for place in positive[np.argsort(-v[positive], kind="stable")]:
-            grown = units | set(np.flatnonzero(self.space.unravel(place)).tolist())
+        for entry in positive[np.argsort(-v[positive], kind="stable")]:
+            grown = units | set(np.flatnonzero(self.space.unravel(entry)).tolist())
             if len(grown) <= self.k:
                 units = grown
             if len(units) == self.k:

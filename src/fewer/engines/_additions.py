@@ -80,10 +80,10 @@ def _one_more(
     """The best answer with one unit of a list added, and its support."""
     gains = affine_gains(problem, found, listed)
     order = np.argsort(-gains, kind="stable")[:FITTED]
-    supports = [np.sort(np.append(units, listed[place])) for place in order]
+    supports = [np.sort(np.append(units, listed[position])) for position in order]
     best, support = refitted(problem, loose, supports[0]), supports[0]
-    for place, other in zip(order[1:], supports[1:], strict=True):
-        if best.value <= found.value - gains[place]:
+    for position, other in zip(order[1:], supports[1:], strict=True):
+        if best.value <= found.value - gains[position]:
             break
         trial = refitted(problem, loose, other)
         if trial.value < best.value:

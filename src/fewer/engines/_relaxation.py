@@ -185,7 +185,7 @@ class Relaxations:
             self._left.append(Branch(node.units[node.inside], outside, bound * self._scale, node))
 
     def _room(self, node: Relaxation) -> tuple[int, Indices]:
-        """The places left: in all, and in each group."""
+        """How many more units may enter: in all, and of each group."""
         inside = node.units[node.inside]
         used = np.bincount(self._group[inside], minlength=len(self._caps))
         return self.k - len(inside), self._caps - used

@@ -13,11 +13,11 @@ from ._gram import target_gram
 from .fit import Answers, Found, affordable, feasible_support, refit_cost, refitted
 from .paths import REACHED, Path, Walk, paused, prepared, walked
 
-MANY = 350
+MAX_UNITS_OF_FURTHER_START = 350
 """Units up to which one more point of the path is worth its time."""
-FIRST = 64
+FIRST_UNITS = 64
 """Units looked at for a first answer."""
-ASTRAY = 0.15
+MAX_SUM_ERROR = 0.15
 """How far from one the weights of the path without the sum constraint may sum before the other path is tried."""
 
 
@@ -25,10 +25,10 @@ def first_answer(problem: Quadratic, limits: SparseSimplex) -> Found:
     """The best weights on units near the target among a few that are evenly spread: quick, however many there are."""
     fewest, most = limits.sizes
     listed = np.flatnonzero(limits.open)
-    some = np.linspace(0, len(listed) - 1, max(FIRST, 2 * fewest)).astype(np.int64)
+    some = np.linspace(0, len(listed) - 1, max(FIRST_UNITS, 2 * fewest)).astype(np.int64)
     units = np.union1d(listed[some], limits.include)
     distances = np.diag(target_gram(problem, units, units))
-    size = max(fewest, min(most, FIRST // 2))
+    size = max(fewest, min(most, FIRST_UNITS // 2))
     return refitted(problem, limits, feasible_support(problem, limits, units[np.argsort(distances)], size))
 
 
@@ -41,7 +41,7 @@ def opening(problem: Quadratic, limits: SparseSimplex) -> Answers:
 
 def glimpsed(problem: Quadratic, limits: SparseSimplex, walk: Walk) -> Generator[Found | None, None, Path]:
     """A walk, with an answer read off it whenever it has twice as many units as at the last; returns its end."""
-    size = FIRST
+    size = FIRST_UNITS
     while True:
         try:
             units, weights = next(walk)
@@ -72,10 +72,10 @@ def path_supports(problem: Quadratic, limits: SparseSimplex) -> Generator[Indice
         first = refitted(problem, replace(limits, min_weight=0.0, max_weight=1.0), np.sort(free[0]))
         bent = yield from paused(walked(problem, limits, more, True, (first.units, first.weights)))
         yield feasible_support(problem, limits, bent[0])
-    if len(free[0]) == k and k <= MANY:
+    if len(free[0]) == k and k <= MAX_UNITS_OF_FURTHER_START:
         free = yield from paused(walked(problem, limits, more, False, free))
         yield feasible_support(problem, limits, free[0])
-    if len(free[0]) < k or abs(free[1].sum() - 1.0) > ASTRAY:
+    if len(free[0]) < k or abs(free[1].sum() - 1.0) > MAX_SUM_ERROR:
         summed = yield from paused(walked(problem, limits, more, summed=True))
         yield feasible_support(problem, limits, summed[0])
 

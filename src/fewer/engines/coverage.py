@@ -15,10 +15,10 @@ from ._prices import Node, Proof, even_bound
 from ._search import Search
 from .engine import Branch
 
-FEW, SOME = 20, 24
+MAX_DIMENSIONS_BY_MASKS, MAX_DIMENSIONS_IN_MEMORY = 20, 24
 """Dimensions up to which valuing all masks is the fastest proof, and up to which they fit in memory."""
-LONG = 100
-"""Looks of a proof after which all masks of `SOME` dimensions are the faster one."""
+LOOKS_BEFORE_MASKS = 100
+"""Looks of a proof after which all masks of `MAX_DIMENSIONS_IN_MEMORY` dimensions are the faster one."""
 PERTURBATIONS = 256
 """Passes of k times all entries that a search goes on without a gain, about a perturbation each."""
 MOST_WORK = 2.5e8
@@ -129,7 +129,7 @@ class CoverageEngine:
         """Begin the proof, once, for as long as nothing has to be branched on; whether it found a better support."""
         if self._looked or self._began or self._search.lacking:
             return False
-        if self.cover.n <= FEW and float(self.cover.n << self.cover.n) > self.patience:
+        if self.cover.n <= MAX_DIMENSIONS_BY_MASKS and float(self.cover.n << self.cover.n) > self.patience:
             return False
         gain, until = self._search.gain, self.work + WORK_PER_CALL
         self._looked = True
@@ -188,13 +188,13 @@ class CoverageEngine:
                 if self._left is not None:
                     left, self._left = self._left, None
                     return left
-                if self.cover.n <= FEW:
+                if self.cover.n <= MAX_DIMENSIONS_BY_MASKS:
                     return self._value_all_masks()
             touch = self.cover.measure(self.support)[0]
             node = Proof(self.cover, self.k, self.mode, touch).node(branch.included, branch.excluded)
         proof = node.proof
         self._began, self._rounding = True, proof.rounding
-        if proof.steps >= LONG and self.cover.n <= SOME:
+        if proof.steps >= LOOKS_BEFORE_MASKS and self.cover.n <= MAX_DIMENSIONS_IN_MEMORY:
             return self._value_all_masks()
         before = proof.work
         bound, nodes, face = proof.look(node, self._search.gain)

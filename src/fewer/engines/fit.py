@@ -14,7 +14,7 @@ from ._gram import steepest_units, target_gram
 
 NONE = np.empty(0, np.int64)
 EPS = float(np.finfo(float).eps)
-SPEED, BRIEF = 1e9, 0.1
+MULTIPLICATIONS_PER_SECOND, NEGLIGIBLE_SECONDS = 1e9, 0.1
 """Multiplications in a second, about, and how many seconds are no matter."""
 
 
@@ -37,8 +37,8 @@ def bounds(limits: SparseSimplex, count: int) -> tuple[Vector, Vector]:
 
 def affordable(deadline: Deadline | None, multiplications: float) -> bool:
     """Whether a computation that cannot be stopped fits into the time left; short ones always do."""
-    seconds = multiplications / SPEED
-    return deadline is None or seconds <= max(deadline.left(), BRIEF)
+    seconds = multiplications / MULTIPLICATIONS_PER_SECOND
+    return deadline is None or seconds <= max(deadline.left(), NEGLIGIBLE_SECONDS)
 
 
 def refit_cost(size: int) -> float:

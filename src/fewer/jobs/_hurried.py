@@ -19,13 +19,13 @@ from .rows import Rows
 
 ENTRIES_PER_SECOND = 4e6
 """Entries of a table that are folded in a second, at least (`python benchmarks/dims.py --part scale`: 8 million)."""
-SHARE = 0.4
+FOLDING_TIME_SHARE = 0.4
 """The share of the time left that folding may take."""
-FEWEST_ROWS, MOST_UNCOMPILED = 2000, 20000
+MIN_ROWS, MAX_UNCOMPILED_ROWS = 2000, 20000
 """Rows that are drawn at least, and at most where no code is compiled yet."""
 
 
-PROBE = 24
+PROBE_COLUMNS = 24
 """Columns of the small problem that tells whether everything is compiled: more than are proven by all masks."""
 
 
@@ -35,8 +35,8 @@ def affordable(rows: Rows, deadline: Deadline, passes: int, rng: np.random.Gener
     if not deadline.limited:
         return rows
     entries = passes * (rows.table.nnz + count)
-    allowed = SHARE * max(deadline.left(), 0.0) * ENTRIES_PER_SECOND
-    fewer = int(min(max(count * allowed / entries, FEWEST_ROWS), most))
+    allowed = FOLDING_TIME_SHARE * max(deadline.left(), 0.0) * ENTRIES_PER_SECOND
+    fewer = int(min(max(count * allowed / entries, MIN_ROWS), most))
     return rows if fewer >= count else rows.sample(fewer, rng)
 
 
@@ -82,7 +82,7 @@ def need_compiled_code(deadline: Deadline) -> None:
 @cache
 def _compile_all() -> None:
     """Call every compiled function of a search and a proof; once in a process is enough."""
-    pairs = States(np.eye(PROBE, dtype=np.int8) + np.eye(PROBE, k=1, dtype=np.int8))
+    pairs = States(np.eye(PROBE_COLUMNS, dtype=np.int8) + np.eye(PROBE_COLUMNS, k=1, dtype=np.int8))
     engine: Any = coverage_engine(KL(pairs, pairs.weights), DimensionSparse(pairs, 3))
     engine.grow(3)
     engine.improve(1)

@@ -17,14 +17,14 @@ from ..similarity import Similarity, similarity_of
 from ..solvers.loop import WARM
 from .sample import Sample
 
-FACTORS = 2.0 ** np.arange(-2, 5)
+BANDWIDTH_FACTORS = 2.0 ** np.arange(-2, 5)
 """What the median bandwidth is multiplied by."""
 FOLDS = 3
-MOST_ROWS, FEWEST_ROWS = 2400, 100
+MAX_ROWS, MIN_ROWS = 2400, 100
 """Rows from which a bandwidth is chosen, at most, and under any time limit."""
-PER_SECOND = 4 * 10**7
+WORK_PER_SECOND = 4 * 10**7
 """Squared rows times columns for each second of a time limit."""
-SHARE = 0.3
+TIME_SHARE = 0.3
 """The share of what is left of a time limit that trying bandwidths may take."""
 
 
@@ -62,24 +62,24 @@ def validated_width(
     folds = list(
         StratifiedKFold(min(FOLDS, fewest), shuffle=True, random_state=seed).split(np.zeros(len(codes)), codes)
     )
-    rows, until = scaled_rows(X, -middle.exponent), deadline.share(SHARE)
-    errors = np.full(len(FACTORS), np.inf)
+    rows, until = scaled_rows(X, -middle.exponent), deadline.share(TIME_SHARE)
+    errors = np.full(len(BANDWIDTH_FACTORS), np.inf)
     try:
-        for at in np.argsort(np.abs(np.log2(FACTORS)), kind="stable"):
-            width = float(middle.scaled * FACTORS[at])
+        for at in np.argsort(np.abs(np.log2(BANDWIDTH_FACTORS)), kind="stable"):
+            width = float(middle.scaled * BANDWIDTH_FACTORS[at])
             errors[at] = np.mean([_error(rows, codes, mass, k, name, width, memory, fold) for fold in folds])
             if until.passed:
                 break
     except CompilationTimeout:
         return middle._replace(note=f"gamma is the median: {WARM}")
-    factor = float(FACTORS[int(np.argmin(errors))])
+    factor = float(BANDWIDTH_FACTORS[int(np.argmin(errors))])
     return middle._replace(scaled=middle.scaled * factor, gamma=middle.gamma * factor)
 
 
 def most_rows(d: int, memory: int, seconds: float) -> int:
     """Rows on which bandwidths are tried: so that a matrix of their similarities fits, and a share of a time limit."""
-    in_time = math.sqrt(PER_SECOND * min(seconds, 1e9) / (d + 20))
-    return int(min(MOST_ROWS, max(math.sqrt(memory / 32), 10), max(in_time, FEWEST_ROWS)))
+    in_time = math.sqrt(WORK_PER_SECOND * min(seconds, 1e9) / (d + 20))
+    return int(min(MAX_ROWS, max(math.sqrt(memory / 32), 10), max(in_time, MIN_ROWS)))
 
 
 def _error(

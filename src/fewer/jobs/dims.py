@@ -26,13 +26,13 @@ from ..solvers.minimize import minimize
 from ..solvers.uncompiled import uncompiled_result
 from ..spaces import Lattice, States
 from ._estimator import at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
-from ._hurried import MOST_UNCOMPILED, affordable, need_compiled_code, on_all
+from ._hurried import MAX_UNCOMPILED_ROWS, affordable, need_compiled_code, on_all
 from .rows import Rows
 
 OBJECTIVES = {"kl": "KL", "l2": "squared distance"}
 """Objectives, and what their loss is called."""
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
-DENSE = 13
+MAX_LATTICE_BITS = 13
 """For l2, a lattice of at most 2 to this many states is written out; beyond it only the seen states are listed."""
 
 
@@ -114,7 +114,7 @@ def dims(
 
     def hurried() -> Result:
         """Columns found without compiled code, on some of the rows."""
-        used = affordable(rows, deadline, k, generator, MOST_UNCOMPILED)
+        used = affordable(rows, deadline, k, generator, MAX_UNCOMPILED_ROWS)
         found = uncompiled_result(*problem(used, k, objective), deadline, solver)
         return finish(on_all(found, used, rows, objective), rows, objective)
 
@@ -127,7 +127,7 @@ def problem(rows: Rows, k: int, objective: str) -> tuple[Any, DimensionSparse]:
         seen = listed(rows, k)
         return KL(seen, seen.weights), DimensionSparse(seen, k)
     seen = rows.states()
-    if math.fsum(map(math.log2, rows.shape)) > DENSE:
+    if math.fsum(map(math.log2, rows.shape)) > MAX_LATTICE_BITS:
         F = SeenL2(seen)
         return F, DimensionSparse(F.space, k)
     space = Lattice(rows.n, rows.shape)

@@ -16,10 +16,10 @@ from ..similarity import require_semidefinite
 from ..tables import as_csr
 from ._merge import merged, seconds_for
 
-UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-SHARE_FOR_MERGING = 0.2
+BYTES_PER_UNIT = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+MERGING_TIME_SHARE = 0.2
 """The share of a time limit that looking for equal rows may take."""
-MOMENT = 0.05
+MIN_MERGING_SECONDS = 0.05
 """Seconds that it may take under any time limit."""
 PRECISIONS = (np.float32, np.float64)
 
@@ -33,9 +33,9 @@ def as_bytes(x: Any, name: str = "max_memory") -> int:
     if not isinstance(x, str):
         return as_integer(x, name, 1, what="bytes")
     found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{0,15})?)\s*([KMGT]?B?)\s*", x.upper())
-    if not found or found[2] not in UNITS or float(found[1]) * UNITS[found[2]] < 1:
+    if not found or found[2] not in BYTES_PER_UNIT or float(found[1]) * BYTES_PER_UNIT[found[2]] < 1:
         raise InvalidInput(f"{name} must be bytes or a text such as '500MB' or '1GB', got {shown(x)}")
-    return int(float(found[1]) * UNITS[found[2]])
+    return int(float(found[1]) * BYTES_PER_UNIT[found[2]])
 
 
 def as_rows(X: Any, sparse: bool = True) -> Any:
@@ -144,9 +144,13 @@ class Sample:
 
     def merged(self, deadline: Deadline | None) -> "Sample":
         """The distinct rows, or all of them with a note where there is no time to compare them."""
-        if deadline is not None and seconds_for(self.rows) > max(SHARE_FOR_MERGING * deadline.seconds, MOMENT):
+        if deadline is not None and seconds_for(self.rows) > max(
+            MERGING_TIME_SHARE * deadline.seconds, MIN_MERGING_SECONDS
+        ):
             return replace(self, note="equal rows were not merged within the time limit")
-        until = None if deadline is None else Deadline.after(max(SHARE_FOR_MERGING * deadline.left(), MOMENT))
+        until = (
+            None if deadline is None else Deadline.after(max(MERGING_TIME_SHARE * deadline.left(), MIN_MERGING_SECONDS))
+        )
         first, weights = merged(self.rows, self.labels, self.weights, until)
         return self if first is None else self.take(first, weights)
 

@@ -27,9 +27,9 @@ from .sample import Sample, as_gram, as_rows, rows_and_top
 SPARSE = ("rbf", "matern32", "matern52", "cosine", "linear")
 """Similarities that compare sparse rows."""
 RULES = ("median", "scale", "cv")
-CHECKED = 100
+MAX_CHECKED_ROWS = 100
 """Rows on which a function of the user is asked whether it is a similarity."""
-PER_ROW, PER_COLUMN = 24, 8
+BYTES_PER_ROW, BYTES_PER_LABEL_OR_WEIGHT = 24, 8
 """Bytes for each row of X that indices and the answer take, and for each of labels and weights."""
 
 
@@ -144,7 +144,9 @@ class Setting:
         sample, scaling = self.sample(X, y, sample_weight)
         distinct = len(sample.weights)
         k = as_integer(k if most else min(k, distinct), "k", 1, distinct, "distinct rows")
-        self.check_memory(k, sample.size, PER_ROW + PER_COLUMN * ((y is not None) + (sample_weight is not None)))
+        self.check_memory(
+            k, sample.size, BYTES_PER_ROW + BYTES_PER_LABEL_OR_WEIGHT * ((y is not None) + (sample_weight is not None))
+        )
         sample, comparison, note = self.compared(X, sample, scaling, k, rng)
         return sample, comparison, [NOTE if scaling is not None else "", note, sample.note]
 
@@ -228,7 +230,7 @@ def odd(width: Bandwidth) -> str:
 def checked_function(function: Any, sample: Sample) -> Similarity:
     """A function of the user, asked on some rows whether it is symmetric and positive semi-definite."""
     similarity = similarity_of(function)
-    some = sample.rows[np.arange(min(CHECKED, sample.rows.shape[0]))]
+    some = sample.rows[np.arange(min(MAX_CHECKED_ROWS, sample.rows.shape[0]))]
     block = similarity(some, some)
     skew, top = float(np.abs(block - block.T).max()), float(np.abs(block).max())
     if skew > 1e-6 * max(top, 1e-300):

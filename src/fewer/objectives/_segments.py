@@ -25,26 +25,26 @@ ROUNDS = 50
 class Runs:
     """A cumulative distribution as runs of equal values: only where mass sits can the best step function jump.
 
-    F: the distance; k: jumps. `places` (m,) where mass sits, `P` the cumulative value, `widths` how long it lasts.
+    F: the distance; k: jumps. `entries` (m,) where mass sits, `P` the cumulative value, `widths` how long it lasts.
     """
 
     F: "Cumulative"
     k: int
 
     @cached_property
-    def places(self) -> Indices:
+    def entries(self) -> Indices:
         """Where mass sits, (m,)."""
         return np.flatnonzero(self.F.q)
 
     @cached_property
     def P(self) -> Vector:  # noqa: N802 - the field's name for a cumulative distribution
         """The cumulative value of each run, (m,)."""
-        return np.asarray(self.F.Q[self.places])
+        return np.asarray(self.F.Q[self.entries])
 
     @cached_property
     def widths(self) -> Vector:
         """How wide each run is, (m,)."""
-        return np.add.reduceat(self.F.g, self.places)
+        return np.add.reduceat(self.F.g, self.entries)
 
     @cached_property
     def sums(self) -> tuple[Vector, Vector, Vector]:
@@ -60,7 +60,7 @@ class Runs:
         heights[-1] = 1.0
         masses = np.maximum(np.diff(heights, prepend=0.0), 0.0)
         p = np.zeros(self.F.space.size)
-        p[self.places[jumps]] = masses / masses.sum()
+        p[self.entries[jumps]] = masses / masses.sum()
         return p
 
     def quick(self) -> Indices:

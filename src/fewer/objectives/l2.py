@@ -67,7 +67,7 @@ class L2:
 
     @cached_property
     def scale(self) -> float:
-        """1 + ‖q‖²: how far all mass at one place is from q."""
+        """1 + ‖q‖²: how far all mass on one entry is from q."""
         return 1.0 + self.constant
 
     @cached_property
@@ -81,11 +81,11 @@ class L2:
         return np.ones(self.space.size)
 
     def linear(self, units: Indices) -> Vector:
-        """Q at these places."""
+        """Q at these entries."""
         return np.asarray(self.q[units])
 
     def cross(self, units: Indices, others: Indices) -> Vector:
-        """The block of the identity at these places."""
+        """The block of the identity at these entries."""
         return np.equal.outer(units, others).astype(np.float64)
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
@@ -132,5 +132,5 @@ class L2:
         yield self.best_on(np.sort(np.argsort(-self.q, kind="stable")[:k])), None
 
     def value_on(self, face: Indices) -> float:
-        """‖q‖² + Σ (tau² - q²) over the places of the face that stay positive."""
+        """‖q‖² + Σ (tau² - q²) over the entries of the face that stay positive."""
         return max(self.constant + simplex_distance(self.q[face]), 0.0) if face.size else np.inf

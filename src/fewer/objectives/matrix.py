@@ -67,7 +67,7 @@ def sized_matrix(A: Any) -> tuple[Any, float]:
     if isinstance(A, LinearOperator):
         A = _as_operator(A)
         n = A.shape[1]
-        probes = [np.full(n, 1.0 / n), *(np.eye(1, n, place)[0] for place in {0, n // 2, n - 1})]
+        probes = [np.full(n, 1.0 / n), *(np.eye(1, n, entry)[0] for entry in {0, n // 2, n - 1})]
         return A, max(float(np.abs(applied(A, probe)).max()) for probe in probes)
     if sp.issparse(A):
         A = _as_sparse(A)

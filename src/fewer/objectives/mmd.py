@@ -85,7 +85,7 @@ class MMD:
 
     @cached_property
     def _mean(self) -> Vector:
-        """C = K t, the mean similarity of each place to the target."""
+        """C = K t, the mean similarity of each entry to the target."""
         return np.asarray(self.gram @ self.target)
 
     @cached_property
@@ -105,16 +105,16 @@ class MMD:
 
     @cached_property
     def scale(self) -> float:
-        """The mean similarity of a place to itself, by which the rounding of F is measured; above zero."""
+        """The mean similarity of an entry to itself, by which the rounding of F is measured; above zero."""
         return max(float(np.abs(self.diagonal).mean()), float(np.finfo(float).tiny))
 
     @property
     def diagonal(self) -> Vector:
-        """The similarity of each place to itself, (size,)."""
+        """The similarity of each entry to itself, (size,)."""
         return np.diag(self.gram)
 
     def linear(self, units: Indices) -> Vector:
-        """K t at these places."""
+        """K t at these entries."""
         return self._mean[units]
 
     def cross(self, units: Indices, others: Indices) -> Vector:
@@ -126,7 +126,7 @@ class MMD:
         return np.asarray(self._mean - weights @ self.gram[units])  # rows are contiguous, and K is symmetric
 
     def value_at(self, units: Indices, weights: Vector) -> float:
-        """(q - t)ᵀ K (q - t) for these weights on these places, never below zero."""
+        """(q - t)ᵀ K (q - t) for these weights on these entries, never below zero."""
         inner = weights @ (self.cross(units, units) @ weights)
         return max(float(inner - 2.0 * (self._mean[units] @ weights) + self.constant), 0.0)
 

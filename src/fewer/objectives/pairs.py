@@ -214,6 +214,6 @@ def own_block(X: Any, units: Indices, similarity: Similarity, centre: Matrix | N
 def _every(count: int, first: int, step: int) -> Iterator[int]:
     """Rows of tiles for one thread of `step`: to and fro, so that long and short ones are shared alike."""
     for i in range(count):
-        turn, place = divmod(i, step)
-        if (place if turn % 2 == 0 else step - 1 - place) == first:
+        turn, position = divmod(i, step)
+        if (position if turn % 2 == 0 else step - 1 - position) == first:
             yield i

@@ -85,11 +85,11 @@ class RowsMMD:
         deadline: Deadline | None = None,
     ) -> "RowsMMD":
         """The discrepancy from weights on the same rows, all pairs compared once; `OutOfTime` past a deadline."""
-        rows = as_places(rows, similarity)
+        rows = as_comparable_rows(rows, similarity)
         target = as_distribution(as_vector(target, rows.shape[:1], "target"), "target")
         mean = own_mean(rows, target, similarity, labels, memory, deadline)
-        place = Atoms(rows.shape[0]) if space is None else space
-        return cls(place, rows, similarity, mean, float(target @ mean), labels, memory)
+        where = Atoms(rows.shape[0]) if space is None else space
+        return cls(where, rows, similarity, mean, float(target @ mean), labels, memory)
 
     @cached_property
     def _dtype(self) -> type:
@@ -136,7 +136,7 @@ class RowsMMD:
         return max(float(np.abs(self.diagonal).mean()), float(np.finfo(float).tiny))
 
     def linear(self, units: Indices) -> Vector:
-        """K t at these places."""
+        """K t at these entries."""
         return self.mean[units]
 
     @cached_property
@@ -178,7 +178,7 @@ class RowsMMD:
         return np.asarray(self.mean - self._image(units, weights))
 
     def value_at(self, units: Indices, weights: Vector) -> float:
-        """(q - t)ᵀ K (q - t) for these weights on these places, never below zero."""
+        """(q - t)ᵀ K (q - t) for these weights on these entries, never below zero."""
         inner = weights @ (self.cross(units, units) @ weights)
         return max(float(inner - 2.0 * (self.mean[units] @ weights) + self.constant), 0.0)
 
@@ -209,7 +209,7 @@ def precision(rows: Any, others: int) -> type:
     return np.float32 if pairs > (PRECISE if rows.dtype == np.float32 else 20 * PRECISE) else np.float64
 
 
-def as_places(rows: Any, similarity: Any) -> Any:
+def as_comparable_rows(rows: Any, similarity: Any) -> Any:
     """Rows (n, d) that a similarity can compare: finite, dense or CSR; the numbers of rows where it is a matrix."""
     if not isinstance(similarity, Similarity):
         raise InvalidInput(f"similarity must be made by fewer.similarity.similarity_of, got {shown(similarity)}")

@@ -50,10 +50,14 @@ def frank_wolfe(
         Iterations, at most.
     tol : float
         It ends when the dual gap is below it, relative to F or to its scale.
+    budget : float, optional
+        Stop after about so many multiplications.
     time_limit : float, optional
         Wall time in seconds, everything included.
     callback : callable, optional
         Sees a `Progress` after each iterate; something true stops the search.
+    rng
+        Not used: there is nothing random in it. Every solver takes it.
 
     Returns
     -------
@@ -117,7 +121,7 @@ def relaxation(objective: Any, max_iter: int, tol: float) -> Iterator[tuple[Vect
 
 
 def _vertex(objective: Any) -> Vector:
-    """All mass on the place where the derivative is lowest: at the uniform distribution, of a quadratic at zero."""
+    """All mass on the entry where the derivative is lowest: at the uniform distribution, of a quadratic at zero."""
     size = objective.space.size
     p = np.zeros(size)
     if offers(objective, Quadratic):
@@ -128,7 +132,7 @@ def _vertex(objective: Any) -> Vector:
 
 
 def _shift(objective: Any, p: Vector, gradient: Vector, best: int, worst: int) -> Vector:
-    """Move mass from one place to another until the derivative along the line vanishes or the mass is gone."""
+    """Move mass from one entry to another until the derivative along the line vanishes or the mass is gone."""
     slope, longest = float(gradient[best] - gradient[worst]), p[worst]
     rise = _rise(objective, p, best, worst, slope)
     length = longest if slope + rise <= 0.0 else longest * min(1.0, -slope / rise)

@@ -59,7 +59,7 @@ def _answered(p: Vector) -> Steps:
 
 
 def uncompiled_greedy(problem: Quadratic, constraint: SparseSimplex, deadline: Deadline) -> Vector:
-    """K places for a quadratic by SciPy's non-negative least squares: one at a time, or the heaviest of many."""
+    """K entries for a quadratic by SciPy's non-negative least squares: one at a time, or the heaviest of many."""
     chosen = deadline.share(SHARE, GRACE)
     units, weights = _one_at_a_time(problem, constraint, chosen)
     if not chosen.passed:
@@ -74,7 +74,7 @@ def uncompiled_greedy(problem: Quadratic, constraint: SparseSimplex, deadline: D
 def _heaviest_of_many(
     problem: Quadratic, constraint: SparseSimplex, units: Indices, weights: Vector
 ) -> tuple[Indices, Vector]:
-    """The heaviest places of the best weights on an answer's places and the steepest others."""
+    """The heaviest entries of the best weights on an answer's entries and the steepest others."""
     slopes = problem.slopes(units, weights)
     slopes[~constraint.open] = -np.inf
     slopes[units] = np.inf
@@ -86,7 +86,7 @@ def _heaviest_of_many(
 
 
 def _one_at_a_time(problem: Quadratic, constraint: SparseSimplex, deadline: Deadline) -> tuple[Indices, Vector]:
-    """The place of largest gain at a time, refitted; after the deadline all that are lacking at once."""
+    """The entry of largest gain at a time, refitted; after the deadline all that are lacking at once."""
     units, weights = np.empty(0, np.int64), np.empty(0)
     fewest, most = constraint.sizes
     c = problem.slopes(units, weights)
@@ -106,7 +106,7 @@ def _one_at_a_time(problem: Quadratic, constraint: SparseSimplex, deadline: Dead
 
 
 def _gains(problem: Quadratic, c: Vector, units: Indices, weights: Vector) -> Vector:
-    """What F falls by at most when mass moves from the weights to each place; without weights, minus F there."""
+    """What F falls by at most when mass moves from the weights to each entry; without weights, minus F there."""
     if not len(units):
         return np.asarray(2.0 * c - problem.diagonal)
     slopes = problem.slopes(units, weights)

@@ -1,4 +1,4 @@
-"""`python -m soak.crowd fork|spawn`: many solve at once, in threads and in processes; exit code 1 if answers differ."""
+"""`python -m soak.many fork|spawn`: many solve at once, in threads and in processes; exit code 1 if answers differ."""
 
 import multiprocessing
 import sys
