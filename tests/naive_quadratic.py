@@ -1,4 +1,4 @@
-"""Slow, obvious twins for weighted places: enumeration of supports and of active sets, and an outside solver."""
+"""Slow, obvious twins for quadratics on sparse simplices: enumeration, inverses, and an outside solver."""
 
 from itertools import combinations, product
 
@@ -82,3 +82,16 @@ def best_by_enumeration(A, b, limits, refit):
         lo, hi = np.full(len(units), limits.min_weight), np.full(len(units), limits.max_weight)
         best = min(best, refit(A[:, units], b, lo, hi))
     return best
+
+
+def response_table(G, units, free):
+    """(M, u, T, curve, edge) of a support, of whose units some are free: by inverting the matrix of those."""
+    s, F = len(units), np.flatnonzero(free)
+    inverse = np.linalg.inv(G[np.ix_(units[F], units[F])])
+    M, u = np.zeros((s, s)), np.zeros(s)
+    M[np.ix_(F, F)], u[F] = inverse, inverse.sum(axis=1)
+    response = inverse @ G[units[F]]
+    T = G[units] - G[np.ix_(units, units[F])] @ response
+    T[F] = response
+    curve = np.diag(G) - np.einsum("ij,ij->j", G[units[F]], response)
+    return M, u, T, curve, 1.0 - u[F] @ G[units[F]]
