@@ -72,11 +72,11 @@ def test_terms_with_weighted_rows_is_minimize(solver):
 def test_bins_is_minimize(solver, preserve):
     counts = histogram(0)
     p = counts / counts.sum()
-    A = np.random.default_rng(1).standard_normal((10, 30))
+    A = np.random.default_rng(1).standard_normal((40, 30))
     objectives = {"cdf": Cumulative, "entries": L2}
     F = Moments(Atoms(30), A, A @ p) if preserve == "matrix" else objectives[preserve](Atoms(30), p)
-    twin = minimize(F, SparseSimplex(F.space, 6), solver, rng=0)
-    same(bins(counts, 6, preserve=A if preserve == "matrix" else preserve, solver=solver, rng=0), twin)
+    twin = minimize(F, SparseSimplex(F.space, 4), solver, rng=0)
+    same(bins(counts, 4, preserve=A if preserve == "matrix" else preserve, solver=solver, rng=0), twin)
 
 
 @every_solver
