@@ -34,6 +34,7 @@ Mask = npt.NDArray[np.bool_]
 
 CLOSE = 1e-9  # a smaller relative improvement is none
 TRIES = 6  # moves tried before a round is given up
+SURE_TRIES = 4  # candidates for a unit's place looked at for one that turns no weight negative
 FIRM = 1e-6  # curvature, relative to G_jj, of candidates that come in at random
 
 
@@ -171,10 +172,20 @@ def best_moves(
         tied = a >= 0 and free - int(table.free[a]) == 0
         alone = move_values(rules, table, a, slope, inverse, tied, values, shares)
         mine, best = rules.group[table.units[a]] if a >= 0 else np.int64(-1), least
-        for j in range(p):
-            if values[j] < best and not table.inside[j] and not barred[j]:
-                if count[rules.group[j]] < rules.cap or rules.group[j] == mine:
-                    best, moves.enter[position], moves.share[position] = values[j], j, shares[j]
+        for turn in range(1 if rules.bounded or a < 0 else SURE_TRIES):
+            found, pick = least, np.int64(-1)
+            for j in range(p):
+                if values[j] < found and not table.inside[j] and not barred[j]:
+                    if count[rules.group[j]] < rules.cap or rules.group[j] == mine:
+                        found, pick = values[j], j
+            if pick < 0:
+                break
+            fits = rules.bounded or a < 0 or sure(rules, table, a, pick, inverse, shares[pick])
+            if turn == 0 or fits:
+                best, moves.enter[position], moves.share[position] = found, pick, shares[pick]
+            if fits:
+                break
+            values[pick] = np.inf
         if a >= 0 and not tied and alone < best and (s - 1) * rules.high >= 1.0 - SLACK:
             best, moves.enter[position] = alone, -1
         if best < least:
@@ -200,12 +211,14 @@ def improve(G: Matrix, rules: Rules, table: Table, kept: Table, barred: Mask, li
                     position = other
             if moves.change[position] == np.inf:
                 break
-            moves.change[position] = np.inf
+            change, moves.change[position] = moves.change[position], np.inf
             a, unit, t = position if position < s else np.int64(-1), moves.enter[position], moves.share[position]
-            if not rules.bounded and a >= 0 and not sure(rules, table, a, unit, inverse, t):
+            unsure = not rules.bounded and a >= 0 and not sure(rules, table, a, unit, inverse, t)
+            if unsure and change < 0.0:
+                moves.change[position] = -1.0 / change  # after all others, the best of them first
                 continue
             value = attempt(G, rules, table, kept, slope, a, unit, before, t)
-            tried += rules.bounded
+            tried += rules.bounded or unsure
         value, _, inverse = slopes(table, slope)
         if not value < before:
             break

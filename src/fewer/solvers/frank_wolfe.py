@@ -79,7 +79,7 @@ def frank_wolfe(
     tol = as_number(tol, "tol", allow_equal=True)
     max_iter = as_integer(max_iter, "max_iter", 1)
     most = math.inf if budget is None else as_number(budget, "budget", allow_equal=True)
-    _, seed = as_generator(rng)
+    seed = None if rng is None else as_generator(rng)[1]  # nothing in it is random
     if not offers(objective, Quadratic) and objective.smoothness == math.inf:
         raise InvalidInput("frank_wolfe needs an objective of finite smoothness; use iht with Backtracking()")
     deadline = Deadline.after(time_limit)
