@@ -26,8 +26,8 @@ ABSOLUTE = 1e-14
 """Of the mean squared distance of a column from the target: likewise."""
 WORK = 3e7
 """Cubed units of ADMM rounds between two looks at the clock: a few hundredths of a second."""
-ROUND_COST = 1.0
-"""Multiplications of an ADMM round, as a multiple of its units cubed: an eigendecomposition, mostly."""
+ROUND_OVERHEAD = 3e5
+"""Multiplications that an ADMM round costs beside its units cubed."""
 LOOK = 5
 """ADMM rounds between two bounds, at least."""
 WATCH = 25
@@ -237,7 +237,7 @@ class Relaxations:
         group = self._group[node.units]
         H = np.ascontiguousarray(self._H[np.ix_(node.units, node.units)])
         few = int(min(max(WORK / (len(group) + 8) ** 3, 1), WATCH))
-        self.work += few * (len(group) + 8.0) ** 3 * ROUND_COST
+        self.work += few * ((len(group) + 8.0) ** 3 + ROUND_OVERHEAD)
         state = node.Y, node.Z, node.z, node.y
         away, moved = doubly.sweep(H, node.limits, node.inside, room, group, left, node.beta, *state, few)
         before, node = node.rounds, replace(node, rounds=node.rounds + few)

@@ -42,13 +42,13 @@ POOL_PATIENCE = 1.2e8
 """Work of perturbations after which a pool that is not everything is renewed."""
 PATIENCE = 4e8
 """Default work that perturbations may cost in a row without a gain."""
-RENEWING_PATIENCE = 2e9
+RENEWING_PATIENCE = 1.2e9
 """The same where a pool is not everything."""
 BRIEF = 5e7
 """Work between two chances to stop: some hundredths of a second."""
 PROVABLE = 600
 """Units up to which a proof forms their whole matrix; beyond, the convex relaxation gives a bound."""
-PROOF_BUDGET = 1e9
+PROOF_BUDGET = 5e8
 """Default work of a proof by "auto"."""
 LOOSE_BUDGET = 3e8
 """The same where only the convex relaxation is looked at."""
