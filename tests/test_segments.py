@@ -12,23 +12,15 @@ from fewer._compiled.segments import spread_of
 from fewer.objectives import _segments
 from fewer.objectives._segments import Runs, best_steps
 from fewer.objectives.cumulative import Cumulative
-from fewer.solvers.loop import Step
 
 
 def last_answer(F, k):
     """The last of the distributions that the search shows, and its bounds."""
-    answers, bounds, reply, steps = [], [], None, best_steps(F, k)
-    while True:
-        try:
-            step = next(steps) if reply is None else steps.send(reply)
-        except StopIteration as end:
-            return answers, [*bounds, end.value.bound]
-        assert isinstance(step, Step)
-        if step.p is not None:
-            answers.append(step.p)
-        if step.bound is not None:
-            bounds.append(step.bound)
-        reply = 0.0 if step.p is None else F.value(step.p)
+    answers, bounds = [], []
+    for p, bound in best_steps(F, k):
+        answers += [] if p is None else [p]
+        bounds += [] if bound is None else [bound]
+    return answers, [*bounds, F.value(answers[-1])]
 
 
 @settings(max_examples=150, deadline=None)

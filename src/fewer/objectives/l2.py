@@ -113,7 +113,10 @@ class L2:
     def best_on(self, face: Indices) -> Vector:
         """The projection of q restricted to the face onto the simplex of that face."""
         p = np.zeros(self.space.size)
-        p[face] = project_simplex(self.q[face])
+        part = self.q[face]
+        rest = 1.0 - float(part.sum())
+        plain = rest >= 0.0 and part.min() >= 0.0  # then all entries are raised by the same share of what is missing
+        p[face] = part + rest / face.size if plain else project_simplex(part)
         return p
 
     @property

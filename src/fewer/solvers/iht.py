@@ -45,8 +45,8 @@ def iht(
     objective, constraint
         F, and the set it is minimised over.
     start : array_like, optional
-        A member of the constraint. By default quadratics on sparse simplices start where an active-set path of
-        non-negative least squares leads, others from a random distribution on a random face.
+        A member of the constraint. By default a random distribution on a random face; for quadratics on sparse
+        simplices without a `step`, where an active-set path of non-negative least squares leads.
     step : step rule, optional
         `Constant`, `Doubling`, `Backtracking`, `Momentum` or `Refitting`. By default `Refitting` for quadratics on
         sparse simplices, the paper's doubling on other sparse sets (each support valued by its best distribution where
@@ -106,7 +106,8 @@ def iht(
 
     def solve() -> Result:
         generator.bit_generator.state = state  # a second attempt meets the same random numbers
-        p = given if given is not None or quadratic(objective, constraint) else random_member(constraint, generator)
+        grows = step is None and quadratic(objective, constraint)
+        p = given if given is not None or grows else random_member(constraint, generator)
         return drive(
             objective,
             constraint,
