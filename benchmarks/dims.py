@@ -18,8 +18,9 @@ import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from fewer import Result, coverage, dims
+from fewer.cover import cover_of
 from fewer.datasets import baskets
-from fewer.jobs._rows import Rows
+from fewer.spaces import States
 
 TARGETS = [("nltcs", 6), ("msnbc", 7), ("plants", 10), ("plants", 20), ("tretail", 15), ("kosarek", 20)]
 SIZES = [(10**4, 10**4), (10**5, 10**4), (10**6, 10**4), (10**5, 10**3), (10**5, 10**5)]
@@ -39,7 +40,8 @@ def timed(call) -> tuple[float, Result]:
 def textbook(X: np.ndarray, k: int, seconds: float) -> tuple[float, float, bool]:
     """Max Σ w_e y_e, y_e <= x_i for i in supp(e), Σ x <= k, x binary: as it stands, given to HiGHS."""
     began = time.perf_counter()
-    cover, _ = Rows.of(X).cover(X.shape[1])
+    states = States(X)
+    cover, _ = cover_of(states, states.weights, X.shape[1])
     n, E = cover.n, len(cover)
     owner, entry = np.repeat(np.arange(E), np.diff(cover.indptr)), np.arange(len(cover.indices))
     signs = np.r_[np.ones(entry.size), -np.ones(entry.size)]

@@ -117,7 +117,8 @@ def errors(X, y, X_test, y_test, gammas: dict[str, float], sizes) -> None:
             row(f"{name}, {kind}" + (f", {rule}" if name == "MMD-critic" else ""), [f"{e:.2f}" for e in found])
     lost = [str(k) for k, a, b in zip(sizes, ours, best, strict=True) if a >= b]
     print(
-        "FewerPointsClassifier is below every rival" + (f" except at k = {', '.join(lost)}" if lost else " at every k")
+        "FewerPointsClassifier is below every baseline"
+        + (f" except at k = {', '.join(lost)}" if lost else " at every k")
     )
 
 
@@ -208,9 +209,9 @@ class Mixture:
         constant = self.shares @ self._mean(between(self.centres, self.centres), both, gamma) @ self.shares
         c = self._mean(between(rows, self.centres), self.widths[None] ** 2, gamma) @ self.shares
         K = np.exp(-gamma * between(rows, rows))
-        from fewer._compiled.active_set import simplex_quadratic
+        from fewer._compiled.box_quadratic import simplex_weights
 
-        best, _ = simplex_quadratic(K, c, weights)
+        best = simplex_weights(K, c, weights)
         return tuple(float(w @ K @ w - 2 * c @ w + constant) for w in (weights, best))
 
 

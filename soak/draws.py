@@ -82,7 +82,7 @@ def histogram(rng: Generator, n: int) -> tuple[str, Any]:
 
 
 def distribution(rng: Generator, n: int) -> Any:
-    """A distribution on n places, some of them empty."""
+    """A distribution on n entries, some of them empty."""
     p = np.asarray(histogram(rng, n)[1], np.float64)
     return p / p.sum()
 

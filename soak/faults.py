@@ -280,11 +280,11 @@ def reproduced(rng: np.random.Generator, folder: Path) -> tuple[str, list[str]]:
     return text, problems + left_over(folder / "paper")
 
 
-def crowded(rng: np.random.Generator, folder: Path, cold: bool = False) -> tuple[str, list[str]]:
+def many_at_once(rng: np.random.Generator, folder: Path, cold: bool = False) -> tuple[str, list[str]]:
     """Eight threads, then four processes, forked or spawned, solve at once; all answers are the same as one alone."""
     method = str(rng.choice(["fork", "spawn"]))
     environment = {**os.environ, **({"NUMBA_CACHE_DIR": str(folder / "cache")} if cold else {})}
-    command = [sys.executable, "-m", "soak.crowd", method]
+    command = [sys.executable, "-m", "soak.many", method]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=2 * PATIENCE)  # noqa: S603
     problems = (
         [] if done.returncode == 0 else [f"exit code {done.returncode}: {done.stdout[-500:]}{done.stderr[-500:]}"]
@@ -292,9 +292,9 @@ def crowded(rng: np.random.Generator, folder: Path, cold: bool = False) -> tuple
     return f"threads and processes ({method}), {'cold' if cold else 'warm'} cache", problems
 
 
-def crowded_cold(rng: np.random.Generator, folder: Path) -> tuple[str, list[str]]:
+def many_at_once_cold(rng: np.random.Generator, folder: Path) -> tuple[str, list[str]]:
     """The same while everything has to be compiled."""
-    return crowded(rng, folder, cold=True)
+    return many_at_once(rng, folder, cold=True)
 
 
 KINDS: dict[str, tuple[Callable[[np.random.Generator, Path], tuple[str, list[str]]], float]] = {
@@ -306,7 +306,7 @@ KINDS: dict[str, tuple[Callable[[np.random.Generator, Path], tuple[str, list[str
     "special": (special, 15),
     "together": (together, 6),
     "reproduce": (reproduced, 6),
-    "crowd": (crowded, 3),
-    "cold": (crowded_cold, 0.5),
+    "many": (many_at_once, 3),
+    "cold": (many_at_once_cold, 0.5),
 }
 """The kinds of faults and how often each is drawn."""

@@ -6,12 +6,12 @@ import numpy as np
 
 
 def held(p: Any, k: int) -> list[str]:
-    """What keeps p from being a distribution on at most k places."""
+    """What keeps p from being a distribution on at most k entries."""
     wrong = []
     if p.min() < -1e-12 or abs(p.sum() - 1.0) > 1e-9:
         wrong.append(f"p is no distribution: least {p.min():.3g}, sum {p.sum():.12g}")
     if np.count_nonzero(p) > k:
-        wrong.append(f"p has {np.count_nonzero(p)} places, k = {k}")
+        wrong.append(f"p has {np.count_nonzero(p)} entries, k = {k}")
     return wrong
 
 

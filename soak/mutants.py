@@ -36,7 +36,7 @@ TESTS = {
     ),
     "constraints/dimension_sparse.py": ("test_membership", "test_projections", "test_claims", *INPUTS),
     "constraints/sparse_states.py": ("test_membership", "test_projections", "test_claims", *INPUTS),
-    "solvers/_drive.py": ("test_claims", "test_deadline", "test_callbacks", "test_solvers"),
+    "solvers/loop.py": ("test_claims", "test_deadline", "test_callbacks", "test_solvers"),
     "deadline.py": ("test_deadline", "test_claims"),
     "distribution.py": ("test_distribution", "test_inputs_distribution", "test_inputs_objects"),
     "files.py": ("test_files",),

@@ -186,7 +186,7 @@ def bounded(rng: Generator, space: Any, k: int) -> Pair:
 
 
 class Capped:
-    """A user's own constraint: at most k places, none above a cap; what it says of its faces may be a lie."""
+    """A user's own constraint: at most k entries, none above a cap; what it says of its faces may be a lie."""
 
     def __init__(self, space: Any, k: int, cap: float, says: bool | None) -> None:
         self.space, self.k, self.cap, self.n_units = space, k, cap, space.size
@@ -194,20 +194,20 @@ class Capped:
             self.whole_faces = says
 
     def face(self, units: Any) -> Any:
-        """The places themselves."""
+        """The entries themselves."""
         return np.unique(np.asarray(units, np.int64))
 
     def project(self, v: Any, near: Any = None) -> Any:
         """The k largest entries, on the capped simplex."""
         v = np.asarray(v, np.float64).reshape(-1)
-        places = np.sort(np.argsort(-v, kind="stable")[: self.k])
-        low, high = v[places].min() - 1.0, v[places].max()
+        entries = np.sort(np.argsort(-v, kind="stable")[: self.k])
+        low, high = v[entries].min() - 1.0, v[entries].max()
         for _ in range(100):
             middle = (low + high) / 2
-            total = np.clip(v[places] - middle, 0.0, self.cap).sum()
+            total = np.clip(v[entries] - middle, 0.0, self.cap).sum()
             low, high = (middle, high) if total > 1 else (low, middle)
         p = np.zeros(v.size)
-        p[places] = np.clip(v[places] - (low + high) / 2, 0.0, self.cap)
+        p[entries] = np.clip(v[entries] - (low + high) / 2, 0.0, self.cap)
         return p
 
     def contains(self, p: Any, tol: float = 1e-9) -> bool:
@@ -216,7 +216,7 @@ class Capped:
         return bool(fits and p.min() >= -tol and abs(p.sum() - 1) <= tol)
 
     def support(self, p: Any) -> Any:
-        """The places with mass."""
+        """The entries with mass."""
         return np.flatnonzero(p)
 
 

@@ -2,7 +2,7 @@
 
 Every quadratic here is F(p) = pᵀGp over the simplex (the target is subtracted from each vector first, which keeps far
 offsets from cancelling). On a polytope the minimum of a convex quadratic lies at the stationary point of some face, so
-all faces are tried: each place out, at its lower bound, at its upper bound, or free. Long double has the range for
+all faces are tried: each entry out, at its lower bound, at its upper bound, or free. Long double has the range for
 squares of numbers from 1e-200 to 1e200. The value of any member is an upper bound on the optimum, so an error of this
 referee could hide a fault of the package, but never accuse it wrongly.
 """
@@ -80,7 +80,7 @@ class Discrepancy:
 
     @property
     def scale(self) -> Any:
-        """The largest similarity of a place to itself."""
+        """The largest similarity of an entry to itself."""
         return np.abs(np.diag(wide(self.K))).max()
 
     def value(self, p: Any) -> Any:
@@ -128,7 +128,7 @@ def _bisect(total: Any, high: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Transport:
-    """Wasserstein-1 between p and q on the line, places at x (ascending)."""
+    """Wasserstein-1 between p and q on the line, entries at x (ascending)."""
 
     x: Any
     q: Any
@@ -144,7 +144,7 @@ class Transport:
         return np.abs(np.cumsum(wide(p) - wide(self.q))[:-1]) @ np.diff(wide(self.x))
 
     def best(self, support: Sequence[int], low: float, high: float) -> Any:
-        """All mass of q at the nearest place of the support, which no plan can better."""
+        """All mass of q at the nearest entry of the support, which no plan can better."""
         x, q = wide(self.x), wide(self.q)
         nearest = np.abs(x[:, None] - x[list(support)][None]).argmin(axis=1)
         return np.array([q[nearest == j].sum() for j in range(len(support))])
@@ -158,7 +158,7 @@ Problem = Squares | Discrepancy | Divergence | Transport
 
 @dataclass(frozen=True)
 class Region:
-    """The union over `supports` (tuples of places) of the weights in [low, high] on them that sum to one."""
+    """The union over `supports` (tuples of entries) of the weights in [low, high] on them that sum to one."""
 
     n: int
     supports: tuple[tuple[int, ...], ...]
@@ -176,7 +176,7 @@ class Region:
         return not any(len(s) * self.low <= 1 + ROUND and len(s) * self.high >= 1 - ROUND for s in self.supports)
 
     def trouble(self, p: Any, held: Iterable[int] = ()) -> list[str]:
-        """Why p is no member; `held` are places said to be held, with or without mass."""
+        """Why p is no member; `held` are entries said to be held, with or without mass."""
         p = np.asarray(p)
         if p.shape != (self.n,) or not np.isfinite(p).all():
             return [f"p must be {self.n} finite numbers, got shape {p.shape}: {p}"]
@@ -185,15 +185,15 @@ class Region:
             found.append(f"a weight is negative: {p.min()}")
         if abs(wide(p).sum() - 1) > NEAR:
             found.append(f"weights sum to {p.sum()!r}")
-        places = frozenset(np.flatnonzero(p).tolist())
-        if not any(places <= s for s in self.sets):
-            found.append(f"places {sorted(places)} may not be held together")
-        outside = [i for i in places if p[i] < self.low - NEAR or p[i] > self.high + NEAR]
+        entries = frozenset(np.flatnonzero(p).tolist())
+        if not any(entries <= s for s in self.sets):
+            found.append(f"entries {sorted(entries)} may not be held together")
+        outside = [i for i in entries if p[i] < self.low - NEAR or p[i] > self.high + NEAR]
         if outside:
             found.append(f"weights {p[outside]} are outside [{self.low}, {self.high}]")
-        lost = set(self.include) - places - set(held)
+        lost = set(self.include) - entries - set(held)
         if lost:
-            found.append(f"included places {sorted(lost)} are not held")
+            found.append(f"included entries {sorted(lost)} are not held")
         return found
 
 
@@ -207,7 +207,7 @@ def sparse_region(
     groups: Sequence[Any] | None = None,
     per_group: int | None = None,
 ) -> Region:
-    """At most k places with all bounds: every set that may be held."""
+    """At most k entries with all bounds: every set that may be held."""
     allowed = [i for i in range(n) if i not in exclude]
     supports = [
         s
@@ -276,7 +276,7 @@ def _stationary(G: Any, region: Region) -> Iterator[Any]:
 
 
 def _settled(points: Any, free: list[int], low: Any, high: Any) -> Any:
-    """Those of the points (b, n) that are members, or are so once the free places are clipped and the sum is mended."""
+    """Those of the points (b, n) that are members, or are so once free entries are clipped and the sum is mended."""
     points = points[np.isfinite(points).all(axis=1)]
     for _ in range(8 if free else 0):
         points[:, free] = np.clip(points[:, free], low, high)
@@ -286,7 +286,7 @@ def _settled(points: Any, free: list[int], low: Any, high: Any) -> Any:
 
 
 def _patterns(region: Region) -> dict[tuple[int, ...], list[tuple[str, ...]]]:
-    """For each set of free places, the bounds at which all others rest."""
+    """For each set of free entries, the bounds at which all others rest."""
     found: dict[tuple[int, ...], set[tuple[str, ...]]] = {}
     rests = ["out" if region.low == 0 else "low", "free"] + (["high"] if region.high < 1 else [])
     for support in region.supports:
@@ -299,7 +299,7 @@ def _patterns(region: Region) -> dict[tuple[int, ...], list[tuple[str, ...]]]:
 
 
 def _on_faces(G: Any, free: list[int], base: Any) -> Any:
-    """Points (b, n): `base` (b, n) with the free places at the stationary point of pᵀGp where all sum to one."""
+    """Points (b, n): `base` (b, n) with the free entries at the stationary point of pᵀGp where all sum to one."""
     points = base.copy()
     if not free:
         return points

@@ -28,7 +28,7 @@ from fewer import (
     greedy,
     iht,
 )
-from fewer.protocols import whole_faces
+from fewer.engines.select import served
 from fewer.similarity import similarity_of
 
 RNG = np.random.default_rng(7)
@@ -49,12 +49,12 @@ def matrix(space):
     return np.random.default_rng(space.size + 1).standard_normal((5, space.size))
 
 
-def places(space):
+def coordinates(space):
     return np.random.default_rng(space.size + 2).standard_normal((space.size, 2))
 
 
 def gram(space):
-    z = places(space)
+    z = coordinates(space)
     return np.exp(-0.5 * ((z[:, None] - z[None]) ** 2).sum(axis=2))
 
 
@@ -77,7 +77,7 @@ OBJECTIVES = {
     "Moments": lambda space: Moments(space, matrix(space), matrix(space) @ target(space) + 0.1),
     "Moments of an operator": lambda space: Moments(space, aslinearoperator(matrix(space)), np.ones(5)),
     "MMD": lambda space: MMD(space, gram(space), target(space)),
-    "RowsMMD": lambda space: RowsMMD.between(places(space), target(space), similarity_of("rbf", 0.5), space=space),
+    "RowsMMD": lambda space: RowsMMD.between(coordinates(space), target(space), similarity_of("rbf", 0.5), space=space),
     "Functional": entropic,
 }
 
@@ -116,13 +116,13 @@ SOLVERS = {
         f"iht {name}": (lambda F, C, step=step, **o: iht(F, C, **{"step": step, "max_iter": 60, "rng": 5, **o}))
         for name, step in STEPS.items()
     },
-    "greedy": greedy,
-    "exact": exact,
     "frank_wolfe": frank_wolfe,
+    "greedy": lambda F, C, **o: greedy(F, C, **{"rng": 5, **o}),
+    "exact": lambda F, C, **o: exact(F, C, **{"rng": 5, **o}),
     "exchange": lambda F, C, **o: exchange(F, C, **{"rng": 5, **o}),
 }
 
-NEEDS_UNITS = {"greedy", "exact"}
+NEEDS_ENGINE = {"greedy", "exact", "exchange"}
 NEEDS_SMOOTHNESS = {"frank_wolfe"}
 
 
@@ -139,8 +139,7 @@ def runs():
     """(name, solver, objective, constraint) for everything that fits together."""
     for name, F, C in pairs():
         for solver_name, solver in SOLVERS.items():
-            units = solver_name not in NEEDS_UNITS or whole_faces(C)
+            engine = solver_name not in NEEDS_ENGINE or served(F, C)
             smooth = solver_name not in NEEDS_SMOOTHNESS or F.smoothness < np.inf
-            quadratic = solver_name != "exchange" or (hasattr(F, "cross") and isinstance(C, SparseSimplex))
-            if units and smooth and quadratic:
+            if engine and smooth:
                 yield f"{solver_name}: {name}", solver, F, C

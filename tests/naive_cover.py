@@ -57,17 +57,6 @@ def fill(cover, values, face, k):
     return np.flatnonzero(inside)
 
 
-def draws(seed, count):
-    """The splitmix64 sequence in whole Python numbers."""
-    out, word = [], 2**64 - 1
-    for _ in range(count):
-        seed = (seed + 0x9E3779B97F4A7C15) & word
-        z = ((seed ^ (seed >> 30)) * 0xBF58476D1CE4E5B9) & word
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & word
-        out.append((z ^ (z >> 31)) >> 11)
-    return out
-
-
 def greedy(cover, k, mode, values):
     """Algorithm 3: one dimension at a time; ties by look-ahead, then to the lowest index."""
     face = []

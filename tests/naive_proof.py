@@ -58,11 +58,11 @@ def psd_on_face(T, a):
     return V @ (vectors * np.maximum(values, 0)) @ vectors.T @ V.T
 
 
-def largest_gain(gains, inside, room, group, left):
+def largest_gain(gains, inside, more, group, left):
     """The largest total gain of a support that holds `inside`, by enumeration."""
     free = np.flatnonzero(~inside)
     best = -np.inf
-    for size in range(min(room, len(free)) + 1):
+    for size in range(min(more, len(free)) + 1):
         for S in itertools.combinations(free, size):
             if (np.bincount(group[list(S)], minlength=len(left)) <= left).all():
                 best = max(best, gains[list(S)].sum())

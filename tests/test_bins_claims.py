@@ -8,9 +8,9 @@ import pytest
 import fewer.deadline
 from fewer import L2, Atoms, InvalidInput, Moments, SparseSimplex, Status, bins
 from fewer.deadline import CompilationTimeout
+from fewer.objectives import _segments
 from fewer.objectives.cumulative import Cumulative
 from fewer.protocols import BoundedBelow, Centred, Quadratic, Rounded, Scaled, offers
-from fewer.solvers import segmentation
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 P = np.random.default_rng(0).random(300)
@@ -43,7 +43,7 @@ def test_what_a_limit_leaves_of_the_dynamic_program_is_good_and_has_a_bound(slow
 
 
 def test_a_callback_stops_the_dynamic_program_between_rounds(monkeypatch):
-    monkeypatch.setattr(segmentation, "WORK", 100)
+    monkeypatch.setattr(_segments, "WORK", 100)
     calls = []
 
     def stop_at_the_third(progress):
@@ -65,7 +65,7 @@ def test_where_there_is_no_time_to_compile_the_quick_start_answers(monkeypatch):
     def compiles(*args):
         raise CompilationTimeout(final=True)
 
-    monkeypatch.setattr(segmentation, "advance", compiles)
+    monkeypatch.setattr(_segments, "advance", compiles)
     result = bins(P, 10, time_limit=60.0)
     assert result.status is Status.TIME_LIMIT
     assert "fewer.warm()" in result.note

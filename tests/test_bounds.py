@@ -34,7 +34,7 @@ def test_box_projection_equals_cvxpy(seed):
 
 
 def supports(C):
-    """Every set of places that may be held together."""
+    """Every set of entries that may be held together."""
     for size in range(1, C.k + 1):
         for S in combinations(range(C.space.size), size):
             groups = C.groups is None or np.bincount(C.groups[list(S)]).max() <= C.max_per_group

@@ -8,7 +8,7 @@ import pytest
 
 from fewer import Status, deadline, exact
 from fewer.protocols import whole_faces
-from fewer.solvers._drive import tolerance
+from fewer.solvers.loop import tolerance
 from grid import OBJECTIVES, SPACES, pairs, runs
 
 RUNS = list(runs())

@@ -252,8 +252,8 @@ def test_units_are_read_from_any_collection_of_integers():
         pd.array([0, 2], dtype="Int64"),
         pd.Series([2, 0]),
     ):
-        assert as_units(units, 3, "places").tolist() == [0, 2]
-    assert as_units([], 3, "places").dtype == np.int64
+        assert as_units(units, 3, "entries").tolist() == [0, 2]
+    assert as_units([], 3, "entries").dtype == np.int64
     for wrong in (
         [0, "a"],
         [[0], [1, 2]],
@@ -267,11 +267,11 @@ def test_units_are_read_from_any_collection_of_integers():
         [10**400],
         [float("nan")],
     ):
-        refused("^include ", as_units, wrong, 3, "places", "include")
-    refused(r"include must be a list of places indices, got \[\[0\]\]", as_units, [[0]], 3, "places", "include")
-    refused(r"include must be in 0\.\.2 \(places\), got -1\.\.0", as_units, [0, -1], 3, "places", "include")
-    refused(r"include must be in 0\.\.2 \(places\), got 0\.\.3", as_units, [0, 3], 3, "places", "include")
-    refused("got 18446744073709551615", as_units, np.array([2**64 - 1], np.uint64), 3, "places")
+        refused("^include ", as_units, wrong, 3, "entries", "include")
+    refused(r"include must be a list of entries indices, got \[\[0\]\]", as_units, [[0]], 3, "entries", "include")
+    refused(r"include must be in 0\.\.2 \(entries\), got -1\.\.0", as_units, [0, -1], 3, "entries", "include")
+    refused(r"include must be in 0\.\.2 \(entries\), got 0\.\.3", as_units, [0, 3], 3, "entries", "include")
+    refused("got 18446744073709551615", as_units, np.array([2**64 - 1], np.uint64), 3, "entries")
 
 
 def test_generators_are_made_from_what_numpy_takes():

@@ -343,7 +343,12 @@ def test_tolerances_are_numbers(tol):
 def test_minimize_knows_the_options_of_a_solver():
     F, C = L2(Atoms(2), [1.0, 0.0]), SparseSimplex(Atoms(2), 1)
     refused(
-        "greedy has no option 'max_iter'; its options are callback, time_limit", minimize, F, C, "greedy", max_iter=3
+        "greedy has no option 'max_iter'; its options are budget, callback, rng, time_limit",
+        minimize,
+        F,
+        C,
+        "greedy",
+        max_iter=3,
     )
     refused("solver must be one of", minimize, F, C, int)
     refused("a solver must return a Result", minimize, F, C, lambda F, C: 3)

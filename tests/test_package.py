@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -61,3 +62,14 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
         exec(block, {**given, **labelled})  # noqa: S102 - our own README
     assert "Optimal (proven)." in capsys.readouterr().out
     assert (tmp_path / "histogram.npz").exists()
+
+
+def test_every_private_module_is_protected():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    named = {name for contract in contracts for name in contract.get("protected_modules", ())}
+    there = {
+        f"fewer.{path.parent.name}.{path.stem}"
+        for package in ("cli", "engines", "jobs", "objectives", "solvers")
+        for path in (ROOT / "src/fewer" / package).glob("_[a-z]*.py")
+    }
+    assert named == there

@@ -157,7 +157,7 @@ def test_beyond_the_work_for_all_pairs_the_error_is_stated(monkeypatch, similari
     X, y = rows(10, 1500), np.arange(1500) % 2 if labelled else None
     gamma = bandwidth(X, similarity, "median") or 1.0
     exact = points(X, 10, y=y, similarity=similarity, gamma=gamma, rng=0)
-    for name, value in {"ALL": 10**5, "SOME": 10**7, "FEW": 100}.items():
+    for name, value in {"MAX_PAIRWISE_WORK": 10**5, "MAX_CANDIDATE_WORK": 10**7, "MIN_CANDIDATES": 100}.items():
         monkeypatch.setattr(_target, name, value)
     large = points(X, 10, y=y, similarity=similarity, gamma=gamma, rng=0)
     K = similarity_of(similarity, gamma)(X, X)
@@ -176,7 +176,7 @@ def test_beyond_the_work_for_all_pairs_the_error_is_stated(monkeypatch, similari
 
 def test_similarities_without_features_are_sampled_and_say_so(monkeypatch):
     X = rows(11, 3000).round()
-    for name, value in {"ALL": 10**5, "SOME": 3 * 10**7, "FEW": 100}.items():
+    for name, value in {"MAX_PAIRWISE_WORK": 10**5, "MAX_CANDIDATE_WORK": 3 * 10**7, "MIN_CANDIDATES": 100}.items():
         monkeypatch.setattr(_target, name, value)
     result = points(X, 10, similarity="hamming", gamma=2.0, rng=0)
     assert "stand for all" in result.note
@@ -209,7 +209,7 @@ def test_large_tables_are_merged_by_hashes(monkeypatch, sparse, labelled):
     keys = [(*row, -1 if labels is None else labels[i]) for i, row in enumerate((X + 0.0).tolist())]
     first = [i for i, key in enumerate(keys) if key not in keys[:i]]
     weights = [sum(j + 1.0 for j, key in enumerate(keys) if key == keys[i]) for i in first]
-    monkeypatch.setattr(_merge, "MOST_SORTED", 10)
+    monkeypatch.setattr(_merge, "MAX_SORTED_ENTRIES", 10)
     found = equal_pairs(X, sp.csr_array(X) if sparse else X, labels)
     assert found[0].tolist() == first
     assert found[1].tolist() == weights
@@ -217,7 +217,7 @@ def test_large_tables_are_merged_by_hashes(monkeypatch, sparse, labelled):
 
 def test_rows_whose_hashes_collide_stay_apart(monkeypatch):
     X = rows(13, 20)
-    monkeypatch.setattr(_merge, "MOST_SORTED", 10)
+    monkeypatch.setattr(_merge, "MAX_SORTED_ENTRIES", 10)
     monkeypatch.setattr(_merge, "row_hashes", lambda table: np.zeros(table.shape[0], np.uint64))
     assert _merge.merged(X, None, np.ones(20))[0] is None
 

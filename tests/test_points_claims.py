@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+import sys
 import tracemalloc
 import warnings
 from itertools import combinations
@@ -32,14 +33,14 @@ from fewer.bandwidths import bandwidth, bandwidth_in_units, weighted_median
 from fewer.cli.points import points as command
 from fewer.deadline import CompilationTimeout, Deadline
 from fewer.distances import distance_blocks
-from fewer.jobs import _merge, _setting, _target
-from fewer.jobs._bandwidth import most_rows
-from fewer.jobs._sample import Sample
+from fewer.engines import pool, quadratic
+from fewer.jobs import _merge, _target
 from fewer.jobs._scaling import Standardization
+from fewer.jobs.bandwidth import most_rows
+from fewer.jobs.sample import Sample
 from fewer.lazy_rows import LazyRows, in_memory, some_rows
-from fewer.objectives._pairs import OutOfTime, image_until
+from fewer.objectives.pairs import OutOfTime, image_until
 from fewer.similarity import similarity_of
-from fewer.solvers import _crowd, crowds
 
 OVER = Deadline(-1e6, 1e5)
 """A deadline that has passed, after long."""
@@ -183,11 +184,13 @@ def test_the_ends_of_the_range_are_compared():
 
 
 def test_gains_of_rounding_size_do_not_keep_a_search_going(monkeypatch):
-    kicks, kick = [], _crowd.Crowd.kick
-    monkeypatch.setattr(_crowd.Crowd, "kick", lambda self, *most: kicks.append(1) or kick(self, *most))
+    made, perturb = [], pool.CandidatePool.perturb
+    monkeypatch.setattr(
+        pool.CandidatePool, "perturb", lambda self, *most: made.append(perturb(self, *most)) or made[-1]
+    )
     X = np.random.default_rng(11).standard_normal((9, 1))
     points(X, 5, solver="exchange", rng=0)
-    assert len(kicks) < 2000
+    assert sum(made) < 20
 
 
 @pytest.mark.parametrize("similarity", ["linear", "cosine"])
@@ -225,7 +228,7 @@ def test_rounding_of_a_matrix_of_similarities_is_tolerated():
 
 @pytest.mark.parametrize("solver", ["auto", "exact", "exchange", "greedy", "iht"])
 def test_a_bound_over_sampled_candidates_is_none_over_all_rows(monkeypatch, solver):
-    for name, value in {"ALL": 10, "SOME": 10**4, "FEW": 12}.items():
+    for name, value in {"MAX_PAIRWISE_WORK": 10, "MAX_CANDIDATE_WORK": 10**4, "MIN_CANDIDATES": 12}.items():
         monkeypatch.setattr(_target, name, value)
     result = points(rows(0, 60, 2), 3, gamma=0.5, solver=solver, rng=0)
     assert "12 candidate rows" in result.note or "stand for all" in result.note
@@ -429,8 +432,8 @@ def test_what_is_compared_depends_on_sizes_and_limits_alone():
         assert len(plans) == 1
     small = _target.Plan(10**6, 28, 20, 10**9, 0.05)
     assert not small.whole
-    assert small.count * small.against * small.cost <= 2 * _target.MOMENT
-    assert small.felt * small.frequencies * _target.WAVE <= 2 * _target.MOMENT
+    assert small.count * small.against * small.cost <= 2 * _target.MIN_CANDIDATE_WORK
+    assert small.felt * small.frequencies * _target.WORK_PER_FEATURE_CELL <= 2 * _target.MIN_CANDIDATE_WORK
     assert _target.Plan(10**6, 28, 20, 10**9, 2.0).against > small.against
     assert most_rows(8, 10**9, 0.05) < most_rows(8, 10**9, 2.0) <= most_rows(8, 10**9, math.inf)
 
@@ -439,7 +442,7 @@ def test_past_the_deadline_fewer_rows_are_compared_and_it_is_said(monkeypatch):
     X = rows(0, 400)
     with pytest.raises(OutOfTime):
         RowsMMD.between(X, np.full(400, 1 / 400), similarity_of("rbf", 0.5), deadline=OVER)
-    monkeypatch.setattr(_target, "WHOLE_MOMENT", 10**5)
+    monkeypatch.setattr(_target, "MIN_PAIRWISE_WORK", 10**5)
     sample = Sample.of(X, None, None)
     assert _target.Plan.of(sample, 5, 10**9, OVER.seconds).whole
     target = _target.target_of(sample, similarity_of("rbf", 0.5), 5, 10**9, np.random.default_rng(0), OVER)
@@ -463,8 +466,8 @@ def test_means_over_the_rows_that_were_reached_are_means(monkeypatch, labelled):
 
 def test_an_estimate_from_a_sample_of_the_target_counts_the_sampling(monkeypatch):
     X = rows(0, 3000, 2)
-    monkeypatch.setattr(_target, "WHOLE_MOMENT", 10)
-    monkeypatch.setattr(_target, "WHOLE_PACE", 10)
+    monkeypatch.setattr(_target, "MIN_PAIRWISE_WORK", 10)
+    monkeypatch.setattr(_target, "PAIRWISE_WORK_PER_SECOND", 10)
     sample, similarity = Sample.of(X, None, None), similarity_of("rbf", 0.5)
     rng, limit = np.random.default_rng(0), Deadline.after(0.01)
     target = _target.target_of(sample, similarity, 5, 10**9, rng, limit)
@@ -513,11 +516,11 @@ def test_rows_that_are_not_merged_give_distinct_points():
     assert _target._distinct(unmerged, np.arange(60)).tolist() == list(range(0, 60, 3))
 
 
-def test_crowds_keep_to_the_memory_and_to_a_share_of_the_time():
+def test_pools_keep_to_the_memory_and_to_a_share_of_the_time():
     for k in (1, 50, 500):
-        p = crowds.widest(k, 50 * 10**6, math.inf)
-        assert 8 * p * p + 32 * k * p <= 50 * 10**6 or p == k + 1
-    assert crowds.widest(10, 10**9, 0.05) < crowds.widest(10, 10**9, 1.0)
+        p = quadratic.width(10**6, k, 30.0, 50 * 10**6, math.inf)
+        assert 8 * p * p + 24 * k * p <= 50 * 10**6 or p == k + 1
+    assert quadratic.width(10**6, 10, 30.0, 10**9, 0.05) < quadratic.width(10**6, 10, 30.0, 10**9, 1.0)
     with pytest.raises(InvalidInput, match="bytes for each of the 3000 rows"):
         points(rows(0, 3000), 2, max_memory=50_000)
 
@@ -541,7 +544,7 @@ def test_without_time_to_compile_the_answer_is_uncompiled_and_names_the_way_out(
         raise CompilationTimeout(final=False)
         yield
 
-    monkeypatch.setitem(_setting.SOLVERS, "exchange", unready)
+    monkeypatch.setattr(sys.modules["fewer.solvers.exchange"], "grown", unready)
     result = points(rows(0, 50), 4, solver="exchange", time_limit=60.0, rng=0)
     assert "fewer.warm()" in result.note
     assert 1 <= len(result.support) <= 4

@@ -9,26 +9,18 @@ from hypothesis import strategies as st
 
 from fewer import Atoms, Moments
 from fewer._compiled.segments import spread_of
+from fewer.objectives import _segments
+from fewer.objectives._segments import Runs, best_steps
 from fewer.objectives.cumulative import Cumulative
-from fewer.solvers import segmentation
-from fewer.solvers._drive import Step
-from fewer.solvers.segmentation import Runs, best_steps
 
 
 def last_answer(F, k):
     """The last of the distributions that the search shows, and its bounds."""
-    answers, bounds, reply, steps = [], [], None, best_steps(F, k)
-    while True:
-        try:
-            step = next(steps) if reply is None else steps.send(reply)
-        except StopIteration as end:
-            return answers, [*bounds, end.value.bound]
-        assert isinstance(step, Step)
-        if step.p is not None:
-            answers.append(step.p)
-        if step.bound is not None:
-            bounds.append(step.bound)
-        reply = 0.0 if step.p is None else F.value(step.p)
+    answers, bounds = [], []
+    for p, bound in best_steps(F, k):
+        answers += [] if p is None else [p]
+        bounds += [] if bound is None else [bound]
+    return answers, [*bounds, F.value(answers[-1])]
 
 
 @settings(max_examples=150, deadline=None)
@@ -56,9 +48,9 @@ def test_many_bins_beat_every_single_move_of_a_jump():
     F = Cumulative(Atoms(400), rng.dirichlet(np.full(400, 0.3)))
     runs = Runs(F, 12)
     answer = last_answer(F, 12)[0][-1]
-    jumps = np.searchsorted(runs.places, np.flatnonzero(answer))
+    jumps = np.searchsorted(runs.entries, np.flatnonzero(answer))
     for j in range(12):
-        for to in range(runs.places.size):
+        for to in range(runs.entries.size):
             moved = np.unique(np.append(np.delete(jumps, j), to))
             assert F.value(runs.distribution(moved)) >= F.value(answer) - 1e-12
 
@@ -66,7 +58,7 @@ def test_many_bins_beat_every_single_move_of_a_jump():
 def test_pauses_change_nothing(monkeypatch):
     F = Cumulative(Atoms(200), np.random.default_rng(1).dirichlet(np.ones(200)))
     whole = last_answer(F, 7)[0][-1]
-    monkeypatch.setattr(segmentation, "WORK", 1)
+    monkeypatch.setattr(_segments, "WORK", 1)
     assert np.array_equal(last_answer(F, 7)[0][-1], whole)
 
 

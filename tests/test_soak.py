@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import minimize
 
 from fewer import Moments, SparseSimplex
-from fewer.solvers._drive import _Record
+from fewer.solvers.loop import _Record
 from soak.parts import attempt, existing, find
 from soak.referee import Discrepancy, Divergence, Region, Squares, Transport, faces_region, optimum, sparse_region
 

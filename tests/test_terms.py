@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewer import Atoms, FewerTerms, InvalidInput, Moments, SparseSimplex, Status, bins, terms
 from fewer.baselines import least_squares as baselines
-from fewer.solvers._exchange import refitted
+from fewer.engines.fit import refitted
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 REAL = Path(__file__).parents[2] / "shared/data"

@@ -1,17 +1,17 @@
 """A target as mass on supports: what remains of rows when only faces of k dimensions matter."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
-from ._compiled import cover as _cover
-from ._compiled import fold as _fold
 from ._validation import Vector
 from .spaces import Lattice, States
-from .tables import as_table
+from .tables import as_signature, as_table, grouped
 
 Ints = npt.NDArray[Any]
 INDEX_LIMIT = 4_000_000
@@ -40,6 +40,11 @@ class Cover:
     squares: Vector
     log_m: Vector
 
+    def __post_init__(self) -> None:
+        kinds = (np.int64, np.int32, np.float64, np.float64, np.float64)
+        for name, kind in zip(("indptr", "indices", "mass", "squares", "log_m"), kinds, strict=True):
+            object.__setattr__(self, name, as_signature(getattr(self, name), kind))
+
     def __len__(self) -> int:
         return len(self.mass)
 
@@ -53,72 +58,63 @@ class Cover:
         """The supports of dimension i are holders[starts[i]:starts[i+1]]; empty for large covers."""
         if len(self.indices) > INDEX_LIMIT:
             return np.zeros(0, np.int64), np.zeros(0, np.int32)
-        return _fold.invert(self.indptr, self.indices, self.n)
+        pattern = sp.csr_array((np.ones(len(self.indices), np.int8), self.indices, self.indptr), (len(self), self.n))
+        columns = pattern.tocsc()
+        return as_signature(columns.indptr, np.int64), as_signature(columns.indices, np.int32)
 
     @property
     def arrays(self) -> tuple[Ints, Ints, Ints, Ints]:
         """(indptr, indices, starts, holders), as the compiled searches take them."""
         return (self.indptr, self.indices, *self.index)
 
-    def measure(self, face: Ints) -> tuple[float, float, float]:
-        """(Q, Q2, log M) of a face, summed afresh from the data."""
-        inside = np.zeros(self.n, np.bool_)
-        inside[face] = True
-        missing = _cover.count_missing(self.indptr, self.indices, inside)
-        q, q2, log_size = _cover.measure(inside, missing, self.mass, self.squares, self.log_m)
-        return float(q), float(q2), float(log_size)
+    def missing(self, face: Ints) -> Ints:
+        """How many dimensions each support lacks: (E,) int32."""
+        outside = np.ones(self.n, np.bool_)
+        outside[face] = False
+        before = np.zeros(len(self.indices) + 1, np.int32)
+        np.cumsum(outside[self.indices], dtype=np.int32, out=before[1:])
+        return np.asarray(before[self.indptr[1:]] - before[self.indptr[:-1]])
 
-    def gain(self, face: Ints, mode: int) -> float:
+    def measure(self, face: Ints, missing: Ints | None = None) -> tuple[float, float, float]:
+        """(Q, Q2, log M) of a face, summed afresh from the data; `missing` if it is known."""
+        inside = (self.missing(face) if missing is None else missing) == 0
+        return float(self.mass[inside].sum()), float(self.squares[inside].sum()), float(self.log_m[face].sum())
+
+    def gain(self, face: Ints, mode: int, missing: Ints | None = None) -> float:
         """What a face is worth: Q (KL), or Q2 - (1 - Q)² / M (l2)."""
-        return float(_cover.gain_of(*self.measure(face), mode))
-
-    def fitting(self, k: int) -> "Cover":
-        """Without the supports of more than k dimensions, which no face of k can hold."""
-        keep = np.flatnonzero(np.diff(self.indptr) <= k)
-        return self if len(keep) == len(self) else self.take(keep)
+        q, q2, log_size = self.measure(face, missing)
+        return q if mode == KL else q2 - (1.0 - q) ** 2 * math.exp(-log_size)
 
     def take(self, supports: Ints) -> "Cover":
         """Only the numbered supports."""
-        indptr, indices = _fold.gather_rows(self.indptr, self.indices, supports)
-        return Cover(indptr, indices, self.mass[supports], self.squares[supports], self.log_m)
-
-
-def fold(indptr: Ints, indices: Ints, data: Ints, p: Vector, cardinalities: Ints, max_size: int) -> tuple[Cover, float]:
-    """Fold N weighted rows of a canonical CSR pattern onto their distinct supports; also Σ q(x)².
-
-    mass[e] = Σ q(x) and squares[e] = Σ q(x)² over the distinct states x with support e, where q(x) sums p
-    over the rows equal to x. Supports of more than `max_size` dimensions are left out of the cover, not of
-    the second value. O(nnz) by a verified hash table, which needs 12 bytes a row.
-
-    >>> rows = np.array([0, 1, 2, 4, 5]), np.array([1, 1, 0, 1, 1]), np.array([1, 2, 1, 1, 1])
-    >>> c, norm = fold(*rows, np.full(4, 0.25), np.array([2, 3]), 2)
-    >>> c.indices.tolist(), c.mass.tolist(), c.squares.tolist(), norm
-    ([1, 0, 1], [0.75, 0.25], [0.3125, 0.0625], 0.375)
-    """
-    labels, states = _fold.group_rows(indptr, indices, data, np.arange(len(p), dtype=np.int32), True)
-    q: Vector = np.bincount(labels, p, len(states)).astype(np.float64)
-    q /= q.sum()  # a million additions leave their rounding
-    norm = float(q @ q)
-    fits = np.diff(indptr)[states] <= max_size
-    states, q = states[fits], q[fits]
-    labels, supports = _fold.group_rows(indptr, indices, data, states, False)
-    out_ptr, out = _fold.gather_rows(indptr, indices, supports)
-    mass = np.bincount(labels, q, len(supports)).astype(np.float64)
-    squares = np.bincount(labels, q * q, len(supports)).astype(np.float64)
-    return Cover(out_ptr, out, mass, squares, np.log(cardinalities.astype(np.float64))), norm
+        lengths = np.diff(self.indptr)[supports]
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        entries = np.arange(indptr[-1]) + np.repeat(self.indptr[supports] - indptr[:-1], lengths)
+        return Cover(indptr, self.indices[entries], self.mass[supports], self.squares[supports], self.log_m)
 
 
 def cover_of(space: Lattice | States, q: Vector, k: int) -> tuple[Cover, float]:
     """The cover of a distribution q on a space, and ‖q‖²; supports of more than k dimensions are left out.
 
+    mass[e] = Σ q(x) and squares[e] = Σ q(x)² over the states x with support e.
+
     >>> cube = Lattice(2, 2)
     >>> cover_of(cube, np.array([0.1, 0.2, 0.3, 0.4]), 1)[0].mass.tolist()
     [0.1, 0.2, 0.3]
     """
-    places = np.flatnonzero(q)
-    table = space.rows[places] if isinstance(space, States) else as_table(space.unravel(places))
-    arrays = table.indptr, table.indices, table.data
-    return fold(*arrays, q[places], np.array(space.cardinalities), k)
+    used = np.flatnonzero(q)
+    if isinstance(space, States):
+        used = used[np.diff(space.indptr)[used] <= k]
+        table = space.rows[used]
+    else:
+        table = as_table(space.unravel(used))
+        used, table = used[np.diff(table.indptr) <= k], table[np.diff(table.indptr) <= k]
+    labels, first = grouped(table, np.arange(len(used)), False)
+    mass: Vector = np.bincount(labels, q[used], len(first)).astype(np.float64)
+    squares: Vector = np.bincount(labels, q[used] ** 2, len(first)).astype(np.float64)
+    supports = table[first]
+    log_m = np.log(np.array(space.cardinalities, np.float64))
+    return Cover(supports.indptr, supports.indices, mass, squares, log_m), float(np.square(q).sum())
 
 
 def largest_log_size(log_m: Vector, k: int) -> float:

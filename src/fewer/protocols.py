@@ -37,11 +37,11 @@ class FaceSolvable(Protocol):
     """An objective whose minimum over the distributions on one face is known exactly."""
 
     def best_on(self, face: Indices) -> Vector:
-        """Argmin F over distributions on the places `face`, as a vector on the whole space."""
+        """Argmin F over distributions on the entries `face`, as a vector on the whole space."""
         ...
 
     def value_on(self, face: Indices) -> float:
-        """Min F over distributions on the places `face`, without forming p; infinite for an empty face."""
+        """Min F over distributions on the entries `face`, without forming p; infinite for an empty face."""
         ...
 
 
@@ -75,11 +75,11 @@ class Quadratic(Protocol):
         ...
 
     def linear(self, units: Indices) -> Vector:
-        """C at these places."""
+        """C at these entries."""
         ...
 
     def cross(self, units: Indices, others: Indices) -> Vector:
-        """The block of H at these places."""
+        """The block of H at these entries."""
         ...
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
@@ -96,7 +96,7 @@ class Centred(Protocol):
     """A quadratic that is a squared distance and can be told from its target: F[p] = pᵀGp where Σp = 1."""
 
     def centred(self, units: Indices, others: Indices) -> Vector:
-        """The block of G, the inner products with the target for origin, at these places."""
+        """The block of G, the inner products with the target for origin, at these entries."""
         ...
 
 
@@ -105,8 +105,18 @@ class BoundedBelow(Protocol):
     """An objective that is known never to fall below a number."""
 
     @property
-    def floor(self) -> float:
+    def lower_bound(self) -> float:
         """No distribution has a lower value."""
+        ...
+
+
+@runtime_checkable
+class LowerBoundAttained(Protocol):
+    """An objective that knows whether some distribution, on however many entries, has the value `lower_bound`."""
+
+    @property
+    def lower_bound_attained(self) -> bool:
+        """If so, the convex relaxation has no better bound."""
         ...
 
 
@@ -139,8 +149,32 @@ class Counted(Protocol):
 
 
 @runtime_checkable
+class Costly(Protocol):
+    """A quadratic whose entries are not at hand."""
+
+    @property
+    def entry_cost(self) -> float:
+        """Multiplications for one entry of H, about."""
+        ...
+
+
+@runtime_checkable
+class Direct(Protocol):
+    """An objective that finds its own optimum over all distributions on at most k entries."""
+
+    def solved(self, k: int) -> Iterator[tuple[Vector | None, float | None]]:
+        """Iterates and lower bounds, None where there is none, with pauses; the last iterate is the optimum."""
+        ...
+
+
+@runtime_checkable
 class Covered(Protocol):
     """An objective whose minimum over a face of dimensions depends only on the mass the face covers."""
+
+    @property
+    def target(self) -> Vector:
+        """The mass at each entry of the space."""
+        ...
 
     def cover(self, k: int) -> tuple[Cover, float, int] | None:
         """(cover, ‖q‖², mode) for faces of k dimensions, or None where this q or space does not allow it."""
@@ -189,7 +223,7 @@ class Sparsity(Protocol):
         ...
 
     def face(self, units: Units) -> Indices:
-        """The places that use no unit outside `units`."""
+        """The entries that use no unit outside `units`."""
         ...
 
 

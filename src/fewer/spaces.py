@@ -9,10 +9,12 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from ._validation import (
     Indices,
     InvalidInput,
+    Vector,
     as_indices,
     as_integer,
     as_numbers,
@@ -28,13 +30,13 @@ Units = Iterable[int] | npt.ArrayLike
 
 
 class Space(Protocol):
-    """A finite set of places; a distribution on it is a vector of `size` entries."""
+    """A finite set of states; a distribution on it is a vector of `size` entries."""
 
     unit: ClassVar[str]
 
     @property
     def size(self) -> int:
-        """How many places there are."""
+        """How many states there are."""
         ...
 
     @property
@@ -44,7 +46,7 @@ class Space(Protocol):
 
     @property
     def cardinalities(self) -> tuple[int, ...]:
-        """How many entries each dimension of a place has."""
+        """How many entries each dimension of a state has."""
         ...
 
     @property
@@ -53,11 +55,11 @@ class Space(Protocol):
         ...
 
     def face(self, units: Units) -> Indices:
-        """Sorted flat indices of the places that use no unit outside `units`."""
+        """Sorted flat indices of the states that use no unit outside `units`."""
         ...
 
     def unravel(self, indices: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The places with these flat indices, as a user would write them."""
+        """The states with these flat indices, as a user would write them."""
         ...
 
 
@@ -211,7 +213,7 @@ class Lattice:
 
     def unravel(self, indices: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Rows (..., n) with these flat indices."""
-        flat = as_indices(indices, self.size, "indices", "places")
+        flat = as_indices(indices, self.size, "indices", "states")
         return np.asarray(flat[..., None] // self.strides % np.array(self.shape))
 
 
@@ -258,11 +260,13 @@ class States:
         table = as_table(self.rows)
         given = np.ones(table.shape[0]) if self.weights is None else self.weights
         first, inverse = distinct_rows(table)
-        weights = np.bincount(inverse, as_weights(given, table.shape[0], "weights"))
+        weights: Vector = np.bincount(inverse, as_weights(given, table.shape[0], "weights")).astype(np.float64)
+        weights /= weights.sum()  # a million additions leave their rounding
         kept = table[first]
-        seen = np.zeros(table.shape[1], np.int64)
-        np.maximum.at(seen, kept.indices, kept.data)
-        object.__setattr__(self, "m", as_cardinalities(seen + 1 if self.m is None else self.m, seen + 1))
+        largest = np.zeros(table.shape[1], kept.data.dtype)  # of the data's type, for which NumPy's loop is fast
+        np.maximum.at(largest, kept.indices, kept.data)
+        least = largest.astype(np.int64) + 1
+        object.__setattr__(self, "m", as_cardinalities(least if self.m is None else self.m, least))
         object.__setattr__(self, "rows", kept)
         object.__setattr__(self, "weights", weights)
 
@@ -305,7 +309,13 @@ class States:
         """Indices of the listed states whose support lies in `units`, ascending."""
         chosen = np.zeros(self.n, bool)
         chosen[as_units(units, self.n, self.unit)] = True
-        return np.flatnonzero(self.rows @ (~chosen).astype(np.float64) == 0.0)
+        return np.flatnonzero(self._pattern @ (~chosen).astype(np.float32) == 0.0)
+
+    @cached_property
+    def _pattern(self) -> Any:
+        """Ones where the states use a dimension, in the type that they are multiplied in."""
+        ones = np.ones(self.rows.nnz, np.float32)
+        return sp.csr_array((ones, self.rows.indices, self.rows.indptr), shape=self.rows.shape)
 
     def ravel(self, rows: npt.ArrayLike) -> Indices:
         """Indices of rows (N, n), or the one of a row (n,); -1 where a row is not listed."""
@@ -353,7 +363,7 @@ def as_space(space: Any, who: str) -> None:
 
 
 def fitting(entries: float, what: str, instead: str = "") -> None:
-    """Refuse a space whose tables, of 8 bytes for each of 2^entries places, would not fit in memory."""
+    """Refuse a space whose tables, of 8 bytes for each of 2^entries states, would not fit in memory."""
     limit = physical_memory()
     if entries + 3 > math.log2(limit):
         count = f"{2.0**entries:.3g}" if entries < 1000 else f"10^{int(entries * math.log10(2))}"

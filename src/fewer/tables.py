@@ -13,6 +13,8 @@ from ._validation import Indices, InvalidInput, as_numbers, as_sparse, shown
 
 MOST_CODES = 2**31
 """Codes are below this: four bytes hold one."""
+EVERY_BIT = np.uint64(2**64 - 1)
+"""A hash is taken whole; the tests take less, for collisions."""
 
 
 def physical_memory() -> int:
@@ -89,12 +91,29 @@ def row_keys(table: Any) -> list[bytes]:
 
 def distinct_rows(table: Any) -> tuple[Indices, Indices]:
     """The first row of each distinct one, in order of appearance, and which of them each row equals."""
-    every = np.arange(table.shape[0], dtype=np.int32)
     try:
-        inverse, first = group_rows(table.indptr, table.indices, table.data, every, True)
+        inverse, first = grouped(table, np.arange(table.shape[0]), True)
     except CompilationTimeout:
         return _distinct_by_keys(table)
     return first.astype(np.int64), inverse.astype(np.int64)
+
+
+def grouped(table: Any, rows: Any, by_value: bool) -> tuple[Any, Any]:
+    """Which of these rows of a canonical CSR table are equal (labels), and the first row of each kind.
+
+    Equal in their supports, or `by_value` in their entries too.
+
+    >>> labels, first = grouped(as_table([[0, 1], [2, 0], [0, 3]]), np.arange(3), False)
+    >>> labels.tolist(), first.tolist()
+    ([0, 1, 0], [0, 1])
+    """
+    arrays = as_signature(table.indptr, np.int64), as_signature(table.indices, np.int32)
+    return group_rows(*arrays, as_signature(table.data, np.int32), as_signature(rows, np.int32), by_value, EVERY_BIT)
+
+
+def as_signature(x: Any, kind: type) -> Any:
+    """An array as compiled functions take it, so that each is compiled once: of this type, contiguous, writeable."""
+    return np.require(x, kind, ["C", "W"])
 
 
 def _distinct_by_keys(table: Any) -> tuple[Indices, Indices]:

@@ -1,1 +1,1 @@
-"""The compiled room: plain functions on arrays that check nothing and import nothing of ours."""
+"""Compiled code: plain functions on arrays that check nothing and import nothing of ours."""

@@ -15,13 +15,14 @@ _warned = False
 def compiled(function: F) -> F:
     """`function`, compiled by numba at its first call and cached on disk; its static type is kept.
 
-    Where no directory for the cache can be written to it works all the same, and each process compiles anew.
+    Where no directory for the cache can be written to it works all the same, and each process compiles anew. Dividing
+    by zero gives an infinity, as in NumPy: the check for it would keep loops from being vectorised.
     """
     try:
-        dispatcher = numba.njit(cache=True)(function)
+        dispatcher = numba.njit(cache=True, error_model="numpy")(function)
     except (RuntimeError, OSError) as error:  # numba found no directory that it may write to
         warn_uncached(error)
-        return cast("F", numba.njit(function))
+        return cast("F", numba.njit(error_model="numpy")(function))
     keep_going(dispatcher)
     return cast("F", dispatcher)
 

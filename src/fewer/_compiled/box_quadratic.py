@@ -1,87 +1,167 @@
-"""Exact active-set solver for convex quadratics on the simplex cut by a box.
+"""The exact active-set solver for convex quadratics on the simplex cut by a box; a simplex is the box [0, 1].
 
-The walk of `active_set` with two bounds: every unit is either *passive* (free, its column is in the factor) or
-rests, usually at one of its bounds.  A resting unit enters upwards if it is below `hi` and its residual is above
-the common level of the passive ones, downwards if it is above `lo` and its residual is below.  Lower bounds alone
-need no such walk: shifting by `lo` and scaling the rest to one gives the simplex again.
+    passive    the free units, in the order they entered; the others rest, usually at one of their bounds
+    factor     L L' = G_PP + sigma 11', the Cholesky factor of the passive units
+    residual   r = b - G w, minus half the gradient
+
+With sigma > 0 the weights sum to one: adding sigma 11' then changes the objective by a constant, yet makes the passive
+block positive definite as soon as its columns are affinely independent. With sigma = 0 there is no such constraint.
+Arrays are updated in place; `count` is the number of passive units.
+
+Sources: Lawson & Hanson 1974, ch. 23; Wolfe 1976, Math. Prog. 11; Nocedal & Wright 2006, ch. 16.
 """
+
+import math
 
 import numpy as np
 import numpy.typing as npt
 
 from ._compile import compiled
-from .active_set import (
-    centre,
-    objective_drop,
-    refresh,
-    rounding_error,
-    simplex_quadratic,
-    suited_sigma,
-    unevenness,
-)
-from .face_factor import append, dot, face_step, gather, pivot_floor, remove
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
+EPS = 2.220446049250313e-16
+DEPENDENT = 64.0 * EPS  # relative pivot below which a column counts as dependent
+ROUNDING = 16.0 * EPS  # relative rounding error granted to one inner product
+SPAN = 1e4  # how far sigma may be from the shortest passive column, squared
+NEAR = 1e-8  # relative square below which a column counts as the origin itself
 AT_BOUND = 1e-14  # weights this close to a bound rest on it
+UNBOUNDED = 2.0  # an upper bound that no weight meets
 
 
 @compiled
-def into_box(start: Vector, lo: Vector, hi: Vector) -> Vector:
-    """A point of the simplex and the box near `start`.
+def dot(x: Vector, y: Vector, size: int) -> float:
+    """Inner product of two leading parts, in four lanes of fixed order.
 
-    w = clip(start, lo, hi), then what is missing from (or above) one is shared in proportion to the room each
-    unit has upwards (downwards);  1'lo <= 1 <= 1'hi;  all: (s,).  Returns (s,).
+    x[:size]' y[:size];  x, y: (>= size,).  Source: Higham 2002, ch. 3 (blocked summation).
     """
-    w = np.minimum(np.maximum(start, lo), hi)
-    missing = 1.0 - w.sum()
-    room = hi - w if missing > 0.0 else w - lo
-    total = room.sum()
-    if total > 0.0:
-        w += room * (missing / total)
-    return np.minimum(np.maximum(w, lo), hi)
+    a = b = c = d = 0.0
+    whole = size - size % 4
+    for i in range(0, whole, 4):
+        a += x[i] * y[i]
+        b += x[i + 1] * y[i + 1]
+        c += x[i + 2] * y[i + 2]
+        d += x[i + 3] * y[i + 3]
+    for i in range(whole, size):
+        a += x[i] * y[i]
+    return (a + b) + (c + d)
 
 
 @compiled
-def blocking_box(
-    w: Vector, lo: Vector, hi: Vector, passive: Indices, count: int, step: Vector, longest: float
-) -> tuple[float, int, float]:
-    """Longest feasible multiple of a step, the position that stops it, and the bound it meets.
+def total(x: Vector) -> float:
+    """The sum of a vector."""
+    found = 0.0
+    for i in range(x.size):
+        found += x[i]
+    return found
 
-    max t <= longest with lo_P <= w_P + t step <= hi_P;  w, lo, hi, passive: (s,), step: (count,).
-    The position is -1 if the whole length stays strictly inside.
-    Source: Nocedal & Wright 2006, sec. 16.5 (ratio test).
+
+@compiled
+def append(G: Matrix, sigma: float, scale: Vector, factor: Matrix, passive: Indices, count: int, unit: int) -> int:
+    """Free one unit unless it depends on those that are free; the new count.
+
+    pivot^2 = G_uu + sigma - |L^-1 (G_Pu + sigma)|^2 must exceed min(DEPENDENT (sigma + scale_u), (sigma + G_uu) / 4);
+    G, factor: (s, s), scale, passive: (s,), scale the diagonal before centring, whose rounding G has inherited.
+    Sources: Golub & Van Loan 2013, sec. 6.5; Higham 2002, sec. 10.3 (breakdown on semi-definite matrices).
     """
-    length, position, bound = longest, -1, 0.0
+    row = factor[count]
+    for i in range(count):
+        row[i] = (G[unit, passive[i]] + sigma - dot(factor[i], row, i)) / factor[i, i]
+    square = G[unit, unit] + sigma - dot(row, row, count)
+    if not square > min(DEPENDENT * (sigma + scale[unit]), 0.25 * (sigma + G[unit, unit])):
+        return count
+    row[count] = math.sqrt(square)
+    passive[count] = unit
+    return count + 1
+
+
+@compiled
+def remove(factor: Matrix, passive: Indices, count: int, position: int) -> int:
+    """Take the unit at one position out of the passive ones; the new count.
+
+    Deleting row k leaves L lower Hessenberg; Givens rotations of the columns (j, j+1), j >= k, make it triangular
+    again.  factor: (s, s), passive: (s,).  Source: Golub & Van Loan 2013, sec. 6.5.
+    """
+    last = count - 1
+    cosine, sine = np.empty(last), np.empty(last)
+    for i in range(position, last):
+        passive[i] = passive[i + 1]
+        row, below = factor[i], factor[i + 1]
+        for j in range(i + 2):
+            row[j] = below[j]
+        for j in range(position, i):
+            left, right = row[j], row[j + 1]
+            row[j] = cosine[j] * left + sine[j] * right
+            row[j + 1] = cosine[j] * right - sine[j] * left
+        length = math.hypot(row[i], row[i + 1])
+        cosine[i], sine[i], row[i] = row[i] / length, row[i + 1] / length, length
+    return last
+
+
+@compiled
+def face_step(factor: Matrix, count: int, sigma: float, change: float, x: Vector) -> None:
+    """Turn a passive residual into the step to the minimiser of the face, in place.
+
+    (L L') x = r + mu 1, with mu such that 1'x = change if sigma > 0, else mu = 0;  x: (count,), r on entry.
+    Source: Boyd & Vandenberghe 2004, sec. 10.1 (equality-constrained quadratic).
+    """
+    ones = np.empty(count)
+    for i in range(count):
+        x[i] = (x[i] - dot(factor[i], x, i)) / factor[i, i]
+        if sigma > 0.0:
+            ones[i] = (1.0 - dot(factor[i], ones, i)) / factor[i, i]
+    if sigma > 0.0:
+        mu = (change - dot(ones, x, count)) / dot(ones, ones, count)
+        for i in range(count):
+            x[i] += mu * ones[i]
+    for i in range(count - 1, -1, -1):
+        x[i] /= factor[i, i]
+        for j in range(i):
+            x[j] -= x[i] * factor[i, j]
+
+
+@compiled
+def residuals(G: Matrix, b: Vector, w: Vector, residual: Vector) -> None:
+    """Recompute the residual: r <- b - G w;  G: (s, s), b, w, residual: (s,)."""
+    for i in range(b.size):
+        residual[i] = b[i]
+    for unit in range(w.size):
+        if w[unit] != 0.0:
+            weight, row = w[unit], G[unit]
+            for i in range(residual.size):
+                residual[i] -= weight * row[i]
+
+
+@compiled
+def advance(w: Vector, lo: Vector, hi: Vector, passive: Indices, count: int, step: Vector, longest: float) -> int:
+    """Move the passive weights along a step as far as the bounds allow; the position that meets its bound, or -1.
+
+    w_P <- w_P + t step, t <= longest the ratio test;  w, lo, hi, passive: (s,), step: (count,).  The length t is left
+    in step[0] where a unit is met, so that a unit that is not passive can follow.
+    """
+    length, position, wall = longest, -1, 0.0
     for k in range(count):
         unit = passive[k]
         end = w[unit] + longest * step[k]
         if lo[unit] < end < hi[unit]:
             continue
-        wall = lo[unit] if end <= lo[unit] else hi[unit]
-        ratio = (wall - w[unit]) / step[k] if step[k] != 0.0 else 0.0
-        ratio = max(ratio, 0.0)
+        bound = lo[unit] if end <= lo[unit] else hi[unit]
+        ratio = max((bound - w[unit]) / step[k], 0.0) if step[k] != 0.0 else 0.0
         if position < 0 or ratio < length:
-            length, position, bound = ratio, k, wall
-    return length, position, bound
-
-
-@compiled
-def move_box(w: Vector, lo: Vector, hi: Vector, passive: Indices, count: int, step: Vector, length: float) -> None:
-    """Move the passive weights along a step, never out of the box.
-
-    w_P <- clip(w_P + length * step, lo_P, hi_P);  w, lo, hi, passive: (s,), step: (count,).
-    """
+            length, position, wall = ratio, k, bound
     for k in range(count):
         unit = passive[k]
         w[unit] = min(max(w[unit] + length * step[k], lo[unit]), hi[unit])
+    if position >= 0:
+        w[passive[position]] = wall
+        step[0] = length
+    return position
 
 
 @compiled
-def descend_box(
+def descend(
     G: Matrix,
     b: Vector,
     lo: Vector,
@@ -93,117 +173,28 @@ def descend_box(
     w: Vector,
     residual: Vector,
 ) -> tuple[int, int]:
-    """Walk to the minimiser of the passive face, laying down each unit that meets a bound.
+    """Walk to the minimiser of the passive units, laying down each one that meets a bound.
 
-    Repeats  w <- w + min(1, block) (argmin over the face - w);  G, factor: (s, s), the rest (s,).
-    Returns (count, steps); every passive weight is then strictly inside its bounds.
-    Source: Nocedal & Wright 2006, sec. 16.5.
+    Repeats w <- w + min(1, block) (argmin over the face - w);  G, factor: (s, s), the rest (s,).  Returns
+    (count, steps); every passive weight is then strictly inside its bounds.
     """
-    steps = 0
-    blocked = True
+    steps, blocked = 0, True
     while blocked and count > 0:
-        step = gather(residual, passive, count)
-        face_step(factor, count, sigma, 1.0 - w.sum(), step)
-        length, position, bound = blocking_box(w, lo, hi, passive, count, step, 1.0)
-        move_box(w, lo, hi, passive, count, step, length)
+        step = np.empty(count)
+        for k in range(count):
+            step[k] = residual[passive[k]]
+        face_step(factor, count, sigma, 1.0 - total(w), step)
+        position = advance(w, lo, hi, passive, count, step, 1.0)
         blocked = position >= 0
         if blocked:
-            w[passive[position]] = bound
             count = remove(factor, passive, count, position)
-        weigh_in(G, b, w, residual)
+        residuals(G, b, w, residual)
         steps += 1
     return count, steps
 
 
 @compiled
-def weigh_in(G: Matrix, b: Vector, w: Vector, residual: Vector) -> None:
-    """Recompute the residual from all weights.
-
-    r <- b - G w;  G: (s, s), b, w, residual: (s,).
-    """
-    held = np.flatnonzero(w)
-    refresh(G, b, held, held.size, w, residual)
-
-
-@compiled
-def restart_box(
-    G: Matrix,
-    b: Vector,
-    lo: Vector,
-    hi: Vector,
-    sigma: float,
-    scale: Vector,
-    factor: Matrix,
-    passive: Indices,
-    w: Vector,
-    residual: Vector,
-) -> tuple[int, int]:
-    """Factor the units strictly inside their bounds and descend on them; dependent ones rest where they are.
-
-    G, factor: (s, s), the rest (s,).  Returns (count, steps).
-    """
-    count = 0
-    for unit in np.argsort(-w):
-        if lo[unit] + AT_BOUND < w[unit] < hi[unit] - AT_BOUND:
-            count = append(G, sigma, scale, factor, passive, count, unit)
-    weigh_in(G, b, w, residual)
-    return descend_box(G, b, lo, hi, sigma, factor, passive, count, w, residual)
-
-
-@compiled
-def level_box(residual: Vector, passive: Indices, count: int) -> float:
-    """The value all passive residuals share at the minimiser of a face: their mean.
-
-    residual, passive: (s,), count > 0.
-    """
-    total = 0.0
-    for k in range(count):
-        total += residual[passive[k]]
-    return total / count
-
-
-@compiled
-def most_promising_box(
-    residual: Vector, level: float, error: Vector, w: Vector, lo: Vector, hi: Vector, resting: Mask, tried: Mask
-) -> int:
-    """The resting unit whose release promises the steepest descent, upwards or downwards.
-
-    argmax |r_i - level| over resting, untried i with r_i - level > e_i and w_i < hi_i, or < -e_i and w_i > lo_i;
-    all: (s,).  Returns -1 if there is none, which is the optimality condition.
-    """
-    best, unit = 0.0, -1
-    for i in range(w.size):
-        slope = residual[i] - level
-        open_way = w[i] < hi[i] if slope > 0.0 else w[i] > lo[i]
-        if resting[i] and not tried[i] and open_way and abs(slope) > max(error[i], best):
-            best, unit = abs(slope), i
-    return unit
-
-
-@compiled
-def first_passive(
-    G: Matrix,
-    sigma: float,
-    scale: Vector,
-    residual: Vector,
-    w: Vector,
-    lo: Vector,
-    factor: Matrix,
-    passive: Indices,
-) -> int:
-    """Free the unit that may go down at the smallest residual, where all units rest.
-
-    argmin r_i over w_i > lo_i + AT_BOUND;  G, factor: (s, s), the rest (s,).  Returns the count, 0 if none may go down.
-    """
-    unit = -1
-    for i in range(w.size):
-        if w[i] > lo[i] + AT_BOUND and (unit < 0 or residual[i] < residual[unit]):
-            unit = i
-    return append(G, sigma, scale, factor, passive, 0, unit) if unit >= 0 else 0
-
-
-@compiled
-def exchange_box(
+def slide(
     G: Matrix,
     lo: Vector,
     hi: Vector,
@@ -216,29 +207,167 @@ def exchange_box(
     unit: int,
     way: float,
 ) -> int:
-    """Move an affinely dependent unit until it or a passive unit meets a bound.
+    """Move an affinely dependent unit until it or a passive one meets a bound; the new count.
 
     Along d_u = way, d_P = argmin d'Gd with 1'd = 0 the curvature is negligible.  If a passive unit blocks, the two
-    change places; else `unit` rests at its other bound.  G, factor: (s, s), the rest (s,).  Returns the count.
+    change places; else `unit` rests at its other bound.  G, factor: (s, s), the rest (s,).
     Source: Nocedal & Wright 2006, sec. 16.5 (direction of zero curvature).
     """
     step = np.empty(count)
     for k in range(count):
         step[k] = -way * G[unit, passive[k]]
     face_step(factor, count, sigma, -way, step)
-    room = hi[unit] - w[unit] if way > 0.0 else w[unit] - lo[unit]
-    length, position, bound = blocking_box(w, lo, hi, passive, count, step, room)
-    move_box(w, lo, hi, passive, count, step, length)
+    length = hi[unit] - w[unit] if way > 0.0 else w[unit] - lo[unit]
+    position = advance(w, lo, hi, passive, count, step, length)
+    length = step[0] if position >= 0 else length
     w[unit] = min(max(w[unit] + way * length, lo[unit]), hi[unit])
     if position < 0:
         return count
-    w[passive[position]] = bound
     count = remove(factor, passive, count, position)
     return append(G, sigma, scale, factor, passive, count, unit)
 
 
 @compiled
-def polish_box(
+def freed(
+    G: Matrix,
+    b: Vector,
+    lo: Vector,
+    hi: Vector,
+    sigma: float,
+    scale: Vector,
+    factor: Matrix,
+    passive: Indices,
+    w: Vector,
+    residual: Vector,
+) -> tuple[int, int]:
+    """Free the units strictly inside their bounds and descend on them; dependent ones rest.
+
+    Where all units rest, the one that may go down at the smallest residual is freed.  G, factor: (s, s), the rest (s,).
+    Returns (count, steps); the count is 0 where no unit can move.
+    """
+    count, low = np.int64(0), np.int64(-1)  # a literal would be another type, and compile all that is called again
+    for unit in range(w.size):
+        if lo[unit] + AT_BOUND < w[unit] < hi[unit] - AT_BOUND:
+            count = append(G, sigma, scale, factor, passive, count, unit)
+    residuals(G, b, w, residual)
+    count, steps = descend(G, b, lo, hi, sigma, factor, passive, count, w, residual)
+    if count == 0:
+        for i in range(w.size):
+            if w[i] > lo[i] + AT_BOUND and (low < 0 or residual[i] < residual[low]):
+                low = i
+        if low >= 0:
+            count = append(G, sigma, scale, factor, passive, count, low)
+    return count, steps
+
+
+@compiled
+def uneven(residual: Vector, passive: Indices, count: int) -> tuple[float, float]:
+    """The mean of the passive residuals, which they share at the minimiser, and how far one is from it at most.
+
+    residual, passive: (s,), count > 0.
+    """
+    level, worst = 0.0, 0.0
+    for k in range(count):
+        level += residual[passive[k]]
+    level /= count
+    for k in range(count):
+        worst = max(worst, abs(residual[passive[k]] - level))
+    return level, worst
+
+
+@compiled
+def suited(squares: Vector, scale: Vector, passive: Indices, count: int, unit: int, sigma: float) -> float:
+    """Keep sigma, or match it to the shortest free column where it is far off.
+
+    m = min G_ii over the passive ones and `unit`, less the columns at the origin;  sigma if it is within SPAN of m,
+    else m.  A sigma far above m drowns the digits of short columns, one far below m loses affine independence.
+    squares (G_ii), scale, passive: (s,).
+    """
+    shortest = np.inf
+    for k in range(count + 1):
+        i = passive[k] if k < count else unit
+        if i >= 0 and NEAR * abs(scale[i]) < squares[i] < shortest:
+            shortest = squares[i]
+    return sigma if shortest == np.inf or sigma / SPAN <= shortest <= sigma * SPAN else shortest
+
+
+@compiled
+def walk(G: Matrix, b: Vector, lo: Vector, hi: Vector, scale: Vector, w: Vector) -> int:
+    """Minimise w'Gw - 2 b'w over 1'w = 1, lo <= w <= hi from the feasible w, in place; how many steps were made.
+
+    Alternates freeing the unit whose slope promises most and descending.  A unit is freed at most once between two
+    decreases that exceed rounding, and a step that increases the objective is undone, so the walk cannot cycle.  A last
+    step of iterative refinement is kept if it evens out the residuals.  G: (s, s), the rest (s,).
+    """
+    size = w.size
+    factor, passive, residual = np.empty((size, size)), np.empty(size, np.int64), np.empty(size)
+    w_old, residual_old = np.empty(size), np.empty(size)
+    tried, resting = np.empty(size, np.bool_), np.empty(size, np.bool_)
+    squares, norms, error, largest, count = np.empty(size), np.empty(size), np.empty(size), 0.0, np.int64(0)
+    for i in range(size):
+        tried[i], squares[i] = False, G[i, i]
+        norms[i] = math.sqrt(max(squares[i], 0.0))
+        largest = max(largest, squares[i])
+        if w[i] > 0.0:
+            passive[count] = i
+            count += 1
+    sigma = suited(squares, scale, passive, count, np.int64(-1), largest if largest > 0.0 else 1.0)
+    count, steps = freed(G, b, lo, hi, sigma, scale, factor, passive, w, residual)
+    while count > 0 and steps < 20 * size + 100:
+        level, _ = uneven(residual, passive, count)
+        length = dot(norms, w, size)
+        for i in range(size):
+            error[i] = ROUNDING * (abs(b[i]) + norms[i] * length)
+            resting[i] = True
+        common = dot(w, error, size)
+        for k in range(count):
+            resting[passive[k]] = False
+        best, unit = 0.0, np.int64(-1)
+        for i in range(size):
+            error[i] += common
+            slope = residual[i] - level
+            way_open = w[i] < hi[i] if slope > 0.0 else w[i] > lo[i]
+            if resting[i] and not tried[i] and way_open and abs(slope) > max(error[i], best):
+                best, unit = abs(slope), i
+        if unit < 0:
+            break
+        tried[unit] = True
+        other = suited(squares, scale, passive, count, unit, sigma)
+        if other != sigma:
+            sigma = other
+            count, more = freed(G, b, lo, hi, sigma, scale, factor, passive, w, residual)
+            steps += more
+            if count == 0:
+                break
+        way = 1.0 if residual[unit] > level else -1.0
+        for i in range(size):
+            w_old[i], residual_old[i] = w[i], residual[i]
+        grown = append(G, sigma, scale, factor, passive, count, unit)
+        if grown == count:  # dependent: move it if the slope beats the curvature
+            if best <= 3.0 * min(DEPENDENT * (sigma + scale[unit]), 0.25 * (sigma + squares[unit])):
+                continue
+            grown = slide(G, lo, hi, sigma, scale, factor, passive, count, w, unit, way)
+            residuals(G, b, w, residual)
+        count, more = descend(G, b, lo, hi, sigma, factor, passive, grown, w, residual)
+        steps += more + 1
+        drop = doubt = 0.0
+        for i in range(size):
+            drop += (w[i] - w_old[i]) * (residual_old[i] + residual[i] - 2.0 * level)
+            doubt += 2.0 * abs(w[i] - w_old[i]) * error[i]
+        for i in range(size):
+            tried[i] = tried[i] and not drop > doubt
+            if drop < -doubt:
+                w[i] = w_old[i]
+        if drop < -doubt or count == 0:
+            count, more = freed(G, b, lo, hi, sigma, scale, factor, passive, w, residual)
+            steps += more
+    if count > 0:
+        polish(G, b, lo, hi, sigma, factor, passive, count, w, residual)
+    return steps
+
+
+@compiled
+def polish(
     G: Matrix,
     b: Vector,
     lo: Vector,
@@ -249,94 +378,23 @@ def polish_box(
     count: int,
     w: Vector,
     residual: Vector,
-) -> Vector:
-    """One step of iterative refinement on the final face, kept only if it helps.
+) -> None:
+    """One step of iterative refinement on the passive units, kept only if it evens out their residuals.
 
-    G, factor: (s, s), the rest (s,).  Returns the weights (s,).  Source: Higham 2002, ch. 12.
+    G, factor: (s, s), the rest (s,).  Source: Higham 2002, ch. 12.
     """
-    before = unevenness(residual, passive, count, level_box(residual, passive, count))
-    step = gather(residual, passive, count)
-    face_step(factor, count, sigma, 1.0 - w.sum(), step)
-    _, position, _ = blocking_box(w, lo, hi, passive, count, step, 1.0)
-    refined = w.copy()
-    move_box(refined, lo, hi, passive, count, step, 1.0)
-    weigh_in(G, b, refined, residual)
-    after = unevenness(residual, passive, count, level_box(residual, passive, count))
-    return refined if position < 0 and after < before else w
-
-
-@compiled
-def rest_of(passive: Indices, count: int, size: int) -> Mask:
-    """Which units are not passive.
-
-    passive: (s,).  Returns (s,).
-    """
-    resting = np.ones(size, np.bool_)
+    _, before = uneven(residual, passive, count)
+    kept, step = np.empty(w.size), np.empty(count)
+    for i in range(w.size):
+        kept[i] = w[i]
     for k in range(count):
-        resting[passive[k]] = False
-    return resting
-
-
-@compiled
-def walk_box(
-    G: Matrix, b: Vector, lo: Vector, hi: Vector, sigma: float, scale: Vector, w: Vector
-) -> tuple[Vector, int]:
-    """Minimise w'Gw - 2 b'w over 1'w = 1, lo <= w <= hi, starting at the feasible w.
-
-    Alternates releasing the most promising unit and descending on the face.  A unit is released at most once
-    between two decreases that exceed rounding, and a step that increases the objective is undone, so the walk
-    cannot cycle.  G: (s, s), the rest (s,).  Returns (w, steps).
-    """
-    size = w.size
-    factor, passive, residual = np.empty((size, size)), np.empty(size, np.int64), np.empty(size)
-    tried = np.zeros(size, np.bool_)
-    norms = np.sqrt(np.maximum(np.diag(G), 0.0))
-    count, steps = restart_box(G, b, lo, hi, sigma, scale, factor, passive, w, residual)
-    while steps < 20 * size + 100:
-        if count == 0:
-            count = first_passive(G, sigma, scale, residual, w, lo, factor, passive)
-            if count == 0:
-                break
-            tried[:] = False  # the level is another one
-        level = level_box(residual, passive, count)
-        error = rounding_error(b, norms, w, sigma)
-        unit = most_promising_box(residual, level, error, w, lo, hi, rest_of(passive, count, size), tried)
-        if unit < 0:
-            break
-        tried[unit] = True
-        way = 1.0 if residual[unit] > level else -1.0
-        w_old, residual_old = w.copy(), residual.copy()
-        grown = append(G, sigma, scale, factor, passive, count, unit)
-        if grown == count:  # dependent: move it if the slope beats the curvature
-            if abs(residual[unit] - level) <= 3.0 * pivot_floor(G, sigma, scale, unit):
-                continue
-            grown = exchange_box(G, lo, hi, sigma, scale, factor, passive, count, w, unit, way)
-            weigh_in(G, b, w, residual)
-        count, more = descend_box(G, b, lo, hi, sigma, factor, passive, grown, w, residual)
-        steps += more + 1
-        drop = objective_drop(w_old, w, residual_old, residual, level)
-        doubt = 2.0 * dot(np.abs(w - w_old), error, size)
-        if drop > doubt:
-            tried[:] = False
-        elif drop < -doubt:
-            w[:] = w_old
-            count, more = restart_box(G, b, lo, hi, sigma, scale, factor, passive, w, residual)
-            steps += more
-    if count > 0:
-        w = polish_box(G, b, lo, hi, sigma, factor, passive, count, w, residual)
-    return w, steps
-
-
-@compiled
-def summed_to_one(w: Vector, lo: Vector, hi: Vector) -> Vector:
-    """Give the last rounding error of the sum to the unit with the most room on both sides.
-
-    w_i += 1 - 1'w,  i = argmax min(w_i - lo_i, hi_i - w_i);  all: (s,).  Returns (s,).
-    """
-    w = w.copy()
-    roomy = np.argmax(np.minimum(w - lo, hi - w))
-    w[roomy] = min(max(w[roomy] + (1.0 - w.sum()), lo[roomy]), hi[roomy])
-    return w
+        step[k] = residual[passive[k]]
+    face_step(factor, count, sigma, 1.0 - total(w), step)
+    position = advance(w, lo, hi, passive, count, step, 1.0)
+    residuals(G, b, w, residual)
+    if position >= 0 or uneven(residual, passive, count)[1] >= before:
+        for i in range(w.size):
+            w[i] = kept[i]
 
 
 @compiled
@@ -344,22 +402,64 @@ def box_quadratic(H: Matrix, c: Vector, lo: Vector, hi: Vector, start: Vector) -
     """Minimise a convex quadratic on the simplex cut by a box, exactly to rounding.
 
     min w'Hw - 2 c'w  subject to  lo <= w <= hi, 1'w = 1;  H: (s, s) symmetric positive semi-definite, c, lo, hi:
-    (s,) with 0 <= lo <= hi and 1'lo <= 1 <= 1'hi, start: (s,) where to begin, feasible or not.  Where no upper
-    bound can bind, w = lo + (1 - 1'lo) y with y on the simplex.  Returns the weights (s,) and the number of face
-    minimisations.  H = I, c = (1, 0, 0), lo = 0, hi = 0.5 gives (0.5, 0.25, 0.25).
-    Source: Nocedal & Wright 2006, ch. 16 (active-set methods for convex quadratics).
+    (s,) with 0 <= lo <= hi and 1'lo <= 1 <= 1'hi, start: (s,) where to begin, feasible or not; zeros begin at the best
+    vertex where lo is zero.  Returns the weights (s,) and the number of steps.  H = I, c = (1, 0, 0), lo = 0, hi = 0.5
+    gives (0.5, 0.25, 0.25).
+
+    The origin is moved to the shortest column, which the sum constraint permits: G_ij = H_ij - H_ir - H_rj + H_rr,
+    b_i = c_i - c_r - H_ir + H_rr, r = argmin H_ii.  No column exceeds twice its length then, and an offset common to
+    all columns cancels.
     """
-    rest = 1.0 - lo.sum()
-    if rest <= 0.0:
-        return lo.copy(), 0
-    if np.all(hi - lo >= rest):
-        shifted = c - H @ lo if lo.max() > 0.0 else c
-        y, steps = simplex_quadratic(H, shifted / rest, np.maximum((start - lo) / rest, 0.0))
-        return np.minimum(lo + rest * y, hi), steps
-    G, b = centre(H, c)
-    squares = np.diag(G).copy()
-    scale = np.diag(H).copy()
-    sigma = squares.max() if squares.max() > 0.0 else 1.0
-    sigma = suited_sigma(squares, scale, sigma, hi, -1)
-    w, steps = walk_box(G, b, lo, hi, sigma, scale, into_box(start, lo, hi))
-    return summed_to_one(w, lo, hi), steps
+    size, r = c.size, 0
+    for i in range(size):
+        if H[i, i] < H[r, r]:
+            r = i
+    G, scale, b, top, w = np.empty((size, size)), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    heaviest = 0.0
+    for i in range(size):
+        for j in range(size):
+            G[i, j] = (H[i, j] - H[i, r]) - (H[r, j] - H[r, r])
+        scale[i] = H[i, i]
+        b[i] = (c[i] - c[r]) - (H[r, i] - H[r, r])
+        top[i] = UNBOUNDED if hi[i] >= 1.0 else hi[i]
+        w[i] = min(max(start[i], lo[i]), top[i])
+        heaviest = max(heaviest, w[i])
+    if heaviest == 0.0:
+        best = 0
+        for i in range(size):
+            if G[i, i] - 2.0 * b[i] < G[best, best] - 2.0 * b[best]:
+                best = i
+        w[best] = min(1.0, top[best])
+    for everyone in range(2):  # what is missing goes to the units that have weight, and to others if they must
+        missing, room = 1.0 - total(w), 0.0
+        for i in range(size):
+            room += (top[i] - w[i] if w[i] > 0.0 or everyone else 0.0) if missing > 0.0 else w[i] - lo[i]
+        if abs(missing) > AT_BOUND and room > 0.0:
+            part = min(max(missing / room, -1.0), 1.0)
+            for i in range(size):
+                w[i] += part * ((top[i] - w[i] if w[i] > 0.0 or everyone else 0.0) if missing > 0.0 else w[i] - lo[i])
+    steps = walk(G, b, lo, top, scale, w)
+    for _ in range(2):  # the last rounding error of the sum goes to the unit with the most room
+        roomy = 0
+        for i in range(size):
+            w[i] = min(w[i], hi[i])
+            if min(w[i] - lo[i], top[i] - w[i]) > min(w[roomy] - lo[roomy], top[roomy] - w[roomy]):
+                roomy = i
+        w[roomy] = min(max(w[roomy] + (1.0 - total(w)), lo[roomy]), hi[roomy])
+    return w, steps
+
+
+def simplex_weights(H: Matrix, c: Vector, start: Vector | None = None) -> Vector:
+    """The minimiser of w'Hw - 2 c'w on the simplex, from the best vertex or from `start`.
+
+    >>> simplex_weights(np.eye(2), np.array([1.0, 0.5])).tolist()
+    [0.75, 0.25]
+    """
+    return box_weights(H, c, 0.0, 1.0, np.zeros(len(c)) if start is None else start)
+
+
+def box_weights(H: Matrix, c: Vector, low: float | Vector, high: float | Vector, start: Vector) -> Vector:
+    """The minimiser of w'Hw - 2 c'w on the simplex cut by bounds; arrays of any layout, one compiled signature."""
+    low, high = (np.array(np.broadcast_to(x, len(c)), np.float64) for x in (low, high))  # a view is read-only
+    H, c, start = (np.ascontiguousarray(x, np.float64) for x in (H, c, start))
+    return box_quadratic(H, c, low, high, start)[0]

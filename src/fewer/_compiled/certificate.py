@@ -29,7 +29,6 @@ WIDER = 1e-9  # margin for rounding when limits of weights are narrowed
 BISECTIONS = 100  # halvings of a bracket: more than a double has digits
 
 
-@compiled
 def splitting(H: Matrix, border: float, Z: Matrix) -> tuple[Vector, Vector, float]:
     """The splitting that multipliers stand for, made valid by shifting its diagonal.
 
@@ -37,19 +36,12 @@ def splitting(H: Matrix, border: float, Z: Matrix) -> tuple[Vector, Vector, floa
     least eigenvalue of M and a margin for its rounding.  H: (m, m), Z: (m+1, m+1).  Returns d, w, mu.
     Source: the file's first formula.
     """
-    m = H.shape[0]
-    r = np.sqrt(border)
-    mu = border * Z[0, 0]
-    w = -2.0 * r * Z[1:, 0]
-    d = np.empty(m)
-    M = np.empty((m, m))
-    for i in range(m):
-        for j in range(m):
-            M[i, j] = min(H[i, j], -Z[i + 1, j + 1]) - mu + 0.5 * (w[i] + w[j])
-        d[i] = H[i, i] + Z[i + 1, i + 1]
-        M[i, i] = -Z[i + 1, i + 1] - mu + w[i]
+    mu, w = border * float(Z[0, 0]), -2.0 * np.sqrt(border) * Z[1:, 0]
+    M = np.minimum(H, -Z[1:, 1:]) - mu + 0.5 * (w[:, None] + w)
+    d = np.diag(H) + np.diag(Z)[1:]
+    np.fill_diagonal(M, -np.diag(Z)[1:] - mu + w)
     values = np.linalg.eigvalsh(M)
-    margin = ROUNDING * m * max(abs(values[0]), abs(values[-1]))
+    margin = ROUNDING * len(H) * max(abs(values[0]), abs(values[-1]))
     return d - (max(-values[0], 0.0) + margin), w, mu
 
 
@@ -71,15 +63,22 @@ def choose(gains: Vector, inside: Mask, room: int, group: Indices, left: Indices
     Greedy, which is exact as the sets allowed form a matroid;  gains, inside, group: (m,), left: (groups,).
     Returns (m,).  Source: Edmonds 1971, Math. Prog. 1.
     """
-    chosen = inside.copy()
-    free = left.copy()
-    for i in np.argsort(-gains):
-        if room == 0 or gains[i] <= 0.0:
+    size = gains.size
+    chosen, free = np.empty(size, np.bool_), np.empty(left.size, np.int64)
+    for i in range(size):
+        chosen[i] = inside[i]
+    for g in range(left.size):
+        free[g] = left[g]
+    for _ in range(room):
+        best = np.int64(-1)
+        for i in range(size):
+            better = best < 0 or gains[i] > gains[best]
+            if not chosen[i] and free[group[i]] > 0 and gains[i] > 0.0 and better:
+                best = i
+        if best < 0:
             break
-        if not inside[i] and free[group[i]] > 0:
-            chosen[i] = True
-            free[group[i]] -= 1
-            room -= 1
+        chosen[best] = True
+        free[group[best]] -= 1
     return chosen
 
 
@@ -92,17 +91,17 @@ def respond(
     limits: (2, m) least and largest weights, the rest as in `choose`.  Returns gains (m,), chosen (m,), q (m,).
     """
     m = w.size
-    q = np.empty(m)
-    gains = np.empty(m)
+    q, gains = np.empty(m), np.empty(m)
     for i in range(m):
         s = w[i] + level
         q[i] = best_weight(s, d[i], limits[0, i], limits[1, i])
         gains[i] = (s - d[i] * q[i]) * q[i]
     chosen = choose(gains, inside, room, group, left)
-    return gains, chosen, np.where(chosen, q, 0.0)
+    for i in range(m):
+        q[i] = q[i] if chosen[i] else 0.0
+    return gains, chosen, q
 
 
-@compiled
 def decided(
     gains: Vector, chosen: Mask, inside: Mask, room: int, group: Indices, left: Indices
 ) -> tuple[Vector, Vector]:
@@ -156,22 +155,31 @@ def level_up(
     max_t t - max_S sum_{i in S} h_i(w_i + t), concave with slope 1 - 1'q(t), by bisection;  as in `respond`.
     Returns the maximum, t, the gains (m,) and the support chosen (m,) there.
     """
-    reach = 2.0 * np.abs(d).max() + np.abs(w).max()
-    lowest, highest = -w.max() - reach, -w.min() + reach
+    reach, most, least, total = 0.0, w[0], w[0], 0.0
+    for i in range(w.size):
+        reach = max(reach, 2.0 * abs(d[i]))
+        most, least = max(most, w[i]), min(least, w[i])
+    reach += max(abs(most), abs(least))
+    lowest, highest = -most - reach, -least + reach
     for _ in range(BISECTIONS):
         middle = 0.5 * (lowest + highest)
-        if middle in (lowest, highest):
+        if not lowest < middle < highest:
             break
         _, _, q = respond(w, d, middle, limits, inside, room, group, left)
-        if q.sum() < 1.0:
+        total = 0.0
+        for i in range(q.size):
+            total += q[i]
+        if total < 1.0:
             lowest = middle
         else:
             highest = middle
     gains, chosen, _ = respond(w, d, lowest, limits, inside, room, group, left)
-    return lowest - np.sum(np.where(chosen, gains, 0.0)), lowest, gains, chosen
+    total = 0.0
+    for i in range(w.size):
+        total += gains[i] if chosen[i] else 0.0
+    return lowest - total, lowest, gains, chosen
 
 
-@compiled
 def narrowed(limits: Matrix, s: Vector, d: Vector, gains: Vector, spare: Vector) -> Matrix:
     """The weights a unit can have, if it enters, without raising the bound by more than it has to spare.
 
@@ -179,17 +187,16 @@ def narrowed(limits: Matrix, s: Vector, d: Vector, gains: Vector, spare: Vector)
     limits: (2, m), the rest (m,).  Returns (2, m); a unit without curvature or spare keeps its limits.
     Source: reduced costs.
     """
-    new = limits.copy()
-    for i in range(d.size):
-        if d[i] > 0.0 and spare[i] >= 0.0:
-            middle = 0.5 * s[i] / d[i]
-            reach = np.sqrt(max(middle * middle + (spare[i] - gains[i]) / d[i], 0.0)) * (1.0 + WIDER) + WIDER
-            new[0, i] = min(max(limits[0, i], middle - reach), limits[1, i])
-            new[1, i] = max(min(limits[1, i], middle + reach), new[0, i])
-    return new
+    can = (d > 0.0) & (spare >= 0.0)
+    curve = np.where(can, d, 1.0)
+    middle = 0.5 * s / curve
+    room = np.where(can, middle * middle + (spare - gains) / curve, 0.0)
+    reach = np.sqrt(np.maximum(room, 0.0)) * (1.0 + WIDER) + WIDER
+    low = np.minimum(np.maximum(limits[0], middle - reach), limits[1])
+    high = np.maximum(np.minimum(limits[1], middle + reach), low)
+    return np.where(can, np.stack([low, high]), limits)
 
 
-@compiled
 def certify(
     H: Matrix,
     border: float,

@@ -1,28 +1,15 @@
 """The Lawson-Hanson path among listed units, stopped where units outside the list would do better."""
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
 from ._compile import compiled
-from .active_set import descend, level_of, refresh, rounding_error
-from .face_factor import append
+from .box_quadratic import ROUNDING, append, descend, dot, residuals
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
-
-
-@compiled
-def steepest(residual: Vector, level: float, error: Vector, w: Vector, tried: npt.NDArray[np.bool_]) -> int:
-    """The untried unit at zero with the largest residual above the level and its rounding error, or -1.
-
-    argmax r_i - level;  all: (s,).
-    """
-    best, unit = 0.0, -1
-    for i in range(w.size):
-        slope = residual[i] - level
-        if w[i] == 0.0 and not tried[i] and slope > error[i] and slope > best:
-            best, unit = slope, i
-    return unit
 
 
 @compiled
@@ -36,31 +23,38 @@ def climb(H: Matrix, c: Vector, sigma: float, start: Vector, limit: int, share: 
     Source: Lawson & Hanson 1974, algorithm NNLS.
     """
     size = c.size
-    w = start.copy()
+    w, scale, norms = np.empty(size), np.empty(size), np.empty(size)
     factor, passive, residual = np.empty((size, size)), np.empty(size, np.int64), np.empty(size)
-    tried = np.zeros(size, np.bool_)
-    scale = np.diag(H).copy()
-    norms = np.sqrt(np.maximum(scale, 0.0))
-    count = 0
-    for held in np.flatnonzero(w):
-        grown = append(H, sigma, scale, factor, passive, count, int(held))
+    tried, lo, hi, count = np.empty(size, np.bool_), np.empty(size), np.empty(size), np.int64(0)
+    for i in range(size):
+        w[i], scale[i], lo[i], hi[i], tried[i] = start[i], H[i, i], 0.0, np.inf, False
+        norms[i] = math.sqrt(max(scale[i], 0.0))
+    for held in range(size):
+        if w[held] == 0.0:
+            continue
+        grown = append(H, sigma, scale, factor, passive, count, held)
         if grown == count:
             w[held] = 0.0
         count = grown
-    refresh(H, c, passive, count, w, residual)
+    residuals(H, c, w, residual)
     floor, entered = 0.0, 0
     while count < limit:
-        level = level_of(w, residual, sigma)
-        unit = steepest(residual, level, rounding_error(c, norms, w, sigma), w, tried)
-        if unit < 0 or residual[unit] - level < floor:
+        level = dot(w, residual, size) if sigma > 0.0 else 0.0
+        length, best, unit = dot(norms, w, size), 0.0, np.int64(-1)
+        for i in range(size):
+            slope = residual[i] - level
+            error = ROUNDING * (abs(c[i]) + norms[i] * length) * (1.0 if sigma == 0.0 else 2.0)
+            if w[i] == 0.0 and not tried[i] and slope > max(error, best):
+                best, unit = slope, i
+        if unit < 0 or best < floor:
             break
-        floor = max(floor, share * (residual[unit] - level)) if entered == 0 else floor
+        floor = max(floor, share * best) if entered == 0 else floor
         tried[unit] = True
         entered += 1
         grown = append(H, sigma, scale, factor, passive, count, unit)
         if grown == count:
             continue
-        count, _ = descend(H, c, sigma, factor, passive, grown, w, residual)
-        if w[unit] > 0.0:
-            tried[:] = False
+        count, _ = descend(H, c, lo, hi, sigma, factor, passive, grown, w, residual)
+        for i in range(size):
+            tried[i] = tried[i] and not w[unit] > 0.0
     return w, entered

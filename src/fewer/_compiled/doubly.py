@@ -33,7 +33,6 @@ RELAX = 1.618  # over-relaxation of the multipliers, below the golden ratio
 BISECTIONS = 100  # halvings of a bracket: more than a double has digits
 
 
-@compiled
 def mirror(border: float, m: int) -> Vector:
     """The unit vector u whose reflection I - 2uu' takes (-1/r, 1, ..., 1) to the first axis.
 
@@ -47,21 +46,18 @@ def mirror(border: float, m: int) -> Vector:
     return u
 
 
-@compiled
 def reflect(T: Matrix, u: Vector) -> None:
     """Reflect rows and columns of a symmetric matrix in place.
 
     T <- (I - 2uu') T (I - 2uu') = T - uv' - vu',  v = 2Tu - 2 (u'Tu) u;  T: (m+1, m+1), u: (m+1,).
     Source: Golub & Van Loan 2013, sec. 8.3.
     """
-    v = 2.0 * np.dot(T, u)
-    v -= np.dot(u, v) * u
-    for i in range(u.size):
-        for j in range(u.size):
-            T[i, j] -= u[i] * v[j] + v[i] * u[j]
+    v = 2.0 * (T @ u)
+    v -= (u @ v) * u
+    T -= u[:, None] * v
+    T -= v[:, None] * u
 
 
-@compiled
 def psd_on_face(T: Matrix, u: Vector) -> Matrix:
     """The nearest positive semi-definite matrix whose kernel holds the vector behind u.
 
@@ -165,21 +161,59 @@ def capped(v: Vector, inside: Mask, room: int, group: Indices, left: Indices, to
     >>> capped(np.array([3.0, 3.0, 3.0]), np.array([True, False, False]), 1, group, left, 1.0)
     array([1. , 0.5, 0.5])
     """
-    floors = np.zeros(v.size)
-    free = ~inside
-    if left.size > 1:
-        for g in range(left.size):
-            mine = free & (group == g)
-            if mine.sum() > left[g]:
-                shift = least_shift(v, floors, mine, left[g] * top, top)
-                for i in range(v.size):
-                    if mine[i]:
-                        floors[i] = shift
-    shift = least_shift(v, floors, free, room * top, top)
-    return np.where(inside, top, np.minimum(np.maximum(v - np.maximum(shift, floors), 0.0), top))
+    size = v.size
+    floors, mine, t = np.empty(size), np.empty(size, np.bool_), np.empty(size)
+    for i in range(size):
+        floors[i] = 0.0
+    for g in range(left.size if left.size > 1 else 0):
+        count = 0
+        for i in range(size):
+            mine[i] = group[i] == g and not inside[i]
+            count += mine[i]
+        if count > left[g]:
+            shift = least_shift(v, floors, mine, left[g] * top, top)
+            for i in range(size):
+                if mine[i]:
+                    floors[i] = shift
+    for i in range(size):
+        mine[i] = not inside[i]
+    shift = least_shift(v, floors, mine, room * top, top)
+    for i in range(size):
+        t[i] = top if inside[i] else min(max(v[i] - max(shift, floors[i]), 0.0), top)
+    return t
 
 
 @compiled
+def projected(
+    H: Matrix, ends: Matrix, beta: float, P: Matrix, t: Vector, Y: Matrix, Z: Matrix, z: Vector, y: Vector
+) -> tuple[float, float]:
+    """One round after the psd part P and the capped indicators t are known, in place; the two squared residuals.
+
+    (Y, z) <- project(P - (L + Z)/beta, t - y/beta),  Z <- Z + RELAX beta (Y - P),  y likewise;  H: (m, m), ends: (2, m)
+    as in the table at the top.
+    """
+    m, away, moved = z.size, 0.0, 0.0
+    for i in range(m + 1):
+        for j in range(i):
+            new = P[i, j] - Z[i, j] / beta
+            if j > 0:
+                new = max(new - H[i - 1, j - 1] / beta, 0.0)
+            else:
+                x = P[i, i] - (H[i - 1, i - 1] + Z[i, i]) / beta
+                x, new, z[i - 1] = hull_pair(x, new, t[i - 1] - y[i - 1] / beta, ends[0, i - 1], ends[1, i - 1])
+                y[i - 1] += RELAX * beta * (z[i - 1] - t[i - 1])
+                moved += (x - Y[i, i]) ** 2
+                away += (x - P[i, i]) ** 2
+                Y[i, i] = x
+            moved += 2.0 * (new - Y[i, j]) ** 2
+            away += 2.0 * (new - P[i, j]) ** 2
+            Y[i, j] = Y[j, i] = new
+    for i in range(m + 1):
+        for j in range(m + 1):
+            Z[i, j] += RELAX * beta * (Y[i, j] - P[i, j])
+    return away, moved
+
+
 def sweep(
     H: Matrix,
     limits: Matrix,
@@ -198,34 +232,15 @@ def sweep(
 
     P <- psd(Y + Z/beta),  t <- capped(z + y/beta),  (Y, z) <- project(P - (L + Z)/beta, t - y/beta),
     Z <- Z + RELAX beta (Y - P),  y likewise;  L = [0, 0; 0, H].  H: (m, m), limits: (2, m) least
-    and largest weights, left: (groups,) places of each group, the rest as in the file's table.
+    and largest weights, left: (groups,) how many more of each group, the rest as in the file's table.
     Returns the primal and the dual residual of the last round.
     Source: Oliveira, Wolkowicz & Xu 2018, sec. 3.
     """
-    m, border = H.shape[0], Y[0, 0]
-    u = mirror(border, m)
-    ends = limits / np.sqrt(border)
+    m, border = H.shape[0], float(Y[0, 0])
+    u, ends = mirror(border, m), limits / np.sqrt(border)
     away = moved = 0.0
     for _ in range(rounds):
         P = psd_on_face(Y + Z / beta, u)
         t = capped(z + y / beta, inside, room, group, left, border)
-        away = moved = 0.0
-        for i in range(m + 1):
-            for j in range(i):
-                new = P[i, j] - Z[i, j] / beta
-                if j > 0:
-                    new = max(new - H[i - 1, j - 1] / beta, 0.0)
-                else:
-                    x = P[i, i] - (H[i - 1, i - 1] + Z[i, i]) / beta
-                    x, new, z[i - 1] = hull_pair(x, new, t[i - 1] - y[i - 1] / beta, ends[0, i - 1], ends[1, i - 1])
-                    y[i - 1] += RELAX * beta * (z[i - 1] - t[i - 1])
-                    moved += (x - Y[i, i]) ** 2
-                    away += (x - P[i, i]) ** 2
-                    Y[i, i] = x
-                moved += 2.0 * (new - Y[i, j]) ** 2
-                away += 2.0 * (new - P[i, j]) ** 2
-                Y[i, j] = Y[j, i] = new
-        for i in range(m + 1):
-            for j in range(m + 1):
-                Z[i, j] += RELAX * beta * (Y[i, j] - P[i, j])
-    return np.sqrt(away), beta * np.sqrt(moved)
+        away, moved = projected(H, ends, beta, P, t, Y, Z, z, y)
+    return float(np.sqrt(away)), float(beta * np.sqrt(moved))

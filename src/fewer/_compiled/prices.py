@@ -73,35 +73,16 @@ def restrict(indptr: Ints, indices: Ints, values: Vector, split: Vector, fixed: 
 
 
 @compiled
-def even(indptr: Ints, indices: Ints, values: Vector, n: int) -> tuple[Vector, float]:
-    """Prices (n,) when every support is split evenly, and the value of the empty support: a first bound."""
-    base = 0.0
-    prices = np.zeros(n)
-    for e in range(len(values)):
-        size = indptr[e + 1] - indptr[e]
-        if size == 0:
-            base += values[e]
-        for j in range(indptr[e], indptr[e + 1]):
-            prices[indices[j]] += values[e] / size
-    return prices, base
+def level(lone: Vector, ptr: Ints, items: Ints, value: Vector, share: Vector, entry: Ints) -> Vector:
+    """One round of exact block descent: refill each support from the cheapest of its dimensions up.
 
-
-@compiled
-def price(lone: Vector, items: Ints, share: Vector) -> Vector:
-    """price[i] = lone[i] + sum_e a[e, i], (n,)."""
+    Returns the prices lone[i] + sum_e a[e, i], (n,). Each support is left sorted by price (items, share and entry
+    alike), so later rounds find it nearly sorted.
+    """
     prices = lone.copy()
     for j in range(len(items)):
         prices[items[j]] += share[j]
-    return prices
-
-
-@compiled
-def level(prices: Vector, ptr: Ints, items: Ints, value: Vector, share: Vector, entry: Ints) -> None:
-    """One round of exact block descent: refill each support from the cheapest of its dimensions up.
-
-    Each support is left sorted by price (items, share and entry alike), so later rounds find it nearly sorted.
-    """
-    rest = np.empty(1 + np.diff(ptr).max() if len(value) else 1)  # prices without the support at hand
+    rest = np.empty(len(lone))  # prices without the support at hand
     for e in range(len(value)):
         start, stop = ptr[e], ptr[e + 1]
         for j in range(start, stop):
@@ -123,21 +104,51 @@ def level(prices: Vector, ptr: Ints, items: Ints, value: Vector, share: Vector, 
         for j in range(start, stop):
             share[j] = max(0.0, height - rest[j - start])
             prices[items[j]] = rest[j - start] + share[j]
+    for i in range(len(lone)):  # afresh: no rounding error may build up in a bound
+        prices[i] = lone[i]  # numba takes 3 s to compile this as a slice
+    for j in range(len(items)):
+        prices[items[j]] += share[j]
+    return prices
 
 
 @compiled
 def dearest(prices: Vector, fixed: Ints, room: int) -> tuple[float, float, float]:
-    """Sum of the `room` largest free prices, the last of them, and the next one (0 when there is none)."""
-    free = np.sort(prices[fixed == FREE])[::-1]
-    total = free[:room].sum()
-    return total, free[room - 1], free[room] if room < len(free) else 0.0
+    """Sum of the `room` largest of more free prices, the last of them, and the next one."""
+    largest = np.empty(room + 1)  # in descending order; what a sort of all does, without compiling one
+    count = 0
+    for i in range(len(fixed)):
+        if fixed[i] != FREE or (count > room and prices[i] <= largest[room]):
+            continue
+        s = min(count, room)
+        while s > 0 and largest[s - 1] < prices[i]:
+            largest[s] = largest[s - 1]
+            s -= 1
+        largest[s] = prices[i]
+        count += 1
+    total = 0.0
+    for s in range(room):
+        total += largest[s]
+    return total, largest[room - 1], largest[room]
 
 
 @compiled
-def settle(prices: Vector, fixed: Ints, total: float, last: float, following: float, floor: float) -> int:
-    """Fix what the prices prove: out if it cannot pay its way in, in if nothing can replace it.
+def settle(
+    prices: Vector,
+    fixed: Ints,
+    ptr: Ints,
+    items: Ints,
+    number: Ints,
+    values: Vector,
+    total: float,
+    last: float,
+    following: float,
+    floor: float,
+) -> int:
+    """Fix and forget what the prices prove; returns how many dimensions were fixed and supports forgotten.
 
-    total is the bound, floor the value to beat; returns how many dimensions were fixed.
+    total is the bound, floor the value to beat, last the lowest price paid and following the next one. A dimension is
+    out if it cannot pay its way in, in if nothing can replace it; a support that no face above the floor can cover
+    gets values[e] = 0.
     """
     count = 0
     for i in range(len(fixed)):
@@ -149,15 +160,6 @@ def settle(prices: Vector, fixed: Ints, total: float, last: float, following: fl
         elif prices[i] > following and total - prices[i] + following <= floor:
             fixed[i] = IN
             count += 1
-    return count
-
-
-@compiled
-def discard(
-    prices: Vector, ptr: Ints, items: Ints, number: Ints, values: Vector, total: float, last: float, floor: float
-) -> int:
-    """Forget supports no face above the floor can cover: values[e] = 0; returns how many."""
-    count = 0
     for e in range(len(number)):
         bound = total
         for j in range(ptr[e], ptr[e + 1]):
@@ -171,7 +173,9 @@ def discard(
 @compiled
 def entangled(ptr: Ints, items: Ints, value: Vector, lone: Vector, fixed: Ints) -> int:
     """The free dimension to branch on: much value shared, little of its own; ties to the lowest index."""
-    weight = -ALONE * lone
+    weight = np.empty(len(lone))
+    for i in range(len(lone)):
+        weight[i] = -ALONE * lone[i]
     for e in range(len(value)):
         for j in range(ptr[e], ptr[e + 1]):
             weight[items[j]] += value[e]
@@ -193,44 +197,49 @@ def tighten(
     floor: float,
     mark: float,
     rounds: int,
-) -> tuple[int, float, int]:
+) -> tuple[int, float, int, int]:
     """Bound the faces of k dimensions that agree with `fixed`, in at most `rounds` rounds of levelling.
 
-    Fixes dimensions, zeroes hopeless values and improves the splits in place; mark is the bound that an
-    earlier call left (inf at first). Returns how it ended (CLOSED: nothing beats the floor; LEAF: one face
-    is left, the IN dimensions; STUCK: branch; MORE: call again), the bound, and the dimension to branch on.
+    Fixes dimensions, zeroes hopeless values and improves the splits in place; mark is the bound that an earlier call
+    left (inf at first). Returns how it ended (CLOSED: nothing beats the floor; LEAF: one face is left, the IN
+    dimensions; STUCK: branch; MORE: call again), the bound, the dimension to branch on, and the entries passed over.
     """
-    bound, since, done = np.inf, 0, 0
+    bound, since, done, work = np.inf, 0, 0, 0
     while True:
-        room = k - (fixed == IN).sum()
-        free = (fixed == FREE).sum()
-        if room < 0 or free < room:
-            return CLOSED, floor, -1
-        if room == 0 or free == room:
-            fixed[fixed == FREE] = IN if room else OUT
-            return LEAF, bound, -1
+        room, free = k, 0
+        for i in range(len(fixed)):
+            room -= fixed[i] == IN
+            free += fixed[i] == FREE
+        if room < 0:
+            return CLOSED, floor, -1, work
+        if room == 0 or free <= room:
+            for i in range(len(fixed)):
+                if fixed[i] == FREE:
+                    fixed[i] = IN if room else OUT
+            return LEAF, bound, -1, work
         base, lone, ptr, items, value, share, number, entry = restrict(indptr, indices, values, split, fixed, room)
+        work += len(indices)
         changed = 0
         while changed == 0:
-            prices = price(lone, items, share)
-            level(prices, ptr, items, value, share, entry)
-            prices = price(lone, items, share)  # afresh: no rounding error may build up in a bound
+            prices = level(lone, ptr, items, value, share, entry)
+            work += len(items) + len(fixed)
             total, last, following = dearest(prices, fixed, room)
             total += base
             bound = min(bound, total)
             done += 1
             since += 1
             if bound <= floor:
-                return CLOSED, floor, -1
+                return CLOSED, floor, -1, work
             if mark == np.inf:
                 mark, since = bound, 0
             if since == PATIENCE or done == rounds:
-                split[entry] = share
+                for j in range(len(entry)):
+                    split[entry[j]] = share[j]
                 if since == PATIENCE and mark - bound < PROGRESS * (bound - floor):
-                    return STUCK, bound, entangled(ptr, items, value, lone, fixed)
+                    return STUCK, bound, entangled(ptr, items, value, lone, fixed), work
                 if done == rounds:
-                    return MORE, bound, -1
+                    return MORE, bound, -1, work
                 mark, since = bound, 0
-            changed = settle(prices, fixed, total, last, following, floor)
-            changed += discard(prices, ptr, items, number, values, total, last, floor)
-        split[entry] = share
+            changed = settle(prices, fixed, ptr, items, number, values, total, last, following, floor)
+        for j in range(len(entry)):
+            split[entry[j]] = share[j]

@@ -1,4 +1,4 @@
-"""One round of optimal segmentation: the best end of the last segment but one, for every place."""
+"""One round of optimal segmentation: the best end of the last segment but one, for every position."""
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ Choice = npt.NDArray[np.int32]
 
 @compiled
 def spread_of(counts: Vector, first: Vector, second: Vector, start: int, stop: int) -> float:
-    """Σ w (P - mean)² over start..stop-1, from the sums of w, w P and w P² before each place, (n + 1,) each."""
+    """Σ w (P - mean)² over start..stop-1, from the sums of w, w P and w P² before each position, (n + 1,) each."""
     if stop - start < 2:
         return 0.0
     total = first[stop] - first[start]

@@ -130,8 +130,8 @@ class DimensionSparse:
         """The dimensions of the positive entries of v, heaviest first, each taken whole while k allows."""
         units: set[int] = set()
         positive = np.flatnonzero(v > 0)
-        for place in positive[np.argsort(-v[positive], kind="stable")]:
-            grown = units | set(np.flatnonzero(self.space.unravel(place)).tolist())
+        for entry in positive[np.argsort(-v[positive], kind="stable")]:
+            grown = units | set(np.flatnonzero(self.space.unravel(entry)).tolist())
             if len(grown) <= self.k:
                 units = grown
             if len(units) == self.k:
@@ -146,4 +146,6 @@ class DimensionSparse:
     def support(self, p: Vector) -> Indices:
         """The dimensions that the states with mass use."""
         states = np.flatnonzero(as_vector(p, self.space.shape, "p"))
+        if isinstance(self.space, States):
+            return np.unique(self.space.rows[states].indices).astype(np.int64)
         return np.flatnonzero(self.space.unravel(states).any(axis=0))

@@ -170,17 +170,17 @@ class SparseSimplex:
         v = as_vector(v, self.space.shape, "v")
         p = np.zeros(v.size)
         if self.whole_faces:
-            places = largest(v, self.k)
-            p[places] = project_simplex(v[places])
+            entries = largest(v, self.k)
+            p[entries] = project_simplex(v[entries])
             return p
         order = np.argsort(-v, kind="stable")
         counts = list(self._counts(self.most_held))
         if self.min_weight == 0.0:
             counts = counts[-1:]  # a larger face is never worse
         supports = [self.fitting(order, count) for count in counts]
-        trials = [(places, self.fit_box(v[places])) for places in supports]
-        places, weights = min(trials, key=lambda t: float(((t[1] - v[t[0]]) ** 2).sum() - (v[t[0]] ** 2).sum()))
-        p[places] = weights
+        trials = [(entries, self.fit_box(v[entries])) for entries in supports]
+        entries, weights = min(trials, key=lambda t: float(((t[1] - v[t[0]]) ** 2).sum() - (v[t[0]] ** 2).sum()))
+        p[entries] = weights
         return p
 
     def fit_box(self, v: Vector) -> Vector:
@@ -200,11 +200,11 @@ class SparseSimplex:
         mask[self.exclude] = False
         return mask
 
-    def codes(self, places: Indices) -> Indices:
+    def codes(self, entries: Indices) -> Indices:
         """The groups of these entries as small integers; all zero without groups."""
         if self.groups is None:
-            return np.zeros(len(places), np.int64)
-        return np.unique(self.groups[places], return_inverse=True)[1].astype(np.int64).reshape(-1)
+            return np.zeros(len(entries), np.int64)
+        return np.unique(self.groups[entries], return_inverse=True)[1].astype(np.int64).reshape(-1)
 
     def fitting(self, ranked: Indices, size: int) -> Indices:
         """`include` and the first of a ranking of entries that fit beside it, `size` in all, sorted.
@@ -217,12 +217,12 @@ class SparseSimplex:
             return np.sort(np.concatenate([self.include, rest[: max(room, 0)]]))
         held = np.bincount(self.groups[self.include], minlength=int(self.groups.max()) + 1)
         kept = list(self.include)
-        for place in rest:
+        for entry in rest:
             if len(kept) >= size:
                 break
-            if held[self.groups[place]] < (self.max_per_group or 0):
-                held[self.groups[place]] += 1
-                kept.append(place)
+            if held[self.groups[entry]] < (self.max_per_group or 0):
+                held[self.groups[entry]] += 1
+                kept.append(entry)
         return np.sort(np.array(kept, np.int64))
 
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
@@ -237,8 +237,8 @@ class SparseSimplex:
 
     def support(self, p: Vector) -> Indices:
         """The entries that are held: those with mass, and those of `include`."""
-        places = np.flatnonzero(as_vector(p, self.space.shape, "p"))
-        return np.union1d(places, self.include) if self.include.size else places
+        entries = np.flatnonzero(as_vector(p, self.space.shape, "p"))
+        return np.union1d(entries, self.include) if self.include.size else entries
 
 
 def as_groups(labels: Any, n: int) -> Indices:

@@ -2,40 +2,45 @@
 
 import math
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 
-from .._validation import Indices, Vector
-from ..cover import KL
+from ..constraints.dimension_sparse import DimensionSparse
 from ..deadline import Deadline
+from ..engines.coverage import coverage_engine
+from ..engines.engine import Branch
+from ..objectives.kl import KL
 from ..result import Result, Status
-from ..solvers._drive import WARM
-from ..spaces import Atoms
+from ..spaces import States
 from ..tables import distinct_rows
-from ._rows import Rows
+from .rows import Rows
 
 ENTRIES_PER_SECOND = 4e6
 """Entries of a table that are folded in a second, at least (`python benchmarks/dims.py --part scale`: 8 million)."""
-SHARE = 0.4
+FOLDING_TIME_SHARE = 0.4
 """The share of the time left that folding may take."""
-FEWEST_ROWS, MOST_UNCOMPILED = 2000, 20000
+MIN_ROWS, MAX_UNCOMPILED_ROWS = 2000, 20000
 """Rows that are drawn at least, and at most where no code is compiled yet."""
-DISCOUNT = 10.0
-"""What a row counts less for each further column that it lacks, in look-ahead."""
 
 
-def affordable(rows: Rows, deadline: Deadline, passes: int, rng: np.random.Generator) -> Rows:
+PROBE_COLUMNS = 24
+"""Columns of the small problem that tells whether everything is compiled: more than are proven by all masks."""
+
+
+def affordable(rows: Rows, deadline: Deadline, passes: int, rng: np.random.Generator, most: float = math.inf) -> Rows:
     """All rows, or as many as can be passed over in time, drawn at random."""
     count = rows.table.shape[0]
     if not deadline.limited:
         return rows
     entries = passes * (rows.table.nnz + count)
-    allowed = SHARE * max(deadline.left(), 0.0) * ENTRIES_PER_SECOND
-    fewer = max(int(count * allowed / entries), FEWEST_ROWS)
+    allowed = FOLDING_TIME_SHARE * max(deadline.left(), 0.0) * ENTRIES_PER_SECOND
+    fewer = int(min(max(count * allowed / entries, MIN_ROWS), most))
     return rows if fewer >= count else rows.sample(fewer, rng)
 
 
-def on_all(found: Result, used: Rows, rows: Rows, k: int, mode: int) -> Result:
+def on_all(found: Result, used: Rows, rows: Rows, objective: str) -> Result:
     """An answer for some rows as one for all: its value is of all rows, and nothing is proven but what is trivial."""
     inside = rows.inside(found.support)
     Q = min(float(rows.weights[inside].sum()), 1.0)
@@ -44,7 +49,7 @@ def on_all(found: Result, used: Rows, rows: Rows, k: int, mode: int) -> Result:
     note = f"chosen on {m} of {rows.table.shape[0]} rows, drawn at random, for lack of time" if few else ""
     notes = "; ".join(part for part in (note, found.note) if part)
     status = Status.TIME_LIMIT if found.status in (Status.OPTIMAL, Status.FINISHED) else found.status
-    if mode == KL:
+    if objective == "kl":
         value = -math.log(Q) if Q > 0.0 else math.inf
         return replace(found, value=value, bound=0.0, status=status, note=notes)
     norm = collisions(used)
@@ -68,34 +73,18 @@ def collisions(rows: Rows) -> float:
     return (float(q @ q) - alone) / (1.0 - alone) if alone < 1.0 else 1.0
 
 
-def uncompiled_answer(rows: Rows, k: int, mode: int, deadline: Deadline, seed: int | None) -> Result:
-    """Columns by look-ahead in NumPy alone, for a machine that has not compiled anything yet."""
-    rng = np.random.default_rng(seed)
-    count = min(rows.table.shape[0], MOST_UNCOMPILED)
-    used = affordable(rows if count == rows.table.shape[0] else rows.sample(count, rng), deadline, k, rng)
-    face = look_ahead(used, k)
-    p = np.zeros(rows.n)
-    p[face] = 1.0
-    found = Result(face, p[face], math.inf, 0.0, Status.TIME_LIMIT, np.empty(0), 1, 0.0, Atoms(rows.n), seed, note=WARM)
-    return on_all(found, used, rows, k, mode)
+def need_compiled_code(deadline: Deadline) -> None:
+    """Raise `CompilationTimeout` where there is no time to compile, before any work is done that would be lost."""
+    if deadline.limited:
+        _compile_all()
 
 
-def look_ahead(rows: Rows, k: int) -> Indices:
-    """K columns, each the one that the rows still lacking few columns lack most.
-
-    >>> look_ahead(Rows.of([[0, 1, 1], [0, 1, 1], [0, 0, 1], [1, 1, 1]]), 2).tolist()
-    [1, 2]
-    """
-    table, columns = rows.table, rows.table.tocsc()
-    owner = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
-    missing = np.diff(table.indptr).astype(np.int64)
-    inside = np.zeros(rows.n, bool)
-    for left in range(k, 0, -1):
-        open_rows = (missing > 0) & (missing <= left)
-        values: Vector = np.where(open_rows, rows.weights * DISCOUNT ** -(missing - 1.0).clip(0.0, 300.0), 0.0)
-        scores = np.bincount(table.indices, values[owner], rows.n)
-        scores[inside] = -1.0
-        best = int(scores.argmax())
-        inside[best] = True
-        missing[columns.indices[columns.indptr[best] : columns.indptr[best + 1]]] -= 1
-    return np.flatnonzero(inside)
+@cache
+def _compile_all() -> None:
+    """Call every compiled function of a search and a proof; once in a process is enough."""
+    pairs = States(np.eye(PROBE_COLUMNS, dtype=np.int8) + np.eye(PROBE_COLUMNS, k=1, dtype=np.int8))
+    engine: Any = coverage_engine(KL(pairs, pairs.weights), DimensionSparse(pairs, 3))
+    engine.grow(3)
+    engine.improve(1)
+    engine.perturb(np.random.default_rng(0))
+    engine.bound(Branch(np.arange(1), np.arange(1, 2)))

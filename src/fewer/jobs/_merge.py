@@ -10,9 +10,9 @@ from .._validation import Indices, Vector
 from ..bandwidths import blocks
 from ..deadline import Deadline
 
-MOST_SORTED = 5 * 10**5
+MAX_SORTED_ENTRIES = 5 * 10**5
 """Entries of a table up to which its rows are sorted, so that their order does not matter; beyond, they are hashed."""
-PARTS = 16
+N_PARTS = 16
 """Parts of a large table in each of which equal rows are looked for."""
 SECONDS_PER_ENTRY, SECONDS_PER_ROW = 2e-8, 4e-7
 """What hashing and comparing takes, for deciding whether a time limit allows it."""
@@ -28,7 +28,7 @@ def merged(
 
     Past the deadline some equal rows may stay apart. Small tables come back sorted.
     """
-    if rows.shape[0] * rows.shape[1] > MOST_SORTED:
+    if rows.shape[0] * rows.shape[1] > MAX_SORTED_ENTRIES:
         return _by_hashes(rows, labels, weights, deadline)
     groups = _groups(rows, labels)
     _, first = np.unique(groups, return_index=True)
@@ -70,10 +70,10 @@ def _by_hashes(
         hashes ^= labels.astype(np.uint64) * LABEL_FACTOR
     gone = np.zeros(len(hashes), bool)
     total: Vector | None = None
-    for part in range(PARTS):
+    for part in range(N_PARTS):
         if deadline is not None and deadline.passed:
             break
-        here = np.flatnonzero(hashes % np.uint64(PARTS) == part)
+        here = np.flatnonzero(hashes % np.uint64(N_PARTS) == part)
         later, first = _repeated(rows, labels, hashes, here)
         if later.size:
             total = np.array(weights) if total is None else total

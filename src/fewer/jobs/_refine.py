@@ -10,15 +10,15 @@ from ..deadline import Deadline
 from ..distances import distance_blocks
 from ..similarity import Similarity
 
-STEEP = 14.0
+LOSS_STEEPNESS = 14.0
 """How steep the loss is around the border between two classes."""
-BATCH = 64
+CANDIDATES_PER_BATCH = 64
 """Candidates compared with all rows at once."""
-MOST_ROWS = 10_000
+MAX_ROWS = 10_000
 """Rows on which the loss is taken, at most."""
-PER_SECOND = 2 * 10**6
+DISTANCES_PER_SECOND = 2 * 10**6
 """Rows times points on which it is taken for each second that is left."""
-TRIES, PER_POINT = 2000, 8
+MIN_TRIED, TRIED_PER_POINT = 2000, 8
 """Candidates tried: so many, and so many for each point."""
 
 Narrow = npt.NDArray[np.float32]
@@ -39,7 +39,7 @@ def narrowed(apart: Vector, exponent: int) -> Narrow:
 
 
 def loss(same: Narrow, other: Narrow) -> Narrow:
-    """1 / (1 + exp(-STEEP μ)), μ = (d₊ - d₋) / (d₊ + d₋): near 0 where the nearest point has the right label.
+    """1 / (1 + exp(-LOSS_STEEPNESS μ)), μ = (d₊ - d₋) / (d₊ + d₋): near 0 where the nearest point has the right label.
 
     Source: Sato & Yamada, "Generalized learning vector quantization", NeurIPS 1995.
     """
@@ -47,7 +47,7 @@ def loss(same: Narrow, other: Narrow) -> Narrow:
     mu = np.where(np.isinf(same), 1.0, np.where(np.isinf(other), -1.0, 0.0)).astype(np.float32)
     finite = np.isfinite(total) & (total > 0)
     np.divide(np.subtract(same, other, where=finite, out=mu.copy()), total, out=mu, where=finite)
-    return np.asarray(1.0 / (1.0 + np.exp(-STEEP * mu)), np.float32)
+    return np.asarray(1.0 / (1.0 + np.exp(-LOSS_STEEPNESS * mu)), np.float32)
 
 
 class Margins:
@@ -59,7 +59,7 @@ class Margins:
     def __init__(self, apart: Narrow, kin: npt.NDArray[np.bool_]) -> None:
         self.apart, self.kin = apart, kin
         self.same, self.owner, self.same2 = _two(np.where(kin, apart, np.float32(np.inf)))
-        self.other, self.rival, self.other2 = _two(np.where(kin, np.float32(np.inf), apart))
+        self.other, self.other_owner, self.other2 = _two(np.where(kin, np.float32(np.inf), apart))
 
     def replace(self, out: int, d: Narrow, kin: npt.NDArray[np.bool_]) -> None:
         """Put a newcomer in the place of a point; only the rows that either is near to are looked at again."""
@@ -69,7 +69,7 @@ class Margins:
         self.apart[out], self.kin[out] = d, kin
         part, mine = self.apart[:, at], self.kin[:, at]
         self.same[at], self.owner[at], self.same2[at] = _two(np.where(mine, part, np.float32(np.inf)))
-        self.other[at], self.rival[at], self.other2[at] = _two(np.where(mine, np.float32(np.inf), part))
+        self.other[at], self.other_owner[at], self.other2[at] = _two(np.where(mine, np.float32(np.inf), part))
 
     def costs(self, d: Narrow, kin: npt.NDArray[np.bool_], weights: Vector, k: int) -> Vector:
         """The loss after each of the k points is replaced by a newcomer at distances d (n,), (k,)."""
@@ -77,8 +77,8 @@ class Margins:
         same, other = np.minimum(self.same, near_same), np.minimum(self.other, near_other)
         base = loss(same, other)
         without_owner = (loss(np.minimum(self.same2, near_same), other) - base) * weights
-        without_rival = (loss(same, np.minimum(self.other2, near_other)) - base) * weights
-        changes = np.bincount(self.owner, without_owner, k) + np.bincount(self.rival, without_rival, k)
+        without_other = (loss(same, np.minimum(self.other2, near_other)) - base) * weights
+        changes = np.bincount(self.owner, without_owner, k) + np.bincount(self.other_owner, without_other, k)
         return np.asarray(float(weights @ base) + changes)
 
 
@@ -105,7 +105,11 @@ def refined(
     rows: (n, d), codes, weights: (n,). Past the deadline the swaps end.
     """
     n, k = rows.shape[0], len(units)
-    most = MOST_ROWS if deadline is None else int(min(MOST_ROWS, max(PER_SECOND * deadline.left() / k, BATCH)))
+    most = (
+        MAX_ROWS
+        if deadline is None
+        else int(min(MAX_ROWS, max(DISTANCES_PER_SECOND * deadline.left() / k, CANDIDATES_PER_BATCH)))
+    )
     judged = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
     judges, labels, mass = rows[judged], codes[judged], weights[judged] / weights[judged].sum()
     units = units.copy()
@@ -113,9 +117,11 @@ def refined(
     unit = int(np.frexp(apart.max(where=np.isfinite(apart), initial=0.0))[1])
     margins = Margins(narrowed(apart, unit), codes[units][:, None] == labels[None])
     value = float(mass @ loss(margins.same, margins.other))
-    for _ in range(-(-min(TRIES + PER_POINT * k, 4 * n) // BATCH)):
+    for _ in range(-(-min(MIN_TRIED + TRIED_PER_POINT * k, 4 * n) // CANDIDATES_PER_BATCH)):
         odds = mass * (0.05 + loss(margins.same, margins.other))
-        tried = judged[rng.choice(len(judged), min(BATCH, len(judged)), replace=False, p=odds / odds.sum())]
+        tried = judged[
+            rng.choice(len(judged), min(CANDIDATES_PER_BATCH, len(judged)), replace=False, p=odds / odds.sum())
+        ]
         tried = tried[~np.isin(tried, units)]
         if deadline is not None and deadline.passed:
             break

@@ -13,41 +13,43 @@ from .._validation import Indices, InvalidInput, Vector
 from ..deadline import CompilationTimeout, Deadline
 from ..distances import centre_of
 from ..lazy_rows import in_memory, some_rows
-from ..objectives._pairs import OutOfTime, image_until, spans, spread, threads, tile_rows
+from ..objectives.pairs import OutOfTime, image_until, spans, spread, threads, tile_rows
 from ..objectives.rows_mmd import RowsMMD, mean_to, plain_middle
 from ..similarity import Similarity
 from ..spaces import Atoms
 from ._merge import merged
-from ._sample import Sample
+from .sample import Sample
 
-ALL = 10**11
-"""Work (pairs times columns plus 20) up to which all pairs of rows are compared."""
-SOME = 2 * 10**11
+# Work is counted in pairs of rows times (columns + 20). What sizes without a time limit cost and gain up to a million
+# rows: `python benchmarks/points.py --part scale`. Whether limits are kept: `python -m soak --parts limits`.
+MAX_PAIRWISE_WORK = 10**11
+"""Work up to which all pairs of rows are compared."""
+MAX_CANDIDATE_WORK = 2 * 10**11
 """Work for the mean similarities of candidates beyond that."""
-MOST = 3 * 10**12
+MAX_TARGET_WORK = 3 * 10**12
 """Work at which the target itself is sampled."""
-FEW, MANY = 2000, 10000
-"""Candidates, at least (or 4 k) and at most."""
-WAVES = 10**9
+MIN_CANDIDATES, MAX_CANDIDATES = 2000, 10000
+"""Candidate rows, at least (or 4 k) and at most."""
+MAX_FEATURE_CELLS = 10**9
 """Rows times frequencies of the random features by which values are estimated."""
-WAVE = 50
+WORK_PER_FEATURE_CELL = 50
 """The work of one row and frequency."""
-PACE = 2 * 10**9
-"""Work for each second of a time limit that comparisons may take: about half of what a core does."""
-WHOLE_PACE, WHOLE_MOMENT = 10**9, 2 * 10**8
-"""The same for comparing all pairs, and the work that any time limit allows for it."""
-MOMENT = 5 * 10**7
-"""Work that any time limit allows for comparing candidates."""
-WHOLE_SHARE, SHARE = 0.4, 0.5
+CANDIDATE_WORK_PER_SECOND = 2 * 10**9
+"""Work for each second of a time limit that comparing candidates may take: about half of what a core does."""
+PAIRWISE_WORK_PER_SECOND = 10**9
+"""The same for comparing all pairs."""
+MIN_PAIRWISE_WORK, MIN_CANDIDATE_WORK = 2 * 10**8, 5 * 10**7
+"""Work that any time limit allows for comparing all pairs, and for comparing candidates."""
+PAIRWISE_TIME_SHARE, STAGE_TIME_SHARE = 0.4, 0.5
 """The shares of what is left of a time limit that comparing all pairs, or one stage of an estimate, may take."""
-FEWEST = 256
+MIN_SAMPLED = 256
 """Rows of the target that candidates are compared with, and frequencies, at least."""
-STARTED = 200
+MAX_FIRST_ROWS = 200
 """Rows of the first answer from which the constant is taken, at most."""
-FINE = 1e3
-"""The largest phase of a random feature that is computed in float32."""
-CAREFUL = 1.25
-"""The first estimate of a value is raised by this, so that no later value falls below zero."""
+MAX_FLOAT32_PHASE = 1e3
+"""The largest phase of a random feature that is computed in float32, in radians."""
+VALUE_MARGIN = 1.25
+"""The first estimate of a value is raised by this factor, so that no later value falls below zero."""
 
 Complex = npt.NDArray[np.complex128]
 
@@ -106,13 +108,15 @@ class Plan:
     @property
     def work(self) -> float:
         """What comparing candidates may cost."""
-        return max(PACE * self.limit, MOMENT)
+        return max(CANDIDATE_WORK_PER_SECOND * self.limit, MIN_CANDIDATE_WORK)
 
     @property
     def whole(self) -> bool:
         """Whether all pairs of rows are compared."""
-        few = self.n <= max(FEW, 4 * self.k) and not self.limited  # as many candidates would be all rows
-        return few or self.n**2 * self.cost <= min(ALL, max(WHOLE_PACE * self.limit, WHOLE_MOMENT))
+        few = self.n <= max(MIN_CANDIDATES, 4 * self.k) and not self.limited  # as many candidates would be all rows
+        return few or self.n**2 * self.cost <= min(
+            MAX_PAIRWISE_WORK, max(PAIRWISE_WORK_PER_SECOND * self.limit, MIN_PAIRWISE_WORK)
+        )
 
     @property
     def fits(self) -> bool:
@@ -122,25 +126,33 @@ class Plan:
     @property
     def count(self) -> int:
         """The number of candidates."""
-        least = max(min(FEW, math.sqrt(self.work / self.cost)), 1.1 * self.k)
-        most = max(min(SOME, self.work) // (self.n * self.cost), least, min(4 * self.k, self.work / self.cost / self.k))
-        return int(min(self.n, MANY, most, self.memory // (16 * self.k)))
+        least = max(min(MIN_CANDIDATES, math.sqrt(self.work / self.cost)), 1.1 * self.k)
+        most = max(
+            min(MAX_CANDIDATE_WORK, self.work) // (self.n * self.cost),
+            least,
+            min(4 * self.k, self.work / self.cost / self.k),
+        )
+        return int(min(self.n, MAX_CANDIDATES, most, self.memory // (16 * self.k)))
 
     @property
     def against(self) -> int:
         """The number of rows that they are compared with."""
-        return int(min(self.n, max(min(MOST, self.work) // (self.count * self.cost), FEWEST)))
+        return int(min(self.n, max(min(MAX_TARGET_WORK, self.work) // (self.count * self.cost), MIN_SAMPLED)))
 
     @property
     def frequencies(self) -> int:
         """The number of random features."""
-        least = FEWEST if self.limit < 0.5 else 2 * FEWEST
-        return int(np.clip(min(WAVES, self.work / WAVE) // self.n, least, 2048))
+        least = MIN_SAMPLED if self.limit < 0.5 else 2 * MIN_SAMPLED
+        return int(np.clip(min(MAX_FEATURE_CELLS, self.work / WORK_PER_FEATURE_CELL) // self.n, least, 2048))
 
     @property
     def felt(self) -> int:
         """The number of rows from which their means are taken."""
-        return int(np.clip(self.work / WAVE // self.frequencies, FEWEST, self.n)) if self.limited else self.n
+        return (
+            int(np.clip(self.work / WORK_PER_FEATURE_CELL // self.frequencies, MIN_SAMPLED, self.n))
+            if self.limited
+            else self.n
+        )
 
 
 def target_of(
@@ -156,7 +168,7 @@ def target_of(
     if (plan.whole or cheap) and plan.fits:
         rows = in_memory(sample.rows, memory // 8)
         with suppress(OutOfTime):
-            until = deadline.share(WHOLE_SHARE) if plan.n**2 * plan.cost > WHOLE_MOMENT else None
+            until = deadline.share(PAIRWISE_TIME_SHARE) if plan.n**2 * plan.cost > MIN_PAIRWISE_WORK else None
             F = RowsMMD.between(rows, sample.weights, similarity, labels=sample.labels, memory=memory, deadline=until)
             return Target(F, np.arange(plan.n), whole=True)
     if plan.count < k:
@@ -183,7 +195,7 @@ def _of_sample(sample: Sample, similarity: Similarity, chosen: Indices, memory: 
     if deadline.limited:
         order = np.random.default_rng(0).permutation(len(chosen))
         labels = None if own.labels is None else (own.labels, own.labels[order])
-        until = deadline.share(SHARE)
+        until = deadline.share(STAGE_TIME_SHARE)
         mean, _ = image_until(rows, rows[order], weights[order], similarity, labels, memory, until)
         F = RowsMMD(Atoms(len(chosen)), rows, similarity, mean, float(weights @ mean), own.labels, memory)
     else:
@@ -230,19 +242,19 @@ def _means(
     both = None if own is None or data.labels is None else (own, data.labels)
     if not plan.limited or similarity.plain:
         return mean_to(rows, data.rows, weights, similarity, both, plan.memory), len(data.weights)
-    return image_until(rows, data.rows, weights, similarity, both, plan.memory, deadline.share(SHARE))
+    return image_until(rows, data.rows, weights, similarity, both, plan.memory, deadline.share(STAGE_TIME_SHARE))
 
 
 def _first_constant(F: RowsMMD, waves: Waves, k: int, rng: np.random.Generator) -> float:
     """The constant by which a first answer, k rows at random at their best, gets a little more than its value."""
-    units = np.sort(rng.choice(F.space.size, min(k, F.space.size, STARTED), replace=False))
+    units = np.sort(rng.choice(F.space.size, min(k, F.space.size, MAX_FIRST_ROWS), replace=False))
     try:
         weights = F.best_on(units)[units]
     except CompilationTimeout:
         weights = np.full(len(units), 1.0 / len(units))
     value, error = estimate(F, waves, units, weights)
     inner = float(weights @ F.cross(units, units) @ weights) - 2.0 * float(F.mean[units] @ weights)
-    return CAREFUL * (value + error) - inner
+    return VALUE_MARGIN * (value + error) - inner
 
 
 def _with_constant(F: RowsMMD, constant: float) -> RowsMMD:
@@ -277,7 +289,9 @@ def waves_of(sample: Sample, F: RowsMMD, plan: Plan, rng: np.random.Generator, d
     data = drawn(sample, plan.felt, rng) if plan.limited else sample
     codes = np.zeros(len(data.weights), np.int64) if data.labels is None else data.labels
     classes = 1 if sample.classes is None else len(sample.classes)
-    sums, squares, used = wave_sums(data.rows, data.weights, codes, classes, frequencies, F, deadline.share(SHARE))
+    sums, squares, used = wave_sums(
+        data.rows, data.weights, codes, classes, frequencies, F, deadline.share(STAGE_TIME_SHARE)
+    )
     mass = 1.0 if used == plan.n else float(data.weights[:used].sum())
     means, squares = sums / mass, squares / mass**2
     variance = (squares[:, None] - np.abs(means) ** 2 * squares.sum()).sum(axis=0) * (1.0 - used / plan.n)
@@ -305,7 +319,7 @@ def wave_sums(
 
     def work(part: slice) -> Complex:
         block = rows[part] if centre is None else rows[part] - centre
-        near = size * float(np.abs(block.data if centre is None else block).max(initial=0.0)) < FINE
+        near = size * float(np.abs(block.data if centre is None else block).max(initial=0.0)) < MAX_FLOAT32_PHASE
         narrow = dtype if near else np.float64
         phase = np.asarray(block.astype(narrow) @ frequencies.T.astype(narrow))
         w, own = weights[part].astype(narrow), codes[part]

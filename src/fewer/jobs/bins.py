@@ -1,26 +1,23 @@
 """Keep k bins of a histogram so that expectations are preserved."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._validation import InvalidInput, Vector, as_array, as_integer, as_vector, as_weights, known, renamed
-from ..constraints.sparse_simplex import SparseSimplex, largest
+from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..objectives._matrix import BLOCK
 from ..objectives.cumulative import Cumulative
 from ..objectives.l2 import L2
+from ..objectives.matrix import BLOCK
 from ..objectives.moments import Moments, as_matrix
-from ..result import Result, Status
-from ..solvers import places
-from ..solvers._drive import Callback, Outcome, Step, Steps, as_generator, drive
-from ..solvers._units import in_units
-from ..solvers.places import MOST_PROVEN
-from ..solvers.segmentation import best_steps
+from ..result import Result
+from ..solvers.loop import Callback
+from ..solvers.minimize import SOLVERS
+from ..solvers.units import in_units
 from ..spaces import Atoms
-from .terms import SOLVERS, solve
+from .terms import solve
 
 SMALLEST_GAP = 1e-300
 """Below this share of the range of values, gaps are told apart from zero and not from each other."""
@@ -93,21 +90,13 @@ def bins(
     if values is not None and named != LOSSES["cdf"]:
         raise InvalidInput('values are where bins sit for preserve="cdf"; nothing else depends on them')
     if not named:
-        start = places.above_floor if solver == "auto" and space.size > MOST_PROVEN else None
-        found = solve(preserved(preserve, target), C, solver, validation, deadline, rng, callback, start)
+        found = solve(preserved(preserve, target), C, solver, validation, deadline, rng, callback)
         return found.named("bins", "squared error")
     if validation is not None:
         raise InvalidInput(f"validation keeps rows of a matrix of functionals; preserve={preserve!r} has none")
     widths, exponent = (None, 0) if values is None else gaps(values, target.size)
     F: Any = Cumulative(space, target, widths) if preserve == "cdf" else L2(space, target)
-    if solver not in ("auto", "exact"):
-        found = solve(F, C, solver, None, deadline, rng, callback)
-        return in_units(found, exponent).named("bins", named)
-    steps = best_steps(F, k) if preserve == "cdf" else projected(F, k)
-    seed = as_generator(rng)[1]
-    options: dict[str, Any] = {"solver": solver, "time_limit": deadline, "callback": callback, "seed": seed}
-    with deadline.enforced():  # the first answer needs nothing compiled
-        found = replace(drive(F, C, steps, **options), seconds=deadline.elapsed())
+    found = solve(F, C, solver, None, deadline, rng, callback)
     return in_units(found, exponent).named("bins", named)
 
 
@@ -148,11 +137,3 @@ def preserved(preserve: Any, target: Vector) -> Moments:
     rows = range(0, A.shape[0], max(BLOCK // target.size, 1))
     parts = [A[row : row + rows.step].astype(np.float64) @ target for row in rows]
     return Moments(Atoms(target.size), A, np.concatenate(parts))
-
-
-def projected(F: L2, k: int) -> Steps:
-    """The projection of a histogram: its k largest entries, each raised by the same share of the rest."""
-    places, p = largest(F.q, k), np.zeros(F.q.size)
-    p[places] = F.q[places] + max(1.0 - float(F.q[places].sum()), 0.0) / k
-    value = yield Step(p / p.sum())
-    return Outcome(Status.OPTIMAL, value)

@@ -1,7 +1,6 @@
 """Keep k dimensions of discrete data: which k columns cover the most rows."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,26 +13,27 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from .._validation import Indices, Vector, as_generator, as_integer, known
+from .._validation import Indices, as_generator, as_integer, known
 from ..constraints.dimension_sparse import DimensionSparse
-from ..cover import KL as KL_MODE
-from ..cover import L2 as L2_MODE
 from ..deadline import Deadline, answer_by
 from ..distribution import Distribution
 from ..objectives.kl import KL
 from ..objectives.l2 import L2
+from ..objectives.seen import SeenL2
 from ..result import Result
-from ..solvers import faces
-from ..solvers._drive import Callback, Steps, drive
+from ..solvers.loop import Callback
+from ..solvers.minimize import minimize
+from ..solvers.uncompiled import uncompiled_result
 from ..spaces import Lattice, States
 from ._estimator import at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
-from ._hurried import affordable, on_all, uncompiled_answer
-from ._rows import Rows
+from ._hurried import MAX_UNCOMPILED_ROWS, affordable, need_compiled_code, on_all
+from .rows import Rows
 
-MODES = {"kl": KL_MODE, "l2": L2_MODE}
-LOSSES = {KL_MODE: "KL", L2_MODE: "squared distance"}
-DENSE = 16
-"""A lattice of at most 2 to this many states is small enough for IHT to run on its whole table."""
+OBJECTIVES = {"kl": "KL", "l2": "squared distance"}
+"""Objectives, and what their loss is called."""
+SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
+MAX_LATTICE_BITS = 13
+"""For l2, a lattice of at most 2 to this many states is written out; beyond it only the seen states are listed."""
 
 
 def dims(
@@ -95,57 +95,45 @@ def dims(
     >>> result = dims(orders, k=2)
     >>> result.indices.tolist(), round(math.exp(-result.value), 3), result.gap
     ([0, 1], 0.6, 0.0)
+
     """
     deadline = Deadline.after(time_limit)
-    mode = known(objective, MODES, "objective")
-    known(solver, SOLVERS, "solver")
+    known(objective, dict.fromkeys(OBJECTIVES), "objective")
+    known(solver, dict.fromkeys(SOLVERS), "solver")
     generator, seed = as_generator(rng)
     rows = Rows.of(X, sample_weight, baseline)
     k = as_integer(k, "k", 1, rows.n, "columns")
-    found = answer_by(
-        deadline,
-        lambda: finish(chosen(rows, k, mode, solver, deadline, generator, callback), rows, mode),
-        lambda: finish(uncompiled_answer(rows, k, mode, deadline, seed), rows, mode),
-    )
-    return replace(found, seed=seed, seconds=deadline.elapsed())
+
+    def searched() -> Result:
+        """The columns that a solver finds, on all rows or as many as time allows."""
+        need_compiled_code(deadline)
+        used = affordable(rows, deadline, k if solver == "iht" else 1, generator)
+        F, C = problem(used, k, objective)
+        found = minimize(F, C, solver, time_limit=deadline, rng=generator, callback=callback)
+        return finish(found if used is rows else on_all(found, used, rows, objective), rows, objective)
+
+    def hurried() -> Result:
+        """Columns found without compiled code, on some of the rows."""
+        used = affordable(rows, deadline, k, generator, MAX_UNCOMPILED_ROWS)
+        found = uncompiled_result(*problem(used, k, objective), deadline, solver)
+        return finish(on_all(found, used, rows, objective), rows, objective)
+
+    return replace(answer_by(deadline, searched, hurried), seed=seed, seconds=deadline.elapsed())
 
 
-def chosen(
-    rows: Rows,
-    k: int,
-    mode: int,
-    solver: str,
-    deadline: Deadline,
-    rng: np.random.Generator,
-    callback: Callback | None,
-) -> Result:
-    """The columns that a solver finds, on all rows or as many as time allows."""
-    used = affordable(rows, deadline, k if solver == "iht" else 1, rng)
-    problem = faces.FaceProblem(*used.cover(k), k, mode)
-    steps = SOLVERS[solver](problem, used, rng)
-    found = drive(problem, problem, steps, solver=solver, time_limit=deadline, callback=callback)
-    return found if used is rows else on_all(found, used, rows, k, mode)
-
-
-Start = Callable[[faces.FaceProblem, Rows, np.random.Generator], Steps]
-
-
-def seeded(steps: Callable[[faces.FaceProblem, int], Steps]) -> Start:
-    """A solver that needs no more of the rows than their cover, and of the generator a seed."""
-    return lambda problem, rows, rng: steps(problem, int(rng.integers(2**63)))
-
-
-def iht_on_states(problem: faces.FaceProblem, rows: Rows, rng: np.random.Generator) -> Steps:
-    """IHT over the distinct states, or over the whole lattice where that is a small table."""
-    seen = listed(rows, problem.k)
-    space: Lattice | States = seen
-    q: Vector = seen.weights
-    if math.fsum(map(math.log2, rows.shape)) <= DENSE:
-        space = Lattice(rows.n, rows.shape)
-        q = np.zeros(space.size)
-        q[space.ravel(seen.unravel(np.arange(seen.size)))] = seen.weights
-    F = KL(space, q) if problem.mode == KL_MODE else L2(space, q)
-    return faces.iht(problem, F, DimensionSparse(space, problem.k), rng)
+def problem(rows: Rows, k: int, objective: str) -> tuple[Any, DimensionSparse]:
+    """(F, C) of which dims is the minimum: KL or the squared distance to the rows, over D_k."""
+    if objective == "kl":
+        seen = listed(rows, k)
+        return KL(seen, seen.weights), DimensionSparse(seen, k)
+    seen = rows.states()
+    if math.fsum(map(math.log2, rows.shape)) > MAX_LATTICE_BITS:
+        F = SeenL2(seen)
+        return F, DimensionSparse(F.space, k)
+    space = Lattice(rows.n, rows.shape)
+    q = np.zeros(space.size)
+    q[space.ravel(seen.unravel(np.arange(seen.size)))] = seen.weights
+    return L2(space, q), DimensionSparse(space, k)
 
 
 def listed(rows: Rows, k: int) -> States:
@@ -157,16 +145,7 @@ def listed(rows: Rows, k: int) -> States:
     return States(table, np.append(seen.weights, 0.0), rows.shape)
 
 
-SOLVERS: dict[str, Start] = {
-    "auto": seeded(faces.auto),
-    "exact": seeded(faces.exact),
-    "exchange": seeded(faces.exchange),
-    "greedy": seeded(faces.greedy),
-    "iht": iht_on_states,
-}
-
-
-def finish(found: Result, rows: Rows, mode: int) -> Result:
+def finish(found: Result, rows: Rows, objective: str) -> Result:
     """The chosen face as a distribution on the states inside it."""
     dims = found.support
     inside = rows.inside(dims)
@@ -177,12 +156,12 @@ def finish(found: Result, rows: Rows, mode: int) -> Result:
         q = space.weights * Q
     else:  # no row lies in the face: list its origin, which q gives no mass
         space, q = States(np.zeros((1, rows.n), np.int32), m=rows.shape), np.zeros(1)
-    spread = mode == L2_MODE or not inside.any()  # what q lacks goes evenly to all states of the face
+    spread = objective == "l2" or not inside.any()  # what q lacks goes evenly to all states of the face
     p = q + float(Fraction(1.0 - Q) / size) if spread else q / Q
     rest = max(1.0 - float(p.sum()), 0.0) if spread and size > space.size else 0.0
     codes = space.rows[:, dims].toarray().astype(np.int64)
     kept = Distribution(rows.decode(codes, dims), p, dims, rows.shape, rest, rows.origin)
-    return replace(found, weights=None, table=p, space=space, kept=kept).named("columns", LOSSES[mode])
+    return replace(found, weights=None, table=p, space=space, kept=kept).named("columns", OBJECTIVES[objective])
 
 
 def coverage(
@@ -209,6 +188,7 @@ def coverage(
     --------
     >>> coverage([[1, 1, 0], [0, 1, 0], [0, 0, 1]], [0, 1]) == 2 / 3
     True
+
     """
     rows = Rows.of(X, sample_weight, baseline)
     return float(rows.weights[rows.inside(support)].sum())
@@ -254,6 +234,7 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
     >>> selector = FewerDims(k=2).fit(orders)
     >>> selector.indices_.tolist(), round(selector.coverage_, 3), selector.score([[0, 1, 0, 0], [0, 1, 1, 0]])
     ([0, 1], 0.6, 0.5)
+
     """
 
     def __init__(

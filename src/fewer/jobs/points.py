@@ -14,11 +14,12 @@ from .._validation import Indices, known
 from ..deadline import Deadline
 from ..result import Result
 from ..similarity import similarity_of
-from ..solvers._drive import Callback
+from ..solvers.loop import Callback
+from ..solvers.minimize import SOLVERS
 from ._estimator import at_most, seed_of, unchanged_if_it_fails, validated
-from ._sample import as_bytes
 from ._scaling import standardizes
-from ._setting import SOLVERS, SPARSE, Chosen, Comparison, Setting
+from .sample import as_bytes
+from .setting import SPARSE, Chosen, Comparison, Setting
 
 
 def points(
@@ -66,10 +67,11 @@ def points(
         it is, and "auto" scales the columns of a DataFrame and takes arrays and sparse matrices as they are; so does
         the command for csv and parquet files, and npy. Codes (hamming) and what a function compares are never scaled
         by "auto". `note` says when it was done.
-    solver : {"auto", "exact", "exchange", "greedy", "iht"}
-        "greedy" is Algorithm 3 with a full refit at each step, "iht" Algorithm 1 with momentum and refits, "exchange" a
-        local search with perturbations, "exact" goes on until the optimum is proven (few rows only), and "auto" is
-        "exchange", then for few rows some steps towards a proof.
+    solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
+        "greedy" is Algorithm 3 with a full refit at each step, "iht" Algorithm 1 with momentum and refits,
+        "frank_wolfe" the convex relaxation with its answer projected, "exchange" a local search with perturbations,
+        "exact" goes on until the optimum is proven (few rows only), and "auto" is "exchange", then for few rows some
+        steps towards a proof.
     max_memory : int or str
         Bytes, or "500MB": limits what is taken beside X, where X is an array of floats or CSR; anything else is first
         copied into one.
@@ -119,7 +121,7 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         The bandwidth; see `points`.
     standardize : bool or "auto"
         Whether columns are scaled; see `points`.
-    solver : {"auto", "exact", "exchange", "greedy", "iht"}
+    solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         See `points`.
     max_memory : int or str
         Bytes, or "500MB".

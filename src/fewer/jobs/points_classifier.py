@@ -14,15 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import Indices, InvalidInput, shown
 from ..bandwidths import times_power_of_two
 from ..deadline import CompilationTimeout, Deadline
-from ..objectives._pairs import own_threads
-from ._bandwidth import nearest
+from ..objectives.pairs import own_threads
 from ._estimator import our_error, unchanged_if_it_fails
 from ._refine import refined
 from ._scaling import standardizes
-from ._setting import SPARSE, Chosen
+from .bandwidth import nearest
 from .points import checked, chosen, fitted_comparison, is_precomputed
+from .setting import SPARSE, Chosen
 
-FOR_SEARCH = 0.8
+SEARCH_TIME_SHARE = 0.8
 """The share of a time limit after which the points are refined."""
 
 
@@ -45,7 +45,7 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     refine : bool
         Whether points are then swapped for other rows while that lowers a margin loss of the nearest-point rule on X,
         which lowers its error and raises MMD a little.
-    solver : {"auto", "exact", "exchange", "greedy", "iht"}
+    solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         See `points`.
     max_memory : int or str
         Bytes, or "500MB".
@@ -127,7 +127,7 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         with our_error(), np.errstate(invalid="ignore"):  # whether huge labels are whole
             check_classification_targets(y)
         self.classes_ = np.unique(y)
-        until = deadline.share(FOR_SEARCH) if self.refine else deadline
+        until = deadline.share(SEARCH_TIME_SHARE) if self.refine else deadline
         found = chosen(self, X, y, sample_weight, scales, until)
         if self.refine and len(self.classes_) > 1:
             with own_threads(), deadline.enforced(), suppress(CompilationTimeout):  # else they stay as they are

@@ -1,35 +1,25 @@
 """A k-term convex combination of columns that tracks a target."""
 
-import math
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.linalg import LinearOperator
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import InvalidInput, Vector, as_integer, as_number, known, renamed
+from .._validation import Vector, as_integer, known, renamed
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..objectives.moments import Moments, as_matrix
-from ..result import Result, Status
-from ..solvers import places
-from ..solvers._drive import Callback, Outcome, Progress, Step, Steps, as_callback, as_generator, drive, says_stop
-from ..solvers._exchange import first_answer
-from ..solvers._starts import stopped, walked
-from ..solvers._units import in_units, normalised, watched
-from ..solvers.frank_wolfe import frank_wolfe
-from ..solvers.uncompiled import solve_by
+from ..result import Result
+from ..solvers.loop import Callback, as_callback
+from ..solvers.minimize import SOLVERS, minimize
 from ..spaces import Atoms
+from ._early_stopping import early_stopped
 from ._estimator import at_most, our_error, seed_of, unchanged_if_it_fails, validated
 
-AUTO_WORK = 8e9
-"""Multiplications that "auto" may search and bound for when no time limit is given: ten seconds at most."""
-TINY = 1e-300
 LOSS = "squared error"
 
 
@@ -120,45 +110,6 @@ def least_squares(X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) ->
         return Moments(Atoms(X.shape[1]), X, y, sample_weight)
 
 
-Start = Callable[..., Steps]
-SOLVERS: dict[str, Start | None] = {
-    "auto": places.exact,
-    "exact": places.exact,
-    "exchange": places.exchange,
-    "frank_wolfe": None,  # a solver of its own
-    "greedy": places.greedy,
-    "iht": places.iht,
-}
-
-
-class Run(NamedTuple):
-    """A solver by name, ready for any quadratic on the same places."""
-
-    constraint: SparseSimplex
-    solver: str
-    start: Start | None
-    deadline: Deadline
-    rng: np.random.Generator
-
-    def __call__(self, F: Any, callback: Callback | None = None, effort: float | None = None) -> Result:
-        """The solver's answer for F; without an effort, kicks use up a time limit that is set."""
-        C, deadline = self.constraint, self.deadline
-        if self.start is None:
-            return frank_wolfe(F, C, time_limit=deadline, callback=callback)
-        steps = self.start(F, C, self.rng, **self.options(effort))
-        return drive(F, C, steps, solver=self.solver, time_limit=deadline, callback=callback)
-
-    def options(self, effort: float | None) -> dict[str, Any]:
-        """What the solver is told beside the problem."""
-        options: dict[str, Any] = {"deadline": self.deadline}
-        if self.start in (places.greedy, places.iht):
-            return options
-        patient = math.inf if self.deadline.limited else 1.0
-        options["effort"] = patient if effort is None else effort
-        limited = self.solver == "auto" and self.start is places.exact and not self.deadline.limited
-        return {**options, "budget": AUTO_WORK} if limited else options
-
-
 def solve(
     F: Any,
     C: SparseSimplex,
@@ -167,109 +118,15 @@ def solve(
     deadline: Deadline,
     rng: Any,
     callback: Callback | None = None,
-    start: Start | None = None,
 ) -> Result:
-    """Run a solver by name on a quadratic, with or without rows kept for choosing; `start` takes the name's place."""
-    begin = start or known(solver, SOLVERS, "solver")
+    """Run a solver by name on a quadratic, with or without rows kept for early stopping."""
+    known(solver, SOLVERS, "solver")
     as_callback(callback)
-    generator, seed = as_generator(rng)
-    state = generator.bit_generator.state
-    inner, exponent = normalised(F)
-    held = None if validation is None else held_out(inner, validation)
-    seen = watched(callback, exponent)
-
-    def attempt() -> Result:
-        generator.bit_generator.state = state  # a second attempt meets the same random numbers
-        run = Run(C, solver, begin, deadline, generator)
-        return run(inner, seen) if held is None else choose(inner, run, held, seen)
-
-    found = solve_by(deadline, inner, C, solver, attempt)
-    return replace(in_units(found, exponent), seed=seed, seconds=deadline.elapsed())
-
-
-def held_out(F: Moments, validation: Any) -> int:
-    """How many rows a share of them is: at least one, and not all."""
-    share, rows = as_number(validation, "validation"), len(F.rows)
-    if share >= 1.0 or rows < 2 or isinstance(F.A, LinearOperator):
-        raise InvalidInput(
-            f"validation must be a share of the rows in (0, 1) of a dense or sparse matrix with at least two rows "
-            f"that have weight, got {share:g} of {rows} rows"
-        )
-    return min(max(round(share * rows), 1), rows - 1)
-
-
-def choose(F: Moments, run: Run, held: int, callback: Callback | None) -> Result:
-    """Solve on most rows and let the rest say how far down to go; then go as far on all rows.
-
-    How far is F of an answer as a share of F of the first, which is the projection of non-negative least squares. Of
-    the answers met the first is taken whose error on the rest is not above the best one's by more than the standard
-    error of their difference (Breiman et al. 1984): a few rows cannot tell more. Half of a time limit is for most rows.
-    """
-    order = run.rng.permutation(F.rows)
-    kept, out = np.sort(order[held:]), np.sort(order[:held])
-    fitted, judge = (F.of_rows(part).normalised()[0] for part in (kept, out))
-    first = positive(fitted, run.constraint, run.deadline.share(0.25))
-    values, errors, stopped = [first.value], [squares(judge, first.p)], []
-
-    def judged(progress: Progress) -> Any:
-        if progress.n_iter >= len(values):  # an iterate, not a pause after it
-            values.append(progress.value)
-            errors.append(squares(judge, progress.p))
-        stopped.extend([True] if callback is not None and says_stop(callback, progress) else [])
-        return stopped
-
-    run._replace(deadline=run.deadline.share(0.5))(fitted, judged, effort=0.0)
-    whole = positive(F, run.constraint, run.deadline)
-    chosen = first_as_good(np.array(errors))
-    enough = values[chosen] * (whole.value / max(first.value, TINY))
-    if stopped or chosen == 0 or enough >= whole.value or run.deadline.passed:
-        return ended(whole, bool(stopped), run.deadline)
-
-    def far_enough(progress: Progress) -> Any:
-        stopped.extend([True] if callback is not None and says_stop(callback, progress) else [])
-        return stopped or progress.value <= enough
-
-    return ended(run(F, far_enough, effort=0.0), bool(stopped), run.deadline)
-
-
-def ended(result: Result, stopped: bool, deadline: Deadline) -> Result:
-    """A result that was chosen for its error elsewhere: no bound, and how the choice ended."""
-    late = Status.TIME_LIMIT if deadline.passed else Status.FINISHED
-    return replace(result, bound=None, status=Status.CALLBACK if stopped else late)
-
-
-def squares(F: Moments, p: Vector) -> Vector:
-    """The squared error of each row."""
-    held = np.flatnonzero(p)
-    return np.asarray(F.residual(held, p[held]) ** 2)
-
-
-def first_as_good(errors: Vector) -> int:
-    """The first of some answers whose errors (answers, rows) sum to no more than the least, but for a standard error.
-
-    >>> first_as_good(np.array([[9.0, 9.0, 9.0], [1.0, 2.1, 3.0], [1.0, 3.0, 2.0]]))
-    1
-    """
-    best = int(np.argmin(errors.sum(axis=1)))
-    above = errors - errors[best]
-    spread = np.sqrt(above.shape[1]) * above.std(axis=1)
-    return int(np.argmax(above.sum(axis=1) <= spread))
-
-
-def positive(F: Moments, C: SparseSimplex, deadline: Deadline) -> Result:
-    """Non-negative least squares without the sum constraint, projected: an answer that has not been polished."""
-    q = np.zeros(C.space.size)
-    units, weights = stopped(walked(F, C, len(F.b), summed=False), deadline)
-    if not len(units):
-        units, weights, _ = first_answer(F, C)
-    q[units] = weights
-    return drive(F, C, answered(C.project(q)))
-
-
-def answered(p: Vector) -> Steps:
-    """A solver that knows its answer."""
-    yield Step(p)
-    return Outcome(Status.FINISHED)
+    if validation is None:
+        found = minimize(F, C, solver, time_limit=deadline, rng=rng, callback=callback)
+    else:
+        found = early_stopped(F, C, solver, validation, deadline, rng, callback)
+    return replace(found, seconds=deadline.elapsed())
 
 
 class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped

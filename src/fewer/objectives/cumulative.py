@@ -1,14 +1,16 @@
 """Squared distance of cumulative distributions."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .._compiled.active_set import simplex_quadratic
+from .._compiled.box_quadratic import simplex_weights
 from .._validation import Indices, Vector, as_distribution, as_vector
 from ..spaces import Space
+from ._segments import best_steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,12 @@ class Cumulative:
         return float(self.g.max() * 0.5 / np.sin(np.pi / (4 * self.space.size + 2)) ** 2)
 
     @property
-    def floor(self) -> float:
+    def lower_bound_attained(self) -> bool:
+        """The target itself is a distribution."""
+        return True
+
+    @property
+    def lower_bound(self) -> float:
         """0: a squared distance is never less."""
         return 0.0
 
@@ -128,8 +135,12 @@ class Cumulative:
     def best_on(self, face: Indices) -> Vector:
         """The best weights on the simplex of the face, exact to rounding."""
         p = np.zeros(self.space.size)
-        p[face], _ = simplex_quadratic(self.centred(face, face), np.zeros(face.size), np.zeros(face.size))
+        p[face] = simplex_weights(self.centred(face, face), np.zeros(face.size))
         return p
+
+    def solved(self, k: int) -> Iterator[tuple[Vector | None, float | None]]:
+        """The best k jumps: k-means on the cumulative values, then dynamic programming."""
+        return best_steps(self, k)
 
     def value_on(self, face: Indices) -> float:
         """F of `best_on`."""

@@ -83,6 +83,11 @@ class KL:
         p[face] = self.q[face] / mass if mass > 0 else 1.0 / face.size
         return p
 
+    @property
+    def target(self) -> Vector:
+        """Q."""
+        return np.asarray(self.q)
+
     def cover(self, k: int) -> tuple[Cover, float, int] | None:
         """KL over D_k is -log of the largest mass that k dimensions cover."""
         if not isinstance(self.space, (Lattice, States)):

@@ -1,5 +1,6 @@
 """Squared distance to a table."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -60,19 +61,19 @@ class L2:
         return 2.0
 
     @property
-    def floor(self) -> float:
+    def lower_bound(self) -> float:
         """0: a squared distance is never less."""
         return 0.0
 
     @cached_property
     def scale(self) -> float:
-        """1 + ‖q‖²: how far all mass at one place is from q."""
+        """1 + ‖q‖²: how far all mass on one entry is from q."""
         return 1.0 + self.constant
 
     @cached_property
     def constant(self) -> float:
         """‖q‖², the value at p = 0."""
-        return float(self.q @ self.q)
+        return float(np.square(self.q).sum())
 
     @cached_property
     def diagonal(self) -> Vector:
@@ -80,11 +81,11 @@ class L2:
         return np.ones(self.space.size)
 
     def linear(self, units: Indices) -> Vector:
-        """Q at these places."""
+        """Q at these entries."""
         return np.asarray(self.q[units])
 
     def cross(self, units: Indices, others: Indices) -> Vector:
-        """The block of the identity at these places."""
+        """The block of the identity at these entries."""
         return np.equal.outer(units, others).astype(np.float64)
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
@@ -100,8 +101,8 @@ class L2:
 
     def value(self, p: Vector) -> float:
         """‖p - q‖²."""
-        left = p - self.q
-        return float(left @ left)
+        left: Vector = p - self.q
+        return float(np.square(left, out=left).sum())  # not by BLAS, whose threads cost more than they save here
 
     def gradient(self, p: Vector) -> Vector:
         """2 (p - q)."""
@@ -112,8 +113,16 @@ class L2:
     def best_on(self, face: Indices) -> Vector:
         """The projection of q restricted to the face onto the simplex of that face."""
         p = np.zeros(self.space.size)
-        p[face] = project_simplex(self.q[face])
+        part = self.q[face]
+        rest = 1.0 - float(part.sum())
+        plain = rest >= 0.0 and part.min() >= 0.0  # then all entries are raised by the same share of what is missing
+        p[face] = part + rest / face.size if plain else project_simplex(part)
         return p
+
+    @property
+    def target(self) -> Vector:
+        """Q."""
+        return np.asarray(self.q)
 
     def cover(self, k: int) -> tuple[Cover, float, int] | None:
         """Where q is a distribution on a lattice, min ‖p - q‖² over X_S is ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)."""
@@ -121,6 +130,10 @@ class L2:
             return None
         return (*cover_of(self.space, self.q, k), L2_MODE)
 
+    def solved(self, k: int) -> Iterator[tuple[Vector | None, float | None]]:
+        """The projection of q: its k largest entries (of equals the first), projected onto their simplex."""
+        yield self.best_on(np.sort(np.argsort(-self.q, kind="stable")[:k])), None
+
     def value_on(self, face: Indices) -> float:
-        """‖q‖² + Σ (tau² - q²) over the places of the face that stay positive."""
+        """‖q‖² + Σ (tau² - q²) over the entries of the face that stay positive."""
         return max(self.constant + simplex_distance(self.q[face]), 0.0) if face.size else np.inf

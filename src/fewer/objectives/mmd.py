@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import eigsh
 
-from .._compiled.active_set import simplex_quadratic
+from .._compiled.box_quadratic import simplex_weights
 from .._validation import Indices, InvalidInput, Vector, as_array, as_distribution, as_vector
 from ..similarity import require_semidefinite
 from ..spaces import Space, as_space
@@ -85,7 +85,7 @@ class MMD:
 
     @cached_property
     def _mean(self) -> Vector:
-        """C = K t, the mean similarity of each place to the target."""
+        """C = K t, the mean similarity of each entry to the target."""
         return np.asarray(self.gram @ self.target)
 
     @cached_property
@@ -94,22 +94,27 @@ class MMD:
         return float(self.target @ self._mean)
 
     @property
-    def floor(self) -> float:
+    def lower_bound_attained(self) -> bool:
+        """The target itself is a distribution."""
+        return True
+
+    @property
+    def lower_bound(self) -> float:
         """A squared distance is never negative."""
         return 0.0
 
     @cached_property
     def scale(self) -> float:
-        """The mean similarity of a place to itself, by which the rounding of F is measured; above zero."""
+        """The mean similarity of an entry to itself, by which the rounding of F is measured; above zero."""
         return max(float(np.abs(self.diagonal).mean()), float(np.finfo(float).tiny))
 
     @property
     def diagonal(self) -> Vector:
-        """The similarity of each place to itself, (size,)."""
+        """The similarity of each entry to itself, (size,)."""
         return np.diag(self.gram)
 
     def linear(self, units: Indices) -> Vector:
-        """K t at these places."""
+        """K t at these entries."""
         return self._mean[units]
 
     def cross(self, units: Indices, others: Indices) -> Vector:
@@ -121,7 +126,7 @@ class MMD:
         return np.asarray(self._mean - weights @ self.gram[units])  # rows are contiguous, and K is symmetric
 
     def value_at(self, units: Indices, weights: Vector) -> float:
-        """(q - t)ᵀ K (q - t) for these weights on these places, never below zero."""
+        """(q - t)ᵀ K (q - t) for these weights on these entries, never below zero."""
         inner = weights @ (self.cross(units, units) @ weights)
         return max(float(inner - 2.0 * (self._mean[units] @ weights) + self.constant), 0.0)
 
@@ -140,7 +145,7 @@ class MMD:
     def best_on(self, face: Indices) -> Vector:
         """The best weights on the simplex of the face, by an active-set method exact to rounding."""
         p = np.zeros(self.space.size)
-        p[face], _ = simplex_quadratic(self.gram[np.ix_(face, face)], self._mean[face], np.zeros(face.size))
+        p[face] = simplex_weights(self.gram[np.ix_(face, face)], self._mean[face])
         return p
 
     def value_on(self, face: Indices) -> float:

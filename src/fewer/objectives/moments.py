@@ -10,17 +10,17 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, svds
 
-from .._compiled.active_set import simplex_quadratic
+from .._compiled.box_quadratic import simplex_weights
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector
 from ..spaces import Space, as_space
-from ._matrix import BLOCK, applied, as_matrix, as_row_weights, scaled, sized_matrix
+from .matrix import BLOCK, applied, as_matrix, as_row_weights, scaled, sized_matrix
 
 __all__ = ["Moments", "as_matrix"]
 
 DENSE_SPECTRUM = 2000
 """Up to this many rows or columns the largest singular value comes from a dense Gram matrix."""
-FEW = 600
-"""Up to this many places AᵀA is formed whole, once."""
+MAX_WHOLE_GRAM = 600
+"""Up to this many entries AᵀA is formed whole, once."""
 WRITTEN_OUT = 128
 """Up to this many columns an operator is written out as a matrix, whose differences from b are exact."""
 LOOKED_AT = 64
@@ -168,10 +168,10 @@ class Moments:
         """An operator's columns as they are."""
         columns = np.empty((self.A.shape[0], face.size))
         unit = np.zeros(self.space.size)
-        for j, place in enumerate(face):
-            unit[place] = 1.0
+        for j, entry in enumerate(face):
+            unit[entry] = 1.0
             columns[:, j] = applied(self.A, unit)
-            unit[place] = 0.0
+            unit[entry] = 0.0
         return columns
 
     def _from_target(self, face: Indices) -> Vector:
@@ -242,7 +242,12 @@ class Moments:
         return product if self._roots is None else product * self._roots
 
     @property
-    def floor(self) -> float:
+    def entry_cost(self) -> float:
+        """One multiplication for each row."""
+        return float(self.A.shape[0])
+
+    @property
+    def lower_bound(self) -> float:
         """0: a squared distance is never less."""
         return 0.0
 
@@ -268,7 +273,7 @@ class Moments:
 
     @property
     def _some(self) -> Indices:
-        """A few places, evenly spread."""
+        """A few entries, evenly spread."""
         return np.unique(np.linspace(0, self.space.size - 1, LOOKED_AT).astype(np.int64))
 
     @cached_property
@@ -294,7 +299,7 @@ class Moments:
         return np.asarray(self._out(np.concatenate(norms)))
 
     def _blocks(self, units: Indices | None = None) -> Iterator[Indices]:
-        """Places, all unless told, a few at a time: as many as make a small matrix of their columns."""
+        """Entries, all unless told, a few at a time: as many as make a small matrix of their columns."""
         units = np.arange(self.space.size) if units is None else units
         wide = max(BLOCK // self.A.shape[0], LOOKED_AT)
         return (units[start : start + wide] for start in range(0, len(units), wide))
@@ -312,13 +317,13 @@ class Moments:
             yield
 
     def _gram(self) -> Vector:
-        """The whole of AᵀA, for few places."""
+        """The whole of AᵀA, for few entries."""
         whole = self._columns(np.arange(self.space.size))
         return np.asarray(self._out(whole.T @ whole))
 
     @cached_property
     def _target_gram(self) -> Vector:
-        """The whole of (A - b1ᵀ)ᵀ(A - b1ᵀ), for few places."""
+        """The whole of (A - b1ᵀ)ᵀ(A - b1ᵀ), for few entries."""
         whole = self._from_target(np.arange(self.space.size))
         return np.asarray(self._out(whole.T @ whole))
 
@@ -328,12 +333,12 @@ class Moments:
         return np.asarray(self._out(self._against(self._b)))
 
     def linear(self, units: Indices) -> Vector:
-        """Aᵀb at these places."""
+        """Aᵀb at these entries."""
         return np.asarray(self._out(self._columns(units).T @ self._b))
 
     def cross(self, units: Indices, others: Indices) -> Vector:
         """The block of AᵀA, (len(units), len(others))."""
-        if self.space.size <= FEW:
+        if self.space.size <= MAX_WHOLE_GRAM:
             return np.asarray(self._shared("gram", self._gram)[np.ix_(units, others)])
         self._count(self.A.shape[0] * len(units) * len(others))
         left = self._columns(units)
@@ -341,7 +346,7 @@ class Moments:
 
     def centred(self, units: Indices, others: Indices) -> Vector:
         """The block of G = (A - b1ᵀ)ᵀ(A - b1ᵀ): F[p] = pᵀGp for weights that sum to one."""
-        if self.space.size <= FEW:
+        if self.space.size <= MAX_WHOLE_GRAM:
             return np.asarray(self._target_gram[np.ix_(units, others)])
         self._count(self.A.shape[0] * len(units) * len(others))
         left = self._from_target(units)
@@ -354,7 +359,7 @@ class Moments:
         return np.asarray(self._out(self._against(self.residual(units, weights))))
 
     def value_at(self, units: Indices, weights: Vector) -> float:
-        """‖A q - b‖² for these weights on these places."""
+        """‖A q - b‖² for these weights on these entries."""
         residual = self.residual(units, weights)
         return float(self._out(float(residual @ residual)))
 
@@ -372,7 +377,7 @@ class Moments:
 
     def _fit(self, face: Indices) -> tuple[Vector, float]:
         part = self._from_target(face)
-        weights, _ = simplex_quadratic(part.T @ part, np.zeros(face.size), np.zeros(face.size))
+        weights = simplex_weights(part.T @ part, np.zeros(face.size))
         residual = part @ weights
         return weights, float(self._out(float(residual @ residual)))
 

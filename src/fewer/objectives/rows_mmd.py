@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from .._compiled.active_set import simplex_quadratic
+from .._compiled.box_quadratic import simplex_weights
 from .._validation import Indices, InvalidInput, Vector, as_array, as_distribution, as_numbers, as_vector, shown
 from ..deadline import Deadline
 from ..distances import Matrix
@@ -16,7 +16,7 @@ from ..lazy_rows import LazyRows, some_rows
 from ..similarity import Similarity
 from ..spaces import Atoms, Space
 from ..tables import as_csr
-from ._pairs import PRECISE, check, image, own_block, own_image, spans, tile_rows
+from .pairs import PRECISE, check, image, own_block, own_image, spans, tile_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +85,11 @@ class RowsMMD:
         deadline: Deadline | None = None,
     ) -> "RowsMMD":
         """The discrepancy from weights on the same rows, all pairs compared once; `OutOfTime` past a deadline."""
-        rows = as_places(rows, similarity)
+        rows = as_comparable_rows(rows, similarity)
         target = as_distribution(as_vector(target, rows.shape[:1], "target"), "target")
         mean = own_mean(rows, target, similarity, labels, memory, deadline)
-        place = Atoms(rows.shape[0]) if space is None else space
-        return cls(place, rows, similarity, mean, float(target @ mean), labels, memory)
+        where = Atoms(rows.shape[0]) if space is None else space
+        return cls(where, rows, similarity, mean, float(target @ mean), labels, memory)
 
     @cached_property
     def _dtype(self) -> type:
@@ -116,7 +116,17 @@ class RowsMMD:
         return self.similarity.itself(self.rows)
 
     @property
-    def floor(self) -> float:
+    def entry_cost(self) -> float:
+        """One multiplication for each column, and what a similarity costs."""
+        return float(self.rows.shape[1]) + 20.0
+
+    @property
+    def lower_bound_attained(self) -> bool:
+        """The target itself is a distribution."""
+        return True
+
+    @property
+    def lower_bound(self) -> float:
         """A squared distance is never negative."""
         return 0.0
 
@@ -126,7 +136,7 @@ class RowsMMD:
         return max(float(np.abs(self.diagonal).mean()), float(np.finfo(float).tiny))
 
     def linear(self, units: Indices) -> Vector:
-        """K t at these places."""
+        """K t at these entries."""
         return self.mean[units]
 
     @cached_property
@@ -168,7 +178,7 @@ class RowsMMD:
         return np.asarray(self.mean - self._image(units, weights))
 
     def value_at(self, units: Indices, weights: Vector) -> float:
-        """(q - t)ᵀ K (q - t) for these weights on these places, never below zero."""
+        """(q - t)ᵀ K (q - t) for these weights on these entries, never below zero."""
         inner = weights @ (self.cross(units, units) @ weights)
         return max(float(inner - 2.0 * (self.mean[units] @ weights) + self.constant), 0.0)
 
@@ -185,7 +195,7 @@ class RowsMMD:
     def best_on(self, face: Indices) -> Vector:
         """The best weights on the simplex of the face, by an active-set method exact to rounding."""
         p = np.zeros(self.space.size)
-        p[face], _ = simplex_quadratic(self.cross(face, face), self.mean[face], np.zeros(face.size))
+        p[face] = simplex_weights(self.cross(face, face), self.mean[face])
         return p
 
     def value_on(self, face: Indices) -> float:
@@ -199,7 +209,7 @@ def precision(rows: Any, others: int) -> type:
     return np.float32 if pairs > (PRECISE if rows.dtype == np.float32 else 20 * PRECISE) else np.float64
 
 
-def as_places(rows: Any, similarity: Any) -> Any:
+def as_comparable_rows(rows: Any, similarity: Any) -> Any:
     """Rows (n, d) that a similarity can compare: finite, dense or CSR; the numbers of rows where it is a matrix."""
     if not isinstance(similarity, Similarity):
         raise InvalidInput(f"similarity must be made by fewer.similarity.similarity_of, got {shown(similarity)}")

@@ -15,10 +15,10 @@ from ..jobs.dims import dims
 from ..objectives.kl import KL
 from ..objectives.l2 import L2
 from ..result import Result
-from ..solvers._drive import Progress
 from ..solvers.exact import exact
 from ..solvers.greedy import greedy
 from ..solvers.iht import iht
+from ..solvers.loop import Progress
 from ..solvers.steps import Doubling
 from ..spaces import Lattice
 from .catalogue import TITLES

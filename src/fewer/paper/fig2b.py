@@ -11,14 +11,12 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..baselines import prototypes as baselines
 from ..constraints.sparse_simplex import SparseSimplex
-from ..jobs._bandwidth import nearest, validated_gamma
-from ..jobs._sample import Sample
+from ..jobs.bandwidth import nearest, validated_gamma
 from ..jobs.points import points
 from ..jobs.points_classifier import FewerPointsClassifier
+from ..jobs.sample import Sample
 from ..objectives.mmd import MMD
 from ..similarity import similarity_of
-from ..solvers import places
-from ..solvers._drive import drive
 from ..solvers.iht import iht
 from ..solvers.steps import Constant, Doubling, StepRule
 from ..spaces import Atoms
@@ -108,7 +106,7 @@ def classifier(task: Problem, k: int, seed: int) -> Chosen:
 def refitting(task: Problem, k: int, seed: int) -> Chosen:
     """IHT for quadratics as this library does it: momentum, a step fitted to the support, refits; within classes."""
     C = SparseSimplex(task.local.space, k)
-    return of_point(drive(task.local, C, places.iht(task.local, C, np.random.default_rng(seed))).p)
+    return of_point(iht(task.local, C, rng=seed).p)
 
 
 def by_baseline(choose: Callable[..., Chosen], labels: bool) -> Callable[..., Chosen]:

@@ -24,9 +24,9 @@ class Watched:
     def __init__(self, v: Vector) -> None:
         self.v, self.read = v, np.zeros(v.size, bool)
 
-    def __getitem__(self, places: Any) -> Vector:
-        self.read[places] = True
-        return np.asarray(self.v[places])
+    def __getitem__(self, entries: Any) -> Vector:
+        self.read[entries] = True
+        return np.asarray(self.v[entries])
 
 
 def watched_greedy(table: Watched, space: Lattice, k: int) -> list[int]:
@@ -46,9 +46,9 @@ def unread_states(space: Lattice, k: int, seed: int) -> Iterator[int]:
     table = Watched(np.zeros(space.size))
     support = watched_greedy(table, space, k)
     supports = [list(units) for units in combinations(range(space.n), k) if list(units) != support]
-    for place in np.random.default_rng([seed, 2]).permutation(len(supports)):
+    for position in np.random.default_rng([seed, 2]).permutation(len(supports)):
         state = np.zeros(space.n, np.int64)
-        state[supports[int(place)]] = 1
+        state[supports[int(position)]] = 1
         index = int(space.ravel(state[None])[0])
         if not table.read[index]:
             yield index

@@ -50,9 +50,9 @@ def member(rng: np.random.Generator, share: float) -> tuple[Vector, Indices]:
     while True:
         support = np.sort(rng.choice(SPACE.n, K, replace=False))
         face = SPACE.face(support)
-        places = rng.choice(face, round(share * face.size), replace=False) if share else SPACE.strides[support]
+        entries = rng.choice(face, round(share * face.size), replace=False) if share else SPACE.strides[support]
         p = np.zeros(SPACE.size)
-        p[places] = rng.dirichlet(np.ones(places.size))
+        p[entries] = rng.dirichlet(np.ones(entries.size))
         if C.support(p).size == K:
             return p, support
 

@@ -1,52 +1,105 @@
-"""Exchange: swaps and kicks over supports of k places, each refitted exactly."""
+"""Exchange: local search over supports, with perturbations."""
 
+import math
 from typing import Any
 
-from .._validation import InvalidInput
-from ..constraints.sparse_simplex import SparseSimplex
-from ..deadline import Deadline
-from ..protocols import Constraint, Objective, Quadratic, require
-from ..result import Result
-from . import places
-from ._drive import Callback, as_generator, drive, meet
-from ._units import near_one
-from .uncompiled import solve_by
+import numpy as np
+
+from ..engines.engine import Engine
+from ..protocols import Constraint, Objective
+from ..result import Result, Status
+from ._solve import solve
+from .loop import Callback, Outcome, Step, Steps
+
+MOVES = 64
+"""Moves between two chances to stop."""
+GROWN = 32
+"""Units added between two chances to stop."""
+IDLE = 3000
+"""Perturbations without a gain after which a search ends."""
+PATIENT = 30
+"""So many times as many under a time limit alone."""
 
 
-@near_one
 def exchange(
     objective: Objective,
     constraint: Constraint,
     *,
+    budget: float | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
     rng: Any = None,
 ) -> Result:
-    """K places for a quadratic on the simplex, with all bounds of `SparseSimplex`.
+    """Local search: grow a support, swap units while that lowers F, then perturb it and swap again.
 
-    The active-set path of min F over p >= 0 gives the first support. Then the lightest places are exchanged for the
-    steepest, many at once and one by one, each support refitted exactly; then kicks replace some places at random,
-    exchange again, and are kept if better. It ends when many kicks in a row do not help, or at `time_limit`; the same
-    `rng` gives the same answer unless the clock cut it short.
+    A perturbation replaces some units at random, improves the support again, and is kept if F is lower. The search ends
+    when perturbations in a row have cost `budget` without a gain; with a `time_limit` and no `budget` it goes on until
+    the time is over. The same `rng` gives the same answer unless the clock cut it short.
 
+    Parameters
+    ----------
+    objective, constraint
+        F, and the sparse set it is minimised over.
+    budget : float, optional
+        Multiplications, about, that perturbations may cost without a gain.
+    time_limit : float, optional
+        Wall time in seconds, everything included.
+    callback : callable, optional
+        Sees a `Progress` after each iterate; something true stops the search.
+    rng : int, numpy Generator or None
+        Where the random choices come from.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
     >>> import numpy as np
-    >>> from fewer import Atoms, Moments
+    >>> from fewer import Atoms, Moments, SparseSimplex
     >>> F = Moments(Atoms(4), np.eye(4), [0.5, 0.3, 0.2, 0.0])
     >>> exchange(F, SparseSimplex(F.space, 2), rng=0).support.tolist()
     [0, 1]
+
     """
-    meet(objective, constraint, "exchange")
-    require(objective, Quadratic, "exchange's objective")
-    if not isinstance(constraint, SparseSimplex):
-        raise InvalidInput(f"exchange needs a SparseSimplex, got {constraint!r}; fewer.dims has an exchange of its own")
-    generator, seed = as_generator(rng)
-    deadline = Deadline.after(time_limit)
-    problem: Any = objective
-    state = generator.bit_generator.state
+    return solve("exchange", objective, constraint, local_search, budget, time_limit, callback, rng)
 
-    def solve() -> Result:
-        generator.bit_generator.state = state  # a second attempt meets the same random numbers
-        steps = places.exchange(problem, constraint, generator, deadline=deadline)
-        return drive(objective, constraint, steps, solver="exchange", time_limit=deadline, callback=callback, seed=seed)
 
-    return solve_by(deadline, objective, constraint, "exchange", solve)
+def local_search(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:
+    """Grow, improve, perturb: the iterates of `exchange`."""
+    yield from grown(engine)
+    yield from improved(engine)
+    yield from perturbed(engine, rng, engine.patience if budget is None else budget)
+    return Outcome(Status.FINISHED)
+
+
+def grown(engine: Engine) -> Steps:
+    """A full support; an answer whenever it has doubled, so that one is there early."""
+    due = 1
+    while engine.grow(GROWN):
+        size = len(engine.support)
+        yield Step(engine.answer() if size >= due else None)
+        due = 2 * size if size >= due else due
+    yield Step(engine.answer())
+    return Outcome(Status.FINISHED)
+
+
+def improved(engine: Engine) -> Steps:
+    """Moves until none helps."""
+    while engine.improve(MOVES):
+        yield Step(engine.answer())
+    return Outcome(Status.FINISHED)
+
+
+def perturbed(engine: Engine, rng: np.random.Generator, budget: float) -> Steps:
+    """Perturbations until they have cost `budget` in a row without a gain."""
+    idle, since = 0, engine.work
+    most = IDLE if budget < math.inf else PATIENT * IDLE
+    while idle < most and engine.work - since < budget and engine.patience > 0.0:
+        if not engine.perturb(rng):
+            idle += 1
+            yield Step()
+            continue
+        idle, since = 0, engine.work
+        yield Step(engine.answer())
+    return Outcome(Status.FINISHED)

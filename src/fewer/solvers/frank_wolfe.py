@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import InvalidInput, Vector, as_integer, as_number
-from ..constraints.sparse_simplex import SparseSimplex
+from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number
 from ..deadline import Deadline
-from ..protocols import Centred, Constraint, Objective, Quadratic, Scaled, offers, whole_faces
+from ..engines.fit import affordable, refit_cost
+from ..engines.paths import lower_bound_of, slope_error
+from ..protocols import Centred, Constraint, Objective, Quadratic, Scaled, offers
 from ..result import Result, Status
-from ._drive import Callback, Outcome, Step, Steps, drive, meet
-from ._face import face_best
-from ._fit import affordable, refit_cost, refitted
-from ._starts import floor_of, slope_error
-from ._units import near_one
+from .iht import within_budget
+from .loop import Callback, Outcome, Step, Steps, drive, meet
+from .steps import best_near
 from .uncompiled import solve_by
+from .units import near_one
 
 EVERY = 20
 """Steps between two sparse answers read off the relaxation."""
@@ -29,8 +29,10 @@ def frank_wolfe(
     *,
     max_iter: int = 1000,
     tol: float = 1e-10,
+    budget: float | None = None,
     time_limit: "float | Deadline | None" = None,
     callback: Callback | None = None,
+    rng: Any = None,
 ) -> Result:
     """Pairwise Frank-Wolfe over all distributions; a sparse answer is its projection, refitted on that support.
 
@@ -48,10 +50,14 @@ def frank_wolfe(
         Iterations, at most.
     tol : float
         It ends when the dual gap is below it, relative to F or to its scale.
+    budget : float, optional
+        Stop after about so many multiplications.
     time_limit : float, optional
         Wall time in seconds, everything included.
     callback : callable, optional
         Sees a `Progress` after each iterate; something true stops the search.
+    rng
+        Not used: there is nothing random in it. Every solver takes it.
 
     Returns
     -------
@@ -72,20 +78,23 @@ def frank_wolfe(
     meet(objective, constraint, "frank_wolfe")
     tol = as_number(tol, "tol", allow_equal=True)
     max_iter = as_integer(max_iter, "max_iter", 1)
-    as_integer(max_iter, "max_iter", 1)
+    most = math.inf if budget is None else as_number(budget, "budget", allow_equal=True)
+    seed = None if rng is None else as_generator(rng)[1]  # nothing in it is random
     if not offers(objective, Quadratic) and objective.smoothness == math.inf:
         raise InvalidInput("frank_wolfe needs an objective of finite smoothness; use iht with Backtracking()")
     deadline = Deadline.after(time_limit)
 
     def solve() -> Result:
-        steps = _path(objective, constraint, max_iter, tol, deadline)
-        return drive(objective, constraint, steps, solver="frank_wolfe", time_limit=deadline, callback=callback)
+        steps = within_budget(objective, _path(objective, constraint, max_iter, tol, deadline), most)
+        return drive(
+            objective, constraint, steps, solver="frank_wolfe", time_limit=deadline, callback=callback, seed=seed
+        )
 
     return solve_by(deadline, objective, constraint, "frank_wolfe", solve)
 
 
 def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: float, deadline: Deadline) -> Steps:
-    bound, closed = floor_of(objective), False
+    bound, closed = lower_bound_of(objective), False
     for count, (p, low, closed) in enumerate(relaxation(objective, max_iter, tol)):
         last, bound = closed or count == max_iter - 1, max(bound, low)
         known = bound if bound > -math.inf else None
@@ -112,7 +121,7 @@ def relaxation(objective: Any, max_iter: int, tol: float) -> Iterator[tuple[Vect
 
 
 def _vertex(objective: Any) -> Vector:
-    """All mass on the place where the derivative is lowest: at the uniform distribution, of a quadratic at zero."""
+    """All mass on the entry where the derivative is lowest: at the uniform distribution, of a quadratic at zero."""
     size = objective.space.size
     p = np.zeros(size)
     if offers(objective, Quadratic):
@@ -123,7 +132,7 @@ def _vertex(objective: Any) -> Vector:
 
 
 def _shift(objective: Any, p: Vector, gradient: Vector, best: int, worst: int) -> Vector:
-    """Move mass from one place to another until the derivative along the line vanishes or the mass is gone."""
+    """Move mass from one entry to another until the derivative along the line vanishes or the mass is gone."""
     slope, longest = float(gradient[best] - gradient[worst]), p[worst]
     rise = _rise(objective, p, best, worst, slope)
     length = longest if slope + rise <= 0.0 else longest * min(1.0, -slope / rise)
@@ -149,14 +158,6 @@ def _rise(objective: Any, p: Vector, best: int, worst: int, slope: float) -> flo
 def answer(objective: Any, constraint: Any, p: Vector, deadline: Deadline) -> Vector:
     """A member of the constraint near p: projected, then, if time allows, the best weights on its support."""
     near: Vector = constraint.project(p)
-    if isinstance(constraint, SparseSimplex) and offers(objective, Quadratic):
-        units = constraint.support(near)
-        if not affordable(deadline, refit_cost(len(units))):
-            return near
-        found = refitted(objective, constraint, units, near[units])
-        near = np.zeros(near.size)
-        near[found.units] = found.weights
+    if not affordable(deadline, refit_cost(len(constraint.support(near)))):
         return near
-    if not whole_faces(constraint):
-        return near
-    return face_best(objective, constraint.face(constraint.support(near)))
+    return best_near(objective, constraint, near)

@@ -7,13 +7,17 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, shown
+from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..protocols import Constraint, Objective, Sparsity, offers, whole_faces
-from ..result import Result
-from ._drive import Callback, as_start, drive, meet
-from ._units import near_one
-from .steps import Backtracking, Doubling, Momentum, StepRule
+from ..engines.paths import lower_bound_of
+from ..engines.select import engine_of
+from ..protocols import Constraint, Counted, FaceSolvable, Objective, Quadratic, Sparsity, offers, whole_faces
+from ..result import Result, Status
+from .exchange import grown
+from .loop import Callback, Outcome, Step, Steps, as_start, drive, meet
+from .steps import Backtracking, Doubling, Momentum, Refitting, StepRule
 from .uncompiled import solve_by
+from .units import near_one
 
 
 @near_one
@@ -25,11 +29,14 @@ def iht(
     step: StepRule | None = None,
     max_iter: int = 500,
     tol: float = 1e-10,
-    time_limit: float | None = None,
+    budget: float | None = None,
+    time_limit: "float | Deadline | None" = None,
     callback: Callback | None = None,
     rng: Any = None,
 ) -> Result:
     """Algorithm 1 of the paper, iterative hard thresholding: the best iterate along the path.
+
+    "IHT after Greedy" is `iht(F, C, start=greedy(F, C).p)`.
 
         p <- Π(p - mu dF/dp)
 
@@ -37,16 +44,19 @@ def iht(
     ----------
     objective, constraint
         F, and the set it is minimised over.
-    start : array of shape (size,), optional
-        A member of the constraint. Without one, `rng` draws a random face and a random distribution on it. "IHT after
-        Greedy" is `iht(F, C, start=greedy(F, C).p)`.
-    step : Constant, Doubling, Backtracking, Momentum or Refitting, optional
-        The step rule; by default the paper's doubling on a sparse constraint, whose local optima it leaves, and on a
-        convex one momentum, or backtracking where F has no smoothness.
+    start : array_like, optional
+        A member of the constraint. By default a random distribution on a random face; for quadratics on sparse
+        simplices without a `step`, where an active-set path of non-negative least squares leads.
+    step : step rule, optional
+        `Constant`, `Doubling`, `Backtracking`, `Momentum` or `Refitting`. By default `Refitting` for quadratics on
+        sparse simplices, the paper's doubling on other sparse sets (each support valued by its best distribution where
+        that is known), and on convex ones momentum, or backtracking where F has no smoothness.
     max_iter : int
         Iterations, at most.
     tol : float
-        It stops when no entry moves by more.
+        It stops when no entry moves by more than this.
+    budget : float, optional
+        Stop after about so many multiplications.
     time_limit : float, optional
         Wall time in seconds, everything included.
     callback : callable, optional
@@ -70,6 +80,7 @@ def iht(
     >>> result = iht(F, C, rng=0)
     >>> result.support.tolist(), round(result.value, 3)
     ([1], 0.135)
+
     """
     meet(objective, constraint, "iht")
     tol = as_number(tol, "tol", allow_equal=True)
@@ -77,16 +88,30 @@ def iht(
     if step is not None and not offers(step, StepRule):
         raise InvalidInput(f"step must be a step rule such as Constant(mu) or Doubling(mu), got {shown(step)}")
     generator, seed = as_generator(rng)
+    state = generator.bit_generator.state
     deadline = Deadline.after(time_limit)
+    most = math.inf if budget is None else as_number(budget, "budget", allow_equal=True)
     rule = step or default_rule(objective, constraint)
     given = None if start is None else as_start(start, constraint)
 
+    def path(p: Vector | None) -> Steps:
+        known = lower_bound_of(objective)
+        yield Step(bound=known if known > -math.inf else None)
+        if p is None:
+            engine = engine_of(objective, constraint, "iht", deadline)
+            yield from grown(engine)
+            p = engine.answer()
+        assert p is not None  # noqa: S101 - a support that has grown has an answer
+        return (yield from rule.path(objective, constraint, p, tol))
+
     def solve() -> Result:
-        p = random_member(constraint, generator) if given is None else given
+        generator.bit_generator.state = state  # a second attempt meets the same random numbers
+        grows = step is None and quadratic(objective, constraint)
+        p = given if given is not None or grows else random_member(constraint, generator)
         return drive(
             objective,
             constraint,
-            rule.path(objective, constraint, p, tol),
+            within_budget(objective, path(p), most),
             solver="iht",
             start=p,
             max_iter=max_iter,
@@ -98,10 +123,32 @@ def iht(
     return solve_by(deadline, objective, constraint, "iht", solve)
 
 
+def within_budget(objective: Any, steps: Steps, budget: float) -> Steps:
+    """The steps of a first-order method until they have cost about so many multiplications."""
+    counted, work, reply = offers(objective, Counted), 0.0, math.nan
+    began = float(objective.work) if counted else 0.0
+    while work <= budget:
+        try:
+            step = steps.send(reply) if work else next(steps)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+        work = float(objective.work) - began + 1.0 if counted else work + 4.0 * objective.space.size
+        reply = yield step
+    return Outcome(Status.FINISHED)
+
+
+def quadratic(objective: Objective, constraint: Constraint) -> bool:
+    """Whether supports and weights of this problem are the quadratic engine's business."""
+    return isinstance(constraint, SparseSimplex) and offers(objective, Quadratic)
+
+
 def default_rule(objective: Objective, constraint: Constraint) -> StepRule:
     """Doubling where there are local optima to leave; otherwise the fastest rule that fits F."""
+    if quadratic(objective, constraint):
+        return Refitting()
     if offers(constraint, Sparsity):
-        return Doubling()
+        return Doubling(refit=offers(objective, FaceSolvable) and whole_faces(constraint))
     return Momentum() if objective.smoothness < math.inf else Backtracking()
 
 

@@ -1,46 +1,106 @@
 """One entry to all solvers: by name."""
 
+import math
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
+import numpy as np
+
 from .._validation import InvalidInput, known, shown
-from ..protocols import Constraint, Objective
+from ..engines.engine import Bounding, Engine
+from ..engines.select import served
+from ..protocols import Constraint, Objective, offers
 from ..result import Result
-from .exact import exact
-from .exchange import exchange
+from ._solve import solve
+from .exact import SHARE, branched, exact
+from .exchange import exchange, grown, improved, local_search, perturbed
 from .frank_wolfe import frank_wolfe
 from .greedy import greedy
 from .iht import iht
+from .loop import Callback, Step, Steps
+
+
+def auto(
+    objective: Objective,
+    constraint: Constraint,
+    *,
+    budget: float | None = None,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    rng: Any = None,
+) -> Result:
+    """The default: `exchange`, then a proof as far as a fixed amount of work goes; `iht` where no support is sought."""
+    if not served(objective, constraint):
+        return iht(objective, constraint, budget=budget, time_limit=time_limit, callback=callback, rng=rng)
+    return solve("auto", objective, constraint, searched_and_proven, budget, time_limit, callback, rng, proves=True)
+
+
+def searched_and_proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:
+    """Some local search, as much of a proof as the engine thinks worth its while, and more search if it stays open."""
+    bounding: Any = engine
+    if not offers(engine, Bounding):
+        return (yield from local_search(engine, rng, budget))
+    yield Step(bound=bounding.proven if abs(bounding.proven) < math.inf else None)
+    if not bounding.proof_budget:
+        return (yield from local_search(engine, rng, budget))
+    yield from grown(engine)
+    yield from improved(engine)
+    patience = engine.patience if budget is None else budget
+    yield from perturbed(engine, rng, SHARE * patience)
+    outcome = yield from branched(bounding, engine.work + bounding.proof_budget if budget is None else budget)
+    if outcome.bound is not None and outcome.bound < bounding.proven:
+        yield from perturbed(engine, rng, (1.0 - SHARE) * patience)
+    return outcome
+
 
 SOLVERS: dict[str, Callable[..., Result]] = {
+    "auto": auto,
     "exact": exact,
     "exchange": exchange,
     "frank_wolfe": frank_wolfe,
     "greedy": greedy,
     "iht": iht,
 }
+"""Every solver by its name: the one registry, for `minimize`, the jobs and the command."""
 
 
 def minimize(
     objective: Objective,
     constraint: Constraint,
-    solver: str | Callable[..., Result] = "iht",
+    solver: str | Callable[..., Result] = "auto",
     **options: Any,
 ) -> Result:
     """Minimise F over the constraint with a solver given by name or as a function; options go to it.
 
+    Parameters
+    ----------
+    objective, constraint
+        F, and the set it is minimised over.
+    solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"} or callable
+        "auto" is a local search (`exchange`) and then, where that is promising, a proof (`exact`) for a fixed amount
+        of work; for convex constraints `iht`.
+    **options
+        `time_limit`, `callback`, `rng` and `budget` for every solver; see there for more.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
     >>> from fewer import Atoms, Moments, SparseSimplex
     >>> F = Moments(Atoms(4), [[0.0, 1.0, 2.0, 3.0]], [2.0])
     >>> minimize(F, SparseSimplex(F.space, 1), solver="exact").support.tolist()
     [2]
+
     """
     if callable(solver) and not isinstance(solver, type):
         result = solver(objective, constraint, **options)
     else:
-        solve: Callable[..., Result] = known(solver, SOLVERS, "solver")
-        check_options(solve, options)
-        result = solve(objective, constraint, **options)
+        chosen: Callable[..., Result] = known(solver, SOLVERS, "solver")
+        check_options(chosen, options)
+        result = chosen(objective, constraint, **options)
     if not isinstance(result, Result):
         raise InvalidInput(f"a solver must return a Result, {shown(solver)} returned {shown(result)}")
     return result

@@ -7,13 +7,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._validation import Vector, as_number, known
-from ..protocols import Constraint, Objective, whole_faces
+from ..constraints.sparse_simplex import SparseSimplex
+from ..engines.faces import face_best
+from ..engines.fit import refitted
+from ..protocols import Constraint, Objective, Quadratic, Sparsity, offers, whole_faces
 from ..result import Status
-from ._drive import Outcome, Step, Steps
-from ._face import face_best
+from .loop import Outcome, Step, Steps
 
 MOST_DOUBLINGS = 60
 """A step this many times doubled is as good as infinite: nothing leaves the point."""
+STEEP = 1e3
+"""An infinite slope counts as so many times the largest finite one."""
 
 
 class StepRule(Protocol):
@@ -24,9 +28,20 @@ class StepRule(Protocol):
         ...
 
 
+def slopes(objective: Objective, p: Vector) -> Vector:
+    """The gradient at p; where it is infinite, large, and where it is not a number, zero: no step leads there."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        gradient = objective.gradient(p)
+        if math.isfinite(float(gradient.sum())):
+            return gradient
+    finite = gradient[np.isfinite(gradient)]
+    large = STEEP * max(float(np.abs(finite).max()) if finite.size else 0.0, 1.0)
+    return np.nan_to_num(gradient, nan=0.0, posinf=large, neginf=-large)
+
+
 def forward(objective: Objective, constraint: Constraint, p: Vector, mu: float) -> Vector:
     """One step of Algorithm 1: Π(p - mu dF/dp), with one table for the step and one for the result."""
-    v = objective.gradient(p)
+    v = slopes(objective, p)
     v *= -mu
     v += p
     return constraint.project(v, near=p)
@@ -92,6 +107,9 @@ class Doubling:
     trapped : {"support", "seen", "objective"}
         What the paper does not say: the support has not changed; the support was met before; the value has not improved
         on the best so far.
+    refit : bool
+        Whether what is valued is the best distribution on the support of each iterate; the path goes on from the
+        iterate itself.
 
     Examples
     --------
@@ -103,6 +121,7 @@ class Doubling:
 
     mu: float | None = None
     trapped: str = "support"
+    refit: bool = False
 
     def __post_init__(self) -> None:
         if self.mu is not None:
@@ -118,7 +137,7 @@ class Doubling:
         seen = {support}
         while doublings <= MOST_DOUBLINGS:
             after = forward(objective, constraint, p, mu * 2.0**doublings)
-            value = yield Step(after)
+            value = yield Step(self._shown(objective, constraint, after))
             before, support = support, constraint.support(after).tobytes()
             escaped = {
                 "support": support != before,
@@ -130,6 +149,10 @@ class Doubling:
             doublings = 0 if escaped else doublings + 1
             p = after
         return Outcome(Status.CONVERGED)
+
+    def _shown(self, objective: Objective, constraint: Any, p: Vector) -> Vector:
+        """An iterate, or the best distribution on its support."""
+        return face_best(objective, constraint.face(constraint.support(p))) if self.refit else p
 
 
 @dataclass(frozen=True)
@@ -165,7 +188,7 @@ class Backtracking:
         smallest = mu * 2.0**-MOST_DOUBLINGS
         value = objective.value(p)
         while True:
-            gradient = objective.gradient(p)
+            gradient = slopes(objective, p)
             while True:
                 after = constraint.project(p - mu * gradient, near=p)
                 change = after - p
@@ -206,23 +229,32 @@ class Refitting:
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
         """P <- the refit of Π(u - mu dF/du) with u the extrapolated point, until nothing moves."""
         sparse: Any = constraint
-        refit = whole_faces(constraint)
+        selects = offers(constraint, Sparsity) and sparse.n_units == p.size
         before = p
         while True:
             back = p - before
             ahead = p + line_search(objective, p, objective.gradient(p), back) * back
             gradient = objective.gradient(ahead)
             down = -gradient
-            if refit and sparse.n_units == p.size:
+            if selects:
                 down[(ahead == 0.0) & (gradient > np.partition(gradient, sparse.k - 1)[sparse.k - 1])] = 0.0
             mu = line_search(objective, ahead, gradient, down)
-            after = constraint.project(ahead - mu * gradient, near=p)
-            if refit:
-                after = face_best(objective, sparse.face(sparse.support(after)))
+            after = best_near(objective, constraint, constraint.project(ahead - mu * gradient, near=p))
             yield Step(after)
             if moved(p, after) <= tol:
                 return Outcome(Status.CONVERGED)
             before, p = p, after
+
+
+def best_near(objective: Any, constraint: Any, p: Vector) -> Vector:
+    """The best member with the support of p, where that is known; else p."""
+    if isinstance(constraint, SparseSimplex) and offers(objective, Quadratic):
+        units = constraint.support(p)
+        found = refitted(objective, constraint, units, p[units])
+        best = np.zeros(p.size)
+        best[found.units] = found.weights
+        return best
+    return face_best(objective, constraint.face(constraint.support(p))) if whole_faces(constraint) else p
 
 
 def line_search(objective: Objective, p: Vector, gradient: Vector, direction: Vector) -> float:
@@ -274,7 +306,7 @@ class Momentum:
             t_next = (1.0 + math.sqrt(1.0 + 4.0 * t * t)) / 2.0
             tau = self.tau if self.tau is not None else (t - 1.0) / t_next
             ahead = p if t == 1.0 else p + tau * (p - before)
-            v = objective.gradient(ahead)
+            v = slopes(objective, ahead)
             v *= -mu
             v += ahead
             after = constraint.project(v, near=p)

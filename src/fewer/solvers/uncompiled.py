@@ -7,16 +7,23 @@ import numpy as np
 from scipy.optimize import nnls
 
 from .._validation import Indices, InvalidInput, Vector
+from ..constraints.dimension_sparse import DimensionSparse
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline, answer_by
-from ..protocols import Constraint, Objective, Quadratic, offers, whole_faces
+from ..protocols import Constraint, Covered, FaceSolvable, Objective, Quadratic, offers, whole_faces
 from ..result import Result, Status
-from ._drive import WARM, Outcome, Step, Steps, drive
+from ..spaces import States
+from ..tables import as_table
+from .loop import WARM, Outcome, Step, Steps, drive
 
 STEPS = 50
 """Descent steps in refitting an answer."""
 SHARE = 0.5
 """The share of the time left that choosing units may take; the rest is for refitting."""
+MOST_STATES = 20000
+"""States that columns are chosen by."""
+DISCOUNT = 10.0
+"""What a state counts less for each further column that it lacks, in look-ahead."""
 GRACE = 0.05
 """Seconds that choosing may take when loading numba has used up the limit."""
 
@@ -32,6 +39,8 @@ def uncompiled_result(objective: Any, constraint: Any, deadline: Deadline, solve
     """A member of the constraint found without compiled code, as a result that says so."""
     if offers(objective, Quadratic) and isinstance(constraint, SparseSimplex):
         p = uncompiled_greedy(objective, constraint, deadline)
+    elif isinstance(constraint, DimensionSparse) and offers(objective, Covered, FaceSolvable):
+        p = objective.best_on(_covering(objective.target, constraint))
     elif whole_faces(constraint):
         p = _on_units(objective, constraint, deadline)
     else:
@@ -50,7 +59,7 @@ def _answered(p: Vector) -> Steps:
 
 
 def uncompiled_greedy(problem: Quadratic, constraint: SparseSimplex, deadline: Deadline) -> Vector:
-    """K places for a quadratic by SciPy's non-negative least squares: one at a time, or the heaviest of many."""
+    """K entries for a quadratic by SciPy's non-negative least squares: one at a time, or the heaviest of many."""
     chosen = deadline.share(SHARE, GRACE)
     units, weights = _one_at_a_time(problem, constraint, chosen)
     if not chosen.passed:
@@ -65,7 +74,7 @@ def uncompiled_greedy(problem: Quadratic, constraint: SparseSimplex, deadline: D
 def _heaviest_of_many(
     problem: Quadratic, constraint: SparseSimplex, units: Indices, weights: Vector
 ) -> tuple[Indices, Vector]:
-    """The heaviest places of the best weights on an answer's places and the steepest others."""
+    """The heaviest entries of the best weights on an answer's entries and the steepest others."""
     slopes = problem.slopes(units, weights)
     slopes[~constraint.open] = -np.inf
     slopes[units] = np.inf
@@ -77,7 +86,7 @@ def _heaviest_of_many(
 
 
 def _one_at_a_time(problem: Quadratic, constraint: SparseSimplex, deadline: Deadline) -> tuple[Indices, Vector]:
-    """The place of largest gain at a time, refitted; after the deadline all that are lacking at once."""
+    """The entry of largest gain at a time, refitted; after the deadline all that are lacking at once."""
     units, weights = np.empty(0, np.int64), np.empty(0)
     fewest, most = constraint.sizes
     c = problem.slopes(units, weights)
@@ -97,7 +106,7 @@ def _one_at_a_time(problem: Quadratic, constraint: SparseSimplex, deadline: Dead
 
 
 def _gains(problem: Quadratic, c: Vector, units: Indices, weights: Vector) -> Vector:
-    """What F falls by at most when mass moves from the weights to each place; without weights, minus F there."""
+    """What F falls by at most when mass moves from the weights to each entry; without weights, minus F there."""
     if not len(units):
         return np.asarray(2.0 * c - problem.diagonal)
     slopes = problem.slopes(units, weights)
@@ -148,6 +157,41 @@ def box_by_bisection(v: Vector, low: float, high: float) -> Vector:
     if free.any():
         w[free] += (1.0 - w.sum()) / free.sum()
     return np.asarray(w)
+
+
+def _covering(target: Vector, constraint: DimensionSparse) -> Indices:
+    """A face that covers much of the target, chosen by look-ahead on its heaviest states."""
+    space = constraint.space
+    states = np.flatnonzero(target > 0.0)
+    states = states[np.argsort(-target[states], kind="stable")[:MOST_STATES]]
+    table = space.rows[states] if isinstance(space, States) else as_table(space.unravel(states))
+    face = constraint.face(look_ahead(table, target[states], constraint.k))
+    if face.size:
+        return face
+    every = space.rows if isinstance(space, States) else table
+    smallest = int(np.diff(every.indptr).argmin())
+    return constraint.face(every.indices[every.indptr[smallest] : every.indptr[smallest + 1]])
+
+
+def look_ahead(table: Any, weights: Vector, k: int) -> Indices:
+    """K columns of a CSR table, each the one that the rows still lacking few columns lack most.
+
+    >>> look_ahead(as_table([[0, 1, 1], [0, 0, 1], [1, 1, 1]]), np.array([0.5, 0.25, 0.25]), 2).tolist()
+    [1, 2]
+    """
+    columns, n = table.tocsc(), table.shape[1]
+    owner = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    missing = np.diff(table.indptr).astype(np.int64)
+    inside = np.zeros(n, bool)
+    for left in range(k, 0, -1):
+        open_rows = (missing > 0) & (missing <= left)
+        values: Vector = np.where(open_rows, weights * DISCOUNT ** -(missing - 1.0).clip(0.0, 300.0), 0.0)
+        scores = np.bincount(table.indices, values[owner], n)
+        scores[inside] = -1.0
+        best = int(scores.argmax())
+        inside[best] = True
+        missing[columns.indices[columns.indptr[best] : columns.indptr[best + 1]]] -= 1
+    return np.flatnonzero(inside)
 
 
 def _on_units(objective: Objective, sparse: Any, deadline: Deadline) -> Vector:

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._validation import Vector
-from ..jobs._rows import Rows
 from ..jobs.dims import coverage, dims
+from ..jobs.rows import Rows
 from ..result import Result
 from .study import Judge, Table
 

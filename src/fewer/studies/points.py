@@ -12,10 +12,10 @@ from sklearn.cluster import KMeans
 
 from .._validation import Indices, Vector
 from ..deadline import Deadline
-from ..jobs._sample import as_bytes
-from ..jobs._setting import Comparison, Setting
 from ..jobs.points import points
-from ..objectives._pairs import own_threads
+from ..jobs.sample import as_bytes
+from ..jobs.setting import Comparison, Setting
+from ..objectives.pairs import own_threads
 from ..result import Result
 from .study import Judge, Table
 

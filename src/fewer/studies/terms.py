@@ -11,11 +11,11 @@ from scipy.optimize import nnls as scipy_nnls
 
 from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
+from ..engines.fit import refitted
 from ..jobs.terms import terms
-from ..objectives._matrix import scaled, typical_size
+from ..objectives.matrix import scaled, typical_size
 from ..objectives.moments import Moments
 from ..result import Result
-from ..solvers._fit import refitted
 from ..spaces import Atoms
 from .study import Judge, Table
 

@@ -1,0 +1,153 @@
+"""Descent on the simplex of a face, for smooth F."""
+
+import math
+from typing import Protocol
+
+import numpy as np
+
+from .._compiled.box_quadratic import simplex_weights
+from .._compiled.simplex import project_simplex
+from .._validation import Vector
+
+MOST_STEPS = 100
+"""Quasi-Newton steps; superlinear convergence needs a few dozen."""
+MOST_ACCELERATED = 2000
+IDLE = 3
+"""Quasi-Newton steps in a row with next to no gain: F is not smooth, or rounding has the last word."""
+STALLED, PATIENCE = 1e-7, 20
+"""A relative gain that counts as none, and how many accelerated steps in a row without gain end a descent."""
+MOST_HALVINGS, MOST_FINITE = 60, 4
+"""Halvings of a quasi-Newton step, and how many of them where F is finite: a smooth F needs few."""
+
+
+class Search(Protocol):
+    """What a descent asks: F and its slopes on a face, and whether they are enough."""
+
+    weights: Vector
+    value: float
+
+    def value_at(self, weights: Vector) -> float:
+        """F."""
+        ...
+
+    def slopes_at(self, weights: Vector, value: float) -> Vector | None:
+        """Its gradient, None where it is not finite."""
+        ...
+
+    @property
+    def done(self) -> bool:
+        """Whether to stop."""
+        ...
+
+
+def inner_point(search: Search) -> tuple[Vector, float, Vector | None]:
+    """The best point so far, or one near it inside the face, where the gradient is finite."""
+    weights, value = search.weights, search.value
+    slopes = search.slopes_at(weights, value)
+    if slopes is None:
+        weights = 0.9 * weights + 0.1 / weights.size
+        value = search.value_at(weights)
+        slopes = search.slopes_at(weights, value) if value < math.inf else None
+    return weights, value, slopes
+
+
+def quasi_newton(search: Search) -> None:
+    """Minimise F by quadratic models on the simplex whose curvature is learnt from the gradients (BFGS).
+
+    Each model is minimised exactly, so entries leave and join the support many at a time.
+    """
+    w, value, slopes = inner_point(search)
+    idle = 0
+    B = np.eye(w.size) * (float(np.ptp(slopes)) or 1.0 if slopes is not None else 1.0)
+    for _ in range(MOST_STEPS):
+        if slopes is None or search.done or idle > IDLE:
+            return
+        target = simplex_weights(0.5 * B, 0.5 * (B @ w - slopes), w)
+        move = target - w
+        promise = -float(slopes @ move)
+        if not promise > 0.0:
+            return
+        after, after_value, after_slopes = line(search, w, value, target, promise)
+        if after_slopes is None:
+            return
+        idle = idle + 1 if value - after_value <= 0.05 * promise else 0
+        B = updated(B, after - w, after_slopes - slopes)
+        w, value, slopes = after, after_value, after_slopes
+
+
+def line(
+    search: Search, w: Vector, value: float, target: Vector, promise: float
+) -> tuple[Vector, float, Vector | None]:
+    """The first of target, halfway there, a quarter of the way, ... where F falls enough and has a gradient."""
+    length, finite = 1.0, 0
+    for _ in range(MOST_HALVINGS):
+        after = target if length == 1.0 else w + length * (target - w)
+        after_value = search.value_at(after)
+        if after_value <= value - 1e-4 * length * promise:
+            slopes = search.slopes_at(after, after_value)
+            if slopes is not None:
+                return after, after_value, slopes
+        finite += after_value < math.inf
+        if search.done or finite > MOST_FINITE:
+            break
+        length *= 0.5
+    return w, value, None
+
+
+def updated(B: Vector, step: Vector, change: Vector) -> Vector:
+    """The curvature after a step along which the gradient changed so (BFGS, damped where F seems not to curve).
+
+    Source: Powell, "A fast algorithm for nonlinearly constrained optimization calculations", 1978.
+    """
+    along = B @ step
+    expected, seen = float(step @ along), float(step @ change)
+    if not expected > 0.0:
+        return B
+    if seen < 0.2 * expected:
+        share = 0.8 * expected / (expected - seen)
+        change = share * change + (1.0 - share) * along
+        seen = 0.2 * expected
+    return B - np.outer(along, along) / expected + np.outer(change, change) / seen
+
+
+def accelerated(search: Search) -> None:
+    """Accelerated projected descent: backtracking finds the step, momentum restarts when F rises; for large faces.
+
+    Source: Beck & Teboulle, SIAM J. Imaging Sci. 2 (2009); O'Donoghue & Candès, Found. Comput. Math. 15 (2015).
+    """
+    w, value, slopes = inner_point(search)
+    ahead, ahead_value, ahead_slopes = w, value, slopes
+    t, mu, idle = 1.0, 1.0, 0
+    for _ in range(MOST_ACCELERATED):
+        if search.done or ahead_slopes is None:
+            return
+        after, after_value, mu = projected(search, ahead, ahead_value, ahead_slopes, mu)
+        if after_value > value and t == 1.0:
+            return
+        if after_value > value:  # momentum overshot: from w itself the next step descends
+            ahead, ahead_value, ahead_slopes, t = w, value, slopes, 1.0
+            continue
+        idle = idle + 1 if value - after_value <= STALLED * abs(value) else 0
+        slopes = search.slopes_at(after, after_value)
+        if idle > PATIENCE or slopes is None:
+            return
+        t_next = (1.0 + math.sqrt(1.0 + 4.0 * t * t)) / 2.0
+        beyond = np.maximum(after + (t - 1.0) / t_next * (after - w), 0.0)
+        w, value, t, mu = after, after_value, t_next, 2.0 * mu
+        ahead = beyond / beyond.sum()
+        ahead_value = search.value_at(ahead)
+        ahead_slopes = search.slopes_at(ahead, ahead_value)
+        if ahead_slopes is None:
+            ahead, ahead_value, ahead_slopes, t = w, value, slopes, 1.0
+
+
+def projected(search: Search, w: Vector, value: float, slopes: Vector, mu: float) -> tuple[Vector, float, float]:
+    """A projected step whose length mu is halved until F keeps its quadratic promise."""
+    while True:
+        after = project_simplex(w - mu * slopes)
+        change = after - w
+        promised = value + float(slopes @ change) + float(change @ change) / (2.0 * mu)
+        after_value = search.value_at(after)
+        if after_value <= promised + 1e-15 * abs(value) or mu < 1e-30:
+            return after, after_value, mu
+        mu /= 2.0

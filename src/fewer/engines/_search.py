@@ -1,0 +1,121 @@
+"""Finding good faces of k dimensions of a cover: look-ahead, swaps, perturbations."""
+
+import numpy as np
+
+from .._compiled import cover as _cover
+from .._validation import Indices
+from ..cover import Cover, Ints, promise
+
+TRIES = 20
+"""Supports drawn at random, of which a perturbation may take in the first that fits."""
+NO_LIMIT = 2**62
+NOTHING = np.zeros(0, np.int64)
+
+
+class Search:
+    """A face of at most k dimensions on the move: kept as `inside` (n,) and what every support still lacks.
+
+    `grow` fills it up; the other methods improve it in place and never worsen it. `gain` is kept up to rounding, `work`
+    counts the entries passed over.
+
+    >>> supports = np.array([0, 2, 3]), np.array([1, 2, 0])
+    >>> cover = Cover(*supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0]))
+    >>> search = Search(cover, k=2, mode=0)
+    >>> search.grow(2, by_gain=False), search.improve(), search.face.tolist(), search.gain
+    (2, 1, [1, 2], 0.7)
+    """
+
+    def __init__(self, cover: Cover, k: int, mode: int, face: Ints = NOTHING) -> None:
+        self.cover, self.k, self.mode = cover, k, mode
+        self.work = 0.0
+        self._arrays = *cover.arrays, cover.mass, cover.squares
+        self._values = promise(cover, k, mode)
+        self.go_to(face)
+
+    @property
+    def face(self) -> Indices:
+        """The dimensions of the face, ascending."""
+        return np.flatnonzero(self._inside)
+
+    @property
+    def key(self) -> bytes:
+        """What tells this face from another."""
+        return self._inside.tobytes()
+
+    @property
+    def lacking(self) -> int:
+        """How many dimensions may still be added."""
+        return self.k - int(np.count_nonzero(self._inside))
+
+    @property
+    def one_pass(self) -> float:
+        """The work of looking at every support and dimension once; most supports lack too much to be looked into."""
+        return 1.0 + 0.25 * len(self.cover.indices) + len(self.cover) + self.cover.n
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether swaps alone see every face: a perturbation cannot help."""
+        return self.k < 2 or self.k == self.cover.n or len(self.cover) == 0
+
+    def go_to(self, face: Ints) -> None:
+        """Take this face."""
+        self._inside = np.zeros(self.cover.n, np.bool_)
+        self._inside[face] = True
+        self._missing = self.cover.missing(face)
+        self.gain = self.cover.gain(face, self.mode, self._missing)
+        self.work += self.one_pass
+
+    def grow(self, count: int, by_gain: bool) -> int:
+        """Add at most `count` dimensions by Algorithm 3, ties broken by look-ahead, or by look-ahead alone.
+
+        >>> alone = Cover(np.array([0, 2]), np.array([1, 2]), np.ones(1), np.ones(1), np.log([2.0, 2.0, 2.0]))
+        >>> search = Search(alone, k=2, mode=0)
+        >>> search.grow(1, by_gain=True), search.grow(1, by_gain=True), search.face.tolist()
+        (1, 1, [1, 2])
+        """
+        left = self.lacking
+        count = min(count, left)
+        if count:
+            barred = np.zeros(self.cover.n, np.bool_)
+            state = self._values, self.cover.log_m, self._inside, self._missing, self.mode
+            _cover.grow(*self._arrays, *state, left, count, by_gain, barred)
+            self.gain = self.cover.gain(self.face, self.mode, self._missing)
+            self.work += count * self.one_pass
+        return count
+
+    def improve(self, moves: int = NO_LIMIT) -> int:
+        """Best swaps until none helps, at most `moves`; how many were made."""
+        c = self.cover
+        swaps, gain = _cover.improve(*self._arrays, c.log_m, self._inside, self._missing, self.mode, moves)
+        self.gain = max(self.gain, float(gain))
+        self._count(swaps)
+        return int(swaps)
+
+    def perturb(self, rng: np.random.Generator) -> bool:
+        """Drop 2..k/2 dimensions, sometimes take in a random support, refill, improve; back where that is worse.
+
+        Every other time what was dropped is barred from coming back in the refill. A face of equal gain is kept too.
+        Whether the gain is larger.
+        """
+        chosen, c = self.face, self.cover
+        count = min(len(chosen), 2 + int(rng.integers(max(1, self.k // 2 - 1))))
+        drops = rng.choice(chosen, count, replace=False)
+        supports = rng.integers(len(c), size=TRIES) if rng.random() < 0.5 else NOTHING
+        barred = np.zeros(c.n, np.bool_)
+        barred[drops] = rng.random() < 0.5
+        state = self._values, c.log_m, self._inside, self._missing, self.mode
+        before, kept = self.gain, (self._inside.copy(), self._missing.copy())
+        swaps, gain = _cover.perturb(*self._arrays, *state, drops, supports, barred, NO_LIMIT)
+        self._count(swaps)
+        self.work += count * self.one_pass
+        close = _cover.CLOSE * abs(before)
+        if gain < before - close:
+            self._inside, self._missing = kept
+            return False
+        self.gain = float(gain)
+        return bool(gain > before + close)
+
+    def _count(self, swaps: int) -> None:
+        """Add the work of swaps: two passes, and a look at every pair."""
+        pairs = self.k * (self.cover.n - self.k)
+        self.work += (swaps + 1) * (2.0 * self.one_pass + pairs)

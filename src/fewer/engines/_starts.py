@@ -1,0 +1,99 @@
+"""Where a local search starts: a first answer, and supports of the active-set path."""
+
+from collections.abc import Generator
+from dataclasses import replace
+
+import numpy as np
+
+from .._validation import Indices
+from ..constraints.sparse_simplex import SparseSimplex
+from ..deadline import Deadline
+from ..protocols import Quadratic
+from ._gram import target_gram
+from .fit import Answers, Found, affordable, feasible_support, refit_cost, refitted
+from .paths import REACHED, Path, Walk, paused, prepared, walked
+
+MAX_UNITS_OF_FURTHER_START = 350
+"""Units up to which one more point of the path is worth its time."""
+FIRST_UNITS = 64
+"""Units looked at for a first answer."""
+MAX_SUM_ERROR = 0.15
+"""How far from one the weights of the path without the sum constraint may sum before the other path is tried."""
+
+
+def first_answer(problem: Quadratic, limits: SparseSimplex) -> Found:
+    """The best weights on units near the target among a few that are evenly spread: quick, however many there are."""
+    fewest, most = limits.sizes
+    listed = np.flatnonzero(limits.open)
+    some = np.linspace(0, len(listed) - 1, max(FIRST_UNITS, 2 * fewest)).astype(np.int64)
+    units = np.union1d(listed[some], limits.include)
+    distances = np.diag(target_gram(problem, units, units))
+    size = max(fewest, min(most, FIRST_UNITS // 2))
+    return refitted(problem, limits, feasible_support(problem, limits, units[np.argsort(distances)], size))
+
+
+def opening(problem: Quadratic, limits: SparseSimplex) -> Answers:
+    """A first answer, then what every search needs to know of all units."""
+    yield first_answer(problem, limits)
+    for _ in prepared(problem):
+        yield None
+
+
+def glimpsed(problem: Quadratic, limits: SparseSimplex, walk: Walk) -> Generator[Found | None, None, Path]:
+    """A walk, with an answer read off it whenever it has twice as many units as at the last; returns its end."""
+    size = FIRST_UNITS
+    while True:
+        try:
+            units, weights = next(walk)
+        except StopIteration as end:
+            final: Path = end.value
+            return final
+        if len(units) < size:
+            yield None
+            continue
+        q, size = np.zeros(limits.space.size), 2 * len(units)
+        q[units] = weights
+        p = limits.project(q)
+        held = limits.support(p)
+        yield Found(held, p[held], problem.value_at(held, p[held]))
+
+
+def path_supports(problem: Quadratic, limits: SparseSimplex) -> Generator[Indices | Found | None, None, None]:
+    """Supports from the path without the sum constraint: at k units, from there a sixth further with it, and without.
+
+    Each is the k heaviest units of where the path stands. Where it ends early, or its weights do not nearly sum to
+    one, also from the path with the constraint from the beginning. In between answers read off it, or None: pauses.
+    """
+    k = limits.sizes[1]
+    more = k + max(16, k // 6)
+    free = yield from glimpsed(problem, limits, walked(problem, limits, k, summed=False))
+    yield feasible_support(problem, limits, free[0])
+    if len(free[0]):
+        first = refitted(problem, replace(limits, min_weight=0.0, max_weight=1.0), np.sort(free[0]))
+        bent = yield from paused(walked(problem, limits, more, True, (first.units, first.weights)))
+        yield feasible_support(problem, limits, bent[0])
+    if len(free[0]) == k and k <= MAX_UNITS_OF_FURTHER_START:
+        free = yield from paused(walked(problem, limits, more, False, free))
+        yield feasible_support(problem, limits, free[0])
+    if len(free[0]) < k or abs(free[1].sum() - 1.0) > MAX_SUM_ERROR:
+        summed = yield from paused(walked(problem, limits, more, summed=True))
+        yield feasible_support(problem, limits, summed[0])
+
+
+def starts(
+    problem: Quadratic, limits: SparseSimplex, deadline: Deadline | None = None
+) -> Generator[tuple[Indices | None, Found] | None, None, None]:
+    """Supports of the paths with their best weights; one that reaches the target is the last. None is a pause.
+
+    An answer without a support was only passed by. It ends early where the time left is too short to refit.
+    """
+    for met in path_supports(problem, limits):
+        if met is None or isinstance(met, Found):
+            yield None if met is None else (None, met)
+            continue
+        if not affordable(deadline, refit_cost(len(met))):
+            return
+        found = refitted(problem, limits, met)
+        yield met, found
+        if found.value <= REACHED * problem.constant:
+            return

@@ -1,0 +1,120 @@
+"""The best weights on a support, and which units look promising beside it."""
+
+from collections.abc import Generator
+from typing import NamedTuple
+
+import numpy as np
+
+from .._compiled.box_quadratic import box_weights
+from .._validation import Indices, Vector
+from ..constraints.sparse_simplex import SparseSimplex
+from ..deadline import Deadline
+from ..protocols import Centred, Quadratic, offers
+from ._gram import steepest_units, target_gram
+
+NONE = np.empty(0, np.int64)
+EPS = float(np.finfo(float).eps)
+MULTIPLICATIONS_PER_SECOND, NEGLIGIBLE_SECONDS = 1e9, 0.1
+"""Multiplications in a second, about, and how many seconds are no matter."""
+
+
+class Found(NamedTuple):
+    """A feasible answer: sorted units, their weights (which sum to one), and F."""
+
+    units: Indices
+    weights: Vector
+    value: float
+
+
+Answers = Generator[Found | None, None, None]
+"""What growing and improving yield: a better answer, or nothing (a chance to stop)."""
+
+
+def bounds(limits: SparseSimplex, count: int) -> tuple[Vector, Vector]:
+    """Lower and upper bounds of `count` units."""
+    return np.full(count, limits.min_weight), np.full(count, limits.max_weight)
+
+
+def affordable(deadline: Deadline | None, multiplications: float) -> bool:
+    """Whether a computation that cannot be stopped fits into the time left; short ones always do."""
+    seconds = multiplications / MULTIPLICATIONS_PER_SECOND
+    return deadline is None or seconds <= max(deadline.left(), NEGLIGIBLE_SECONDS)
+
+
+def refit_cost(size: int) -> float:
+    """Multiplications that refitting takes, about, when many units enter and leave."""
+    return 5.0 * size**3
+
+
+def on_support(problem: Quadratic, units: Indices) -> tuple[Vector, Vector]:
+    """(H, c) of F on a few units whose weights sum to one, but for a constant; about the target where possible."""
+    if offers(problem, Centred):
+        return target_gram(problem, units, units), np.zeros(len(units))
+    return problem.cross(units, units), problem.linear(units)
+
+
+def refitted(problem: Quadratic, limits: SparseSimplex, units: Indices, start: Vector | None = None) -> Found:
+    """The best weights on a support of feasible size, exact to rounding; units at zero are left out unless included.
+
+    min F over Σw = 1, min_weight <= w <= max_weight. units: sorted.
+    """
+    first = np.full(len(units), 1.0 / len(units)) if start is None else start
+    H, c = on_support(problem, units)
+    w = box_weights(H, c, limits.min_weight, limits.max_weight, first)
+    kept = (w > 0.0) | np.isin(units, limits.include)
+    return Found(units[kept], w[kept], problem.value_at(units[kept], w[kept]))
+
+
+def polished(problem: Quadratic, limits: SparseSimplex, found: Found) -> Found:
+    """Newton steps with slopes from F itself rather than from the Gram matrix, kept while they help.
+
+    H_FF d = s_F + mu 1, 1ᵀd = 0 on the weights F strictly inside their bounds. Matters where F is nearly zero.
+    """
+    lo, hi = bounds(limits, len(found.units))
+    free = (found.weights > lo) & (found.weights < hi)
+    units, size = found.units[free], int(free.sum())
+    if size < 2:
+        return found
+    K = np.ones((size + 1, size + 1))
+    K[:size, :size] = on_support(problem, units)[0]
+    K[size, size] = 0.0
+    for _ in range(2):
+        slopes = problem.slopes(found.units, found.weights)[units]
+        step = np.linalg.lstsq(K, np.append(slopes - slopes.mean(), 0.0), rcond=None)[0][:size]
+        w = found.weights.copy()
+        w[free] += step - step.mean()
+        w[free] /= w[free].sum() / (1.0 - w[~free].sum())
+        value = problem.value_at(found.units, w)
+        if not value < found.value or np.any(w < lo) or np.any(w > hi):
+            break
+        found = Found(found.units, w, value)
+    return found
+
+
+def promising(problem: Quadratic, limits: SparseSimplex, found: Found, count: int) -> Indices:
+    """The units outside a support whose vertex lies in the best direction, best first.
+
+    F falls by at most g_j² / c_j on the line to vertex j: g_j = s_j - wᵀs, c_j = H_jj - 2 (Hq)_j + qᵀHq. Where
+    fewer have g_j > 0 than asked for, those that lose least fill up. Source: Frank & Wolfe 1956, exact line search.
+    """
+    units, weights = found.units, found.weights
+    slopes = problem.slopes(units, weights)
+    image = problem.slopes(NONE, np.empty(0)) - slopes
+    curvature = np.maximum(problem.diagonal - 2.0 * image + weights @ image[units], EPS * problem.diagonal)
+    slopes -= float(weights @ slopes[units])
+    gains = slopes / np.sqrt(np.maximum(curvature, 1e-300))
+    gains[units] = -np.inf
+    gains[~limits.open] = -np.inf
+    return steepest_units(gains, count)
+
+
+def feasible_support(problem: Quadratic, limits: SparseSimplex, ranked: Indices, size: int | None = None) -> Indices:
+    """The first units of a ranking that fit; where they are too few to carry weight one, steep ones are added."""
+    units = limits.fitting(ranked, limits.sizes[1] if size is None else size)
+    if len(units) >= limits.sizes[0]:
+        return units
+    slopes = problem.slopes(units, np.full(len(units), 1.0 / max(1, len(units))))
+    slopes[~limits.open] = -np.inf
+    slopes[units] = -np.inf
+    rest = steepest_units(slopes, problem.space.size)
+    return limits.fitting(np.concatenate([units, rest]), limits.sizes[0])

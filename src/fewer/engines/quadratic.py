@@ -1,0 +1,342 @@
+"""The engine for quadratics on sparse simplices: all bounds, groups, few columns or millions of candidates."""
+
+import math
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._validation import Indices, Vector
+from ..constraints.sparse_simplex import SparseSimplex
+from ..deadline import Deadline
+from ..protocols import Costly, Counted, LowerBoundAttained, offers
+from ._additions import additions
+from ._gram import target_gram
+from ._relaxation import Relaxations
+from ._starts import opening, starts
+from .engine import Branch
+from .fit import Answers, Found, affordable, polished, promising, refit_cost, refitted
+from .paths import REACHED, lower_bound_of, relaxed_bounds
+from .pool import CandidatePool
+
+WHOLE = 600
+"""Up to this many units all are candidates."""
+WIDE = 2000
+"""Candidates of a pool, at least; at most twice as many, but for a very large k."""
+PER_UNIT, CELLS = 20, 1.6e6
+"""Candidates for each of the k units, while k times the pool is no more than so many cells."""
+POOL_WORK = 1e9
+"""Multiplications that forming the matrix of a pool may cost."""
+POOL_SHARE = 0.4
+"""The share of `max_memory` for a pool's matrix and tables."""
+PER_SECOND = 4e6
+"""Entries of a pool's matrix for each second of a time limit."""
+RANDOM_SHARE = 0.3
+"""The share of random units in a pool that is not everything."""
+ENOUGH = 1e-3
+"""Relative gain for which a further pool is worth gathering."""
+FEWEST_POOLS, MOST_POOLS = 3, 8
+"""Pools gathered around the answer before the first perturbation."""
+POOL_PATIENCE = 1.2e8
+"""Work of perturbations after which a pool that is not everything is renewed."""
+PATIENCE = 4e8
+"""Default work that perturbations may cost in a row without a gain."""
+RENEWING_PATIENCE = 1.2e9
+"""The same where a pool is not everything."""
+BRIEF = 5e7
+"""Work between two chances to stop: some hundredths of a second."""
+PROVABLE = 600
+"""Units up to which a proof forms their whole matrix; beyond, the convex relaxation gives a bound."""
+PROOF_BUDGET = 5e8
+"""Default work of a proof by "auto"."""
+LOOSE_BUDGET = 3e8
+"""The same where only the convex relaxation is looked at."""
+
+
+class QuadraticEngine:
+    """F[p] = pᵀHp - 2cᵀp + constant over at most k weighted units, all rules of a `SparseSimplex` kept.
+
+    The support grows along an active-set path of non-negative least squares; it is improved by swaps in a pool of
+    candidates, which is everything where that is not much and else gathered around the answer again and again.
+    """
+
+    def __init__(self, problem: Any, limits: SparseSimplex, deadline: Deadline) -> None:
+        self.problem, self.limits, self.deadline = problem, limits, deadline
+        self.found: Found | None = None
+        self._pool: CandidatePool | None = None
+        self._starts: list[Indices] = []
+        self._pool_began = self._spent = 0.0
+        self._pools = 0
+        self._growing = self._start()
+        self._adding = additions(problem, limits)
+        self._improving: Answers | None = None
+        self._relaxations: Relaxations | None = None
+        self._loose: Iterator[float | None] | None = None
+
+    # what it stands on
+
+    @property
+    def value(self) -> float:
+        """F at the answer."""
+        return math.inf if self.found is None else self.found.value
+
+    @property
+    def support(self) -> Indices:
+        """The units in use, sorted."""
+        return np.empty(0, np.int64) if self.found is None else self.found.units
+
+    @property
+    def work(self) -> float:
+        """Multiplications so far, about."""
+        counted = float(self.problem.work) if offers(self.problem, Counted) else 0.0
+        proof = 0.0 if self._relaxations is None else self._relaxations.work
+        pool = 0.0 if self._pool is None else self._pool.work
+        return self._spent + pool + proof + counted
+
+    @property
+    def patience(self) -> float:
+        """Work of idle perturbations: more where pools have to be renewed on the way; 0 where nothing can be gained."""
+        if self._pool is not None and self._hopeless(self._pool):
+            return 0.0
+        return PATIENCE if self._width() == self._open else RENEWING_PATIENCE
+
+    def answer(self) -> Vector | None:
+        """The weights on all units."""
+        if self.found is None:
+            return None
+        p = np.zeros(self.limits.space.size)
+        p[self.found.units] = self.found.weights
+        return p
+
+    def _take(self, found: Found | None) -> bool:
+        """Move to an answer if it is better; whether it is."""
+        if found is None or not found.value < self.value:
+            return False
+        self.found = found
+        return True
+
+    @property
+    def _reached(self) -> bool:
+        """Whether the target is reached: nothing can be gained any more."""
+        return self.found is not None and self.found.value <= REACHED * abs(self.problem.constant)
+
+    # growing
+
+    def grow(self, count: int) -> int:
+        """Algorithm 3 (count = 1), or a stretch of the path from which searches start."""
+        if count == 1:
+            for added in self._adding:
+                self.found = added
+                return 1
+            return 0
+        for found in self._growing:
+            self._take(found)
+            return 1
+        return 0
+
+    def _start(self) -> Answers:
+        """A first answer, then supports of the path; each is kept to start a local search from."""
+        yield from opening(self.problem, self.limits)
+        for begun in starts(self.problem, self.limits, self.deadline):
+            if begun is None:
+                yield None
+                continue
+            units, found = begun
+            if units is not None:
+                self._starts.append(units)
+            yield found
+            if found.value <= REACHED * abs(self.problem.constant):
+                return
+
+    # improving
+
+    def improve(self, moves: int) -> int:
+        """A stretch of local search from each start, in pools that are renewed while that helps."""
+        if self._improving is None:
+            self._improving = self._improved()
+        for found in self._improving:
+            self._take(found)
+            return 1
+        return 0
+
+    def _improved(self) -> Answers:
+        """Local search from every start; the best one is polished."""
+        if self._reached or self.found is None:
+            return
+        k = self.limits.sizes[1]
+        if not affordable(self.deadline, refit_cost(k) + k * float(self._width()) ** 2):
+            return
+        best, known = self.found, np.unique(np.concatenate([self.found.units, *self._starts]))
+        pool = self._gather(best, known)
+        for units in self._starts or [best.units]:
+            pool.stand(np.sort(units))
+            while pool.improve(self._brief(pool)) == self._brief(pool):
+                yield None
+            pool.replace_lightest()
+            best = min(best, self._answer_of(pool), key=lambda each: each.value)
+            yield best
+        self._starts = []
+        pool.stand(best.units, best.weights)
+        self._pool = yield from self._renewing(pool, best)
+        self._pool_began = self._pool.work
+        yield polished(self.problem, self.limits, self.found)
+
+    def _brief(self, pool: CandidatePool) -> int:
+        """Moves that are made in a moment."""
+        return min(64, max(1, int(BRIEF / (8.0 * pool.k * len(pool.units)))))
+
+    def _renewing(self, pool: CandidatePool, found: Found) -> Generator[Found | None, None, CandidatePool]:
+        """New pools around the answer, and swaps in each, while that helps."""
+        for turn in range(1, MOST_POOLS + 1):
+            if len(pool.units) == self._open or pool.nothing:
+                break
+            before = found.value
+            pool = self._next(pool, found)
+            while pool.improve(self._brief(pool)) == self._brief(pool):
+                yield None
+            found = min(found, self._answer_of(pool), key=lambda each: each.value)
+            yield found
+            if turn >= FEWEST_POOLS and found.value >= before * (1.0 - ENOUGH):
+                break
+        return pool
+
+    def _next(self, pool: CandidatePool, found: Found) -> CandidatePool:
+        """The pool that follows one that ends, in its place in memory."""
+        self._spent += pool.work
+        pool.release()
+        return self._gather(found, found.units)
+
+    @property
+    def _open(self) -> int:
+        return int(self.limits.open.sum())
+
+    def _answer_of(self, pool: CandidatePool) -> Found:
+        """The support of a pool with its best weights."""
+        return refitted(self.problem, self.limits, pool.support, pool.weights)
+
+    def _width(self) -> int:
+        """How many candidates a pool has: as many as memory, time and the cost of their matrix allow."""
+        memory = float(getattr(self.problem, "memory", 2**33))
+        return width(self._open, self.limits.sizes[1], self._entry_cost, memory, self.deadline.seconds)
+
+    @property
+    def _entry_cost(self) -> float:
+        """Multiplications for one entry of H."""
+        return float(self.problem.entry_cost) if offers(self.problem, Costly) else 1.0
+
+    def _gather(self, found: Found, known: Indices) -> CandidatePool:
+        """A pool around an answer: what is known, the most promising units, and some random ones."""
+        units = np.flatnonzero(self.limits.open)
+        width = max(self._width(), len(known))
+        if width < len(units):
+            drawn = int(RANDOM_SHARE * (width - len(known))) if len(units) > 2 * width else 0
+            near = promising(self.problem, self.limits, found, width - len(known) - drawn)
+            known = np.union1d(known, near)
+            rest = np.setdiff1d(units, known)
+            self._pools += 1
+            drawn_units = np.random.default_rng(self._pools).choice(rest, min(drawn, len(rest)), replace=False)
+            units = np.union1d(known, drawn_units)
+        pool = CandidatePool(self.problem, self.limits, units)
+        pool.stand(found.units, found.weights)
+        return pool
+
+    # leaving local optima
+
+    def perturb(self, rng: np.random.Generator) -> bool:
+        """Replace some units, improve, stay if better; in a pool that has been searched enough, gather a new one."""
+        pool = self._pool
+        if pool is None or self._hopeless(pool):
+            self._spent += math.inf
+            return False
+        if len(pool.units) < self._open and pool.work - self._pool_began > POOL_PATIENCE:
+            return self._renewed()
+        before = self.value
+        if not pool.perturb(rng):
+            return False
+        found = self._answer_of(pool)
+        return self._take(polished(self.problem, self.limits, found)) and self.value < before
+
+    def _hopeless(self, pool: CandidatePool) -> bool:
+        """Whether nothing can be gained: the target is reached, or there is no other support."""
+        few = self._open <= max(len(self.limits.include), self.limits.sizes[1]) and not self.limits.bounded
+        return pool.nothing or self._reached or few or len(self.limits.include) == self.limits.sizes[1]
+
+    def _renewed(self) -> bool:
+        """Local search in a new pool around the answer; whether it is better."""
+        assert self.found is not None  # noqa: S101 - there is a pool, hence an answer
+        before, old = self.value, self._pool
+        assert old is not None  # noqa: S101
+        self._pool = pool = self._next(old, self.found)
+        self._pool_began = pool.work
+        pool.improve()
+        self._take(self._answer_of(pool))
+        return self.value < before
+
+    # proofs
+
+    @property
+    def endless(self) -> str:
+        """A proof of any size ends in a bound."""
+        return ""
+
+    @property
+    def proof_budget(self) -> float:
+        """Work of a proof by default; none for many units where the convex relaxation says nothing new."""
+        if self.limits.space.size <= PROVABLE:
+            return PROOF_BUDGET
+        attained = offers(self.problem, LowerBoundAttained) and self.problem.lower_bound_attained
+        return 0.0 if attained else LOOSE_BUDGET
+
+    @property
+    def proven(self) -> float:
+        """What is known of branches that were closed, and before that what F can never be below."""
+        if self._loose is not None:
+            return math.inf  # it closes none
+        if self._relaxations is None:
+            return lower_bound_of(self.problem)
+        return max(self._relaxations.proven, lower_bound_of(self.problem))
+
+    def bound(self, branch: Branch) -> tuple[Branch, ...]:
+        """Branch and bound on doubly non-negative relaxations; for many units the convex relaxation at the root."""
+        if self.limits.space.size > PROVABLE:
+            return self._bound_loosely(branch)
+        if self._relaxations is None:
+            units = np.arange(self.limits.space.size)
+            G = target_gram(self.problem, units, units)
+            self._relaxations = Relaxations(G, np.zeros(len(units)), 0.0, self.limits)
+        known = self._relaxations
+        if self.found is not None:
+            known.offer(self.found.units, self.found.weights)
+        rest = known.look(branch)
+        if known.value < self.value:
+            self._take(refitted(self.problem, self.limits, known.support, known.weights))
+        return rest
+
+    def _bound_loosely(self, branch: Branch) -> tuple[Branch, ...]:
+        """The convex relaxation, a stretch further; when it has no more to say the branch stays open."""
+        assert self.found is not None  # noqa: S101 - a proof follows a search
+        if self._loose is None:
+            loose = replace(self.limits, min_weight=0.0, max_weight=1.0, include=())
+            start = refitted(self.problem, loose, self.found.units)
+            self._loose = relaxed_bounds(self.problem, loose, (start.units, start.weights))
+        assert self._loose is not None  # noqa: S101
+        for found in self._loose:
+            return (
+                branch._replace(bound=max(branch.bound, min(found if found is not None else -math.inf, self.value))),
+            )
+        self._spent += math.inf
+        return (branch,)
+
+
+def width(n: int, k: int, entry_cost: float, memory: float, seconds: float) -> int:
+    """Candidates of a pool for k of n units: as many as memory, a time limit and the cost of their matrix allow.
+
+    >>> width(500, 10, 100.0, 2**30, math.inf), width(10**6, 20, 28.0, 2**30, math.inf)
+    (500, 2000)
+    """
+    wide = min(max(WIDE, min(PER_UNIT * k, int(CELLS / k))), 2 * WIDE, int(math.sqrt(POOL_WORK / entry_cost)))
+    wide = max(wide, WHOLE, k + WHOLE // 2)
+    fits = int(math.sqrt(2.25 * k * k + POOL_SHARE * memory / 8) - 1.5 * k)
+    in_time = max(int(math.sqrt(PER_SECOND * min(seconds, 1e9))), k + WHOLE // 5)
+    return min(n, max(min(wide, fits, in_time), k + 1))

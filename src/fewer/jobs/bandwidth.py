@@ -1,0 +1,97 @@
+"""A bandwidth by cross-validation: the one whose points classify best."""
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from .._validation import Indices, InvalidInput
+from ..bandwidths import Bandwidth, bandwidth_in_units, scaled_rows
+from ..constraints.sparse_simplex import SparseSimplex
+from ..deadline import CompilationTimeout, Deadline
+from ..distances import distance_blocks
+from ..engines.pool import CandidatePool
+from ..objectives.rows_mmd import RowsMMD
+from ..similarity import Similarity, similarity_of
+from ..solvers.loop import WARM
+from .sample import Sample
+
+BANDWIDTH_FACTORS = 2.0 ** np.arange(-2, 5)
+"""What the median bandwidth is multiplied by."""
+FOLDS = 3
+MAX_ROWS, MIN_ROWS = 2400, 100
+"""Rows from which a bandwidth is chosen, at most, and under any time limit."""
+WORK_PER_SECOND = 4 * 10**7
+"""Squared rows times columns for each second of a time limit."""
+TIME_SHARE = 0.3
+"""The share of what is left of a time limit that trying bandwidths may take."""
+
+
+def nearest(rows: Any, prototypes: Any, similarity: Similarity, block: int = 2048) -> Indices:
+    """The most similar prototype of each row, (n,); by distance where that is what the similarity comes from."""
+    few = prototypes.astype(np.float64)
+    by_distance = similarity.sparse and similarity.power
+    parts = (rows[a : a + block].astype(np.float64) for a in range(0, rows.shape[0], block))
+    return np.concatenate(
+        [(-distance_blocks(part, few) if by_distance else similarity(part, few)).argmax(axis=1) for part in parts]
+    )
+
+
+def validated_gamma(sample: Sample, k: int, name: str, memory: int, rng: np.random.Generator) -> float:
+    """The multiple of the median bandwidth with the lowest cross-validated 1-NN error of k points chosen locally."""
+    return validated_width(sample, k, name, memory, rng, Deadline.after(None)).gamma
+
+
+def validated_width(
+    sample: Sample, k: int, name: str, memory: int, rng: np.random.Generator, deadline: Deadline
+) -> Bandwidth:
+    """The same in units; a time limit has fewer rows and, when its share is over, fewer multiples tried."""
+    if sample.labels is None:
+        raise InvalidInput('gamma="cv" needs labels y: it is chosen by the cross-validated error of 1-NN')
+    n, most = len(sample.labels), most_rows(sample.rows.shape[1], memory, deadline.seconds)
+    kept = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+    X, codes, mass = sample.rows[kept], sample.labels[kept], sample.weights[kept]
+    middle = bandwidth_in_units(X, name, "median", mass)
+    counts = np.bincount(codes)
+    fewest = int(counts[counts > 0].min())
+    if fewest < 2 or (counts > 0).sum() < 2:  # nothing to validate with, or nothing to tell apart
+        return middle
+    k = max(-(-k * len(kept) // n), min(k, int((counts > 0).sum())))  # as many for each row as will be kept
+    seed = int(rng.integers(2**31))
+    folds = list(
+        StratifiedKFold(min(FOLDS, fewest), shuffle=True, random_state=seed).split(np.zeros(len(codes)), codes)
+    )
+    rows, until = scaled_rows(X, -middle.exponent), deadline.share(TIME_SHARE)
+    errors = np.full(len(BANDWIDTH_FACTORS), np.inf)
+    try:
+        for at in np.argsort(np.abs(np.log2(BANDWIDTH_FACTORS)), kind="stable"):
+            width = float(middle.scaled * BANDWIDTH_FACTORS[at])
+            errors[at] = np.mean([_error(rows, codes, mass, k, name, width, memory, fold) for fold in folds])
+            if until.passed:
+                break
+    except CompilationTimeout:
+        return middle._replace(note=f"gamma is the median: {WARM}")
+    factor = float(BANDWIDTH_FACTORS[int(np.argmin(errors))])
+    return middle._replace(scaled=middle.scaled * factor, gamma=middle.gamma * factor)
+
+
+def most_rows(d: int, memory: int, seconds: float) -> int:
+    """Rows on which bandwidths are tried: so that a matrix of their similarities fits, and a share of a time limit."""
+    in_time = math.sqrt(WORK_PER_SECOND * min(seconds, 1e9) / (d + 20))
+    return int(min(MAX_ROWS, max(math.sqrt(memory / 32), 10), max(in_time, MIN_ROWS)))
+
+
+def _error(
+    X: Any, codes: Indices, mass: Any, k: int, name: str, gamma: float, memory: int, fold: tuple[Indices, Indices]
+) -> float:
+    """The 1-NN error on held-out rows of points chosen among the others."""
+    inside, out = fold
+    similarity = similarity_of(name, gamma)
+    t = mass[inside] / mass[inside].sum()
+    F = RowsMMD.between(X[inside], t, similarity, labels=codes[inside], memory=memory)
+    pool = CandidatePool(F, SparseSimplex(F.space, min(k, len(inside))), np.arange(len(inside)))
+    pool.fill(pool.k)
+    units = pool.support
+    guess = codes[inside][units][nearest(X[out], X[inside][units], similarity)]
+    return float(np.average(guess != codes[out], weights=mass[out]))

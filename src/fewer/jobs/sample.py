@@ -1,0 +1,182 @@
+"""Rows as they are handed in, dense, sparse or a DataFrame: checked, equal ones merged, weightless ones left out."""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._validation import Indices, InvalidInput, Vector, as_integer, as_numbers, as_weights, read, shown, unmasked
+from ..bandwidths import largest
+from ..deadline import Deadline
+from ..lazy_rows import some_rows
+from ..similarity import require_semidefinite
+from ..tables import as_csr
+from ._merge import merged, seconds_for
+
+BYTES_PER_UNIT = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+MERGING_TIME_SHARE = 0.2
+"""The share of a time limit that looking for equal rows may take."""
+MIN_MERGING_SECONDS = 0.05
+"""Seconds that it may take under any time limit."""
+PRECISIONS = (np.float32, np.float64)
+
+
+def as_bytes(x: Any, name: str = "max_memory") -> int:
+    """A number of bytes, or a string such as "500MB" (decimal units).
+
+    >>> as_bytes("1.5GB"), as_bytes(4096)
+    (1500000000, 4096)
+    """
+    if not isinstance(x, str):
+        return as_integer(x, name, 1, what="bytes")
+    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{0,15})?)\s*([KMGT]?B?)\s*", x.upper())
+    if not found or found[2] not in BYTES_PER_UNIT or float(found[1]) * BYTES_PER_UNIT[found[2]] < 1:
+        raise InvalidInput(f"{name} must be bytes or a text such as '500MB' or '1GB', got {shown(x)}")
+    return int(float(found[1]) * BYTES_PER_UNIT[found[2]])
+
+
+def as_rows(X: Any, sparse: bool = True) -> Any:
+    """X as finite rows (N, d); see `rows_and_top`."""
+    return rows_and_top(X, sparse)[0]
+
+
+def rows_and_top(X: Any, sparse: bool = True) -> tuple[Any, float]:
+    """X as finite rows (N, d) and the largest |x_ij|: float32 and float64 stay so, CSR where it is sparse.
+
+    X itself is never changed.
+    """
+    if sp.issparse(X):
+        if not sparse:
+            raise InvalidInput(
+                "this similarity needs dense rows, got a sparse matrix; use rbf, matern, cosine or linear"
+            )
+        rows = _as_csr(X)
+    else:
+        rows = as_numbers(X, "X")
+        if rows.ndim != 2:
+            raise InvalidInput(f"X must have shape (rows, columns) with at least one of each, got {rows.shape}")
+        with np.errstate(over="ignore"):  # a longdouble beyond float64 is met below
+            rows = np.ascontiguousarray(rows, rows.dtype if rows.dtype in PRECISIONS else np.float64)
+    if 0 in rows.shape:
+        raise InvalidInput(f"X must have shape (rows, columns) with at least one of each, got {rows.shape}")
+    with np.errstate(invalid="ignore"):
+        top = largest(rows)
+    if not np.isfinite(top):
+        raise InvalidInput("X must be finite, got NaN or infinity")
+    return rows, top
+
+
+def _as_csr(X: Any) -> Any:
+    """Any sparse matrix as CSR of real numbers, in order and without repeated entries."""
+    if X.ndim != 2:
+        raise InvalidInput(f"X must have shape (rows, columns), got a sparse array of shape {X.shape}")
+    if X.dtype.kind not in "fiub":
+        raise InvalidInput(f"X must hold real numbers, got a sparse matrix of dtype {X.dtype}")
+    rows = as_csr(X, "X")
+    return rows if rows.dtype in PRECISIONS and rows.dtype.isnative else rows.astype(np.float64)
+
+
+def as_gram(X: Any) -> Any:
+    """X as a symmetric positive semi-definite matrix of similarities (N, N)."""
+    gram = as_rows(X, sparse=False)
+    if gram.shape[0] != gram.shape[1]:
+        raise InvalidInput(f"precomputed similarities must be square (rows, rows), got {gram.shape}")
+    top = max(largest(gram), 1e-300)
+    skew = max(
+        float(np.abs(gram[a : a + 256] / top - gram[:, a : a + 256].T / top).max()) for a in range(0, len(gram), 256)
+    )
+    if skew > 1e-6:
+        raise InvalidInput(
+            f"precomputed similarities must be symmetric, got entries {skew * top:.3g} from their mirror"
+        )
+    require_semidefinite(gram, "precomputed similarities")
+    return gram
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The distinct rows with weight: `rows` (M, d), `weights` (M,) of sum 1, `first` (M,) their indices in X.
+
+    `labels` (M,) are codes of `classes`, or None. Equal rows with different labels are different. `size` is len(X);
+    `first` None means all rows of X. `note` says what was left undone; `top` is the largest |x_ij|, where known.
+    """
+
+    rows: Any
+    weights: Vector
+    first: Indices | None
+    size: int
+    labels: Indices | None = None
+    classes: npt.NDArray[Any] | None = None
+    note: str = ""
+    top: float | None = None
+
+    @classmethod
+    def of(
+        cls, rows: Any, y: Any, sample_weight: Any, merge: bool = True, deadline: Deadline | None = None
+    ) -> "Sample":
+        """Check the labels and weights of checked rows, and merge equal rows where a time limit allows it."""
+        size = rows.shape[0]
+        classes, labels = (None, None) if y is None else as_labels(y, size)
+        sample = cls(rows, np.broadcast_to(1.0 / size, size), None, size, labels, classes)
+        if sample_weight is not None:
+            weights = as_weights(sample_weight, size, "sample_weight")
+            sample = replace(sample, weights=weights)
+            if not weights.all():
+                sample = sample.take(np.flatnonzero(weights))
+        return sample.merged(deadline) if merge else sample
+
+    def take(self, index: Indices, weights: Vector | None = None) -> "Sample":
+        """Some of the rows, with their weights or with others."""
+        return replace(
+            self,
+            rows=some_rows(self.rows, index),
+            weights=self.weights[index] if weights is None else weights,
+            first=self.at(index),
+            labels=None if self.labels is None else self.labels[index],
+        )
+
+    def at(self, index: Indices) -> Indices:
+        """Indices in X of some of the rows."""
+        return index if self.first is None else self.first[index]
+
+    def merged(self, deadline: Deadline | None) -> "Sample":
+        """The distinct rows, or all of them with a note where there is no time to compare them."""
+        if deadline is not None and seconds_for(self.rows) > max(
+            MERGING_TIME_SHARE * deadline.seconds, MIN_MERGING_SECONDS
+        ):
+            return replace(self, note="equal rows were not merged within the time limit")
+        until = (
+            None if deadline is None else Deadline.after(max(MERGING_TIME_SHARE * deadline.left(), MIN_MERGING_SECONDS))
+        )
+        first, weights = merged(self.rows, self.labels, self.weights, until)
+        return self if first is None else self.take(first, weights)
+
+
+def as_labels(y: Any, size: int) -> tuple[npt.NDArray[Any], Indices]:
+    """The classes of labels, sorted, and the code of each row."""
+    labels = read(unmasked(y, "y"), "y")
+    if labels.shape != (size,):
+        raise InvalidInput(f"y must have one label for each of the {size} rows, got shape {labels.shape}")
+    if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
+        raise InvalidInput("y must not hold NaN or infinity")
+    if labels.dtype.kind in "iub":
+        return _whole_codes(labels.astype(np.int64))
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except Exception:  # labels are any objects, and so is what comparing them raises
+        raise InvalidInput(f"y must hold labels that can be sorted, got {shown(labels[:3].tolist())}") from None
+    return classes, codes.reshape(-1).astype(np.int64)
+
+
+def _whole_codes(labels: Indices) -> tuple[npt.NDArray[Any], Indices]:
+    """The same for whole numbers, by counting where they lie close together."""
+    low, high = int(labels.min()), int(labels.max())
+    if high - low > 4 * len(labels) + 1000:
+        classes, codes = np.unique(labels, return_inverse=True)
+        return classes, codes.reshape(-1).astype(np.int64)
+    present = np.zeros(high - low + 1, np.int64)
+    present[labels - low] = 1
+    return np.flatnonzero(present) + low, (np.cumsum(present) - 1)[labels - low]

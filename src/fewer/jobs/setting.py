@@ -1,0 +1,276 @@
+"""How points are chosen: the settings, the rows made ready, the search, and the answer in terms of X."""
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._compiled.box_quadratic import simplex_weights
+from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, known
+from ..bandwidths import Bandwidth, bandwidth_in_units, exponent_of, largest, times_power_of_two
+from ..constraints.sparse_simplex import SparseSimplex
+from ..deadline import CompilationTimeout, Deadline
+from ..lazy_rows import LazyRows, in_memory
+from ..objectives.pairs import own_threads
+from ..result import Result, Status, Words
+from ..similarity import BANDED, SIMILARITIES, Similarity, from_matrix, require_semidefinite, similarity_of
+from ..solvers.loop import Callback
+from ..solvers.minimize import SOLVERS, minimize
+from ..spaces import Atoms
+from ._scaling import NOTE, Standardization, centred, standardizes
+from ._target import Target, target_of
+from .bandwidth import validated_width
+from .sample import Sample, as_gram, as_rows, rows_and_top
+
+SPARSE = ("rbf", "matern32", "matern52", "cosine", "linear")
+"""Similarities that compare sparse rows."""
+RULES = ("median", "scale", "cv")
+MAX_CHECKED_ROWS = 100
+"""Rows on which a function of the user is asked whether it is a similarity."""
+BYTES_PER_ROW, BYTES_PER_LABEL_OR_WEIGHT = 24, 8
+"""Bytes for each row of X that indices and the answer take, and for each of labels and weights."""
+
+
+class Comparison(NamedTuple):
+    """A similarity with its bandwidth, for rows that were scaled; `unit` is the exponent of the unit of values.
+
+    `gamma` is the bandwidth for the rows as they are (standardized or not); None where there is none.
+    """
+
+    similarity: Similarity
+    gamma: float | None = None
+    exponent: int = 0
+    unit: int = 0
+    scaling: Standardization | None = None
+
+    def rows(self, rows: Any) -> Any:
+        """New rows, scaled as those were that the similarity was made for."""
+        view = LazyRows(rows) if self.scaling is None else self.scaling(rows)
+        return view.times_power_of_two(-self.exponent)[:]
+
+
+class Chosen(NamedTuple):
+    """The points chosen, and what they were chosen from."""
+
+    result: Result
+    comparison: Comparison
+    target: Target
+    sample: Sample
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How points are chosen: everything but the data and k."""
+
+    similarity: Any
+    gamma: Any
+    standardize: Any
+    solver: str
+    memory: int
+    deadline: Deadline
+    callback: Callback | None = None
+
+    def check(self) -> None:
+        """Refuse names and numbers that are none, before any work."""
+        known(self.solver, SOLVERS, "solver")
+        if not callable(self.similarity):
+            known(self.similarity, {**SIMILARITIES, "precomputed": None}, "similarity")
+        if isinstance(self.gamma, str):
+            known(self.gamma, dict.fromkeys(RULES), "gamma")
+        else:
+            as_number(self.gamma, "gamma")
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether X is the matrix of similarities."""
+        return isinstance(self.similarity, str) and self.similarity == "precomputed"
+
+    def rows(self, X: Any) -> tuple[Any, float | None]:
+        """X in the form that the similarity compares, for precomputed ones row numbers; and the largest |x_ij|."""
+        if self.precomputed:
+            return np.arange(len(as_gram(X)))[:, None], None
+        return rows_and_top(X, similarity_of(self.similarity).sparse)
+
+    def sample(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sample, Standardization | None]:
+        """The distinct rows of X with their weights, standardized where asked for, and how."""
+        scales = standardizes(self.standardize, X, self.similarity)
+        deadline = self.deadline if self.deadline.limited else None
+        rows, top = self.rows(X)
+        sample = replace(Sample.of(rows, y, sample_weight, not self.precomputed, deadline), top=top)
+        if not scales:
+            return sample, None
+        scaling = Standardization.of(sample.rows, sample.weights)
+        return replace(sample, rows=scaling(sample.rows), top=1.0), scaling
+
+    def compared(
+        self, X: Any, sample: Sample, scaling: Standardization | None, k: int, rng: np.random.Generator
+    ) -> tuple[Sample, Comparison, str]:
+        """Rows in an ordinary unit, the similarity for them, and what is odd about them."""
+        if self.precomputed:
+            gram = as_rows(X, sparse=False)
+            exponent = ordinary_exponent(largest(gram))
+            return sample, Comparison(from_matrix(gram, -exponent), unit=exponent), ""
+        if callable(self.similarity):
+            return sample, Comparison(checked_function(self.similarity, sample), scaling=scaling), ""
+        if self.similarity == "linear" and scaling is None:
+            return in_unit(sample)
+        if self.similarity not in BANDED:
+            return sample, Comparison(similarity_of(self.similarity), scaling=scaling), ""
+        width = self.width(sample, k, rng)
+        rows = sample.rows if isinstance(sample.rows, LazyRows) else LazyRows(sample.rows)
+        sample = replace(sample, rows=in_memory(rows.times_power_of_two(-width.exponent), self.memory // 8))
+        similarity = similarity_of(self.similarity, width.scaled)
+        return sample, Comparison(similarity, width.gamma, width.exponent, 0, scaling), odd(width)
+
+    def width(self, sample: Sample, k: int, rng: np.random.Generator) -> Bandwidth:
+        """The bandwidth by number or rule."""
+        if isinstance(self.gamma, str) and self.gamma == "cv":
+            return validated_width(sample, k, self.similarity, self.memory, a_child_of(rng), self.deadline)
+        return bandwidth_in_units(sample.rows, self.similarity, self.gamma, sample.weights, sample.top)
+
+    def solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool = True) -> Chosen:
+        """Choose the points; with `most` False a k above the distinct rows means all of them."""
+        with own_threads(), self.deadline.enforced():
+            return self._solve(X, k, y, sample_weight, rng, most)
+
+    def prepared(
+        self, X: Any, k: int, y: Any, sample_weight: Any, rng: np.random.Generator, most: bool = True
+    ) -> tuple[Sample, Comparison, list[str]]:
+        """The rows that are compared, how, and what is odd about them; `rng` is left as it is."""
+        self.check()
+        k = as_integer(k, "k", 1)
+        sample, scaling = self.sample(X, y, sample_weight)
+        distinct = len(sample.weights)
+        k = as_integer(k if most else min(k, distinct), "k", 1, distinct, "distinct rows")
+        self.check_memory(
+            k, sample.size, BYTES_PER_ROW + BYTES_PER_LABEL_OR_WEIGHT * ((y is not None) + (sample_weight is not None))
+        )
+        sample, comparison, note = self.compared(X, sample, scaling, k, rng)
+        return sample, comparison, [NOTE if scaling is not None else "", note, sample.note]
+
+    def _solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool) -> Chosen:
+        generator, seed = as_generator(rng)
+        k = as_integer(k, "k", 1)
+        if self.deadline.limited:
+            get_ready(self.deadline)
+        sample, comparison, notes = self.prepared(X, k, y, sample_weight, generator, most)
+        k = min(k, len(sample.weights))
+        target = target_of(sample, comparison.similarity, k, self.memory, generator, self.deadline)
+        notes = [*notes, target.note]
+        found = self.searched(target, k, generator, seed)
+        result = on_rows(found, target, sample, comparison.unit, self.deadline.elapsed(), notes)
+        return Chosen(result, comparison, target, sample)
+
+    def check_memory(self, k: int, n: int, each: int) -> None:
+        """A sentence where not even the least that is kept fits."""
+        if 8 * k * k > self.memory:
+            raise InvalidInput(
+                f"max_memory must hold k = {k} columns of at least {k} similarities, {8 * k * k} bytes, "
+                f"got {self.memory}"
+            )
+        if each * n > self.memory:
+            raise InvalidInput(
+                f"max_memory must hold {each} bytes for each of the {n} rows, {each * n} bytes, got {self.memory}"
+            )
+
+    def searched(self, target: Target, k: int, rng: np.random.Generator, seed: int | None) -> Result:
+        """The solver's answer over the candidates; without compiled code a greedy one where time is too short."""
+        C = SparseSimplex(target.F.space, min(k, target.F.space.size))
+        solver = (
+            "exchange" if self.solver in ("auto", "exact") and not target.whole else self.solver
+        )  # nothing to prove
+        options: dict[str, Any] = {"time_limit": self.deadline, "callback": self.callback, "rng": rng}
+        return replace(minimize(target.F, C, solver, **options), seed=seed)
+
+
+def get_ready(deadline: Deadline) -> None:
+    """Have numba load a first function while there is time for that; later there may be too little."""
+    with suppress(CompilationTimeout), deadline.uncompiled():
+        simplex_weights(np.eye(1), np.ones(1))
+
+
+def a_child_of(rng: np.random.Generator) -> np.random.Generator:
+    """A generator that depends on `rng` and leaves it as it is, where it can have one."""
+    try:
+        return np.random.default_rng(rng.bit_generator.seed_seq.spawn(1)[0])  # type: ignore[attr-defined] # not typed
+    except (AttributeError, TypeError):
+        return rng
+
+
+def ordinary_exponent(size: float) -> int:
+    """The exponent of a size that is not ordinary; 0 for one whose square is."""
+    return 0 if 1e-100 < size < 1e100 else exponent_of(size)
+
+
+def in_unit(sample: Sample) -> tuple[Sample, Comparison, str]:
+    """Rows for the linear similarity: in an ordinary unit and, without labels, with their mean at the origin."""
+    rows = sample.rows
+    if sample.labels is None:
+        view = centred(rows, sample.weights)
+    else:
+        view = (rows if isinstance(rows, LazyRows) else LazyRows(rows)).times_power_of_two(
+            -ordinary_exponent(largest(rows))
+        )
+    exponent = -int(view.exponent)
+    return replace(sample, rows=view), Comparison(similarity_of("linear"), None, exponent, 2 * exponent), ""
+
+
+def odd(width: Bandwidth) -> str:
+    """What is odd about the rows from which a bandwidth was taken, and whether it can be written in their units."""
+    lost = (
+        f"gamma is {width.gamma:g} in the units of X, beyond what float64 holds"
+        if width.gamma in (0.0, math.inf)
+        else ""
+    )
+    return "; ".join(filter(None, (width.note, lost)))
+
+
+def checked_function(function: Any, sample: Sample) -> Similarity:
+    """A function of the user, asked on some rows whether it is symmetric and positive semi-definite."""
+    similarity = similarity_of(function)
+    some = sample.rows[np.arange(min(MAX_CHECKED_ROWS, sample.rows.shape[0]))]
+    block = similarity(some, some)
+    skew, top = float(np.abs(block - block.T).max()), float(np.abs(block).max())
+    if skew > 1e-6 * max(top, 1e-300):
+        raise InvalidInput(f"similarity must be symmetric, got f(x, y) that differs from f(y, x) by {skew:.3g}")
+    require_semidefinite(block, "similarity's blocks f(X, X)")
+    return similarity
+
+
+def on_rows(found: Result, target: Target, sample: Sample, unit: int, seconds: float, notes: list[str]) -> Result:
+    """A result on candidates as one on all rows of X, its value judged anew where it was estimated.
+
+    A bound over candidates is none over all rows. `unit` is the exponent of the unit in which values are.
+    """
+    chosen, weights = sample.at(target.candidates[found.indices]), found.weights
+    assert weights is not None  # noqa: S101 - rows are entries
+    order = np.argsort(chosen)
+    value, error = target.judged(found.indices, weights)
+    bound = min(max(found.bound or 0.0, 0.0), value) if target.whole else None  # a squared distance is never negative
+    values = [times_power_of_two(number, unit) for number in (value, error)]
+    if (value > 0) != (0 < values[0] < math.inf):
+        notes = [*notes, f"the value is {value:g} times 2^{unit} in the units of X, beyond what float64 holds"]
+        bound = None  # it would tell nothing
+    unproven = found.status is Status.OPTIMAL and bound is None
+    return replace(
+        found,
+        indices=chosen[order],
+        weights=weights[order],
+        value=values[0],
+        bound=None if bound is None else times_power_of_two(bound, unit),
+        status=Status.FINISHED if unproven else found.status,
+        history=in_units(found.history + (value - found.value), unit),
+        space=Atoms(sample.size),
+        seconds=seconds,
+        value_se=values[1],
+        note="; ".join(filter(None, [*notes, found.note])),
+        words=Words("points", sample.size, "MMD²"),
+    )
+
+
+def in_units(values: Vector, exponent: int) -> Vector:
+    """Values times 2^exponent."""
+    with np.errstate(over="ignore"):
+        return np.ldexp(values, exponent)

@@ -1,0 +1,73 @@
+"""How a solver that works by an engine is run: in numbers near one, by a deadline, through the loop."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from .._validation import as_generator, as_number
+from ..constraints.sparse_simplex import SparseSimplex
+from ..deadline import Deadline
+from ..engines.engine import Engine
+from ..engines.paths import lower_bound_of
+from ..engines.select import engine_of
+from ..protocols import Constraint, Direct, Objective, offers
+from ..result import Result, Status
+from .loop import Callback, Outcome, Step, Steps, drive, meet
+from .uncompiled import solve_by
+from .units import in_units, normalised, watched
+
+Method = Callable[[Engine, Any, float | None], Steps]
+"""(engine, random generator, budget) -> iterates."""
+
+
+def solve(
+    name: str,
+    objective: Objective,
+    constraint: Constraint,
+    method: Method,
+    budget: Any,
+    time_limit: "float | Deadline | None",
+    callback: Callback | None,
+    rng: Any,
+    proves: bool = False,
+) -> Result:
+    """The result of a method on the engine of a problem; without a budget, a time limit is used up.
+
+    Where it `proves` and the objective knows its own optimum, that is taken.
+    """
+    meet(objective, constraint, name)
+    deadline = Deadline.after(time_limit)
+    work = as_budget(budget, deadline)
+    generator, seed = as_generator(rng)
+    state = generator.bit_generator.state
+    inner, exponent = normalised(objective)
+
+    def steps() -> Steps:
+        generator.bit_generator.state = state  # a second attempt meets the same random numbers
+        known = lower_bound_of(inner)
+        yield Step(bound=known if known > -math.inf else None)
+        if proves and offers(inner, Direct) and isinstance(constraint, SparseSimplex) and constraint.whole_faces:
+            return (yield from directly(inner, constraint.k))
+        return (yield from method(engine_of(inner, constraint, name, deadline), generator, work))
+
+    def attempt() -> Result:
+        seen = watched(callback, exponent)
+        return drive(inner, constraint, steps(), solver=name, time_limit=deadline, callback=seen, seed=seed)
+
+    return replace(in_units(solve_by(deadline, inner, constraint, name, attempt), exponent), seed=seed)
+
+
+def directly(objective: Any, k: int) -> Steps:
+    """The steps by which an objective finds its own optimum."""
+    value = math.nan
+    for p, bound in objective.solved(k):
+        value = yield Step(p, bound)
+    return Outcome(Status.OPTIMAL, value)
+
+
+def as_budget(budget: Any, deadline: Deadline) -> float | None:
+    """Multiplications, without limit where only the time is limited; None leaves it to the engine."""
+    if budget is None:
+        return math.inf if deadline.limited else None
+    return as_number(budget, "budget", allow_equal=True)

@@ -1,0 +1,326 @@
+"""The only loop: it values iterates, keeps the best and the history, obeys the limits, and says what is proven."""
+
+import math
+from collections.abc import Callable, Generator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector, shown
+from .._validation import as_generator as as_generator
+from ..deadline import CompilationTimeout, Deadline
+from ..protocols import Constraint, Objective, Scaled, Sparsity, offers, require
+from ..result import Result, Status, Words
+from ..spaces import Space
+
+
+class Step(NamedTuple):
+    """What a solver yields: an iterate, a proven lower bound, both, or neither (a chance to stop)."""
+
+    p: Vector | None = None
+    bound: float | None = None
+
+
+class Outcome(NamedTuple):
+    """What a solver returns when it ends by itself."""
+
+    status: Status
+    bound: float | None = None
+
+
+RELATIVE_GAP, ROUNDING = 1e-6, 1e-12
+"""An answer is optimal when its gap is below this share of |value|, plus this share of the objective's scale."""
+SMALLEST, LARGEST = 1e-290, 1e300
+"""Scales outside which products and differences of values are lost."""
+MASS = 1e-9
+"""Mass that may lie outside the support of an answer."""
+WARM = "not all of the code is compiled yet: call fewer.warm() once on this machine"
+
+Steps = Generator[Step, float, Outcome]
+"""A solver's iterates; F of each yielded p is sent back."""
+
+
+class Progress(NamedTuple):
+    """What a callback sees after each iterate, and of the best one wherever a solver pauses between iterates."""
+
+    n_iter: int
+    p: Vector
+    value: float
+    best: float
+    bound: float | None
+    seconds: float
+
+
+Callback = Callable[[Progress], Any]
+
+
+def meet(objective: Objective, constraint: Constraint, who: str) -> None:
+    """Check that a solver's partners are what they should be and live on the same space."""
+    require(objective, Objective, f"{who}'s objective")
+    require(constraint, Constraint, f"{who}'s constraint")
+    if objective.space != constraint.space:
+        raise InvalidInput(
+            f"the objective lives on {objective.space!r} and the constraint on {constraint.space!r}; "
+            f"give both the same space"
+        )
+
+
+def as_start(start: Any, constraint: Constraint) -> Vector:
+    """`start` as a member of the constraint."""
+    p = as_vector(start, constraint.space.shape, "start")
+    if not constraint.contains(p):
+        raise InvalidInput(f"start must lie in the constraint {constraint!r}; use constraint.project(start)")
+    return p
+
+
+def as_callback(callback: Any) -> None:
+    """Refuse a callback that cannot be called."""
+    if callback is not None and not callable(callback):
+        raise InvalidInput(f"callback must be a function of the progress, got {shown(callback)}")
+
+
+class Valued(Protocol):
+    """What the driver asks of an objective."""
+
+    def value(self, p: Vector) -> float:
+        """F[p]."""
+        ...
+
+
+class Member(Protocol):
+    """What the driver asks of a constraint."""
+
+    @property
+    def space(self) -> Space:
+        """Where p lives."""
+        ...
+
+    def project(self, v: Vector, near: Vector | None = None) -> Vector:
+        """A member near v."""
+        ...
+
+    def contains(self, p: Vector, tol: float = 1e-9) -> bool:
+        """Whether p is a member."""
+        ...
+
+    def support(self, p: Vector) -> Indices:
+        """The units that p uses, sorted."""
+        ...
+
+
+def drive(
+    objective: Valued,
+    constraint: Member,
+    steps: Steps,
+    *,
+    solver: str = "the solver",
+    start: Vector | None = None,
+    max_iter: int | None = None,
+    time_limit: "float | Deadline | None" = None,
+    callback: Callback | None = None,
+    seed: int | None = None,
+    note: str = "",
+) -> Result:
+    """Run a solver's steps to their end or to a limit, and return the best iterate.
+
+    Whatever the solver says of itself: the answer is a member of the constraint, the bound is at most its value, and
+    the status is OPTIMAL if and only if the two are equal to the tolerance.
+    """
+    deadline = Deadline.after(time_limit)
+    max_iter = None if max_iter is None else as_integer(max_iter, "max_iter", 1)
+    as_callback(callback)
+    record = _Record(objective, deadline, [note] if note else [])
+    try:
+        if start is not None:
+            record.take(start)
+            record.started = 1
+        status = _run(steps, record, max_iter, callback)
+    except KeyboardInterrupt:
+        if record.p is None:
+            raise
+        status = Status.INTERRUPTED
+    except CompilationTimeout as cut:
+        if record.p is None or not cut.final:
+            raise
+        status = Status.TIME_LIMIT
+        record.notes.append(WARM)
+    finally:
+        steps.close()
+    return _checked(record, constraint, status, solver, seed)
+
+
+def _checked(record: "_Record", constraint: Member, status: Status, solver: str, seed: int | None) -> Result:
+    """The best iterate as a result that claims no more than holds."""
+    if record.p is None:
+        limit = record.deadline.seconds
+        raise InvalidInput(f"the time limit of {limit:g} s ended before {solver} found a first answer")
+    record.keep_member(constraint, solver)
+    record.keep_bound(solver)
+    record.keep_scale()
+    if record.closed:
+        status = Status.OPTIMAL
+    elif status is Status.OPTIMAL:
+        status = Status.FINISHED
+    indices = constraint.support(record.p)
+    entries = units_are_entries(constraint, indices, record.p)
+    told = entries and np.count_nonzero(record.p[indices]) == np.count_nonzero(record.p)
+    return Result(
+        indices=indices,
+        weights=record.p[indices] if entries else None,
+        value=record.value,
+        bound=record.bound,
+        status=status,
+        history=np.array(record.history),
+        n_iter=len(record.history) - record.started,
+        seconds=record.seconds,
+        space=constraint.space,
+        seed=seed,
+        table=None if told else record.p,
+        note="; ".join(record.notes),
+        words=words_of(constraint, entries),
+    )
+
+
+def units_are_entries(constraint: Any, support: Indices, p: Vector) -> bool:
+    """Whether the units of a support are entries of p, one each, and hold its mass."""
+    if offers(constraint, Sparsity) and not np.array_equal(constraint.face(support), support):
+        return False
+    within = bool((support < p.size).all())
+    return within and abs(float(p[support].sum() - p.sum())) <= MASS
+
+
+def words_of(constraint: Any, entries: bool) -> Words:
+    """What the units of a constraint are called, and how many there are."""
+    space = constraint.space
+    total = constraint.n_units if offers(constraint, Sparsity) else space.size
+    if total == space.n_units:
+        return Words(space.unit, total)
+    return Words("states" if entries else "units", total)
+
+
+def tolerance(objective: object, value: float) -> float:
+    """The gap below which an answer of this value counts as optimal."""
+    if not math.isfinite(value):
+        return 0.0
+    if not offers(objective, Scaled):
+        return RELATIVE_GAP * max(1.0, abs(value))
+    scaled: Any = objective
+    return float(RELATIVE_GAP * abs(value) + ROUNDING * scaled.scale)
+
+
+class _Record:
+    """The best iterate, the history, the bound, the notes and the clock of one solve."""
+
+    def __init__(self, objective: Valued, deadline: Deadline, notes: list[str]) -> None:
+        self.objective, self.deadline, self.notes = objective, deadline, notes
+        self.p: Vector | None = None
+        self.value = math.inf
+        self.bound: float | None = None
+        self.history: list[float] = []
+        self.started = 0  # how many entries of the history were given, not computed
+
+    @property
+    def seconds(self) -> float:
+        return self.deadline.elapsed()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the bound reaches the value, to the tolerance."""
+        if self.bound is None or self.bound >= self.value:  # both may be infinite
+            return self.bound is not None
+        return self.value - self.bound <= tolerance(self.objective, self.value)
+
+    def keep_member(self, constraint: Member, solver: str) -> None:
+        """The best iterate, or where that is not a member its projection; a set whose projection fails is named."""
+        assert self.p is not None  # noqa: S101 - asked for after the first answer
+        if constraint.contains(self.p):
+            return
+        self.p = constraint.project(self.p)
+        if not constraint.contains(self.p):
+            raise InvalidInput(
+                f"{solver} ended outside the constraint {constraint!r}, and what its project() returns is not a member "
+                f"by its contains() either"
+            )
+        self.value = self.valued(self.p)
+        self.notes.append(f"the answer of {solver} was no member of the constraint and was projected onto it")
+
+    def keep_bound(self, solver: str) -> None:
+        """A bound at most the value; one that lies above by more than rounding was none."""
+        if self.bound is None or self.bound <= self.value:
+            return
+        if self.bound - self.value > tolerance(self.objective, self.value):
+            self.notes.append(
+                f"no bound is claimed: that of {solver} lies above the value, so the objective is not convex or its "
+                f"gradient is wrong"
+            )
+            self.bound = None
+        else:
+            self.bound = self.value
+
+    def keep_scale(self) -> None:
+        """Say so where F is of a size that floats do not tell apart."""
+        scaled: Any = self.objective
+        if offers(scaled, Scaled) and not SMALLEST <= scaled.scale <= LARGEST:
+            self.notes.append(f"values of this size, about {scaled.scale:.3g}, are beyond what a float can tell apart")
+
+    def valued(self, p: Vector) -> float:
+        """F[p], which must be a number."""
+        value = float(self.objective.value(p))
+        if math.isnan(value):
+            raise InvalidInput(f"the objective is not a number at iterate {len(self.history)}")
+        return value
+
+    def take(self, p: Vector) -> float:
+        """Value an iterate and remember it if none was better."""
+        value = self.valued(p)
+        self.history.append(value)
+        if self.p is None or value < self.value:
+            self.p, self.value = p.copy(), value
+        return value
+
+    def progress(self, p: Vector, value: float) -> Progress:
+        return Progress(len(self.history) - self.started, p, value, self.value, self.bound, self.seconds)
+
+    def raise_bound(self, bound: float | None) -> None:
+        """A proven bound can only improve; neither -inf nor nan is one."""
+        if bound is not None and bound > (-math.inf if self.bound is None else self.bound):
+            self.bound = bound
+
+
+def _run(steps: Steps, record: _Record, max_iter: int | None, callback: Callback | None) -> Status:
+    reply, count = math.nan, 0
+    while True:
+        try:
+            step = steps.send(reply) if count else next(steps)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            record.raise_bound(outcome.bound)
+            return outcome.status
+        count += 1
+        record.raise_bound(step.bound)
+        if step.p is not None:
+            reply = record.take(step.p)
+        if callback is not None and _called(callback, record, step.p, reply):
+            return Status.CALLBACK
+        if max_iter is not None and step.p is not None and len(record.history) - record.started >= max_iter:
+            return Status.MAX_ITER
+        if record.deadline.passed and record.p is not None:
+            return Status.TIME_LIMIT
+
+
+def _called(callback: Callback, record: _Record, p: Vector | None, value: float) -> bool:
+    """Show the callback an iterate, or between iterates the best one so far; whether it says stop."""
+    if p is None:
+        p, value = record.p, record.value
+    if p is None:
+        return False
+    return says_stop(callback, record.progress(p, value))
+
+
+def says_stop(callback: Callback, progress: Progress) -> bool:
+    """Whether a callback that is shown the progress wants to stop."""
+    answer = callback(progress)
+    try:
+        return bool(answer)
+    except Exception:  # an array is neither true nor false
+        raise InvalidInput(f"callback must return something that is true or false, got {shown(answer)}") from None

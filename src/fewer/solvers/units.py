@@ -1,0 +1,97 @@
+"""Solving in numbers near one, answering in the user's units."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from functools import wraps
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+
+import numpy as np
+
+from ..protocols import Objective, offers
+from ..result import Result, Status
+from .loop import Callback, Progress
+from .steps import Backtracking, Constant, Doubling, Momentum, Refitting
+
+OURS = (Backtracking, Constant, Doubling, Momentum, Refitting)
+LONGEST = 2.0**200
+"""Where gradients are near one, a step as long as this loses sight of where it came from: longer is the same."""
+LEAST, MOST = float(np.finfo(float).tiny), float(np.finfo(float).max)
+Solver = TypeVar("Solver", bound=Callable[..., Result])
+
+
+@runtime_checkable
+class Normalisable(Protocol):
+    """An objective that can be divided by a power of two, so that its numbers are near one."""
+
+    def normalised(self) -> tuple[Objective, int]:
+        """(G, e) with F = 2**e G."""
+        ...
+
+
+def normalised(objective: Any) -> tuple[Any, int]:
+    """(G, e) with F = 2**e G and the numbers of G near one, where the objective can tell; else (F, 0)."""
+    return objective.normalised() if offers(objective, Normalisable) else (objective, 0)
+
+
+def times(x: Any, exponent: int) -> Any:
+    """X times 2**exponent; infinite or zero beyond the range of a float; None stays None."""
+    if x is None or exponent == 0:
+        return x
+    with np.errstate(over="ignore", under="ignore"):
+        product = np.ldexp(x, exponent)
+    return product if isinstance(x, np.ndarray) else float(product)
+
+
+def in_units(result: Result, exponent: int) -> Result:
+    """A result for G as one for F = 2**exponent G; the note says where a float cannot hold its value."""
+    if exponent == 0:
+        return result
+    value, bound = times(result.value, exponent), times(result.bound, exponent)
+    history, value_se = times(result.history, exponent), times(result.value_se, exponent)
+    notes, status = [result.note] if result.note else [], result.status
+    if result.value and not LEAST <= abs(value) <= MOST:
+        if bound != value or status is not Status.OPTIMAL:  # what is apart cannot be told in these units
+            bound, status = None, Status.FINISHED if status is Status.OPTIMAL else status
+        true = Decimal(result.value) * Decimal(2) ** exponent
+        notes.append(f"in the units of the data the value is {true:.3g}, which no float can hold: here it is {value:g}")
+    answer = replace(result, value=value, bound=bound, status=status)
+    return replace(answer, history=history, value_se=value_se, note="; ".join(notes))
+
+
+def watched(callback: Callback | None, exponent: int) -> Callback | None:
+    """A callback of F for a solver that works on G, F = 2**exponent G."""
+    if callback is None or exponent == 0 or not callable(callback):
+        return callback
+
+    def shown(progress: Progress) -> Any:
+        value, best, bound = (times(x, exponent) for x in (progress.value, progress.best, progress.bound))
+        return callback(progress._replace(value=value, best=best, bound=bound))
+
+    return shown
+
+
+def in_step(rule: Any, exponent: int) -> Any:
+    """The rule that takes for G the steps that this one takes for F = 2**exponent G."""
+    mu = getattr(rule, "mu", None)
+    return rule if mu is None else replace(rule, mu=min(max(times(mu, exponent), 1.0 / LONGEST), LONGEST))
+
+
+def near_one(solver: Solver) -> Solver:
+    """A solver (objective, constraint, *, callback, ...) that works on numbers near one, whatever the data's units.
+
+    A step rule that is given has its step length in the user's units. One of ours is told the others; for a user's own
+    rule the objective stays as it is.
+    """
+
+    @wraps(solver)
+    def solve(objective: Any, constraint: Any, **options: Any) -> Result:
+        rule = options.get("step")
+        inner, exponent = normalised(objective) if rule is None or isinstance(rule, OURS) else (objective, 0)
+        if exponent:
+            options = {**options, "callback": watched(options.get("callback"), exponent)}
+        if exponent and rule is not None:
+            options["step"] = in_step(rule, exponent)
+        return in_units(solver(inner, constraint, **options), exponent)
+
+    return cast("Solver", solve)

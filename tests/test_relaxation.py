@@ -1,0 +1,377 @@
+"""Bounds for branches of supports: against enumeration, with every bound checked at every look."""
+
+import heapq
+import itertools
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import naive_proof as naive
+from fewer import Atoms, InvalidInput, SparseSimplex
+from fewer._compiled import certificate, doubly
+from fewer._compiled.box_quadratic import simplex_weights
+from fewer.engines._relaxation import Relaxations, begin, vertex
+from fewer.engines.engine import Branch
+
+DATA = Path(__file__).parents[2] / "shared" / "data" / "index_tracking.npz"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Bounds before they are checked."""
+
+    min_weight: float = 0.0
+    max_weight: float = 1.0
+    include: tuple = ()
+    exclude: tuple = ()
+    groups: tuple | None = None
+    group_cap: int = 1
+
+    def constraint(self, n, k):
+        cap = None if self.groups is None else self.group_cap
+        bounds = self.min_weight, self.max_weight, list(self.include), list(self.exclude), self.groups, cap
+        return SparseSimplex(Atoms(n), k, *bounds)
+
+
+PLAIN = Rules()
+
+
+def data(seed, rows, n, scale=1.0):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(rows, n)) + rng.normal(size=(rows, 1))
+    b = A @ rng.dirichlet(np.ones(n)) + 0.3 * rng.normal(size=rows)
+    return scale * A, scale * b
+
+
+def gram(A, b):
+    return A.T @ A, A.T @ b, float(b @ b)
+
+
+def relaxations(A, b, k, rules=PLAIN):
+    return Relaxations(*gram(A, b), rules.constraint(A.shape[1], k))
+
+
+def looks(proof):
+    """Branch and bound, the lowest bound first; the lowest bound after each look."""
+    branches, serial = [(-math.inf, 0, Branch())], itertools.count(1)
+    while branches and branches[0][0] < proof.value:
+        _, _, branch = heapq.heappop(branches)
+        for rest in proof.look(branch):
+            heapq.heappush(branches, (rest.bound, next(serial), rest))
+        yield min(branches[0][0] if branches else math.inf, proof.proven)
+
+
+def finish(proof, optimum=math.inf, limit=4000):
+    """Look to the end; bounds never fall, never pass the optimum. Returns the last."""
+    last, tiny = -math.inf, 1e-12 * proof._scale
+    for count, bound in enumerate(looks(proof)):
+        assert count < limit, "no end in sight"
+        assert bound >= min(last, proof.value * (1 - 1e-9)) - tiny
+        assert bound <= proof.value
+        assert bound <= optimum * (1 + 1e-10) + tiny
+        last = bound
+    return last
+
+
+def check(A, b, k, rules=PLAIN):
+    H, c, const = gram(A, b)
+    optimum, _ = naive.enumerate_supports(H, c, const, k, rules)
+    if np.isinf(optimum):
+        with pytest.raises(InvalidInput):
+            rules.constraint(len(c), k)
+        return None
+    proof = relaxations(A, b, k, rules)
+    bound = finish(proof, optimum)
+    tiny = 1e-12 * np.square(A - b[:, None]).sum(0).mean()
+    assert proof.value == pytest.approx(optimum, rel=1e-9, abs=tiny)
+    assert proof.value - bound <= 1e-9 * proof.value + tiny
+    obeys(proof, A, b, k, rules)
+    return proof
+
+
+def obeys(proof, A, b, k, rules):
+    S, q = proof.support, proof.weights
+    assert len(S) <= k
+    assert len(set(S.tolist())) == len(S)
+    assert set(rules.include) <= set(S.tolist())
+    assert not set(rules.exclude) & set(S.tolist())
+    assert q.sum() == pytest.approx(1.0, abs=1e-12)
+    assert (q >= rules.min_weight - 1e-12).all()
+    assert (q <= rules.max_weight + 1e-12).all()
+    if rules.groups is not None:
+        assert np.bincount(np.asarray(rules.groups)[S]).max() <= rules.group_cap
+    residual = A[:, S] @ q - b
+    assert proof.value == pytest.approx(residual @ residual, rel=1e-7, abs=1e-12 * (b @ b))
+
+
+RULES = {
+    "plain": PLAIN,
+    "least": Rules(min_weight=0.2),
+    "most": Rules(max_weight=0.4),
+    "both": Rules(min_weight=0.15, max_weight=0.5),
+    "include": Rules(include=(0, 5)),
+    "exclude": Rules(exclude=(1, 2)),
+    "groups": Rules(groups=(0, 0, 0, 1, 1, 2, 2)),
+    "all": Rules(0.1, 0.6, (3,), (6,), (0, 0, 1, 1, 2, 2, 3), 1),
+    "tight": Rules(min_weight=0.25, max_weight=0.25),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "k"), [(name, k) for name in RULES for k in (1, 2, 4) if len(RULES[name].include) <= k]
+)
+def test_equals_enumeration(name, k):
+    for seed in range(3):
+        check(*data(seed, 9, 7), k, RULES[name])
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 6),
+    st.integers(1, 6),
+    st.integers(1, 4),
+    st.sampled_from([0.0, 0.1, 0.3]),
+    st.sampled_from([0.35, 0.6, 1.0]),
+)
+def test_equals_enumeration_anywhere(seed, rows, n, k, least, most):
+    check(*data(seed, rows, n), min(k, n), Rules(least, most))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_equals_enumeration_of_many_supports(seed):
+    """All 4845 supports of 4 in 20, each solved exactly."""
+    A, b = data(seed, [8, 15, 30, 60][seed], 20)
+    B = A - b[:, None]
+    H, zero, optimum = B.T @ B, np.zeros(4), np.inf
+    for S in itertools.combinations(range(20), 4):
+        G = H[np.ix_(S, S)]
+        q = simplex_weights(G, zero)
+        optimum = min(optimum, float(q @ G @ q))
+    proof = relaxations(A, b, 4)
+    finish(proof, optimum)
+    assert proof.value == pytest.approx(optimum, rel=1e-9)
+
+
+def test_binding_caps_keep_the_bound_tight():
+    """Weight limits and group caps are part of the relaxation, not only of its rounding."""
+    A, b = data(11, 60, 24)
+    rules = Rules(max_weight=0.2, groups=tuple(i % 4 for i in range(24)), group_cap=2)
+    proof = relaxations(A, b, 9, rules)
+    bound = finish(proof, limit=20_000)
+    assert bound >= proof.value * (1 - 1e-9)
+    obeys(proof, A, b, 9, rules)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_duplicate_columns(k):
+    A, b = data(3, 8, 4)
+    check(np.hstack([A, A[:, :3]]), b, k)
+
+
+def test_every_column_thrice():
+    A, b = data(6, 12, 6)
+    once, thrice = relaxations(A, b, 3), relaxations(np.hstack([A, A, A]), b, 3)
+    finish(once)
+    finish(thrice)
+    assert thrice.value == pytest.approx(once.value, rel=1e-9)
+
+
+def test_columns_of_very_different_size():
+    A, b = data(9, 9, 8)
+    check(A * 10.0 ** np.arange(-2, 6), b, 3)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_more_columns_than_rows(k):
+    check(*data(5, 3, 8), k)
+
+
+def test_target_is_a_mixture_of_columns():
+    A, _ = data(1, 6, 8)
+    proof = check(A, 0.5 * A[:, 2] + 0.3 * A[:, 4] + 0.2 * A[:, 6], 3)
+    assert proof.support.tolist() == [2, 4, 6]
+
+
+def test_all_columns_are_the_target():
+    b = np.array([1.0, 2.0])
+    proof = relaxations(np.tile(b[:, None], 3), b, 2)
+    assert finish(proof) == proof.value == 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e-4, 1e4, 1e8])
+def test_scale(scale):
+    A, b = data(2, 9, 8)
+    plain, scaled = relaxations(A, b, 3), relaxations(scale * A, scale * b, 3)
+    finish(plain)
+    finish(scaled)
+    assert scaled.support.tolist() == plain.support.tolist()
+    assert scaled.value == pytest.approx(plain.value * scale**2, rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 1), (2, 2), (6, 6)])
+def test_edges(n, k):
+    check(*data(4, 5, n), k)
+
+
+def test_what_is_known_is_kept_and_nothing_worse_taken():
+    A, b = data(7, 12, 9)
+    best, proof = relaxations(A, b, 3), relaxations(A, b, 3)
+    finish(best)
+    assert proof.offer(best.support, best.weights)
+    assert proof.value == best.value
+    assert not proof.offer(np.array([0]), np.array([1.0]))
+    finish(proof)
+    assert proof.support.tolist() == best.support.tolist()
+
+
+def test_a_proof_cut_short_has_a_bound():
+    proof = relaxations(*data(8, 60, 80), 12)
+    bounds = list(itertools.islice(looks(proof), 12))
+    assert all(0.0 <= bound <= proof.value for bound in bounds[1:])
+    assert bounds == sorted(bounds)
+    assert bounds[-1] > 0.5 * proof.value
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "value"),
+    [
+        ("orlib1_hangseng31_prices", 5, 0.0118070577),
+        ("orlib1_hangseng31_prices", 10, 0.0039582396),
+        ("orlib3_ftse89_prices", 20, 0.0027329088),
+    ],
+)
+def test_index_tracking(name, k, value):
+    if not DATA.exists():
+        pytest.skip("no index tracking data")
+    P = np.load(DATA, allow_pickle=False)[name]
+    R = P[1:] / P[:-1] - 1
+    proof = relaxations(R[:, 1:], R[:, 0], k)
+    finish(proof)
+    assert proof.value == pytest.approx(value, rel=1e-7)
+
+
+def test_arguments_are_untouched():
+    H, c, const = gram(*data(0, 9, 8))
+    before = H.copy(), c.copy()
+    finish(Relaxations(H, c, const, PLAIN.constraint(8, 3)))
+    assert (before[0] == H).all()
+    assert (before[1] == c).all()
+
+
+# certificates
+
+
+def multipliers(seed, n, size, H, limits, k, group, left):
+    """Any border and symmetric Z, or those of some rounds of the ADMM."""
+    Z = size * np.random.default_rng(seed).normal(size=(n + 1, n + 1))
+    if seed % 2 == 0:
+        return 0.3, Z + Z.T
+    r = begin(np.arange(n), np.zeros(n, bool), (limits[0, 0], 1.0), k, 10.0)
+    doubly.sweep(H, limits, r.inside, k, group, left, 10.0, r.Y, r.Z, r.z, r.y, seed % 40)
+    return float(r.Y[0, 0]), r.Z
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10_000), st.integers(2, 6), st.integers(1, 3), st.floats(0.0, 10.0))
+def test_certificates_hold_for_any_multipliers(seed, n, k, size):
+    """However wrong the multipliers are, bound, prices and limits are valid."""
+    rng = np.random.default_rng(seed)
+    A, b = data(seed, n + 1, n)
+    B = A - b[:, None]
+    H, least, cap = B.T @ B, 0.1 * (seed % 3), int(rng.integers(1, 3))
+    limits = np.repeat([[least], [1.0]], n, axis=1)
+    group, left = rng.integers(0, 2, n), np.array([cap, cap])
+    border, Z = multipliers(seed, n, size, H, limits, k, group, left)
+    cutoff = float(rng.uniform(0.5, 2.0) * np.diag(H).mean())
+    args = limits, np.zeros(n, bool), k, group, left, cutoff
+    low, price_in, price_out, narrow = certificate.certify(H, border, Z, *args)
+    for i in range(n):
+        for price, held, barred in ((price_in[i], (i,), ()), (price_out[i], (), (i,))):
+            rules = Rules(least, 1.0, held, barred, tuple(group.tolist()), cap)
+            best, _ = naive.enumerate_supports(H, np.zeros(n), 0.0, k, rules)
+            assert low + price <= best + 1e-9 * np.abs(H).max()
+    for S in naive.allowed(n, k, Rules(least, 1.0, (), (), tuple(group.tolist()), cap)):
+        for q in least + (1.0 - least * len(S)) * rng.dirichlet(np.ones(len(S)), 5):
+            if q @ H[np.ix_(S, S)] @ q < cutoff:
+                assert (q >= narrow[0, S] - 1e-12).all()
+                assert (q <= narrow[1, S] + 1e-12).all()
+
+
+def test_the_largest_gain_by_enumeration():
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        gains, inside = rng.normal(size=7), rng.random(7) < 0.2
+        group, left, more = rng.integers(0, 3, 7), rng.integers(0, 3, 3), int(rng.integers(0, 4))
+        chosen = certificate.choose(gains, inside, more, group, left)
+        expected = naive.largest_gain(gains, inside, more, group, left)
+        assert gains[chosen].sum() == pytest.approx(expected, abs=1e-12)
+
+
+# projections
+
+
+def nearest(point, found, others):
+    """Whether `found` is the projection of `point` onto a convex set that holds `others`."""
+    assert ((point - found) @ (others - found).T <= 1e-9 * (1.0 + np.abs(point).max()) ** 2).all()
+
+
+def test_the_nearest_semidefinite_matrix_on_the_face():
+    rng = np.random.default_rng(0)
+    for m in (1, 2, 5, 12):
+        T = rng.normal(size=(m + 1, m + 1))
+        T += T.T
+        expected = naive.psd_on_face(T, np.append(-1 / np.sqrt(0.3), np.ones(m)))
+        assert doubly.psd_on_face(T.copy(), doubly.mirror(0.3, m)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_nearest_weight_square_and_indicator():
+    rng = np.random.default_rng(4)
+    norm = np.array([1.0, np.sqrt(2.0), 1.0])
+    for point in rng.normal(size=(300, 3)):
+        low, high = rng.choice([0.0, 0.3, 0.9]), rng.choice([0.9, 1.5])
+        found = np.array(doubly.hull_pair(*point, low, high))
+        t = rng.uniform(low, high, 50)
+        rays = 3.0 * rng.random((50, 1)) * np.column_stack([t**2, t, np.ones(50)])
+        nearest(point * norm, found * norm, np.vstack([rays, [low**2, low, 1.0], [high**2, high, 1.0]]) * norm)
+        x, q, z = found
+        assert min(found) >= 0.0
+        assert x * z >= q * q - 1e-9
+        assert x <= (low + high) * q - low * high * z + 1e-9
+
+
+def test_the_nearest_indicators_with_capped_sums():
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        v, inside = rng.normal(size=8), rng.random(8) < 0.2
+        group, left, more = rng.integers(0, 3, 8), rng.integers(0, 3, 3), int(rng.integers(0, 4))
+        found = doubly.capped(v, inside, more, group, left, 0.7)
+        assert (found[inside] == 0.7).all()
+        free = ~inside
+        supports = rng.random((4000, 8)) * (rng.random((4000, 8)) < 0.5) * 0.7 * free
+        sums = np.array([np.bincount(group, row, 3) for row in np.vstack([supports, found * free])])
+        fits = (sums <= left * 0.7 + 1e-11).all(1) & (sums.sum(1) <= more * 0.7 + 1e-11)
+        assert fits[-1]
+        nearest(v * free, found * free, supports[fits[:-1]])
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000), st.integers(1, 8))
+def test_the_vertex_of_the_least_slope_is_that_of_a_linear_programme(seed, size):
+    rng = np.random.default_rng(seed)
+    slopes, lower = rng.normal(size=size), rng.choice([0.0, 0.05, 0.1], size)
+    upper = np.maximum(lower, rng.choice([0.3, 0.5, 1.0], size))
+    if upper.sum() < 1:
+        return
+    w = vertex(slopes, lower, upper)
+    best = linprog(slopes, A_eq=np.ones((1, size)), b_eq=[1.0], bounds=np.column_stack([lower, upper]))
+    assert w.sum() == pytest.approx(1.0, abs=1e-12)
+    assert (w >= lower).all()
+    assert (w <= upper + 1e-12).all()
+    assert slopes @ w == pytest.approx(best.fun, abs=1e-9)
