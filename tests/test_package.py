@@ -1,5 +1,6 @@
 """The package as a whole: its face, its import, its documents."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -73,3 +74,13 @@ def test_every_private_module_is_protected():
         for path in (ROOT / "src/fewer" / package).glob("_[a-z]*.py")
     }
     assert named == there
+
+
+def test_no_name_is_defined_twice_across_solvers_and_engines():
+    homes: dict[str, list[str]] = {}
+    for package in ("solvers", "engines"):
+        for path in (ROOT / "src/fewer" / package).glob("*.py"):
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                    homes.setdefault(node.name, []).append(f"{package}/{path.name}")
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}

@@ -24,7 +24,7 @@ LARGE_RELAXATION = 1000
 """Entries of a face from which quadratics are relaxed by first-order steps: a closed form needs their square."""
 
 
-class Relaxation(NamedTuple):
+class FaceRelaxation(NamedTuple):
     """The minimum over a face that may have too many units: p, F there, and a lower bound on F over the face."""
 
     p: Vector
@@ -102,19 +102,19 @@ class Supports:
             return best
         return self.solver.spread(face, self.look(support).weights)
 
-    def relaxed(self, units: Indices, enough: float, rough: bool, start: Vector | None) -> Relaxation:
+    def relaxed(self, units: Indices, enough: float, rough: bool, start: Vector | None) -> FaceRelaxation:
         """The minimum over the face of these units, however many they are."""
         face = self.face(units)
         if not face.size:
-            return Relaxation(np.zeros(self.objective.space.size), math.inf, math.inf)
+            return FaceRelaxation(np.zeros(self.objective.space.size), math.inf, math.inf)
         if self.closed_form and not (face.size > LARGE_RELAXATION and offers(self.objective, Quadratic)):
             self.work += EVALUATION + face.size + self._squares * face.size**2
             p = self.objective.best_on(face)
             value = float(self.objective.value(p))
-            return Relaxation(p, value, value)
+            return FaceRelaxation(p, value, value)
         found = self._searched(face, enough, rough, None if start is None else start[face])
         bound = max(found.bound, lower_bound_of(self.objective)) if self.closed_form else found.bound
-        return Relaxation(self.solver.spread(face, found.weights), found.value, bound)
+        return FaceRelaxation(self.solver.spread(face, found.weights), found.value, bound)
 
     def slopes(self, support: Support) -> Vector:
         """The gradient at the best weights on a support; zero where there is none."""

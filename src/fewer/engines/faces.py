@@ -12,7 +12,7 @@ from ..deadline import Deadline
 from ..protocols import Constraint, Objective
 from ._face import ROUNDING, scale_of
 from ._face import face_best as face_best
-from ._supports import Relaxation, Support, Supports
+from ._supports import FaceRelaxation, Support, Supports
 from .engine import Branch
 
 TIE = 1e-12
@@ -178,16 +178,16 @@ class FacesEngine:
             self._move(support)
         return self._close(low)
 
-    def _relaxed(self, branch: Branch, units: Indices) -> Relaxation:
+    def _relaxed(self, branch: Branch, units: Indices) -> FaceRelaxation:
         """The relaxation of a branch: that of its parent where no unit was excluded since."""
-        if isinstance(branch.memory, Relaxation):
+        if isinstance(branch.memory, FaceRelaxation):
             return branch.memory
         relaxed = self._supports.relaxed(units, self._goal, True, branch.memory)
         if relaxed.bound < self._goal and self._sparse.support(relaxed.p).size <= self._sparse.k:
             return self._supports.relaxed(units, self._goal, False, relaxed.p)  # it decides, so it has to be precise
         return relaxed
 
-    def _is_member(self, relaxed: Relaxation) -> bool:
+    def _is_member(self, relaxed: FaceRelaxation) -> bool:
         """Whether a relaxation uses k units only, so that nothing in its branch is better; then move there."""
         used = self._sparse.support(relaxed.p)
         if used.size > self._sparse.k or relaxed.value == math.inf:
