@@ -20,7 +20,7 @@ MOST_HALVINGS, MOST_FINITE = 60, 4
 """Halvings of a quasi-Newton step, and how many of them where F is finite: a smooth F needs few."""
 
 
-class FaceSearch(Protocol):
+class Descending(Protocol):
     """What a descent asks: F and its slopes on a face, and whether they are enough."""
 
     weights: Vector
@@ -40,7 +40,7 @@ class FaceSearch(Protocol):
         ...
 
 
-def inner_point(search: FaceSearch) -> tuple[Vector, float, Vector | None]:
+def inner_point(search: Descending) -> tuple[Vector, float, Vector | None]:
     """The best point so far, or one near it inside the face, where the gradient is finite."""
     weights, value = search.weights, search.value
     slopes = search.slopes_at(weights, value)
@@ -51,7 +51,7 @@ def inner_point(search: FaceSearch) -> tuple[Vector, float, Vector | None]:
     return weights, value, slopes
 
 
-def quasi_newton(search: FaceSearch) -> None:
+def quasi_newton(search: Descending) -> None:
     """Minimise F by quadratic models on the simplex whose curvature is learnt from the gradients (BFGS).
 
     Each model is minimised exactly, so entries leave and join the support many at a time.
@@ -76,7 +76,7 @@ def quasi_newton(search: FaceSearch) -> None:
 
 
 def line(
-    search: FaceSearch, w: Vector, value: float, target: Vector, promise: float
+    search: Descending, w: Vector, value: float, target: Vector, promise: float
 ) -> tuple[Vector, float, Vector | None]:
     """The first of target, halfway there, a quarter of the way, ... where F falls enough and has a gradient."""
     length, finite = 1.0, 0
@@ -110,7 +110,7 @@ def updated(B: Vector, step: Vector, change: Vector) -> Vector:
     return B - np.outer(along, along) / expected + np.outer(change, change) / seen
 
 
-def accelerated(search: FaceSearch) -> None:
+def accelerated(search: Descending) -> None:
     """Accelerated projected descent: backtracking finds the step, momentum restarts when F rises; for large faces.
 
     Source: Beck & Teboulle, SIAM J. Imaging Sci. 2 (2009); O'Donoghue & Candès, Found. Comput. Math. 15 (2015).
@@ -141,7 +141,7 @@ def accelerated(search: FaceSearch) -> None:
             ahead, ahead_value, ahead_slopes, t = w, value, slopes, 1.0
 
 
-def projected(search: FaceSearch, w: Vector, value: float, slopes: Vector, mu: float) -> tuple[Vector, float, float]:
+def projected(search: Descending, w: Vector, value: float, slopes: Vector, mu: float) -> tuple[Vector, float, float]:
     """A projected step whose length mu is halved until F keeps its quadratic promise."""
     while True:
         after = project_simplex(w - mu * slopes)
