@@ -103,7 +103,7 @@ def test_what_is_compared_does_not_depend_on_the_container(monkeypatch, work):
     """Above the limit on work candidates are drawn, the same ones whatever X came in."""
     rng = np.random.default_rng(5)
     X = rng.standard_normal((1200, 4)) * (rng.random((1200, 4)) < 0.7)
-    for name, value in {"ALL": work, "SOME": 10**7, "FEW": 100}.items():
+    for name, value in {"MAX_PAIRWISE_WORK": work, "MAX_CANDIDATE_WORK": 10**7, "MIN_CANDIDATES": 100}.items():
         monkeypatch.setattr(_target, name, value)
     found = {
         name: points(form, 6, gamma=0.5, standardize=False, solver="greedy", rng=0)
@@ -124,7 +124,7 @@ def test_memory_decides_alike_for_all_containers(monkeypatch, k, max_memory):
     rng = np.random.default_rng(6)
     X = rng.standard_normal((600, 3)) * (rng.random((600, 3)) < 0.7)
     notes, fits = [], 12 * k * len(np.unique(X, axis=0)) <= max_memory
-    monkeypatch.setattr(_target, "FEW", 100)
+    monkeypatch.setattr(_target, "MIN_CANDIDATES", 100)
     for form in containers(X).values():
         found = points(form, k, gamma=0.5, standardize=False, max_memory=max_memory, solver="greedy", rng=0)
         assert (found.bound is not None) == fits
