@@ -62,7 +62,7 @@ SOLVERS: dict[str, Callable[..., Result]] = {
     "greedy": greedy,
     "iht": iht,
 }
-"""Every solver by its name: the one registry, for `minimize`, the jobs and the command."""
+"""Every solver by its name, for `minimize` and the jobs."""
 
 
 def minimize(
