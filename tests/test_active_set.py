@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 import naive
-from fewer._compiled.box_quadratic import append, box_quadratic, remove
-from fewer._compiled.climb import climb
+from fewer._compiled.cholesky import append, remove
+from fewer.active_set import box_quadratic, climb
 
 
 def simplex_quadratic(H, c, start):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_quadratic as naive
-from fewer._compiled.box_quadratic import box_quadratic, box_weights
+from fewer.active_set import box_quadratic, box_weights
 
 some = settings(max_examples=40)
 seeds = st.integers(0, 10**6)

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import naive_quadratic as naive
 from fewer import MMD, Atoms, InvalidInput, Moments, SparseSimplex, Status, minimize
-from fewer._compiled.box_quadratic import box_weights
+from fewer.active_set import box_weights
 from fewer.deadline import Deadline
 from fewer.engines import quadratic
 from fewer.engines.engine import Bounding, Branch, Engine

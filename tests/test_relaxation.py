@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 import naive_proof as naive
 from fewer import Atoms, InvalidInput, SparseSimplex
 from fewer._compiled import certificate, doubly
-from fewer._compiled.box_quadratic import simplex_weights
+from fewer.active_set import simplex_weights
 from fewer.engines._relaxation import Relaxations, begin, vertex
 from fewer.engines.engine import Branch
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import naive_quadratic as naive
 from fewer import MMD, Atoms, Moments, SparseSimplex
-from fewer._compiled import local_search as search
-from fewer._compiled import response_table as tables
-from fewer._compiled.box_quadratic import box_weights
-from fewer.engines.pool import CandidatePool, blank, regular, rules_of, settle
+from fewer._compiled.moves import Moves, best_moves, swap
+from fewer.active_set import box_weights
+from fewer.engines.pool import CandidatePool, regular, rules_of
+from fewer.engines.response_table import ResponseTable
 from fewer.similarity import similarity_of
 
 some = settings(max_examples=40)
@@ -37,24 +37,29 @@ def rules(G, k, **bounds):
     return rules_of(C, np.arange(len(G)), np.diag(G).copy(), k)
 
 
+def blank(G, k, **bounds):
+    return ResponseTable(G, rules(G, k, **bounds))
+
+
 def check(G, table):
     """Every entry of the table is what its definition says."""
-    s = int(table.count[0])
-    units, free = table.units[:s], table.free[:s]
+    s, arrays = table.size, table.arrays
+    units, free = table.units, table.free
     M, u, T, curve, edge = naive.response_table(G, units, free)
-    np.testing.assert_allclose(table.M[:s, :s], M, rtol=1e-6, atol=1e-6 * max(np.abs(M).max(), 1.0))
-    np.testing.assert_allclose(table.u[:s], u, rtol=1e-6, atol=1e-6 * max(np.abs(u).max(), 1.0))
-    np.testing.assert_allclose(table.T[:s], T, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(table.curve, curve, rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(table.edge, edge, rtol=1e-6, atol=1e-8)
-    assert np.flatnonzero(table.inside).tolist() == sorted(units.tolist())
+    np.testing.assert_allclose(arrays.M[:s, :s], M, rtol=1e-6, atol=1e-6 * max(np.abs(M).max(), 1.0))
+    np.testing.assert_allclose(arrays.u[:s], u, rtol=1e-6, atol=1e-6 * max(np.abs(u).max(), 1.0))
+    np.testing.assert_allclose(arrays.T[:s], T, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(arrays.curve, curve, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(arrays.edge, edge, rtol=1e-6, atol=1e-8)
+    assert np.flatnonzero(arrays.inside).tolist() == sorted(units.tolist())
 
 
-def standing(G, k, units, weights, limits):
-    """A table on some units, and the slopes, F, level and 1 / h that belong to it."""
-    table, slope = blank(G, k), np.empty(len(G))
-    settle(G, limits, table, np.asarray(units), np.asarray(weights, float))
-    return table, slope, tables.slopes(table, slope)
+def standing(G, k, units, weights, **bounds):
+    """A table on some units, its slopes, F, level and 1 / h up to date."""
+    table = blank(G, k, **bounds)
+    table.settle(np.asarray(units), np.asarray(weights, float))
+    table.slopes()
+    return table
 
 
 def exact_value(G, units, low, high):
@@ -72,38 +77,48 @@ def test_the_table_equals_its_definition_through_every_change(seed):
     G, rng = gram(seed), np.random.default_rng(seed)
     table = blank(G, 6)
     for j in (3, 8, 1, 20, 14):
-        tables.join(G, table, j, 0.2)
+        at = table.join(j, 0.2)
         check(G, table)
         if rng.random() < 0.7:
-            tables.let_go(table, int(table.count[0]) - 1)
+            table.let_go(at)
             check(G, table)
     for _ in range(12):
-        a = int(rng.integers(table.count[0]))
-        tables.lay_down(table, a) if table.free[a] else tables.let_go(table, a)
+        a = int(rng.integers(table.size))
+        table.lay_down(a) if table.free[a] else table.let_go(a)
         check(G, table)
     for a in (1, 3, 0):
-        tables.leave(table, a)
+        table.leave(a)
         check(G, table)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_swap_of_free_units_is_what_leaving_and_joining_make(seed):
+    G = gram(seed)
+    table = standing(G, 5, [4, 9, 0, 17, 22], [0.1, 0.2, 0.3, 0.3, 0.1])
+    for a, unit in ((2, 13), (4, 1), (0, 24), (3, 0)):
+        swap(G, table.arrays, table.size, a, unit)
+        check(G, table)
+        assert table.units[a] == unit
 
 
 @pytest.mark.parametrize("box", BOXES)
 def test_a_table_computed_afresh_equals_its_definition(box):
     G, (low, high) = gram(7), BOXES[box]
     units, w = np.array([4, 9, 0, 17, 22]), np.array([low, 0.1, 0.3, 0.2, min(high, 0.4)])
-    table, _, _ = standing(G, 5, units, w, rules(G, 5, min_weight=low, max_weight=high))
+    table = standing(G, 5, units, w, min_weight=low, max_weight=high)
     check(G, table)
     at_bound = (w <= low + 1e-13) | (w >= (high if high < 1 else 2.0) - 1e-13)
-    assert table.free[:5].tolist() == (~at_bound).tolist()
+    assert table.free.tolist() == (~at_bound).tolist()
 
 
 def test_copies_are_the_table_bit_for_bit():
     G = gram(1)
-    limits = rules(G, 5, max_weight=0.5)
-    table, _, _ = standing(G, 5, [2, 6, 11, 19], [0.5, 0.2, 0.2, 0.1], limits)
-    other = blank(G, 5)
-    tables.copied(table, other)
-    for name in table._fields:
-        assert getattr(other, name).tobytes() == getattr(table, name).tobytes()
+    table = standing(G, 5, [2, 6, 11, 19], [0.5, 0.2, 0.2, 0.1], max_weight=0.5)
+    other = blank(G, 5, max_weight=0.5)
+    table.copy_to(other)
+    assert other.size == table.size
+    for name in table.arrays._fields:
+        assert getattr(other.arrays, name).tobytes() == getattr(table.arrays, name).tobytes()
 
 
 @some
@@ -113,9 +128,8 @@ def test_sliding_ends_at_the_best_weights(seed, size, box):
     if size * low > 1 or size * high < 1 - 1e-12:
         return
     units = np.random.default_rng(seed).permutation(25)[:size]
-    limits = rules(G, 6, min_weight=low, max_weight=high)
-    table, slope, _ = standing(G, 6, units, np.full(size, 1.0 / size), limits)
-    found, w = tables.slide(limits, table, slope), table.w[: table.count[0]]
+    table = standing(G, 6, units, np.full(size, 1.0 / size), min_weight=low, max_weight=high)
+    found, w = table.slide(), table.w
     assert found == pytest.approx(exact_value(G, units, low, high), rel=1e-6, abs=1e-10)
     assert w.sum() == pytest.approx(1.0, abs=1e-9)
     assert w.min() >= low - 1e-12
@@ -128,14 +142,22 @@ def best_support(G, k, low, high, seed):
     units = np.sort(np.random.default_rng(seed).permutation(len(G))[:k])
     w = box_weights(G[np.ix_(units, units)], np.zeros(k), low, high, np.full(k, 1.0 / k))
     kept = (w > 0) | (low > 0)
-    limits = rules(G, k, min_weight=low, max_weight=high)
-    return (*standing(G, k, units[kept], w[kept], limits), limits)
+    return standing(G, k, units[kept], w[kept], min_weight=low, max_weight=high)
 
 
-def swapped_weights(G, table, a, j, t):
+def listed_moves(table, barred=()):
+    """The best move for each unit, and at the end for none."""
+    size, out = table.rules.k + 2, np.zeros(len(table.G), bool)
+    out[list(barred)] = True
+    moves = Moves(np.empty(size), np.empty(size, np.int64), np.empty(size), np.empty(size, bool))
+    used = np.bincount(table.rules.group[table.units], minlength=table.rules.groups)
+    best_moves(table.rules, table.arrays, table.size, table.slope, out, used, 0.0, table.inverse, moves)
+    return moves
+
+
+def swapped_weights(table, a, j, t):
     """The weights when unit j takes t and the place of a, the free others follow and the resting ones stay."""
-    s = int(table.count[0])
-    others = [b for b in range(s) if b != a]
+    G, others = table.G, [b for b in range(table.size) if b != a]
     free, rest = [b for b in others if table.free[b]], [b for b in others if not table.free[b]]
     units = table.units[free]
     fixed = np.append(table.units[rest], j).astype(int)
@@ -149,58 +171,45 @@ def swapped_weights(G, table, a, j, t):
 
 
 def equal_refits(seed, low, high):
-    """Check the values of all moves from the best weights on a support; how many of them are those of a refit."""
-    G, equal = gram(seed), 0
-    table, slope, (value, _, inverse), limits = best_support(G, 5, low, high, seed)
-    s, values, shares = int(table.count[0]), np.empty(25), np.empty(25)
-    for a in range(-1, s):
-        if (a < 0 and s == 5) or (a >= 0 and table.free[:s].sum() == table.free[a]):
+    """Check the moves listed from the best weights on a support; how many of their values are those of a refit."""
+    table, equal = best_support(gram(seed), 5, low, high, seed), 0
+    moves = listed_moves(table)
+    for position in range(table.size + 1):
+        a, j, t = position if position < table.size else -1, int(moves.enter[position]), moves.share[position]
+        if not np.isfinite(moves.change[position]) or j < 0:
             continue
-        search.move_values(limits, table, a, slope, inverse, False, values, shares)
-        for j in np.flatnonzero(~table.inside):
-            units, w = swapped_weights(G, table, a, j, shares[j])
-            moved = float(w @ G[np.ix_(units, units)] @ w)
-            assert value + values[j] == pytest.approx(moved, rel=1e-5, abs=1e-9)
-            rests = not table.free[:s].all() or not low + 1e-9 < shares[j] < high - 1e-9
-            if rests or w.min() < low or w.max() > high:
-                continue
+        units, w = swapped_weights(table, a, j, t)
+        found = table.value + moves.change[position]
+        assert found == pytest.approx(float(w @ table.G[np.ix_(units, units)] @ w), rel=1e-5, abs=1e-9)
+        inside = (
+            low + 1e-9 < w.min()
+            and w.max() < high - 1e-9
+            and (np.delete(table.free, a) if a >= 0 else table.free).all()
+        )
+        assert not moves.sure[position] or inside
+        if moves.sure[position]:
             equal += 1
-            assert value + values[j] == pytest.approx(exact_value(G, units, low, high), rel=1e-5, abs=1e-9)
-            assert search.sure(limits, table, a, j, inverse, shares[j])
+            assert found == pytest.approx(exact_value(table.G, units, low, high), rel=1e-5, abs=1e-9)
     return equal
 
 
 @pytest.mark.parametrize("box", BOXES)
 def test_move_values_equal_fresh_refits_where_no_further_bound_is_met(box):
     """Where others would leave their bounds, the value is that of the weights that do."""
-    equal = sum(equal_refits(seed, *BOXES[box]) for seed in range(6))
-    assert equal > 20 or box in ("both", "fixed")
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_unit_that_leaves_alone_changes_f_by_what_is_said(seed):
-    G = gram(seed)
-    table, slope, (value, _, inverse), limits = best_support(G, 5, 0.0, 1.0, seed)
-    units, values, shares = table.units[: table.count[0]], np.empty(25), np.empty(25)
-    for a in range(len(units)):
-        alone = search.move_values(limits, table, a, slope, inverse, False, values, shares)
-        rest = np.delete(units, a)
-        M = np.linalg.inv(G[np.ix_(rest, rest)])
-        assert value + alone == pytest.approx(1.0 / M.sum(), rel=1e-6)
+    equal = sum(equal_refits(seed, *BOXES[box]) for seed in range(12))
+    assert equal > 8 or box in ("both", "fixed")
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_best_moves_lists_the_best_swap(seed):
     """Of all swaps after which all weights stay positive, by enumeration."""
     G = gram(seed, 12)
-    table, slope, (value, _, inverse), limits = best_support(G, 4, 0.0, 1.0, seed)
-    s = int(table.count[0])
-    moves = search.Moves(np.empty(6), np.empty(6, np.int64), np.empty(6))
-    search.best_moves(limits, table, slope, np.zeros(12, bool), value, inverse, moves)
+    table = best_support(G, 4, 0.0, 1.0, seed)
+    s, value, moves = table.size, table.value, listed_moves(table)
     for a in range(s):
         values = {}
-        for j in np.flatnonzero(~table.inside):
-            units = np.append(np.delete(table.units[:s], a), j)
+        for j in np.flatnonzero(~table.arrays.inside):
+            units = np.append(np.delete(table.units, a), j)
             w = box_weights(G[np.ix_(units, units)], np.zeros(s), 0.0, 1.0, np.full(s, 1.0 / s))
             if w.min() > 0:
                 values[int(j)] = float(w @ G[np.ix_(units, units)] @ w)
@@ -211,19 +220,24 @@ def test_best_moves_lists_the_best_swap(seed):
                 assert values[moves.enter[a]] == pytest.approx(best, rel=1e-6)
 
 
+def test_a_unit_that_leaves_alone_changes_f_by_what_is_said():
+    """A unit of negative best weight without bounds gains by leaving: F falls to that of the others."""
+    table = standing(gram(3), 5, [4, 9, 0, 17], [0.4, 0.3, 0.2, 0.1])
+    table.arrays.w[:4] = table.level * table.arrays.u[:4]
+    for a in range(4):
+        rest = np.delete(table.units, a)
+        M = np.linalg.inv(table.G[np.ix_(rest, rest)])
+        q = table.arrays.M[a, a] - table.arrays.u[a] ** 2 * table.inverse
+        assert table.value + table.w[a] ** 2 / q == pytest.approx(1.0 / M.sum(), rel=1e-6)
+
+
 def test_barred_and_held_units_take_no_part_in_moves():
-    G = gram(2, 12)
-    limits = rules(G, 4, include=[1])
-    table, slope, (value, _, inverse) = standing(G, 4, [1, 5, 7], [0.4, 0.3, 0.3], limits)
-    value = tables.slide(limits, table, slope)
-    _, _, inverse = tables.slopes(table, slope)
-    moves = search.Moves(np.empty(6), np.empty(6, np.int64), np.empty(6))
-    barred = np.zeros(12, bool)
-    barred[[0, 2, 3, 4]] = True
-    search.best_moves(limits, table, slope, barred, value, inverse, moves)
-    held = int(np.flatnonzero(table.units[: table.count[0]] == 1)[0])
+    table = standing(gram(2, 12), 4, [1, 5, 7], [0.4, 0.3, 0.3], include=[1])
+    table.slide()
+    moves = listed_moves(table, barred=[0, 2, 3, 4])
+    held = int(np.flatnonzero(table.units == 1)[0])
     assert moves.change[held] == np.inf
-    assert not set(moves.enter[: table.count[0] + 1].tolist()) & {0, 1, 2, 3, 4, 5, 7}
+    assert not set(moves.enter[: table.size + 1].tolist()) & {0, 1, 2, 3, 4, 5, 7}
 
 
 def improved(F, k, start):
@@ -315,7 +329,7 @@ def test_rules_are_kept_and_f_never_rises(seed, name):
         assert pool.value <= before * (1 + 1e-9)
         low, high = limits.min_weight, limits.max_weight
         assert pool.value == pytest.approx(exact_value(pool.G, np.searchsorted(pool.units, pool.support), low, high))
-        check(pool.G, pool._table)
+        check(pool.G, pool.table)
 
 
 @pytest.mark.parametrize("name", ["plain", "weights", "all"])
@@ -324,15 +338,16 @@ def test_perturbations_stay_only_where_f_is_lower_and_go_back_bit_for_bit(name):
     pool.improve()
     rng, stayed = np.random.default_rng(0), []
     for _ in range(40):
-        before, value = [array[: pool.size].copy() for array in pool._table[:5]], pool.value
-        state = pool._table.curve.copy(), pool._table.edge.copy(), pool._table.inside.copy()
+        before, value, size = [array.copy() for array in pool.table.arrays], pool.value, pool.size
         stayed.append(pool.perturb(rng))
         if stayed[-1]:
             assert pool.value < value
             continue
-        assert pool.value == value
-        assert all(a.tobytes() == b[: pool.size].tobytes() for a, b in zip(before, pool._table[:5], strict=True))
-        assert all(a.tobytes() == b.tobytes() for a, b in zip(state, pool._table[7:], strict=True))
+        assert (pool.value, pool.size) == (value, size)
+        for name, old, new in zip(pool.table.arrays._fields, before, pool.table.arrays, strict=True):
+            rows = len(old) if name in ("curve", "edge", "inside") else size
+            columns = (slice(rows), slice(size)) if name == "M" else slice(rows)
+            assert new[columns].tobytes() == old[columns].tobytes(), name
     assert not all(stayed)
     assert not pool._barred.any()
 

@@ -5,9 +5,9 @@ from typing import Protocol
 
 import numpy as np
 
-from .._compiled.box_quadratic import simplex_weights
 from .._compiled.simplex import project_simplex
 from .._validation import Vector
+from ..active_set import simplex_weights
 
 MOST_STEPS = 100
 """Quasi-Newton steps; superlinear convergence needs a few dozen."""

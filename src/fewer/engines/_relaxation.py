@@ -11,7 +11,7 @@ import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
 from .._compiled import certificate, doubly
-from .._compiled.box_quadratic import box_weights
+from ..active_set import box_weights
 from ..constraints.sparse_simplex import SparseSimplex
 from .engine import Branch
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._compiled.box_quadratic import box_weights
 from .._validation import Indices, Vector
+from ..active_set import box_weights
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..protocols import Centred, Quadratic, offers

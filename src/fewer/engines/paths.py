@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._compiled.climb import climb
 from .._validation import Indices, Vector
+from ..active_set import climb
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..protocols import BoundedBelow, Prepared, Quadratic, Rounded, offers

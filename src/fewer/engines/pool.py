@@ -1,27 +1,39 @@
-"""A support on the move in a pool of candidates whose whole matrix fits."""
+"""Local search among supports in a pool of candidates whose whole matrix fits.
+
+A move takes a unit out, puts a candidate in, or both. It is valued by the response table as if no further bound were
+met, which is exact where all other weights stay inside theirs; such a move is made at once. Any other is tried, and
+undone unless it lowers F.
+"""
 
 import math
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
-from .._compiled import local_search as search
-from .._compiled import response_table as tables
-from .._compiled.box_quadratic import box_weights
-from .._compiled.response_table import Rules, Table
+from .._compiled.moves import CLOSE, FLAT, Moves, Rules, best_moves, sure_moves
 from .._validation import Indices, Vector
+from ..active_set import box_weights
 from ..constraints.sparse_simplex import SparseSimplex
 from ..protocols import Quadratic
 from ._gram import Matrix, target_gram
+from .response_table import ResponseTable
 
 RIDGE, SHIFT = 1e-12, 1e-10
 """Added to the diagonal and to all entries, as shares of the mean diagonal."""
 NOISE = 1e-14
 """A fall of F below this share of the mean diagonal is rounding."""
+TRIES = 6
+"""Moves that meet a bound tried before a round is given up."""
+FIRM = 1e-6
+"""Curvature, relative to G_jj, of candidates that come in at random."""
 MOST_REPLACED = 32
 """Units replaced in one perturbation, at most."""
 SHARE_NEAR, SHARE_RANDOM = 0.5, 0.3
 """Shares of the perturbations that take similar units out, and that put random ones in."""
+MOVE_WORK = 2e5
+"""Work that a move costs beside its passes over the table: what Python does meanwhile."""
+NONE = np.empty(0, np.int64)
+quiet = np.errstate(divide="ignore", invalid="ignore", over="ignore")
+"""What rounding has spoilt gives an infinity or NaN, which no comparison takes for an improvement."""
 
 
 class CandidatePool:
@@ -35,34 +47,38 @@ class CandidatePool:
     (1, [0, 2], [0.55, 0.45], 0.015)
     """
 
-    def __init__(self, problem: Quadratic, limits: SparseSimplex, units: Indices) -> None:
-        self.units, self.limits, self.work = units, limits, 0.0
+    def __init__(self, problem: Quadratic, limits: SparseSimplex, units: Indices, entry_cost: float = 1.0) -> None:
+        self.units, self.limits = units, limits
         self.G, self._shift = regular(target_gram(problem, units, units))
         self.k = min(limits.sizes[1], len(units))
         self.rules = rules_of(limits, units, np.diag(self.G).copy(), self.k)
-        self._table, self._start, self._kept = (blank(self.G, self.k) for _ in range(3))
-        self._barred = np.zeros(len(units), bool)
-        self.work += float(len(units)) ** 2
-        self.value = math.inf
+        self.table, self._start, self._kept = (ResponseTable(self.G, self.rules) for _ in range(3))
+        self._barred = np.zeros(len(units), np.bool_)
+        numbers = (np.empty(self.k + 2) for _ in range(2))
+        self._moves = Moves(
+            next(numbers), np.empty(self.k + 2, np.int64), next(numbers), np.empty(self.k + 2, np.bool_)
+        )
+        self.work = entry_cost * float(len(units)) ** 2
+
+    @property
+    def value(self) -> float:
+        """F at the support's best weights, as the table has it."""
+        return self.table.value
 
     @property
     def size(self) -> int:
         """How many units are in the support."""
-        return int(self._table.count[0])
-
-    @property
-    def _order(self) -> Indices:
-        return np.argsort(self.units[self._table.units[: self.size]])
+        return self.table.size
 
     @property
     def support(self) -> Indices:
         """The units of the support, sorted."""
-        return np.asarray(self.units[self._table.units[: self.size]][self._order])
+        return np.sort(self.units[self.table.units])
 
     @property
     def weights(self) -> Vector:
         """Their weights."""
-        return np.asarray(self._table.w[: self.size][self._order])
+        return np.asarray(self.table.w[np.argsort(self.units[self.table.units])])
 
     @property
     def nothing(self) -> bool:
@@ -70,8 +86,9 @@ class CandidatePool:
         return self.value <= 2.0 * self._shift
 
     def _cost(self, moves: float) -> None:
-        self.work += moves * 8.0 * self.k * len(self.units)
+        self.work += moves * (8.0 * self.k * len(self.units) + MOVE_WORK)
 
+    @quiet
     def stand(self, support: Indices, weights: Vector | None = None) -> None:
         """Move to a support with its best weights, the table computed afresh."""
         if not len(support):
@@ -81,30 +98,109 @@ class CandidatePool:
         start = np.full(s, 1.0 / s) if weights is None else weights
         w = box_weights(self.G[np.ix_(at, at)], np.zeros(s), self.rules.low, self.rules.high, start)
         kept = (w > 0.0) | self.rules.held[at]
-        settle(self.G, self.rules, self._table, at[kept], w[kept])
-        self._cost(s)
-        self.value = float(tables.slide(self.rules, self._table, np.empty(len(self.units))))
+        self.table.settle(at[kept], w[kept])
+        self._cost(1.0 + s / 8.0)
+        self.table.slide()
 
     def _refresh(self) -> None:
         """Shed what rounding has piled up."""
-        s = self.size
-        settle(self.G, self.rules, self._table, self._table.units[:s].copy(), self._table.w[:s].copy())
-        self.value = float(tables.slide(self.rules, self._table, np.empty(len(self.units))))
+        self.table.settle(self.table.units.copy(), self.table.w.copy())
+        self.table.slide()
 
-    def fill(self, size: int) -> int:
-        """Add best candidates until `size` are in the support; how many were added."""
-        before = self.size
-        search.fill(self.G, self.rules, self._table, self._barred, min(size, self.k))
-        self._cost(max(self.size - before, 1))
-        self.value = float(tables.slide(self.rules, self._table, np.empty(len(self.units)))) if self.size else math.inf
-        return self.size - before
+    def _worth(self, value: float) -> float:
+        """The least fall of F that is an improvement."""
+        return CLOSE * value + self.rules.noise
 
+    def _used(self) -> Indices:
+        """How many units of each group are in the support, (groups,)."""
+        return np.bincount(self.rules.group[self.table.units], minlength=self.rules.groups)
+
+    @quiet
     def improve(self, limit: int = 10**6) -> int:
         """Best moves until none lowers F, at most `limit`; how many were made."""
-        _, made = search.improve(self.G, self.rules, self._table, self._kept, self._barred, limit)
+        made = self._improve(limit)
         self._cost(made + 1)
         self._refresh()
-        return int(made)
+        return made
+
+    def _improve(self, limit: int) -> int:
+        """Swaps that are sure first, then others, each tried; how many were made."""
+        table, made = self.table, 0
+        value = table.slopes()
+        while made < limit:
+            made += self._look(limit - made)
+            value, before, s, tried = table.value, table.value, table.size, 0
+            change, late = self._moves.change[: s + 1], ~self._moves.sure[: s + 1]
+            late[s] = False
+            if self.rules.bounded:
+                late[:] = False
+            order = np.lexsort((change, late))
+            for position in order[np.isfinite(change[order])]:
+                if tried >= TRIES or value < before or made >= limit:
+                    break
+                value = self._attempt(int(position), before)
+                tried += bool(self.rules.bounded or late[position])
+            if not value < before:
+                break
+            made += 1
+        return made
+
+    def _look(self, limit: int) -> int:
+        """Value all moves, making those that are sure on the way; how many were made."""
+        table, rules, used, made = self.table, self.rules, self._used(), 0
+        if not rules.bounded and table.free.all():
+            made = sure_moves(
+                self.G, rules, table.arrays, table.size, self._barred, used, limit, table.slope, self._moves
+            )
+            table.slopes()
+        else:
+            rest = table.slope, self._barred, used, -self._worth(table.value), table.inverse, self._moves
+            best_moves(rules, table.arrays, table.size, *rest)
+        return made
+
+    def _attempt(self, position: int, value: float) -> float:
+        """Make the best move that takes the unit at a position out; undone unless F falls. Returns F."""
+        table, rules = self.table, self.rules
+        unit, safe = int(self._moves.enter[position]), bool(self._moves.sure[position])
+        leaves = position < table.size
+        if not safe:
+            table.copy_to(self._kept)
+        weight = float(table.w[position]) if leaves else 0.0
+        if leaves:
+            table.leave(position)
+        if unit >= 0:
+            at = table.join(unit, weight)
+            if table.curved(at):
+                table.let_go(at)
+        feasible = table.within() if unit < 0 or not leaves else True
+        after = table.slide() if feasible else math.inf
+        if safe or after < value - self._worth(value):
+            return after
+        self._kept.copy_to(table)
+        return value
+
+    def _best_addition(self, used: Indices) -> int:
+        """The candidate whose entry lowers F most were no bound met, or -1: h rises by edge² / curve."""
+        table, rules = self.table.arrays, self.rules
+        fits = (table.edge > 0.0) & ~table.inside & ~self._barred & (table.curve > FLAT * rules.diagonal)
+        if rules.groups > 1:
+            fits &= used[rules.group] < rules.cap
+        gain = np.where(fits, table.edge**2 / np.where(fits, table.curve, 1.0), 0.0)
+        unit = int(np.argmax(gain))
+        return unit if gain[unit] > 0.0 else -1
+
+    @quiet
+    def fill(self, size: int) -> int:
+        """Add best candidates until `size` are in the support, those whose weight meets zero leave; how many came in."""
+        before, size = self.size, min(size, self.k)
+        for _ in range(2 * size + 10):
+            unit = self._best_addition(self._used()) if self.size < size else -1
+            if unit < 0:
+                break
+            self.table.let_go(self.table.join(unit, 0.0 if self.size else 1.0))
+            self.table.slide()
+        self._cost(max(self.size - before, 1))
+        return self.size - before
 
     def perturb(self, rng: np.random.Generator, limit: int = 10**6) -> bool:
         """Replace some units, improve, stay if F is lower; whether it is."""
@@ -113,35 +209,72 @@ class CandidatePool:
         order = rng.permutation(len(self.units))
         leaving = order
         if near:
-            first = order[self._table.inside[order] & ~self.rules.held[order]][:1]
+            first = order[self.table.arrays.inside[order] & ~self.rules.held[order]][:1]
             leaving = np.argsort(-self.G[first[0]], kind="stable") if len(first) else order
-        entering = order[::-1].copy() if random else order[:0]
-        copies = self._table, self._start, self._kept
-        _, made = search.perturb(self.G, self.rules, *copies, self._barred, leaving, entering, count, limit)
-        self._cost(abs(made) + 2.0 * count)
-        if made > 0:
-            self._refresh()
-        return made > 0
+        return self._replace(leaving, order[::-1] if random else NONE, count, limit)
 
     def replace_lightest(self) -> bool:
-        """Replace the lightest units, a quarter of them, then half as many, while that lowers F; whether it did."""
-        size, better = self.size // 4, False
+        """Replace the lightest units, an eighth of them, then half as many, while that lowers F; whether it did."""
+        size, better = self.size // 8, False
         while size >= 2 and not self.nothing:
-            weight = np.full(len(self.units), np.inf)
-            weight[self._table.units[: self.size]] = self._table.w[: self.size]
-            leaving, none = np.argsort(weight, kind="stable"), np.empty(0, np.int64)
-            copies = self._table, self._start, self._kept
-            _, made = search.perturb(self.G, self.rules, *copies, self._barred, leaving, none, size, 10**6)
-            self._cost(abs(made) + 2.0 * size)
-            if made > 0:
-                self._refresh()
-            better, size = better or made > 0, size if made > 0 else size // 2
+            leaving = self.table.units[np.argsort(self.table.w, kind="stable")]
+            made = self._replace(leaving, NONE, size, 10**6)
+            better, size = better or made, size if made else size // 2
         return better
 
+    @quiet
+    def _replace(self, leaving: Indices, entering: Indices, count: int, limit: int) -> bool:
+        """Replace `count` units, improve, and stay if F fell, else go back; whether it fell.
+
+        The first units of `leaving` that are in the support leave; the first candidates of `entering` that fit come in,
+        or where that is empty the best ones that did not just leave.
+        """
+        table, made = self.table, 0
+        before, size = table.slopes(), table.size
+        table.copy_to(self._start)
+        for a in np.flatnonzero(~table.free):
+            if table.curved(int(a)):
+                table.let_go(int(a))
+        out = leaving[table.arrays.inside[leaving] & ~self.rules.held[leaving]][: min(count, table.size - 1)]
+        for unit in out:
+            table.leave(int(np.flatnonzero(table.units == unit)[0]))
+        self._barred[out] = True
+        self._enter(entering, size)
+        if table.spread():
+            table.slide()
+            if not entering.size:
+                made = self._improve(min(2 * count, limit))
+            self._barred[out] = False
+            made += self._improve(min(4 * count + 20, limit))
+            better = table.value < before - self._worth(before)
+        else:
+            better = False
+        self._barred[out] = False
+        self._cost(made + 1.0 + 2.0 * count)
+        if better:
+            self._refresh()
+        else:
+            self._start.copy_to(table)
+        return better
+
+    def _enter(self, entering: Indices, size: int) -> None:
+        """Put candidates in until there are `size` units: the first of a list that fit, or the best ones."""
+        table, rules, used = self.table, self.rules, self._used()
+        listed = iter(entering.tolist())
+        while table.size < size:
+            unit = next(listed, -1) if entering.size else self._best_addition(used)
+            if unit < 0:
+                return
+            if entering.size:
+                firm = table.arrays.curve[unit] > FIRM * rules.diagonal[unit]
+                if table.arrays.inside[unit] or not firm or used[rules.group[unit]] >= rules.cap:
+                    continue
+            table.let_go(table.join(unit, 0.0))
+            used[rules.group[unit]] += 1
+
     def release(self) -> None:
-        """Forget the matrix and the table, so that those of the next pool take their place in memory."""
-        self.G = np.empty((0, 0))
-        self._table = self._start = self._kept = blank(self.G, 0)
+        """Forget the matrix and the tables, so that those of the next pool take their place in memory."""
+        del self.G, self.table, self._start, self._kept
 
 
 def regular(G: Matrix) -> tuple[Matrix, float]:
@@ -163,49 +296,3 @@ def rules_of(limits: SparseSimplex, units: Indices, diagonal: Vector, k: int) ->
     bounded = bool(limits.bounded or held.any())
     sizes = int(group.max()) + 1, cap, k, float(limits.min_weight), high
     return Rules(group, held, diagonal, *sizes, bounded, NOISE * float(diagonal.mean()))
-
-
-def blank(G: Matrix, k: int) -> Table:
-    """A table with an empty support."""
-    p = len(G)
-    wide, square, none = np.zeros((k + 1, p)), np.zeros((k + 1, k + 1)), np.zeros(k + 1, bool)
-    numbers = (np.zeros(k + 1) for _ in range(2))
-    w, u = numbers
-    return Table(
-        np.zeros(k + 1, np.int64),
-        np.zeros(1, np.int64),
-        none,
-        w,
-        wide,
-        square,
-        u,
-        np.diag(G).copy(),
-        np.ones(p),
-        np.zeros(p, bool),
-    )
-
-
-def settle(G: Matrix, rules: Rules, table: Table, inside: Indices, w: Vector) -> None:
-    """The table of a support and its weights afresh, in place; free units that depend on others rest."""
-    s, free = len(inside), (w > rules.low + tables.INSIDE) & (w < rules.high - tables.INSIDE)
-    table.count[0], table.inside[:] = s, False
-    table.units[:s], table.w[:s], table.inside[inside] = inside, w, True
-    table.M[:], table.u[:], table.free[:] = 0.0, 0.0, False
-    F = np.flatnonzero(free)
-    try:
-        factor = cho_factor(G[np.ix_(inside[F], inside[F])], lower=True) if F.size else None
-    except np.linalg.LinAlgError:
-        factor = None
-    if factor is None:
-        table.T[:s], table.curve[:], table.edge[:] = G[inside], rules.diagonal, 1.0
-        for a in F:
-            if table.T[a, inside[a]] > tables.FLAT * rules.diagonal[inside[a]]:
-                tables.let_go(table, int(a))
-        return
-    M, R, u = (cho_solve(factor, x) for x in (np.eye(F.size), G[inside[F]], np.ones(F.size)))
-    table.M[np.ix_(F, F)], table.T[F], table.u[F], table.free[F] = M, R, u, True
-    rest = np.flatnonzero(~free)
-    table.T[rest] = G[inside[rest]] - G[np.ix_(inside[rest], inside[F])] @ R
-    table.curve[:] = np.maximum(rules.diagonal - np.einsum("ij,ij->j", G[inside[F]], R), 0.0)
-    table.edge[:] = 1.0 - u @ G[inside[F]]
-    table.curve[inside[F]] = table.edge[inside[F]] = 0.0

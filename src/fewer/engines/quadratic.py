@@ -3,6 +3,7 @@
 import math
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..protocols import Costly, Counted, LowerBoundAttained, offers
+from ..protocols import Centred, Costly, Counted, LowerBoundAttained, offers
 from ._additions import additions
 from ._gram import target_gram
 from ._relaxation import Relaxations
@@ -26,6 +27,8 @@ WIDE = 2000
 """Candidates of a pool, at least; at most twice as many, but for a very large k."""
 PER_UNIT, CELLS = 20, 1.6e6
 """Candidates for each of the k units, while k times the pool is no more than so many cells."""
+FIRST_FILLED = 128
+"""Units that are added before a first answer is given."""
 POOL_WORK = 1e9
 """Multiplications that forming the matrix of a pool may cost."""
 POOL_SHARE = 0.4
@@ -38,19 +41,23 @@ ENOUGH = 1e-3
 """Relative gain for which a further pool is worth gathering."""
 FEWEST_POOLS, MOST_POOLS = 3, 8
 """Pools gathered around the answer before the first perturbation."""
-POOL_PATIENCE = 1.2e8
+POOL_PATIENCE = 3e8
 """Work of perturbations after which a pool that is not everything is renewed."""
-PATIENCE = 4e8
-"""Default work that perturbations may cost in a row without a gain."""
-RENEWING_PATIENCE = 1.2e9
-"""The same where a pool is not everything."""
+BLAS_WORK = 0.25
+"""Work of a multiplication by BLAS: it makes four while the search makes one."""
+PATIENCE, KERNEL_PATIENCE = 5e8, 2.5e8
+"""Default work that perturbations may cost in a row without a gain; where F is known by entries of H alone."""
+IDLE_POOLS = 2
+"""The same where a pool is not everything: pools in a row without a gain."""
 BRIEF = 5e7
 """Work between two chances to stop: some hundredths of a second."""
 PROVABLE = 600
 """Units up to which a proof forms their whole matrix; beyond, the convex relaxation gives a bound."""
 PROOF_BUDGET = 5e8
 """Default work of a proof by "auto"."""
-LOOSE_BUDGET = 3e8
+ATTAINED_BUDGET = 1e8
+"""The same where F reaches its lower bound outside the constraint: relaxations say little there."""
+LOOSE_BUDGET = 1e8
 """The same where only the convex relaxation is looked at."""
 
 
@@ -89,7 +96,7 @@ class QuadraticEngine:
     @property
     def work(self) -> float:
         """Multiplications so far, about."""
-        counted = float(self.problem.work) if offers(self.problem, Counted) else 0.0
+        counted = BLAS_WORK * float(self.problem.work) if offers(self.problem, Counted) else 0.0
         proof = 0.0 if self._relaxations is None else self._relaxations.work
         pool = 0.0 if self._pool is None else self._pool.work
         return self._spent + pool + proof + counted
@@ -99,7 +106,9 @@ class QuadraticEngine:
         """Work of idle perturbations: more where pools have to be renewed on the way; 0 where nothing can be gained."""
         if self._pool is not None and self._hopeless(self._pool):
             return 0.0
-        return PATIENCE if self._width() == self._open else RENEWING_PATIENCE
+        if self._width < self._open:
+            return IDLE_POOLS * (POOL_PATIENCE + BLAS_WORK * self._entry_cost * float(self._width) ** 2)
+        return PATIENCE if self._centred else KERNEL_PATIENCE
 
     def answer(self) -> Vector | None:
         """The weights on all units."""
@@ -136,8 +145,14 @@ class QuadraticEngine:
         return 0
 
     def _start(self) -> Answers:
-        """A first answer, then supports of the path; each is kept to start a local search from."""
+        """A first answer, then supports of the path; each is kept to start a local search from.
+
+        Where F is known by entries of H alone, slopes cost more than the path gains: the support grows in a pool instead.
+        """
         yield from opening(self.problem, self.limits)
+        if not self._centred and not self.limits.bounded and not len(self.limits.include):
+            yield from self._filled()
+            return
         for begun in starts(self.problem, self.limits, self.deadline):
             if begun is None:
                 yield None
@@ -148,6 +163,19 @@ class QuadraticEngine:
             yield found
             if found.value <= REACHED * abs(self.problem.constant):
                 return
+
+    def _filled(self) -> Answers:
+        """Best additions in a pool of everything, or of random units; an answer whenever the support has doubled."""
+        k, units = self.limits.sizes[1], np.flatnonzero(self.limits.open)
+        if not affordable(self.deadline, self._entry_cost * float(self._width) ** 2):
+            return
+        if self._width < len(units):
+            units = np.sort(np.random.default_rng(0).choice(units, self._width, replace=False))
+        self._pool, size = self._pool_of(units), 0
+        while size < k:
+            size = min(max(FIRST_FILLED, 2 * size), k)
+            self._pool.fill(size)
+            yield self._answer_of(self._pool)
 
     # improving
 
@@ -165,11 +193,11 @@ class QuadraticEngine:
         if self._reached or self.found is None:
             return
         k = self.limits.sizes[1]
-        if not affordable(self.deadline, refit_cost(k) + k * float(self._width()) ** 2):
+        if not affordable(self.deadline, refit_cost(k) + k * float(self._width) ** 2):
             return
         best, known = self.found, np.unique(np.concatenate([self.found.units, *self._starts]))
-        pool = self._gather(best, known)
-        for units in self._starts or [best.units]:
+        pool = self._gather(best, known) if self._pool is None else self._pool
+        for units in self._starts or [pool.support]:
             pool.stand(np.sort(units))
             while pool.improve(self._brief(pool)) == self._brief(pool):
                 yield None
@@ -208,13 +236,20 @@ class QuadraticEngine:
         return self._gather(found, found.units)
 
     @property
+    def _centred(self) -> bool:
+        """Whether F can be looked at from its target; otherwise it is known by entries of H alone."""
+        return offers(self.problem, Centred)
+
+    @cached_property
     def _open(self) -> int:
+        """How many units there are to choose from."""
         return int(self.limits.open.sum())
 
     def _answer_of(self, pool: CandidatePool) -> Found:
         """The support of a pool with its best weights."""
         return refitted(self.problem, self.limits, pool.support, pool.weights)
 
+    @cached_property
     def _width(self) -> int:
         """How many candidates a pool has: as many as memory, time and the cost of their matrix allow."""
         memory = float(getattr(self.problem, "memory", 2**33))
@@ -228,7 +263,7 @@ class QuadraticEngine:
     def _gather(self, found: Found, known: Indices) -> CandidatePool:
         """A pool around an answer: what is known, the most promising units, and some random ones."""
         units = np.flatnonzero(self.limits.open)
-        width = max(self._width(), len(known))
+        width = max(self._width, len(known))
         if width < len(units):
             drawn = int(RANDOM_SHARE * (width - len(known))) if len(units) > 2 * width else 0
             near = promising(self.problem, self.limits, found, width - len(known) - drawn)
@@ -237,9 +272,14 @@ class QuadraticEngine:
             self._pools += 1
             drawn_units = np.random.default_rng(self._pools).choice(rest, min(drawn, len(rest)), replace=False)
             units = np.union1d(known, drawn_units)
-        pool = CandidatePool(self.problem, self.limits, units)
+        pool = self._pool_of(units)
         pool.stand(found.units, found.weights)
         return pool
+
+    def _pool_of(self, units: Indices) -> CandidatePool:
+        """A pool of these units; the work of forming its matrix is counted once."""
+        entry = 1.0 if offers(self.problem, Counted) else BLAS_WORK * self._entry_cost
+        return CandidatePool(self.problem, self.limits, units, entry)
 
     # leaving local optima
 
@@ -283,9 +323,9 @@ class QuadraticEngine:
     @property
     def proof_budget(self) -> float:
         """Work of a proof by default; none for many units where the convex relaxation says nothing new."""
-        if self.limits.space.size <= PROVABLE:
-            return PROOF_BUDGET
         attained = offers(self.problem, LowerBoundAttained) and self.problem.lower_bound_attained
+        if self.limits.space.size <= PROVABLE:
+            return ATTAINED_BUDGET if attained else PROOF_BUDGET
         return 0.0 if attained else LOOSE_BUDGET
 
     @property
@@ -325,7 +365,6 @@ class QuadraticEngine:
             return (
                 branch._replace(bound=max(branch.bound, min(found if found is not None else -math.inf, self.value))),
             )
-        self._spent += math.inf
         return (branch,)
 
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compiled.box_quadratic import simplex_weights
 from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, known
+from ..active_set import simplex_weights
 from ..bandwidths import Bandwidth, bandwidth_in_units, exponent_of, largest, times_power_of_two
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import CompilationTimeout, Deadline

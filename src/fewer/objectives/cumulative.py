@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._compiled.box_quadratic import simplex_weights
 from .._validation import Indices, Vector, as_distribution, as_vector
+from ..active_set import simplex_weights
 from ..spaces import Space
 from ._segments import best_steps
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import eigsh
 
-from .._compiled.box_quadratic import simplex_weights
 from .._validation import Indices, InvalidInput, Vector, as_array, as_distribution, as_vector
+from ..active_set import simplex_weights
 from ..similarity import require_semidefinite
 from ..spaces import Space, as_space
 

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, svds
 
-from .._compiled.box_quadratic import simplex_weights
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector
+from ..active_set import simplex_weights
 from ..spaces import Space, as_space
 from .matrix import BLOCK, applied, as_matrix, as_row_weights, scaled, sized_matrix
 

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from .._compiled.box_quadratic import simplex_weights
 from .._validation import Indices, InvalidInput, Vector, as_array, as_distribution, as_numbers, as_vector, shown
+from ..active_set import simplex_weights
 from ..deadline import Deadline
 from ..distances import Matrix
 from ..lazy_rows import LazyRows, some_rows

@@ -81,7 +81,10 @@ def proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> St
 
 
 def branched(engine: Any, budget: float) -> Steps:
-    """Branch and bound from the engine's support: the branch of the lowest bound first."""
+    """Branch and bound from the engine's support: the branch of the lowest bound first.
+
+    A branch that comes back as it was, alone, says that the engine knows no better bound: the proof stays open.
+    """
     serial = itertools.count(0, -1)  # of equal bounds the newest first
     branches = [(-math.inf, next(serial), Branch())]
     lowest = -math.inf
@@ -90,10 +93,12 @@ def branched(engine: Any, budget: float) -> Steps:
         if bound >= engine.value:
             branches.clear()
             break
-        before = engine.value
-        for rest in engine.bound(branch):
+        before, parts = engine.value, engine.bound(branch)
+        for rest in parts:
             if rest.bound < engine.value:
                 heapq.heappush(branches, (rest.bound, next(serial), rest))
+        if len(parts) == 1 and parts[0] is branch:
+            break
         lowest = min(branches[0][0] if branches else math.inf, engine.proven)
         yield Step(engine.answer() if engine.value < before else None, lowest)
     return Outcome(Status.FINISHED, min(branches[0][0] if branches else engine.value, engine.proven))

@@ -1,0 +1,245 @@
+"""What is hot in a local search: a pivot of the response table, and the values of all moves (engines/response_table.py).
+
+Loops are written out, as each NumPy call compiles functions of its own.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ._compile import compiled
+
+Vector = npt.NDArray[np.float64]
+Matrix = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+FLAT = 1e-11  # curvature, relative to G_jj, below which a candidate depends on the free units
+INSIDE = 1e-13  # a weight this far from its bounds is free
+SLACK = 1e-12  # how far sums of bounds may miss one
+CLOSE = 1e-9  # a smaller relative improvement is none
+SURE_TRIES = 4  # candidates for a unit's place looked at for one that turns no weight negative
+
+
+class Table(NamedTuple):
+    """Where the search stands: the units of the support are the first ones of `units`."""
+
+    units: Indices  # (k + 1,)
+    free: Mask  # (k + 1,)
+    w: Vector  # (k + 1,)
+    T: Matrix  # (k + 1, p)
+    M: Matrix  # (k + 1, k + 1), zero but for free units
+    u: Vector  # (k + 1,), zero but for free units
+    curve: Vector  # (p,)
+    edge: Vector  # (p,)
+    inside: Mask  # (p,)
+
+
+class Rules(NamedTuple):
+    """What supports are allowed: at most k units, `cap` of each group, weights in [low, high], the held ones always."""
+
+    group: Indices  # (p,)
+    held: Mask  # (p,)
+    diagonal: Vector  # (p,), of G
+    groups: int  # how many
+    cap: int
+    k: int
+    low: float
+    high: float
+    bounded: bool  # whether weights have bounds of their own, or units are held
+    noise: float  # an improvement of F below this is rounding
+
+
+class Moves(NamedTuple):
+    """For each unit of the support, and at the end for none, the best move that takes it out."""
+
+    change: Vector  # (k + 2,), of F; infinity where there is no move
+    enter: Indices  # (k + 2,), the candidate that comes in; -1 for none
+    share: Vector  # (k + 2,), and its weight
+    sure: Mask  # (k + 2,), whether all weights stay inside their bounds and none rests
+
+
+@compiled
+def pivot(
+    T: Matrix, a: int, part: Vector, inverse: float, curve: Vector, edge: Vector, bend: float, tilt: float
+) -> None:
+    """T_b += part_b T_a for b != a, curve += bend T_a^2 / d, edge += tilt T_a / d, T_a /= d;  T: (s, p), in place."""
+    row = T[a]
+    for b in range(part.size):
+        if b != a and part[b] != 0.0:
+            x, target = part[b], T[b]
+            for i in range(row.size):
+                target[i] += x * row[i]
+    for i in range(row.size):
+        x = row[i] * inverse
+        curve[i] += bend * row[i] * x
+        edge[i] += tilt * x
+        row[i] = x
+
+
+@compiled
+def sure(rules: Rules, table: Table, s: int, a: int, unit: int, inverse: float, t: float) -> bool:
+    """Whether all weights stay inside their bounds, and none rests, when a candidate takes t and a's place."""
+    low, high, edge, pushed = rules.low + INSIDE, rules.high - INSIDE, table.edge[unit], 0.0
+    if not low < t < high:
+        return False
+    if a >= 0:
+        if not table.free[a]:
+            return False
+        q = table.M[a, a] - table.u[a] * table.u[a] * inverse
+        pushed = (table.w[a] - (table.T[a, unit] + table.u[a] * edge * inverse) * t) / max(q, 1e-300)
+    for b in range(s):
+        if b == a:
+            continue
+        w = table.w[b] - (table.T[b, unit] + table.u[b] * edge * inverse) * t
+        if a >= 0:
+            w -= (table.M[b, a] - table.u[b] * table.u[a] * inverse) * pushed
+        if not table.free[b] or not low < w < high:
+            return False
+    return True
+
+
+@compiled
+def best_moves(
+    rules: Rules, table: Table, s: int, slope: Vector, barred: Mask, used: Indices, least: float, h: float, moves: Moves
+) -> None:
+    """For each unit that may leave, and at the end for none, the best candidate to come in, into `moves`.
+
+    F changes by the minimum over low <= t <= high of (c_j + A x_j^2) t^2 - 2 (slope_j + B x_j) t + C when candidate j
+    takes t and the place of unit a: c_j = curve_j + edge_j^2 / h is the curvature of entering and x_j the response of
+    a.  Free a: A = 1 / q, B = w_a / q, C = w_a^2 / q with q = M_aa - u_a^2 / h.  Resting a: A = 0, B = w_a,
+    C = w_a (2 slope_a + c_a w_a).  Where no free weight could take up what a leaves, t = w_a.  C is the change when a
+    leaves alone.  Only changes below `least` count.  Candidates of `barred` (p,) may not come in; used: (groups,) is
+    how many of each group are in; `h` is 1 / h, 0 where no unit is free.
+    """
+    p, free, edge, curve = slope.size, 0, table.edge, table.curve
+    values, shares = np.empty(p), np.empty(p)
+    for a in range(s):
+        free += table.free[a]
+    for position in range(s + 1):
+        a, mine = (position if position < s else np.int64(-1)), np.int64(-1)
+        moves.change[position], moves.enter[position], moves.share[position] = np.inf, -1, 0.0
+        moves.sure[position] = False
+        A = B = C = ratio = 0.0
+        low, high, row, tied = rules.low, rules.high, table.T[max(a, 0)], False
+        if a >= 0:
+            unit, w = table.units[a], table.w[a]
+            mine, tied = rules.group[unit], free - int(table.free[a]) == 0
+            if rules.held[unit]:
+                continue
+            if tied:
+                low = high = w
+            if not table.free[a]:
+                ratio, B = edge[unit] * h, w
+                C = w * (2.0 * slope[unit] + (row[unit] + edge[unit] * edge[unit] * h) * w)
+            else:
+                ratio = table.u[a] * h
+                if not tied:
+                    A = 1.0 / max(table.M[a, a] - table.u[a] * ratio, 1e-300)
+                    B, C = A * w, A * w * w
+        elif not (s < rules.k and (s + 1) * rules.low <= 1.0 + SLACK):
+            continue
+        for j in range(p):
+            x = row[j] + ratio * edge[j]
+            bend = max(curve[j] + h * edge[j] * edge[j] + A * x * x, FLAT * rules.diagonal[j])
+            pull = slope[j] + B * x
+            t = min(max(pull / bend, low), high)
+            shares[j] = t
+            values[j] = C + t * (bend * t - 2.0 * pull)
+        best = least
+        for turn in range(1 if rules.bounded or a < 0 else SURE_TRIES):
+            found, pick = least, np.int64(-1)
+            for j in range(p):
+                if values[j] < found and not table.inside[j] and not barred[j]:
+                    if used[rules.group[j]] < rules.cap or rules.group[j] == mine:
+                        found, pick = values[j], j
+            if pick < 0:
+                break
+            fits = sure(rules, table, s, a, pick, h, shares[pick])
+            if turn == 0 or fits:
+                best, moves.enter[position], moves.share[position] = found, pick, shares[pick]
+                moves.sure[position] = fits
+            if fits:
+                break
+            values[pick] = np.inf
+        if a >= 0 and not tied and best > C and (s - 1) * rules.high >= 1.0 - SLACK:
+            best, moves.enter[position], moves.sure[position] = C, -1, False
+        if best < least:
+            moves.change[position] = best
+
+
+@compiled
+def swap(G: Matrix, table: Table, s: int, a: int, unit: int) -> None:
+    """Put a candidate in the place of the free unit at position a, in place; all units are free.  G: (p, p).
+
+    That unit is laid down, the row of the candidate takes its place, and the candidate is let go: two pivots in two
+    passes over the table.
+    """
+    T, M, u, curve, edge, units = table.T, table.M, table.u, table.curve, table.edge, table.units
+    row, mine, fresh, response = T[a], np.empty(s), np.empty(curve.size), np.empty(s)
+    inverse, weight = 1.0 / M[a, a] if M[a, a] > 0.0 else 0.0, u[a]
+    for b in range(s):
+        mine[b] = M[a, b]
+    for i in range(row.size):
+        fresh[i] = G[unit, i]
+        curve[i] += row[i] * row[i] * inverse
+        edge[i] += row[i] * inverse * weight
+    for b in range(s):
+        if b != a:
+            part, g, target = -mine[b] * inverse, G[unit, units[b]], T[b]
+            for i in range(row.size):
+                target[i] += part * row[i]
+                fresh[i] -= g * target[i]
+            for c in range(s):
+                M[b, c] += part * mine[c]
+            u[b] += part * weight
+            response[b] = target[unit]
+    table.inside[units[a]], table.inside[unit], units[a] = False, True, unit
+    inverse, e = 1.0 / fresh[unit], edge[unit]
+    for b in range(s):
+        if b != a:
+            part, target = -response[b] * inverse, T[b]
+            for i in range(row.size):
+                target[i] += part * fresh[i]
+            for c in range(s):
+                M[b, c] -= part * response[c]
+            target[unit], u[b], M[b, a], M[a, b] = 0.0, u[b] + part * e, part, part
+    M[a, a], u[a] = inverse, e * inverse
+    for i in range(row.size):
+        row[i] = fresh[i] * inverse
+        curve[i] -= fresh[i] * row[i]
+        edge[i] -= row[i] * e
+    edge[unit] = curve[unit] = 0.0
+
+
+@compiled
+def sure_moves(
+    G: Matrix, rules: Rules, table: Table, s: int, barred: Mask, used: Indices, limit: int, slope: Vector, moves: Moves
+) -> int:
+    """Best swaps that keep all weights inside their bounds, at most `limit`; how many were made.  All units are free.
+
+    It ends where no such swap lowers F, or where adding a unit lowers it more; `moves` are then those of where it
+    stands.  G: (p, p); slope: (p,) and used: (groups,) are brought up to date.
+    """
+    made, before = 0, np.inf
+    while True:
+        h = 0.0
+        for a in range(s):
+            h += table.u[a]
+        value = 1.0 / h
+        for a in range(s):
+            table.w[a] = value * table.u[a]
+        for j in range(slope.size):
+            slope[j] = value * table.edge[j]
+        best_moves(rules, table, s, slope, barred, used, -(CLOSE * value + rules.noise), value, moves)
+        best, position = moves.change[s], np.int64(-1)
+        for a in range(s):
+            if moves.sure[a] and moves.change[a] < best:
+                best, position = moves.change[a], a
+        if position < 0 or made >= limit or not value < before:
+            return made
+        unit, made, before = moves.enter[position], made + 1, value
+        used[rules.group[table.units[position]]] -= 1
+        used[rules.group[unit]] += 1
+        swap(G, table, s, position, unit)
