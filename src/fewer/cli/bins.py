@@ -9,7 +9,6 @@ from .._validation import InvalidInput, Vector
 from ._options import WHOLE, asked, for_all_jobs
 from ._table import Table, known_column
 
-SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 DEFAULT_BINS = 1000
 """Bins where nothing else was asked."""
 MAX_BINS = 10_000_000
@@ -17,7 +16,7 @@ MAX_BINS = 10_000_000
 
 
 @click.command(epilog="Example: fewer bins claims.csv --column cost --bin-width 1000 -k 50 -o cost50.csv")
-@for_all_jobs(SOLVERS)
+@for_all_jobs
 @click.option("--column", metavar="COL", help="The column; not needed where there is only one.")
 @click.option("--bin-width", type=float, metavar="W", help="Bins of this width, from a multiple of it.")
 @click.option("--bins", "count", type=WHOLE, metavar="N", help=f"This many bins, {DEFAULT_BINS} unless told.")

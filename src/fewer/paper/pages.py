@@ -19,9 +19,9 @@ LEAD = (
     "Koyejo, NeurIPS 2019) says, and what was measured. Verdicts are computed from the rows of the csv files: "
     '"reproduced" when every reading of a claim holds, "reproduced under this reading" when only some do, "not '
     'reproduced" when all fail, else "undecided". A reading that compares methods holds or fails when the 95 % '
-    "t-interval of their mean difference, run by run, lies on one side of zero; else it is undecided and the numbers say "
-    '"within chance". Spreads are compared by the jackknife of their ratio. Each interval is taken by itself, and chance '
-    "is that of the runs: test rows are taken as given."
+    "t-interval of their mean difference, run by run, lies on one side of zero; else it is undecided and the numbers "
+    'say "within chance". Spreads are compared by the jackknife of their ratio. Each interval is taken by itself, and '
+    "chance is that of the runs: test rows are taken as given."
 )
 COLUMNS = (
     "Every csv file has the columns figure, seed, method, then iteration, k or what else the figure runs along, train, "
