@@ -18,6 +18,7 @@ from ..jobs.setting import Comparison, Setting
 from ..objectives.pairs import own_threads
 from ..result import Result
 from .study import Judge, Table
+from .views import Cloud, Plane, plane_of_rows, plane_of_similarities
 
 MAX_COMPARED_ROWS = 2000
 """Rows on which baselines and held-out errors are measured, at most: all their pairs are compared."""
@@ -107,6 +108,17 @@ class PointsProblem:
     def rows_of(self, result: Result) -> npt.NDArray[np.float64]:
         """The kept rows as they are in the file, in the same order."""
         return self.X[result.heaviest_first()[0]]
+
+    @cached_property
+    def plane(self) -> Plane:
+        """The rows in two dimensions, as they are compared."""
+        if self.similarity in ("precomputed", "hamming"):
+            return plane_of_similarities(self.block, self.size)
+        return plane_of_rows(self.Z, list(self.shown))
+
+    def view(self, result: Result) -> Cloud:
+        """The kept rows among all."""
+        return self.plane.cloud(*result.heaviest_first())
 
     def lost(self, result: Result) -> dict[str, float]:
         """MMD² and its root, and the gap where a bound above zero is proven."""
