@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from .._validation import (
+    SEEDS,
     InvalidInput,
     as_array,
     as_integer,
@@ -101,7 +102,7 @@ def callers_level() -> int:
 def seed_of(random_state: Any) -> int:
     """A seed drawn from `random_state`, as scikit-learn knows it."""
     try:
-        return int(check_random_state(random_state).randint(2**31 - 1))
+        return int(check_random_state(random_state).randint(SEEDS))
     except Exception:  # what it raises depends on the type
         raise InvalidInput(
             f"random_state must be None, an integer in 0..2^32-1 or a RandomState, got {shown(random_state)}"
