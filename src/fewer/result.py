@@ -92,9 +92,18 @@ class Result:
         What was estimated, cut short or odd, and how.
     words : Words
         Names of the units and of the loss, for people.
+    labels : array-like or None
+        The user's own names of what was kept, aligned with `indices`: labels of a frame's index, names of columns,
+        where bins sit. None where there are none.
+    rows : table or None
+        Points: the kept rows in the user's own container, aligned with `indices`.
+    total : float or None
+        What the weights are shares of: the number of rows or values, or the sum of their weights.
 
     Attributes
     ----------
+    counts : ndarray of float or None
+        weights * total: how many rows or values each one kept stands for, as `sample_weight` of other libraries.
     gap : float or None
         value - bound: how much better any answer could be.
     success : bool
@@ -133,6 +142,9 @@ class Result:
     value_se: float = 0.0
     note: str = ""
     words: Words = field(default=Words())
+    labels: Any = None
+    rows: Any = None
+    total: float | None = None
 
     def __post_init__(self) -> None:
         if self.weights is None and self.table is None:
@@ -142,6 +154,11 @@ class Result:
     def support(self) -> Indices:
         """The units that p uses, sorted: `indices`."""
         return self.indices
+
+    @property
+    def counts(self) -> Vector | None:
+        """The weights times `total`; None where either is not known."""
+        return None if self.weights is None or self.total is None else self.weights * self.total
 
     @property
     def p(self) -> Vector:

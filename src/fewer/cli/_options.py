@@ -52,7 +52,7 @@ def seconds(text: str) -> float:
 class Asked:
     """The options that all jobs share."""
 
-    file: str
+    files: tuple[str, ...]
     k: int | None
     path: tuple[int, ...]
     out: Path | None
@@ -67,6 +67,12 @@ class Asked:
     image_shape: tuple[int, int] | None = None
 
     @property
+    def file(self) -> str:
+        """The files in one line."""
+        more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
+        return self.files[0] + more
+
+    @property
     def ks(self) -> list[int]:
         """Every k to solve for."""
         return sorted({*self.path, *([] if self.k is None else [self.k])})
@@ -76,7 +82,7 @@ def for_all_jobs(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the argument FILE and the options -k, --path, -o, --report, --solver and so on."""
     paths = click.Path(path_type=Path, dir_okay=False)
     options = [
-        click.argument("file", metavar="FILE"),
+        click.argument("files", metavar="FILE...", nargs=-1, required=True),
         click.option("-k", type=WHOLE, help="How many to keep."),
         click.option("--path", type=budgets, default=(), metavar="K,K,…", help="Evaluate several k and recommend one."),
         click.option("-o", "out", type=paths, help="Write what was kept: .csv, .parquet, .json or .npz."),
@@ -98,7 +104,7 @@ def for_all_jobs(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def asked(options: dict[str, Any]) -> Asked:
     """The shared options, taken out of all options."""
-    common = {name: options.pop(name) for name in ("file", "k", "path", "out", "report", "solver", "time_limit")}
+    common = {name: options.pop(name) for name in ("files", "k", "path", "out", "report", "solver", "time_limit")}
     common |= {name: options.pop(name) for name in ("seed", "quiet", "force", "baselines")}
     common |= {"json": options.pop("as_json"), "image_shape": options.pop("image_shape", None)}
     if common["k"] is None and not common["path"]:

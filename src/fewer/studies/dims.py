@@ -65,7 +65,7 @@ class DimsProblem:
         order = np.argsort(-within, kind="stable")
         return {
             "column": [self.names[result.indices[i]] for i in order],
-            "position": (result.indices[order] + 1).tolist(),
+            "index": result.indices[order].tolist(),
             "in rows": everywhere[order].tolist(),
             "in covered rows": within[order].tolist(),
         }

@@ -80,7 +80,7 @@ class TermsProblem:
         order, weights = result.heaviest_first()
         return {
             "column": [self.names[i] for i in order],
-            "position": (order + 1).tolist(),
+            "index": order.tolist(),
             "weight": weights.tolist(),
         }
 
