@@ -6,11 +6,9 @@ import click
 
 from ._options import asked, for_all_jobs
 
-SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
-
 
 @click.command(epilog="Example: fewer dims baskets.txt --transactions --path 5,10,20 --report baskets.html")
-@for_all_jobs(SOLVERS)
+@for_all_jobs
 @click.option("--columns", help="Only these columns: a,b,c.")
 @click.option("--objective", type=click.Choice(["kl", "l2"]), default="kl", show_default=True)
 @click.option("--baseline", type=click.Choice(["zero", "mode"]), default="zero", show_default=True)
@@ -22,9 +20,9 @@ def dims(columns: str | None, objective: str, baseline: str, transactions: bool,
     row is covered when it equals the baseline in every column that is not kept: the order that ships complete.
     """
     common = asked(options)
+    from ..data.files import open_table
     from ._baskets import read_baskets
-    from ._read import open_table
-    from ._table import chosen_columns, unused
+    from ._table import chosen_columns, noted
     from ._write import check_targets
 
     check_targets(common)
@@ -33,9 +31,9 @@ def dims(columns: str | None, objective: str, baseline: str, transactions: bool,
             raise click.UsageError("--columns has no meaning with --transactions, whose items are the columns")
         (X, names, label), note = read_baskets(common.file), ""
     else:
-        table = open_table(common.file)
+        table = open_table(common.files)
         names, label = chosen_columns(table, columns, "--columns"), table.label
-        note = "" if columns else unused(table, names)
+        note = noted(table, None if columns else names)
         X = table.whole(names)
     title = f"of {len(names)} columns for {X.shape[0]} rows of {label}"
     from ..studies.dims import DimsProblem

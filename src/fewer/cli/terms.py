@@ -7,11 +7,9 @@ import click
 from .._validation import InvalidInput
 from ._options import asked, for_all_jobs
 
-SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
-
 
 @click.command(epilog="Example: fewer terms returns.csv --target INDEX -k 20 --max-weight 0.2 --test-fraction 0.3")
-@for_all_jobs(SOLVERS)
+@for_all_jobs
 @click.option("--target", required=True, metavar="COL", help="The column to track.")
 @click.option("--columns", help="Only these columns: a,b,c.")
 @click.option("--min-weight", type=click.FloatRange(0, 1), default=0.0, help="Least weight of a column that is held.")
@@ -40,12 +38,12 @@ def terms(
     npz, or - for stdin.
     """
     common = asked(options)
-    from ._read import open_table
-    from ._table import chosen_columns, known_column, listed, unused
+    from ..data.files import open_table
+    from ._table import chosen_columns, known_column, listed, noted
     from ._write import check_targets
 
     check_targets(common)
-    table = open_table(common.file)
+    table = open_table(common.files)
     known_column(table, target, "--target")
     names = [name for name in chosen_columns(table, columns, "--columns", [target]) if name != target]
     numbers = table.numbers([*names, target])
@@ -63,4 +61,4 @@ def terms(
     bounds = min_weight, max_weight, positions(include, "--include"), positions(exclude, "--exclude")
     problem = TermsProblem(numbers[:, :-1], numbers[:, -1], names, *bounds)
     title = f"of {len(names)} columns of {table.label} that track {target}, on {len(numbers)} rows"
-    return perform(problem, common, title, held_out=test_fraction, note="" if columns else unused(table, names))
+    return perform(problem, common, title, held_out=test_fraction, note=noted(table, None if columns else names))

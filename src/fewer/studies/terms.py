@@ -18,6 +18,7 @@ from ..objectives.moments import Moments
 from ..result import Result
 from ..spaces import Atoms
 from .study import Judge, Table
+from .views import Tracking, tracking
 
 MAX_EXPONENT = 400
 """Powers of two up to which squares of entries are sure to stay in the range of floats."""
@@ -79,13 +80,18 @@ class TermsProblem:
         order, weights = result.heaviest_first()
         return {
             "column": [self.names[i] for i in order],
-            "position": (order + 1).tolist(),
+            "index": order.tolist(),
             "weight": weights.tolist(),
         }
 
     def rows_of(self, result: Result) -> Any:
         """The kept columns, heaviest first, as rows."""
         return self.A[:, result.heaviest_first()[0]].T
+
+    def view(self, result: Result) -> Tracking:
+        """The target and what tracks it, row by row."""
+        A, b, power = self._near_one
+        return tracking(np.asarray(scaled(b, power)), np.asarray(scaled(np.asarray(A @ result.p), power)))
 
     def lost(self, result: Result) -> dict[str, float]:
         """The error, the variance explained, the value and its gap."""
