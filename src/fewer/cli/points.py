@@ -91,7 +91,7 @@ def points(
         problem = PointsProblem.of(X, max(common.ks), common.seed, gamma, time_limit=common.time_limit, **data)
     except InvalidInput as error:
         raise InvalidInput(f"{common.file}: {error}") from None
-    return perform(problem, common, f"of {len(X)} rows of {table.label}", note=note)
+    return perform(problem, common, f"of {len(X)} rows of {table.label}", note=note, table=table)
 
 
 def checked_weights(file: str, name: str, weights: Vector) -> Vector:
