@@ -99,7 +99,7 @@ def points(
         )
     except InvalidInput as error:
         raise InvalidInput(f"{common.file}: {error}") from None
-    return perform(problem, common, f"of {problem.size} rows of {table.label}", note=noted(table))
+    return perform(problem, common, f"of {problem.size} rows of {table.label}", note=noted(table), table=table)
 
 
 def asked_columns(
