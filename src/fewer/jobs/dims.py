@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
@@ -27,7 +26,8 @@ from ..solvers.uncompiled import uncompiled_result
 from ..spaces import Lattice, States
 from ._estimator import at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
 from ._hurried import MAX_UNCOMPILED_ROWS, affordable, need_compiled_code, on_all
-from .rows import Rows
+from ._restricted import Restriction, Run, restricted
+from .rows import Rows, listed
 
 OBJECTIVES = {"kl": "KL", "l2": "squared distance"}
 """Objectives, and what their loss is called."""
@@ -43,6 +43,8 @@ def dims(
     objective: str = "kl",
     sample_weight: npt.ArrayLike | None = None,
     baseline: Any = "zero",
+    include: Any = (),
+    exclude: Any = (),
     solver: str = "auto",
     time_limit: float | None = None,
     rng: Any = None,
@@ -103,19 +105,27 @@ def dims(
     generator, seed = as_generator(rng)
     rows = Rows.of(X, sample_weight, baseline)
     k = as_integer(k, "k", 1, rows.n, "columns")
+    held = Restriction.of(include, exclude, rows.n, k)
+
+    def solved(used: Rows, run: Run) -> Result:
+        """The columns that `run` finds, on some rows."""
+        return (
+            restricted(used, k, objective, held, run, callback) if held else run(*problem(used, k, objective), callback)
+        )
 
     def searched() -> Result:
         """The columns that a solver finds, on all rows or as many as time allows."""
         need_compiled_code(deadline)
         used = affordable(rows, deadline, k if solver == "iht" else 1, generator)
-        F, C = problem(used, k, objective)
-        found = minimize(F, C, solver, time_limit=deadline, rng=generator, callback=callback)
+        found = solved(
+            used, lambda F, C, told: minimize(F, C, solver, time_limit=deadline, rng=generator, callback=told)
+        )
         return finish(found if used is rows else on_all(found, used, rows, objective), rows, objective)
 
     def hurried() -> Result:
         """Columns found without compiled code, on some of the rows."""
         used = affordable(rows, deadline, k, generator, MAX_UNCOMPILED_ROWS)
-        found = uncompiled_result(*problem(used, k, objective), deadline, solver)
+        found = solved(used, lambda F, C, told: uncompiled_result(F, C, deadline, solver))
         return finish(on_all(found, used, rows, objective), rows, objective)
 
     return replace(answer_by(deadline, searched, hurried), seed=seed, seconds=deadline.elapsed())
@@ -134,15 +144,6 @@ def problem(rows: Rows, k: int, objective: str) -> tuple[Any, DimensionSparse]:
     q = np.zeros(space.size)
     q[space.ravel(seen.unravel(np.arange(seen.size)))] = seen.weights
     return L2(space, q), DimensionSparse(space, k)
-
-
-def listed(rows: Rows, k: int) -> States:
-    """The distinct states; with the origin, of no mass, where every row uses more than k columns."""
-    seen = rows.states()
-    if np.diff(seen.indptr).min() <= k:
-        return seen
-    table = sp.vstack([seen.rows, sp.csr_array((1, rows.n), dtype=seen.rows.dtype)], format="csr")
-    return States(table, np.append(seen.weights, 0.0), rows.shape)
 
 
 def finish(found: Result, rows: Rows, objective: str) -> Result:
@@ -243,6 +244,8 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
         *,
         objective: str = "kl",
         baseline: Any = "zero",
+        include: Any = (),
+        exclude: Any = (),
         solver: str = "auto",
         time_limit: float | None = None,
         random_state: Any = None,
@@ -250,6 +253,8 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
         self.k = k
         self.objective = objective
         self.baseline = baseline
+        self.include = include
+        self.exclude = exclude
         self.solver = solver
         self.time_limit = time_limit
         self.random_state = random_state
@@ -271,6 +276,8 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
             objective=self.objective,
             sample_weight=sample_weight,
             baseline=self.baseline,
+            include=self.include,
+            exclude=self.exclude,
             solver=self.solver,
             time_limit=self.time_limit,
             rng=seed_of(self.random_state),
