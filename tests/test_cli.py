@@ -265,16 +265,17 @@ def test_columns_without_numbers_or_name_are_left_out_and_named(tmp_path):
 
 
 def test_wide_tables_are_read_in_chunks(tmp_path, monkeypatch):
-    from fewer.cli import _frame, _read
+    from fewer.data import _source
+    from fewer.data.files import open_table
 
     pl.DataFrame(WIDE, schema=[f"item{i}" for i in range(9)]).write_csv(tmp_path / "wide.csv")
-    monkeypatch.setattr(_frame, "CHUNK_CELLS", 90)
-    table = _read.open_table(str(tmp_path / "wide.csv"))
-    assert sum(1 for _ in table._chunks(table.numeric)) > 3
+    monkeypatch.setattr(_source, "CHUNK_CELLS", 90)
+    table = open_table(tmp_path / "wide.csv")
+    assert sum(1 for _ in table.source.batches(table.numeric)) > 3
     np.testing.assert_array_equal(table.whole(table.numeric).toarray(), WIDE)
     (tmp_path / "late.csv").write_text("a,b\n" + "1,0\n" * 500 + "1,-3\n" + "1,0\n" * 50)
-    table = _read.open_table(str(tmp_path / "late.csv"))
-    with pytest.raises(fewer.InvalidInput, match=r"row 501, column 'b'.*got -3"):
+    table = open_table(tmp_path / "late.csv")
+    with pytest.raises(fewer.InvalidInput, match=r"row 500, column 'b'.*got -3"):
         table.whole(["a", "b"])
 
 

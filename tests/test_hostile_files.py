@@ -204,7 +204,7 @@ def test_a_csv_compressed_by_gzip_is_inflated_up_to_a_limit(tmp_path, refused, m
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a\n" + b"1\n2\n" * 100_000))
     assert _app.run(["bins", str(tmp_path / "a.csv.gz"), "-k", "1"]) == 0
     assert "200000 values" in capsys.readouterr().err
-    monkeypatch.setattr("fewer.cli._read.ALWAYS_INFLATED", 10_000)
+    monkeypatch.setattr("fewer.data._copies.ALWAYS_INFLATED", 10_000)
     assert "is inflated to more than" in refused("bins", tmp_path / "a.csv.gz", "-k", "1")
 
 
@@ -260,16 +260,17 @@ def wide_table(path, width, row="1"):
 
 
 def test_very_wide_tables_are_read_by_lines_with_the_same_answers(tmp_path, monkeypatch):
-    from fewer.cli import _frame, _read
-    from fewer.cli._wide import WideTable
+    from fewer.data import _csv
+    from fewer.data._wide import WideSource
+    from fewer.data.files import open_table
 
     rows = np.random.default_rng(0).integers(0, 3, (5, 30))
     frame = pl.DataFrame(rows, schema=[f"c{i}" for i in range(30)]).with_columns(pl.Series("who", list("abcde")))
     frame.write_csv(tmp_path / "a.csv")
-    narrow = _read.open_table(str(tmp_path / "a.csv"))
-    monkeypatch.setattr(_frame, "WIDE_COLUMNS", 30)
-    wide = _read.open_table(str(tmp_path / "a.csv"))
-    assert isinstance(wide, WideTable)
+    narrow = open_table(tmp_path / "a.csv")
+    monkeypatch.setattr(_csv, "WIDE_COLUMNS", 30)
+    wide = open_table(tmp_path / "a.csv")
+    assert isinstance(wide.source, WideSource)
     assert (wide.names, wide.numeric) == (narrow.names, narrow.numeric)
     for names in (wide.numeric, ["c7", "c3"]):
         np.testing.assert_array_equal(wide.numbers(names), narrow.numbers(names))
@@ -293,7 +294,7 @@ def test_very_wide_tables_are_read_by_lines_with_the_same_answers(tmp_path, monk
     ],
 )
 def test_mistakes_in_very_wide_tables_are_named(lines, words, tmp_path, monkeypatch, refused):
-    monkeypatch.setattr("fewer.cli._frame.WIDE_COLUMNS", 2)
+    monkeypatch.setattr("fewer.data._csv.WIDE_COLUMNS", 2)
     (tmp_path / "a.csv").write_text(lines + "\n")
     named = ["--columns", "z"] if "'z'" in words else []
     assert words in refused("dims", tmp_path / "a.csv", "-k", "1", *named)

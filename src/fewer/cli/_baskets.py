@@ -7,7 +7,8 @@ import polars as pl
 import scipy.sparse as sp
 
 from .._validation import InvalidInput
-from ._read import FOREIGN, SNIFFED_BYTES, located
+from ..data._copies import located
+from ..data._formats import check_text, start_of
 
 
 def read_baskets(file: str) -> tuple[Any, list[str], str]:
@@ -17,11 +18,8 @@ def read_baskets(file: str) -> tuple[Any, list[str], str]:
     commas may have spaces in them. Empty lines are skipped; an item twice in a basket counts once.
     """
     path, label = located(file)
-    with path.open("rb") as stream:
-        taste = stream.read(SNIFFED_BYTES)
-    for magic, words in FOREIGN.items():
-        if taste.startswith(magic):
-            raise InvalidInput(f"{label}: {words}")
+    taste = start_of(path)
+    check_text(taste, label)
     separator = next((s for s in ("\t", ",", " ") if s.encode() in taste), ",")
     try:
         options: dict[str, Any] = {"has_header": False, "separator": "\x01", "quote_char": None, "infer_schema": False}

@@ -50,7 +50,7 @@ def seconds(text: str) -> float:
 class Asked:
     """The options that all jobs share."""
 
-    file: str
+    files: tuple[str, ...]
     k: int | None
     path: tuple[int, ...]
     out: Path | None
@@ -64,6 +64,12 @@ class Asked:
     image_shape: tuple[int, int] | None = None
 
     @property
+    def file(self) -> str:
+        """The files in one line."""
+        more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
+        return self.files[0] + more
+
+    @property
     def ks(self) -> list[int]:
         """Every k to solve for."""
         return sorted({*self.path, *([] if self.k is None else [self.k])})
@@ -73,7 +79,7 @@ def for_all_jobs(solvers: tuple[str, ...]) -> Callable[[Callable[..., Any]], Cal
     """The argument FILE and the options -k, --path, -o, --report, --solver and so on."""
     paths = click.Path(path_type=Path, dir_okay=False)
     options = [
-        click.argument("file", metavar="FILE"),
+        click.argument("files", metavar="FILE...", nargs=-1, required=True),
         click.option("-k", type=WHOLE, help="How many to keep."),
         click.option("--path", type=budgets, default=(), metavar="K,K,…", help="Evaluate several k and recommend one."),
         click.option("-o", "out", type=paths, help="Write what was kept: .csv, .parquet, .json or .npz."),
@@ -96,7 +102,7 @@ def for_all_jobs(solvers: tuple[str, ...]) -> Callable[[Callable[..., Any]], Cal
 
 def asked(options: dict[str, Any]) -> Asked:
     """The shared options, taken out of all options."""
-    common = {name: options.pop(name) for name in ("file", "k", "path", "out", "report", "solver", "time_limit")}
+    common = {name: options.pop(name) for name in ("files", "k", "path", "out", "report", "solver", "time_limit")}
     common |= {name: options.pop(name) for name in ("seed", "quiet", "force")}
     common |= {"json": options.pop("as_json"), "image_shape": options.pop("image_shape", None)}
     if common["k"] is None and not common["path"]:

@@ -1,13 +1,16 @@
 """`fewer bins`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
 from .._validation import InvalidInput, Vector
 from ._options import WHOLE, asked, for_all_jobs
-from ._table import Table, known_column
+from ._table import known_column, noted
+
+if TYPE_CHECKING:
+    from ..data.files import FileTable
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 DEFAULT_BINS = 1000
@@ -39,11 +42,11 @@ def bins(
         raise click.UsageError("--counts are bins already; leave out --bin-width and --bins")
     if bin_width is not None and not (np.isfinite(bin_width) and bin_width > 0):
         raise click.UsageError(f"--bin-width must be a number above 0, got {bin_width:g}")
-    from ._read import open_table
+    from ..data.files import open_table
     from ._write import check_targets
 
     check_targets(common)
-    table = open_table(common.file)
+    table = open_table(common.files)
     name = the_column(table, column)
     values = table.numbers([name])[:, 0]
     histogram, edges = (checked(table, name, values), None) if counts else binned(values, bin_width, count)
@@ -53,10 +56,10 @@ def bins(
     problem = BinsProblem(histogram, edges, preserve)
     what = "counts" if counts else f"{len(values)} values"
     title = f"of {len(histogram)} bins for the {what} of {name} in {table.label}"
-    return perform(problem, common, title)
+    return perform(problem, common, title, note=noted(table))
 
 
-def the_column(table: Table, name: str | None) -> str:
+def the_column(table: "FileTable", name: str | None) -> str:
     """The column that was named, or the only one there is."""
     if name is not None:
         return known_column(table, name, "--column")
@@ -66,11 +69,11 @@ def the_column(table: Table, name: str | None) -> str:
     return table.numeric[0]
 
 
-def checked(table: Table, name: str, counts: Vector) -> Vector:
+def checked(table: "FileTable", name: str, counts: Vector) -> Vector:
     """Counts that are not negative and not all zero."""
     if counts.min() < 0:
         row = int(counts.argmin())
-        raise InvalidInput(f"{table.label}, row {row + 1}, column {name!r}: expected a count, got {counts[row]:g}")
+        raise InvalidInput(f"{table.label}, row {row}, column {name!r}: expected a count, got {counts[row]:g}")
     if counts.max() == 0:
         raise InvalidInput(f"{table.label}, column {name!r}: all counts are zero")
     return counts

@@ -22,9 +22,9 @@ def dims(columns: str | None, objective: str, baseline: str, transactions: bool,
     row is covered when it equals the baseline in every column that is not kept: the order that ships complete.
     """
     common = asked(options)
+    from ..data.files import open_table
     from ._baskets import read_baskets
-    from ._read import open_table
-    from ._table import chosen_columns, unused
+    from ._table import chosen_columns, noted
     from ._write import check_targets
 
     check_targets(common)
@@ -33,9 +33,9 @@ def dims(columns: str | None, objective: str, baseline: str, transactions: bool,
             raise click.UsageError("--columns has no meaning with --transactions, whose items are the columns")
         (X, names, label), note = read_baskets(common.file), ""
     else:
-        table = open_table(common.file)
+        table = open_table(common.files)
         names, label = chosen_columns(table, columns, "--columns"), table.label
-        note = "" if columns else unused(table, names)
+        note = noted(table, None if columns else names)
         X = table.whole(names)
     title = f"of {len(names)} columns for {X.shape[0]} rows of {label}"
     from ..studies.dims import DimsProblem

@@ -57,16 +57,15 @@ def points(
     common = asked(options)
     if gamma == "cv" and label is None:
         raise click.UsageError("--gamma cv needs --label: it is chosen by how well the points tell labels apart")
-    from ._array import ArrayTable
-    from ._read import open_table
-    from ._table import chosen_columns, known_column, unused
+    from ..data.files import open_table
+    from ._table import chosen_columns, known_column, noted
     from ._write import check_targets
 
     check_targets(common)
-    table = open_table(common.file)
+    table = open_table(common.files)
     apart = [known_column(table, name, option) for name, option in ((label, "--label"), (weight, "--weight")) if name]
     names = [name for name in chosen_columns(table, columns, "--columns", apart) if name not in apart]
-    note = "" if columns else unused(table, [*names, *apart])
+    note = noted(table, None if columns else [*names, *apart])
     X = table.numbers(names)
     labels = None if label is None else np.asarray(table.values(label))
     weights = None if weight is None else checked_weights(table.label, weight, table.numbers([weight])[:, 0])
@@ -76,7 +75,7 @@ def points(
             f"--image-shape {height}x{width} needs {height * width} columns, {table.label} gives {len(names)}"
         )
     if standardize is None:  # as the library does for arrays and tables
-        kept = common.image_shape is not None or similarity in AS_THEY_ARE or isinstance(table, ArrayTable)
+        kept = common.image_shape is not None or similarity in AS_THEY_ARE or table.plain
         standardize = not kept
     shown = ({} if labels is None else {label: labels}) | dict(zip(names, X.T, strict=True))
     data: dict[str, Any] = {
@@ -100,7 +99,7 @@ def checked_weights(file: str, name: str, weights: Vector) -> Vector:
     """Weights that are not negative and not all zero."""
     if weights.min() < 0:
         row = int(weights.argmin())
-        raise InvalidInput(f"{file}, row {row + 1}, column {name!r}: expected a weight, got {weights[row]:g}")
+        raise InvalidInput(f"{file}, row {row}, column {name!r}: expected a weight, got {weights[row]:g}")
     if weights.max() == 0:
         raise InvalidInput(f"{file}, column {name!r}: all weights are zero")
     return weights

@@ -40,12 +40,12 @@ def terms(
     npz, or - for stdin.
     """
     common = asked(options)
-    from ._read import open_table
-    from ._table import chosen_columns, known_column, listed, unused
+    from ..data.files import open_table
+    from ._table import chosen_columns, known_column, listed, noted
     from ._write import check_targets
 
     check_targets(common)
-    table = open_table(common.file)
+    table = open_table(common.files)
     known_column(table, target, "--target")
     names = [name for name in chosen_columns(table, columns, "--columns", [target]) if name != target]
     numbers = table.numbers([*names, target])
@@ -63,4 +63,4 @@ def terms(
     bounds = min_weight, max_weight, positions(include, "--include"), positions(exclude, "--exclude")
     problem = TermsProblem(numbers[:, :-1], numbers[:, -1], names, *bounds)
     title = f"of {len(names)} columns of {table.label} that track {target}, on {len(numbers)} rows"
-    return perform(problem, common, title, held_out=test_fraction, note="" if columns else unused(table, names))
+    return perform(problem, common, title, held_out=test_fraction, note=noted(table, None if columns else names))
