@@ -17,7 +17,7 @@ from fewer.report.studies import studies_page, study_page
 from fewer.report.svg import Axis
 from fewer.studies.bins import BinsProblem
 from fewer.studies.dims import DimsProblem
-from fewer.studies.study import needed, study
+from fewer.studies.study import study
 from fewer.text import csv_cell
 
 EVIL = [
@@ -116,14 +116,6 @@ def test_curves_place_points_where_they_belong():
     assert ys == sorted(ys)
     assert curve([Series("a", [1], [np.inf])], x="k", y="e", title="t") == ""
     assert Axis.of([3.0], 0, 1, False)(3.0) == 0.5
-
-
-def test_needed_is_the_first_that_reaches_the_error():
-    problem = BinsProblem(np.random.default_rng(1).integers(0, 40, 120).astype(float))
-    baseline = problem.baselines["quantile binning"]
-    error = problem.error(problem.solve(6))
-    needs = needed(baseline, 6, error, 120)
-    assert baseline(needs) <= error < baseline(needs - 1)
 
 
 def test_baselines_of_dims_are_what_they_say():

@@ -334,6 +334,8 @@ def as_units(units: Iterable[int] | npt.ArrayLike, n: int, what: str, name: str 
 
 def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:
     """The one entry of randomness: a generator, and the seed that makes it again."""
+    if rng is None:
+        rng = int(np.random.SeedSequence().generate_state(1)[0])  # short enough to type again
     try:
         generator = np.random.default_rng(rng)
     except Exception as error:  # what NumPy raises depends on the type

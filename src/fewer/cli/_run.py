@@ -12,8 +12,6 @@ from typing import Any
 from rich.console import Console
 
 from .._validation import InvalidInput
-from ..report import save_page
-from ..report.studies import study_page
 from ..studies.study import Problem, Study, study
 from ..text import shown_path, visible
 from ._app import complain
@@ -38,13 +36,28 @@ def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | Non
     watch = Watcher(limit, asked.quiet)
     try:
         with stoppable():
-            found = study(problem, asked.ks, k=asked.k, held_out=share, seed=asked.seed, watch=watch, **search)
+            found = study(
+                problem,
+                asked.ks,
+                k=asked.k,
+                held_out=share,
+                seed=asked.seed,
+                baselines=compared(asked),
+                watch=watch,
+                **search,
+            )
     except InvalidInput as error:
         raise InvalidInput(f"{asked.file}: {error}") from None
     deliver(found, asked, f"{len(found.chosen.result.indices)} {title}", note)
     if found.interrupted:
         return complain("interrupted; this is the best so far", INTERRUPTED)
     return INTERRUPTED if seen() else 0
+
+
+def compared(asked: Asked) -> bool:
+    """Whether baselines are wanted, and anything that is printed or written tells of them."""
+    written = asked.report is not None or (asked.out is not None and asked.out.suffix.lower() == ".json")
+    return asked.baselines and (written or asked.json or not asked.quiet)
 
 
 def deliver(found: Study, asked: Asked, title: str, note: str) -> None:
@@ -72,6 +85,9 @@ def write_files(found: Study, asked: Asked, title: str, summary: dict[str, Any])
     if asked.out is not None:
         write_result(found, asked.out, summary, asked.force)
     if asked.report is not None:
+        from ..report import save_page
+        from ..report.studies import study_page
+
         save_page(asked.report, study_page(found, title, how(asked), asked.image_shape), replace=asked.force)
 
 

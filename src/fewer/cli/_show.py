@@ -72,7 +72,7 @@ class Watcher:
             task = bar.add_task(label, total=None, note="compiling and starting", limit=self.limit)
 
             def update(progress: Any) -> None:
-                gap = "" if progress.bound is None else f"  gap {short(max(progress.best - progress.bound, 0.0))}"
+                gap = "" if not progress.bound else f"  gap {short(max(progress.best - progress.bound, 0.0))}"
                 bar.update(task, note=f"value {short(progress.best)}{gap}")
 
             yield update

@@ -3,7 +3,6 @@
 import io
 import json
 import math
-import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._validation import InvalidInput
-from ..files import destination, written_whole
+from ..files import check_writable, destination, written_whole
 from ..text import CONTROL, csv_text
 from ._options import Asked
 
@@ -42,10 +41,12 @@ def check_target(option: str, path: Path, force: bool) -> None:
         raise InvalidInput(f"{option} {path}: is a link to {target}, which is not there; add --force to write that")
     if not target.parent.is_dir():
         raise InvalidInput(f"{option} {path}: there is no folder {target.parent if path.is_symlink() else path.parent}")
-    if not os.access(target.parent, os.W_OK):
-        raise InvalidInput(f"{option} {path}: the folder {path.parent} may not be written to")
     if target.exists() and not force:
         raise InvalidInput(f"{option} {path}: the file exists; add --force to overwrite it")
+    try:
+        check_writable(path)
+    except OSError as error:
+        raise InvalidInput(f"{option} {path}: cannot be written here ({error.strerror})") from None
 
 
 def kept_table(study: "Study") -> dict[str, list[Any]]:
@@ -106,12 +107,14 @@ def summary_of(study: "Study", asked: Asked, command: str, versions: dict[str, s
 
 def answer_summary(answer: "Answer") -> dict[str, Any]:
     """One k."""
+    from ..studies.study import proven_bound
+
     result = answer.result
     found = {
         "value": result.value,
         "value_se": result.value_se,
-        "bound": result.bound,
-        "gap": result.gap,
+        "bound": proven_bound(result),
+        "gap": None if proven_bound(result) is None else result.gap,
         "status": result.status.name.lower(),
         "note": result.note,
     }

@@ -12,7 +12,6 @@ from ._table import known_column, noted
 if TYPE_CHECKING:
     from ..data.files import FileTable
 
-SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 DEFAULT_BINS = 1000
 """Bins where nothing else was asked."""
 MAX_BINS = 10_000_000
@@ -20,7 +19,7 @@ MAX_BINS = 10_000_000
 
 
 @click.command(epilog="Example: fewer bins claims.csv --column cost --bin-width 1000 -k 50 -o cost50.csv")
-@for_all_jobs(SOLVERS)
+@for_all_jobs
 @click.option("--column", metavar="COL", help="The column; not needed where there is only one.")
 @click.option("--bin-width", type=float, metavar="W", help="Bins of this width, from a multiple of it.")
 @click.option("--bins", "count", type=WHOLE, metavar="N", help=f"This many bins, {DEFAULT_BINS} unless told.")

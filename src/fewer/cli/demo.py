@@ -31,7 +31,7 @@ class Part:
 
 @click.command(epilog="Example: fewer demo --folder demo")
 @click.option("--folder", type=click.Path(path_type=Path, file_okay=False), default=Path("demo"), show_default=True)
-@click.option("--quiet", is_flag=True, help="Only the path of the page.")
+@click.option("-q", "--quiet", is_flag=True, help="Only the path of the page.")
 def demo(folder: Path, quiet: bool) -> int:
     """Points, bins, terms and dims in turn on bundled data; ends with the path of a page."""
     from ..report import save_page

@@ -6,11 +6,9 @@ import click
 
 from ._options import asked, for_all_jobs
 
-SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
-
 
 @click.command(epilog="Example: fewer dims baskets.txt --transactions --path 5,10,20 --report baskets.html")
-@for_all_jobs(SOLVERS)
+@for_all_jobs
 @click.option("--columns", help="Only these columns: a,b,c.")
 @click.option("--objective", type=click.Choice(["kl", "l2"]), default="kl", show_default=True)
 @click.option("--baseline", type=click.Choice(["zero", "mode"]), default="zero", show_default=True)

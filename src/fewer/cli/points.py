@@ -8,7 +8,6 @@ import numpy as np
 from .._validation import InvalidInput, Vector
 from ._options import asked, for_all_jobs, shape
 
-SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 SIMILARITIES = ("rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming", "precomputed")
 AS_THEY_ARE = ("hamming", "precomputed")
 """Similarities of codes, or none of rows at all: nothing to standardize. Nor are npy, npz and pictures by default."""
@@ -28,7 +27,7 @@ def gamma(text: str) -> Any:
 
 
 @click.command(epilog="Example: fewer points digits.csv -k 20 --label digit --image-shape 8x8 --report digits.html")
-@for_all_jobs(SOLVERS)
+@for_all_jobs
 @click.option("--label", metavar="COL", help="Class labels: similarities across classes are zero.")
 @click.option("--weight", metavar="COL", help="Sample weights.")
 @click.option("--columns", help="Only these columns: a,b,c.")

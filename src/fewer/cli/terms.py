@@ -7,11 +7,9 @@ import click
 from .._validation import InvalidInput
 from ._options import asked, for_all_jobs
 
-SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
-
 
 @click.command(epilog="Example: fewer terms returns.csv --target INDEX -k 20 --max-weight 0.2 --test-fraction 0.3")
-@for_all_jobs(SOLVERS)
+@for_all_jobs
 @click.option("--target", required=True, metavar="COL", help="The column to track.")
 @click.option("--columns", help="Only these columns: a,b,c.")
 @click.option("--min-weight", type=click.FloatRange(0, 1), default=0.0, help="Least weight of a column that is held.")

@@ -4,7 +4,6 @@ import math
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 from .._validation import Indices, InvalidInput
 from ..bandwidths import Bandwidth, bandwidth_in_units, scaled_rows
@@ -58,6 +57,8 @@ def validated_width(
     if fewest < 2 or (counts > 0).sum() < 2:  # nothing to validate with, or nothing to tell apart
         return middle
     k = max(-(-k * len(kept) // n), min(k, int((counts > 0).sum())))  # as many for each row as will be kept
+    from sklearn.model_selection import StratifiedKFold  # here: it takes longer to import than most calls take
+
     seed = int(rng.integers(2**31))
     folds = list(
         StratifiedKFold(min(FOLDS, fewest), shuffle=True, random_state=seed).split(np.zeros(len(codes)), codes)

@@ -21,7 +21,7 @@ from ..objectives.l2 import L2
 from ..objectives.seen import SeenL2
 from ..result import Result
 from ..solvers.loop import Callback
-from ..solvers.minimize import minimize
+from ..solvers.minimize import SOLVERS, minimize
 from ..solvers.uncompiled import uncompiled_result
 from ..spaces import Lattice, States
 from ._estimator import at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
@@ -31,7 +31,6 @@ from .rows import Rows, listed
 
 OBJECTIVES = {"kl": "KL", "l2": "squared distance"}
 """Objectives, and what their loss is called."""
-SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 MAX_LATTICE_BITS = 13
 """For l2, a lattice of at most 2 to this many states is written out; beyond it only the seen states are listed."""
 
@@ -101,7 +100,7 @@ def dims(
     """
     deadline = Deadline.after(time_limit)
     known(objective, dict.fromkeys(OBJECTIVES), "objective")
-    known(solver, dict.fromkeys(SOLVERS), "solver")
+    known(solver, SOLVERS, "solver")
     generator, seed = as_generator(rng)
     rows = Rows.of(X, sample_weight, baseline)
     k = as_integer(k, "k", 1, rows.n, "columns")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.cluster import KMeans
 
 from .._validation import Indices, Vector
+from ..baselines.lloyd import lloyd, nearest
 from ..deadline import Deadline
 from ..jobs.points import points
 from ..jobs.sample import as_bytes
@@ -199,10 +199,10 @@ class Sampled:
     def snapped(self, k: int) -> float:
         """The rows nearest to k-means centres, with the shares of their clusters."""
         Z = self.problem.Z[self.rows]
-        model = KMeans(min(k, len(Z)), n_init=1, max_iter=30, random_state=0).fit(Z, sample_weight=self.t)
-        distances = model.transform(Z)
-        shares = np.bincount(model.labels_, self.t, model.n_clusters)
-        return self.discrepancy(np.asarray(np.bincount(distances.argmin(axis=0), shares, len(Z)), np.float64))
+        k = min(k, len(Z))
+        centres, labels = lloyd(Z, k, self.t, np.random.default_rng(0))
+        shares = np.bincount(labels, self.t, k)
+        return self.discrepancy(np.asarray(np.bincount(nearest(centres, Z)[0], shares, len(Z)), np.float64))
 
 
 def plain(value: Any) -> Any:
