@@ -120,7 +120,7 @@ def jobs(rng: Rng) -> Iterator[Target]:
     yield Target("points", fewer.points, {
         "X": Arg(X + 4.0 * (np.arange(7) % 3)[:, None], "table", sparse=True),
         "k": Arg(2, "integer"),
-        "y": Arg(y, "labels", 0.2),
+        "labels": Arg(y, "labels", 0.2),
         "sample_weight": Arg(weights, "table", 0.2),
         "similarity": Arg(similarities, "choice", 0.4),
         "gamma": Arg(0.5, "bandwidth", 0.5),

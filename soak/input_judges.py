@@ -58,8 +58,8 @@ def judge_points(result: Any, a: dict[str, Any]) -> list[str]:
     if a.get("similarity", "rbf") == "rbf" and isinstance(a.get("gamma"), float):
         X = a["X"]
         K = np.exp(-a["gamma"] * ((X[:, None] - X[None]) ** 2).sum(axis=2))
-        if "y" in a:
-            K = K * (a["y"][:, None] == a["y"][None])
+        if "labels" in a:
+            K = K * (a["labels"][:, None] == a["labels"][None])
         t = a.get("sample_weight", np.ones(len(X)))
         apart = result.p - t / t.sum()
         wrong += near("value", result.value, float(apart @ K @ apart), 1.0)

@@ -27,10 +27,7 @@ BAD = {
     "solver": (["dims", "wide.csv", "-k", "2", "--solver", "magic"], "magic"),
     "time": (["dims", "wide.csv", "-k", "2", "--time-limit", "-1"], "--time-limit"),
     "command": (["dimz", "wide.csv"], "dimz"),
-    "text cell": (
-        ["dims", "typo.csv", "-k", "1"],
-        "typo.csv, row 2, column 'b': expected a number (2 of 3 cells are numbers such as '2'), got 'oops'",
-    ),
+    "text cell": (["dims", "typo.csv", "-k", "1"], "typo.csv, row 2, column 'b': expected a number (2 of 3 cells"),
     "fraction": (["dims", "half.csv", "-k", "1"], "half.csv, row 1, column 'a'"),
     "negative": (["dims", "minus.csv", "-k", "1"], "minus.csv, row 0, column 'b'"),
     "hole": (["bins", "hole.csv", "--column", "b", "-k", "1"], "hole.csv, row 1, column 'b'"),
@@ -94,10 +91,8 @@ def test_late_mistakes_are_found_beyond_the_rows_that_types_are_guessed_from(tmp
     (tmp_path / "late.csv").write_text("a,b\n" + "\n".join(rows) + "\n")
     for job in (["dims"], ["bins", "--column", "b"]):
         _, err = run(job[0], "late.csv", "-k", "1", *job[1:], code=2, cwd=tmp_path)
-        assert (
-            "late.csv, row 3000, column 'b': expected a number (3010 of 3011 cells are numbers such as '2'), got 'x'"
-            in err
-        )
+        assert "late.csv, row 3000, column 'b': expected a number (3010 of 3011 cells are" in err
+        assert "such as '2'), got 'x'" in err
 
 
 def test_our_own_bugs_are_code_1_and_a_sentence(monkeypatch, capsys):

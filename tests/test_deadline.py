@@ -160,7 +160,7 @@ found = {
     "bins": bins(rng.random(40), 5, **limit),
     "bins of a matrix": bins(rng.random(15), 4, preserve=A, **limit),
     "points": points(X, 4, rng=0, **limit),
-    "labelled points": points(X, 4, y=(X[:, 0] > 0).astype(int), rng=0, **limit),
+    "labelled points": points(X, 4, labels=(X[:, 0] > 0).astype(int), rng=0, **limit),
     "dims": dims(orders, 3, **limit),
     "dims in l2": dims(orders, 3, objective="l2", **limit),
     "greedy": greedy(F, C, **limit),

@@ -1,4 +1,4 @@
-"""dims on tables: labels coded by themselves, baselines by label, missing values by rule, and long tables of baskets."""
+"""dims on tables: labels coded by themselves, baselines by label, missing values by rule, long tables of baskets."""
 
 import math
 from functools import partial
@@ -106,12 +106,16 @@ def test_what_cannot_be_coded_is_named():
     table = customers()
     table["score"] = np.random.default_rng(0).normal(size=200)
     with pytest.raises(
-        InvalidInput, match=r"column 'score' holds .* in row 0, dims needs small whole numbers.*exclude=\['score'\]"
+        InvalidInput, match=r"column 'score' holds .* in row 0, dims needs small whole numbers.*leaves it out"
     ):
         dims(table, 2)
-    assert "score" not in dims(table, 2, exclude=["score"]).labels
-    with pytest.raises(InvalidInput, match="include: the column 'joined' is dates"):
-        dims(table, 2, include=["joined"], exclude=["score"])
+    without = dims(table, 2, columns={"score": "ignore"})
+    assert without.value == pytest.approx(dims(table.drop(columns="score"), 2).value)
+    only = dims(table, 1, columns=["plan", "tickets"])
+    assert only.value == pytest.approx(dims(table[["plan", "tickets"]], 1).value)
+    assert dims(table, 1, columns={"score": "category", "customer_id": "ignore"}, exclude=["score"]).value > 4
+    with pytest.raises(InvalidInput, match="include: the column 'joined' is left out"):
+        dims(table, 2, include=["joined"], columns={"score": "ignore"})
     with pytest.raises(InvalidInput, match="no column of labels"):
         dims(table[["joined"]], 1)
 
@@ -141,8 +145,11 @@ def test_the_estimator_takes_labels_too():
     polars = FewerDims(2, solver="exchange").fit(pl.from_pandas(table))
     assert polars.transform(pl.from_pandas(table)).columns == found.labels.tolist()
     new = table.iloc[:4].copy()
-    other = next(name for name in ("plan", "region") if name not in found.labels)
+    one = FewerDims(1, solver="exchange").fit(table)
+    other = next(name for name in ("plan", "region") if name not in one.result_.labels)
     new[other] = "never met"
+    assert one.score(new) == 0.0
+    new.loc[:, ["plan", "region", "churned"]] = ["free", "never met", True]
     assert model.score(new) == 0.0
     numbers = table[["churned", "tickets"]]
     assert FewerDims(1, include=["tickets"]).fit(numbers).indices_.tolist() == [1]

@@ -121,17 +121,20 @@ def test_members_that_are_no_arrays(tmp_path, refused, capsys):
 @pytest.mark.parametrize("name", ["book.xlsx", "book.npz"])
 def test_office_documents(name, tmp_path, refused):
     zipped(tmp_path / name, {"[Content_Types].xml": "<x/>", "xl/workbook.xml": "<y/>"})
-    assert "save the sheet as csv" in refused("dims", tmp_path / name, "-k", "1")
+    assert "cannot be read as xlsx" in refused("dims", tmp_path / name, "-k", "1")
+    zipped(tmp_path / "letter.docx", {"[Content_Types].xml": "<x/>", "word/document.xml": "<y/>"})
+    assert "format not supported: zip" in refused("dims", tmp_path / "letter.docx", "-k", "1")
 
 
 @pytest.mark.parametrize(
     ("start", "words"),
     [
-        (b"\x28\xb5\x2f\xfd\x04\x00abc", "compressed by zstd"),
-        (b"BZh91AY", "compressed by bzip2"),
-        (b"x\x9c\x03\x00", "compressed by zlib"),
-        (b"\xd0\xcf\x11\xe0", "save the sheet as csv"),
-        ("a,b\n1,2\n".encode("utf-16"), "UTF-16"),
+        (b"\x28\xb5\x2f\xfd\x04\x00abc", "cannot be inflated"),
+        (b"BZh91AY", "cannot be inflated"),
+        (b"x\x9c\x03\x00", "format not supported: zlib"),
+        (b"\xd0\xcf\x11\xe0", "save the sheet as xlsx or csv"),
+        (b"%PDF-1.7", "format not supported: pdf"),
+        (b"a,b\n1,2\n\x00\x01\x02\x03\n", "bytes that are no text"),
         (b"a,b\r1,2\r", "CR alone"),
         (b'a,b\n1,"2\n', "a quote that is never closed"),
         (b"\x1f\x8b\x08\x00abc", "cannot be inflated"),
@@ -282,13 +285,12 @@ def test_very_wide_tables_are_read_by_lines_with_the_same_answers(tmp_path, monk
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ("a,b,c\n1,2,x\n1,2,3\n1,2,3", "row 1, column 'c': expected a number, got 'x'"),
-        ("a,b,c\n1,2,3\n1,,3\n1,2,3", "row 2, column 'b': expected a number, got an empty cell"),
-        ("a,b,c\n1,2,3\n1,2,3,4", "row 2: expected 3 cells, got 4"),
-        ("a,b,c\n1,2,3\n1,2", "row 2: expected 3 cells, got 2"),
-        ("a,b,c\n1,2,3\n1,2.5,3", "row 2, column 'b': expected a small non-negative whole number, got '2.5'"),
-        ("a,b,c\n1,2,3\n1,1_0,3\n1,2,3", "row 2, column 'b': expected a number, got '1_0'"),
-        ("a,b,a\n1,2,3", "two columns of the same name"),
+        ("a,b,c\n1,2,x\n1,2,3\n1,2,3", "row 0, column 'c': expected a number, got 'x'"),
+        ("a,b,c\n1,2,3\n1,,3\n1,2,3", "row 1, column 'b': expected a number, got an empty cell"),
+        ("a,b,c\n1,2,3\n1,2,3,4", "row 1: expected 3 cells, got 4"),
+        ("a,b,c\n1,2,3\n1,2", "row 1: expected 3 cells, got 2"),
+        ("a,b,c\n1,2,3\n1,2.5,3", "row 1, column 'b': expected a small non-negative whole number, got 2.5"),
+        ("a,b,c\n1,2,3\n1,1_0,3\n1,2,3", "row 1, column 'b': expected a number, got '1_0'"),
         ("a,b,c", "has a head but no rows"),
         ("1,2,x\n1,2,3", "has no column 'z'"),
     ],

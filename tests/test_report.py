@@ -230,6 +230,7 @@ def test_in_chromium_the_slider_changes_the_table(opened, found):
         cells = view.locator(".panel:visible tbody tr td:first-child").all_text_contents()
         assert cells == [name.replace("\x00", "") for name in answer.kept["column"]]
         assert view.locator(".slider output").inner_text() == str(answer.k)
+        assert slider.get_attribute("aria-valuetext") == f"k = {answer.k}"
         assert view.locator("tr.chosen").get_attribute("data-k") == str(answer.k)
         marks.add(view.locator("line.marker").get_attribute("x1"))
     assert len(marks) == 3

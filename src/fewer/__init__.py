@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .jobs.dims import FewerDims, coverage, dims
     from .jobs.points import FewerPoints, points
     from .jobs.points_classifier import FewerPointsClassifier
+    from .jobs.points_sampler import FewerSampler
     from .jobs.terms import FewerTerms, terms
     from .objectives.functional import Functional
     from .objectives.kl import KL
@@ -46,6 +47,7 @@ _HOMES = {
     "FewerDims": "jobs.dims",
     "FewerPoints": "jobs.points",
     "FewerPointsClassifier": "jobs.points_classifier",
+    "FewerSampler": "jobs.points_sampler",
     "FewerTerms": "jobs.terms",
     "Functional": "objectives.functional",
     "InvalidInput": "_validation",
@@ -94,6 +96,7 @@ __all__ = [
     "FewerDims",
     "FewerPoints",
     "FewerPointsClassifier",
+    "FewerSampler",
     "FewerTerms",
     "Functional",
     "InvalidInput",

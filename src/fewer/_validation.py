@@ -5,6 +5,7 @@ import numbers
 import os
 import re
 import reprlib
+import secrets
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,6 +22,8 @@ Indices = npt.NDArray[np.int64]
 
 MOST_NESTED = 32
 """Lists in lists are looked through to this depth; NumPy's arrays have no more dimensions than twice that."""
+SEEDS = 10**6
+"""A seed that is drawn is below this: short enough to type."""
 _COMPRESSED = {"bsr": sp.bsr_array, "csc": sp.csc_array, "csr": sp.csr_array}
 _FRAMES = {"pandas": ("DataFrame",), "polars": ("DataFrame", "LazyFrame"), "pyarrow": ("Table", "RecordBatch")}
 _COLUMNS = ("Series",)
@@ -333,11 +336,9 @@ def as_units(units: Iterable[int] | npt.ArrayLike, n: int, what: str, name: str 
 
 
 def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:
-    """The one entry of randomness: a generator, and the seed that makes it again."""
-    if rng is None:
-        rng = int(np.random.SeedSequence().generate_state(1)[0])  # short enough to type again
+    """The one entry of randomness: a generator, and the seed that makes it again, short where it is drawn here."""
     try:
-        generator = np.random.default_rng(rng)
+        generator = np.random.default_rng(secrets.randbelow(SEEDS) if rng is None else rng)
     except Exception as error:  # what NumPy raises depends on the type
         raise InvalidInput(f"rng must be None, a non-negative seed or a Generator, got {shown(rng)}: {error}") from None
     entropy = getattr(generator.bit_generator.seed_seq, "entropy", None)

@@ -32,6 +32,15 @@ def shown_path(path: str | os.PathLike[str]) -> str:
     return visible(os.fsencode(path).decode("utf-8", "backslashreplace"))
 
 
+def sentence(words: str) -> str:
+    """Words with a capital at the start and a full stop at the end.
+
+    >>> sentence("columns were scaled"), sentence("Optimal (proven).")
+    ('Columns were scaled.', 'Optimal (proven).')
+    """
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+
+
 def csv_cell(value: Any) -> str:
     r"""A cell of a csv file: numbers as they are, texts such that nothing in them is run.
 

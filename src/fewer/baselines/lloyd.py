@@ -66,7 +66,7 @@ def nearest(rows: Rows, centres: Rows) -> tuple[Indices, Vector]:
 def between(rows: Rows, centres: Rows) -> Rows:
     """Squared distances, (rows, centres); near zero they are zero up to rounding."""
     squares = (rows**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1) - 2.0 * (rows @ centres.T)
-    return np.maximum(squares, 0.0)
+    return np.asarray(np.maximum(squares, 0.0))
 
 
 def seeded(rows: Rows, k: int, weights: Vector, rng: np.random.Generator) -> Rows:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ..report.svg import short
 from ..studies.study import Answer, Study
-from ..text import visible
+from ..text import sentence, visible
 
 MAX_SHOWN_COLUMNS = 8
 MAX_SHOWN_ROWS = 20
@@ -116,9 +116,9 @@ def show(out: Console, study: Study, title: str, pixels: int = 0) -> None:
             )
         )
     for words in filter(None, (str(answer.result.status), answer.result.note)):
-        out.print(Text(visible(words)))
+        out.print(Text(sentence(visible(words))))
     if study.comparison:
-        out.print(Text(f"{study.comparison[:1].upper()}{study.comparison[1:]}.", style="bold"))
+        out.print(Text(sentence(study.comparison), style="bold"))
 
 
 def kept_table(answer: Answer, shares: frozenset[str], pixels: int) -> Table:

@@ -9,7 +9,7 @@ from ._options import asked, for_all_jobs
 
 if TYPE_CHECKING:
     from ..data.files import FileTable
-    from ..jobs.tracking import Tracking
+    from ..jobs.tracking import Tracked
 
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 LAST_SHARE = 0.3
@@ -93,10 +93,10 @@ def check_together(options: dict[str, Any], groups: str | None) -> None:
 
 def tracked(
     table: "FileTable", target: str, columns: str | None, groups: str | None, options: dict[str, Any]
-) -> "tuple[Tracking, str]":
+) -> "tuple[Tracked, str]":
     """The file's columns as `terms` takes them, and the columns of text that it does not."""
     from ..data.align import quoted
-    from ..jobs.tracking import Tracking
+    from ..jobs.tracking import Tracked
     from ._table import chosen_columns, known_column, listed
 
     date, wanted = options["date"], [target, *([options["date"]] if options["date"] else [])]
@@ -116,7 +116,7 @@ def tracked(
     given = {"missing": options["missing"], "returns": options["returns"], "date": date}
     try:
         chosen = {"include": asked_for["include"], "exclude": exclude, "groups": grouping(groups)}
-        return Tracking.of(frame, target, **chosen, **given), quoted(texts) if texts else ""
+        return Tracked.of(frame, target, **chosen, **given), quoted(texts) if texts else ""
     except InvalidInput as error:
         raise InvalidInput(f"{table.label}: {error}") from None
 
@@ -142,7 +142,7 @@ def grouping(file: str | None) -> dict[str, str] | None:
     return dict(zip(members, frame[names[1]].to_list(), strict=True))
 
 
-def tested(data: "Tracking", options: dict[str, Any], path: bool) -> Any:
+def tested(data: "Tracked", options: dict[str, Any], path: bool) -> Any:
     """The rows to test on where they are chosen by time, else None."""
     import numpy as np
 

@@ -24,7 +24,8 @@ def column(name: Any, array: Any) -> Column:
         length = is_type.is_duration(kind)
         return Column(name, "number" if length else "date", missing, lambda: _seconds(array))
     if is_type.is_dictionary(kind) or _is_text(kind):
-        return Column(name, "category", missing, array.to_numpy, lambda: _levels(array))
+        told = "" if _is_text(kind) else "category"
+        return Column(name, "category", missing, array.to_numpy, lambda: _levels(array), told)
     return Column(name, "other", missing, array.to_numpy, dtype=str(kind))
 
 

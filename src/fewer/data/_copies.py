@@ -155,7 +155,7 @@ def trimmed(path: Path) -> Path:
         file.seek(max(size - CHUNK_BYTES, 0))
         tail = file.read()
         bare = tail.rstrip(b"\r\n")
-        if tail[len(bare) :] in (b"", b"\n", b"\r\n") or not bare:
+        if tail[len(bare) :] in (b"", b"\n", b"\r\n", b"\r") or not bare:
             return path
         left = size - len(tail) + len(bare)
         file.seek(0)

@@ -25,7 +25,7 @@ def column(name: Any, series: Any) -> Column:
         dtype = series.dtype
     missing = _mask(series)
     if isinstance(dtype, pd.CategoricalDtype):
-        return Column(name, "category", missing, series.to_numpy, lambda: _levels(series))
+        return Column(name, "category", missing, series.to_numpy, lambda: _levels(series), "category")
     if pd.api.types.is_bool_dtype(dtype):
         return Column(name, "boolean", missing, lambda: _floats(series))
     if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):

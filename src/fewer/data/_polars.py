@@ -23,7 +23,8 @@ def column(series: Any) -> Column:
         kind = "number" if isinstance(dtype, pl.Duration) else "date"
         return Column(name, kind, missing, lambda: _floats(series.to_physical()) * SECONDS_PER_UNIT[unit])
     if dtype == pl.String or isinstance(dtype, (pl.Categorical, pl.Enum)):
-        return Column(name, "category", missing, lambda: series.to_numpy(), lambda: _levels(series))
+        told = "" if dtype == pl.String else "category"
+        return Column(name, "category", missing, lambda: series.to_numpy(), lambda: _levels(series), told)
     if dtype == pl.Object:
         return of_objects(name, np.array([*series.to_list(), None], object)[:-1], missing)
     return Column(name, "other", missing, lambda: series.to_numpy(), dtype=str(dtype))

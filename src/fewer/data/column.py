@@ -34,7 +34,8 @@ class Column:
 
     `kind` is "number" (durations too, in seconds), "boolean" (0 and 1), "date" (dates, instants, times of day, in
     seconds), "category" (text, and what its container calls categories), or "other": nested or binary values that no
-    job can use, of a type that `dtype` names. `missing` is None where nothing is missing.
+    job can use. `dtype` names the type where that matters: "category" for what its container calls one, of numbers and
+    others their type. `missing` is None where nothing is missing.
     """
 
     name: Any

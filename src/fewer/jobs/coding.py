@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, as_vector, gathered, known, shown
+from .._validation import Indices, InvalidInput, Vector, as_numbers, as_vector, gathered, known, shown
 from ..data.align import aligned, nearest, positions, quoted
 from ..data.baskets import baskets_of
-from ..data.columns import array_columns, left_out
+from ..data.columns import array_columns, as_kind, left_out, told_kinds
 from ..data.frames import Column, columns_of, is_table, n_rows, names_of
 from ..tables import MOST_CODES
 from .rows import heaviest_codes
@@ -23,6 +23,8 @@ MISSING = {
     "category": "makes missing a label of its own",
 }
 """Rules for missing values, and what each does."""
+READ_AS_IT_IS = (None, "ignore", "category")
+"""What columns may be told to be without being converted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +32,7 @@ class Coding:
     """Rows of codes `X` (N, n), and what they stand for: columns are those of the table, in its order.
 
     `levels` are the labels of each column, None where codes are numbers themselves; `baseline` the code that counts as
-    absent in each column, or a rule for it. Columns that are left out are zero, and in `exclude`.
+    absent in each column, or a rule for it. Columns that are left out are zero, `ignored` and among `exclude`.
     """
 
     X: Any
@@ -41,6 +43,7 @@ class Coding:
     exclude: Any = ()
     sample_weight: Any = None
     note: str = ""
+    ignored: frozenset[int] = frozenset()
 
     @classmethod
     def of(
@@ -52,6 +55,7 @@ class Coding:
         exclude: Any = (),
         sample_weight: Any = None,
         missing: str = "error",
+        columns: Any = None,
         order: Any = None,
         item: Any = None,
     ) -> "Coding":
@@ -67,24 +71,26 @@ class Coding:
             chosen = positions(include, found.names, "include"), positions(exclude, found.names, "exclude")
             return cls(found.table, found.names, None, _of_names(rule, found.names), *chosen, note=found.note)
         if not is_table(X):
+            if columns is not None:
+                raise InvalidInput(f"columns are those of a table, but X is {type(X).__name__}")
             if missing == "error" or sp.issparse(X):
                 return cls(X, None, None, rule, include, exclude, sample_weight)
             array = _two_dimensional(X)
-            coder = _Coder(array_columns(array), len(array), None, exclude, sample_weight, missing)
-            return replace(coder.coded(baseline), include=include)
+            coder = _Coder(array_columns(array), len(array), None, {}, sample_weight, missing)
+            return replace(coder.coded(baseline), include=include, exclude=exclude)
         X = gathered(X)
         names = names_of(X)
         if len(set(names)) < len(names):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise InvalidInput(f"X has the column {shown(twice)} twice; columns are told apart by their names")
-        never = positions(exclude, names, "exclude")
         weight = aligned(sample_weight, X, "sample_weight")
-        coder = _Coder(columns_of(X), n_rows(X), names, never, weight, missing)
-        held = positions(include, names, "include")
-        clash = np.intersect1d(held, np.setdiff1d(coder.exclude, never))
-        if clash.size:
-            raise InvalidInput(f"include: the column {shown(names[clash[0]])} is {coder.why[int(clash[0])]}, no labels")
-        return replace(coder.coded(baseline), include=held)
+        coder = _Coder(columns_of(X), n_rows(X), names, told_kinds(columns, names), weight, missing)
+        held, never = positions(include, names, "include"), positions(exclude, names, "exclude")
+        clash = [i for i in held.tolist() if i in coder.ignored]
+        if clash:
+            raise InvalidInput(f"include: the column {shown(names[clash[0]])} is left out; columns= may take it in")
+        coded = coder.coded(baseline)
+        return replace(coded, include=held, exclude=np.union1d(never, coded.exclude))
 
     def labels(self, indices: Indices) -> Any:
         """The names of some columns, as objects; None where there are none."""
@@ -106,8 +112,7 @@ class Coding:
         columns, names = columns_of(X), names_of(X)
         if names != self.names or self.levels is None:
             raise InvalidInput(f"X must have the columns {quoted(self.names or [])}, got {quoted(names)}")
-        never = set(as_units(self.exclude, len(names), "columns", "exclude").tolist())
-        parts = {i: _recoded(columns[i], self.levels[i]) for i in range(len(names)) if i not in never}
+        parts = {i: _recoded(columns[i], self.levels[i]) for i in range(len(names)) if i not in self.ignored}
         return stacked(parts, n_rows(X), len(names))
 
 
@@ -151,20 +156,29 @@ class _Coder:
     """Columns on their way to codes: which are left out and why, which rows are dropped, labels and baselines."""
 
     def __init__(
-        self, columns: Sequence[Column], rows: int, names: list[Any] | None, exclude: Any, weight: Any, missing: str
+        self,
+        columns: Sequence[Column],
+        rows: int,
+        names: list[Any] | None,
+        told: Mapping[Any, str],
+        weight: Any,
+        missing: str,
     ) -> None:
         if not columns or not rows:
             raise InvalidInput(f"X must have at least one row and one column, got shape ({rows}, {len(columns)})")
-        self.columns, self.rows, self.n = columns, rows, len(columns)
-        self.names, self.missing = names, missing
+        self.rows, self.n, self.names, self.missing = rows, len(columns), names, missing
+        self.columns = [
+            column if told.get(column.name) in READ_AS_IT_IS else as_kind(column, told[column.name])
+            for column in columns
+        ]
+        self.labelled = {i for i, c in enumerate(self.columns) if told.get(c.name, c.kind) == "category"}
         self.why: dict[int, str] = {}
-        never = set(as_units(exclude, self.n, "columns", "exclude").tolist())
         for i, column in enumerate(columns):
-            if i not in never:
+            if column.name not in told:
                 reason = "dates" if column.kind == "date" else left_out(column) if names is not None else ""
                 self.why |= {i: reason} if reason else {}
-        self.exclude = np.array(sorted(never | set(self.why)), np.int64)
-        self.used = [i for i in range(self.n) if i not in set(self.exclude.tolist())]
+        self.ignored = frozenset({*self.why, *(i for i, c in enumerate(columns) if told.get(c.name) == "ignore")})
+        self.used = [i for i in range(self.n) if i not in self.ignored]
         if not self.used:
             raise InvalidInput("X has no column of labels or small whole numbers")
         self.given = None if weight is None else as_vector(weight, (rows,), "sample_weight")
@@ -176,12 +190,13 @@ class _Coder:
         levels: list[npt.NDArray[Any] | None] = [None] * self.n
         parts: dict[int, Indices] = {}
         for i in self.used:
-            parts[i], levels[i] = self._codes(self.columns[i], kept)
+            parts[i], levels[i] = self._codes(i, kept)
         origin = self._baselines(baseline, parts, levels, weight)
         table = stacked(parts, len(kept), self.n)
         left = [f"{reason} left out: {quoted(self._called(reason))}" for reason in dict.fromkeys(self.why.values())]
         notes = "; ".join(filter(None, [note, *left]))
-        return Coding(table, self.names, levels, origin, (), self.exclude, weight, notes)
+        without = np.array(sorted(self.ignored), np.int64)
+        return Coding(table, self.names, levels, origin, (), without, weight, notes, self.ignored)
 
     def _called(self, reason: str) -> list[Any]:
         return [self.columns[i].name for i, why in self.why.items() if why == reason]
@@ -205,9 +220,10 @@ class _Coder:
             raise InvalidInput("every row has a missing value; missing='drop' leaves none")
         return whole, f"{self.rows - whole.size} of {self.rows} rows left out, as values are missing there"
 
-    def _codes(self, column: Column, kept: Indices) -> tuple[Indices, npt.NDArray[Any] | None]:
+    def _codes(self, i: int, kept: Indices) -> tuple[Indices, npt.NDArray[Any] | None]:
         """The codes of a column, and its labels where codes are not the numbers themselves."""
-        if column.kind == "category":
+        column = self.columns[i]
+        if i in self.labelled:
             levels: npt.NDArray[Any] | None = column.levels.values
             codes, last = column.levels.codes[kept], len(column.levels.values)
         else:
@@ -217,7 +233,8 @@ class _Coder:
         if gone.any() and self.missing == "impute":
             present = codes[~gone]
             if not present.size:
-                raise InvalidInput(f"column {shown(column.name)} has no values at all; exclude it")
+                ignored = f"columns={{{column.name!r}: 'ignore'}}"
+                raise InvalidInput(f"column {shown(column.name)} has no values at all; {ignored} leaves it out")
             codes = np.where(gone, np.bincount(present).argmax(), codes)
         elif gone.any():
             codes = np.where(gone, last, codes)
@@ -240,9 +257,9 @@ class _Coder:
             name = self.columns[i].name
             if name in told:
                 origin[i] = self._named(name, told[name], levels[i])
-            elif rule == "mode" or (rule == "auto" and self.columns[i].kind == "category"):
+            elif rule == "mode" or (rule == "auto" and i in self.labelled):
                 origin[i] = most_frequent(codes, weight)
-            elif self.columns[i].kind == "category":
+            elif i in self.labelled:
                 raise InvalidInput(
                     f"column {shown(name)} holds labels, none of which is zero; give baseline='mode', or "
                     f"baseline={{{name!r}: {levels[i][0]!r}}} for one of them"
@@ -272,7 +289,7 @@ def whole_numbers(column: Column) -> Indices:
         row = int(np.argmin(right))
         raise InvalidInput(
             f"column {shown(column.name)} holds {values[row]:g} in row {row}, dims needs small whole numbers, labels "
-            f"or truth values; exclude=[{column.name!r}] leaves it out"
+            f"or truth values; columns={{{column.name!r}: 'ignore'}} leaves it out, 'category' takes it as labels"
         )
     return np.where(gone, -1, values).astype(np.int64)
 

@@ -48,6 +48,7 @@ def dims(
     include: Any = (),
     exclude: Any = (),
     missing: str = "error",
+    columns: Any = None,
     order: Any = None,
     item: Any = None,
     solver: str = "auto",
@@ -86,6 +87,8 @@ def dims(
     missing : {"error", "drop", "impute", "category"}
         What becomes of missing values: refused, their rows left out, the column's most frequent value, or a label of
         their own. `note` says how many there were.
+    columns : mapping or list of names, optional
+        What columns of a table are, {"grade": "category", "id": "ignore"}, or the only ones to use.
     order, item : name, optional
         X is a long table, a line for each item of an order; these columns say which order and which item. The items
         are the columns then, the most frequent first; empty orders are left out, and said in `note`.
@@ -126,7 +129,7 @@ def dims(
     deadline = Deadline.after(time_limit)
     known(objective, dict.fromkeys(OBJECTIVES), "objective")
     known(solver, SOLVERS, "solver")
-    given = {"sample_weight": sample_weight, "missing": missing, "order": order, "item": item}
+    given = {"sample_weight": sample_weight, "missing": missing, "columns": columns, "order": order, "item": item}
     coding = Coding.of(X, baseline=baseline, include=include, exclude=exclude, **given)
     return cover(coding, k, objective=objective, solver=solver, deadline=deadline, rng=rng, callback=callback)
 
@@ -262,6 +265,8 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
         Columns that are held in any case, and columns that never are.
     missing : {"error", "drop", "impute", "category"}
         What becomes of missing values of a table; see `dims`.
+    columns : mapping or list of names, optional
+        What columns of a table are; see `dims`.
     solver : {"auto", "exact", "exchange", "greedy", "iht"}
         See `dims`.
     time_limit : float, optional
@@ -305,6 +310,7 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
         include: Any = (),
         exclude: Any = (),
         missing: str = "error",
+        columns: Any = None,
         solver: str = "auto",
         time_limit: float | None = None,
         random_state: Any = None,
@@ -315,6 +321,7 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
         self.include = include
         self.exclude = exclude
         self.missing = missing
+        self.columns = columns
         self.solver = solver
         self.time_limit = time_limit
         self.random_state = random_state
@@ -322,12 +329,12 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerDims":
         """Choose the columns; y is ignored."""
         deadline = Deadline.after(self.time_limit)
-        given = {"baseline": self.baseline, "include": self.include, "exclude": self.exclude, "missing": self.missing}
+        given = {name: getattr(self, name) for name in ("baseline", "include", "exclude", "missing")}
         with unchanged_if_it_fails(self):
             known(self.objective, dict.fromkeys(OBJECTIVES), "objective")
             known(self.solver, dict.fromkeys(SOLVERS), "solver")
             names = names_of(X) if is_table(X) else None
-            if names is None or not has_labels(X):
+            if names is None or (self.columns is None and not has_labels(X)):
                 sample_weight = aligned(sample_weight, X, "sample_weight")
                 X = validated(self, X, accept_sparse="csr", dtype="numeric")
                 with our_error():
@@ -337,6 +344,7 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
             else:
                 _check_feature_names(self, X, reset=True)
                 _check_n_features(self, X, reset=True)
+                given["columns"] = self.columns
             coding = Coding.of(X, sample_weight=sample_weight, **given)
             self._fit(replace(coding, names=names), deadline)
         return self

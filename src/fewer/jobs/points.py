@@ -5,19 +5,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._validation import Indices, known
+from .._validation import InvalidInput, gathered, is_frame, known, shown
+from ..data.frames import take_rows
 from ..deadline import Deadline
 from ..result import Result
 from ..similarity import similarity_of
 from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS
-from ._estimator import at_most, seed_of, unchanged_if_it_fails, validated
-from ._scaling import standardizes
+from ._estimator import at_most, our_error, seed_of, unchanged_if_it_fails, validated
+from ._given import is_encoded
 from .sample import as_bytes
 from .setting import SPARSE, Chosen, Comparison, Setting
 
@@ -26,8 +26,10 @@ def points(
     X: Any,
     k: int,
     *,
-    y: npt.ArrayLike | None = None,
-    sample_weight: npt.ArrayLike | None = None,
+    labels: npt.ArrayLike | str | None = None,
+    sample_weight: npt.ArrayLike | str | None = None,
+    columns: Any = None,
+    missing: str = "error",
     similarity: Any = "rbf",
     gamma: Any = "median",
     standardize: Any = "auto",
@@ -46,27 +48,46 @@ def points(
     value is an estimate by random Fourier features (for hamming and functions: a sample stands for all); then
     `value_se` is its standard error, `bound` is None, and `note` says what was done.
 
+    Of a table the numbers are scaled and the categories compared by equality:
+
+        s(x, y) = exp(-gamma Σ_numbers (x_j - y_j)²) Π_categories exp(-2 gamma [x_c ≠ y_c])
+
+    which is positive definite. Two random rows then differ by 2 in each scaled number, on average, and by 2 in each
+    category in which they differ.
+
     Parameters
     ----------
-    X : array, DataFrame or sparse matrix of shape (N, d)
-        float32 stays float32; sparse rows are for rbf, matern, cosine and linear.
+    X : array, sparse matrix, or table of shape (N, d)
+        A table is a DataFrame of pandas or polars or a Table of pyarrow, with numbers, booleans, texts and categories,
+        dates and times. float32 stays float32; sparse rows are for rbf, matern, cosine and linear.
     k : int
         How many rows are kept, at most the number of distinct ones.
-    y : array of shape (N,), optional
-        Labels: similarities across classes are then zero ("local").
-    sample_weight : array of shape (N,), optional
-        A weight counts as so many equal rows.
+    labels : array of shape (N,) or str, optional
+        Classes, or the name of their column in a table: similarities across classes are then zero ("local"). Many
+        different floats are refused: they are no classes.
+    sample_weight : array of shape (N,) or str, optional
+        A weight counts as so many equal rows; or the name of a column of a table.
+    columns : dict or list, optional
+        A dict says what columns of a table are, {"age": "number", "plan": "category", "id": "ignore"}; the kinds are
+        number, boolean, category, date and ignore. The others are inferred. Texts that are all different and
+        different whole numbers in a column called id or such are identifiers, and texts that mostly differ are free
+        text: both are left out, and `note` says so. A list names the only columns to use. Columns of an array are
+        named by their numbers.
+    missing : {"error", "drop", "impute", "category"}
+        What is done about missing values: refused, their rows left out, replaced by the median or mode (weights
+        count), or taken as a category of their own: a missing number is then the median, and mismatches all that are
+        not missing.
     similarity : str or callable
         "rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming" (codes), "precomputed" (X is the
         matrix), or a function of two blocks of rows; see `fewer.similarity`.
     gamma : float or {"median", "scale", "cv"}
-        The bandwidth; "cv" needs y: the multiple of the median with the lowest cross-validated 1-NN error. The rules
+        The bandwidth; "cv" needs labels: the multiple of the median with the lowest cross-validated 1-NN error. The rules
         see the rows as they are compared, a row as often as its weight says.
     standardize : bool or "auto"
         True brings each column to mean 0 and standard deviation 1 (constant ones to 0; weights count), False takes X as
-        it is, and "auto" scales the columns of a DataFrame and takes arrays and sparse matrices as they are; so does
+        it is, and "auto" scales the columns of a table and takes arrays and sparse matrices as they are; so does
         the command for csv and parquet files, and npy. Codes (hamming) and what a function compares are never scaled
-        by "auto". `note` says when it was done.
+        by "auto", and categories never. `note` says when it was done.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         "greedy" is Algorithm 3 with a full refit at each step, "iht" Algorithm 1 with momentum and refits,
         "frank_wolfe" the convex relaxation with its answer projected, "exchange" a local search with perturbations,
@@ -85,8 +106,9 @@ def points(
     Returns
     -------
     Result
-        `indices` are rows of X (of equal rows the first), `value` is MMD², `bound` a proven lower bound over all rows,
-        at least 0, or None where only some rows were candidates.
+        `indices` are rows of X (of equal rows the first), `rows` these rows in the container of X, `counts` how many
+        rows each stands for, `value` is MMD², `bound` a proven lower bound over all rows, at least 0, or None where
+        only some rows were candidates.
 
     References
     ----------
@@ -101,24 +123,30 @@ def points(
     ([0, 3], [0.4, 0.6])
     """
     deadline = Deadline.after(time_limit)
-    setting = Setting(similarity, gamma, standardize, solver, as_bytes(max_memory), deadline, callback)
-    return setting.solve(X, k, y, sample_weight, rng).result
+    how = (similarity, gamma, standardize, solver, as_bytes(max_memory), deadline, callback, columns, missing)
+    return Setting(*how).solve(gathered(X), k, labels, sample_weight, rng).result
 
 
 class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """At most k weighted rows that stand for the rows of X in MMD; see `points`.
 
-    `transform` gives the similarity of each row to each point, (n, k); `fit_resample` the chosen rows and their labels.
-    A fit that fails leaves the estimator as it was.
+    `transform` gives the similarity of each row to each point, (n, k). `fit` ignores y, as transformers do, unless
+    `by_label` is set. A fit that fails leaves the estimator as it was.
 
     Parameters
     ----------
     k : int
         How many rows are kept; a k above the number of distinct rows means all of them, with a warning.
+    by_label : bool
+        Whether y holds classes that are to be matched each by points of its own: similarities across them are zero.
+    columns : dict or list, optional
+        What the columns of a table are; see `points`.
+    missing : {"error", "drop", "impute", "category"}
+        What is done about missing values; see `points`. With "drop" rows to transform must have none.
     similarity : str or callable
         See `points`.
     gamma : float or {"median", "scale", "cv"}
-        The bandwidth; see `points`.
+        The bandwidth; see `points`. "cv" needs `by_label`.
     standardize : bool or "auto"
         Whether columns are scaled; see `points`.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
@@ -134,7 +162,10 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
     ----------
     indices_, weights_ : ndarray of shape (k,)
         The rows that were kept, heaviest first, and their weights.
-    points_ : array or sparse matrix of shape (k, d)
+    counts_ : ndarray of shape (k,)
+        How many rows each stands for, weights times N (or the sum of the sample weights): what other estimators take
+        as `sample_weight`.
+    points_ : array, sparse matrix or table of shape (k, d)
         These rows.
     value_, mmd_ : float
         MMD² and its root.
@@ -143,7 +174,7 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
     gamma_ : float or None
         The bandwidth.
     mean_, scale_ : ndarray of shape (d,) or None
-        What standardized columns were shifted and divided by.
+        What standardized columns were shifted and divided by; of a table its numbers and dates (in seconds).
     result_ : Result
 
     Examples
@@ -158,6 +189,9 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         self,
         k: int = 10,
         *,
+        by_label: bool = False,
+        columns: Any = None,
+        missing: str = "error",
         similarity: Any = "rbf",
         gamma: Any = "median",
         standardize: Any = "auto",
@@ -167,6 +201,9 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         random_state: Any = None,
     ) -> None:
         self.k = k
+        self.by_label = by_label
+        self.columns = columns
+        self.missing = missing
         self.similarity = similarity
         self.gamma = gamma
         self.standardize = standardize
@@ -176,11 +213,10 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerPoints":
-        """Choose the points; with labels y similarities across classes are zero."""
+        """Choose the points; y is ignored unless `by_label`: then similarities across its classes are zero."""
         deadline = Deadline.after(self.time_limit)
         with unchanged_if_it_fails(self):
-            scales = standardizes(self.standardize, X, self.similarity)
-            chosen(self, checked(self, X), y, sample_weight, scales, deadline)
+            chosen(self, checked(self, X), labels_for(self, y), sample_weight, deadline)
         return self
 
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
@@ -190,14 +226,8 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         if is_precomputed(self):
             return np.asarray(X[:, self.indices_], np.float64)
         comparison = fitted_comparison(self)
-        rows, few = (comparison.rows(part.astype(np.float64)) for part in (X, self.points_))
+        rows, few = (comparison.rows(part, np.float64) for part in (X, self.points_))
         return np.asarray(comparison.similarity(rows, few), np.float64)
-
-    def fit_resample(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Any:
-        """The chosen rows of X, and their labels where y is given."""
-        self.fit(X, y, sample_weight)
-        rows = taken(X, self.indices_)
-        return rows if y is None else (rows, taken(y, self.indices_))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Names of the columns of `transform`: one for each point."""
@@ -208,6 +238,8 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = isinstance(self.similarity, str) and self.similarity in SPARSE
         tags.input_tags.pairwise = is_precomputed(self)
+        tags.input_tags.allow_nan = isinstance(self.missing, str) and self.missing in ("impute", "category", "drop")
+        tags.target_tags.required = self.by_label is True
         tags.transformer_tags.preserves_dtype = []
         return tags
 
@@ -217,42 +249,56 @@ def is_precomputed(model: Any) -> bool:
     return isinstance(model.similarity, str) and model.similarity == "precomputed"
 
 
-def checked(model: Any, X: Any, *y: Any, **how: Any) -> Any:
-    """X (and y) as scikit-learn checks them: float32 or float64, dense or CSR."""
-    return validated(model, X, *y, accept_sparse="csr", dtype=[np.float64, np.float32], **how)
+def labels_for(model: Any, y: Any) -> Any:
+    """The labels y where an estimator is to match classes, else None."""
+    if not isinstance(model.by_label, (bool, np.bool_)):
+        raise InvalidInput(f"by_label must be True or False, got {shown(model.by_label)}")
+    if model.by_label and y is None:
+        raise InvalidInput("by_label=True needs labels, got y=None")
+    return y if model.by_label else None
 
 
-def chosen(model: Any, X: Any, y: Any, sample_weight: Any, scales: bool, deadline: Deadline) -> Chosen:
+def checked(model: Any, X: Any, **how: Any) -> Any:
+    """X as scikit-learn checks it: a table by its names; arrays as float32 or float64, dense or CSR."""
+    X = gathered(X)
+    if how.get("reset", True):
+        encodes = not is_precomputed(model) and is_encoded(X, model.columns, model.missing)
+    else:
+        encodes = model._encoding is not None
+    if encodes and is_frame(X):
+        with our_error():
+            return validate_data(model, X, skip_check_array=True, **how)
+    finite = "allow-nan" if encodes else True
+    return validated(
+        model, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=finite, missing=encodes, **how
+    )
+
+
+def chosen(model: Any, X: Any, labels: Any, sample_weight: Any, deadline: Deadline) -> Chosen:
     """Fit an estimator's points, heaviest first; a k above the number of distinct rows means all of them."""
     known(model.solver, SOLVERS, "solver")
     solver = "exchange" if getattr(model, "refine", False) and model.solver == "auto" else model.solver  # no proof
-    setting = Setting(model.similarity, model.gamma, scales, solver, as_bytes(model.max_memory), deadline)
-    found = setting.solve(X, model.k, y, sample_weight, seed_of(model.random_state), most=False)
+    how = (model.similarity, model.gamma, model.standardize, solver, as_bytes(model.max_memory), deadline)
+    setting = Setting(*how, columns=model.columns, missing=model.missing)
+    found = setting.solve(X, model.k, labels, sample_weight, seed_of(model.random_state), most=False)
     result, comparison = found.result, found.comparison
     model._scaling, model._width = comparison.scaling, (comparison.similarity.gamma, comparison.exponent)
-    model.mean_ = None if comparison.scaling is None else comparison.scaling.means
-    model.scale_ = None if comparison.scaling is None else comparison.scaling.scales
+    model._encoding = comparison.encoding
+    model.mean_, model.scale_ = comparison.means_and_scales
     model.gamma_ = comparison.gamma
     at_most(model.k, len(found.sample.weights), "distinct rows")
     model.indices_, model.weights_ = result.heaviest_first()
-    model.result_, model.points_ = result, X[model.indices_]
+    model.counts_ = model.weights_ * found.sample.total
+    model.result_, model.points_ = result, take_rows(X, model.indices_)
     model.value_, model.bound_, model.gap_ = result.value, result.bound, result.gap
     model.mmd_ = math.sqrt(max(result.value, 0.0))
     return found
 
 
 def fitted_comparison(model: Any) -> Comparison:
-    """The similarity of a fitted estimator, and how rows are scaled for it."""
+    """The similarity of a fitted estimator, and how rows are encoded and scaled for it."""
     gamma, exponent = model._width
+    how = {"scaling": model._scaling, "encoding": model._encoding}
     if gamma is None:
-        return Comparison(similarity_of(model.similarity), scaling=model._scaling)
-    return Comparison(similarity_of(model.similarity, gamma), model.gamma_, exponent, 0, model._scaling)
-
-
-def taken(table: Any, indices: Indices) -> Any:
-    """Rows of an array, a sparse matrix, a list, or a DataFrame or Series."""
-    if hasattr(table, "iloc"):
-        return table.iloc[indices]
-    if sp.issparse(table) and table.format in ("bsr", "coo", "dia"):  # which have no rows to take
-        table = table.tocsr()
-    return table[indices] if hasattr(table, "shape") else np.asarray(table)[indices]
+        return Comparison(similarity_of(model.similarity), **how)
+    return Comparison(similarity_of(model.similarity, gamma), model.gamma_, exponent, **how)

@@ -21,7 +21,7 @@ from ..solvers.minimize import SOLVERS, minimize
 from ..spaces import Atoms
 from ._early_stopping import early_stopped
 from ._estimator import at_most, our_error, seed_of, unchanged_if_it_fails, validated
-from .tracking import Tracking
+from .tracking import Tracked
 
 LOSS = "squared error"
 
@@ -124,13 +124,13 @@ def terms(
     known(solver, SOLVERS, "solver")
     columns = {"include": include, "exclude": exclude, "groups": groups}
     given = {"sample_weight": sample_weight, "missing": missing, "returns": returns, "date": date}
-    data = Tracking.of(X, y, **columns, **given)
+    data = Tracked.of(X, y, **columns, **given)
     bounds = min_weight, max_weight, max_per_group
     return track(data, k, bounds, solver=solver, validation=validation, deadline=deadline, rng=rng, callback=callback)
 
 
 def track(
-    data: Tracking,
+    data: Tracked,
     k: int,
     bounds: tuple[float, float, int | None],
     *,
@@ -263,7 +263,7 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
             matrix, targets = as_matrix(X), np.asarray(y, np.float64)
             include, exclude = positions(self.include, names, "include"), positions(self.exclude, names, "exclude")
             groups = group_codes(self.groups, names, np.setdiff1d(np.arange(matrix.shape[1]), exclude))
-            data = Tracking(matrix, targets, names, include, exclude, groups, sample_weight)
+            data = Tracked(matrix, targets, names, include, exclude, groups, sample_weight)
             self._keep(self._solve(data, deadline), y.ndim == 1)
         return self
 
@@ -278,7 +278,7 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
             found = [getattr(result, name) for result in results]
             setattr(self, f"{name}_", found[0] if one else found)
 
-    def _solve(self, data: Tracking, deadline: Deadline) -> list[Result]:
+    def _solve(self, data: Tracked, deadline: Deadline) -> list[Result]:
         """One result for each target."""
         known(self.solver, SOLVERS, "solver")
         n = data.X.shape[1]

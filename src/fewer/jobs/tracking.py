@@ -22,7 +22,7 @@ MISSING = {
 
 
 @dataclass(frozen=True, eq=False)
-class Tracking:
+class Tracked:
     """Numbers X (r, n) that are to track y (r,), and what was asked about their columns.
 
     Columns are those of the table, in its order; the ones that hold no numbers, and y itself, are zero and excluded.
@@ -53,7 +53,7 @@ class Tracking:
         missing: str = "error",
         returns: str | None = None,
         date: Any = None,
-    ) -> "Tracking":
+    ) -> "Tracked":
         """Check and align what was given; arrays without prices and gaps pass as they are."""
         known(missing, MISSING, "missing")
         if returns is not None:
@@ -80,13 +80,13 @@ class Tracking:
         whole = replace(found, groups=labels, sample_weight=given)
         return _without_gaps(whole.in_order(date), held, missing, returns, _row_words(index_of(X)))
 
-    def in_order(self, date: Any) -> "Tracking":
+    def in_order(self, date: Any) -> "Tracked":
         """The rows in order of time, where there are dates."""
         if self.dates is None:
             return self
         return self.of_rows(by_date(self.dates, date))
 
-    def of_rows(self, chosen: Any) -> "Tracking":
+    def of_rows(self, chosen: Any) -> "Tracked":
         """Some of the rows."""
 
         def taken(values: Any) -> Any:
@@ -96,7 +96,7 @@ class Tracking:
         weight, dates = taken(self.sample_weight), taken(self.dates)
         return replace(self, X=self.X[chosen], y=self.y[chosen], sample_weight=weight, rows=rows[chosen], dates=dates)
 
-    def said(self, note: str) -> "Tracking":
+    def said(self, note: str) -> "Tracked":
         """The same with one more note."""
         return replace(self, note="; ".join(filter(None, (self.note, note))))
 
@@ -109,7 +109,7 @@ class Tracking:
         return found
 
 
-def _of_table(X: Any, y: Any, include: Any, exclude: Any, date: Any) -> Tracking:
+def _of_table(X: Any, y: Any, include: Any, exclude: Any, date: Any) -> Tracked:
     """Columns of a table as numbers; missing ones are NaN."""
     names, columns = names_of(X), columns_of(X)
     if len(set(names)) < len(names):
@@ -140,7 +140,7 @@ def _of_table(X: Any, y: Any, include: Any, exclude: Any, date: Any) -> Tracking
         if i not in without:
             matrix[:, i] = column.values
     note = f"not used, as they hold no numbers: {quoted([names[i] for i in left])}" if left else ""
-    return Tracking(matrix, values, names, held, np.array(sorted(without), np.int64), dates=dates, note=note)
+    return Tracked(matrix, values, names, held, np.array(sorted(without), np.int64), dates=dates, note=note)
 
 
 def _named(y: Any, names: Sequence[Any]) -> int | None:
@@ -187,7 +187,7 @@ def _vector(y: Any, name: str, rows: int) -> Vector:
     return values
 
 
-def _of_arrays(found: Tracking) -> Tracking:
+def _of_arrays(found: Tracked) -> Tracked:
     """Arrays as numbers, NaN where missing."""
     if sp.issparse(found.X) or not hasattr(found.X, "__array__"):
         found = replace(found, X=found.X.toarray() if sp.issparse(found.X) else found.X)
@@ -203,8 +203,8 @@ def _row_words(index: Any) -> Callable[[int], str]:
 
 
 def _without_gaps(
-    found: Tracking, held: Indices, missing: str, returns: str | None, words: Callable[[int], str]
-) -> Tracking:
+    found: Tracked, held: Indices, missing: str, returns: str | None, words: Callable[[int], str]
+) -> Tracked:
     """Missing values by rule, and returns of prices where they were asked for."""
     names = [*(found.names or range(found.X.shape[1])), "y"]
     kept = [*held.tolist(), len(names) - 1]
@@ -223,20 +223,20 @@ def _without_gaps(
     return replace(found, X=X, y=np.ascontiguousarray(together[:, -1]))
 
 
-def _of_rows(found: Tracking, words: Callable[[int], str]) -> Callable[[int], str]:
+def _of_rows(found: Tracked, words: Callable[[int], str]) -> Callable[[int], str]:
     """Words for rows by their place among those in use."""
     return words if found.rows is None else lambda i: words(int(found.rows[i]))  # type: ignore[index]
 
 
 def _filled(
-    found: Tracking,
+    found: Tracked,
     together: Vector,
     gaps: Any,
     called: Sequence[Any],
     missing: str,
     returns: str | None,
     words: Callable[[int], str],
-) -> tuple[Tracking, Vector]:
+) -> tuple[Tracked, Vector]:
     """What the rule makes of missing values in the columns and the target, which is the last."""
     count, names = int(gaps.sum()), _of_rows(found, words)
     if missing == "drop":

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import stdtrit
 
-from .._validation import Vector
+from .._validation import Indices, Vector
 
 LEVEL = 0.95
 """The confidence of every interval."""
@@ -134,13 +134,13 @@ def log_ratios(one: Vector, two: Vector) -> Vector:
     Fewer than three runs tell nothing. A spread of nothing is read as rounding.
     """
 
-    def ratio(kept: Vector) -> float:
+    def ratio(kept: Indices) -> float:
         return math.log(max(float(one[kept].std()), TIE) / max(float(two[kept].std()), TIE))
 
     return jackknife(ratio, one.size)
 
 
-def jackknife(estimate: Callable[[Vector], float], n: int) -> Vector:
+def jackknife(estimate: Callable[[Indices], float], n: int) -> Vector:
     """The jackknife's values of an estimate from n runs, given by an index of the runs it is made from; (n,)."""
     every = np.arange(n)
     if n < 3:

@@ -93,7 +93,7 @@ def job(labels: bool) -> Callable[..., Chosen]:
     """The job `points`: greedy, exchange and refits, within classes where labels are given."""
 
     def run(task: Problem, k: int, seed: int) -> Chosen:
-        return of_point(points(task.data.X, k, y=task.data.y if labels else None, gamma=task.gamma, rng=seed).p)
+        return of_point(points(task.data.X, k, labels=task.data.y if labels else None, gamma=task.gamma, rng=seed).p)
 
     return run
 

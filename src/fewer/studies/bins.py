@@ -12,6 +12,7 @@ from .._validation import Vector
 from ..jobs.bins import bins
 from ..result import Result
 from .study import Judge, Table
+from .views import Cumulative, cumulative
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,12 @@ class BinsProblem:
         if self.edges is not None:
             table |= {"from": self.edges[at].tolist(), "to": self.edges[at + 1].tolist()}
         return table | {"weight": result.p[at].tolist(), "share before": self.target[at].tolist()}
+
+    def view(self, result: Result) -> Cumulative:
+        """The cumulative shares before and after, at the upper edges of the bins."""
+        if self.edges is None:
+            return cumulative(np.arange(self.size, dtype=np.float64), self.target, result.p, "bin")
+        return cumulative(self.edges[1:], self.target, result.p, "value")
 
     def lost(self, result: Result) -> dict[str, float]:
         """The error, the largest difference of the cumulative shares, the value and its gap."""

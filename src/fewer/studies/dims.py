@@ -14,6 +14,7 @@ from ..jobs.dims import coverage, dims
 from ..jobs.rows import Rows
 from ..result import Result
 from .study import Judge, Table
+from .views import Shares
 
 RANDOM_DRAWS = 20
 """Random rankings over which the error of random selection is averaged."""
@@ -64,10 +65,20 @@ class DimsProblem:
         order = np.argsort(-within, kind="stable")
         return {
             "column": [self.names[result.indices[i]] for i in order],
-            "position": (result.indices[order] + 1).tolist(),
+            "index": result.indices[order].tolist(),
             "in rows": everywhere[order].tolist(),
             "in covered rows": within[order].tolist(),
         }
+
+    def view(self, result: Result) -> Shares:
+        """The share of rows covered, and how often each kept column occurs in these."""
+        kept = self.kept(result)
+        return Shares(
+            self.covered(result),
+            kept["column"],
+            kept["in covered rows"],
+            "the share of covered rows in which each column occurs",
+        )
 
     def lost(self, result: Result) -> dict[str, float]:
         """Coverage and what is proven about it, the value and its gap."""

@@ -18,6 +18,7 @@ from ..jobs.setting import Comparison, Setting
 from ..objectives.pairs import own_threads
 from ..result import Result
 from .study import Judge, Table
+from .views import Cloud, Plane, plane_of_rows, plane_of_similarities
 
 MAX_COMPARED_ROWS = 2000
 """Rows on which baselines and held-out errors are measured, at most: all their pairs are compared."""
@@ -101,12 +102,23 @@ class PointsProblem:
     def kept(self, result: Result) -> Table:
         """The rows with their weights, heaviest first, as the user's table has them."""
         rows, weights = result.heaviest_first()
-        table: Table = {"row": (rows + 1).tolist(), "weight": weights.tolist()}
+        table: Table = {"index": rows.tolist(), "weight": weights.tolist()}
         return table | {name: [plain(values[i]) for i in rows] for name, values in self.shown.items()}
 
     def rows_of(self, result: Result) -> npt.NDArray[np.float64]:
         """The kept rows as they are in the file, in the same order."""
         return self.X[result.heaviest_first()[0]]
+
+    @cached_property
+    def plane(self) -> Plane:
+        """The rows in two dimensions, as they are compared."""
+        if self.similarity in ("precomputed", "hamming"):
+            return plane_of_similarities(self.block, self.size)
+        return plane_of_rows(self.Z, list(self.shown))
+
+    def view(self, result: Result) -> Cloud:
+        """The kept rows among all."""
+        return self.plane.cloud(*result.heaviest_first())
 
     def lost(self, result: Result) -> dict[str, float]:
         """MMD² and its root, and the gap where a bound above zero is proven."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..result import Result, Status
+from .views import View
 
 Table = dict[str, list[Any]]
 """A table by columns: name -> values."""
@@ -67,6 +68,10 @@ class Problem(Protocol):
 
     def lost(self, result: Result) -> dict[str, float]:
         """What was lost, in several measures."""
+        ...
+
+    def view(self, result: Result) -> View | None:
+        """What a picture of the answer shows; None where there is nothing to see."""
         ...
 
     def split(self, share: float, rng: np.random.Generator) -> tuple["Problem", Judge] | None:

@@ -14,12 +14,13 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..engines.fit import refitted
 from ..jobs.terms import track
-from ..jobs.tracking import Tracking
+from ..jobs.tracking import Tracked
 from ..objectives.matrix import scaled, typical_size
 from ..objectives.moments import Moments
 from ..result import Result
 from ..spaces import Atoms
 from .study import Judge, Table
+from .views import Tracking, tracking
 
 MAX_EXPONENT = 400
 """Powers of two up to which squares of entries are sure to stay in the range of floats."""
@@ -68,7 +69,7 @@ class TermsProblem:
         """Run the job."""
         deadline = Deadline.after(time_limit)
         columns = self.include, self.exclude, self.groups
-        data = Tracking(self.A, self.b, list(self.names), *columns, note=self.note)
+        data = Tracked(self.A, self.b, list(self.names), *columns, note=self.note)
         bounds = self.min_weight, self.max_weight, self.max_per_group
         return track(data, k, bounds, validation=self.validation, deadline=deadline, **search)
 
@@ -101,6 +102,11 @@ class TermsProblem:
     def rows_of(self, result: Result) -> Any:
         """The kept columns, heaviest first, as rows."""
         return self.A[:, result.heaviest_first()[0]].T
+
+    def view(self, result: Result) -> Tracking:
+        """The target and what tracks it, row by row."""
+        A, b, power = self._near_one
+        return tracking(np.asarray(scaled(b, power)), np.asarray(scaled(np.asarray(A @ result.p), power)))
 
     def lost(self, result: Result) -> dict[str, float]:
         """The error, the variance explained, the value and its gap."""
