@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, shown
+from .._validation import Indices, InvalidInput, gathered, library_of, shown
 from .align import positions
 from .column import Column, Levels
 from .frames import columns_of, names_of
@@ -62,11 +62,23 @@ def baskets_of(table: Any, order: Any, item: Any) -> Baskets:
     which, what = (columns[int(positions([c], names, o)[0])] for c, o in ((order, "order"), (item, "item")))
     if which is what:
         raise InvalidInput(f"order and item must be two columns, both are {shown(which.name)}")
-    orders, items = levels_of(which), levels_of(what)
-    if (orders.codes < 0).any():
-        row = int(np.argmax(orders.codes < 0))
-        raise InvalidInput(f"column {shown(which.name)} is missing in row {row}: no order to put the item in")
-    return grouped_items(orders.codes, items.codes, items.values.tolist(), len(orders.values))
+    orders, items = numbered(table, which), levels_of(what)
+    if (orders < 0).any():
+        row = int(np.argmax(orders < 0))
+        raise InvalidInput(f"column {shown(which.name)}, row {row}: is missing, there is no order to put the item in")
+    return grouped_items(orders, items.codes, items.values.tolist(), int(orders.max(initial=-1)) + 1)
+
+
+def numbered(table: Any, column: Column) -> Indices:
+    """Which order each line is of, numbered from 0, -1 where missing; without sorting a list of their names."""
+    library = library_of(table)
+    if column.kind == "category" and library == "polars":
+        return np.asarray(gathered(table)[column.name].rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1)
+    if column.kind == "category" and library == "pandas":
+        import pandas as pd
+
+        return np.asarray(pd.factorize(table[column.name])[0], np.int64)
+    return levels_of(column).codes
 
 
 def levels_of(column: Column) -> Levels:
@@ -104,7 +116,8 @@ def grouped_items(orders: Indices, items: Indices, names: Sequence[Any], count: 
     rows, columns = (orders, items) if lacking == 0 else (orders[held], items[held])
     if len(rows) == 0:
         raise InvalidInput("there are no items: every basket is empty")
-    pattern = sp.csr_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(count, len(names)))
+    entries = rows.astype(np.int32), columns.astype(np.int32)
+    pattern = sp.csr_array((np.ones(len(rows), np.int8), entries), shape=(count, len(names)))
     pattern.sum_duplicates()
     pattern.data[:] = 1
     sizes = np.diff(pattern.indptr)

@@ -63,17 +63,18 @@ class Coding:
         known(missing, MISSING, "missing")
         if (order is None) != (item is None):
             raise InvalidInput("order and item go together: give both or neither")
-        rule = "zero" if isinstance(baseline, str) and baseline == "auto" else baseline
         if order is not None:
             if sample_weight is not None:
                 raise InvalidInput("sample_weight is for rows of a wide table, not for lines of orders")
             found = baskets_of(_long(X), order, item)
             chosen = positions(include, found.names, "include"), positions(exclude, found.names, "exclude")
-            return cls(found.table, found.names, None, _of_names(rule, found.names), *chosen, note=found.note)
+            rule = named_baseline(baseline, found.names)
+            return cls(found.table, found.names, None, rule, *chosen, note=found.note)
         if not is_table(X):
             if columns is not None:
                 raise InvalidInput(f"columns are those of a table, but X is {type(X).__name__}")
             if missing == "error" or sp.issparse(X):
+                rule = "zero" if isinstance(baseline, str) and baseline == "auto" else baseline
                 return cls(X, None, None, rule, include, exclude, sample_weight)
             array = _two_dimensional(X)
             coder = _Coder(array_columns(array), len(array), None, {}, sample_weight, missing)
@@ -142,10 +143,14 @@ def _two_dimensional(X: Any) -> npt.NDArray[Any]:
     return array
 
 
-def _of_names(baseline: Any, names: Sequence[Any]) -> Any:
-    """A baseline for columns of ones and zeros: a rule, codes, or a mapping of names."""
+def named_baseline(baseline: Any, names: Sequence[Any]) -> Any:
+    """A baseline for columns of numbers: a rule, codes, or a mapping of names to codes.
+
+    >>> named_baseline({"b": 2}, ["a", "b"]).tolist(), named_baseline("auto", ["a", "b"])
+    ([0, 2], 'zero')
+    """
     if not isinstance(baseline, Mapping):
-        return baseline
+        return "zero" if isinstance(baseline, str) and baseline == "auto" else baseline
     codes = np.zeros(len(names), np.int64)
     for name, code in baseline.items():
         codes[positions([name], names, "baseline")] = code
@@ -210,7 +215,7 @@ class _Coder:
             i = next(iter(gaps))
             options = ", ".join(f"missing={rule!r} {MISSING[rule]}" for rule in ("drop", "impute", "category"))
             row = int(np.argmax(gaps[i]))
-            raise InvalidInput(f"column {shown(self.columns[i].name)} is missing in row {row}; {options}")
+            raise InvalidInput(f"column {shown(self.columns[i].name)}, row {row}: is missing; {options}")
         if self.missing != "drop":
             count = sum(int(gone.sum()) for gone in gaps.values() if gone is not None)
             taken = "the most frequent value" if self.missing == "impute" else "a label"
@@ -288,8 +293,8 @@ def whole_numbers(column: Column) -> Indices:
     if not right.all():
         row = int(np.argmin(right))
         raise InvalidInput(
-            f"column {shown(column.name)} holds {values[row]:g} in row {row}, dims needs small whole numbers, labels "
-            f"or truth values; columns={{{column.name!r}: 'ignore'}} leaves it out, 'category' takes it as labels"
+            f"column {shown(column.name)}, row {row}: expected a small whole number, a label or a truth value, got "
+            f"{values[row]:g}; columns={{{column.name!r}: 'ignore'}} leaves it out, 'category' takes it as labels"
         )
     return np.where(gone, -1, values).astype(np.int64)
 
