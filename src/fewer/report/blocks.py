@@ -13,6 +13,9 @@ import numpy.typing as npt
 from .html import Html, join, tag
 from .svg import short, weight_bar
 
+MAX_UNBROKEN_CHARS = 20
+"""Characters of a text up to which it stays on one line."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -73,7 +76,7 @@ def cell(column: Column, i: int, largest: float) -> Html:
     if value is None:
         return tag("td", "–", class_="number")
     if not isinstance(value, (int, float, np.integer, np.floating)):
-        return tag("td", value)
+        return tag("td", value, class_="short" if len(str(value)) <= MAX_UNBROKEN_CHARS else None)
     number = float(value)
     shown = f"{100 * number:.2f} %" if column.share else short(number)
     inner = tag("span", weight_bar(number, float(largest)), shown, class_="barred") if column.bar else shown
