@@ -27,9 +27,10 @@ _CURRENCY = (
 )
 _BLANKS = r"[ \u00a0\u202f\u2009]"
 _EXPONENT = r"(?:[eE][-+]?\d+)?"
-_DOT = rf"(?:\d{{1,3}}(?:[,'’ \u00a0\u202f\u2009]\d{{3}})+|\d+)(?:\.\d*)?{_EXPONENT}|\.\d+{_EXPONENT}"
-_COMMA = rf"(?:\d{{1,3}}(?:[.'’ \u00a0\u202f\u2009]\d{{3}})+|\d+)(?:,\d*)?{_EXPONENT}|,\d+{_EXPONENT}"
-_EITHER = r"^\d{1,3}[.,]\d{3}$"
+_THOUSANDS = r"(?:\d{1,3}(?:(?:SIGN\d{3})+|(?:['’]\d{3})+|(?:[ \u00a0\u202f\u2009]\d{3})+)|\d+)"
+"""Whole numbers with one sign between thousands, or none."""
+_DOT = _THOUSANDS.replace("SIGN", ",") + rf"(?:\.\d*)?{_EXPONENT}|\.\d+{_EXPONENT}"
+_COMMA = _THOUSANDS.replace("SIGN", r"\.") + rf"(?:,\d*)?{_EXPONENT}|,\d+{_EXPONENT}"
 
 
 def _pattern(body: str) -> str:
