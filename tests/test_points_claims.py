@@ -405,7 +405,9 @@ def test_the_callers_arrays_stay_as_they_are():
     np.testing.assert_array_equal(w, copies[1])
 
 
-@pytest.mark.parametrize("fit", [lambda X, y: points(X, 2, labels=y), lambda X, y: FewerPoints(2, by_label=y is not None).fit(X, y)])
+@pytest.mark.parametrize(
+    "fit", [lambda X, y: points(X, 2, labels=y), lambda X, y: FewerPoints(2, by_label=y is not None).fit(X, y)]
+)
 def test_masked_entries_are_refused(fit):
     with pytest.raises(InvalidInput, match="X has masked entries"):
         fit(np.ma.masked_greater(rows(0), 1.0), None)
