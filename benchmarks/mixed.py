@@ -98,14 +98,14 @@ def k_medoids(table: Table, k: int, seed: int):
 
 
 def k_prototypes(table: Table, k: int, seed: int):
-    """Rows nearest to the centres in the cost that is minimised; k-modes where there are no numbers."""
+    """Rows nearest to the centres in its cost; k-modes without numbers. Other starts than random fail at k = 100."""
     numbers = len(table.numbers)
     Z = table.plain[table.numbers].to_numpy(float)
     Z = (Z - Z.mean(axis=0)) / Z.std(axis=0) if numbers else Z
     C = table.plain[table.categories].to_numpy(object).astype(str)
     if numbers:
         X = np.concatenate([Z.astype(object), C.astype(object)], axis=1)
-        model = KPrototypes(k, init="Huang", n_init=1, max_iter=20, random_state=seed)
+        model = KPrototypes(k, init="random", n_init=1, max_iter=20, random_state=seed)
         model.fit(X, categorical=list(range(numbers, X.shape[1])))
     else:
         model = KModes(k, init="Huang", n_init=1, max_iter=20, random_state=seed).fit(C)

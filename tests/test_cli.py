@@ -24,7 +24,7 @@ def files(tmp_path):
 def test_dims_gives_what_the_library_gives(files):
     out, err = run("dims", files / "wide.csv", "-k", "3")
     expected = fewer.dims(WIDE, 3, rng=0)
-    assert sorted(table(out)["position"].to_list()) == (expected.support + 1).tolist()
+    assert sorted(table(out)["index"].to_list()) == expected.support.tolist()
     share = fewer.coverage(WIDE, expected.support)
     assert f"rows covered {100 * share:.2f} %" in err
     assert "Optimal (proven)." in err
@@ -68,7 +68,7 @@ def test_points_gives_what_the_library_gives(files):
     kinds = np.array(["a"] * 30 + ["b"] * 60)
     options = {"y": kinds, "sample_weight": np.arange(90.0), "gamma": 0.5, "solver": "greedy", "rng": 0}
     expected = fewer.points(CLOUD, 3, **options)
-    assert sorted(table(out)["row"].to_list()) == (expected.support + 1).tolist()
+    assert sorted(table(out)["index"].to_list()) == expected.support.tolist()
     heaviest = np.argsort(-expected.p[expected.support], kind="stable")
     np.testing.assert_allclose(table(out)["weight"], expected.p[expected.support][heaviest], rtol=1e-9)
     assert "MMD² to all rows" in err
@@ -119,7 +119,7 @@ def test_wide_tables_in_every_format(kind, tmp_path):
     else:
         np.savez(path, item=WIDE)
     out, _ = run("dims", path, "-k", "3", "--quiet")
-    assert sorted(table(out)["position"].to_list()) == (fewer.dims(WIDE, 3, rng=0).support + 1).tolist()
+    assert sorted(table(out)["index"].to_list()) == fewer.dims(WIDE, 3, rng=0).support.tolist()
 
 
 @pytest.mark.parametrize("separator", [",", "\t", " "])

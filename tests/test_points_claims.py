@@ -287,8 +287,8 @@ def test_the_answer_of_the_command_is_that_of_the_library(tmp_path, kind, option
     expected = points(table, 4, gamma=gamma, solver="exchange", rng=0, **data)
     model = FewerPoints(4, by_label="label" in options, gamma=gamma, solver="exchange")
     model.fit(table, data["labels"], data["sample_weight"])
-    kept = dict(zip(answer["kept"]["row"], answer["kept"]["weight"], strict=True))
-    assert kept == {int(i) + 1: float(expected.p[i]) for i in expected.support}
+    kept = dict(zip(answer["kept"]["index"], answer["kept"]["weight"], strict=True))
+    assert kept == {int(i): float(expected.p[i]) for i in expected.support}
     assert answer["error"] == expected.value
     if gamma != "cv":
         assert answer["lost"]["gamma"] == model.gamma_
