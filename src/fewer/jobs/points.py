@@ -81,8 +81,8 @@ def points(
         "rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming" (codes), "precomputed" (X is the
         matrix), or a function of two blocks of rows; see `fewer.similarity`.
     gamma : float or {"median", "scale", "cv"}
-        The bandwidth; "cv" needs labels: the multiple of the median with the lowest cross-validated 1-NN error. The rules
-        see the rows as they are compared, a row as often as its weight says.
+        The bandwidth; "cv" needs labels: the multiple of the median with the lowest cross-validated 1-NN error. The
+        rules see the rows as they are compared, a row as often as its weight says.
     standardize : bool or "auto"
         True brings each column to mean 0 and standard deviation 1 (constant ones to 0; weights count), False takes X as
         it is, and "auto" scales the columns of a table and takes arrays and sparse matrices as they are; so does
