@@ -24,7 +24,7 @@ def files(tmp_path):
 def test_dims_gives_what_the_library_gives(files):
     out, err = run("dims", files / "wide.csv", "-k", "3")
     expected = fewer.dims(WIDE, 3, rng=0)
-    assert sorted(table(out)["position"].to_list()) == (expected.support + 1).tolist()
+    assert sorted(table(out)["index"].to_list()) == expected.support.tolist()
     share = fewer.coverage(WIDE, expected.support)
     assert f"rows covered {100 * share:.2f} %" in err
     assert "Optimal (proven)." in err
@@ -119,7 +119,7 @@ def test_wide_tables_in_every_format(kind, tmp_path):
     else:
         np.savez(path, item=WIDE)
     out, _ = run("dims", path, "-k", "3", "--quiet")
-    assert sorted(table(out)["position"].to_list()) == (fewer.dims(WIDE, 3, rng=0).support + 1).tolist()
+    assert sorted(table(out)["index"].to_list()) == fewer.dims(WIDE, 3, rng=0).support.tolist()
 
 
 @pytest.mark.parametrize("separator", [",", "\t", " "])

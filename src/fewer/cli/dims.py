@@ -115,7 +115,7 @@ def coded(frame: Any, label: str, options: dict[str, Any]) -> "Coding":
     from ._table import listed
 
     given = {name: options[name] for name in ("missing", "order", "item")}
-    chosen = {name: listed(options[name]) for name in ("include", "exclude")}
+    chosen: dict[str, Any] = {name: listed(options[name]) for name in ("include", "exclude")}
     try:
         return Coding.of(frame, baseline=baseline_of(options["baseline"]), **chosen, **given)
     except InvalidInput as error:
@@ -129,11 +129,11 @@ def whole(table: "FileTable", names: list[str], options: dict[str, Any]) -> "Cod
     from ._table import listed
 
     try:
-        chosen = {name: positions(listed(options[name]), names, f"--{name}") for name in ("include", "exclude")}
+        include, exclude = (positions(listed(options[name]), names, f"--{name}") for name in ("include", "exclude"))
         rule = named_baseline(baseline_of(options["baseline"]), names)
     except InvalidInput as error:
         raise InvalidInput(f"{table.label}: {error}") from None
-    return Coding(table.whole(names), names, None, rule, **chosen)
+    return Coding(table.whole(names), names, None, rule, include, exclude)
 
 
 def baseline_of(text: str) -> Any:

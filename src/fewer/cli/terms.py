@@ -115,7 +115,7 @@ def tracked(
     exclude = [*asked_for["exclude"], *(name for name in texts if name not in asked_for["exclude"])]
     given = {"missing": options["missing"], "returns": options["returns"], "date": date}
     try:
-        chosen = {"include": asked_for["include"], "exclude": exclude, "groups": grouping(groups)}
+        chosen: dict[str, Any] = {"include": asked_for["include"], "exclude": exclude, "groups": grouping(groups)}
         return Tracked.of(frame, target, **chosen, **given), quoted(texts) if texts else ""
     except InvalidInput as error:
         raise InvalidInput(f"{table.label}: {error}") from None

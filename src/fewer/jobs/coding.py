@@ -208,7 +208,8 @@ class _Coder:
 
     def _kept(self) -> tuple[Indices, str]:
         """The rows in use, and what is to be said of the others."""
-        gaps = {i: self.columns[i].missing for i in self.used if self.columns[i].missing is not None}
+        found = {i: self.columns[i].missing for i in self.used}
+        gaps = {i: gone for i, gone in found.items() if gone is not None}
         if not gaps:
             return np.arange(self.rows), ""
         if self.missing == "error":
@@ -217,7 +218,7 @@ class _Coder:
             row = int(np.argmax(gaps[i]))
             raise InvalidInput(f"column {shown(self.columns[i].name)}, row {row}: is missing; {options}")
         if self.missing != "drop":
-            count = sum(int(gone.sum()) for gone in gaps.values() if gone is not None)
+            count = sum(int(gone.sum()) for gone in gaps.values())
             taken = "the most frequent value" if self.missing == "impute" else "a label"
             return np.arange(self.rows), f"{count} missing values taken as {taken} of their column"
         whole = np.flatnonzero(~np.logical_or.reduce(list(gaps.values())))

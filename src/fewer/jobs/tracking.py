@@ -254,9 +254,9 @@ def _filled(
             raise InvalidInput(f"column {shown(called[int(empty[0])])} has no values at all; exclude it")
         filled = np.where(gaps, np.nanmedian(together, axis=0), together)
         return found.said(f"{count} missing values taken as the median of their column"), filled
-    r, c = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
     if missing == "impute":
-        r, c = int(np.argmax(gaps[:, -1])), gaps.shape[1] - 1
+        gaps = np.where(np.arange(gaps.shape[1]) == gaps.shape[1] - 1, gaps, False)
+    r, c = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
     rules = ("drop", "ffill") if returns else ("drop",) if c == gaps.shape[1] - 1 else ("drop", "impute")
     options = ", ".join(f"missing={rule!r} {MISSING[rule]}" for rule in rules)
     column = "y" if c == gaps.shape[1] - 1 else f"column {shown(called[int(c)])}"
