@@ -180,13 +180,20 @@ class _Coder:
         self.why: dict[int, str] = {}
         for i, column in enumerate(columns):
             if column.name not in told:
-                reason = "dates" if column.kind == "date" else left_out(column) if names is not None else ""
+                reason = self._reason(column)
                 self.why |= {i: reason} if reason else {}
         self.ignored = frozenset({*self.why, *(i for i, c in enumerate(columns) if told.get(c.name) == "ignore")})
         self.used = [i for i in range(self.n) if i not in self.ignored]
         if not self.used:
             raise InvalidInput("X has no column of labels or small whole numbers")
         self.given = None if weight is None else as_vector(weight, (rows,), "sample_weight")
+
+    def _reason(self, column: Column) -> str:
+        """Why a column is left out unasked, "" where it is not."""
+        if self.names is None:
+            return ""
+        nameless = "columns without a name" if column.name == "" else ""
+        return nameless or ("dates" if column.kind == "date" else left_out(column))
 
     def coded(self, baseline: Any) -> Coding:
         """The rows as codes."""
