@@ -287,8 +287,8 @@ def test_the_answer_of_the_command_is_that_of_the_library(tmp_path, kind, option
     expected = points(table, 4, gamma=gamma, solver="exchange", rng=0, **data)
     model = FewerPoints(4, by_label="label" in options, gamma=gamma, solver="exchange")
     model.fit(table, data["labels"], data["sample_weight"])
-    kept = dict(zip(answer["kept"]["row"], answer["kept"]["weight"], strict=True))
-    assert kept == {int(i) + 1: float(expected.p[i]) for i in expected.support}
+    kept = dict(zip(answer["kept"]["index"], answer["kept"]["weight"], strict=True))
+    assert kept == {int(i): float(expected.p[i]) for i in expected.support}
     assert answer["error"] == expected.value
     if gamma != "cv":
         assert answer["lost"]["gamma"] == model.gamma_
@@ -405,7 +405,9 @@ def test_the_callers_arrays_stay_as_they_are():
     np.testing.assert_array_equal(w, copies[1])
 
 
-@pytest.mark.parametrize("fit", [lambda X, y: points(X, 2, labels=y), lambda X, y: FewerPoints(2, by_label=y is not None).fit(X, y)])
+@pytest.mark.parametrize(
+    "fit", [lambda X, y: points(X, 2, labels=y), lambda X, y: FewerPoints(2, by_label=y is not None).fit(X, y)]
+)
 def test_masked_entries_are_refused(fit):
     with pytest.raises(InvalidInput, match="X has masked entries"):
         fit(np.ma.masked_greater(rows(0), 1.0), None)

@@ -78,7 +78,7 @@ class ArraySource:
         """The columns at once."""
         yield self.read(names, (), at_once)
 
-    def original(self, rows: Any, names: Sequence[str]) -> Any:
+    def original(self, rows: Any, names: Sequence[str], typed: bool) -> Any:
         """Rows with their own types."""
         import polars as pl
 

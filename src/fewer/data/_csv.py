@@ -21,7 +21,7 @@ from ._cells import FALSE, MISSING, MOSTLY, TRUE, Parsed, is_grouped, parsed, wi
 from ._copies import CHUNK_BYTES, recoded, trimmed
 from ._dialect import Dialect, dialect_of
 from ._formats import encoding_of, start_of
-from ._source import Refuse, Source, at_once, bad_cell, chunk_rows
+from ._source import Refuse, Source, at_once, bad_cell, chunk_rows, unconcerned
 
 HEAD_ROWS = 10_000
 """Rows from which types are guessed ..."""
@@ -92,16 +92,17 @@ class CsvSource:
                 return
         yield self.read(names, (), at_once).slice(done)
 
-    def original(self, rows: Any, names: Sequence[str]) -> Any:
+    def original(self, rows: Any, names: Sequence[str], typed: bool) -> Any:
         """Rows with their cells as they are written."""
         numbered = self.scan({}).with_row_index(ROW).filter(pl.col(ROW).is_in(np.unique(rows).tolist()))
         try:
             found = numbered.collect(engine="streaming")
         except pl.exceptions.PolarsError as error:
             if is_encoding(error):
-                return self.recoded.original(rows, names)
+                return self.recoded.original(rows, names, typed)
             raise self._unreadable(error) from None
-        return found.select(names)[np.searchsorted(found[ROW].to_numpy(), rows)]
+        frame = found.select(names)[np.searchsorted(found[ROW].to_numpy(), rows)]
+        return pl.DataFrame([self._typed(column, {}, (), unconcerned) for column in frame]) if typed else frame
 
     def _surviving(self, types: dict[str, Any], error: Exception) -> dict[str, Any]:
         """The types that all cells of their columns have, if that is what went wrong."""

@@ -59,7 +59,7 @@ class ScanSource:
         with readable(self.label, self.kind):
             yield from self.lazy.select(names).collect_batches(chunk_size=chunk_rows(len(names)), maintain_order=True)
 
-    def original(self, rows: Any, names: Sequence[str]) -> Any:
+    def original(self, rows: Any, names: Sequence[str], typed: bool) -> Any:
         """Rows with their own types."""
         with readable(self.label, self.kind):
             numbered = self.lazy.with_row_index("\x00row").filter(pl.col("\x00row").is_in(np.unique(rows).tolist()))

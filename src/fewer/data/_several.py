@@ -54,7 +54,7 @@ class SeveralSource:
         for part in self.parts:
             yield from part.batches(names)
 
-    def original(self, rows: Any, names: Sequence[str]) -> Any:
+    def original(self, rows: Any, names: Sequence[str], typed: bool) -> Any:
         """Rows, numbered through all files, as their files have them."""
         rows = np.asarray(rows)
         ends = np.cumsum(self.heights)
@@ -63,7 +63,7 @@ class SeveralSource:
         for i, part in enumerate(self.parts):
             here = np.flatnonzero(home == i)
             if len(here):
-                found.append(part.original(rows[here] - (ends[i] - self.heights[i]), names))
+                found.append(part.original(rows[here] - (ends[i] - self.heights[i]), names, typed))
                 places.append(here)
         frame = pl.concat([similar(frame, found) for frame in found], how="vertical_relaxed")
         return frame[np.argsort(np.concatenate(places))]

@@ -15,7 +15,7 @@ import polars as pl
 from .._validation import InvalidInput
 from ..npy import check_inflated, check_memory
 from ._cells import Parsed, parsed
-from ._source import Refuse, at_once, bad_cell
+from ._source import Refuse, at_once, bad_cell, unconcerned
 
 FETCHED_ROWS = 50_000
 """Rows of a database that are taken at once."""
@@ -70,9 +70,10 @@ class SheetSource:
         """The columns at once."""
         yield self.read(names, (), at_once)
 
-    def original(self, rows: Any, names: Sequence[str]) -> Any:
+    def original(self, rows: Any, names: Sequence[str], typed: bool) -> Any:
         """Rows as the file has them."""
-        return self.frame.select(names)[rows]
+        frame = self.read(names, (), unconcerned) if typed else self.frame.select(names)
+        return frame[rows]
 
 
 def chosen(label: str, what: str, names: Sequence[str], name: str | None) -> str:

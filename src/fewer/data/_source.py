@@ -44,8 +44,8 @@ class Source(Protocol):
         """The same in parts."""
         ...
 
-    def original(self, rows: Any, names: Sequence[str]) -> Any:
-        """Rows, by their numbers from 0 and in that order, as the file has them."""
+    def original(self, rows: Any, names: Sequence[str], typed: bool) -> Any:
+        """Rows, by their numbers from 0 and in that order, as the file has them, or `typed` as `read` gives them."""
         ...
 
 
@@ -58,6 +58,10 @@ def bad_cell(label: str, row: int, column: str, cell: Any, expected: str) -> Inv
     """The sentence about a cell; rows count from 0."""
     found = "an empty cell" if cell is None or cell == "" else cell if isinstance(cell, float) else quoted(cell)
     return InvalidInput(f"{label}, row {row}, column {column!r}: expected {expected}, got {found}")
+
+
+def unconcerned(error: InvalidInput) -> None:
+    """Take a column that might be refused as texts."""
 
 
 def quoted(cell: Any) -> str:

@@ -70,11 +70,12 @@ class WideSource:
         """Some of the columns at once."""
         yield self.read(names, (), at_once)
 
-    def original(self, rows: Any, names: Sequence[str]) -> Any:
+    def original(self, rows: Any, names: Sequence[str], typed: bool) -> Any:
         """Rows with their cells as they are written; as a frame of texts, which is wide."""
         wanted = {int(row) for row in rows}
         found = {row: cells for row, cells in self._rows(names) if row in wanted}
-        return pl.DataFrame([found[int(row)] for row in rows], schema=dict.fromkeys(names, pl.String), orient="row")
+        texts = [pl.Series(name, [found[int(row)][j] for row in rows], pl.String) for j, name in enumerate(names)]
+        return pl.DataFrame([parsed(column).values for column in texts] if typed else texts)
 
     def _rows(self, names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
         """The number of each row and its cells in these columns."""

@@ -186,21 +186,24 @@ def as_kind(column: Column, kind: str) -> Column:
     if column.kind != "category":
         return column
     levels, codes = column.levels
-    table = np.append([_parsed(column, code, value, kind) for code, value in enumerate(levels)], np.nan)
+    table = np.append([_parsed(value, kind) for value in levels], np.nan)
     values = np.asarray(table[codes], np.float64)
+    wrong = np.isnan(values) & (codes >= 0)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InvalidInput(f"column {column.name!r}, row {row}: expected a {kind}, got {shown(levels[codes[row]])}")
     return Column(column.name, kind, column.missing, lambda: values)
 
 
-def _parsed(column: Column, code: int, value: Any, kind: str) -> float:
-    """A level as a number, or as seconds from 1970."""
+def _parsed(value: Any, kind: str) -> float:
+    """A level as a number, or as seconds from 1970; NaN where it is none."""
     try:
         if kind == "number":
             return float(value)
         moment = datetime.fromisoformat(str(value).strip())
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (TypeError, ValueError, OverflowError):
-        row = int(np.argmax(column.levels.codes == code))
-        raise InvalidInput(f"column {column.name!r}, row {row}: expected a {kind}, got {shown(value)}") from None
+        return np.nan
 
 
 def column_named(X: Any, name: Any, option: str, columns: Sequence[Column]) -> Column | None:

@@ -82,8 +82,10 @@ class FileTable:
             raise InvalidInput(f"{self.label}: has a head but no rows")
         return frame
 
-    def rows(self, indices: Any, names: Sequence[str] | None = None) -> Any:
+    def rows(self, indices: Any, names: Sequence[str] | None = None, *, typed: bool = False) -> Any:
         """Rows as the file has them: of csv the cells as they are written, of others with their own types.
+
+        Only these rows are kept in memory, with all their columns.
 
         Parameters
         ----------
@@ -91,13 +93,16 @@ class FileTable:
             Numbers of rows, from 0.
         names : sequence of str, optional
             The columns; all by default.
+        typed : bool
+            Whether the cells of csv are to be numbers, dates and texts, as in `frame`.
 
         Returns
         -------
         polars.DataFrame
             The rows, in the order of `indices`.
         """
-        return self.source.original(np.asarray(indices, np.int64), self.names if names is None else list(names))
+        chosen = self.names if names is None else list(names)
+        return self.source.original(np.asarray(indices, np.int64), chosen, typed)
 
     def expand(self, names: Sequence[str]) -> list[str]:
         """The columns that names stand for: of an npz file the name of a matrix means all its columns."""

@@ -63,9 +63,21 @@ class Comparison(NamedTuple):
     def rows(self, X: Any, dtype: Any = None) -> Any:
         """New rows, encoded and scaled as those were that the similarity was made for."""
         rows = X if self.encoding is None else self.encoding(X)
-        rows = rows if dtype is None else rows.astype(dtype)
+        return self.scaled(rows if dtype is None else rows.astype(dtype))
+
+    def scaled(self, rows: Any) -> Any:
+        """Rows that are encoded already, scaled likewise."""
         view = LazyRows(rows) if self.scaling is None else self.scaling(rows)
         return view.times_power_of_two(-self.exponent)[:]
+
+
+class Prepared(NamedTuple):
+    """The rows that are compared, how, what is odd about them, and what they were made from."""
+
+    sample: Sample
+    comparison: Comparison
+    notes: list[str]
+    given: Given
 
 
 class Chosen(NamedTuple):
@@ -166,8 +178,8 @@ class Setting:
 
     def prepared(
         self, X: Any, k: int, labels: Any, sample_weight: Any, rng: np.random.Generator, most: bool = True
-    ) -> tuple[Sample, Comparison, list[str]]:
-        """The rows that are compared, how, and what is odd about them; `rng` is left as it is."""
+    ) -> Prepared:
+        """The rows that are compared, and how; `rng` is left as it is."""
         self.check()
         k = as_integer(k, "k", 1)
         sample, scaling, given = self.sample(X, labels, sample_weight)
@@ -181,14 +193,14 @@ class Setting:
         sample, comparison, note = self.compared(X, sample, scaling, k, rng)
         scaled = scaling is not None and (given.encoding is None or given.encoding.numbers > 0)
         notes = [NOTE if scaled else "", *given.notes, note, sample.note]
-        return sample, comparison._replace(encoding=given.encoding), notes
+        return Prepared(sample, comparison._replace(encoding=given.encoding), notes, given)
 
     def _solve(self, X: Any, k: int, labels: Any, sample_weight: Any, rng: Any, most: bool) -> Chosen:
         generator, seed = as_generator(rng)
         k = as_integer(k, "k", 1)
         if self.deadline.limited:
             get_ready(self.deadline)
-        sample, comparison, notes = self.prepared(X, k, labels, sample_weight, generator, most)
+        sample, comparison, notes, _ = self.prepared(X, k, labels, sample_weight, generator, most)
         k = min(k, len(sample.weights))
         target = target_of(sample, comparison.similarity, k, self.memory, generator, self.deadline)
         notes = [*notes, target.note]
