@@ -103,7 +103,7 @@ def jobs(rng: Rng) -> Iterator[Target]:
         "counts": Arg(1.0 + eighths(rng, 6), "table"),
         "k": Arg(int(rng.integers(1, 4)), "integer"),
         "preserve": Arg(("cdf", "entries"), "choice", 0.5),
-        "values": Arg(np.arange(6.0) ** 2 - 3.0, "table", 0.3),
+        "positions": Arg(np.arange(6.0) ** 2 - 3.0, "table", 0.3),
         "validation": Arg(0.25, "number", 0.05),
         "solver": Arg(("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"), "choice", 0.5),
         **COMMON,

@@ -47,7 +47,7 @@ def judge_bins(result: Any, a: dict[str, Any]) -> list[str]:
     wrong = held(result.p, a["k"])
     if a.get("preserve", "cdf") == "cdf":
         apart = np.cumsum(result.p - a["counts"] / a["counts"].sum())[:-1]  # the last is 1 - 1
-        true = float((np.diff(a["values"]) if "values" in a else np.ones(apart.size)) @ apart**2)
+        true = float((np.diff(a["positions"]) if "positions" in a else np.ones(apart.size)) @ apart**2)
         wrong += near("value", result.value, true, 1.0)
     return wrong
 

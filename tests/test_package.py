@@ -84,3 +84,12 @@ def test_no_name_is_defined_twice_across_solvers_and_engines():
                 if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                     homes.setdefault(node.name, []).append(f"{package}/{path.name}")
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+
+
+def test_scikit_learn_waits_for_an_estimator():
+    """Importing it takes longer than most calls of a job."""
+    jobs = ", ".join(f"fewer.studies.{job}" for job in ("points", "bins", "terms", "dims"))
+    slow = ("sklearn", "pandas", "matplotlib")
+    code = f"import sys, {jobs}, fewer.cli._run; print([m for m in {slow} if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert out.stdout == "[]\n"

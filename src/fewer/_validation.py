@@ -10,6 +10,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from decimal import Decimal
+from inspect import currentframe
 from pathlib import Path
 from typing import Any
 
@@ -361,6 +362,14 @@ def known(name: Any, table: dict[str, Any], what: str) -> Any:
     if not isinstance(name, str) or name not in table:
         raise InvalidInput(f"{what} must be one of {', '.join(map(repr, sorted(table)))}, got {shown(name)}")
     return table[name]
+
+
+def callers_level() -> int:
+    """The `stacklevel` of a warning, raised by the function that asks, that points at the user's line."""
+    frame, level = currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("fewer", "sklearn"):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def as_path(path: Any) -> Path:

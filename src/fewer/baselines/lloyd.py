@@ -2,6 +2,7 @@
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from .._validation import Indices, Vector
 
@@ -43,8 +44,8 @@ def lloyd(
     labels, far = nearest(rows, centres)
     for _ in range(rounds):
         mass = np.bincount(labels, weights, k)
-        sums = np.zeros_like(centres)
-        np.add.at(sums, labels, weights[:, None] * rows)
+        members = sp.csr_array((weights, labels, np.arange(len(rows) + 1)), shape=(len(rows), k))
+        sums = np.asarray(members.T @ rows)
         moved = np.where(mass[:, None] > 0, sums / np.maximum(mass, 1e-300)[:, None], centres)
         lost = np.flatnonzero(mass == 0)
         if lost.size:

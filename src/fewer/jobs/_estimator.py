@@ -1,6 +1,5 @@
 """What estimators share: scikit-learn's checks with our error, and fits that leave nothing behind when they fail."""
 
-import inspect
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from .._validation import (
     as_integer,
     as_numbers,
     as_sparse,
+    callers_level,
     is_frame,
     read,
     shown,
@@ -89,14 +89,6 @@ def at_most(k: Any, most: int, what: str) -> int:
         sentence = f"k = {shown(asked)} is more than the {most} {what} there are; all are kept"
         warnings.warn(sentence, stacklevel=callers_level())
     return min(asked, most)
-
-
-def callers_level() -> int:
-    """The `stacklevel` of a warning, raised by the function that asks, that points at the user's line."""
-    frame, level = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("fewer", "sklearn"):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def seed_of(random_state: Any) -> int:

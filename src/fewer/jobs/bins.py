@@ -7,7 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import InvalidInput, Vector, as_array, as_integer, as_vector, as_weights, known, renamed
+from .._validation import (
+    InvalidInput,
+    Vector,
+    as_array,
+    as_integer,
+    as_vector,
+    as_weights,
+    callers_level,
+    known,
+    renamed,
+)
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..objectives.cumulative import Cumulative
@@ -19,7 +29,6 @@ from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS
 from ..solvers.units import in_units, watched
 from ..spaces import Atoms
-from ._estimator import callers_level
 from ._grid import as_edges, grid_of, histogram
 from ._values import best_values, in_values
 from .empirical import Empirical
