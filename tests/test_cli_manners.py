@@ -4,10 +4,12 @@ import json
 import subprocess
 import sys
 
+import polars as pl
 import pytest
 
 from commands import run, write_tables
 from fewer.cli import _app
+from fewer.cli.demo import requests
 from fewer.solvers.minimize import SOLVERS
 from fewer.studies.bins import BinsProblem
 
@@ -78,3 +80,17 @@ def test_checking_leaves_nothing_behind(files):
     before = sorted(files.iterdir())
     run("bins", "cost.csv", "-k", 3, "-o", "out.csv", "--column", "nothing", code=2, cwd=files)
     assert sorted(files.iterdir()) == before
+
+
+def test_dates_categories_and_missing_values_are_shown_as_they_are(tmp_path):
+    frame = pl.DataFrame(requests()).head(80)
+    frame.write_csv(tmp_path / "requests.csv")
+    asked = ("points", "requests.csv", "-k", 4, "--missing", "impute", "--no-baselines", "--report", "page.html")
+    out, err = run(*asked, "--json", cwd=tmp_path)
+    kept = json.loads(out)["answers"][0]["kept"]
+    assert set(kept["endpoint"]) <= {"search", "cart", "login", "report"}
+    assert all(text.startswith("2024-03-01 ") for text in kept["when"])
+    assert "2024-03-01 " in err
+    page = (tmp_path / "page.html").read_text()
+    assert "4 kept points among all 80 rows" in page
+    assert page.count("<circle") == 4

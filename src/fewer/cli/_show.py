@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 from rich import box
@@ -37,7 +38,7 @@ def number(value: Any, share: bool) -> str:
     """A number for people."""
     if value is None:
         return "–"
-    if isinstance(value, (bool, str)):
+    if isinstance(value, bool) or not isinstance(value, Real):  # a text, a date, a time
         return clean(value)
     return f"{100 * value:.2f} %" if share else short(float(value))
 
