@@ -256,12 +256,13 @@ def test_the_demo_ends_with_the_path_of_a_page(tmp_path):
         assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines()
 
 
-def test_columns_without_numbers_or_name_are_left_out_and_named(tmp_path):
-    (tmp_path / "index.csv").write_text(",a,b,who\n0,1,0,x\n1,0,1,y\n2,1,1,z\n")
+def test_identifiers_and_columns_without_a_name_are_left_out_and_named(tmp_path):
+    lines = [f"{i},{i % 2},{i // 2 % 2},guest {i}" for i in range(24)]
+    (tmp_path / "index.csv").write_text("\n".join([",a,b,who", *lines]) + "\n")
     out, err = run("dims", "index.csv", "-k", "1", cwd=tmp_path)
     assert table(out)["column"].to_list() in (["a"], ["b"])
-    assert "1 of 2 columns for 3 rows" in err
-    assert "Not used (not numbers, or without a name): '', 'who'." in err
+    assert "1 of 2 columns for 24 rows" in err
+    assert "Columns without a name left out: ''; identifiers left out: 'who'" in err
 
 
 def test_wide_tables_are_read_in_chunks(tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._validation import InvalidInput
 
@@ -64,3 +64,9 @@ def chosen_columns(table: "FileTable", text: str | None, option: str, without: S
         if name not in known:
             known_column(table, name, option)
     return found
+
+
+def framed(table: "FileTable", names: Sequence[str]) -> Any:
+    """Columns as a frame in which a column without a name has none, so that it is left out and said."""
+    frame = table.frame(names)
+    return frame.rename({frame.columns[list(names).index("")]: ""}) if list(names).count("") == 1 else frame

@@ -85,7 +85,7 @@ def tabled(files: tuple[str, ...], options: dict[str, Any]) -> "tuple[Coding, st
     from ..data.baskets import long_columns
     from ..data.files import open_table
     from ..data.frames import columns_of
-    from ._table import chosen_columns, known_column, noted
+    from ._table import chosen_columns, framed, known_column, noted
 
     table = open_table(files)
     if options["order"]:
@@ -94,7 +94,7 @@ def tabled(files: tuple[str, ...], options: dict[str, Any]) -> "tuple[Coding, st
     names = chosen_columns(table, options["columns"], "--columns") if options["columns"] else table.names
     if table.plain or (len(names) > MAX_COLUMNS_READ_WHOLE and set(names) <= set(table.numeric)):
         return whole(table, names, options), table.label, noted(table)
-    frame, said = table.frame(names), noted(table)
+    frame, said = framed(table, names), noted(table)
     try:
         found = long_columns(columns_of(frame)) if len(names) == len(table.names) == 2 else None
     except InvalidInput as error:
@@ -115,7 +115,7 @@ def coded(frame: Any, label: str, options: dict[str, Any]) -> "Coding":
     from ._table import listed
 
     given = {name: options[name] for name in ("missing", "order", "item")}
-    chosen = {name: listed(options[name]) for name in ("include", "exclude")}
+    chosen: dict[str, Any] = {name: listed(options[name]) for name in ("include", "exclude")}
     try:
         return Coding.of(frame, baseline=baseline_of(options["baseline"]), **chosen, **given)
     except InvalidInput as error:
@@ -129,11 +129,11 @@ def whole(table: "FileTable", names: list[str], options: dict[str, Any]) -> "Cod
     from ._table import listed
 
     try:
-        chosen = {name: positions(listed(options[name]), names, f"--{name}") for name in ("include", "exclude")}
+        include, exclude = (positions(listed(options[name]), names, f"--{name}") for name in ("include", "exclude"))
         rule = named_baseline(baseline_of(options["baseline"]), names)
     except InvalidInput as error:
         raise InvalidInput(f"{table.label}: {error}") from None
-    return Coding(table.whole(names), names, None, rule, **chosen)
+    return Coding(table.whole(names), names, None, rule, include, exclude)
 
 
 def baseline_of(text: str) -> Any:

@@ -99,7 +99,8 @@ def points(
         )
     except InvalidInput as error:
         raise InvalidInput(f"{common.file}: {error}") from None
-    return perform(problem, common, f"of {problem.size} rows of {table.label}", note=noted(table), table=table)
+    title = f"of {problem.size} rows of {table.label}"
+    return perform(problem, common, title, note=noted(table), table=table)
 
 
 def asked_columns(

@@ -97,7 +97,7 @@ def tracked(
     """The file's columns as `terms` takes them, and the columns of text that it does not."""
     from ..data.align import quoted
     from ..jobs.tracking import Tracked
-    from ._table import chosen_columns, known_column, listed
+    from ._table import chosen_columns, framed, known_column, listed
 
     date, wanted = options["date"], [target, *([options["date"]] if options["date"] else [])]
     for name, option in zip(wanted, ("--target", "--date"), strict=False):
@@ -110,12 +110,12 @@ def tracked(
         for name in some:
             if known_column(table, name, f"--{option}") not in names or name in wanted:
                 raise InvalidInput(f"{table.label}: {name!r} (--{option}) is not among the columns that may be held")
-    frame = table.frame(names)
+    frame = framed(table, names)
     texts = [name for name in frame.columns if str(frame[name].dtype) == "String" and name not in wanted]
     exclude = [*asked_for["exclude"], *(name for name in texts if name not in asked_for["exclude"])]
     given = {"missing": options["missing"], "returns": options["returns"], "date": date}
     try:
-        chosen = {"include": asked_for["include"], "exclude": exclude, "groups": grouping(groups)}
+        chosen: dict[str, Any] = {"include": asked_for["include"], "exclude": exclude, "groups": grouping(groups)}
         return Tracked.of(frame, target, **chosen, **given), quoted(texts) if texts else ""
     except InvalidInput as error:
         raise InvalidInput(f"{table.label}: {error}") from None

@@ -27,9 +27,10 @@ _CURRENCY = (
 )
 _BLANKS = r"[ \u00a0\u202f\u2009]"
 _EXPONENT = r"(?:[eE][-+]?\d+)?"
-_DOT = rf"(?:\d{{1,3}}(?:[,'’ \u00a0\u202f\u2009]\d{{3}})+|\d+)(?:\.\d*)?{_EXPONENT}|\.\d+{_EXPONENT}"
-_COMMA = rf"(?:\d{{1,3}}(?:[.'’ \u00a0\u202f\u2009]\d{{3}})+|\d+)(?:,\d*)?{_EXPONENT}|,\d+{_EXPONENT}"
-_EITHER = r"^\d{1,3}[.,]\d{3}$"
+_THOUSANDS = r"(?:\d{1,3}(?:(?:SIGN\d{3})+|(?:['’]\d{3})+|(?:[ \u00a0\u202f\u2009]\d{3})+)|\d+)"
+"""Whole numbers with one sign between thousands, or none."""
+_DOT = _THOUSANDS.replace("SIGN", ",") + rf"(?:\.\d*)?{_EXPONENT}|\.\d+{_EXPONENT}"
+_COMMA = _THOUSANDS.replace("SIGN", r"\.") + rf"(?:,\d*)?{_EXPONENT}|,\d+{_EXPONENT}"
 
 
 def _pattern(body: str) -> str:
@@ -81,15 +82,14 @@ def parsed(cells: pl.Series, decimal: str | None = None, comma_first: bool = Fal
     bare = kept.str.strip_chars()
     if bare.null_count() == len(bare):
         return Parsed(bare.cast(pl.Float64))
-    coded = bool(bare.str.contains(r"^[-+]?0\d").any())
-    if coded and bare.str.contains(r"^\d+$").all():
-        return Parsed(kept, f"{cells.name!r} holds codes with leading zeros, which are taken as texts")
-    plain = _plain(bare) if not (decimal == "," and is_grouped(bare)) else None
-    if plain is not None:
-        return Parsed(plain)
-    dated = _dates(bare, comma_first or decimal == ",")
+    dated = _dates(bare)
     if dated is not None:
         return dated
+    plain = _plain(bare) if not (decimal == "," and is_grouped(bare)) else None
+    if plain is not None:
+        coded = plain.dtype == pl.Int64 and bare.str.contains(r"^0\d").any()
+        note = f"{cells.name!r} holds codes with leading zeros, which are taken as texts"
+        return Parsed(kept, note) if coded else Parsed(plain)
     return _styled(kept, bare, decimal, comma_first)
 
 
@@ -110,7 +110,7 @@ def is_grouped(bare: pl.Series) -> bool:
     return len(dotted) > 0 and bool(dotted.str.contains(r"^[-+]?\d{1,3}(?:\.\d{3})+$").all())
 
 
-def _dates(bare: pl.Series, day_first: bool) -> Parsed | None:
+def _dates(bare: pl.Series) -> Parsed | None:
     """Dates, or dates with times, all in one of the known formats."""
     sample = bare.drop_nulls().head(SAMPLE)
     if not sample.str.contains(r"\d[-/. :,]").all() or not sample.str.len_chars().is_between(6, 40).all():

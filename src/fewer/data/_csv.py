@@ -206,7 +206,7 @@ def by_head(path: Path, label: str, dialect: Dialect, head: Any, *notes: str) ->
     for dtype, held in tests.items():
         fits = (_table(held, shape) | empty).all(axis=1) & (filled > 0)
         native |= {head.columns[i]: dtype for i in np.flatnonzero(fits) if head.columns[i] not in native}
-    digits = _table(cells.str.contains(r"\d"), shape).sum(axis=1)
+    digits = _table(cells.str.contains(r"\d") | tests[pl.Boolean], shape).sum(axis=1)
     odd = np.flatnonzero((digits > MOSTLY * filled) | (filled == 0))
     suspects = [head.columns[i] for i in odd if head.columns[i] not in native]
     looks = _looks(head, suspects, dialect.separator == ";")

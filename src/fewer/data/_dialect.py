@@ -42,8 +42,10 @@ def dialect_of(path: Path, label: str) -> Dialect:
 def separator_of(start: bytes) -> str:
     r"""The separator with which the most of the first lines have as many cells as the first has.
 
-    >>> separator_of(b"a;b\n1,5;2,5\n"), separator_of(b"a,b\n1,x;y\n"), separator_of(b"a\n1\n")
-    (';', ',', ',')
+    Where the first line has only one cell, it is one that is nowhere.
+
+    >>> [separator_of(text) for text in (b"a;b\n1,5;2,5\n", b"a,b\n1,x;y\n", b"a\n1\n", b"a\n1,5\n")]
+    [';', ',', ',', ';']
     """
     text = start.decode("utf-8", "replace").lstrip("\ufeff")
     lines = text.splitlines(keepends=True)
@@ -57,6 +59,8 @@ def separator_of(start: bytes) -> str:
             sizes = [1 + lines[0].count(separator)]
         if sizes and sizes[0] > 1 and sizes.count(sizes[0]) / len(sizes) > share:
             best, share = separator, sizes.count(sizes[0]) / len(sizes)
+    if share == 0.0:
+        return next((separator for separator in (",", *SEPARATORS[1:]) if separator not in text), ",")
     return best
 
 

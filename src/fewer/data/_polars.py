@@ -1,5 +1,6 @@
 """Columns of polars, by their dtype."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,13 @@ def column(series: Any) -> Column:
     if dtype == pl.Boolean:
         return Column(name, "boolean", missing, lambda: _floats(series.cast(pl.UInt8)))
     if dtype.is_numeric() or dtype == pl.Null:
-        return Column(name, "number", missing, lambda: _floats(series), dtype=str(dtype))
+        part = lambda start, stop: _floats(series.slice(start, stop - start))  # noqa: E731
+        return Column(name, "number", missing, lambda: _floats(series), dtype=str(dtype), part=part)
     if dtype.is_temporal():
         unit = "D" if dtype == pl.Date else "ns" if dtype == pl.Time else dtype.time_unit
         kind = "number" if isinstance(dtype, pl.Duration) else "date"
-        return Column(name, kind, missing, lambda: _floats(series.to_physical()) * SECONDS_PER_UNIT[unit])
+        seconds = partial(_seconds, series, SECONDS_PER_UNIT[unit])
+        return Column(name, kind, missing, lambda: seconds(0, len(series)), part=seconds)
     if dtype == pl.String or isinstance(dtype, (pl.Categorical, pl.Enum)):
         told = "" if dtype == pl.String else "category"
         return Column(name, "category", missing, lambda: series.to_numpy(), lambda: _levels(series), told)
@@ -32,6 +35,11 @@ def column(series: Any) -> Column:
 
 def _mask(gone: Any) -> Mask | None:
     return np.asarray(gone.to_numpy(), bool) if gone.any() else None
+
+
+def _seconds(series: Any, step: float, start: int, stop: int) -> npt.NDArray[np.float64]:
+    """Some dates, times or durations in seconds."""
+    return _floats(series.slice(start, stop - start).to_physical()) * step
 
 
 def _floats(series: Any) -> npt.NDArray[np.float64]:

@@ -10,7 +10,8 @@ import polars as pl
 
 from .._validation import InvalidInput
 from ..npy import check_memory
-from ._source import Refuse, chunk_rows
+from ._cells import Parsed, parsed
+from ._source import Refuse, at_once, bad_cell, chunk_rows, unconcerned
 
 SCANS: dict[str, Callable[..., Any]] = {
     "parquet": lambda path: pl.scan_parquet(path, glob=False),
@@ -19,7 +20,8 @@ SCANS: dict[str, Callable[..., Any]] = {
 }
 MAX_NESTING = 100
 """Brackets in brackets that a line of jsonl may open: each takes some of the reader's stack."""
-CHUNK_BYTES = 1 << 20
+HEAD_ROWS = 10_000
+"""Rows of jsonl from which it is guessed what texts are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +32,13 @@ class ScanSource:
     kind: str
     lazy: Any
     schema: dict[str, Any]
-    notes: list[str] = field(default_factory=list)
+    looks: dict[str, Parsed] = field(default_factory=dict)
+    """Texts of jsonl, which has no dates, by their first rows."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What texts were taken for."""
+        return [found.note for found in self.looks.values() if found.note]
 
     @property
     def names(self) -> list[str]:
@@ -40,7 +48,8 @@ class ScanSource:
     @property
     def numeric(self) -> list[str]:
         """The columns of numbers and booleans."""
-        return [name for name, dtype in self.schema.items() if dtype.is_numeric() or dtype == pl.Boolean]
+        own = {name for name, dtype in self.schema.items() if dtype.is_numeric() or dtype == pl.Boolean}
+        return [name for name in self.names if name in own or (name in self.looks and self.looks[name].numeric)]
 
     def read(self, names: Sequence[str], as_text: Collection[str], refuse: Refuse) -> Any:
         """The columns; lists and records are refused."""
@@ -52,10 +61,23 @@ class ScanSource:
             lazy = lazy.with_columns(pl.col(list(as_text)).cast(pl.String))
         with readable(self.label, self.kind):  # a few bytes of parquet can stand for any number of rows
             check_memory(self.label, 8 * len(names) * self.lazy.select(pl.len()).collect().item())
-            return lazy.collect(engine="streaming")
+            frame = lazy.collect(engine="streaming")
+        return pl.DataFrame([self._typed(column, as_text, refuse) for column in frame])
+
+    def _typed(self, column: Any, as_text: Collection[str], refuse: Refuse) -> Any:
+        """A column as it is, or as its texts say."""
+        if column.name not in self.looks or column.name in as_text:
+            return column
+        found = parsed(column)
+        if found.problem is not None:
+            refuse(bad_cell(self.label, found.problem.row, column.name, found.problem.cell, found.problem.expected))
+        return found.values
 
     def batches(self, names: Sequence[str]) -> Iterator[Any]:
         """The columns in parts."""
+        if any(name in self.looks for name in names):
+            yield self.read(names, (), at_once)
+            return
         with readable(self.label, self.kind):
             yield from self.lazy.select(names).collect_batches(chunk_size=chunk_rows(len(names)), maintain_order=True)
 
@@ -64,7 +86,8 @@ class ScanSource:
         with readable(self.label, self.kind):
             numbered = self.lazy.with_row_index("\x00row").filter(pl.col("\x00row").is_in(np.unique(rows).tolist()))
             found = numbered.collect(engine="streaming")
-        return found.select(names)[np.searchsorted(found["\x00row"].to_numpy(), rows)]
+        frame = found.select(names)[np.searchsorted(found["\x00row"].to_numpy(), rows)]
+        return pl.DataFrame([self._typed(column, (), unconcerned) for column in frame]) if typed else frame
 
 
 class readable:  # noqa: N801 - used as a function
@@ -89,9 +112,11 @@ def open_scan(path: Path, label: str, kind: str) -> ScanSource:
     with readable(label, kind):
         lazy = SCANS[kind](path)
         schema = dict(lazy.collect_schema())
+        texts = [name for name, dtype in schema.items() if kind == "jsonl" and dtype == pl.String]
+        head = lazy.select(texts).head(HEAD_ROWS).collect() if texts else pl.DataFrame()
     if not schema:
         raise InvalidInput(f"{label}: has no columns")
-    return ScanSource(label, kind, lazy, schema)
+    return ScanSource(label, kind, lazy, schema, {column.name: parsed(column) for column in head})
 
 
 def check_nesting(path: Path, label: str) -> None:

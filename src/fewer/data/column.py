@@ -44,6 +44,8 @@ class Column:
     read: Callable[[], npt.NDArray[Any]]
     group: Callable[[], Levels] | None = None
     dtype: str = ""
+    part: Callable[[int, int], npt.NDArray[Any]] | None = None
+    """The values of some rows, where that costs less than all of them."""
 
     @property
     def values(self) -> npt.NDArray[Any]:

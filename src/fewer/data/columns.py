@@ -154,8 +154,12 @@ def is_constant(column: Column) -> bool:
     if column.kind == "category":
         codes = column.levels.codes
         return bool((codes == codes[:1]).all())
+    if column.missing is not None:
+        return False
+    if column.part is not None and len(np.unique(column.part(0, MIN_TEXT_ROWS))) > 1:
+        return False
     values = column.values
-    return column.missing is None and bool((values == values[:1]).all())
+    return bool((values == values[:1]).all())
 
 
 def refuse_mixed(column: Column) -> None:

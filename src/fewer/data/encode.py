@@ -1,7 +1,10 @@
 """Tables as rows of numbers: numbers as they are, categories so that a mismatch adds to the squared distance."""
 
 import math
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,6 +24,10 @@ MISMATCH = 2.0
 in a column of standard deviation one."""
 MAX_DENSE_WIDTH, MAX_FILLED_SHARE = 100, 0.3
 """Encoded columns beyond which rows with a smaller share of entries than this are kept as CSR."""
+BLOCK_ROWS = 8192
+"""Rows that are encoded at a time: some columns of them fit into the cache (`benchmarks/reading.py`)."""
+MAX_THREADS = 8
+"""Threads that encode blocks of rows."""
 NARROW = ("float32", "Float32", "float", "float16", "halffloat")
 """Types of numbers that float32 holds."""
 
@@ -78,6 +85,11 @@ class Encoding:
     def rows(self, columns: Sequence[Column], n: int, kept: Indices | None = None) -> Any:
         """The rows of columns of the kinds of `codes`, or the kept ones of them."""
         size = n if kept is None else len(kept)
+        parted = all(
+            column.part is not None for code, column in zip(self.codes, columns, strict=True) if code.levels is None
+        )
+        if kept is None and not self.sparse and parted:
+            return self._by_blocks(columns, n)
         table = _Sparse(self, size) if self.sparse else _Dense(self, size)
         for code, column in zip(self.codes, columns, strict=True):
             gone = column.missing if column.missing is None or kept is None else column.missing[kept]
@@ -89,11 +101,35 @@ class Encoding:
                 self._category(table, code, at if kept is None else at[kept])
         return table.done()
 
-    def _number(self, table: Any, code: Code, values: Vector, gone: Mask | None) -> None:
-        """Put a column of numbers."""
+    def _by_blocks(self, columns: Sequence[Column], n: int) -> Any:
+        """The same, some thousand rows at a time, so that columns meet in the processor's cache and none is copied."""
+        table = _Dense(self, n)
+        places = [
+            None if code.levels is None else level_places(column, code)
+            for code, column in zip(self.codes, columns, strict=True)
+        ]
+
+        def fill(start: int) -> None:
+            stop = min(start + BLOCK_ROWS, n)
+            block = table.block(start, stop)
+            for code, column, place in zip(self.codes, columns, places, strict=True):
+                if place is not None:
+                    self._category(block, code, place[column.levels.codes[start:stop]])
+                elif column.part is not None:
+                    gone = None if column.missing is None else column.missing[start:stop]
+                    self._number(block, code, column.part(start, stop), gone, start)
+            block.done()
+
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, MAX_THREADS)) as pool:
+            for _ in pool.map(fill, range(0, n, BLOCK_ROWS)):
+                pass
+        return table.table
+
+    def _number(self, table: Any, code: Code, values: Vector, gone: Mask | None, first: int = 0) -> None:
+        """Put a column of numbers, of the rows from `first` on."""
         if not np.isfinite(values if gone is None else values[~gone]).all():
             row = int(np.argmax(np.isinf(values)))
-            raise InvalidInput(f"column {code.name!r}, row {row}: expected a finite number, got {values[row]}")
+            raise InvalidInput(f"column {code.name!r}, row {first + row}: expected a finite number, got {values[row]}")
         if gone is not None:
             values = np.where(gone, code.fill, values)
             if code.flag >= 0:
@@ -119,6 +155,12 @@ class _Dense:
         self.table = np.zeros((n, encoding.width), encoding.dtype)
         self.slot = encoding.width > encoding.numbers and not encoding.equality
         self.unknown: Any = 0.0
+
+    def block(self, start: int, stop: int) -> "_Dense":
+        """Some of the rows, to be filled in the same way."""
+        part = copy(self)
+        part.table = self.table[start:stop]
+        return part
 
     def put(self, start: int, values: Any) -> None:
         self.table[:, start] = values
@@ -342,8 +384,11 @@ def levels_of(column: Column, some: Any, shares: Vector, missing: str) -> tuple[
 
 def matched(column: Column, code: Code) -> Indices:
     """Which of the fitted levels each row has; -1 for one that is not among them."""
+    return np.asarray(level_places(column, code)[column.levels.codes])
+
+
+def level_places(column: Column, code: Code) -> Indices:
+    """Which of the fitted levels each level of a column is, and last what a missing one is."""
     assert code.levels is not None  # noqa: S101 - of a category
-    levels, codes = column.levels
     number = {value: i for i, value in enumerate(code.levels.tolist())}
-    place = np.array([*(number.get(value, -1) for value in levels.tolist()), int(code.fill)], np.int64)
-    return np.asarray(place[codes])
+    return np.array([*(number.get(value, -1) for value in column.levels.values.tolist()), int(code.fill)], np.int64)

@@ -30,7 +30,7 @@ def returns_of(prices: Vector, kind: str, names: Sequence[Any], row: Callable[[i
     if wrong.any():
         r, c = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
         raise InvalidInput(
-            f"prices must be positive for {kind} returns, got {prices[r, c]:g} in column {shown(names[c])}, "
+            f"prices must be positive for {kind} returns, got {prices[r, c]:g} in column {shown(names[int(c)])}, "
             f"{row(int(r))}"
         )
     if kind == "log":

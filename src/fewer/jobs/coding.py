@@ -180,13 +180,20 @@ class _Coder:
         self.why: dict[int, str] = {}
         for i, column in enumerate(columns):
             if column.name not in told:
-                reason = "dates" if column.kind == "date" else left_out(column) if names is not None else ""
+                reason = self._reason(column)
                 self.why |= {i: reason} if reason else {}
         self.ignored = frozenset({*self.why, *(i for i, c in enumerate(columns) if told.get(c.name) == "ignore")})
         self.used = [i for i in range(self.n) if i not in self.ignored]
         if not self.used:
             raise InvalidInput("X has no column of labels or small whole numbers")
         self.given = None if weight is None else as_vector(weight, (rows,), "sample_weight")
+
+    def _reason(self, column: Column) -> str:
+        """Why a column is left out unasked, "" where it is not."""
+        if self.names is None:
+            return ""
+        nameless = "columns without a name" if column.name == "" else ""
+        return nameless or ("dates" if column.kind == "date" else left_out(column))
 
     def coded(self, baseline: Any) -> Coding:
         """The rows as codes."""
@@ -208,7 +215,8 @@ class _Coder:
 
     def _kept(self) -> tuple[Indices, str]:
         """The rows in use, and what is to be said of the others."""
-        gaps = {i: self.columns[i].missing for i in self.used if self.columns[i].missing is not None}
+        found = {i: self.columns[i].missing for i in self.used}
+        gaps = {i: gone for i, gone in found.items() if gone is not None}
         if not gaps:
             return np.arange(self.rows), ""
         if self.missing == "error":
@@ -217,7 +225,7 @@ class _Coder:
             row = int(np.argmax(gaps[i]))
             raise InvalidInput(f"column {shown(self.columns[i].name)}, row {row}: is missing; {options}")
         if self.missing != "drop":
-            count = sum(int(gone.sum()) for gone in gaps.values() if gone is not None)
+            count = sum(int(gone.sum()) for gone in gaps.values())
             taken = "the most frequent value" if self.missing == "impute" else "a label"
             return np.arange(self.rows), f"{count} missing values taken as {taken} of their column"
         whole = np.flatnonzero(~np.logical_or.reduce(list(gaps.values())))

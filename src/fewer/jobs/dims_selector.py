@@ -122,7 +122,7 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
     def _fit(self, coding: Coding, deadline: Deadline) -> None:
         """Fit checked rows."""
         n = coding.X.shape[1]
-        search = {"objective": self.objective, "solver": self.solver, "rng": seed_of(self.random_state)}
+        search: dict[str, Any] = {"objective": self.objective, "solver": self.solver, "rng": seed_of(self.random_state)}
         self.result_ = cover(coding, at_most(self.k, n, "columns"), deadline=deadline, **search)
         self._coding = replace(coding, X=None, sample_weight=None)
         self.levels_ = coding.levels

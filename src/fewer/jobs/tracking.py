@@ -1,6 +1,7 @@
 """What terms is asked about: candidate columns and a target, from a table or arrays, in numbers without gaps."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, gathered, known, shown
 from ..data.align import aligned, group_codes, nearest, positions, quoted
+from ..data.columns import left_out
 from ..data.frames import Column, columns_of, index_of, is_table, n_rows, names_of
 from ..data.prices import RETURNS, by_date, carried_forward, instants, returns_of
 
@@ -128,7 +130,8 @@ def _of_table(X: Any, y: Any, include: Any, exclude: Any, date: Any) -> Tracked:
         without.add(target)
     else:
         values = _vector(aligned(y, X), "y", n_rows(X))
-    left = [i for i, column in enumerate(columns) if i not in without and not _usable(column, names)]
+    reasons = {i: _reason(column) for i, column in enumerate(columns) if i not in without}
+    left = {i: reason for i, reason in reasons.items() if reason}
     without.update(left)
     clash = sorted(without.intersection(held.tolist()) - set(never.tolist()))
     if clash:
@@ -139,8 +142,12 @@ def _of_table(X: Any, y: Any, include: Any, exclude: Any, date: Any) -> Tracked:
     for i, column in enumerate(columns):
         if i not in without:
             matrix[:, i] = column.values
-    note = f"not used, as they hold no numbers: {quoted([names[i] for i in left])}" if left else ""
-    return Tracked(matrix, values, names, held, np.array(sorted(without), np.int64), dates=dates, note=note)
+    notes = [
+        f"{reason} left out: {quoted([names[i] for i, why in left.items() if why == reason])}"
+        for reason in dict.fromkeys(left.values())
+    ]
+    exclude = np.array(sorted(without), np.int64)
+    return Tracked(matrix, values, names, held, exclude, dates=dates, note="; ".join(notes))
 
 
 def _named(y: Any, names: Sequence[Any]) -> int | None:
@@ -152,18 +159,24 @@ def _named(y: Any, names: Sequence[Any]) -> int | None:
     return list(names).index(y)
 
 
-def _usable(column: Column, names: Sequence[Any]) -> bool:
-    """Whether a column holds numbers; identifiers and dates do not, and other text is refused."""
+def _reason(column: Column) -> str:
+    """Why a column is no candidate, "" where it is one; text that is not an identifier's is refused."""
+    if column.name == "":
+        return "columns without a name"
     if column.kind in ("number", "boolean"):
-        return True
-    if column.kind == "category" and len(column.levels.values) < len(column.levels.codes):
-        row = int(np.argmax(column.levels.codes >= 0))
-        value = column.levels.values[column.levels.codes[row]] if len(column.levels.values) else None
-        raise InvalidInput(
-            f"column {shown(column.name)} holds {shown(value)} in row {row}, terms needs numbers; "
-            f"exclude=[{column.name!r}] leaves it out"
-        )
-    return False
+        return left_out(column)
+    if column.kind != "category":
+        return "dates" if column.kind == "date" else f"columns of {column.dtype}"
+    with suppress(InvalidInput):  # of numbers and texts, which the next sentence refuses too
+        reason = left_out(column)
+        if reason:
+            return reason
+    row = int(np.argmax(column.levels.codes >= 0))
+    value = column.levels.values[column.levels.codes[row]] if len(column.levels.values) else None
+    raise InvalidInput(
+        f"column {shown(column.name)}, row {row}: expected a number, got {shown(value)}; "
+        f"exclude=[{column.name!r}] leaves it out"
+    )
 
 
 def _numbers(column: Column, what: str) -> Vector:
@@ -254,9 +267,9 @@ def _filled(
             raise InvalidInput(f"column {shown(called[int(empty[0])])} has no values at all; exclude it")
         filled = np.where(gaps, np.nanmedian(together, axis=0), together)
         return found.said(f"{count} missing values taken as the median of their column"), filled
-    r, c = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
     if missing == "impute":
-        r, c = int(np.argmax(gaps[:, -1])), gaps.shape[1] - 1
+        gaps = np.where(np.arange(gaps.shape[1]) == gaps.shape[1] - 1, gaps, False)
+    r, c = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
     rules = ("drop", "ffill") if returns else ("drop",) if c == gaps.shape[1] - 1 else ("drop", "impute")
     options = ", ".join(f"missing={rule!r} {MISSING[rule]}" for rule in rules)
     column = "y" if c == gaps.shape[1] - 1 else f"column {shown(called[int(c)])}"
