@@ -106,11 +106,11 @@ def parts() -> Iterator[Part]:
     """The four jobs on 1,797 pictures of 8 x 8 pixels in 0..16 and on 569 patients with 30 measurements."""
     import numpy as np
 
-    from ..studies.bins import BinsProblem
+    from ..jobs.empirical import Empirical
     from ..studies.dims import DimsProblem
     from ..studies.points import PointsProblem
     from ..studies.terms import TermsProblem
-    from .bins import binned
+    from ..studies.values import ValuesProblem
 
     data = bundled()
     digits = data["digits"].pop("digit")
@@ -119,9 +119,10 @@ def parts() -> Iterator[Part]:
     small = PointsProblem.of(X[:60], 2, 0, "median", shown={})
     words = "A few weighted digits, as near as possible to all of them in maximum mean discrepancy."
     yield Part("digits stand for all 1,797", words, problem, small, (5, 10, 20, 50), SEARCH, (8, 8))
-    ink = BinsProblem(*binned(data["ink"]["ink"], None, None))
-    words = "How much ink a digit takes: few weighted bins with the nearest cumulative shares."
-    yield Part("bins for the ink of a digit", words, ink, BinsProblem(np.ones(9)), (3, 5, 10, 20, 40), {})
+    ink = ValuesProblem(Empirical.of(data["ink"]["ink"]))
+    few_inks = ValuesProblem(Empirical.of(np.arange(9.0)))
+    words = "How much ink a digit takes: few weighted values with the nearest cumulative shares."
+    yield Part("values for the ink of a digit", words, ink, few_inks, (3, 5, 10, 20, 40), {})
     average = data["average"].pop("average")
     mix = TermsProblem(np.ascontiguousarray(X.T), average, list(data["average"]))
     few = TermsProblem(np.ascontiguousarray(X[:60].T), average, list(data["average"])[:60])

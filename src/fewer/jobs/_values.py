@@ -12,8 +12,8 @@ from ..result import Result, Status, Words
 from ..solvers.loop import Callback, Progress
 from ..solvers.units import in_units, watched
 from ..spaces import Atoms
-from ._grid import Grid
 from .empirical import Empirical
+from .grid import Grid
 from .terms import solve
 
 TOLERANCE = 1e-6

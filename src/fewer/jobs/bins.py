@@ -20,9 +20,9 @@ from ..solvers.minimize import SOLVERS
 from ..solvers.units import in_units, watched
 from ..spaces import Atoms
 from ._estimator import callers_level
-from ._grid import as_edges, grid_of, histogram
 from ._values import best_values, in_values
 from .empirical import Empirical
+from .grid import as_edges, grid_of, histogram
 from .terms import solve
 
 SMALLEST_GAP = 1e-300

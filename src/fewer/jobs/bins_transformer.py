@@ -13,9 +13,9 @@ from .._validation import Vector, as_integer, as_numbers, as_weights, is_frame, 
 from ..deadline import Deadline
 from ..result import Result
 from ._estimator import at_most, seed_of, unchanged_if_it_fails, validated
-from ._grid import available
 from .bins import bins
 from .empirical import Empirical
+from .grid import available
 
 
 class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped

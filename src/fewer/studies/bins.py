@@ -52,7 +52,8 @@ class BinsProblem:
 
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job."""
-        return bins(self.counts, k, preserve=self.preserve, **search)
+        edges = None if self.preserve == "cdf" else self.edges
+        return bins(self.counts, k, preserve=self.preserve, edges=edges, **search)
 
     def error(self, result: Result) -> float:
         """The root mean squared difference."""
@@ -65,10 +66,11 @@ class BinsProblem:
     def kept(self, result: Result) -> Table:
         """The bins in their order, with their weights and the shares they had."""
         at = result.indices
-        table: Table = {"bin": at.tolist()}
+        table: Table = {"weight": result.p[at].tolist(), "index": at.tolist()}
         if self.edges is not None:
-            table |= {"from": self.edges[at].tolist(), "to": self.edges[at + 1].tolist()}
-        return table | {"weight": result.p[at].tolist(), "share before": self.target[at].tolist()}
+            low, high = self.edges[at], self.edges[at + 1]
+            table |= {"value": (low / 2 + high / 2).tolist(), "from": low.tolist(), "to": high.tolist()}
+        return table | {"share before": self.target[at].tolist()}
 
     def view(self, result: Result) -> Cumulative:
         """The cumulative shares before and after, at the upper edges of the bins."""
