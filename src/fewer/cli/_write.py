@@ -120,7 +120,9 @@ def answer_summary(answer: "Answer") -> dict[str, Any]:
     }
     errors = {"error": answer.error, "held_out": answer.held_out, "baselines": answer.baselines, "lost": answer.lost}
     search = {"seconds": result.seconds, "iterations": result.n_iter, "indices": result.indices}
-    return {"k": answer.k, **found, **errors, **search, "kept": answer.kept}
+    on_a_line = result.kept is not None and result.kept.values is not None
+    kept = {"kept": answer.kept, **({"distribution": result.distribution.to_dict()} if on_a_line else {})}
+    return {"k": answer.k, **found, **errors, **search, **kept}
 
 
 def write_result(study: "Study", path: Path, summary: dict[str, Any], force: bool) -> None:

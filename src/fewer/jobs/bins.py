@@ -171,7 +171,8 @@ class Histogram(NamedTuple):
             raise InvalidInput('preserve other than "cdf" needs bins: give grid as "equal", "log", "quantile" or edges')
         found = grid_of(P, k, grid, n_bins)
         edges = np.asarray(found.edges)
-        return cls(histogram(P, found), P.total, edges[:-1] / 2 + edges[1:] / 2, edges)
+        shares = as_weights(histogram(P, found), found.n_bins, "values")
+        return cls(shares, P.total, edges[:-1] / 2 + edges[1:] / 2, edges)
 
 
 Search = dict[str, Any]

@@ -140,9 +140,10 @@ def by_bins(P: Empirical, edges: Vector, k: Any) -> Grid:
 
 
 def histogram(P: Empirical, grid: Grid) -> Vector:
-    """The share of the values in each bin of a grid that has edges, (n_bins,)."""
+    """How many values, or what share of their weights, lie in each bin of a grid that has edges, (n_bins,)."""
     assert grid.edges is not None  # noqa: S101 - only a grid that is chosen has none
-    return np.diff(P.share_before(cuts_of(P, grid.edges)))
+    cuts = cuts_of(P, grid.edges)
+    return np.diff(cuts if P.before is None else P.before[cuts]).astype(np.float64)
 
 
 def finest(P: Empirical, k: int, seconds: float) -> Grid:

@@ -11,7 +11,7 @@ import numpy as np
 from .._validation import Vector
 from ..jobs.bins import bins
 from ..result import Result
-from .study import Judge, Table
+from .study import Judge, Table, proven_bound
 from .views import Cumulative, cumulative
 
 
@@ -83,7 +83,7 @@ class BinsProblem:
         facts = {self.metric: self.error(result)}
         facts["largest difference of cumulative shares"] = float(np.abs(np.cumsum(result.p - self.target)).max())
         facts["value"] = result.value
-        return facts if result.gap is None else {**facts, "gap": result.gap}
+        return facts if result.gap is None or proven_bound(result) is None else {**facts, "gap": result.gap}
 
     @property
     def baselines(self) -> Mapping[str, Callable[[int], float]]:

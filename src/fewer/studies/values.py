@@ -14,7 +14,7 @@ from ..jobs.bins import bins
 from ..jobs.empirical import Empirical
 from ..jobs.grid import available
 from ..result import Result
-from .study import Judge, Table
+from .study import Judge, Table, proven_bound
 from .views import Cumulative, cumulative
 
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -74,7 +74,7 @@ class ValuesProblem:
             facts[f"{name} of the values"] = float(self.P.quantile(q))
             facts[f"{name} kept, spread between the edges"] = float(result.distribution.quantile(q, spread=True))
         facts["value"] = result.value
-        return facts if result.gap is None else {**facts, "gap": result.gap}
+        return facts if result.gap is None or proven_bound(result) is None else {**facts, "gap": result.gap}
 
     @property
     def baselines(self) -> Mapping[str, Callable[[int], float]]:
