@@ -1,6 +1,6 @@
 """bins of values: the loss is to the values, the bound holds over all positions, the answer is in their units."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def best_of_all(x, weights, k):
         total = float(gaps[: chosen[0]] @ P[: chosen[0]] ** 2) + float(
             gaps[chosen[-1] :] @ (1 - P[chosen[-1] : -1]) ** 2
         )
-        for a, b in zip(chosen, chosen[1:], strict=False):
+        for a, b in pairwise(chosen):
             level = np.average(P[a:b], weights=gaps[a:b])
             total += float(gaps[a:b] @ (P[a:b] - level) ** 2)
         best = min(best, total)

@@ -220,11 +220,11 @@ def test_every_cut_of_a_json_file_is_refused(tmp_path):
 def test_methods_refuse_what_is_no_number():
     d = on_a_line([1.0, 2.0], [0.5, 0.5])
     for wrong in (np.nan, "a", None, [1.0, np.nan]):
-        with pytest.raises(InvalidInput, match="^x must"):
+        with pytest.raises(InvalidInput, match=r"^x must"):
             d.cdf(wrong)
-        with pytest.raises(InvalidInput, match="^x must"):
+        with pytest.raises(InvalidInput, match=r"^x must"):
             d.pmf(wrong)
-        with pytest.raises(InvalidInput, match="^q must"):
+        with pytest.raises(InvalidInput, match=r"^q must"):
             d.quantile(wrong)
     assert d.cdf([-np.inf, np.inf]).tolist() == [0.0, 1.0]
     for wrong in (-0.1, 1.1):

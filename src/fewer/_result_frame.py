@@ -38,7 +38,7 @@ def order_of(result: "Result") -> Indices:
 
 def ours(result: "Result", order: Indices) -> dict[str, Any]:
     """The columns that every result has, and those of bins or of what has names."""
-    columns = {} if result.weights is None else {"weight": result.weights[order]}
+    columns: dict[str, Any] = {} if result.weights is None else {"weight": result.weights[order]}
     columns["index"] = result.indices[order]
     if result.kept is not None and result.kept.values is not None:
         columns["value"] = result.kept.values[order]

@@ -163,8 +163,8 @@ class Distribution:
         """The probability of a state, or of a value where states have values, or of each of many; zero for others."""
         if self.values is not None:
             at, (values, _, masses) = as_points(x, "x"), self._line
-            found = np.minimum(np.searchsorted(values, at), values.size - 1)
-            return unwrapped(np.where(values[found] == at, masses[found], 0.0))
+            near = np.minimum(np.searchsorted(values, at), values.size - 1)
+            return unwrapped(np.where(values[near] == at, masses[near], 0.0))
         rows = as_numbers(x, "x")
         n, given = len(self.shape), rows.shape
         if n == 1 and given[-1:] != (1,):
@@ -186,7 +186,7 @@ class Distribution:
             raise InvalidInput(f"cdf and quantile are for one dimension, here are {len(self.shape)}; use marginal([i])")
         whole = self.spelled_out()
         x, codes = np.unique(whole.states if self.values is None else self.values, return_inverse=True)
-        masses = np.bincount(codes.reshape(-1), whole.weights, len(x))
+        masses: Vector = np.bincount(codes.reshape(-1), whole.weights, len(x)).astype(np.float64)
         x, masses = x[masses > 0].astype(np.float64), masses[masses > 0]
         cumulative = np.cumsum(masses)
         return x, cumulative / cumulative[-1], masses

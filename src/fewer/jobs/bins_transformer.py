@@ -101,11 +101,12 @@ class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
             options: dict[str, Any] = {"grid": self.grid, "n_bins": self.n_bins, "solver": self.solver, "rng": seed}
             results.append(bins(values=P, k=min(k, size), time_limit=own, **options))
         kept = [result.heaviest_first() for result in results]
+        pairs = list(zip(results, kept, strict=True))
         found: dict[str, list[Any]] = {
             "result_": results,
             "indices_": [indices for indices, _ in kept],
             "weights_": [weights for _, weights in kept],
-            "kept_values_": [result.labels[np.argsort(-result.weights, kind="stable")] for result in results],
+            "kept_values_": [result.labels[np.searchsorted(result.indices, at)] for result, (at, _) in pairs],
             **{f"{name}_": [getattr(result, name) for result in results] for name in ("value", "bound", "gap")},
         }
         for name, each in found.items():

@@ -106,7 +106,7 @@ class Empirical:
             at = np.searchsorted(self.before, np.asarray(q) - 1e-15) - 1
         return np.asarray(self.x[np.clip(at, 0, self.x.size - 1)])
 
-    def first_of(self, at: npt.ArrayLike) -> Indices:
+    def first_of(self, at: Any) -> Indices:
         """The first index with the same value, sorted and each once."""
         return np.unique(np.searchsorted(self.x, self.x[at])).astype(np.int64)
 
