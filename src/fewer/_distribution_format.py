@@ -76,12 +76,13 @@ def from_json(text: Any, label: str) -> Any:
 def read(path: Path, most: int) -> Mapping[str, Any]:
     """The content of a file of ours, JSON by its ending or npz, of at most `most` bytes."""
     if path.suffix.lower() == ".json":
-        content, needed = from_json(read_text(path, most), str(path)), NEEDED
-    else:
-        content, needed = read_arrays(path, most), FIELDS
-        for name in content.keys() & {"format", "version"}:
-            content[name] = content[name].tolist()
-    check_content(content, str(path), needed)
+        text = from_json(read_text(path, most), str(path))
+        check_content(text, str(path))
+        return dict(text)
+    content = read_arrays(path, most)
+    for name in content.keys() & {"format", "version"}:
+        content[name] = content[name].tolist()
+    check_content(content, str(path), FIELDS)
     return content
 
 

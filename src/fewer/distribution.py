@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from . import _distribution_format as form
 from ._distribution_checks import as_integers, as_points, check_line, check_states, unwrapped
+from ._distribution_ramp import Ramp
 from ._validation import (
     Indices,
     InvalidInput,
@@ -162,8 +163,8 @@ class Distribution:
         """The probability of a state, or of a value where states have values, or of each of many; zero for others."""
         if self.values is not None:
             at, (values, _, masses) = as_points(x, "x"), self._line
-            found = np.minimum(np.searchsorted(values, at), values.size - 1)
-            return unwrapped(np.where(values[found] == at, masses[found], 0.0))
+            near = np.minimum(np.searchsorted(values, at), values.size - 1)
+            return unwrapped(np.where(values[near] == at, masses[near], 0.0))
         rows = as_numbers(x, "x")
         n, given = len(self.shape), rows.shape
         if n == 1 and given[-1:] != (1,):
@@ -185,23 +186,42 @@ class Distribution:
             raise InvalidInput(f"cdf and quantile are for one dimension, here are {len(self.shape)}; use marginal([i])")
         whole = self.spelled_out()
         x, codes = np.unique(whole.states if self.values is None else self.values, return_inverse=True)
-        masses = np.bincount(codes.reshape(-1), whole.weights, len(x))
+        masses: Vector = np.bincount(codes.reshape(-1), whole.weights, len(x)).astype(np.float64)
         x, masses = x[masses > 0].astype(np.float64), masses[masses > 0]
         cumulative = np.cumsum(masses)
         return x, cumulative / cumulative[-1], masses
 
-    def cdf(self, x: npt.ArrayLike) -> Any:
-        """P(X <= x) in one dimension, for a number or for each of many."""
+    def cdf(self, x: npt.ArrayLike, *, spread: bool = False) -> Any:
+        """P(X <= x) in one dimension, for a number or for each of many.
+
+        With `spread` half of the mass of each state is spread evenly from its lower edge to its value, half from there
+        to its upper edge, instead of all sitting at its value.
+        """
+        if spread:
+            return unwrapped(self._spread.cdf(as_points(x, "x")))
         values, cumulative, _ = self._line
         return unwrapped(np.append(0.0, cumulative)[np.searchsorted(values, as_points(x, "x"), "right")])
 
-    def quantile(self, q: npt.ArrayLike) -> Any:
-        """The least value x with P(X <= x) >= q (to 1e-12) in one dimension, for a number q or for each of many."""
+    def quantile(self, q: npt.ArrayLike, *, spread: bool = False) -> Any:
+        """The least x with P(X <= x) >= q (to 1e-12) in one dimension, for a number q or for each of many.
+
+        With `spread` the mass of each state lies between its edges, as in `cdf`: much nearer to the quantiles of the
+        values that `bins` was given.
+        """
         values, cumulative, _ = self._line
         levels = as_array(q, "q")
         if levels.size and not (levels.min() >= 0 and levels.max() <= 1):
             raise InvalidInput(f"q must be in 0..1, got {levels.min():g}..{levels.max():g}")
+        if spread:
+            return unwrapped(self._spread.quantile(levels))
         return unwrapped(values[np.minimum(np.searchsorted(cumulative, levels - 1e-12), values.size - 1)])
+
+    @cached_property
+    def _spread(self) -> Ramp:
+        """The cumulative distribution where mass is spread between edges."""
+        if self.edges is None:
+            raise InvalidInput("spread needs edges, and this distribution has none")
+        return Ramp.of(self.edges, self.values, self.weights)
 
     def mean(self) -> Any:
         """E X: a float in one dimension, else an array (n,)."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _result_display as display
+from . import _result_frame as frames
 from ._validation import Indices, InvalidInput, Vector
 from .distribution import Distribution
 from .spaces import Space
@@ -206,6 +207,25 @@ class Result:
     def named(self, unit: str, loss: str) -> "Result":
         """The same, spoken of in these words."""
         return replace(self, words=self.words._replace(unit=unit, loss=loss))
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """What was kept as a table: `weight`, `index` (from 0), and what the user calls it.
+
+        Points: the whole original rows, under the labels of the frame's own index (polars: in a column `label`); of an
+        array columns x0, x1, ... Bins: `value` where each sits, and its edges `from` and `to`. Terms and dims: `name`.
+        Heaviest first, as the command line has it, but bins and what has no weights in their own order. A column of the
+        user's that is called `weight` or `index` gets the ending `_in_table`.
+
+        Parameters
+        ----------
+        backend : {None, "pandas", "polars"}
+            The library of the table; None is pandas.
+
+        Returns
+        -------
+        DataFrame
+        """
+        return frames.to_frame(self, backend)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the weights as bars; for dims the share of the covered rows that use each column.

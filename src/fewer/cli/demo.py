@@ -123,11 +123,11 @@ def parts() -> Iterator[Part]:
     import numpy as np
     import polars as pl
 
-    from ..studies.bins import BinsProblem
+    from ..jobs.empirical import Empirical
     from ..studies.dims import DimsProblem
     from ..studies.points import PointsProblem
     from ..studies.terms import TermsProblem
-    from .bins import binned
+    from ..studies.values import ValuesProblem
 
     data = bundled()
     digits = data["digits"].pop("digit")
@@ -142,14 +142,13 @@ def parts() -> Iterator[Part]:
     tiny = PointsProblem.of(log[:60], 2, 0, "median", **table)
     words = "A log as it comes: a time, categories, numbers and missing values; a few weighted requests stand for all."
     yield Part("requests stand for all 1,000", words, mixed, tiny, (4, 8, 16, 32), SEARCH)
-    waits = data["requests"]["latency"]
-    grid = np.geomspace(waits.min(), waits.max() * (1 + 1e-9), 301)
-    latencies = BinsProblem(np.histogram(waits, grid)[0].astype(np.float64), grid)
-    words = "How long the requests took, on a logarithmic grid: few weighted bins with the nearest cumulative shares."
-    yield Part("bins for the latencies", words, latencies, BinsProblem(np.ones(9)), (4, 8, 16, 32), {})
-    ink = BinsProblem(*binned(data["ink"]["ink"], None, None))
-    words = "How much ink a digit takes: few weighted bins with the nearest cumulative shares."
-    yield Part("bins for the ink of a digit", words, ink, BinsProblem(np.ones(9)), (3, 5, 10, 20, 40), {})
+    latencies = ValuesProblem(Empirical.of(data["requests"]["latency"]))
+    few_values = ValuesProblem(Empirical.of(np.arange(9.0)))
+    words = "How long the requests took: few weighted values with the nearest cumulative shares."
+    yield Part("values for the latencies", words, latencies, few_values, (4, 8, 16, 32), {})
+    ink = ValuesProblem(Empirical.of(data["ink"]["ink"]))
+    words = "How much ink a digit takes: few weighted values with the nearest cumulative shares."
+    yield Part("values for the ink of a digit", words, ink, few_values, (3, 5, 10, 20, 40), {})
     average = data["average"].pop("average")
     mix = TermsProblem(np.ascontiguousarray(X.T), average, list(data["average"]))
     few = TermsProblem(np.ascontiguousarray(X[:60].T), average, list(data["average"])[:60])

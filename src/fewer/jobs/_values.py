@@ -12,8 +12,8 @@ from ..result import Result, Status, Words
 from ..solvers.loop import Callback, Progress
 from ..solvers.units import in_units, watched
 from ..spaces import Atoms
-from ._grid import Grid
 from .empirical import Empirical
+from .grid import Grid
 from .terms import solve
 
 TOLERANCE = 1e-6
@@ -41,7 +41,8 @@ def best_values(P: Empirical, k: int, grid: Grid, search: dict[str, Any]) -> Res
 def in_values(found: Result, values: Vector, edges: Any) -> Result:
     """A result that knows where what was kept sits."""
     weights = np.asarray(found.weights)
-    kept = Distribution(found.indices[:, None], weights, [0], (found.space.size,), values=values, edges=edges)
+    size = found.space.size
+    kept = Distribution(found.indices[:, None], weights, np.array([0]), (size,), values=values, edges=edges)
     return replace(found, labels=values, kept=kept)
 
 

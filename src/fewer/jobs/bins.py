@@ -29,9 +29,9 @@ from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS
 from ..solvers.units import in_units, watched
 from ..spaces import Atoms
-from ._grid import as_edges, grid_of, histogram
 from ._values import best_values, in_values
 from .empirical import Empirical
+from .grid import as_edges, grid_of, histogram
 from .terms import solve
 
 SMALLEST_GAP = 1e-300
@@ -180,7 +180,8 @@ class Histogram(NamedTuple):
             raise InvalidInput('preserve other than "cdf" needs bins: give grid as "equal", "log", "quantile" or edges')
         found = grid_of(P, k, grid, n_bins)
         edges = np.asarray(found.edges)
-        return cls(histogram(P, found), P.total, edges[:-1] / 2 + edges[1:] / 2, edges)
+        shares = as_weights(histogram(P, found), found.n_bins, "values")
+        return cls(shares, P.total, edges[:-1] / 2 + edges[1:] / 2, edges)
 
 
 Search = dict[str, Any]

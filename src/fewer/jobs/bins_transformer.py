@@ -13,9 +13,9 @@ from .._validation import Vector, as_integer, as_numbers, as_weights, is_frame, 
 from ..deadline import Deadline
 from ..result import Result
 from ._estimator import at_most, seed_of, unchanged_if_it_fails, validated
-from ._grid import available
 from .bins import bins
 from .empirical import Empirical
+from .grid import available
 
 
 class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
@@ -101,11 +101,12 @@ class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
             options: dict[str, Any] = {"grid": self.grid, "n_bins": self.n_bins, "solver": self.solver, "rng": seed}
             results.append(bins(values=P, k=min(k, size), time_limit=own, **options))
         kept = [result.heaviest_first() for result in results]
+        pairs = list(zip(results, kept, strict=True))
         found: dict[str, list[Any]] = {
             "result_": results,
             "indices_": [indices for indices, _ in kept],
             "weights_": [weights for _, weights in kept],
-            "kept_values_": [result.labels[np.argsort(-result.weights, kind="stable")] for result in results],
+            "kept_values_": [result.labels[np.searchsorted(result.indices, at)] for result, (at, _) in pairs],
             **{f"{name}_": [getattr(result, name) for result in results] for name in ("value", "bound", "gap")},
         }
         for name, each in found.items():

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import Indices, InvalidInput, Vector, as_numbers, as_vector, known
+from ..data.frames import columns_of, is_table
 
 PIECE = 2**19
 """Values that are looked at together; what is made from them takes a few times 4 MB."""
@@ -55,6 +56,13 @@ class Empirical:
         before /= total
         return cls(x[order], before, total, dropped)
 
+    def part(self, chosen: npt.NDArray[np.bool_]) -> "Empirical":
+        """The distribution of some of the values."""
+        if self.before is None:
+            return Empirical(self.x[chosen], None, float(np.count_nonzero(chosen)))
+        before = np.append(0.0, np.cumsum(np.diff(self.before)[chosen]))
+        return Empirical(self.x[chosen], before / before[-1], self.total * float(before[-1]))
+
     @property
     def size(self) -> int:
         """How many values there are."""
@@ -98,7 +106,7 @@ class Empirical:
             at = np.searchsorted(self.before, np.asarray(q) - 1e-15) - 1
         return np.asarray(self.x[np.clip(at, 0, self.x.size - 1)])
 
-    def first_of(self, at: npt.ArrayLike) -> Indices:
+    def first_of(self, at: Any) -> Indices:
         """The first index with the same value, sorted and each once."""
         return np.unique(np.searchsorted(self.x, self.x[at])).astype(np.int64)
 
@@ -161,10 +169,21 @@ def _level(at: Vector, weights: Vector, x: Vector) -> Vector:
     return np.append(0.0, np.minimum(np.cumsum(weights), 1.0))[np.searchsorted(at, x, "right")]
 
 
+def column_of(table: Any, name: str) -> npt.NDArray[Any]:
+    """The one column of numbers of a table, NaN where it is missing."""
+    columns = columns_of(table)
+    if len(columns) != 1:
+        some = ", ".join(str(column.name) for column in columns[:8])
+        raise InvalidInput(f"{name} must be one column, got {len(columns)} ({some}); give one of them")
+    if columns[0].kind not in ("number", "boolean"):
+        raise InvalidInput(f"{name} must be numbers, got the column {columns[0].name!r}, which is a {columns[0].kind}")
+    return columns[0].values
+
+
 def as_values(values: Any, missing: Any, name: str) -> tuple[Vector, npt.NDArray[np.bool_] | None]:
     """(x, kept): finite numbers (n,); where some were missing and are dropped, which were kept."""
     drop = known(missing, MISSING, "missing")
-    array = as_numbers(values, name)
+    array = column_of(values, name) if is_table(values) else as_numbers(values, name)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or not array.size:

@@ -140,9 +140,10 @@ def by_bins(P: Empirical, edges: Vector, k: Any) -> Grid:
 
 
 def histogram(P: Empirical, grid: Grid) -> Vector:
-    """The share of the values in each bin of a grid that has edges, (n_bins,)."""
+    """How many values, or what share of their weights, lie in each bin of a grid that has edges, (n_bins,)."""
     assert grid.edges is not None  # noqa: S101 - only a grid that is chosen has none
-    return np.diff(P.share_before(cuts_of(P, grid.edges)))
+    cuts = cuts_of(P, grid.edges)
+    return np.diff(cuts if P.before is None else P.before[cuts]).astype(np.float64)
 
 
 def finest(P: Empirical, k: int, seconds: float) -> Grid:
@@ -194,7 +195,8 @@ def split(P: Empirical, starts: Indices, stops: Indices) -> Indices:
 def _equal(P: Empirical, count: int) -> Vector:
     """Edges at equal distances."""
     scale = P.exponents[0]
-    edges = np.ldexp(np.linspace(*np.ldexp(P.x[[0, -1]], -scale), count + 1), scale)
+    low, high = np.ldexp(P.x[[0, -1]], -scale).tolist()
+    edges = np.ldexp(np.linspace(low, high, count + 1), scale)
     edges[[0, -1]] = P.x[[0, -1]]
     return np.asarray(edges)
 
@@ -203,8 +205,9 @@ def _log(P: Empirical, count: int) -> Vector:
     """Edges at equal ratios."""
     if P.x[0] <= 0:
         raise InvalidInput(f'grid="log" needs values above 0, got {P.x[0]:g}; use "auto" or "quantile"')
+    low, high = np.log(P.x[[0, -1]]).tolist()
     with np.errstate(over="ignore"):
-        edges = np.exp(np.linspace(*np.log(P.x[[0, -1]]), count + 1)).clip(P.x[0], P.x[-1])
+        edges = np.exp(np.linspace(low, high, count + 1)).clip(P.x[0], P.x[-1])
     edges[[0, -1]] = P.x[[0, -1]]
     return np.asarray(edges)
 
