@@ -11,7 +11,7 @@ from commands import run, write_tables
 from fewer.cli import _app
 from fewer.cli.demo import requests
 from fewer.solvers.minimize import SOLVERS
-from fewer.studies.bins import BinsProblem
+from fewer.studies.dims import DimsProblem
 
 
 @pytest.fixture
@@ -36,10 +36,10 @@ def test_without_baselines_nothing_is_compared(files):
 
 def test_baselines_are_computed_only_where_something_tells_of_them(files, monkeypatch):
     asked = []
-    monkeypatch.setattr(BinsProblem, "baselines", property(lambda self: asked.append(1) or {}))
-    run("bins", "cost.csv", "-k", 3, "-q", "-o", "out.csv", cwd=files)
+    monkeypatch.setattr(DimsProblem, "baselines", property(lambda self: asked.append(1) or {}))
+    run("dims", "wide.csv", "-k", 3, "-q", "-o", "out.csv", cwd=files)
     assert asked == []
-    run("bins", "cost.csv", "-k", 3, "-q", "-o", "out.json", cwd=files)
+    run("dims", "wide.csv", "-k", 3, "-q", "-o", "out.json", cwd=files)
     assert asked != []
 
 
@@ -65,14 +65,14 @@ def test_short_options(files):
 
 
 def test_an_output_that_cannot_be_written_is_found_before_the_work(files, monkeypatch):
-    monkeypatch.setattr(BinsProblem, "solve", lambda *a, **k: pytest.fail("it worked first"))
+    monkeypatch.setattr(DimsProblem, "solve", lambda *a, **k: pytest.fail("it worked first"))
 
     def full(target):
         raise OSError(28, "No space left on device", f"{target}.part")
 
     monkeypatch.setattr("fewer.files._new_part", full)
     for option, name in (("-o", "out.csv"), ("--report", "page.html")):
-        _, err = run("bins", "cost.csv", "-k", 3, option, name, code=2, cwd=files)
+        _, err = run("dims", "wide.csv", "-k", 3, option, name, code=2, cwd=files)
         assert err == f"fewer: {option} {name}: cannot be written here (No space left on device).\n"
 
 
