@@ -1,75 +1,79 @@
-"""Track an index with few assets: weights between 1 % and 20 %, fitted on the first half, judged on the second.
+"""Track an index with few assets, from a file of prices to a file of weights.
 
-Run: python examples/index_tracking.py [index_tracking.npz]   (made-up returns of 120 assets without a file)
-The file is that of OR-Library and of R's sparseIndexTracking: sp500_2010_asset_returns, sp500_2010_index_returns.
+Prices become daily returns; each asset held has 1 % to 25 %, at most three are of one sector. For each k the fit on the
+days before 2019 is judged on the days since; the weights written are fitted on all days.
+
+Run: python examples/index_tracking.py [FOLDER] [PRICES.csv]   (made-up prices of 60 assets without a file)
+The same by the command line:
+
+    fewer terms prices.csv --target INDEX --date day --returns simple --groups sectors.csv --max-per-group 3 \
+        --min-weight 0.01 --max-weight 0.25 -k 12 --test-from 2019-01-01 -o weights.csv
 """
 
+import datetime
 import sys
 from pathlib import Path
+from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
+import polars as pl
 
-from fewer import terms
-from fewer.baselines.least_squares import lasso
+from fewer import Result, terms
 
-BUDGETS = (20, 30, 40, 50, 60)
+BUDGETS = (6, 12, 24)
+BOUNDS = {"min_weight": 0.01, "max_weight": 0.25, "max_per_group": 3}
+SPLIT = datetime.date(2019, 1, 1)
 
 
-def made_up_returns(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Daily returns of 120 assets with a market and six sector factors, and of their cap-weighted index."""
+def write_prices(folder: Path, days: int = 500, assets: int = 60, seed: int = 0) -> Path:
+    """Prices of assets with a market and eight sector factors, of their cap-weighted index, and a file of sectors."""
     rng = np.random.default_rng(seed)
-    sector = rng.integers(0, 6, 120)
-    market, sectors = rng.normal(0.0004, 0.01, 252), rng.normal(0, 0.006, (252, 6))
-    assets = rng.uniform(0.6, 1.4, 120) * market[:, None] + sectors[:, sector] + rng.normal(0, 0.01, (252, 120))
-    return assets, assets @ rng.dirichlet(np.full(120, 0.7))
+    sector = rng.integers(0, 8, assets)
+    market, sectors = rng.normal(0.0003, 0.009, (days, 1)), rng.normal(0, 0.005, (days, 8))
+    returns = rng.uniform(0.6, 1.4, assets) * market + sectors[:, sector] + rng.normal(0, 0.009, (days, assets))
+    prices = rng.uniform(20, 200, assets) * np.exp(np.cumsum(returns, axis=0))
+    shares = rng.dirichlet(np.full(assets, 0.7)) / prices[0]
+    names = [f"A{i:03d}" for i in range(assets)]
+    first = datetime.date(2017, 9, 1)
+    dates = [day for i in range(2 * days) if (day := first + datetime.timedelta(i)).weekday() < 5][:days]
+    columns: dict[str, Any] = {"day": dates, **{name: prices[:, i].round(4) for i, name in enumerate(names)}}
+    pl.DataFrame({**columns, "INDEX": (1000.0 * prices @ shares).round(4)}).write_csv(folder / "prices.csv")
+    pl.DataFrame({"column": names, "group": [f"sector {s}" for s in sector]}).write_csv(folder / "sectors.csv")
+    return folder / "prices.csv"
 
 
-def error(returns: np.ndarray, index: np.ndarray, q: np.ndarray) -> float:
+def track(prices: pl.DataFrame, sectors: dict[str, str], k: int, **search: Any) -> Result:
+    """At most k assets whose returns are near those of the index."""
+    return terms(prices, "INDEX", k, returns="simple", date="day", groups=sectors, **BOUNDS, **search)
+
+
+def error(prices: pl.DataFrame, result: Result) -> float:
     """Root mean squared daily tracking error, in basis points."""
-    return 1e4 * float(np.sqrt(np.mean((returns @ q - index) ** 2)))
+    returns = prices.select(pl.exclude("day").pct_change()).slice(1)
+    gap = returns.select(result.labels.tolist()).to_numpy() @ result.weights - returns["INDEX"].to_numpy()
+    return 1e4 * float(np.sqrt(np.mean(gap**2)))
 
 
-def main() -> None:
-    assets, index = made_up_returns()
-    if len(sys.argv) > 1:
-        with np.load(sys.argv[1], allow_pickle=False) as file:
-            assets, index = file["sp500_2010_asset_returns"], file["sp500_2010_index_returns"].reshape(-1)
-    half = len(index) // 2
-    print(
-        f"{assets.shape[1]} assets, {half} days to fit, {len(index) - half} days to judge; error in basis points a day"
-    )
-    print("  k  fewer in    out      gap  greedy in    out  Lasso in    out")
-    curves: dict[str, list[float]] = {"fewer": [], "greedy": [], "Lasso, refitted": []}
-    for k in BUDGETS:
-        best = terms(assets[:half], index[:half], k, min_weight=0.01, max_weight=0.2, time_limit=10, rng=0)
-        baselines = {
-            "fewer": best.p,
-            "greedy": terms(assets[:half], index[:half], k, solver="greedy").p,
-            "Lasso, refitted": lasso(assets[:half], index[:half], k, refit=True),
-        }
-        cells = [
-            (error(assets[:half], index[:half], q), error(assets[half:], index[half:], q)) for q in baselines.values()
-        ]
-        for name, cell in zip(curves, cells, strict=True):
-            curves[name].append(cell)
-        (a, b), (c, d), (e, f) = cells
-        print(f"{k:3d} {a:9.2f} {b:6.2f} {best.gap:8.1e} {c:10.2f} {d:6.2f} {e:9.2f} {f:6.2f}")
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True)
-    for side, (axis, title) in enumerate(zip(axes, ("days fitted", "days judged"), strict=True)):
-        for (name, curve), style in zip(curves.items(), ("D-", "o--", "s:"), strict=True):
-            axis.plot(BUDGETS, [cell[side] for cell in curve], style, label=name)
-        axis.set(xlabel="assets held (k)", title=title)
-        axis.grid(alpha=0.3)
-    axes[0].set_ylabel("tracking error (bp a day)")
-    axes[0].set_ylim(bottom=0)
-    axes[1].legend(frameon=False)
-    figure.tight_layout()
-    out = Path("demo")
-    out.mkdir(exist_ok=True)
-    figure.savefig(out / "index_tracking.png", dpi=130)
-    print(f"picture: {out / 'index_tracking.png'}")
+def main(folder: Path, file: Path | None = None, budgets: tuple[int, ...] = BUDGETS, **search: Any) -> Result:
+    """Print errors for each k, and write the weights of the middle one."""
+    path = write_prices(folder) if file is None else file
+    prices = pl.read_csv(path, try_parse_dates=True).sort("day")
+    sectors = dict(pl.read_csv(path.with_name("sectors.csv")).iter_rows())
+    before, since = prices.filter(pl.col("day") < SPLIT), prices.filter(pl.col("day") >= SPLIT)
+    print(f"{prices.width - 2} assets, {before.height} days to fit, {since.height} to judge; basis points a day")
+    print("  k  fitted  judged")
+    for k in budgets:
+        fitted = track(before, sectors, k, **search)
+        print(f"{k:3d} {error(before, fitted):7.2f} {error(since, fitted):7.2f}")
+    best = track(prices, sectors, budgets[len(budgets) // 2], **search)
+    order = np.argsort(-best.weights, kind="stable")
+    weights = {"column": best.labels[order].tolist(), "index": best.indices[order], "weight": best.weights[order]}
+    pl.DataFrame(weights).write_csv(folder / "weights.csv")
+    print(f"{best}\nweights: {folder / 'weights.csv'}")
+    return best
 
 
 if __name__ == "__main__":
-    main()
+    home = Path(sys.argv[1] if len(sys.argv) > 1 else "demo")
+    home.mkdir(exist_ok=True)
+    main(home, Path(sys.argv[2]) if len(sys.argv) > 2 else None, rng=0)

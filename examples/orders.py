@@ -1,51 +1,75 @@
-"""Which k products let the most orders ship complete: a table, and a plot of that share against k.
+"""Which k products let the most orders ship complete, from a file with a line for each product of an order.
 
 An order ships complete when every product in it is stocked, so stocking k products is `fewer.dims` with the KL
 objective: the share of orders whose products all lie among the k kept. Greedy adds one product at a time; the
-optimum is proven, and judged on orders it has not seen.
+optimum is proven, and judged on orders it has not seen. A product that is discontinued is excluded: its orders are
+lost.
 
-Run: python examples/orders.py [orders.csv]   (one row an order, one column a product; made-up ones without)
+Run: python examples/orders.py [FOLDER] [ORDERS.csv]   (columns order_id and sku; made-up orders without a file)
+The same by the command line:
+
+    fewer dims orders.csv --order order_id --item sku --exclude P007 -k 12 -o stock.csv
 """
 
 import sys
 from pathlib import Path
+from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
+import polars as pl
 
-from fewer import coverage, dims
+from fewer import Result, dims
 
 BUDGETS = (2, 4, 6, 8, 10, 12, 15, 20, 25, 30)
+LINES = {"order": "order_id", "item": "sku"}
+GONE = "P007"
 
 
-def made_up_orders(n_orders: int = 5000, n_products: int = 60, seed: int = 1) -> np.ndarray:
+def write_orders(folder: Path, n_orders: int = 5000, n_products: int = 60, seed: int = 1) -> Path:
     """Orders come in kits: each customer buys most of one kit of three to six products, and now and then more."""
     rng = np.random.default_rng(seed)
     kits = [rng.choice(n_products, rng.integers(3, 7), replace=False) for _ in range(25)]
     popularity = rng.dirichlet(np.full(len(kits), 0.8))
-    orders = np.zeros((n_orders, n_products), np.int8)
-    for order, kit in zip(orders, rng.choice(len(kits), n_orders, p=popularity), strict=True):
-        order[kits[kit][rng.random(len(kits[kit])) < 0.9]] = 1
-        order[rng.choice(n_products, rng.binomial(2, 0.1))] = 1
-    return orders[orders.any(axis=1)]
+    lines = []
+    for order, kit in enumerate(rng.choice(len(kits), n_orders, p=popularity)):
+        bought = {*kits[kit][rng.random(len(kits[kit])) < 0.9], *rng.choice(n_products, rng.binomial(2, 0.1))}
+        lines += [(100_000 + order, f"P{product:03d}", int(rng.integers(1, 4))) for product in sorted(bought)]
+    pl.DataFrame(lines, schema=["order_id", "sku", "quantity"], orient="row").write_csv(folder / "orders.csv")
+    return folder / "orders.csv"
 
 
-def main() -> None:
-    orders = made_up_orders()
-    if len(sys.argv) > 1:
-        orders = np.loadtxt(sys.argv[1], delimiter=",", skiprows=1, dtype=np.int64)
-    budgets = [k for k in BUDGETS if k <= orders.shape[1]]
-    train, test = orders[::2], orders[1::2]
+def stocked(lines: pl.DataFrame, result: Result) -> float:
+    """The share of orders all of whose products are stocked."""
+    complete = lines.group_by("order_id").agg(pl.col("sku").is_in(result.labels.tolist()).all())
+    return float(complete["sku"].mean())
+
+
+def main(folder: Path, file: Path | None = None, budgets: tuple[int, ...] = BUDGETS, **search: Any) -> Result:
+    """Print and draw the shares for each k, and write what to stock for the sixth."""
+    lines = pl.read_csv(write_orders(folder) if file is None else file)
+    half = lines["order_id"] % 2 == 0
+    train, test = lines.filter(half), lines.filter(~half)
     curves: dict[str, list[float]] = {"greedy": [], "proven optimum": [], "optimum, on held-out orders": []}
-    print(f"{len(train)} orders of {orders.shape[1]} products; share that ships complete")
+    print(f"{train['order_id'].n_unique()} orders of {lines['sku'].n_unique()} products; share that ships complete")
     print(f"{'k':>3s} {'greedy':>8s} {'optimum':>8s} {'gap':>8s} {'held out':>9s}")
     for k in budgets:
-        best = dims(train, k, time_limit=20, rng=0)
-        greedy = dims(train, k, solver="greedy")
-        shares = [coverage(train, greedy.indices), coverage(train, best.indices), coverage(test, best.indices)]
+        best = dims(train, k, **LINES, **search)
+        greedy = dims(train, k, **LINES, solver="greedy")
+        shares = [stocked(train, greedy), stocked(train, best), stocked(test, best)]
         for curve, share in zip(curves.values(), shares, strict=True):
             curve.append(share)
         print(f"{k:3d} {shares[0]:8.4f} {shares[1]:8.4f} {best.gap:8.1e} {shares[2]:9.4f}")
+    draw(budgets, curves, folder / "orders.png")
+    stock = dims(lines, budgets[len(budgets) // 2], **LINES, exclude=[GONE], **search)
+    pl.DataFrame({"column": stock.labels.tolist(), "index": stock.indices}).write_csv(folder / "stock.csv")
+    print(f"without {GONE}: {stocked(lines, stock):.4f}; {folder / 'stock.csv'}, {folder / 'orders.png'}")
+    return stock
+
+
+def draw(budgets: tuple[int, ...], curves: dict[str, list[float]], path: Path) -> None:
+    """The shares against k."""
+    import matplotlib.pyplot as plt
+
     figure, axis = plt.subplots(figsize=(7, 4.2))
     for (name, curve), style in zip(curves.items(), ("o--", "D-", "kx"), strict=True):
         axis.plot(budgets, curve, style, label=name, markersize=5)
@@ -53,11 +77,11 @@ def main() -> None:
     axis.grid(alpha=0.3)
     axis.legend(frameon=False)
     figure.tight_layout()
-    out = Path("demo")
-    out.mkdir(exist_ok=True)
-    figure.savefig(out / "orders.png", dpi=130)
-    print(f"picture: {out / 'orders.png'}")
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
 
 
 if __name__ == "__main__":
-    main()
+    home = Path(sys.argv[1] if len(sys.argv) > 1 else "demo")
+    home.mkdir(exist_ok=True)
+    main(home, Path(sys.argv[2]) if len(sys.argv) > 2 else None, rng=0)

@@ -224,10 +224,10 @@ class Points:
         k = int(rng.integers(1, min(len(kept), 5) + 1))
         named = isinstance(self.options.get("gamma"), str)
         options = self.options
-        text = spelled("points", self.text, k=k, y=self.y, sample_weight=self.w, **options)
+        text = spelled("points", self.text, k=k, labels=self.y, sample_weight=self.w, **options)
         if not named:
             stopping(rng, options)
-            call = lambda: fewer.points(self.given, k, y=self.y, sample_weight=self.w, rng=0, **options)
+            call = lambda: fewer.points(self.given, k, labels=self.y, sample_weight=self.w, rng=0, **options)
             trial = Trial(text, call, seeded="time_limit" not in options)
         else:
             trial = Trial(text.replace("points", "FewerPoints"), lambda: self.fitted(k))
@@ -237,7 +237,8 @@ class Points:
 
     def fitted(self, k: int) -> Any:
         """The estimator's result; its bandwidth is kept for the referee."""
-        model = fewer.FewerPoints(k, random_state=0, **self.options).fit(self.given, self.y, self.w)
+        options = {"by_label": self.y is not None, "random_state": 0, **self.options}
+        model = fewer.FewerPoints(k, **options).fit(self.given, self.y, self.w)
         self.gamma = model.gamma_
         return model.result_
 

@@ -103,7 +103,7 @@ def jobs(rng: Rng) -> Iterator[Target]:
         "counts": Arg(1.0 + eighths(rng, 6), "table"),
         "k": Arg(int(rng.integers(1, 4)), "integer"),
         "preserve": Arg(("cdf", "entries"), "choice", 0.5),
-        "values": Arg(np.arange(6.0) ** 2 - 3.0, "table", 0.3),
+        "positions": Arg(np.arange(6.0) ** 2 - 3.0, "table", 0.3),
         "validation": Arg(0.25, "number", 0.05),
         "solver": Arg(("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"), "choice", 0.5),
         **COMMON,
@@ -120,7 +120,7 @@ def jobs(rng: Rng) -> Iterator[Target]:
     yield Target("points", fewer.points, {
         "X": Arg(X + 4.0 * (np.arange(7) % 3)[:, None], "table", sparse=True),
         "k": Arg(2, "integer"),
-        "y": Arg(y, "labels", 0.2),
+        "labels": Arg(y, "labels", 0.2),
         "sample_weight": Arg(weights, "table", 0.2),
         "similarity": Arg(similarities, "choice", 0.4),
         "gamma": Arg(0.5, "bandwidth", 0.5),

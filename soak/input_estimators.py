@@ -41,7 +41,7 @@ def known() -> dict[str, tuple[Any, Any, Any, tuple[str, ...]]]:
         "FewerDims": (fewer.FewerDims, codes(rng), None, ("transform", "inverse_transform", "score")),
         "FewerBins": (fewer.FewerBins, eighths(rng, 9, 2), None, ("transform",)),
         "FewerTerms": (fewer.FewerTerms, A, A[:, 0] * 0.5 + A[:, 1] * 0.5, ("predict", "score")),
-        "FewerPoints": (fewer.FewerPoints, X, None, ("transform", "fit_resample")),
+        "FewerPoints": (fewer.FewerPoints, X, None, ("transform",)),
         "FewerPointsClassifier": (fewer.FewerPointsClassifier, X, np.arange(7) % 2, ("predict", "score")),
     }
     return {name: (kind(k=2, random_state=0).fit(X, y), X, y, methods) for name, (kind, X, y, methods) in plain.items()}

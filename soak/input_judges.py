@@ -47,7 +47,7 @@ def judge_bins(result: Any, a: dict[str, Any]) -> list[str]:
     wrong = held(result.p, a["k"])
     if a.get("preserve", "cdf") == "cdf":
         apart = np.cumsum(result.p - a["counts"] / a["counts"].sum())[:-1]  # the last is 1 - 1
-        true = float((np.diff(a["values"]) if "values" in a else np.ones(apart.size)) @ apart**2)
+        true = float((np.diff(a["positions"]) if "positions" in a else np.ones(apart.size)) @ apart**2)
         wrong += near("value", result.value, true, 1.0)
     return wrong
 
@@ -58,8 +58,8 @@ def judge_points(result: Any, a: dict[str, Any]) -> list[str]:
     if a.get("similarity", "rbf") == "rbf" and isinstance(a.get("gamma"), float):
         X = a["X"]
         K = np.exp(-a["gamma"] * ((X[:, None] - X[None]) ** 2).sum(axis=2))
-        if "y" in a:
-            K = K * (a["y"][:, None] == a["y"][None])
+        if "labels" in a:
+            K = K * (a["labels"][:, None] == a["labels"][None])
         t = a.get("sample_weight", np.ones(len(X)))
         apart = result.p - t / t.sum()
         wrong += near("value", result.value, float(apart @ K @ apart), 1.0)

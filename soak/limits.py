@@ -114,7 +114,7 @@ JOBS = {
     "points": Job(lambda: cloud(np.float64), lambda x: (x[0][:300],), "points", POINTS, (10, 100), MEMORY),
     "points32": Job(lambda: cloud(np.float32), lambda x: (x[0][:300],), "points", POINTS, (10, 100), MEMORY),
     "bins": Job(
-        lambda: (np.random.default_rng(4).random(10**6),),
+        lambda: (np.random.default_rng(4).integers(0, 10**6, 10**6),),
         lambda x: (x[0][:500],),
         "bins",
         TERMS,

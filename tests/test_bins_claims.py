@@ -13,7 +13,7 @@ from fewer.objectives.cumulative import Cumulative
 from fewer.protocols import BoundedBelow, Centred, Quadratic, Rounded, Scaled, offers
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
-P = np.random.default_rng(0).random(300)
+P = np.random.default_rng(0).integers(1, 2**40, 300).astype(float)
 
 
 @pytest.fixture

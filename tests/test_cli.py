@@ -24,7 +24,7 @@ def files(tmp_path):
 def test_dims_gives_what_the_library_gives(files):
     out, err = run("dims", files / "wide.csv", "-k", "3")
     expected = fewer.dims(WIDE, 3, rng=0)
-    assert sorted(table(out)["position"].to_list()) == (expected.support + 1).tolist()
+    assert sorted(table(out)["index"].to_list()) == expected.support.tolist()
     share = fewer.coverage(WIDE, expected.support)
     assert f"rows covered {100 * share:.2f} %" in err
     assert "Optimal (proven)." in err
@@ -32,12 +32,35 @@ def test_dims_gives_what_the_library_gives(files):
 
 def test_bins_gives_what_the_library_gives(files):
     out, err = run("bins", files / "cost.csv", "--column", "cost", "-k", "6", "--bin-width", "2")
-    counts = np.histogram(VALUES, np.arange(np.floor(VALUES.min() / 2) * 2, VALUES.max() + 2, 2))[0]
-    expected = fewer.bins(counts, 6)
-    assert table(out)["bin"].to_list() == expected.support.tolist()
-    np.testing.assert_allclose(table(out)["weight"], expected.p[expected.support], rtol=1e-12)
+    edges = np.arange(np.floor(VALUES.min() / 2) * 2, VALUES.max() + 2, 2)
+    same_as(table(out), fewer.bins(values=VALUES, k=6, grid=edges))
     assert (table(out)["to"] - table(out)["from"]).to_list() == [2.0] * 6
-    assert "Baseline quantile binning needs" in err
+    assert "Baseline quantile binning matches this with " in err
+    for form in ("auto", "equal", "log", "quantile"):
+        expected = fewer.bins(values=VALUES, k=6, grid=form)
+        out, _ = run("bins", files / "cost.csv", "-k", "6", "--grid", form, "--json")
+        answer = json.loads(out)["answers"][0]
+        same_as(pl.DataFrame(answer["kept"]), expected)
+        assert (answer["value"], answer["indices"]) == (expected.value, expected.indices.tolist())
+        assert answer["distribution"] == expected.distribution.to_dict()
+        assert answer["error"] == pytest.approx(np.sqrt(expected.value / np.ptp(VALUES)))
+    out, _ = run("bins", files / "cost.csv", "-k", "6", "--bins", "30", "--preserve", "entries")
+    same_as(table(out), fewer.bins(values=VALUES, k=6, grid="equal", n_bins=30, preserve="entries"))
+
+
+def same_as(kept, result):
+    """A table of bins is what the library found, bit for bit."""
+    expected = result.to_frame("polars")
+    assert kept.select(expected.columns).equals(expected)
+
+
+def test_missing_values_of_bins_are_dropped_when_asked(tmp_path):
+    (tmp_path / "ms.csv").write_text("ms\n1\n\n3\n" + "5\n" * 4)
+    pl.DataFrame({"ms": [1.0, None, 3.0] + [5.0] * 4}).write_parquet(tmp_path / "ms.parquet")
+    out, err = run("bins", "ms.parquet", "-k", "2", "--missing", "drop", cwd=tmp_path)
+    same_as(table(out), fewer.bins(values=[1.0, 3.0, 5.0, 5.0, 5.0, 5.0], k=2))
+    assert "1 missing values were dropped" in err
+    assert "row 1, column 'ms'" in run("bins", "ms.parquet", "-k", "2", cwd=tmp_path, code=2)[1]
 
 
 def test_terms_gives_what_the_library_gives(files):
@@ -68,7 +91,7 @@ def test_points_gives_what_the_library_gives(files):
     kinds = np.array(["a"] * 30 + ["b"] * 60)
     options = {"y": kinds, "sample_weight": np.arange(90.0), "gamma": 0.5, "solver": "greedy", "rng": 0}
     expected = fewer.points(CLOUD, 3, **options)
-    assert sorted(table(out)["row"].to_list()) == (expected.support + 1).tolist()
+    assert sorted(table(out)["index"].to_list()) == expected.support.tolist()
     heaviest = np.argsort(-expected.p[expected.support], kind="stable")
     np.testing.assert_allclose(table(out)["weight"], expected.p[expected.support][heaviest], rtol=1e-9)
     assert "MMD² to all rows" in err
@@ -100,10 +123,7 @@ def test_every_format_says_the_same(kind, tmp_path):
     if kind.startswith("stdin"):
         stdin, path = path.read_bytes(), "-"
     out, _ = run("bins", path, "-k", "4", "--bins", "50", "--quiet", *options, stdin=stdin)
-    edges = np.linspace(VALUES.min(), VALUES.max(), 51)
-    expected = fewer.bins(np.histogram(VALUES, edges)[0], 4)
-    assert table(out)["bin"].to_list() == expected.support.tolist()
-    np.testing.assert_allclose(table(out)["weight"], expected.p[expected.support], rtol=1e-12)
+    same_as(table(out), fewer.bins(values=VALUES, k=4, grid="equal", n_bins=50))
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "npy", "npz"])
@@ -119,7 +139,7 @@ def test_wide_tables_in_every_format(kind, tmp_path):
     else:
         np.savez(path, item=WIDE)
     out, _ = run("dims", path, "-k", "3", "--quiet")
-    assert sorted(table(out)["position"].to_list()) == (fewer.dims(WIDE, 3, rng=0).support + 1).tolist()
+    assert sorted(table(out)["index"].to_list()) == fewer.dims(WIDE, 3, rng=0).support.tolist()
 
 
 @pytest.mark.parametrize("separator", [",", "\t", " "])
@@ -140,24 +160,22 @@ def test_transactions(separator, tmp_path):
 def test_every_output(kind, files):
     path = files / f"out.{kind}"
     out, err = run("bins", files / "cost.csv", "-k", "5", "--bins", "40", "-o", path)
-    counts, _ = np.histogram(VALUES, np.linspace(VALUES.min(), VALUES.max(), 41))
-    expected = fewer.bins(counts, 5)
+    expected = fewer.bins(values=VALUES, k=5, grid="equal", n_bins=40)
     assert f"wrote {path}" in out.replace("\n", "")
     assert err == ""
     if kind == "npz":
-        found = fewer.Distribution.load(path)
-        np.testing.assert_allclose(found.weights, expected.p[expected.support], rtol=1e-12)
+        assert fewer.Distribution.load(path).to_dict() == expected.distribution.to_dict()
         return
     readers = {"csv": pl.read_csv, "parquet": pl.read_parquet}
     kept = readers[kind](path).to_dict(as_series=False) if kind != "json" else None
     if kind == "json":
         summary = json.loads(path.read_text())
         kept = summary["answers"][0]["kept"]
-        assert summary["answers"][0]["gap"] == 0.0
+        assert summary["answers"][0]["gap"] is None
+        assert expected.bound == 0.0
         assert summary["versions"]["fewer"] == fewer.__version__
         assert summary["seed"] == 0
-    assert kept["bin"] == expected.support.tolist()
-    np.testing.assert_allclose(kept["weight"], expected.p[expected.support], rtol=1e-12)
+    same_as(pl.DataFrame(kept), expected)
 
 
 def test_a_path_answers_which_k_with_held_out_error(files):
@@ -237,7 +255,7 @@ def test_counts(tmp_path):
     counts = RNG.integers(0, 50, 30)
     np.savez(tmp_path / "counts.npz", counts=counts, other=np.zeros(3))
     out, _ = run("bins", tmp_path / "counts.npz", "--column", "counts", "--counts", "-k", "5", "--preserve", "entries")
-    assert table(out)["bin"].to_list() == fewer.bins(counts, 5, preserve="entries").support.tolist()
+    same_as(table(out), fewer.bins(counts, 5, preserve="entries"))
 
 
 def test_the_demo_ends_with_the_path_of_a_page(tmp_path):
@@ -256,25 +274,27 @@ def test_the_demo_ends_with_the_path_of_a_page(tmp_path):
         assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines()
 
 
-def test_columns_without_numbers_or_name_are_left_out_and_named(tmp_path):
-    (tmp_path / "index.csv").write_text(",a,b,who\n0,1,0,x\n1,0,1,y\n2,1,1,z\n")
+def test_identifiers_and_columns_without_a_name_are_left_out_and_named(tmp_path):
+    lines = [f"{i},{i % 2},{i // 2 % 2},guest {i}" for i in range(24)]
+    (tmp_path / "index.csv").write_text("\n".join([",a,b,who", *lines]) + "\n")
     out, err = run("dims", "index.csv", "-k", "1", cwd=tmp_path)
     assert table(out)["column"].to_list() in (["a"], ["b"])
-    assert "1 of 2 columns for 3 rows" in err
-    assert "Not used (not numbers, or without a name): '', 'who'." in err
+    assert "1 of 2 columns for 24 rows" in err
+    assert "Columns without a name left out: ''; identifiers left out: 'who'" in err
 
 
 def test_wide_tables_are_read_in_chunks(tmp_path, monkeypatch):
-    from fewer.cli import _frame, _read
+    from fewer.data import _source
+    from fewer.data.files import open_table
 
     pl.DataFrame(WIDE, schema=[f"item{i}" for i in range(9)]).write_csv(tmp_path / "wide.csv")
-    monkeypatch.setattr(_frame, "CHUNK_CELLS", 90)
-    table = _read.open_table(str(tmp_path / "wide.csv"))
-    assert sum(1 for _ in table._chunks(table.numeric)) > 3
+    monkeypatch.setattr(_source, "CHUNK_CELLS", 90)
+    table = open_table(tmp_path / "wide.csv")
+    assert sum(1 for _ in table.source.batches(table.numeric)) > 3
     np.testing.assert_array_equal(table.whole(table.numeric).toarray(), WIDE)
     (tmp_path / "late.csv").write_text("a,b\n" + "1,0\n" * 500 + "1,-3\n" + "1,0\n" * 50)
-    table = _read.open_table(str(tmp_path / "late.csv"))
-    with pytest.raises(fewer.InvalidInput, match=r"row 501, column 'b'.*got -3"):
+    table = open_table(tmp_path / "late.csv")
+    with pytest.raises(fewer.InvalidInput, match=r"row 500, column 'b'.*got -3"):
         table.whole(["a", "b"])
 
 

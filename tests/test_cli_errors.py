@@ -26,19 +26,27 @@ BAD = {
     "option": (["dims", "wide.csv", "-k", "2", "--frob"], "--frob"),
     "solver": (["dims", "wide.csv", "-k", "2", "--solver", "magic"], "magic"),
     "time": (["dims", "wide.csv", "-k", "2", "--time-limit", "-1"], "--time-limit"),
-    "command": (["dimz", "wide.csv"], "dimz"),
-    "text cell": (["dims", "typo.csv", "-k", "1"], "typo.csv, row 3, column 'b': expected a number, got 'oops'"),
-    "fraction": (["dims", "half.csv", "-k", "1"], "half.csv, row 2, column 'a'"),
-    "negative": (["dims", "minus.csv", "-k", "1"], "minus.csv, row 1, column 'b'"),
-    "hole": (["bins", "hole.csv", "--column", "b", "-k", "1"], "hole.csv, row 2, column 'b'"),
-    "hole dims": (["dims", "hole.csv", "-k", "1"], "hole.csv, row 2, column 'b'"),
-    "ragged": (["dims", "ragged.csv", "-k", "1"], "ragged.csv, row 2: expected 2 cells, got 3"),
+    "command": (["dimz", "wide.csv"], "no command 'dimz'; did you mean 'dims'?"),
+    "capitals": (["Points", "wide.csv"], "did you mean 'points'?"),
+    "no command": (["frobnicate"], "no command 'frobnicate'; there are points, bins, terms, dims,"),
+    "misspelt option": (["dims", "wide.csv", "-k", "2", "--time-limt", "3"], "Did you mean '--time-limit'?"),
+    "needs more": (["dims", "wide.csv", "-k", "2", "--solver", "frank_wolfe"], "wide.csv: frank_wolfe needs"),
+    "no file can be here": (
+        ["dims", "wide.csv", "-k", "2", "-o", "/proc/out.csv"],
+        "-o /proc/out.csv: cannot be written",
+    ),
+    "text cell": (["dims", "typo.csv", "-k", "1"], "typo.csv, row 2, column 'b': expected a number (2 of 3 cells"),
+    "fraction": (["dims", "half.csv", "-k", "1"], "half.csv: column 'a', row 1: expected a small"),
+    "negative": (["dims", "minus.csv", "-k", "1"], "minus.csv: column 'b', row 0: expected"),
+    "hole": (["bins", "hole.csv", "--column", "b", "-k", "1"], "hole.csv, row 1, column 'b'"),
+    "hole dims": (["dims", "hole.csv", "-k", "1"], "hole.csv: column 'b', row 1: is missing; missing='drop'"),
+    "ragged": (["dims", "ragged.csv", "-k", "1"], "ragged.csv, row 1: expected 2 cells, got 3"),
     "column": (["bins", "cost.csv", "--column", "costs", "-k", "2"], "the nearest is 'cost'"),
     "which column": (["bins", "wide.csv", "-k", "2"], "name one by --column"),
     "both bins": (["bins", "cost.csv", "-k", "2", "--bins", "5", "--bin-width", "1"], "--bin-width or --bins"),
     "width": (["bins", "cost.csv", "-k", "2", "--bin-width", "0"], "--bin-width"),
     "counts": (["bins", "cost.csv", "-k", "2", "--counts", "--bins", "5"], "--counts"),
-    "negative count": (["bins", "minus.csv", "--column", "b", "--counts", "-k", "1"], "minus.csv, row 1, column 'b'"),
+    "negative count": (["bins", "minus.csv", "--column", "b", "--counts", "-k", "1"], "minus.csv, row 0, column 'b'"),
     "target": (["terms", "returns.csv", "-k", "2", "--target", "none"], "no column 'none' (--target)"),
     "no target": (["terms", "returns.csv", "-k", "2"], "--target"),
     "include": (["terms", "returns.csv", "-k", "2", "--target", "INDEX", "--include", "INDEX"], "--include"),
@@ -54,7 +62,10 @@ BAD = {
     "shape": (["points", "cloud.csv", "-k", "2", "--image-shape", "8by8"], "--image-shape"),
     "gamma": (["points", "cloud.csv", "-k", "2", "--gamma", "-1"], "--gamma"),
     "cv": (["points", "cloud.csv", "-k", "2", "--gamma", "cv"], "--label"),
-    "negative weight": (["points", "minus.csv", "-k", "1", "--weight", "b"], "minus.csv, row 1, column 'b'"),
+    "negative weight": (
+        ["points", "minus.csv", "-k", "1", "--weight", "b"],
+        "minus.csv: sample_weight must be non-negative",
+    ),
     "label": (["points", "cloud.csv", "-k", "2", "--label", "kinds"], "the nearest is 'kind'"),
     "transactions": (["dims", "blank.txt", "-k", "1", "--transactions"], "blank.txt: has no items"),
 }
@@ -91,7 +102,8 @@ def test_late_mistakes_are_found_beyond_the_rows_that_types_are_guessed_from(tmp
     (tmp_path / "late.csv").write_text("a,b\n" + "\n".join(rows) + "\n")
     for job in (["dims"], ["bins", "--column", "b"]):
         _, err = run(job[0], "late.csv", "-k", "1", *job[1:], code=2, cwd=tmp_path)
-        assert "late.csv, row 3001, column 'b': expected a number, got 'x'" in err
+        assert "late.csv, row 3000, column 'b': expected a number (3010 of 3011 cells are" in err
+        assert "such as '2'), got 'x'" in err
 
 
 def test_our_own_bugs_are_code_1_and_a_sentence(monkeypatch, capsys):

@@ -157,10 +157,10 @@ C, S = DimensionSparse(cube, 2), SparseSimplex(Atoms(15), 4, max_weight=0.5)
 limit = {"time_limit": 1.0}
 found = {
     "terms": terms(A, b, 4, include=[2], min_weight=0.1, **limit),
-    "bins": bins(rng.random(40), 5, **limit),
-    "bins of a matrix": bins(rng.random(15), 4, preserve=A, **limit),
+    "bins": bins(rng.integers(1, 99, 40), 5, **limit),
+    "bins of a matrix": bins(rng.integers(1, 99, 15), 4, preserve=A, **limit),
     "points": points(X, 4, rng=0, **limit),
-    "labelled points": points(X, 4, y=(X[:, 0] > 0).astype(int), rng=0, **limit),
+    "labelled points": points(X, 4, labels=(X[:, 0] > 0).astype(int), rng=0, **limit),
     "dims": dims(orders, 3, **limit),
     "dims in l2": dims(orders, 3, objective="l2", **limit),
     "greedy": greedy(F, C, **limit),

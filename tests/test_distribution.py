@@ -124,7 +124,7 @@ def test_damaged_foreign_and_newer_files_get_a_sentence(tmp_path):
     refused("not a distribution saved by fewer: it has no format")
     good = dict(np.load(write(path, whole)))
     for change, sentence in [
-        ({"version": np.array(99)}, "has version 99; this fewer reads version 1"),
+        ({"version": np.array(99)}, "has version 99; this fewer reads versions 1 to 2"),
         ({"weights": good["weights"] * 2}, "weights are not a distribution"),
         ({"weights": -good["weights"]}, "weights are not a distribution"),
         ({"weights": good["weights"][:-1]}, "do not fit together"),

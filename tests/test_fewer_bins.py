@@ -139,19 +139,20 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
         clone(model).set_params(k=1.5).fit([1.0, 2.0])
 
 
-def test_bins_with_values_weighs_the_gaps():
+def test_bins_with_positions_weighs_the_gaps():
     counts, values = [4, 1, 1, 5], [0.0, 1.0, 3.0, 10.0]
-    result = bins(counts, 2, values=values)
+    result = bins(counts, 2, positions=values)
     assert result.value == pytest.approx(integral(np.array(values), np.array(counts), result.indices))
-    even = bins(counts, 2, values=[5.0, 7.0, 9.0, 11.0])
+    even = bins(counts, 2, positions=[5.0, 7.0, 9.0, 11.0])
     assert even.value == pytest.approx(2 * bins(counts, 2).value)
-    assert bins([3], 1, values=[7.0]).value == 0.0
-    for wrong, sentence in (([0, 1, 1, 2], "values must increase"), ([0, 1], r"values must have shape \(4,\)")):
+    assert bins([3], 1, positions=[7.0]).value == 0.0
+    for wrong, sentence in (([0, 1, 1, 2], "positions must increase"), ([0, 1], r"positions must have shape \(4,\)")):
         with pytest.raises(InvalidInput, match=sentence):
-            bins(counts, 2, values=wrong)
+            bins(counts, 2, positions=wrong)
     for other in ("entries", np.eye(4)):
-        with pytest.raises(InvalidInput, match='values are where bins sit for preserve="cdf"'):
-            bins(counts, 2, preserve=other, values=values)
+        placed = bins(counts, 2, preserve=other, positions=values, rng=0)
+        assert placed.value == bins(counts, 2, preserve=other, rng=0).value
+        assert placed.labels.tolist() == [values[i] for i in placed.indices]
 
 
 def test_fewer_terms_validates_as_the_function_does():

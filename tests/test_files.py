@@ -240,7 +240,7 @@ def test_output_may_be_the_input(folder):
     assert dims("-o", "wide.csv") == 2
     assert (folder / "wide.csv").read_text() == WIDE
     assert dims("-o", "wide.csv", "--force") == 0
-    assert (folder / "wide.csv").read_text().startswith("column,position")
+    assert (folder / "wide.csv").read_text().startswith("column,index")
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet", "npz", "html"])
@@ -293,7 +293,7 @@ def test_nothing_is_written_but_by_written_whole():
                 opens = name in ("open", "fdopen") and any(set(mode) & set("wxa+") for mode in modes)
                 if opens or name in ("write_text", "write_bytes", "NamedTemporaryFile", "mkstemp", "to_csv", "tofile"):
                     places.add((str(path.relative_to(SOURCE)), name))
-    assert places == {("files.py", "fdopen"), ("cli/_process.py", "open"), ("cli/_read.py", "NamedTemporaryFile")}
+    assert places == {("files.py", "fdopen"), ("cli/_process.py", "open"), ("data/_copies.py", "NamedTemporaryFile")}
 
 
 SHELL = 'exec "$PYTHON" -m fewer "$@"'
@@ -328,7 +328,7 @@ def test_with_all_streams_closed_files_get_what_is_theirs(tmp_path):
     (tmp_path / "wide.csv").write_text(WIDE)
     args = "dims", "wide.csv", "-k", "2", "-o", "out.csv", "--report", "out.html"
     assert shell("<&- >&- 2>&-", *args, cwd=tmp_path).returncode == 0
-    assert (tmp_path / "out.csv").read_text().startswith("column,position")
+    assert (tmp_path / "out.csv").read_text().startswith("column,index")
     assert (tmp_path / "out.html").read_text().startswith("<!doctype html>")
 
 
@@ -345,7 +345,7 @@ def test_a_reader_that_has_gone_is_no_error(tmp_path, args, broken):
     assert done.returncode == 0
     assert "Traceback" not in (done.stderr or "")
     if broken == "stderr" and args[0] == "dims":
-        assert done.stdout.startswith("column,position")  # the answer is all there
+        assert done.stdout.startswith("column,index")  # the answer is all there
 
 
 def python(code, cwd):
@@ -389,7 +389,7 @@ def test_ctrl_c_while_the_answer_is_written_is_130_and_it_is_written(folder, han
 
     monkeypatch.setattr(os, "fsync", once)
     assert dims("-o", "out.csv") == 130
-    assert (folder / "out.csv").read_text().startswith("column,position")
+    assert (folder / "out.csv").read_text().startswith("column,index")
     (folder / "out.csv").write_text("old")
     monkeypatch.setattr(os, "fsync", fsync)  # at every file, so twice
     assert dims("-o", "out.csv", "--report", "out.html", "--force") == 130

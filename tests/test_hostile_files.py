@@ -121,17 +121,20 @@ def test_members_that_are_no_arrays(tmp_path, refused, capsys):
 @pytest.mark.parametrize("name", ["book.xlsx", "book.npz"])
 def test_office_documents(name, tmp_path, refused):
     zipped(tmp_path / name, {"[Content_Types].xml": "<x/>", "xl/workbook.xml": "<y/>"})
-    assert "save the sheet as csv" in refused("dims", tmp_path / name, "-k", "1")
+    assert "cannot be read as xlsx" in refused("dims", tmp_path / name, "-k", "1")
+    zipped(tmp_path / "letter.docx", {"[Content_Types].xml": "<x/>", "word/document.xml": "<y/>"})
+    assert "format not supported: zip" in refused("dims", tmp_path / "letter.docx", "-k", "1")
 
 
 @pytest.mark.parametrize(
     ("start", "words"),
     [
-        (b"\x28\xb5\x2f\xfd\x04\x00abc", "compressed by zstd"),
-        (b"BZh91AY", "compressed by bzip2"),
-        (b"x\x9c\x03\x00", "compressed by zlib"),
-        (b"\xd0\xcf\x11\xe0", "save the sheet as csv"),
-        ("a,b\n1,2\n".encode("utf-16"), "UTF-16"),
+        (b"\x28\xb5\x2f\xfd\x04\x00abc", "cannot be inflated"),
+        (b"BZh91AY", "cannot be inflated"),
+        (b"x\x9c\x03\x00", "format not supported: zlib"),
+        (b"\xd0\xcf\x11\xe0", "save the sheet as xlsx or csv"),
+        (b"%PDF-1.7", "format not supported: pdf"),
+        (b"a,b\n1,2\n\x00\x01\x02\x03\n", "bytes that are no text"),
         (b"a,b\r1,2\r", "CR alone"),
         (b'a,b\n1,"2\n', "a quote that is never closed"),
         (b"\x1f\x8b\x08\x00abc", "cannot be inflated"),
@@ -204,7 +207,7 @@ def test_a_csv_compressed_by_gzip_is_inflated_up_to_a_limit(tmp_path, refused, m
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a\n" + b"1\n2\n" * 100_000))
     assert _app.run(["bins", str(tmp_path / "a.csv.gz"), "-k", "1"]) == 0
     assert "200000 values" in capsys.readouterr().err
-    monkeypatch.setattr("fewer.cli._read.ALWAYS_INFLATED", 10_000)
+    monkeypatch.setattr("fewer.data._copies.ALWAYS_INFLATED", 10_000)
     assert "is inflated to more than" in refused("bins", tmp_path / "a.csv.gz", "-k", "1")
 
 
@@ -260,16 +263,17 @@ def wide_table(path, width, row="1"):
 
 
 def test_very_wide_tables_are_read_by_lines_with_the_same_answers(tmp_path, monkeypatch):
-    from fewer.cli import _frame, _read
-    from fewer.cli._wide import WideTable
+    from fewer.data import _csv
+    from fewer.data._wide import WideSource
+    from fewer.data.files import open_table
 
     rows = np.random.default_rng(0).integers(0, 3, (5, 30))
     frame = pl.DataFrame(rows, schema=[f"c{i}" for i in range(30)]).with_columns(pl.Series("who", list("abcde")))
     frame.write_csv(tmp_path / "a.csv")
-    narrow = _read.open_table(str(tmp_path / "a.csv"))
-    monkeypatch.setattr(_frame, "WIDE_COLUMNS", 30)
-    wide = _read.open_table(str(tmp_path / "a.csv"))
-    assert isinstance(wide, WideTable)
+    narrow = open_table(tmp_path / "a.csv")
+    monkeypatch.setattr(_csv, "WIDE_COLUMNS", 30)
+    wide = open_table(tmp_path / "a.csv")
+    assert isinstance(wide.source, WideSource)
     assert (wide.names, wide.numeric) == (narrow.names, narrow.numeric)
     for names in (wide.numeric, ["c7", "c3"]):
         np.testing.assert_array_equal(wide.numbers(names), narrow.numbers(names))
@@ -281,19 +285,18 @@ def test_very_wide_tables_are_read_by_lines_with_the_same_answers(tmp_path, monk
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ("a,b,c\n1,2,x\n1,2,3\n1,2,3", "row 1, column 'c': expected a number, got 'x'"),
-        ("a,b,c\n1,2,3\n1,,3\n1,2,3", "row 2, column 'b': expected a number, got an empty cell"),
-        ("a,b,c\n1,2,3\n1,2,3,4", "row 2: expected 3 cells, got 4"),
-        ("a,b,c\n1,2,3\n1,2", "row 2: expected 3 cells, got 2"),
-        ("a,b,c\n1,2,3\n1,2.5,3", "row 2, column 'b': expected a small non-negative whole number, got '2.5'"),
-        ("a,b,c\n1,2,3\n1,1_0,3\n1,2,3", "row 2, column 'b': expected a number, got '1_0'"),
-        ("a,b,a\n1,2,3", "two columns of the same name"),
+        ("a,b,c\n1,2,x\n1,2,3\n1,2,3", "row 0, column 'c': expected a number, got 'x'"),
+        ("a,b,c\n1,2,3\n1,,3\n1,2,3", "row 1, column 'b': expected a number, got an empty cell"),
+        ("a,b,c\n1,2,3\n1,2,3,4", "row 1: expected 3 cells, got 4"),
+        ("a,b,c\n1,2,3\n1,2", "row 1: expected 3 cells, got 2"),
+        ("a,b,c\n1,2,3\n1,2.5,3", "row 1, column 'b': expected a small non-negative whole number, got 2.5"),
+        ("a,b,c\n1,2,3\n1,1_0,3\n1,2,3", "row 1, column 'b': expected a number, got '1_0'"),
         ("a,b,c", "has a head but no rows"),
         ("1,2,x\n1,2,3", "has no column 'z'"),
     ],
 )
 def test_mistakes_in_very_wide_tables_are_named(lines, words, tmp_path, monkeypatch, refused):
-    monkeypatch.setattr("fewer.cli._frame.WIDE_COLUMNS", 2)
+    monkeypatch.setattr("fewer.data._csv.WIDE_COLUMNS", 2)
     (tmp_path / "a.csv").write_text(lines + "\n")
     named = ["--columns", "z"] if "'z'" in words else []
     assert words in refused("dims", tmp_path / "a.csv", "-k", "1", *named)

@@ -50,7 +50,7 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     rng = np.random.default_rng(0)
     q = rng.dirichlet(np.ones(2**8))
     given = {
-        "counts": rng.integers(0, 99, 300),
+        "x": rng.lognormal(size=500),
         "R": rng.standard_normal((30, 12)),
         "y": rng.standard_normal(30),
         "X": baskets(500, 40, 4, rng=0),
@@ -62,7 +62,7 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
         labelled = {"y": np.arange(500) % 2} if "FewerPointsClassifier" in block else {}
         exec(block, {**given, **labelled})  # noqa: S102 - our own README
     assert "Optimal (proven)." in capsys.readouterr().out
-    assert (tmp_path / "histogram.npz").exists()
+    assert (tmp_path / "latencies.json").exists()
 
 
 def test_every_private_module_is_protected():
@@ -70,7 +70,7 @@ def test_every_private_module_is_protected():
     named = {name for contract in contracts for name in contract.get("protected_modules", ())}
     there = {
         f"fewer.{path.parent.name}.{path.stem}"
-        for package in ("cli", "engines", "jobs", "objectives", "solvers")
+        for package in ("cli", "data", "engines", "jobs", "objectives", "solvers")
         for path in (ROOT / "src/fewer" / package).glob("_[a-z]*.py")
     }
     assert named == there
@@ -84,3 +84,12 @@ def test_no_name_is_defined_twice_across_solvers_and_engines():
                 if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                     homes.setdefault(node.name, []).append(f"{package}/{path.name}")
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+
+
+def test_scikit_learn_waits_for_an_estimator():
+    """Importing it takes longer than most calls of a job."""
+    jobs = ", ".join(f"fewer.studies.{job}" for job in ("points", "bins", "terms", "dims"))
+    slow = ("sklearn", "pandas", "matplotlib")
+    code = f"import sys, {jobs}, fewer.cli._run; print([m for m in {slow} if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert out.stdout == "[]\n"

@@ -6,12 +6,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 
 import fewer
 from fewer import KL, L2, DimensionSparse, Lattice, exact, greedy
 from fewer.paper import compression, data, fig1, fig23, theorem1, theorem2, theorem3, theorem4, theorem5
 from fewer.paper.catalogue import EXPERIMENTS
-from fewer.paper.experiment import Claim, Reading, Row, Setting, Table, lower, path_rows, thinned
+from fewer.paper.chance import above_zero, everywhere, interval, jackknife, lower, lower_at_all, narrower, within_factor
+from fewer.paper.experiment import Claim, Reading, Row, Setting, Table, path_rows, thinned
 from fewer.paper.runner import run
 from naive import project_simplex
 
@@ -160,16 +162,67 @@ def test_a_claim_is_reproduced_only_as_far_as_its_readings_hold():
     assert "4 of 5" in Claim("", "", "", (yes, yes, yes, yes, no)).verdict
 
 
-def test_lower_means_lower_in_mean_and_says_when_that_is_chance():
-    ours, theirs = np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0, 4.5])
+def test_a_claim_that_nothing_decides_is_undecided():
+    yes, no, perhaps = Reading("so", True, "1"), Reading("otherwise", False, "2"), Reading("perhaps", None, "1 ± 2")
+    assert Claim("", "", "", (perhaps,)).verdict == Claim("", "", "", (no, perhaps)).verdict == "undecided"
+    assert Claim("", "", "", (yes, perhaps)).verdict == "reproduced under this reading: so"
+    assert [r.outcome for r in (yes, no, perhaps)] == ["holds", "fails", "undecided"]
+
+
+def test_lower_means_lower_beyond_chance():
+    ours, theirs = np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0, 4.2])
     holds, text = lower(ours, theirs)
-    assert holds
+    assert holds is True
     assert "lower in 3 of 3" in text
     assert "chance" not in text
-    holds, text = lower(theirs, ours)
-    assert not holds
-    assert "chance" in lower(np.array([0.0, 4.0]), np.array([1.0, 2.0]))[1]
-    assert not lower(ours, ours)[0]
+    assert lower(theirs, ours)[0] is False
+    holds, text = lower(np.array([0.0, 4.0]), np.array([1.0, 2.0]))
+    assert holds is None
+    assert "within chance" in text
+    assert lower(np.array([0.0]), np.array([1.0]))[0] is None  # one run tells nothing
+    assert lower(ours, ours)[0] is False
+
+
+def test_intervals_are_those_of_scipy():
+    values = np.random.default_rng(0).lognormal(size=12)
+    low, high = ttest_1samp(values, 0.0).confidence_interval(0.95)
+    mean, half = interval(values)
+    assert (mean - half, mean + half) == pytest.approx((low, high), rel=1e-12)
+    for shift in (0.2, 0.6, 1.0, 2.0):
+        shifted = values - shift
+        clear = ttest_1samp(shifted, 0.0).pvalue < 0.05
+        assert above_zero(shifted) is (bool(shifted.mean() > 0) if clear else None)
+
+
+def test_the_jackknife_of_a_mean_is_its_values():
+    values = np.random.default_rng(1).random(7)
+    assert jackknife(lambda kept: float(values[kept].mean()), 7) == pytest.approx(values)
+
+
+def test_spreads_are_compared_within_chance():
+    rng = np.random.default_rng(2)
+    one = rng.standard_normal(40)
+    assert narrower(0.3 * one, one)[0] is True
+    assert narrower(one, 0.3 * one)[0] is False
+    assert narrower(one, rng.standard_normal(40))[0] is None
+    assert narrower(one[:2], 3 * one[:2])[0] is None
+    assert narrower(np.zeros(9), one[:9])[0] is True
+    assert within_factor(one, 1.1 * one, 2.0)[0] is True
+    assert within_factor(one, 3.0 * one, 2.0)[0] is False
+    assert within_factor(one[:9], 1.9 * rng.standard_normal(9), 2.0)[0] is None
+    wrong = [narrower(rng.standard_normal(20), rng.standard_normal(20))[0] is not None for _ in range(300)]
+    assert np.mean(wrong) < 0.12  # by chance one in twenty
+
+
+def test_lower_everywhere_takes_every_k():
+    assert everywhere([]) is True
+    less, more = np.array([1.0, 1.1, 1.2]), np.array([2.0, 2.1, 2.2])
+    unclear = np.array([0.0, 5.0, 1.0])
+    assert lower_at_all({1: (less, more), 2: (less, more)}, "", ".3g")[0] is True
+    holds, text = lower_at_all({1: (less, more), 2: (unclear, more)}, "", ".3g")
+    assert holds is None
+    assert "lower at 1, within chance at 2" in text
+    assert lower_at_all({1: (more, less), 2: (unclear, more)}, "", ".3g")[0] is False
 
 
 def doctored(divergence, iht_gap):
@@ -193,13 +246,13 @@ def test_figure_1_claims_follow_the_rows(divergence):
 
 
 def test_compression_claims_follow_the_rows():
-    setting = Setting(2, quick=True)
+    setting = Setting(4, quick=True)
 
     def table(iht):
         return Table(
             tuple(
-                Row(seed, name, k, 1.0, (iht if name in compression.IHTS else 1.0) * (1 + seed), 0.0)
-                for seed in (0, 1)
+                Row(seed, name, k, 1.0, (iht if name in compression.IHTS else 1.0) * (1 + 0.1 * seed), 0.0)
+                for seed in range(4)
                 for name in compression.METHODS
                 for k in compression.size(setting).budgets
             )

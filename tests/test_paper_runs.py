@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from fewer.cli import _app as app
 from fewer.paper import data, store, theorem5
 from fewer.paper.catalogue import EXPERIMENTS
 from fewer.paper.experiment import Row, Setting
-from fewer.paper.runner import measure, run
+from fewer.paper.runner import judged, measure, run
 
 # the runner
 
@@ -209,6 +210,29 @@ def test_the_command_lists_and_prints_claims(tmp_path, monkeypatch, capsys):
         "theorem2.png",
         "theorem2.svg",
     ]
+
+
+def test_claims_are_judged_again_from_the_rows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert app.run(["reproduce", "--claims"]) == 2
+    assert "no folder reproduction" in capsys.readouterr().err
+    assert app.run(["reproduce", "theorem2", "--quick"]) == 0
+    folder = tmp_path / "reproduction"
+    before, rows = (folder / "claims.md").read_text(), (folder / "theorem2.csv").read_text()
+    said = capsys.readouterr().out
+    (folder / "claims.md").unlink()
+    assert app.run(["reproduce", "--claims"]) == 0
+    assert capsys.readouterr().out == said
+    assert (folder / "claims.md").read_text() == before
+    assert (folder / "theorem2.csv").read_text() == rows
+
+
+def test_the_verdicts_in_the_docs_are_those_of_their_rows(tmp_path):
+    docs = Path(__file__).parents[1] / "docs/reproduction"
+    shutil.copytree(docs, tmp_path / "docs")
+    (tmp_path / "docs/claims.md").unlink()
+    judged(tmp_path / "docs")
+    assert (tmp_path / "docs/claims.md").read_text() == (docs / "claims.md").read_text()
 
 
 def test_real_data_are_read_where_they_are():

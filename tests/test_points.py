@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fewer import MMD, Atoms, FewerPoints, FewerPointsClassifier, InvalidInput, RowsMMD, Status, points
+from fewer import MMD, Atoms, FewerPoints, FewerPointsClassifier, FewerSampler, InvalidInput, RowsMMD, Status, points
 from fewer.jobs import _merge, _target
 from fewer.similarity import bandwidth, similarity_of
 
@@ -49,7 +49,7 @@ def test_values_are_those_of_the_dense_matrix_and_the_proven_optimum_is_enumerat
     X, y = rows(seed), np.arange(12) % 2 if seed % 2 else None
     F = dense(X, 0.4, y)
     best = min(F.value_on(np.array(S)) for S in combinations(range(12), 3))
-    result = points(X, 3, y=y, gamma=0.4, solver=solver, rng=0)
+    result = points(X, 3, labels=y, gamma=0.4, solver=solver, rng=0)
     assert result.p.sum() == pytest.approx(1, abs=1e-12)
     assert np.array_equal(result.support, np.flatnonzero(result.p))
     assert len(result.support) <= 3
@@ -119,8 +119,8 @@ def test_weights_equal_repeated_rows_and_the_order_does_not_matter(labelled, gam
     X, counts, y = rows(5, 40), rng.integers(0, 4, 40), rng.integers(0, 2, 40)
     order = rng.permutation(counts.sum())
     many, labels = np.repeat(X, counts, axis=0)[order], np.repeat(y, counts)[order]
-    weighted = points(X, 6, y=y if labelled else None, gamma=gamma, sample_weight=counts, rng=0)
-    repeated = points(many, 6, y=labels if labelled else None, gamma=gamma, rng=0)
+    weighted = points(X, 6, labels=y if labelled else None, gamma=gamma, sample_weight=counts, rng=0)
+    repeated = points(many, 6, labels=labels if labelled else None, gamma=gamma, rng=0)
     assert weighted.value == pytest.approx(repeated.value, rel=1e-9)
     by_row = {X[i].tobytes(): weighted.p[i] for i in weighted.support}
     assert {many[i].tobytes() for i in repeated.support} == set(by_row)
@@ -156,10 +156,10 @@ def test_more_points_never_hurt_and_all_rows_are_exact():
 def test_beyond_the_work_for_all_pairs_the_error_is_stated(monkeypatch, similarity, labelled):
     X, y = rows(10, 1500), np.arange(1500) % 2 if labelled else None
     gamma = bandwidth(X, similarity, "median") or 1.0
-    exact = points(X, 10, y=y, similarity=similarity, gamma=gamma, rng=0)
+    exact = points(X, 10, labels=y, similarity=similarity, gamma=gamma, rng=0)
     for name, value in {"MAX_PAIRWISE_WORK": 10**5, "MAX_CANDIDATE_WORK": 10**7, "MIN_CANDIDATES": 100}.items():
         monkeypatch.setattr(_target, name, value)
-    large = points(X, 10, y=y, similarity=similarity, gamma=gamma, rng=0)
+    large = points(X, 10, labels=y, similarity=similarity, gamma=gamma, rng=0)
     K = similarity_of(similarity, gamma)(X, X)
     K = K if y is None else K * (y[:, None] == y[None])
     t = large.p - 1 / 1500
@@ -232,10 +232,11 @@ def test_estimator_has_what_it_promises():
     assert np.array_equal(model.points_, X[model.indices_])
     assert model.mmd_ == pytest.approx(np.sqrt(model.value_))
     assert model.gap_ == model.value_ - model.bound_
-    np.testing.assert_allclose(model.transform(frame), similarity_of("rbf", model.gamma_)(X[:200], model.points_))
-    chosen, labels = model.fit_resample(frame, pd.Series(y[:200]))
-    assert chosen.index.tolist() == labels.index.tolist() == model.indices_.tolist()
-    assert FewerPoints(k=8, gamma="cv", random_state=0).fit(X[:200], y[:200]).gamma_ > 0
+    np.testing.assert_allclose(model.transform(frame), similarity_of("rbf", model.gamma_)(X[:200], X[model.indices_]))
+    sampler = FewerSampler(k=8, standardize=False, random_state=0)
+    chosen, labels = sampler.fit_resample(frame, pd.Series(y[:200]))
+    assert chosen.index.tolist() == labels.index.tolist() == sampler.sample_indices_.tolist()
+    assert FewerPoints(k=8, by_label=True, gamma="cv", random_state=0).fit(X[:200], y[:200]).gamma_ > 0
     gram = similarity_of("rbf", 0.001)(X[:100], X[:100])
     pairwise = FewerPoints(k=3, similarity="precomputed", random_state=0).fit(gram)
     np.testing.assert_array_equal(pairwise.transform(gram), gram[:, pairwise.indices_])
@@ -260,7 +261,7 @@ def test_strange_but_good_input():
     constant = points(np.ones((5, 2)), 1)
     assert constant.value == 0.0
     assert constant.support.tolist() == [0]
-    one = points(rows(0), 3, y=["a"] * 12, gamma=0.5, rng=0)
+    one = points(rows(0), 3, labels=["a"] * 12, gamma=0.5, rng=0)
     assert one.value == pytest.approx(points(rows(0), 3, gamma=0.5, rng=0).value, rel=1e-9)
     assert FewerPointsClassifier(k=2).fit(rows(0), ["a"] * 12).predict(rows(1)).tolist() == ["a"] * 12
     limited = points(load_digits().data[:700], 20, time_limit=1.0, rng=0)
@@ -285,8 +286,8 @@ X3 = rows(0)
         (lambda: points(X3, 2, gamma=-1.0), "gamma must be above 0"),
         (lambda: points(X3, 2, gamma="mean"), "gamma must be one of"),
         (lambda: points(X3, 2, gamma="cv"), "needs labels"),
-        (lambda: points(X3, 2, y=[0, 1]), "one label for each of the 12 rows"),
-        (lambda: points(X3, 2, y=[np.nan] * 12), "y must not hold NaN"),
+        (lambda: points(X3, 2, labels=[0, 1]), "one label for each of the 12 rows"),
+        (lambda: points(X3, 2, labels=[np.nan] * 12), "labels must not hold NaN"),
         (lambda: points(X3, 2, sample_weight=[1.0]), "sample_weight"),
         (lambda: points(X3, 2, sample_weight=np.zeros(12)), "positive sum"),
         (lambda: points(X3, 2, sample_weight=-np.ones(12)), "non-negative"),

@@ -282,12 +282,13 @@ def test_the_answer_of_the_command_is_that_of_the_library(tmp_path, kind, option
     args += ["--weight", names[4]] if "weight" in options else []
     done = CliRunner().invoke(command, [*args, "--quiet"], standalone_mode=False, catch_exceptions=False)
     answer = json.loads(done.stdout)["answers"][0]
-    data = {"y": KINDS if "label" in options else None, "sample_weight": WEIGHTS if "weight" in options else None}
+    data = {"labels": KINDS if "label" in options else None, "sample_weight": WEIGHTS if "weight" in options else None}
     table = TABLE if kind == "npy" else frame
     expected = points(table, 4, gamma=gamma, solver="exchange", rng=0, **data)
-    model = FewerPoints(4, gamma=gamma, solver="exchange").fit(table, data["y"], data["sample_weight"])
-    kept = dict(zip(answer["kept"]["row"], answer["kept"]["weight"], strict=True))
-    assert kept == {int(i) + 1: float(expected.p[i]) for i in expected.support}
+    model = FewerPoints(4, by_label="label" in options, gamma=gamma, solver="exchange")
+    model.fit(table, data["labels"], data["sample_weight"])
+    kept = dict(zip(answer["kept"]["index"], answer["kept"]["weight"], strict=True))
+    assert kept == {int(i): float(expected.p[i]) for i in expected.support}
     assert answer["error"] == expected.value
     if gamma != "cv":
         assert answer["lost"]["gamma"] == model.gamma_
@@ -391,24 +392,26 @@ def test_the_callers_arrays_stay_as_they_are():
     X, w, kept = rows(0), np.arange(12.0), np.empty(0)
     copies = X.copy(), w.copy()
     for similarity in ("rbf", "linear", "hamming"):
-        points(X, 3, y=KINDS[:12], sample_weight=w, similarity=similarity, standardize=True, rng=0)
+        points(X, 3, labels=KINDS[:12], sample_weight=w, similarity=similarity, standardize=True, rng=0)
 
     def remembered(a, b):
         nonlocal kept
         kept = a @ b.T + 1.0
         return kept
 
-    points(X, 3, y=KINDS[:12], similarity=remembered, rng=0)
+    points(X, 3, labels=KINDS[:12], similarity=remembered, rng=0)
     assert kept.min() != 0.0 or kept.size == 0 or (kept != 0.0).all()
     np.testing.assert_array_equal(X, copies[0])
     np.testing.assert_array_equal(w, copies[1])
 
 
-@pytest.mark.parametrize("fit", [lambda X, y: points(X, 2, y=y), lambda X, y: FewerPoints(2).fit(X, y)])
+@pytest.mark.parametrize(
+    "fit", [lambda X, y: points(X, 2, labels=y), lambda X, y: FewerPoints(2, by_label=y is not None).fit(X, y)]
+)
 def test_masked_entries_are_refused(fit):
     with pytest.raises(InvalidInput, match="X has masked entries"):
         fit(np.ma.masked_greater(rows(0), 1.0), None)
-    with pytest.raises(InvalidInput, match="y has masked entries"):
+    with pytest.raises(InvalidInput, match="labels has masked entries"):
         fit(rows(0), np.ma.masked_equal(np.arange(12) % 2, 1))
     assert fit(np.ma.array(rows(0)), None) is not None
 

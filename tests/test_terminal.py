@@ -72,7 +72,7 @@ def test_on_a_terminal_the_bar_moves_and_ctrl_c_keeps_the_best(hard):
     assert terminal.end() == 130
     assert "interrupted; this is the best so far" in terminal.text
     assert "Traceback" not in terminal.text
-    kept = pl.read_csv(folder / "best.csv")["position"].to_numpy() - 1
+    kept = pl.read_csv(folder / "best.csv")["index"].to_numpy()
     assert len(kept) == 40
     greedy = fewer.coverage(rows, fewer.dims(rows, 40, solver="greedy").support)
     assert fewer.coverage(rows, kept) >= greedy

@@ -11,10 +11,14 @@ if TYPE_CHECKING:
     from .distribution import Distribution
     from .jobs.bins import bins
     from .jobs.bins_transformer import FewerBins
-    from .jobs.dims import FewerDims, coverage, dims
-    from .jobs.points import FewerPoints, points
+    from .jobs.dims import coverage, dims
+    from .jobs.dims_selector import FewerDims
+    from .jobs.points import points
     from .jobs.points_classifier import FewerPointsClassifier
-    from .jobs.terms import FewerTerms, terms
+    from .jobs.points_sampler import FewerSampler
+    from .jobs.points_transformer import FewerPoints
+    from .jobs.terms import terms
+    from .jobs.terms_regressor import FewerTerms
     from .objectives.functional import Functional
     from .objectives.kl import KL
     from .objectives.l2 import L2
@@ -43,10 +47,11 @@ _HOMES = {
     "Distribution": "distribution",
     "Doubling": "solvers.steps",
     "FewerBins": "jobs.bins_transformer",
-    "FewerDims": "jobs.dims",
-    "FewerPoints": "jobs.points",
+    "FewerDims": "jobs.dims_selector",
+    "FewerPoints": "jobs.points_transformer",
     "FewerPointsClassifier": "jobs.points_classifier",
-    "FewerTerms": "jobs.terms",
+    "FewerSampler": "jobs.points_sampler",
+    "FewerTerms": "jobs.terms_regressor",
     "Functional": "objectives.functional",
     "InvalidInput": "_validation",
     "KL": "objectives.kl",
@@ -94,6 +99,7 @@ __all__ = [
     "FewerDims",
     "FewerPoints",
     "FewerPointsClassifier",
+    "FewerSampler",
     "FewerTerms",
     "Functional",
     "InvalidInput",

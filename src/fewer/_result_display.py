@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._result_frame import IN_ORDER, order_of
 from ._validation import InvalidInput, Vector
+from .text import visible
 
 if TYPE_CHECKING:
     from .result import Result
@@ -19,6 +21,8 @@ ENDS = {
     "CALLBACK": "stopped by the callback after",
     "INTERRUPTED": "interrupted after",
 }
+LONGEST_TICK = 4
+"""Characters of a name under a bar up to which it is written level."""
 MOST_ROWS = 20
 """Rows of the table in a notebook."""
 
@@ -27,9 +31,14 @@ def one_line(result: "Result") -> str:
     """What was kept, the loss, the gap, and how the run ended."""
     spread = f" ± {result.value_se:.2g}" if result.value_se else ""
     parts = [kept(result), f"{result.words.loss} = {result.value:.3g}{spread}"]
-    if result.gap is not None:
+    if proves(result):
         parts.append(f"gap = {result.gap:.2g}")
     return f"Result({', '.join([*parts, f'{ENDS[result.status.name]} {duration(result.seconds)}'])})"
+
+
+def proves(result: "Result") -> bool:
+    """Whether the bound says something: a squared distance is never below 0 without any proof."""
+    return result.bound is not None and (result.bound != 0 or result.status.name == "OPTIMAL")
 
 
 def duration(seconds: float) -> str:
@@ -48,22 +57,34 @@ def kept(result: "Result") -> str:
 
 
 def html(result: "Result") -> str:
-    """A small table of what was kept, heaviest first, under the line that sums it up; colours are the page's."""
+    """A small table of what was kept, ordered as in `to_frame`, under a line of summary; colours are the page's."""
     weighted = result.weights is not None
-    kept = list(zip(*result.heaviest_first(), strict=True))
-    rows = [_row("td", str(index), f"{weight:.4g}", weighted) for index, weight in kept[:MOST_ROWS]]
-    if len(kept) > MOST_ROWS:
-        rows.append(_row("td", f"and {len(kept) - MOST_ROWS} more", "", weighted))
+    order, labels = order_of(result), labels_of(result)
+    heads = ["index", *([labels[0]] if labels else []), *(["weight"] if weighted else [])]
+    rows = []
+    for i in order[:MOST_ROWS].tolist():
+        cells = [str(result.indices[i]), *([labels[1][i]] if labels else [])]
+        rows.append(_row("td", [*cells, *([f"{result.weights[i]:.4g}"] if result.weights is not None else [])]))
+    if len(order) > MOST_ROWS:
+        rows.append(_row("td", [f"and {len(order) - MOST_ROWS} more", *[""] * (len(heads) - 1)]))
     summary = escape(one_line(result)[len("Result(") : -1])
     return (
         f"<table><caption>{summary}<br>{escape(result.message)}</caption>"
-        f"<thead>{_row('th', 'index', 'weight', weighted)}</thead><tbody>{''.join(rows)}</tbody></table>"
+        f"<thead>{_row('th', heads)}</thead><tbody>{''.join(rows)}</tbody></table>"
     )
 
 
-def _row(tag: str, index: str, weight: str, weighted: bool) -> str:
-    """A row of the table; without weights it has one cell."""
-    cells = [index, weight] if weighted else [index]
+def labels_of(result: "Result") -> tuple[str, list[str]] | None:
+    """What the user calls that which was kept, and what such a name is called; None where there are only indices."""
+    if result.labels is None:
+        return None
+    numbers = result.words.unit in IN_ORDER
+    heading = "value" if numbers else {"points": "label"}.get(result.words.unit, "name")
+    return heading, [f"{label:.6g}" if numbers else visible(label) for label in result.labels]
+
+
+def _row(tag: str, cells: list[str]) -> str:
+    """A row of the table."""
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
@@ -75,8 +96,16 @@ def plot(result: "Result", ax: Any) -> Any:
         ax.plot(np.arange(len(result.history)), result.history)
         ax.set(xlabel="iterate", ylabel=result.words.loss, title=kept(result))
         return ax
-    ax.bar(np.arange(len(heights)), heights, tick_label=[str(i) for i in result.indices])
-    ax.set(xlabel=f"index of {result.words.unit}", ylabel=label, title=kept(result))
+    labels = labels_of(result)
+    if labels is not None and labels[0] == "value":
+        ax.vlines(np.asarray(result.labels, np.float64), 0.0, heights)
+        ax.set(xlabel="value", ylabel=label, title=kept(result), ylim=(0.0, None))
+        return ax
+    names = [str(i) for i in result.indices] if labels is None else labels[1]
+    ax.bar(np.arange(len(heights)), heights, tick_label=names)
+    if max(map(len, names), default=0) > LONGEST_TICK:
+        ax.tick_params(axis="x", labelrotation=90)
+    ax.set(xlabel=f"{labels[0] if labels else 'index'} of {result.words.unit}", ylabel=label, title=kept(result))
     return ax
 
 

@@ -5,9 +5,12 @@ import numbers
 import os
 import re
 import reprlib
+import secrets
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from decimal import Decimal
+from inspect import currentframe
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,11 @@ Indices = npt.NDArray[np.int64]
 
 MOST_NESTED = 32
 """Lists in lists are looked through to this depth; NumPy's arrays have no more dimensions than twice that."""
+SEEDS = 10**6
+"""A seed that is drawn is below this: short enough to type."""
 _COMPRESSED = {"bsr": sp.bsr_array, "csc": sp.csc_array, "csr": sp.csr_array}
+_FRAMES = {"pandas": ("DataFrame",), "polars": ("DataFrame", "LazyFrame"), "pyarrow": ("Table", "RecordBatch")}
+_COLUMNS = ("Series",)
 _BRIEF = reprlib.Repr()
 _BRIEF.maxother = _BRIEF.maxstring = _BRIEF.maxlong = 60
 
@@ -82,7 +89,7 @@ def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
         return x
     if sp.issparse(x):
         raise InvalidInput(f"{name} must be dense, got a {type(x).__name__} of shape {x.shape}; use its toarray()")
-    x = unmasked(x, name)
+    x = unmasked(gathered(x), name)
     array = read(x, name)
     if type(x) is list or not is_frame(x):
         return _real(array, name, x)
@@ -90,7 +97,7 @@ def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
         array = _side_by_side(x, name)
     if array.dtype.kind == "f" and np.isnan(array).any():
         row, column = (int(i) for i in np.argwhere(np.isnan(array))[0])
-        raise InvalidInput(f"{name} has a missing value in column {x.columns[column]!r}, row {row}; fill or drop it")
+        raise InvalidInput(f"{name} has a missing value in column {labels_of(x)[column]!r}, row {row}; fill or drop it")
     return array
 
 
@@ -143,16 +150,41 @@ def read(x: Any, name: str) -> npt.NDArray[Any]:
         raise InvalidInput(f"{name} must be an array with rows of one length, got {shown(x)}") from None
 
 
+def library_of(x: Any) -> str | None:
+    """Which of pandas, polars and pyarrow a table or a column is of, if any; none of them is imported for that.
+
+    >>> library_of([[1.0, 2.0]]) is None
+    True
+    """
+    return next((library for library in _FRAMES if _is_one(x, library, _FRAMES[library] + _COLUMNS)), None)
+
+
 def is_frame(x: Any) -> bool:
-    """Whether `x` is a DataFrame of pandas or polars: something with named columns."""
-    return (hasattr(x, "iloc") or hasattr(x, "get_columns")) and hasattr(x, "columns")
+    """Whether `x` has named columns: a DataFrame of pandas or polars, a Table or RecordBatch of pyarrow."""
+    return any(_is_one(x, library, kinds) for library, kinds in _FRAMES.items())
+
+
+def _is_one(x: Any, library: str, kinds: tuple[str, ...]) -> bool:
+    module = sys.modules.get(library)
+    return module is not None and isinstance(x, tuple(getattr(module, kind) for kind in kinds if hasattr(module, kind)))
+
+
+def gathered(x: Any) -> Any:
+    """`x` itself; of a LazyFrame of polars the frame that it makes."""
+    return x.collect() if _is_one(x, "polars", ("LazyFrame",)) else x
+
+
+def labels_of(frame: Any) -> list[Any]:
+    """The names of a frame's columns, as the user wrote them."""
+    return list(frame.columns if hasattr(frame, "iloc") or hasattr(frame, "get_columns") else frame.column_names)
 
 
 def _side_by_side(frame: Any, name: str) -> npt.NDArray[Any]:
     """The columns of a DataFrame, of different kinds, as one array."""
-    columns = frame.get_columns() if hasattr(frame, "get_columns") else (c for _, c in frame.items())
+    labels = labels_of(frame)
+    each = (frame.iloc[:, i] if hasattr(frame, "iloc") else frame[label] for i, label in enumerate(labels))
     parts = []
-    for label, column in zip(frame.columns, columns, strict=True):
+    for label, column in zip(labels, each, strict=True):
         called = f"{name}'s column {label!r}"
         parts.append(_real(read(column, called), called, column))
     return np.column_stack(parts) if parts else np.empty((len(frame), 0))
@@ -305,9 +337,9 @@ def as_units(units: Iterable[int] | npt.ArrayLike, n: int, what: str, name: str 
 
 
 def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:
-    """The one entry of randomness: a generator, and the seed that makes it again."""
+    """The one entry of randomness: a generator, and the seed that makes it again, short where it is drawn here."""
     try:
-        generator = np.random.default_rng(rng)
+        generator = np.random.default_rng(secrets.randbelow(SEEDS) if rng is None else rng)
     except Exception as error:  # what NumPy raises depends on the type
         raise InvalidInput(f"rng must be None, a non-negative seed or a Generator, got {shown(rng)}: {error}") from None
     entropy = getattr(generator.bit_generator.seed_seq, "entropy", None)
@@ -330,6 +362,14 @@ def known(name: Any, table: dict[str, Any], what: str) -> Any:
     if not isinstance(name, str) or name not in table:
         raise InvalidInput(f"{what} must be one of {', '.join(map(repr, sorted(table)))}, got {shown(name)}")
     return table[name]
+
+
+def callers_level() -> int:
+    """The `stacklevel` of a warning, raised by the function that asks, that points at the user's line."""
+    frame, level = currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("fewer", "sklearn"):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def as_path(path: Any) -> Path:

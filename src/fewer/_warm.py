@@ -61,7 +61,7 @@ def _points(rng: np.random.Generator) -> None:
         points(rows, 3, rng=0)
     for solver in SOLVERS:
         points(X, 3, solver=solver, rng=0)
-    points(X, 3, y=(X[:, 0] > 0).astype(np.int64), rng=0)
+    points(X, 3, labels=(X[:, 0] > 0).astype(np.int64), rng=0)
     points(rng.standard_normal((700, 3)), 3, rng=0)
     points(rng.standard_normal((3000, 2)), 3, rng=0)
     points(np.repeat(X, 2, axis=0), 3, rng=0)

@@ -93,16 +93,16 @@ class Cover:
         return Cover(indptr, self.indices[entries], self.mass[supports], self.squares[supports], self.log_m)
 
 
-def cover_of(space: Lattice | States, q: Vector, k: int) -> tuple[Cover, float]:
+def cover_of(space: Lattice | States, q: Vector, k: int, squared: Vector | None = None) -> tuple[Cover, float]:
     """The cover of a distribution q on a space, and ‖q‖²; supports of more than k dimensions are left out.
 
-    mass[e] = Σ q(x) and squares[e] = Σ q(x)² over the states x with support e.
+    mass[e] = Σ q(x) and squares[e] = Σ q(x)² over the states x with support e; `squared` where that is not q².
 
     >>> cube = Lattice(2, 2)
     >>> cover_of(cube, np.array([0.1, 0.2, 0.3, 0.4]), 1)[0].mass.tolist()
     [0.1, 0.2, 0.3]
     """
-    used = np.flatnonzero(q)
+    used, squared = np.flatnonzero(q), np.square(q) if squared is None else squared
     if isinstance(space, States):
         used = used[np.diff(space.indptr)[used] <= k]
         table = space.rows[used]
@@ -111,10 +111,10 @@ def cover_of(space: Lattice | States, q: Vector, k: int) -> tuple[Cover, float]:
         used, table = used[np.diff(table.indptr) <= k], table[np.diff(table.indptr) <= k]
     labels, first = grouped(table, np.arange(len(used)), False)
     mass: Vector = np.bincount(labels, q[used], len(first)).astype(np.float64)
-    squares: Vector = np.bincount(labels, q[used] ** 2, len(first)).astype(np.float64)
+    squares: Vector = np.bincount(labels, squared[used], len(first)).astype(np.float64)
     supports = table[first]
     log_m = np.log(np.array(space.cardinalities, np.float64))
-    return Cover(supports.indptr, supports.indices, mass, squares, log_m), float(np.square(q).sum())
+    return Cover(supports.indptr, supports.indices, mass, squares, log_m), float(squared.sum())
 
 
 def largest_log_size(log_m: Vector, k: int) -> float:

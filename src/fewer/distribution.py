@@ -1,5 +1,6 @@
 """What a user keeps: a few states and their weights."""
 
+import json
 import math
 import os
 from collections.abc import Callable
@@ -11,6 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import _distribution_format as form
+from ._distribution_checks import as_integers, as_points, check_line, check_states, unwrapped
+from ._distribution_ramp import Ramp
 from ._validation import (
     Indices,
     InvalidInput,
@@ -28,12 +32,9 @@ from ._validation import (
     shown,
 )
 from .files import written_whole
-from .npy import stored_arrays
 from .spaces import Lattice, Space, as_space
 from .tables import physical_memory
 
-FORMAT, VERSION = "fewer.distribution", 1
-FIELDS = ("codes", "weights", "dims", "shape", "rest", "origin")
 MOST_SPELLED = 2**20
 """A face with more states than this is not written out one by one."""
 MOST_BYTES = 2**30
@@ -46,7 +47,9 @@ class Distribution:
 
         P(x) = the weight of x where it is listed, rest / (number of states not listed) elsewhere on the face, else 0
 
-    A state of one dimension (an atom) is written as a plain integer, one of several as a row of n.
+    A state of one dimension (an atom) is written as a plain integer, one of several as a row of n. In one dimension
+    states may sit at `values`, floats; then `pmf`, `sample` and `expect` speak in these, and so do `cdf`, `quantile`,
+    `mean` and `var`, which else take the integers for values.
 
     Parameters
     ----------
@@ -62,6 +65,10 @@ class Distribution:
         Mass spread evenly over the states of the face that are not listed, however many they are.
     origin : array of int of shape (n,), optional
         The state outside `dims`; zero unless given.
+    values : array of shape (s,), optional
+        In one dimension, and without `rest`: where the listed states sit.
+    edges : array of shape (s, 2), optional
+        With `values`: from where to where each state reaches; the value lies between.
 
     Attributes
     ----------
@@ -76,6 +83,9 @@ class Distribution:
     ([[0, 0, 1], [0, 1, 1]], [0.25, 0.75], [1, 2])
     >>> d.pmf([0, 1, 1]), d.expect(lambda x: x.sum())
     (0.75, 1.75)
+    >>> d = Distribution([[0], [1]], [0.25, 0.75], [0], (2,), values=[1.5, 9.0])
+    >>> d.cdf(2.0), d.quantile([0.25, 0.5]).tolist(), d.mean(), Distribution.from_json(d.to_json()).mean()
+    (0.25, [1.5, 9.0], 7.125, 7.125)
     """
 
     codes: npt.NDArray[np.int64]
@@ -84,6 +94,8 @@ class Distribution:
     shape: tuple[int, ...]
     rest: float = 0.0
     origin: Any = None
+    values: Any = None
+    edges: Any = None
 
     def __post_init__(self) -> None:
         weights = as_array(self.weights, "weights")
@@ -96,8 +108,9 @@ class Distribution:
             total = float(weights.sum()) + rest
         if (weights < 0).any() or not abs(total - 1.0) <= 1e-6:
             raise InvalidInput(f"the weights are not a distribution: with rest they sum to {total:.6g}, not to 1")
-        fields = {"codes": codes, "weights": weights, "dims": dims, "shape": tuple(sizes.tolist())}
-        for name, value in {**fields, "rest": rest, "origin": origin}.items():
+        fields: dict[str, Any] = {"codes": codes, "weights": weights, "dims": dims, "shape": tuple(sizes.tolist())}
+        values, edges = check_line(self.values, self.edges, weights.size, fields["shape"], rest)
+        for name, value in {**fields, "rest": rest, "origin": origin, "values": values, "edges": edges}.items():
             object.__setattr__(self, name, value)
         if rest and self._unlisted < 1:
             raise InvalidInput(
@@ -147,7 +160,11 @@ class Distribution:
         return float(Fraction(self.rest) / self._unlisted) if self.rest else 0.0
 
     def pmf(self, x: npt.ArrayLike) -> Any:
-        """The probability of a state, or of each of many; zero for one that was not kept."""
+        """The probability of a state, or of a value where states have values, or of each of many; zero for others."""
+        if self.values is not None:
+            at, (values, _, masses) = as_points(x, "x"), self._line
+            near = np.minimum(np.searchsorted(values, at), values.size - 1)
+            return unwrapped(np.where(values[near] == at, masses[near], 0.0))
         rows = as_numbers(x, "x")
         n, given = len(self.shape), rows.shape
         if n == 1 and given[-1:] != (1,):
@@ -160,16 +177,85 @@ class Distribution:
         codes = np.ascontiguousarray(flat[:, self.dims])
         found = [self._table.get(code.tobytes(), self._share) for code in codes]
         values = np.where(on_face, found, 0.0).reshape(rows.shape[:-1])
-        return float(values) if values.ndim == 0 else values
+        return unwrapped(values)
 
-    def sample(self, size: int, rng: Any = None) -> npt.NDArray[np.int64]:
-        """`size` independent states; `rng` is a seed, a Generator or None."""
+    @cached_property
+    def _line(self) -> tuple[Vector, Vector, Vector]:
+        """In one dimension: the distinct values that have mass, in order, the cumulative mass at each, and the mass."""
+        if len(self.shape) > 1:
+            raise InvalidInput(f"cdf and quantile are for one dimension, here are {len(self.shape)}; use marginal([i])")
+        whole = self.spelled_out()
+        x, codes = np.unique(whole.states if self.values is None else self.values, return_inverse=True)
+        masses: Vector = np.bincount(codes.reshape(-1), whole.weights, len(x)).astype(np.float64)
+        x, masses = x[masses > 0].astype(np.float64), masses[masses > 0]
+        cumulative = np.cumsum(masses)
+        return x, cumulative / cumulative[-1], masses
+
+    def cdf(self, x: npt.ArrayLike, *, spread: bool = False) -> Any:
+        """P(X <= x) in one dimension, for a number or for each of many.
+
+        With `spread` half of the mass of each state is spread evenly from its lower edge to its value, half from there
+        to its upper edge, instead of all sitting at its value.
+        """
+        if spread:
+            return unwrapped(self._spread.cdf(as_points(x, "x")))
+        values, cumulative, _ = self._line
+        return unwrapped(np.append(0.0, cumulative)[np.searchsorted(values, as_points(x, "x"), "right")])
+
+    def quantile(self, q: npt.ArrayLike, *, spread: bool = False) -> Any:
+        """The least x with P(X <= x) >= q (to 1e-12) in one dimension, for a number q or for each of many.
+
+        With `spread` the mass of each state lies between its edges, as in `cdf`: much nearer to the quantiles of the
+        values that `bins` was given.
+        """
+        values, cumulative, _ = self._line
+        levels = as_array(q, "q")
+        if levels.size and not (levels.min() >= 0 and levels.max() <= 1):
+            raise InvalidInput(f"q must be in 0..1, got {levels.min():g}..{levels.max():g}")
+        if spread:
+            return unwrapped(self._spread.quantile(levels))
+        return unwrapped(values[np.minimum(np.searchsorted(cumulative, levels - 1e-12), values.size - 1)])
+
+    @cached_property
+    def _spread(self) -> Ramp:
+        """The cumulative distribution where mass is spread between edges."""
+        if self.edges is None:
+            raise InvalidInput("spread needs edges, and this distribution has none")
+        return Ramp.of(self.edges, self.values, self.weights)
+
+    def mean(self) -> Any:
+        """E X: a float in one dimension, else an array (n,)."""
+        return self._moment(lambda x: x, lambda m: (m - 1) / 2)
+
+    def var(self) -> Any:
+        """E (X - E X)²: a float in one dimension, else an array (n,), of each dimension alone."""
+        mean = self.mean()
+        return self._moment(lambda x: (x - mean) ** 2, lambda m: (m * m - 1) / 12 + ((m - 1) / 2 - mean) ** 2)
+
+    def _moment(self, f: Callable[[Any], Any], uniform: Callable[[Any], Any]) -> Any:
+        """E f(X) for an f of each dimension alone, where `uniform` is its mean over all of 0..m-1."""
+        if self.values is not None:
+            return float(self.weights @ f(self.values) / self.weights.sum())
+        rows = self.states.reshape(len(self), -1).astype(np.float64)
+        found = self.weights @ f(rows)
+        if self.rest:
+            listed = np.unique(rows, axis=0)
+            m, origin = np.array(self.shape, np.float64), self.origin.astype(np.float64)
+            whole = float(Fraction(self._unlisted + len(self._table)) / self._unlisted)
+            face = np.where(np.isin(np.arange(m.size), self.dims), uniform(m), f(origin))
+            found = found + self.rest * (whole * face - f(listed).sum(axis=0) / self._unlisted)
+        return float(found[0]) if len(self.shape) == 1 else found
+
+    def sample(self, size: int, rng: Any = None) -> npt.NDArray[Any]:
+        """`size` independent states, or values where states have them; `rng` is a seed, a Generator or None."""
         size = as_integer(size, "size", 0)
         if 8 * size * len(self.shape) > physical_memory():
             raise InvalidInput(f"size = {shown(size)} states of {len(self.shape)} integers do not fit in memory")
         generator, _ = as_generator(rng)
         masses = np.append(self.weights, self.rest)
         draws = generator.choice(masses.size, size=size, p=masses / masses.sum())
+        if self.values is not None:
+            return np.asarray(self.values[draws])
         listed = draws < len(self)
         rows = np.tile(self.origin, (size, 1))
         rows[np.ix_(listed, self.dims)] = self.codes[draws[listed]]
@@ -210,11 +296,13 @@ class Distribution:
         return Distribution(codes, weights, self.dims, self.shape, origin=self.origin)
 
     def expect(self, f: Callable[[Any], Any]) -> Any:
-        """E f(X) = Σ p(x) f(x); f takes one state and returns a number or an array."""
+        """E f(X) = Σ p(x) f(x); f takes one state, or its value where it has one, and returns a number or an array."""
         if not callable(f):
             raise InvalidInput(f"f must be a function of one state, got {shown(f)}")
         whole = self.spelled_out()
-        values = as_numbers([f(x) for x in whole.states], "what f returns").astype(np.float64)
+        values = as_numbers(
+            [f(x) for x in (whole.states if self.values is None else self.values)], "what f returns"
+        ).astype(np.float64)
         held = whole.weights > 0  # an infinite f does not matter where there is no mass
         with np.errstate(over="ignore", invalid="ignore"):
             mean = np.tensordot(whole.weights[held], values[held], axes=1)
@@ -225,6 +313,8 @@ class Distribution:
         units = as_units(dims, len(self.shape), "dimensions", "dims")
         if units.size == 0:
             raise InvalidInput("marginal needs at least one dimension, got none")
+        if self.values is not None:
+            return self
         whole = self.spelled_out()
         rows = whole.states.reshape(len(whole), -1)[:, units]
         distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
@@ -236,32 +326,43 @@ class Distribution:
         return Distribution(np.ascontiguousarray(distinct[:, used]), weights, used, shape, origin=origin)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists and numbers, ready for JSON."""
+        """Plain lists and numbers, ready for JSON; the entries are described in docs/distribution-format.md."""
         return {
-            "format": FORMAT,
-            "version": VERSION,
+            "format": form.FORMAT,
+            "version": form.VERSION,
             "shape": list(self.shape),
             "states": self.states.tolist(),
             "weights": self.weights.tolist(),
             "rest": self.rest,
             "dims": self.dims.tolist(),
             "origin": self.origin.tolist(),
+            "values": None if self.values is None else self.values.tolist(),
+            "edges": None if self.edges is None else self.edges.tolist(),
         }
 
+    @classmethod
+    def from_dict(cls, content: Any) -> "Distribution":
+        """What `to_dict` gave; anything else is refused with a sentence, but for entries that are not known."""
+        form.check_content(content, "what from_dict is given")
+        return cls(**form.fields_of(content))
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON; numbers are written so that they are read back the same."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Distribution":
+        """What `to_json` gave; anything else is refused with a sentence."""
+        return cls.from_dict(form.from_json(text, "the text"))
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write an npz file, whole or not at all; nothing in it is pickled."""
-        with written_whole(as_path(path)) as file:
-            np.savez_compressed(
-                file,
-                format=np.array(FORMAT),
-                version=np.array(VERSION),
-                codes=self.codes,
-                weights=self.weights,
-                dims=self.dims,
-                shape=np.array(self.shape, np.int64),
-                rest=np.array(self.rest),
-                origin=self.origin,
-            )
+        """Write a file, whole or not at all: JSON where its name ends in .json, else npz; nothing in it is pickled."""
+        target = as_path(path)
+        with written_whole(target) as file:
+            if target.suffix.lower() == ".json":
+                file.write(self.to_json().encode())
+            else:
+                form.write_npz(file, vars(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> "Distribution":
@@ -270,56 +371,9 @@ class Distribution:
         Nothing in it is unpickled, and a file that would take more than `max_bytes` of memory is refused before it is
         unpacked. A file that is not there, or that may not be read, raises `OSError` as `open` does.
         """
-        most = as_integer(max_bytes, "max_bytes", 1)
-        content = read_content(path, most)
-        if "format" not in content or str(content["format"]) != FORMAT:
-            raise InvalidInput(f"{path} is not a distribution saved by fewer: it has no format entry {FORMAT!r}")
-        version = content["version"].tolist() if "version" in content else None
-        if not isinstance(version, int) or version != VERSION:
-            raise InvalidInput(f"{path} has version {shown(version)}; this fewer reads version {VERSION}")
-        missing = sorted(set(FIELDS) - content.keys())
-        if missing:
-            raise InvalidInput(f"{path} is damaged: it lacks {', '.join(missing)}")
-        fields: dict[str, Any] = {name: content[name] for name in FIELDS}
+        most, target = as_integer(max_bytes, "max_bytes", 1), as_path(path)
+        content = form.read(target, most)
         try:
-            return cls(**fields)
+            return cls(**form.fields_of(content))
         except InvalidInput as error:
             raise InvalidInput(f"{path} is damaged: {error}") from None
-
-
-def read_content(path: str | os.PathLike[str], most: int) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a saved distribution, as they are in the file; more than `most` bytes are not unpacked."""
-
-    def check(label: str, size: int, compressed: int) -> None:
-        if size > most:
-            raise InvalidInput(f"{path} would take {magnitude(size)} bytes of memory, more than max_bytes = {most}")
-
-    label = f"{path} is damaged or is not a distribution saved by fewer"
-    stored = stored_arrays(as_path(path), label, ("format", "version", *FIELDS), check)
-    return {name: array.data for name, array in stored.items() if name}
-
-
-def as_integers(x: Any, name: str) -> Indices:
-    """`x` as int64 of any shape, in C order; whatever integer type and byte order it came in."""
-    array = as_numbers(x, name)
-    if array.size and (array.dtype.kind not in "iu" or int(array.max()) >= 2**63):
-        raise InvalidInput(f"{name} must hold integers below 2^63, got {array.dtype} ({shown(x)})")
-    return np.ascontiguousarray(array, np.int64).reshape(array.shape)
-
-
-def check_states(codes: Indices, weights: Vector, dims: Indices, sizes: Indices, origin: Indices) -> None:
-    """Refuse arrays that do not list states of one space."""
-    if not weights.ndim == dims.ndim == sizes.ndim == 1 or codes.shape != (weights.size, dims.size):
-        raise InvalidInput(
-            f"the arrays do not fit together: codes {codes.shape}, weights {weights.shape}, dims {dims.shape}, "
-            f"shape {sizes.shape}; codes must have a row for each weight and a column for each of dims"
-        )
-    if origin.shape != sizes.shape or sizes.size == 0:
-        raise InvalidInput(f"the arrays do not fit together: origin {origin.shape}, shape {sizes.shape}")
-    if (sizes < 1).any():
-        raise InvalidInput(f"shape must hold the entries of each dimension, at least 1, got {sizes.min()}")
-    if np.unique(dims).size != dims.size:
-        raise InvalidInput(f"dims must be distinct, got {shown(dims.tolist())}")
-    inside = not dims.size or (dims.min() >= 0 and dims.max() < sizes.size)
-    if not inside or ((codes < 0) | (codes >= sizes[dims])).any() or ((origin < 0) | (origin >= sizes)).any():
-        raise InvalidInput("a state lies outside its space")

@@ -62,6 +62,14 @@ def written_whole(path: str | os.PathLike[str], *, replace: bool = True) -> Iter
         _flush_folder(target.parent)
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """That a file can be written here, found out by beginning one; an OSError that names `path` where it cannot."""
+    with _named(path):
+        file, part = _new_part(destination(path))
+        file.close()
+        part.unlink()
+
+
 def destination(path: str | os.PathLike[str]) -> Path:
     """The regular file, there or not, that a path leads to; an OSError where it leads to something else."""
     target = Path(os.path.realpath(path))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _result_display as display
+from . import _result_frame as frames
 from ._validation import Indices, InvalidInput, Vector
 from .distribution import Distribution
 from .spaces import Space
@@ -92,9 +93,18 @@ class Result:
         What was estimated, cut short or odd, and how.
     words : Words
         Names of the units and of the loss, for people.
+    labels : array-like or None
+        The user's own names of what was kept, aligned with `indices`: labels of a frame's index, names of columns,
+        where bins sit. None where there are none.
+    rows : table or None
+        Points: the kept rows in the user's own container, aligned with `indices`.
+    total : float or None
+        What the weights are shares of: the number of rows or values, or the sum of their weights.
 
     Attributes
     ----------
+    counts : ndarray of float or None
+        weights * total: how many rows or values each one kept stands for, as `sample_weight` of other libraries.
     gap : float or None
         value - bound: how much better any answer could be.
     success : bool
@@ -133,6 +143,9 @@ class Result:
     value_se: float = 0.0
     note: str = ""
     words: Words = field(default=Words())
+    labels: Any = None
+    rows: Any = None
+    total: float | None = None
 
     def __post_init__(self) -> None:
         if self.weights is None and self.table is None:
@@ -142,6 +155,11 @@ class Result:
     def support(self) -> Indices:
         """The units that p uses, sorted: `indices`."""
         return self.indices
+
+    @property
+    def counts(self) -> Vector | None:
+        """The weights times `total`; None where either is not known."""
+        return None if self.weights is None or self.total is None else self.weights * self.total
 
     @property
     def p(self) -> Vector:
@@ -189,6 +207,25 @@ class Result:
     def named(self, unit: str, loss: str) -> "Result":
         """The same, spoken of in these words."""
         return replace(self, words=self.words._replace(unit=unit, loss=loss))
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """What was kept as a table: `weight`, `index` (from 0), and what the user calls it.
+
+        Points: the whole original rows, under the labels of the frame's own index (polars: in a column `label`); of an
+        array columns x0, x1, ... Bins: `value` where each sits, and its edges `from` and `to`. Terms and dims: `name`.
+        Heaviest first, as the command line has it, but bins and what has no weights in their own order. A column of the
+        user's that is called `weight` or `index` gets the ending `_in_table`.
+
+        Parameters
+        ----------
+        backend : {None, "pandas", "polars"}
+            The library of the table; None is pandas.
+
+        Returns
+        -------
+        DataFrame
+        """
+        return frames.to_frame(self, backend)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the weights as bars; for dims the share of the covered rows that use each column.

@@ -8,7 +8,8 @@ from typing import Any
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """What moves the cursor, starts an escape code, ends a line, turns the direction of writing, or is half a character."""
-NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+NUMBER = re.compile(r"[-+]?[$€£¥]?(\d[\d.,' \u00a0\u202f]*|\.\d+)([eE][-+]?\d+)? ?[%$€£¥]?", re.ASCII)
+"""A number as programs or people write it, which no spreadsheet runs."""
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """What a spreadsheet takes for the start of a formula; East Asian ones take the wide forms as well."""
 QUOTED = re.compile('[",;]|^ | $')
@@ -30,6 +31,15 @@ def shown_path(path: str | os.PathLike[str]) -> str:
     data\xff.csv
     """
     return visible(os.fsencode(path).decode("utf-8", "backslashreplace"))
+
+
+def sentence(words: str) -> str:
+    """Words with a capital at the start and a full stop at the end.
+
+    >>> sentence("columns were scaled"), sentence("Optimal (proven).")
+    ('Columns were scaled.', 'Optimal (proven).')
+    """
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
 
 
 def csv_cell(value: Any) -> str:

@@ -4,6 +4,7 @@ import os
 import sys
 import traceback
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -11,12 +12,21 @@ from typing import Any
 import click
 
 from .. import __version__
-from .._validation import InvalidInput
 from ..text import shown_path, visible
 from ._process import INTERRUPTED, handle, handler, seen
 
-COMMANDS = ("points", "bins", "terms", "dims", "demo", "reproduce", "warm", "completion")
-"""Each is a command of its own name in a module of its own name; those not installed are not listed."""
+COMMANDS = {
+    "points": "Keep k weighted rows that stand for all of them.",
+    "bins": "Keep k weighted bins of the histogram of a column.",
+    "terms": "Track a column by at most k others, with weights that sum to one.",
+    "dims": "Keep the k columns that cover the most rows.",
+    "look": "Show the columns of a file, and what each job would use.",
+    "demo": "All four on bundled data, and a page to look at.",
+    "reproduce": "Reproduce figures and theorems of the paper.",
+    "warm": "Compile ahead, so that first calls are as fast as later ones.",
+    "completion": "Print the script that completes commands and options in a shell.",
+}
+"""What each does, as `fewer --help` says without importing any; a module and a command of its own name each."""
 BUG, BAD = 1, 2
 MAX_MESSAGE_CHARS = 1000
 """Characters of a sentence about an error, which may quote the file."""
@@ -47,6 +57,22 @@ class Commands(click.Group):
         command: click.Command = getattr(import_module(f"{__package__}.{cmd_name}"), cmd_name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command and its arguments; a name that is none gets the nearest that is one."""
+        name = args[0]
+        if name not in (listed := self.list_commands(ctx)) and not name.startswith("-"):
+            near = get_close_matches(name.lower(), listed, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(listed)}"
+            raise click.UsageError(f"no command {name!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+
 
 HELP = """Say the same thing with fewer points, bins, terms or dimensions.
 
@@ -63,7 +89,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @click.group(cls=Commands, help=HELP, context_settings=SETTINGS)
-@click.version_option(__version__, prog_name="fewer", message="%(prog)s %(version)s")
+@click.version_option(__version__, "-V", "--version", prog_name="fewer", message="%(prog)s %(version)s")
 def app() -> None:
     """Say the same thing with fewer points, bins, terms or dimensions."""
 
@@ -95,22 +121,26 @@ def guarded(arguments: list[str] | None) -> int:
         return 0
     except click.ClickException as error:
         return complain(error.format_message(), BAD)
-    except (InvalidInput, OSError) as error:
+    except OSError as error:
         code = complain(sentence(error), BAD)
         silence()
         return code
     except MemoryError as error:
         return complain(f"not enough memory: {error}; name fewer columns, or take fewer rows", BAD)
-    except Exception as error:  # our own bug: say so, and how to see more
-        if os.environ.get("FEWER_TRACEBACK"):
+    except Exception as error:
+        from .._validation import InvalidInput  # not sooner: NumPy takes longer than --help
+
+        if isinstance(error, InvalidInput):
+            return complain(str(error), BAD)
+        if os.environ.get("FEWER_TRACEBACK"):  # our own bug: say so, and how to see more
             traceback.print_exc()
         more = "set FEWER_TRACEBACK=1 to see where, and report it"
         return complain(f"this is a bug of fewer, {type(error).__name__}: {error}; {more}", BUG)
 
 
-def sentence(error: Exception) -> str:
+def sentence(error: OSError) -> str:
     """An error as a sentence that names its file; all errors of files do, so one that does not is of stdout."""
-    if isinstance(error, OSError) and error.strerror is not None:
+    if error.strerror is not None:
         name = "standard output" if error.filename is None else os.fsdecode(error.filename)
         return f"{shown_path(name)}: {error.strerror}"
     return str(error)
@@ -121,7 +151,7 @@ def complain(message: str, code: int) -> int:
     line = visible(" ".join(message.split())).rstrip(".")
     line = line if len(line) <= MAX_MESSAGE_CHARS else f"{line[:MAX_MESSAGE_CHARS]}…"
     with suppress(OSError):
-        sys.stderr.write(f"fewer: {line}.\n")
+        sys.stderr.write(f"fewer: {line}{'' if line.endswith('?') else '.'}\n")
         sys.stderr.flush()
     return code
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from ..solvers.names import SOLVER_NAMES
+
 WHOLE = click.IntRange(min=1)
 SEEDS = click.IntRange(min=0)
 
@@ -50,7 +52,7 @@ def seconds(text: str) -> float:
 class Asked:
     """The options that all jobs share."""
 
-    file: str
+    files: tuple[str, ...]
     k: int | None
     path: tuple[int, ...]
     out: Path | None
@@ -61,7 +63,14 @@ class Asked:
     quiet: bool
     json: bool
     force: bool
+    baselines: bool = True
     image_shape: tuple[int, int] | None = None
+
+    @property
+    def file(self) -> str:
+        """The files in one line."""
+        more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
+        return self.files[0] + more
 
     @property
     def ks(self) -> list[int]:
@@ -69,35 +78,34 @@ class Asked:
         return sorted({*self.path, *([] if self.k is None else [self.k])})
 
 
-def for_all_jobs(solvers: tuple[str, ...]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The argument FILE and the options -k, --path, -o, --report, --solver and so on."""
+def for_all_jobs(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the argument FILE and the options -k, --path, -o, --report, --solver and so on."""
     paths = click.Path(path_type=Path, dir_okay=False)
     options = [
-        click.argument("file", metavar="FILE"),
+        click.argument("files", metavar="FILE...", nargs=-1, required=True),
         click.option("-k", type=WHOLE, help="How many to keep."),
         click.option("--path", type=budgets, default=(), metavar="K,K,…", help="Evaluate several k and recommend one."),
         click.option("-o", "out", type=paths, help="Write what was kept: .csv, .parquet, .json or .npz."),
         click.option("--report", type=paths, help="Write an HTML report: .html."),
-        click.option("--solver", type=click.Choice(solvers), default="auto", show_default=True),
+        click.option("--solver", type=click.Choice(SOLVER_NAMES), default="auto", show_default=True),
         click.option("--time-limit", type=seconds, metavar="S", help="Time limit of each search, in seconds."),
         click.option("--seed", type=SEEDS, default=0, show_default=True, help="Random seed."),
-        click.option("--quiet", is_flag=True, help="No progress bar, no table."),
+        click.option(
+            "--baselines/--no-baselines", default=True, help="Compare with what else people do; on by default."
+        ),
+        click.option("-q", "--quiet", is_flag=True, help="No progress bar, no table."),
         click.option("--json", "as_json", is_flag=True, help="JSON output."),
         click.option("--force", is_flag=True, help="Overwrite existing files; links are followed."),
     ]
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def asked(options: dict[str, Any]) -> Asked:
     """The shared options, taken out of all options."""
-    common = {name: options.pop(name) for name in ("file", "k", "path", "out", "report", "solver", "time_limit")}
-    common |= {name: options.pop(name) for name in ("seed", "quiet", "force")}
+    common = {name: options.pop(name) for name in ("files", "k", "path", "out", "report", "solver", "time_limit")}
+    common |= {name: options.pop(name) for name in ("seed", "quiet", "force", "baselines")}
     common |= {"json": options.pop("as_json"), "image_shape": options.pop("image_shape", None)}
     if common["k"] is None and not common["path"]:
         raise click.UsageError("give -k, how many to keep, or --path with several k")

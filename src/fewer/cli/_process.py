@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 INTERRUPTED = 130
-temporary: list[str] = []
-"""Files to remove, however the command ends."""
 _seen = False
 _noted = False
 
@@ -62,12 +60,10 @@ def seen() -> bool:
 
 
 def clean_up() -> None:
-    """Remove temporary files."""
-    while temporary:
-        try:
-            os.unlink(temporary.pop())
-        except OSError:
-            continue
+    """Remove temporary copies of files, if any were made."""
+    copies = sys.modules.get("fewer.data._copies")
+    if copies is not None:
+        copies.remove_copies()
 
 
 class stoppable:  # noqa: N801 - used as a function

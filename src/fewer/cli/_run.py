@@ -12,22 +12,32 @@ from typing import Any
 from rich.console import Console
 
 from .._validation import InvalidInput
-from ..report import save_page
-from ..report.studies import study_page
+from ..data.files import FileTable
 from ..studies.study import Problem, Study, study
 from ..text import shown_path, visible
 from ._app import complain
 from ._options import Asked
 from ._process import INTERRUPTED, seen, stoppable
 from ._show import Watcher, console, show
-from ._write import as_csv, as_json, kept_table, summary_of, write_result
+from ._write import Kept, as_csv, as_json, summary_of, write_result
 
 TEST_FRACTION = 0.3
 """The share of the data held out where nothing else was asked."""
 
 
-def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | None = None, note: str = "") -> int:
-    """Study the problem as asked, then write and print under a title after the number kept; returns the exit code."""
+def perform(
+    problem: Problem,
+    asked: Asked,
+    title: str,
+    *,
+    held_out: float | None = None,
+    note: str = "",
+    table: FileTable | None = None,
+) -> int:
+    """Study the problem as asked, then write and print under a title after the number kept; returns the exit code.
+
+    `table` is the file whose rows are kept, for those who write them whole; None where no rows are.
+    """
     for k in asked.ks:
         if k > problem.size:
             option = "-k" if k == asked.k else "--path"
@@ -38,27 +48,44 @@ def perform(problem: Problem, asked: Asked, title: str, *, held_out: float | Non
     watch = Watcher(limit, asked.quiet)
     try:
         with stoppable():
-            found = study(problem, asked.ks, k=asked.k, held_out=share, seed=asked.seed, watch=watch, **search)
+            found = study(
+                problem,
+                asked.ks,
+                k=asked.k,
+                held_out=share,
+                seed=asked.seed,
+                baselines=compared(asked),
+                watch=watch,
+                **search,
+            )
     except InvalidInput as error:
         raise InvalidInput(f"{asked.file}: {error}") from None
-    deliver(found, asked, f"{len(found.chosen.result.indices)} {title}", note)
+    deliver(found, asked, f"{len(found.chosen.result.indices)} {title}", note, table)
     if found.interrupted:
         return complain("interrupted; this is the best so far", INTERRUPTED)
     return INTERRUPTED if seen() else 0
 
 
-def deliver(found: Study, asked: Asked, title: str, note: str) -> None:
+def compared(asked: Asked) -> bool:
+    """Whether baselines are wanted, and anything that is printed or written tells of them."""
+    written = asked.report is not None or (asked.out is not None and asked.out.suffix.lower() == ".json")
+    return asked.baselines and (written or asked.json or not asked.quiet)
+
+
+def deliver(found: Study, asked: Asked, title: str, note: str, table: FileTable | None = None) -> None:
     """Files first, then what goes to stdout, then what people read; a file that fails is reported after the rest."""
-    summary = summary_of(found, asked, command(), versions())
+    carried = asked.json or (asked.out is None and not sys.stdout.isatty())
+    kept = Kept(found, table)
+    summary = summary_of(kept, asked, command(), versions(), note) if wants_summary(asked) else {}
+    text = as_csv(kept.written) if carried and not asked.json else ""  # before the file may be replaced
     failed: OSError | None = None
     try:
-        write_files(found, asked, title, summary)
+        write_files(kept, asked, title, summary)
     except OSError as error:
         failed = error
     with nullcontext() if failed is None else suppress(OSError):
-        carried = asked.json or (asked.out is None and not sys.stdout.isatty())
         if carried:
-            sys.stdout.write(as_json(summary) if asked.json else as_csv(kept_table(found)))
+            sys.stdout.write(as_json(summary) if asked.json else text)
             sys.stdout.flush()
         if not asked.quiet:
             written = () if failed else (asked.out, asked.report)
@@ -67,12 +94,20 @@ def deliver(found: Study, asked: Asked, title: str, note: str) -> None:
         raise failed
 
 
-def write_files(found: Study, asked: Asked, title: str, summary: dict[str, Any]) -> None:
+def wants_summary(asked: Asked) -> bool:
+    """Whether JSON is printed or written."""
+    return asked.json or (asked.out is not None and asked.out.suffix.lower() == ".json")
+
+
+def write_files(kept: Kept, asked: Asked, title: str, summary: dict[str, Any]) -> None:
     """The result and the page, if they were asked for."""
     if asked.out is not None:
-        write_result(found, asked.out, summary, asked.force)
+        write_result(kept, asked.out, summary, asked.force)
     if asked.report is not None:
-        save_page(asked.report, study_page(found, title, how(asked), asked.image_shape), replace=asked.force)
+        from ..report import save_page
+        from ..report.studies import study_page
+
+        save_page(asked.report, study_page(kept.study, title, how(asked), asked.image_shape), replace=asked.force)
 
 
 def tell(
@@ -85,9 +120,9 @@ def tell(
 ) -> None:
     """What people read; on stderr nothing is lost if nobody does."""
     with suppress(OSError) if out.stderr else nullcontext():
+        for line in note.splitlines():
+            out.print(visible(line), markup=False)
         show(out, found, title, 0 if image_shape is None else math.prod(image_shape))
-        if note:
-            out.print(visible(note), markup=False)
         for path in filter(None, written):
             out.print(f"wrote {shown_path(path)}", markup=False)
 

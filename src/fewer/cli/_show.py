@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 from rich import box
@@ -14,7 +15,7 @@ from rich.text import Text
 
 from ..report.svg import short
 from ..studies.study import Answer, Study
-from ..text import visible
+from ..text import sentence, visible
 
 MAX_SHOWN_COLUMNS = 8
 MAX_SHOWN_ROWS = 20
@@ -37,7 +38,7 @@ def number(value: Any, share: bool) -> str:
     """A number for people."""
     if value is None:
         return "–"
-    if isinstance(value, (bool, str)):
+    if isinstance(value, bool) or not isinstance(value, Real):  # a text, a date, a time
         return clean(value)
     return f"{100 * value:.2f} %" if share else short(float(value))
 
@@ -72,7 +73,7 @@ class Watcher:
             task = bar.add_task(label, total=None, note="compiling and starting", limit=self.limit)
 
             def update(progress: Any) -> None:
-                gap = "" if progress.bound is None else f"  gap {short(max(progress.best - progress.bound, 0.0))}"
+                gap = "" if not progress.bound else f"  gap {short(max(progress.best - progress.bound, 0.0))}"
                 bar.update(task, note=f"value {short(progress.best)}{gap}")
 
             yield update
@@ -116,9 +117,9 @@ def show(out: Console, study: Study, title: str, pixels: int = 0) -> None:
             )
         )
     for words in filter(None, (str(answer.result.status), answer.result.note)):
-        out.print(Text(visible(words)))
+        out.print(Text(sentence(visible(words))))
     if study.comparison:
-        out.print(Text(f"{study.comparison[:1].upper()}{study.comparison[1:]}.", style="bold"))
+        out.print(Text(sentence(study.comparison), style="bold"))
 
 
 def kept_table(answer: Answer, shares: frozenset[str], pixels: int) -> Table:

@@ -1,51 +1,21 @@
-"""What the commands ask of a file, whatever its format."""
+"""Columns as options name them, and what is said about those that are not used."""
 
 import difflib
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from .._validation import InvalidInput, Vector
+from .._validation import InvalidInput
+
+if TYPE_CHECKING:
+    from ..data.files import FileTable
 
 MAX_COMPARED_NAMES = 2000
 """Names among which the nearest to a wrong one is looked for."""
+MAX_NOTES = 5
+"""Sentences about how a file was read."""
 
 
-class Table(Protocol):
-    """Named columns."""
-
-    @property
-    def label(self) -> str:
-        """What to call the file."""
-        ...
-
-    @property
-    def names(self) -> list[str]:
-        """All columns."""
-        ...
-
-    @property
-    def numeric(self) -> list[str]:
-        """The columns that hold numbers."""
-        ...
-
-    def numbers(self, names: Sequence[str]) -> Vector:
-        """These columns as finite numbers, (rows, columns)."""
-        ...
-
-    def whole(self, names: Sequence[str]) -> Any:
-        """These columns as non-negative whole numbers, as a CSR array (rows, columns)."""
-        ...
-
-    def values(self, name: str) -> Any:
-        """A column as it is, (rows,)."""
-        ...
-
-    def expand(self, names: Sequence[str]) -> list[str]:
-        """The columns that these names stand for."""
-        ...
-
-
-def known_column(table: Table, name: str, option: str) -> str:
+def known_column(table: "FileTable", name: str, option: str) -> str:
     """`name` if the table has it; else a sentence that lists what is near, or what there is."""
     if name in table.names:
         return name
@@ -64,7 +34,14 @@ def listed(text: str | None) -> list[str]:
     return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def unused(table: Table, used: Sequence[str]) -> str:
+def noted(table: "FileTable", used: Sequence[str] | None = None) -> str:
+    """What is to be said about how the file was read, and about its columns that are not used."""
+    notes = [f"{note[0].upper()}{note[1:]}." if note[0].isalpha() else f"Column {note}." for note in table.notes]
+    some = notes[:MAX_NOTES] + ([f"And {len(notes) - MAX_NOTES} notes more."] if len(notes) > MAX_NOTES else [])
+    return "\n".join(filter(None, ["" if used is None else unused(table, used), *some]))
+
+
+def unused(table: "FileTable", used: Sequence[str]) -> str:
     """A sentence about the columns that were left out, as they hold no numbers or have no name."""
     known = {*used, *table.numeric}
     left = [name for name in table.names if name not in known]
@@ -72,7 +49,7 @@ def unused(table: Table, used: Sequence[str]) -> str:
     return f"Not used (not numbers, or without a name): {some}." if left else ""
 
 
-def chosen_columns(table: Table, text: str | None, option: str, without: Sequence[str] = ()) -> list[str]:
+def chosen_columns(table: "FileTable", text: str | None, option: str, without: Sequence[str] = ()) -> list[str]:
     """The columns named by an option, or all numeric ones except `without`."""
     named = listed(text)
     if not named:
@@ -87,3 +64,9 @@ def chosen_columns(table: Table, text: str | None, option: str, without: Sequenc
         if name not in known:
             known_column(table, name, option)
     return found
+
+
+def framed(table: "FileTable", names: Sequence[str]) -> Any:
+    """Columns as a frame in which a column without a name has none, so that it is left out and said."""
+    frame = table.frame(names)
+    return frame.rename({frame.columns[list(names).index("")]: ""}) if list(names).count("") == 1 else frame

@@ -3,21 +3,30 @@
 import io
 import json
 import math
-import os
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._validation import InvalidInput
-from ..files import destination, written_whole
+from ..files import check_writable, destination, written_whole
 from ..text import CONTROL, csv_text
 from ._options import Asked
 
 if TYPE_CHECKING:
+    from ..data.files import FileTable
     from ..studies.study import Answer, Study
 
+Columns = dict[str, list[Any]]
+MAX_WHOLE_COLUMNS = 20_000
+"""Columns up to which whole rows are written; beyond, those that were used."""
 ENDINGS = (".csv", ".parquet", ".json", ".npz")
 
 
@@ -42,25 +51,75 @@ def check_target(option: str, path: Path, force: bool) -> None:
         raise InvalidInput(f"{option} {path}: is a link to {target}, which is not there; add --force to write that")
     if not target.parent.is_dir():
         raise InvalidInput(f"{option} {path}: there is no folder {target.parent if path.is_symlink() else path.parent}")
-    if not os.access(target.parent, os.W_OK):
-        raise InvalidInput(f"{option} {path}: the folder {path.parent} may not be written to")
     if target.exists() and not force:
         raise InvalidInput(f"{option} {path}: the file exists; add --force to overwrite it")
+    try:
+        check_writable(path)
+    except OSError as error:
+        raise InvalidInput(f"{option} {path}: cannot be written here ({error.strerror})") from None
 
 
-def kept_table(study: "Study") -> dict[str, list[Any]]:
-    """What was kept; with several k one after the other, with a first column that says which."""
-    if len(study.answers) == 1:
-        return study.answers[0].kept
-    table: dict[str, list[Any]] = {"k": [], **{name: [] for name in study.answers[0].kept}}
-    for answer in study.answers:
-        table["k"] += [answer.k] * len(next(iter(answer.kept.values())))
-        for name, values in answer.kept.items():
-            table[name] += values
-    return table
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What a study kept, to be written: whole rows of the file where `table` is given, their weights first."""
+
+    study: "Study"
+    table: "FileTable | None" = None
+
+    @cached_property
+    def written(self) -> Columns:
+        """As csv: cells as the file has them."""
+        return self._one_table(self._answers(typed=False))
+
+    @cached_property
+    def typed(self) -> Columns:
+        """As parquet: numbers, dates and texts."""
+        return self._one_table(self.answers)
+
+    @cached_property
+    def answers(self) -> list[Columns]:
+        """What each answer kept, as values."""
+        return self._answers(typed=True)
+
+    def _answers(self, *, typed: bool) -> list[Columns]:
+        own = [answer.kept for answer in self.study.answers]
+        if self.table is None or len(self.table.names) > MAX_WHOLE_COLUMNS:
+            return own
+        ends = np.cumsum([0, *(len(kept["index"]) for kept in own)])
+        rows = self.table.rows(np.concatenate([kept["index"] for kept in own]), typed=typed)
+        cells = {beside(name, rows.columns): rows[name].to_list() for name in rows.columns}
+        found = []
+        for kept, (start, end) in zip(own, pairwise(ends), strict=True):
+            part = {name: values[start:end] for name, values in cells.items()}
+            found.append({"weight": kept["weight"], "index": kept["index"], **part})
+        return found
+
+    def _one_table(self, answers: list[Columns]) -> Columns:
+        """With several k one after the other, with a first column that says which."""
+        if len(answers) == 1:
+            return answers[0]
+        table: Columns = {"k": [], **{name: [] for name in answers[0]}}
+        for k, kept in zip(self.study.ks, answers, strict=True):
+            table["k"] += [k] * len(next(iter(kept.values())))
+            for name, values in kept.items():
+                table[name] += values
+        return table
 
 
-def as_csv(table: dict[str, list[Any]]) -> str:
+def beside(name: str, names: Sequence[str]) -> str:
+    """The name of a column of the file beside our own: one that is called like ours gets an ending.
+
+    >>> beside("weight", ["weight", "x"]), beside("x", ["weight", "x"])
+    ('weight_in_file', 'x')
+    """
+    if name in ("k", "weight", "index"):
+        name = f"{name}_in_file"
+        while name in names:
+            name += "_"
+    return name
+
+
+def as_csv(table: Columns) -> str:
     r"""A table as csv.
 
     >>> as_csv({"name": ["a,b"], "weight": [0.5]})
@@ -83,11 +142,14 @@ def plain(value: Any) -> Any:
         return [plain(entry) for entry in value]
     if isinstance(value, np.generic):
         return plain(value.item())
+    if isinstance(value, (date, time, timedelta, Decimal, bytes)):
+        return str(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def summary_of(study: "Study", asked: Asked, command: str, versions: dict[str, str]) -> dict[str, Any]:
+def summary_of(kept: Kept, asked: Asked, command: str, versions: dict[str, str], note: str = "") -> dict[str, Any]:
     """Everything a machine may want to know."""
+    study = kept.study
     return {
         "job": study.problem.job,
         "file": asked.file,
@@ -100,42 +162,47 @@ def summary_of(study: "Study", asked: Asked, command: str, versions: dict[str, s
         "k": study.chosen.k,
         "why": study.why,
         "comparison": study.comparison,
-        "answers": [answer_summary(answer) for answer in study.answers],
+        "notes": note.splitlines(),
+        "answers": [answer_summary(answer, own) for answer, own in zip(study.answers, kept.answers, strict=True)],
     }
 
 
-def answer_summary(answer: "Answer") -> dict[str, Any]:
+def answer_summary(answer: "Answer", kept: Columns) -> dict[str, Any]:
     """One k."""
+    from ..studies.study import proven_bound
+
     result = answer.result
     found = {
         "value": result.value,
         "value_se": result.value_se,
-        "bound": result.bound,
-        "gap": result.gap,
+        "bound": proven_bound(result),
+        "gap": None if proven_bound(result) is None else result.gap,
         "status": result.status.name.lower(),
         "note": result.note,
     }
     errors = {"error": answer.error, "held_out": answer.held_out, "baselines": answer.baselines, "lost": answer.lost}
     search = {"seconds": result.seconds, "iterations": result.n_iter, "indices": result.indices}
-    return {"k": answer.k, **found, **errors, **search, "kept": answer.kept}
+    on_a_line = result.kept is not None and result.kept.values is not None
+    more = {"distribution": result.distribution.to_dict()} if on_a_line else {}
+    return {"k": answer.k, **found, **errors, **search, "kept": kept, **more}
 
 
-def write_result(study: "Study", path: Path, summary: dict[str, Any], force: bool) -> None:
+def write_result(kept: Kept, path: Path, summary: dict[str, Any], force: bool) -> None:
     """What was kept as csv or parquet; json: the summary; npz: the distribution of the chosen k."""
     kind = path.suffix.lower()
     if kind == ".csv":
-        content = as_csv(kept_table(study)).encode()
+        content = as_csv(kept.written).encode()
     elif kind == ".json":
         content = as_json(summary).encode()
     elif kind == ".npz":
-        content = saved(study.chosen.result.distribution)
+        content = saved(kept.study.chosen.result.distribution)
     else:
-        content = as_parquet(kept_table(study))
+        content = as_parquet(kept.typed)
     with written_whole(path, replace=force) as file:
         file.write(content)
 
 
-def as_parquet(table: dict[str, list[Any]]) -> bytes:
+def as_parquet(table: Columns) -> bytes:
     """A table as parquet."""
     import polars as pl
 

@@ -1,62 +1,114 @@
 """`fewer bins`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
 from .._validation import InvalidInput, Vector
 from ._options import WHOLE, asked, for_all_jobs
-from ._table import Table, known_column
+from ._table import known_column, noted
 
-SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
-DEFAULT_BINS = 1000
-"""Bins where nothing else was asked."""
+if TYPE_CHECKING:
+    from ..data.files import FileTable
+    from ..jobs.empirical import Empirical
+    from ..studies.study import Problem
+
 MAX_BINS = 10_000_000
-"""Bins up to which a histogram is made."""
+"""Bins up to which edges are made."""
 
 
-@click.command(epilog="Example: fewer bins claims.csv --column cost --bin-width 1000 -k 50 -o cost50.csv")
-@for_all_jobs(SOLVERS)
+@click.command(epilog="Example: fewer bins requests.csv --column ms -k 50 -o ms50.csv")
+@for_all_jobs
 @click.option("--column", metavar="COL", help="The column; not needed where there is only one.")
+@click.option(
+    "--grid",
+    type=click.Choice(["auto", "equal", "log", "quantile"]),
+    help="Where kept values may sit: anywhere (auto), or one in each bin of equal width, ratio or share.",
+)
+@click.option("--bins", "count", type=WHOLE, metavar="N", help="This many bins; of equal width unless --grid is given.")
 @click.option("--bin-width", type=float, metavar="W", help="Bins of this width, from a multiple of it.")
-@click.option("--bins", "count", type=WHOLE, metavar="N", help=f"This many bins, {DEFAULT_BINS} unless told.")
 @click.option("--counts", is_flag=True, help="The column holds the counts of bins, not values.")
+@click.option("--missing", type=click.Choice(["error", "drop"]), default="error", show_default=True)
 @click.option("--preserve", type=click.Choice(["cdf", "entries"]), default="cdf", show_default=True)
 def bins(
-    column: str | None, bin_width: float | None, count: int | None, counts: bool, preserve: str, **options: Any
+    column: str | None,
+    grid: str | None,
+    count: int | None,
+    bin_width: float | None,
+    counts: bool,
+    missing: str,
+    preserve: str,
+    **options: Any,
 ) -> int:
-    """Keep k weighted bins of the histogram of a column of FILE, proven best.
+    """Keep k weighted values of a column of FILE: those whose distribution is nearest to that of all values.
 
-    Values are counted in bins of --bin-width, or in --bins bins from the least to the largest; whole numbers that
-    span at most 1000 get a bin each. With --path a random part of the counted values is held out.
+    The error is to the values themselves, also where --grid, --bins or --bin-width say where the kept ones may sit.
+    With --counts the column holds the counts of bins. With --path a random part of the values is held out.
     FILE is csv, tsv, parquet, npy, npz, or - for stdin.
     """
     common = asked(options)
-    if bin_width is not None and count is not None:
-        raise click.UsageError("give --bin-width or --bins, not both")
-    if counts and (bin_width is not None or count is not None):
-        raise click.UsageError("--counts are bins already; leave out --bin-width and --bins")
+    binned = [name for name, given in (("--grid", grid), ("--bins", count), ("--bin-width", bin_width)) if given]
+    if bin_width is not None and len(binned) > 1:
+        raise click.UsageError("give --bin-width or --bins with or without --grid, not both")
+    if counts and binned:
+        raise click.UsageError(f"--counts are bins already; leave out {binned[0]}")
+    if grid == "auto" and (count is not None or preserve == "entries"):
+        raise click.UsageError("--grid auto has no bins; leave it out, or choose equal, log or quantile")
     if bin_width is not None and not (np.isfinite(bin_width) and bin_width > 0):
         raise click.UsageError(f"--bin-width must be a number above 0, got {bin_width:g}")
-    from ._read import open_table
+    from ..data.files import open_table
     from ._write import check_targets
 
     check_targets(common)
-    table = open_table(common.file)
+    table = open_table(common.files)
     name = the_column(table, column)
-    values = table.numbers([name])[:, 0]
-    histogram, edges = (checked(table, name, values), None) if counts else binned(values, bin_width, count)
-    from ..studies.bins import BinsProblem
+    if counts:
+        from ..studies.bins import BinsProblem
+
+        found: Problem = BinsProblem(checked(table, name, table.numbers([name])[:, 0]), None, preserve)
+        title = f"of {found.size} bins for the counts of {name} in {table.label}"
+        note = noted(table)
+    else:
+        P = read_values(table, name, missing)
+        found = of_values(P, grid, count, bin_width, preserve)
+        title = f"of {found.size} {found.unit} for the {P.size} values of {name} in {table.label}"
+        note = "\n".join(filter(None, [noted(table), f"{P.dropped} missing values were dropped." if P.dropped else ""]))
     from ._run import perform
 
-    problem = BinsProblem(histogram, edges, preserve)
-    what = "counts" if counts else f"{len(values)} values"
-    title = f"of {len(histogram)} bins for the {what} of {name} in {table.label}"
-    return perform(problem, common, title)
+    return perform(found, common, title, note=note)
 
 
-def the_column(table: Table, name: str | None) -> str:
+def read_values(table: "FileTable", name: str, missing: str) -> "Empirical":
+    """The values of a column; a missing one is refused by its cell, or dropped."""
+    from ..jobs.empirical import Empirical
+
+    if missing == "error":
+        return Empirical.of(table.numbers([name])[:, 0])
+    try:
+        return Empirical.of(table.frame([name])[name], missing=missing)
+    except InvalidInput as error:
+        raise InvalidInput(f"{table.label}, column {name!r}: {error}") from None
+
+
+def of_values(
+    P: "Empirical", grid: str | None, count: int | None, width: float | None, preserve: str = "cdf"
+) -> "Problem":
+    """The study of values that was asked for."""
+    from ..jobs.grid import cuts_of, edges_of
+    from ..studies.bins import BinsProblem
+    from ..studies.values import ValuesProblem
+
+    chosen: Any = grid or ("equal" if count is not None or preserve == "entries" else "auto")
+    if width is not None:
+        chosen = edges_by_width(float(P.x[0]), float(P.x[-1]), width)
+    if preserve == "cdf":
+        return ValuesProblem(P, chosen, count)
+    edges = np.asarray(edges_of(P, chosen, count))
+    return BinsProblem(np.diff(cuts_of(P, edges)).astype(np.float64), edges, preserve)
+
+
+def the_column(table: "FileTable", name: str | None) -> str:
     """The column that was named, or the only one there is."""
     if name is not None:
         return known_column(table, name, "--column")
@@ -66,33 +118,24 @@ def the_column(table: Table, name: str | None) -> str:
     return table.numeric[0]
 
 
-def checked(table: Table, name: str, counts: Vector) -> Vector:
+def checked(table: "FileTable", name: str, counts: Vector) -> Vector:
     """Counts that are not negative and not all zero."""
     if counts.min() < 0:
         row = int(counts.argmin())
-        raise InvalidInput(f"{table.label}, row {row + 1}, column {name!r}: expected a count, got {counts[row]:g}")
+        raise InvalidInput(f"{table.label}, row {row}, column {name!r}: expected a count, got {counts[row]:g}")
     if counts.max() == 0:
         raise InvalidInput(f"{table.label}, column {name!r}: all counts are zero")
     return counts
 
 
-def binned(values: Vector, width: float | None, count: int | None) -> tuple[Vector, Vector]:
-    """Counts and edges: the last bin includes its upper edge.
+def edges_by_width(low: float, high: float, width: float) -> Vector:
+    """Edges at multiples of a width, from below the least to above the largest value.
 
-    >>> binned(np.array([0.0, 1.0, 1.0, 3.0]), None, None)[0].tolist()
-    [1.0, 2.0, 0.0, 1.0]
+    >>> edges_by_width(1.5, 4.0, 2.0).tolist()
+    [0.0, 2.0, 4.0, 6.0]
     """
-    low, high = float(values.min()), float(values.max())
-    if width is None and count is None and high - low < DEFAULT_BINS and (values == np.round(values)).all():
-        low, width = low - 0.5, 1.0
-    if width is not None:
-        start = low if width == 1.0 and low % 1 == 0.5 else np.floor(low / width) * width
-        n = int(min(np.floor((high - start) / width) + 1, MAX_BINS + 1))
-        if n > MAX_BINS:
-            raise InvalidInput(f"--bin-width {width:g} makes more than {MAX_BINS} bins from {low:g} to {high:g}")
-        edges = start + width * np.arange(n + 1)
-    else:
-        n = DEFAULT_BINS if count is None else count
-        edges = np.linspace(low, high if high > low else low + 1.0, n + 1)
-    histogram, _ = np.histogram(values, edges)
-    return histogram.astype(np.float64), np.asarray(edges, np.float64)
+    start = np.floor(low / width)
+    n = min(np.floor(high / width) - start + 1, MAX_BINS + 1)
+    if not n <= MAX_BINS:
+        raise InvalidInput(f"--bin-width {width:g} makes more than {MAX_BINS} bins from {low:g} to {high:g}")
+    return np.asarray(width * (start + np.arange(int(n) + 1)))

@@ -1,4 +1,4 @@
-"""`fewer demo`: the four jobs on data bundled with scikit-learn, a table each, and one page."""
+"""`fewer demo`: the four jobs on data bundled with scikit-learn and on made-up requests, a table each, and one page."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import click
 
 from ..files import written_whole
 
+REQUESTS = 1000
 SEARCH = {"time_limit": 1.5, "solver": "exchange"}
 """A search without proof: what it needs is compiled in half the time."""
 
@@ -31,7 +32,7 @@ class Part:
 
 @click.command(epilog="Example: fewer demo --folder demo")
 @click.option("--folder", type=click.Path(path_type=Path, file_okay=False), default=Path("demo"), show_default=True)
-@click.option("--quiet", is_flag=True, help="Only the path of the page.")
+@click.option("-q", "--quiet", is_flag=True, help="Only the path of the page.")
 def demo(folder: Path, quiet: bool) -> int:
     """Points, bins, terms and dims in turn on bundled data; ends with the path of a page."""
     from ..report import save_page
@@ -47,7 +48,7 @@ def demo(folder: Path, quiet: bool) -> int:
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {folder} has the tables, but no page") from None
     how = {"command": command(), "seed": 0, "versions": ", ".join(f"{n} {v}" for n, v in versions().items()), **seconds}
-    lead = "Data bundled with scikit-learn, said with fewer points, bins, terms and dimensions, and what each loses."
+    lead = "Bundled and made-up data, said with fewer points, bins, terms and dimensions, and what each loses."
     page = save_page(folder / "fewer.html", studies_page("The same thing, with fewer", lead, done, how))
     click.echo(f"page: {page}")
     return 0
@@ -90,7 +91,22 @@ def bundled() -> dict[str, dict[str, Any]]:
         "ink": {"ink": X.sum(axis=1)},
         "average": {**{f"digit {i + 1}": X[i] for i in range(len(X))}, "average": X.mean(axis=0)},
         "unusual": dict(zip(names, high.astype(np.int8).T, strict=True)),
+        "requests": requests(),
     }
+
+
+def requests() -> dict[str, Any]:
+    """A thousand made-up requests to a server, as a log has them: a time, categories, numbers, some missing."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    ways = np.array(["search", "cart", "login", "report"])
+    way = rng.choice(4, REQUESTS, p=[0.55, 0.25, 0.15, 0.05])
+    region = np.where(rng.random(REQUESTS) < 0.7, "europe", "america")
+    latency = np.round(rng.lognormal(np.array([3.0, 3.4, 2.6, 5.5])[way] + 0.4 * (region == "america"), 0.5), 1)
+    when = np.datetime64("2024-03-01", "ms") + np.sort(rng.integers(0, 86_400, REQUESTS)).astype("timedelta64[s]")
+    size = [None if rng.random() < 0.03 else float(x) for x in np.round(rng.gamma(2.0, 4.0, REQUESTS), 1)]
+    return {"when": when, "endpoint": ways[way], "region": region, "latency": latency, "kilobytes": size}
 
 
 def write_tables(folder: Path) -> None:
@@ -103,14 +119,15 @@ def write_tables(folder: Path) -> None:
 
 
 def parts() -> Iterator[Part]:
-    """The four jobs on 1,797 pictures of 8 x 8 pixels in 0..16 and on 569 patients with 30 measurements."""
+    """The four jobs on 1,797 pictures of 8 x 8 pixels, 569 patients with 30 measurements, and 1,000 requests."""
     import numpy as np
+    import polars as pl
 
-    from ..studies.bins import BinsProblem
+    from ..jobs.empirical import Empirical
     from ..studies.dims import DimsProblem
     from ..studies.points import PointsProblem
     from ..studies.terms import TermsProblem
-    from .bins import binned
+    from ..studies.values import ValuesProblem
 
     data = bundled()
     digits = data["digits"].pop("digit")
@@ -119,9 +136,19 @@ def parts() -> Iterator[Part]:
     small = PointsProblem.of(X[:60], 2, 0, "median", shown={})
     words = "A few weighted digits, as near as possible to all of them in maximum mean discrepancy."
     yield Part("digits stand for all 1,797", words, problem, small, (5, 10, 20, 50), SEARCH, (8, 8))
-    ink = BinsProblem(*binned(data["ink"]["ink"], None, None))
-    words = "How much ink a digit takes: few weighted bins with the nearest cumulative shares."
-    yield Part("bins for the ink of a digit", words, ink, BinsProblem(np.ones(9)), (3, 5, 10, 20, 40), {})
+    log = pl.DataFrame(data["requests"])
+    table: dict[str, Any] = {"shown": {name: log[name] for name in log.columns}, "missing": "impute"}
+    mixed = PointsProblem.of(log, 20, 0, "median", **table)
+    tiny = PointsProblem.of(log[:60], 2, 0, "median", **table)
+    words = "A log as it comes: a time, categories, numbers and missing values; a few weighted requests stand for all."
+    yield Part("requests stand for all 1,000", words, mixed, tiny, (4, 8, 16, 32), SEARCH)
+    latencies = ValuesProblem(Empirical.of(data["requests"]["latency"]))
+    few_values = ValuesProblem(Empirical.of(np.arange(9.0)))
+    words = "How long the requests took: few weighted values with the nearest cumulative shares."
+    yield Part("values for the latencies", words, latencies, few_values, (4, 8, 16, 32), {})
+    ink = ValuesProblem(Empirical.of(data["ink"]["ink"]))
+    words = "How much ink a digit takes: few weighted values with the nearest cumulative shares."
+    yield Part("values for the ink of a digit", words, ink, few_values, (3, 5, 10, 20, 40), {})
     average = data["average"].pop("average")
     mix = TermsProblem(np.ascontiguousarray(X.T), average, list(data["average"]))
     few = TermsProblem(np.ascontiguousarray(X[:60].T), average, list(data["average"])[:60])

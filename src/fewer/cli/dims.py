@@ -1,44 +1,156 @@
 """`fewer dims`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from .._validation import InvalidInput
 from ._options import asked, for_all_jobs
 
-SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
+if TYPE_CHECKING:
+    from ..data.files import FileTable
+    from ..jobs.coding import Coding
+
+MAX_COLUMNS_READ_WHOLE = 2000
+"""Columns up to which a table is read with its types; wider ones are read in parts that keep no zeros."""
 
 
-@click.command(epilog="Example: fewer dims baskets.txt --transactions --path 5,10,20 --report baskets.html")
-@for_all_jobs(SOLVERS)
+@click.command(epilog="Example: fewer dims orders.csv --order order_id --item sku --path 5,10,20 --report orders.html")
+@for_all_jobs
 @click.option("--columns", help="Only these columns: a,b,c.")
 @click.option("--objective", type=click.Choice(["kl", "l2"]), default="kl", show_default=True)
-@click.option("--baseline", type=click.Choice(["zero", "mode"]), default="zero", show_default=True)
+@click.option(
+    "--baseline",
+    default="auto",
+    show_default=True,
+    help="What counts as absent: zero, mode (the most frequent), or plan=free,...; auto: zero, of labels the mode.",
+)
 @click.option("--transactions", is_flag=True, help="One basket per line, items separated by comma, space or tab.")
-def dims(columns: str | None, objective: str, baseline: str, transactions: bool, **options: Any) -> int:
+@click.option("--order", metavar="COL", help="A line for each item: the column of the order.")
+@click.option("--item", metavar="COL", help="A line for each item: the column of the item.")
+@click.option("--include", help="Columns or items that must be held: a,b.")
+@click.option("--exclude", help="Columns or items that must not: a row with one is not covered.")
+@click.option(
+    "--missing",
+    type=click.Choice(["error", "drop", "impute", "category"]),
+    default="error",
+    show_default=True,
+    help="Rows with missing values: refused, left out, the most frequent value, a label of their own.",
+)
+def dims(transactions: bool, objective: str, **options: Any) -> int:
     """Keep the k columns that cover the most rows of FILE.
 
-    FILE is a wide table of small whole numbers (csv, tsv, parquet, npy, npz, or - for stdin), or --transactions. A
-    row is covered when it equals the baseline in every column that is not kept: the order that ships complete.
+    FILE is a wide table of labels or small whole numbers (csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy, npz, or
+    - for stdin), a long one with --order and --item, or --transactions. A row is covered when it equals the baseline in
+    every column that is not kept: the order that ships complete.
     """
     common = asked(options)
-    from ._baskets import read_baskets
-    from ._read import open_table
-    from ._table import chosen_columns, unused
     from ._write import check_targets
 
     check_targets(common)
-    if transactions:
-        if columns is not None:
-            raise click.UsageError("--columns has no meaning with --transactions, whose items are the columns")
-        (X, names, label), note = read_baskets(common.file), ""
-    else:
-        table = open_table(common.file)
-        names, label = chosen_columns(table, columns, "--columns"), table.label
-        note = "" if columns else unused(table, names)
-        X = table.whole(names)
-    title = f"of {len(names)} columns for {X.shape[0]} rows of {label}"
+    if (options["order"] is None) != (options["item"] is None):
+        raise click.UsageError("--order and --item go together: give both or neither")
+    if transactions and (options["columns"] or options["order"]):
+        raise click.UsageError("--columns, --order and --item have no meaning with --transactions")
+    coding, label, note = transacted(common.files, options) if transactions else tabled(common.files, options)
     from ..studies.dims import DimsProblem
     from ._run import perform
 
-    return perform(DimsProblem(X, names, objective, baseline), common, title, note=note)
+    names = list(coding.names or range(coding.X.shape[1]))
+    chosen = {"include": coding.include, "exclude": coding.exclude, "levels": coding.levels, "note": coding.note}
+    problem = DimsProblem(coding.X, names, objective, coding.baseline, **chosen)
+    title = f"of {problem.size} columns for {coding.X.shape[0]} rows of {label}"
+    return perform(problem, common, title, note=note)
+
+
+def transacted(files: tuple[str, ...], options: dict[str, Any]) -> "tuple[Coding, str, str]":
+    """The baskets of files with one on each line."""
+    import polars as pl
+
+    from ..data.files import expanded
+    from ..data.transactions import open_transactions
+
+    parts, labels, before = [], [], 0
+    for file in (one for pattern in files for one in expanded(pattern)):
+        frame, label = open_transactions(file)
+        parts.append(frame.with_columns((pl.col("basket") + before).cast(pl.Int64)))
+        before += int(frame["basket"].max()) + 1
+        labels.append(label)
+    label = labels[0] + (f" and {len(labels) - 1} more" if len(labels) > 1 else "")
+    return coded(pl.concat(parts), label, {**options, "order": "basket", "item": "item"}), label, ""
+
+
+def tabled(files: tuple[str, ...], options: dict[str, Any]) -> "tuple[Coding, str, str]":
+    """The rows of a wide table, or of a long one: as asked, or found by its two columns."""
+    from ..data.baskets import long_columns
+    from ..data.files import open_table
+    from ..data.frames import columns_of
+    from ._table import chosen_columns, framed, known_column, noted
+
+    table = open_table(files)
+    if options["order"]:
+        pair = [known_column(table, options[name], f"--{name}") for name in ("order", "item")]
+        return coded(table.frame(pair, categories=pair), table.label, options), table.label, noted(table)
+    names = chosen_columns(table, options["columns"], "--columns") if options["columns"] else table.names
+    if table.plain or (len(names) > MAX_COLUMNS_READ_WHOLE and set(names) <= set(table.numeric)):
+        return whole(table, names, options), table.label, noted(table)
+    frame, said = framed(table, names), noted(table)
+    try:
+        found = long_columns(columns_of(frame)) if len(names) == len(table.names) == 2 else None
+    except InvalidInput as error:
+        raise InvalidInput(f"{table.label}: {error} (--order COL --item COL)") from None
+    if found is None:
+        return coded(frame, table.label, options), table.label, said
+    order, item, why = found
+    said = "\n".join(
+        filter(None, [f"Read as a line for each item: orders are {order!r}, {why}; items {item!r}.", said])
+    )
+    frame = table.frame([order, item], categories=[order, item])
+    return coded(frame, table.label, {**options, "order": order, "item": item}), table.label, said
+
+
+def coded(frame: Any, label: str, options: dict[str, Any]) -> "Coding":
+    """A frame as `dims` takes it."""
+    from ..jobs.coding import Coding
+    from ._table import listed
+
+    given = {name: options[name] for name in ("missing", "order", "item")}
+    chosen: dict[str, Any] = {name: listed(options[name]) for name in ("include", "exclude")}
+    try:
+        return Coding.of(frame, baseline=baseline_of(options["baseline"]), **chosen, **given)
+    except InvalidInput as error:
+        raise InvalidInput(f"{label}: {error}") from None
+
+
+def whole(table: "FileTable", names: list[str], options: dict[str, Any]) -> "Coding":
+    """A table of numbers only, without its zeros."""
+    from ..data.align import positions
+    from ..jobs.coding import Coding, named_baseline
+    from ._table import listed
+
+    try:
+        include, exclude = (positions(listed(options[name]), names, f"--{name}") for name in ("include", "exclude"))
+        rule = named_baseline(baseline_of(options["baseline"]), names)
+    except InvalidInput as error:
+        raise InvalidInput(f"{table.label}: {error}") from None
+    return Coding(table.whole(names), names, None, rule, include, exclude)
+
+
+def baseline_of(text: str) -> Any:
+    """A rule, or labels of columns: plan=free,tickets=0.
+
+    >>> baseline_of("mode"), baseline_of("plan=free,tickets=0")
+    ('mode', {'plan': 'free', 'tickets': 0})
+    """
+    if "=" not in text:
+        if text not in ("auto", "zero", "mode"):
+            raise click.BadParameter(
+                f"expected auto, zero, mode, or column=label, got {text!r}", param_hint="--baseline"
+            )
+        return text
+    pairs = [part.split("=", 1) for part in text.split(",") if part.strip()]
+    if any(len(pair) != 2 for pair in pairs):
+        raise click.BadParameter(
+            f"expected column=label with commas between them, got {text!r}", param_hint="--baseline"
+        )
+    return {name.strip(): int(label) if label.strip().isdigit() else label.strip() for name, label in pairs}

@@ -1,17 +1,18 @@
 """`fewer points`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from .._validation import InvalidInput, Vector
+from .._validation import InvalidInput
 from ._options import asked, for_all_jobs, shape
 
-SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
+if TYPE_CHECKING:
+    from ..data.files import FileTable
+
 SIMILARITIES = ("rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming", "precomputed")
-AS_THEY_ARE = ("hamming", "precomputed")
-"""Similarities of codes, or none of rows at all: nothing to standardize. Nor are npy, npz and pictures by default."""
+MISSING = ("error", "drop", "impute", "category")
 
 
 def gamma(text: str) -> Any:
@@ -28,22 +29,26 @@ def gamma(text: str) -> Any:
 
 
 @click.command(epilog="Example: fewer points digits.csv -k 20 --label digit --image-shape 8x8 --report digits.html")
-@for_all_jobs(SOLVERS)
+@for_all_jobs
 @click.option("--label", metavar="COL", help="Class labels: similarities across classes are zero.")
 @click.option("--weight", metavar="COL", help="Sample weights.")
-@click.option("--columns", help="Only these columns: a,b,c.")
+@click.option("--columns", metavar="A,B,…", help="Only these columns; or what columns are: age:number,plan:category.")
+@click.option("--ignore", metavar="A,B,…", help="Not these columns.")
+@click.option("--missing", type=click.Choice(MISSING), default="error", show_default=True, help="Missing values.")
 @click.option("--similarity", type=click.Choice(SIMILARITIES), default="rbf", show_default=True)
 @click.option(
     "--gamma", type=gamma, default="median", show_default=True, metavar="G", help="Number, median, scale or cv."
 )
 @click.option(
-    "--standardize/--no-standardize", default=None, help="Columns to mean 0, deviation 1; on for csv, parquet."
+    "--standardize/--no-standardize", default=None, help="Numbers to mean 0, deviation 1; on for tables, off for npy."
 )
 @click.option("--image-shape", type=shape, metavar="HxW", help="Rows are pictures: show them on the page.")
 def points(
     label: str | None,
     weight: str | None,
     columns: str | None,
+    ignore: str | None,
+    missing: str,
     similarity: str,
     gamma: Any,
     standardize: bool | None,
@@ -51,56 +56,75 @@ def points(
 ) -> int:
     """Keep k weighted rows of FILE that stand for all of them.
 
-    The weighted rows are as near as possible to all rows in maximum mean discrepancy (MMD). With --path a random part
-    of the rows is held out. FILE is csv, tsv, parquet, npy, npz, or - for stdin.
+    The weighted rows are as near as possible to all rows in maximum mean discrepancy (MMD). Numbers and dates are
+    scaled, categories and texts compared by equality; identifiers are left out. With --path a random part of the rows
+    is held out. FILE is csv, tsv, parquet, npy, npz, or - for stdin.
     """
     common = asked(options)
     if gamma == "cv" and label is None:
         raise click.UsageError("--gamma cv needs --label: it is chosen by how well the points tell labels apart")
-    from ._array import ArrayTable
-    from ._read import open_table
-    from ._table import chosen_columns, known_column, unused
+    from ..data.files import open_table
+    from ._table import known_column, noted
     from ._write import check_targets
 
     check_targets(common)
-    table = open_table(common.file)
+    table = open_table(common.files)
     apart = [known_column(table, name, option) for name, option in ((label, "--label"), (weight, "--weight")) if name]
-    names = [name for name in chosen_columns(table, columns, "--columns", apart) if name not in apart]
-    note = "" if columns else unused(table, [*names, *apart])
-    X = table.numbers(names)
-    labels = None if label is None else np.asarray(table.values(label))
-    weights = None if weight is None else checked_weights(table.label, weight, table.numbers([weight])[:, 0])
+    names, kinds = asked_columns(table, columns, ignore, apart)
+    data: dict[str, Any] = {"similarity": similarity, "labels": label, "sample_weight": weight}
+    if table.plain or similarity == "precomputed":
+        X: Any = table.numbers(names)
+        data |= {"labels": None if label is None else np.asarray(table.values(label))}
+        data |= {"sample_weight": None if weight is None else table.numbers([weight])[:, 0]}
+        shown = {} if label is None else {label: data["labels"]}
+        shown |= dict(zip(names, X.T, strict=True))
+    else:
+        texts = [name for name, kind in kinds.items() if kind == "category"] + [name for name in [label] if name]
+        X = table.frame([*names, *(name for name in apart if name not in names)], categories=texts)
+        data |= {"columns": kinds or None, "missing": missing}
+        shown = {name: X[name] for name in [*apart, *names]}
     if common.image_shape is not None and np.prod(common.image_shape) != len(names):
         height, width = common.image_shape
         raise click.UsageError(
             f"--image-shape {height}x{width} needs {height * width} columns, {table.label} gives {len(names)}"
         )
-    if standardize is None:  # as the library does for arrays and tables
-        kept = common.image_shape is not None or similarity in AS_THEY_ARE or isinstance(table, ArrayTable)
-        standardize = not kept
-    shown = ({} if labels is None else {label: labels}) | dict(zip(names, X.T, strict=True))
-    data: dict[str, Any] = {
-        "shown": shown,
-        "labels": labels,
-        "weights": weights,
-        "similarity": similarity,
-        "standardize": standardize,
-    }
+    if standardize is not None or common.image_shape is not None:
+        data["standardize"] = bool(standardize)
     from ..studies.points import PointsProblem
     from ._run import perform
 
     try:
-        problem = PointsProblem.of(X, max(common.ks), common.seed, gamma, time_limit=common.time_limit, **data)
+        problem = PointsProblem.of(
+            X, max(common.ks), common.seed, gamma, shown=shown, time_limit=common.time_limit, **data
+        )
     except InvalidInput as error:
         raise InvalidInput(f"{common.file}: {error}") from None
-    return perform(problem, common, f"of {len(X)} rows of {table.label}", note=note)
+    title = f"of {problem.size} rows of {table.label}"
+    return perform(problem, common, title, note=noted(table), table=table)
 
 
-def checked_weights(file: str, name: str, weights: Vector) -> Vector:
-    """Weights that are not negative and not all zero."""
-    if weights.min() < 0:
-        row = int(weights.argmin())
-        raise InvalidInput(f"{file}, row {row + 1}, column {name!r}: expected a weight, got {weights[row]:g}")
-    if weights.max() == 0:
-        raise InvalidInput(f"{file}, column {name!r}: all weights are zero")
-    return weights
+def asked_columns(
+    table: "FileTable", columns: str | None, ignore: str | None, apart: list[str]
+) -> tuple[list[str], dict[str, str]]:
+    """The columns to read, and what the options say of some of them.
+
+    A name alone chooses; a name with a kind says what it is, and chooses too where names stand alone beside it.
+    """
+    from ..data.columns import KINDS
+    from ._table import known_column, listed
+
+    kinds: dict[str, str] = {}
+    chosen, alone = [], False
+    for part in listed(columns):
+        name, _, kind = part.rpartition(":")
+        if name and part not in table.names and (kind in KINDS or name in table.names):
+            kinds[known_column(table, name, "--columns")] = kind
+        else:
+            name, alone = part, True
+        chosen += [known_column(table, one, "--columns") for one in table.expand([name])]
+    left_out = {known_column(table, name, "--ignore") for name in listed(ignore)}
+    names = list(dict.fromkeys(chosen)) if alone else (table.numeric if table.plain else table.names)
+    found = [name for name in names if name not in left_out and name not in apart and kinds.get(name) != "ignore"]
+    if not found:
+        raise InvalidInput(f"{table.label}: has no column to compare besides {', '.join([*apart, *left_out])}")
+    return found, {name: kind for name, kind in kinds.items() if name in found}

@@ -1,66 +1,163 @@
 """`fewer terms`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .._validation import InvalidInput
 from ._options import asked, for_all_jobs
 
-SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
+if TYPE_CHECKING:
+    from ..data.files import FileTable
+    from ..jobs.tracking import Tracked
+
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+LAST_SHARE = 0.3
+"""The share of the rows, the last ones by date, on which fits are tested where several k are asked for."""
+EXAMPLE = "fewer terms prices.csv --target INDEX --date day --returns simple -k 20 --max-weight 0.2 --test-last 0.25"
 
 
-@click.command(epilog="Example: fewer terms returns.csv --target INDEX -k 20 --max-weight 0.2 --test-fraction 0.3")
-@for_all_jobs(SOLVERS)
+@click.command(epilog=f"Example: {EXAMPLE}")
+@for_all_jobs
 @click.option("--target", required=True, metavar="COL", help="The column to track.")
 @click.option("--columns", help="Only these columns: a,b,c.")
 @click.option("--min-weight", type=click.FloatRange(0, 1), default=0.0, help="Least weight of a column that is held.")
 @click.option("--max-weight", type=click.FloatRange(0, 1), default=1.0, help="Most weight of a column.")
 @click.option("--include", help="Columns that must be held: a,b.")
 @click.option("--exclude", help="Columns that must not: c.")
+@click.option("--groups", metavar="FILE", help="A table of two columns: column, group.")
+@click.option("--max-per-group", type=click.IntRange(1), help="Most columns of a group that are held.")
+@click.option("--returns", type=click.Choice(["simple", "log"]), help="The columns are prices; track their returns.")
+@click.option("--date", metavar="COL", help="A column of dates, by which rows are sorted.")
 @click.option(
-    "--test-fraction",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Share of rows on which fits on the others are tested.",
+    "--missing",
+    type=click.Choice(["error", "drop", "impute", "ffill"]),
+    default="error",
+    show_default=True,
+    help="Rows with missing values: refused, left out, the column's median, the last price before.",
 )
-def terms(
-    target: str,
-    columns: str | None,
-    min_weight: float,
-    max_weight: float,
-    include: str | None,
-    exclude: str | None,
-    test_fraction: float | None,
-    **options: Any,
-) -> int:
+@click.option("--validation", type=SHARE, help="Share of rows that say when to stop fitting.")
+@click.option("--test-fraction", type=SHARE, help="Share of rows, at random, on which fits on the others are tested.")
+@click.option("--test-last", type=SHARE, help="The same with the last share of the rows.")
+@click.option("--test-from", metavar="DATE", help="The same with the rows from a date on, such as 2019-01-31.")
+def terms(target: str, columns: str | None, groups: str | None, **options: Any) -> int:
     """Track a column of FILE by at most k others, with weights that sum to one.
 
-    The weights are fitted on all rows. With --test-fraction (0.3 with --path) the same is also fitted without a
-    random share of the rows, and its error on those is shown. FILE is csv, tsv, parquet, npy,
-    npz, or - for stdin.
+    The weights are fitted on all rows. With --test-fraction, --test-last or --test-from (with --path 0.3 of the rows:
+    the last by --date, else at random) the same is also fitted without some rows, and its error on those is shown.
+    FILE is csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy or npz, or - for stdin.
     """
     common = asked(options)
-    from ._read import open_table
-    from ._table import chosen_columns, known_column, listed, unused
+    from ..data.files import open_table
+    from ._table import noted
     from ._write import check_targets
 
     check_targets(common)
-    table = open_table(common.file)
-    known_column(table, target, "--target")
-    names = [name for name in chosen_columns(table, columns, "--columns", [target]) if name != target]
-    numbers = table.numbers([*names, target])
-
-    def positions(text: str | None, option: str) -> tuple[int, ...]:
-        found = [known_column(table, name, option) for name in listed(text)]
-        for name in found:
-            if name not in names:
-                raise InvalidInput(f"{table.label}: {name!r} ({option}) is not among the columns that may be held")
-        return tuple(sorted(names.index(name) for name in found))
-
+    check_together(options, groups)
+    table = open_table(common.files)
+    data, text = tracked(table, target, columns, groups, options)
     from ..studies.terms import TermsProblem
     from ._run import perform
 
-    bounds = min_weight, max_weight, positions(include, "--include"), positions(exclude, "--exclude")
-    problem = TermsProblem(numbers[:, :-1], numbers[:, -1], names, *bounds)
-    title = f"of {len(names)} columns of {table.label} that track {target}, on {len(numbers)} rows"
-    return perform(problem, common, title, held_out=test_fraction, note="" if columns else unused(table, names))
+    bounds = {name: options[name] for name in ("min_weight", "max_weight", "max_per_group", "validation")}
+    test = tested(data, options, bool(common.path))
+    problem = TermsProblem(
+        data.X,
+        data.y,
+        data.names or [],
+        include=data.include,
+        exclude=data.exclude,
+        groups=data.groups,
+        test_rows=test,
+        note=data.note,
+        **bounds,
+    )
+    share = options["test_fraction"] if test is None else len(test) / len(data.y)
+    kind = f"{options['returns']} returns" if options["returns"] else "rows"
+    title = f"of {problem.size} columns of {table.label} that track {target}, on {len(data.y)} {kind}"
+    unused = f"Not used (text): {text}." if text else ""
+    notes = "\n".join(filter(None, (unused, noted(table))))
+    return perform(problem, common, title, held_out=share, note=notes)
+
+
+def check_together(options: dict[str, Any], groups: str | None) -> None:
+    """At most one way to choose the rows to test on, and what goes together."""
+    given = [f"--{name.replace('_', '-')}" for name in ("test_fraction", "test_last", "test_from") if options[name]]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} choose the rows to test on in different ways; give one of them")
+    if options["test_from"] and not options["date"]:
+        raise click.UsageError("--test-from needs --date, the column of dates")
+    if (options["max_per_group"] is None) != (groups is None):
+        raise click.UsageError("--groups and --max-per-group go together: give both or neither")
+
+
+def tracked(
+    table: "FileTable", target: str, columns: str | None, groups: str | None, options: dict[str, Any]
+) -> "tuple[Tracked, str]":
+    """The file's columns as `terms` takes them, and the columns of text that it does not."""
+    from ..data.align import quoted
+    from ..jobs.tracking import Tracked
+    from ._table import chosen_columns, framed, known_column, listed
+
+    date, wanted = options["date"], [target, *([options["date"]] if options["date"] else [])]
+    for name, option in zip(wanted, ("--target", "--date"), strict=False):
+        known_column(table, name, option)
+    names = table.names
+    if columns:
+        names = list(dict.fromkeys([*chosen_columns(table, columns, "--columns"), *wanted]))
+    asked_for = {option: listed(options[option]) for option in ("include", "exclude")}
+    for option, some in asked_for.items():
+        for name in some:
+            if known_column(table, name, f"--{option}") not in names or name in wanted:
+                raise InvalidInput(f"{table.label}: {name!r} (--{option}) is not among the columns that may be held")
+    frame = framed(table, names)
+    texts = [name for name in frame.columns if str(frame[name].dtype) == "String" and name not in wanted]
+    exclude = [*asked_for["exclude"], *(name for name in texts if name not in asked_for["exclude"])]
+    given = {"missing": options["missing"], "returns": options["returns"], "date": date}
+    try:
+        chosen: dict[str, Any] = {"include": asked_for["include"], "exclude": exclude, "groups": grouping(groups)}
+        return Tracked.of(frame, target, **chosen, **given), quoted(texts) if texts else ""
+    except InvalidInput as error:
+        raise InvalidInput(f"{table.label}: {error}") from None
+
+
+def grouping(file: str | None) -> dict[str, str] | None:
+    """The group of each column, from a table of two columns: `column` and `group`, or in this order."""
+    if file is None:
+        return None
+    from ..data.files import open_table
+
+    table = open_table(file)
+    names = ["column", "group"] if {"column", "group"} <= set(table.names) else table.names
+    if len(names) != 2:
+        raise InvalidInput(f"{table.label}: expected two columns, column and group, got {len(names)}")
+    frame = table.frame(names, categories=names)
+    for name in names:
+        if frame[name].null_count():
+            raise InvalidInput(f"{table.label}, row {frame[name].is_null().arg_max()}, column {name!r}: is missing")
+    members = frame[names[0]].to_list()
+    if len(set(members)) < len(members):
+        twice = next(name for i, name in enumerate(members) if name in members[:i])
+        raise InvalidInput(f"{table.label}: gives {twice!r} a group twice")
+    return dict(zip(members, frame[names[1]].to_list(), strict=True))
+
+
+def tested(data: "Tracked", options: dict[str, Any], path: bool) -> Any:
+    """The rows to test on where they are chosen by time, else None."""
+    import numpy as np
+
+    from ..data.prices import instant
+
+    r = len(data.y)
+    if options["test_from"]:
+        if data.dates is None:
+            return None
+        rows = np.flatnonzero(data.dates >= instant(options["test_from"], "--test-from"))
+        if not 0 < rows.size < r:
+            left = "before all dates: nothing is left to fit on" if rows.size else "after all dates: no row is tested"
+            raise InvalidInput(f"--test-from {options['test_from']} is {left}")
+        return rows
+    last = options["test_last"]
+    if last is None and path and data.dates is not None and options["test_fraction"] is None:
+        last = LAST_SHARE
+    return None if last is None else np.arange(r - min(max(round(last * r), 1), r - 1), r)

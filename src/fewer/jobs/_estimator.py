@@ -1,6 +1,5 @@
 """What estimators share: scikit-learn's checks with our error, and fits that leave nothing behind when they fail."""
 
-import inspect
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +12,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from .._validation import (
+    SEEDS,
     InvalidInput,
     as_array,
     as_integer,
     as_numbers,
     as_sparse,
+    callers_level,
     is_frame,
     read,
     shown,
@@ -48,7 +49,7 @@ def our_error() -> Iterator[None]:
         raise InvalidInput(str(error) or f"the data cannot be read: {type(error).__name__}") from None
 
 
-def readable(X: Any, name: str = "X") -> Any:
+def readable(X: Any, name: str = "X", missing: bool = False) -> Any:
     """X for scikit-learn's checks, once it is known to be a table of numbers without masked or missing entries.
 
     They would drop a mask, read text as numbers, and not say where in a frame a value is missing. A dict they refuse
@@ -60,14 +61,17 @@ def readable(X: Any, name: str = "X") -> Any:
         return X
     array = read(X, name)
     objects = array.dtype.kind == "O" and not any(isinstance(x, dict) for x in array.flat)
-    if is_frame(X) or objects or array.dtype.kind in "mMSUV":
+    if is_frame(X) or (objects and not missing) or array.dtype.kind in "mMSUV":
         as_numbers(X, name)
     return as_array(X, name) if array.dtype == np.longdouble else X
 
 
-def validated(estimator: Any, X: Any, *data: Any, **options: Any) -> Any:
-    """scikit-learn's `validate_data`; what it refuses is an `InvalidInput` with its sentence."""
-    X = readable(X)
+def validated(estimator: Any, X: Any, *data: Any, missing: bool = False, **options: Any) -> Any:
+    """scikit-learn's `validate_data`; what it refuses is an `InvalidInput` with its sentence.
+
+    `missing` says whether values of X may be missing.
+    """
+    X = readable(X, missing=missing)
     for y in data:
         labels = read(unmasked(y, "y"), "y")
         if options.get("y_numeric") and y is not None and labels.dtype.kind != "c":  # which scikit-learn names
@@ -87,18 +91,10 @@ def at_most(k: Any, most: int, what: str) -> int:
     return min(asked, most)
 
 
-def callers_level() -> int:
-    """The `stacklevel` of a warning, raised by the function that asks, that points at the user's line."""
-    frame, level = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("fewer", "sklearn"):
-        frame, level = frame.f_back, level + 1
-    return level
-
-
 def seed_of(random_state: Any) -> int:
     """A seed drawn from `random_state`, as scikit-learn knows it."""
     try:
-        return int(check_random_state(random_state).randint(2**31 - 1))
+        return int(check_random_state(random_state).randint(SEEDS))
     except Exception:  # what it raises depends on the type
         raise InvalidInput(
             f"random_state must be None, an integer in 0..2^32-1 or a RandomState, got {shown(random_state)}"

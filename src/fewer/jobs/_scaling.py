@@ -47,9 +47,13 @@ class Standardization:
     spread: Vector
 
     @classmethod
-    def of(cls, rows: Any, weights: Vector) -> "Standardization":
-        """From rows (N, d) with weights (N,) of sum one: a weight counts as so many rows; constant columns go to 0."""
+    def of(cls, rows: Any, weights: Vector, numbers: int | None = None) -> "Standardization":
+        """From rows (N, d) with weights (N,) of sum one: a weight counts as so many rows; constant columns go to 0.
+
+        Only the first `numbers` columns are scaled, all if None; the rest are codes of categories.
+        """
         low, high = _ends(rows)
+        codes = np.arange(len(low)) >= (len(low) if numbers is None else numbers)
         exponent = _exponents(np.maximum(np.abs(low), np.abs(high)))
         view = LazyRows(rows, exponent=-exponent)
         mean = sum(weights[part] @ view[part] for part in blocks(rows))
@@ -58,7 +62,7 @@ class Standardization:
         for part in blocks(rows):
             squares += _weighted_squares(view[part], weights[part], mean)
         spread = np.sqrt(squares)
-        return cls(exponent, mean, np.where(spread > 0, spread, 1.0))
+        return cls(exponent, np.where(codes, 0.0, mean), np.where(codes | (spread == 0), 1.0, spread))
 
     def __call__(self, rows: Any) -> LazyRows:
         """Rows whose columns are scaled when they are asked for."""

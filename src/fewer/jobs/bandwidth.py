@@ -4,13 +4,12 @@ import math
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 from .._validation import Indices, InvalidInput
 from ..bandwidths import Bandwidth, bandwidth_in_units, scaled_rows
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import CompilationTimeout, Deadline
-from ..distances import distance_blocks
+from ..distances import Matrix, distance_blocks
 from ..engines.pool import CandidatePool
 from ..objectives.rows_mmd import RowsMMD
 from ..similarity import Similarity, similarity_of
@@ -20,6 +19,7 @@ from .sample import Sample
 BANDWIDTH_FACTORS = 2.0 ** np.arange(-2, 5)
 """What the median bandwidth is multiplied by."""
 FOLDS = 3
+TINY = 1e-300
 MAX_ROWS, MIN_ROWS = 2400, 100
 """Rows from which a bandwidth is chosen, at most, and under any time limit."""
 WORK_PER_SECOND = 4 * 10**7
@@ -38,6 +38,32 @@ def nearest(rows: Any, prototypes: Any, similarity: Similarity, block: int = 204
     )
 
 
+def log_similarities(rows: Any, few: Any, similarity: Similarity, block: int = 2048) -> Matrix:
+    """Logarithms of similarities (n, k), from distances where they come from them, so that far rows are told apart.
+
+    Of similarities without a bandwidth, which may be negative, the similarities themselves.
+    """
+    few = few.astype(np.float64)
+
+    def scores(part: Any) -> Matrix:
+        if similarity.sparse and similarity.power:
+            return _log_of_distance(distance_blocks(part, few), similarity)
+        found = np.asarray(similarity(part, few), np.float64)
+        return np.log(np.maximum(found, TINY)) if similarity.power else found
+
+    parts = (rows[a : a + block].astype(np.float64) for a in range(0, rows.shape[0], block))
+    return np.concatenate([scores(part) for part in parts])
+
+
+def _log_of_distance(squared: Matrix, similarity: Similarity) -> Matrix:
+    """The logarithm of s from squared distances, by the formulas of `similarity_of`."""
+    assert similarity.gamma is not None  # noqa: S101 - it has a bandwidth
+    if similarity.name == "rbf":
+        return np.asarray(-similarity.gamma * squared)
+    s = math.sqrt(3.0 if similarity.name == "matern32" else 5.0) * similarity.gamma * np.sqrt(np.maximum(squared, 0.0))
+    return np.asarray(np.log1p(s if similarity.name == "matern32" else s + s * s / 3.0) - s)
+
+
 def validated_gamma(sample: Sample, k: int, name: str, memory: int, rng: np.random.Generator) -> float:
     """The multiple of the median bandwidth with the lowest cross-validated 1-NN error of k points chosen locally."""
     return validated_width(sample, k, name, memory, rng, Deadline.after(None)).gamma
@@ -48,7 +74,7 @@ def validated_width(
 ) -> Bandwidth:
     """The same in units; a time limit has fewer rows and, when its share is over, fewer multiples tried."""
     if sample.labels is None:
-        raise InvalidInput('gamma="cv" needs labels y: it is chosen by the cross-validated error of 1-NN')
+        raise InvalidInput('gamma="cv" needs labels: it is chosen by the cross-validated error of 1-NN')
     n, most = len(sample.labels), most_rows(sample.rows.shape[1], memory, deadline.seconds)
     kept = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
     X, codes, mass = sample.rows[kept], sample.labels[kept], sample.weights[kept]
@@ -58,6 +84,8 @@ def validated_width(
     if fewest < 2 or (counts > 0).sum() < 2:  # nothing to validate with, or nothing to tell apart
         return middle
     k = max(-(-k * len(kept) // n), min(k, int((counts > 0).sum())))  # as many for each row as will be kept
+    from sklearn.model_selection import StratifiedKFold  # here: it takes longer to import than most calls take
+
     seed = int(rng.integers(2**31))
     folds = list(
         StratifiedKFold(min(FOLDS, fewest), shuffle=True, random_state=seed).split(np.zeros(len(codes)), codes)

@@ -1,11 +1,23 @@
-"""Keep k bins of a histogram so that expectations are preserved."""
+"""Keep k bins of a histogram, or k of many values, so that expectations are preserved."""
 
-from typing import Any
+import warnings
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import InvalidInput, Vector, as_array, as_integer, as_vector, as_weights, known, renamed
+from .._validation import (
+    InvalidInput,
+    Vector,
+    as_array,
+    as_integer,
+    as_vector,
+    as_weights,
+    callers_level,
+    known,
+    renamed,
+)
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..objectives.cumulative import Cumulative
@@ -15,8 +27,11 @@ from ..objectives.moments import Moments, as_matrix
 from ..result import Result
 from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS
-from ..solvers.units import in_units
+from ..solvers.units import in_units, watched
 from ..spaces import Atoms
+from ._values import best_values, in_values
+from .empirical import Empirical
+from .grid import as_edges, grid_of, histogram
 from .terms import solve
 
 SMALLEST_GAP = 1e-300
@@ -25,36 +40,57 @@ LOSSES = {"cdf": "squared difference of the cdf", "entries": "squared difference
 
 
 def bins(
-    counts: npt.ArrayLike,
-    k: int,
+    counts: npt.ArrayLike | None = None,
+    k: Any = None,
     *,
+    values: Any = None,
+    grid: Any = "auto",
+    n_bins: int | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    missing: str = "error",
+    edges: npt.ArrayLike | None = None,
+    positions: npt.ArrayLike | None = None,
     preserve: Any = "cdf",
-    values: npt.ArrayLike | None = None,
     validation: float | None = None,
     solver: str = "auto",
     time_limit: float | None = None,
     rng: Any = None,
     callback: Callback | None = None,
 ) -> Result:
-    """Keep k bins of a histogram, with weights that preserve expectations.
+    """Keep k bins of a histogram, or k of many values, with weights that preserve expectations.
 
+        values   min ∫ (Q(x) - P(x))² dx    P the cumulative distribution of the values themselves, Q the new one
         cdf      min Σ_t g_t (Q_t - P_t)²   P, Q the cumulative sums of the old and new shares p and q
         entries  min ‖q - p‖²
         matrix   min ‖A q - A p‖²           over q >= 0, Σ q = 1, at most k entries not zero
 
     Parameters
     ----------
-    counts : array of shape (n,)
-        The histogram: counts or probabilities.
+    counts : array of shape (n,), optional
+        The histogram: counts or probabilities. Exactly one of `counts` and `values` is given.
     k : int
-        How many bins are kept, at most n.
+        How many bins or values are kept.
+    values : array of shape (N,), optional
+        Numbers in any order, a column of a DataFrame among them. The loss is to the values, whatever the grid.
+    grid : {"auto", "equal", "log", "quantile"} or array of edges (n + 1,)
+        For `values`, where the kept ones may sit. "auto": at every distinct value, or at so many of them that the
+        others could gain next to nothing. Otherwise each bin that holds values sits at their median: `n_bins` bins of
+        equal width, of equal ratio or of equal share, or bins [edge, next edge), the last with its upper edge.
+    n_bins : int, optional
+        Bins of the grids "equal", "log" and "quantile"; 1000 unless given.
+    sample_weight : array of shape (N,), optional
+        Weights of the values.
+    missing : {"error", "drop"}
+        What is done with a missing value (NaN): refused with its index, or dropped, which the note says.
+    edges : array of shape (n + 1,), optional
+        For `counts`: where bins begin and end.
+    positions : array of shape (n,), optional
+        For `counts`: where bins sit, increasing; the centres where only edges are given. Then "cdf" has
+        g_t = positions_{t+1} - positions_t, so that the loss is the integral of (Q - P)² dx. Without both g_t = 1.
     preserve : {"cdf", "entries"} or a matrix or LinearOperator A of shape (r, n)
         What is kept near: cumulative shares (for ordered bins), shares, or the expectations of functionals, of which
         only A p is used. The first two are solved to proven optimality, "cdf" by dynamic programming in O(k n log n)
-        time and 4 k n bytes.
-    values : array of shape (n,), optional
-        Where the bins sit, increasing, for "cdf": g_t = values_{t+1} - values_t, so that the loss is the integral of
-        (Q - P)² over the values. Without it g_t = 1.
+        time and 4 k n bytes. For `values` anything but "cdf" needs a grid with bins.
     validation : float, optional
         For a matrix: a share of its rows for early stopping, as in `terms`.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
@@ -69,7 +105,10 @@ def bins(
     Returns
     -------
     Result
-        `indices` are bins; `p` is the new histogram on all n bins.
+        `indices` are bins, or positions of the grid; `p` is the new histogram on all of them; `labels` where the kept
+        ones sit; `distribution` speaks in these values, and has `edges`: of the bins, or with grid="auto" the range of
+        the values that each kept one stands for. For `values`, `bound` is a lower bound on ∫ (Q - P)² dx over all Q
+        with k values, wherever they sit: `gap` includes what the grid costs.
 
     References
     ----------
@@ -80,45 +119,130 @@ def bins(
     >>> result = bins([4, 0, 1, 5], 2)
     >>> result.indices.tolist(), result.weights.round(3).tolist(), result.gap
     ([0, 3], [0.433, 0.567], 0.0)
+    >>> result = bins(values=[1.5, 9.0, 1.0, 2.0, 8.0, 1.5], k=2)
+    >>> result.labels.tolist(), result.weights.round(3).tolist(), result.distribution.quantile(0.5)
+    ([1.5, 8.0], [0.654, 0.346], 1.5)
     """
     deadline = Deadline.after(time_limit)
     known(solver, SOLVERS, "solver")
-    target = as_histogram(counts)
-    k = as_integer(k, "k", 1, target.size, "bins")
-    space, C = Atoms(target.size), SparseSimplex(Atoms(target.size), k)
+    if (counts is None) == (values is None):
+        raise InvalidInput(
+            f"give counts, a histogram, or values, numbers that are not counted yet: exactly one of them, got "
+            f"{'neither' if counts is None else 'both'}"
+        )
+    search: Search = {"solver": solver, "deadline": deadline, "rng": rng, "callback": callback}
+    if counts is not None:
+        refuse({"n_bins": n_bins, "sample_weight": sample_weight}, "values, not for counts")
+        return best_bins(Histogram.of(counts, positions, edges), k, preserve, validation, search)
+    refuse({"positions": positions, "edges": edges}, "counts; for values give edges as grid")
+    P = values if isinstance(values, Empirical) else Empirical.of(values, sample_weight, missing)
+    if isinstance(preserve, str) and preserve == "cdf":
+        refuse({"validation": validation}, "a matrix of functionals")
+        return best_values(P, k, grid_of(P, k, grid, n_bins, deadline.seconds), search)
+    return best_bins(Histogram.from_values(P, k, grid, n_bins), k, preserve, validation, search)
+
+
+def refuse(options: dict[str, Any], what: str) -> None:
+    """Refuse options that are given and have no meaning here."""
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidInput(f"{name} is for {what}")
+
+
+class Histogram(NamedTuple):
+    """Shares of bins, what they are shares of, where the bins sit, (n,) or None, and their edges, (n + 1,) or None."""
+
+    shares: Vector
+    total: float
+    positions: Vector | None
+    edges: Vector | None
+
+    @classmethod
+    def of(cls, counts: Any, positions: Any, edges: Any) -> "Histogram":
+        """From what the user gives; a warning where that looks like values rather than counts."""
+        shares, total = as_histogram(counts)
+        n = shares.size
+        at = None if positions is None else as_vector(positions, (n,), "positions")
+        if edges is None:
+            return cls(shares, total, at, None)
+        ends = as_edges(edges, "edges")
+        if ends.size != n + 1:
+            raise InvalidInput(f"edges must be {n + 1} for {n} bins, got {ends.size}")
+        at = ends[:-1] / 2 + ends[1:] / 2 if at is None else at
+        if ((at < ends[:-1]) | (at > ends[1:])).any():
+            raise InvalidInput("positions must lie between the edges of their bins")
+        return cls(shares, total, at, ends)
+
+    @classmethod
+    def from_values(cls, P: Empirical, k: Any, grid: Any, n_bins: Any) -> "Histogram":
+        """The values counted in the bins of a grid."""
+        if isinstance(grid, str) and grid == "auto":
+            raise InvalidInput('preserve other than "cdf" needs bins: give grid as "equal", "log", "quantile" or edges')
+        found = grid_of(P, k, grid, n_bins)
+        edges = np.asarray(found.edges)
+        shares = as_weights(histogram(P, found), found.n_bins, "values")
+        return cls(shares, P.total, edges[:-1] / 2 + edges[1:] / 2, edges)
+
+
+Search = dict[str, Any]
+
+
+def best_bins(given: Histogram, k: Any, preserve: Any, validation: Any, search: Search) -> Result:
+    """Keep k bins of a histogram."""
+    target, n = given.shares, given.shares.size
+    k = as_integer(k, "k", 1, n, "bins")
+    space, C = Atoms(n), SparseSimplex(Atoms(n), k)
     named = known(preserve, LOSSES, "preserve") if isinstance(preserve, str) else ""
-    if values is not None and named != LOSSES["cdf"]:
-        raise InvalidInput('values are where bins sit for preserve="cdf"; nothing else depends on them')
+    exponent = 0
     if not named:
-        found = solve(preserved(preserve, target), C, solver, validation, deadline, rng, callback)
-        return found.named("bins", "squared error")
-    if validation is not None:
-        raise InvalidInput(f"validation keeps rows of a matrix of functionals; preserve={preserve!r} has none")
-    widths, exponent = (None, 0) if values is None else gaps(values, target.size)
-    F: Any = Cumulative(space, target, widths) if preserve == "cdf" else L2(space, target)
-    found = solve(F, C, solver, None, deadline, rng, callback)
-    return in_units(found, exponent).named("bins", named)
+        found = solve(preserved(preserve, target), C, validation=validation, **search)
+    else:
+        refuse({"validation": validation}, f"a matrix of functionals; preserve={preserve!r} has none")
+        widths = None
+        if given.positions is not None and preserve == "cdf":
+            widths, exponent = gaps(given.positions)
+        F: Any = Cumulative(space, target, widths) if preserve == "cdf" else L2(space, target)
+        callback = watched(search["callback"], exponent)
+        found = solve(F, C, validation=None, **{**search, "callback": callback})
+    found = replace(in_units(found, exponent), total=given.total).named("bins", named or "squared error")
+    if given.positions is None:
+        return found
+    at = found.indices
+    ends = None if given.edges is None else np.column_stack([given.edges[at], given.edges[at + 1]])
+    return in_values(found, given.positions[at], ends)
 
 
-def as_histogram(counts: Any) -> Vector:
-    """Counts or probabilities of at least one bin, as probabilities."""
+def as_histogram(counts: Any) -> tuple[Vector, float]:
+    """Counts or probabilities of at least one bin, as probabilities, and their sum."""
     array = as_array(counts, "counts")
     if array.ndim != 1 or not array.size:
         raise InvalidInput(f"counts must be a histogram (n,) with at least one bin, got shape {array.shape}")
-    return as_weights(array, array.size, "counts")
+    shares = as_weights(array, array.size, "counts")
+    with np.errstate(over="ignore"):
+        total = float(array.sum())
+    fractions = array != np.round(array)
+    if fractions.any() and abs(total - 1.0) > 1e-6:
+        at = int(np.argmax(fractions))
+        sentence = (
+            f"counts are neither whole (there is {array[at]:g} at index {at}) nor shares that sum to 1 (they sum to "
+            f"{total:g}); numbers that are not counted yet go in as values: bins(values=x, k=k)"
+        )
+        warnings.warn(sentence, stacklevel=callers_level())
+    return shares, total
 
 
-def gaps(values: Any, n: int) -> tuple[Vector, int]:
-    """(g, e): how far it is from each value to the next is 2**e g; after the last one as far as in the mean.
+def gaps(positions: Vector) -> tuple[Vector, int]:
+    """(g, e): how far it is from each position to the next is 2**e g; after the last one as far as in the mean.
 
-    >>> gaps([0.0, 2.0, 8.0], 3)
+    >>> gaps(np.array([0.0, 2.0, 8.0]))
     (array([0.25, 0.75, 0.5 ]), 3)
     """
-    at = as_vector(values, (n,), "values")
-    exponent = int(np.frexp(np.abs(at).max())[1]) + 1  # half the largest float is the largest gap that can be held
-    widths = np.diff(np.ldexp(at, -exponent))
-    if not (at[1:] > at[:-1]).all():
-        raise InvalidInput("values must increase from bin to bin")
+    exponent = (
+        int(np.frexp(np.abs(positions).max())[1]) + 1
+    )  # half the largest float is the largest gap that can be held
+    widths = np.diff(np.ldexp(positions, -exponent))
+    if not (positions[1:] > positions[:-1]).all():
+        raise InvalidInput("positions must increase from bin to bin")
     if not widths.size:
         return np.ones(1), 0
     further = int(np.frexp(widths.sum())[1]) - 1

@@ -14,6 +14,8 @@ from ..deadline import Deadline
 from ..result import Result
 from ._estimator import at_most, seed_of, unchanged_if_it_fails, validated
 from .bins import bins
+from .empirical import Empirical
+from .grid import available
 
 
 class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
@@ -21,13 +23,17 @@ class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
 
         min ∫ (Q(x) - P(x))² dx   over distributions on at most k of the values of a column
 
-    P is the cumulative distribution of the column and Q the new one; the optimum is proven (`bins` with `values`).
+    P is the cumulative distribution of the column and Q the new one: `bins(values=column, k=k)`.
 
     Parameters
     ----------
     k : int
         How many values are kept of each column; a k above the number of distinct values means all of them, with a
         warning.
+    grid : {"auto", "equal", "log", "quantile"} or array of edges
+        Where the kept values may sit, as in `bins`; the same for all columns.
+    n_bins : int, optional
+        As in `bins`.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         See `bins`.
     time_limit : float, optional
@@ -41,11 +47,11 @@ class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         The values that were kept, heaviest first. A column is given alone as x of shape (n,): then this and all that
         follows is not a list.
     indices_ : ndarray, or a list of them
-        Their positions among the distinct sorted values with weight, aligned.
+        Their positions in the grid, aligned: among the distinct sorted values with weight, or the bins of the grid.
     weights_ : ndarray, or a list of them
         Their weights in Q, aligned. The shares of `transform` come near them but are not the same.
     value_, bound_, gap_ : float, or a list of them
-        The integral in the units of the column, a proven lower bound on it, and their difference.
+        The integral in the units of the column, a proven lower bound on it over all positions, and their difference.
     result_ : Result, or a list of them
 
     Examples
@@ -56,9 +62,18 @@ class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
     """
 
     def __init__(
-        self, k: int = 10, *, solver: str = "auto", time_limit: float | None = None, random_state: Any = None
+        self,
+        k: int = 10,
+        *,
+        grid: Any = "auto",
+        n_bins: int | None = None,
+        solver: str = "auto",
+        time_limit: float | None = None,
+        random_state: Any = None,
     ) -> None:
         self.k = k
+        self.grid = grid
+        self.n_bins = n_bins
         self.solver = solver
         self.time_limit = time_limit
         self.random_state = random_state
@@ -73,23 +88,25 @@ class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
             one = y is None and is_column(X)
             X = validated(self, as_table(X) if one else X, dtype=[np.float64, np.float32])
             weights = None if sample_weight is None else as_weights(sample_weight, len(X), "sample_weight")
-            self._choose([distinct(column, weights) for column in X.T], one, deadline)
+            self._choose([Empirical.of(column, weights) for column in X.T], one, deadline)
         return self
 
-    def _choose(self, columns: list[tuple[Vector, Vector]], one: bool, deadline: Deadline) -> None:
+    def _choose(self, columns: list[Empirical], one: bool, deadline: Deadline) -> None:
         """Set what `fit` promises."""
-        at_most(self.k, min(len(values) for values, _ in columns), "distinct values")
+        sizes = [available(P, self.grid, self.n_bins) for P in columns]
+        at_most(self.k, min(sizes), "distinct values" if isinstance(self.grid, str) and self.grid == "auto" else "bins")
         k, seed, results = as_integer(self.k, "k", 1), seed_of(self.random_state), []
-        for done, (values, counts) in enumerate(columns):
+        for done, (P, size) in enumerate(zip(columns, sizes, strict=True)):
             own: Any = deadline.share(1.0 / (len(columns) - done))
-            options: dict[str, Any] = {"solver": self.solver, "time_limit": own, "rng": seed}
-            results.append(bins(counts, min(k, len(values)), values=values, **options).named("values", LOSS))
+            options: dict[str, Any] = {"grid": self.grid, "n_bins": self.n_bins, "solver": self.solver, "rng": seed}
+            results.append(bins(values=P, k=min(k, size), time_limit=own, **options))
         kept = [result.heaviest_first() for result in results]
+        pairs = list(zip(results, kept, strict=True))
         found: dict[str, list[Any]] = {
             "result_": results,
             "indices_": [indices for indices, _ in kept],
             "weights_": [weights for _, weights in kept],
-            "kept_values_": [values[at] for (values, _), (at, _) in zip(columns, kept, strict=True)],
+            "kept_values_": [result.labels[np.searchsorted(result.indices, at)] for result, (at, _) in pairs],
             **{f"{name}_": [getattr(result, name) for result in results] for name in ("value", "bound", "gap")},
         }
         for name, each in found.items():
@@ -110,9 +127,6 @@ class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         return tags
 
 
-LOSS = "squared difference of the cdf"
-
-
 def is_column(X: Any) -> bool:
     """Whether X is one column without a second axis: an array, a list or a Series."""
     return not sp.issparse(X) and not is_frame(X) and read(unmasked(X, "X"), "X").ndim == 1
@@ -121,17 +135,6 @@ def is_column(X: Any) -> bool:
 def as_table(x: Any) -> npt.NDArray[Any]:
     """One column (n,) as a table (n, 1)."""
     return as_numbers(x, "X")[:, None]
-
-
-def distinct(column: Vector, weights: Vector | None) -> tuple[Vector, Vector]:
-    """The sorted values of a column that have weight, and how much.
-
-    >>> [part.tolist() for part in distinct(np.array([3.0, 1.0, 3.0]), None)]
-    [[1.0, 3.0], [1.0, 2.0]]
-    """
-    values, codes = np.unique(column.astype(np.float64), return_inverse=True)
-    counts = np.bincount(codes.reshape(-1), weights, len(values)).astype(np.float64)
-    return values[counts > 0], counts[counts > 0]
 
 
 def nearest(x: Vector, kept: Vector) -> Vector:

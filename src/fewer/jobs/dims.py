@@ -7,14 +7,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
-from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from .._validation import Indices, as_generator, as_integer, known
 from ..constraints.dimension_sparse import DimensionSparse
+from ..data.frames import columns_of, names_of
 from ..deadline import Deadline, answer_by
 from ..distribution import Distribution
 from ..objectives.kl import KL
@@ -22,16 +18,16 @@ from ..objectives.l2 import L2
 from ..objectives.seen import SeenL2
 from ..result import Result
 from ..solvers.loop import Callback
-from ..solvers.minimize import minimize
+from ..solvers.minimize import SOLVERS, minimize
 from ..solvers.uncompiled import uncompiled_result
 from ..spaces import Lattice, States
-from ._estimator import at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
 from ._hurried import MAX_UNCOMPILED_ROWS, affordable, need_compiled_code, on_all
-from .rows import Rows
+from ._restricted import Restriction, Run, restricted
+from .coding import Coding
+from .rows import Rows, listed
 
 OBJECTIVES = {"kl": "KL", "l2": "squared distance"}
 """Objectives, and what their loss is called."""
-SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 MAX_LATTICE_BITS = 13
 """For l2, a lattice of at most 2 to this many states is written out; beyond it only the seen states are listed."""
 
@@ -42,7 +38,13 @@ def dims(
     *,
     objective: str = "kl",
     sample_weight: npt.ArrayLike | None = None,
-    baseline: Any = "zero",
+    baseline: Any = "auto",
+    include: Any = (),
+    exclude: Any = (),
+    missing: str = "error",
+    columns: Any = None,
+    order: Any = None,
+    item: Any = None,
     solver: str = "auto",
     time_limit: float | None = None,
     rng: Any = None,
@@ -60,16 +62,30 @@ def dims(
 
     Parameters
     ----------
-    X : array, sparse matrix or DataFrame of shape (N, n)
-        Small non-negative integers; a sparse matrix is never made dense.
+    X : array, sparse matrix or table of shape (N, n)
+        Small non-negative integers; a sparse matrix is never made dense. Columns of a table of pandas, polars or
+        pyarrow may also hold truth values and labels, which are coded in sorted order; identifiers, free text and dates
+        are left out, and said in `note`. With `order` and `item` a long table.
     k : int
         How many columns are kept, at most n.
     objective : {"kl", "l2"}
         What is minimised.
     sample_weight : array of shape (N,), optional
         Weights of the rows.
-    baseline : {"zero", "mode"} or array of shape (n,)
-        The code that counts as absent: zero, each column's most frequent, or one for each column.
+    baseline : {"auto", "zero", "mode"}, mapping or array of shape (n,)
+        What counts as absent: zero, each column's most frequent value, one for each name of a mapping, or one code for
+        each column. "auto" is zero, and the most frequent one of columns of labels; so it is for names that a mapping
+        lacks.
+    include, exclude : list of names or int
+        Columns that are held in any case, and columns that never are: a row that uses one is not covered.
+    missing : {"error", "drop", "impute", "category"}
+        What becomes of missing values: refused, their rows left out, the column's most frequent value, or a label of
+        their own. `note` says how many there were.
+    columns : mapping or list of names, optional
+        What columns of a table are, {"grade": "category", "id": "ignore"}, or the only ones to use.
+    order, item : name, optional
+        X is a long table, a line for each item of an order; these columns say which order and which item. The items
+        are the columns then, the most frequent first; empty orders are left out, and said in `note`.
     solver : {"auto", "exact", "exchange", "greedy", "iht"}
         "greedy" is Algorithm 3 with ties broken by look-ahead, "iht" Algorithm 1, "exchange" a local search with
         perturbations, "exact" goes on until the optimum is proven, and "auto" is "exact" for a fixed amount of work.
@@ -86,7 +102,7 @@ def dims(
     Result
         `indices` are the columns, `weights` is None. `p` lives on the distinct rows inside X_S, in codes where the
         baseline is 0; for l2 the mass of states never seen is in `distribution.rest`. `distribution` is in the codes
-        of X.
+        of X, or numbers labels in their order. `labels` are the names of the columns, or the items.
 
     Examples
     --------
@@ -96,29 +112,62 @@ def dims(
     >>> result.indices.tolist(), round(math.exp(-result.value), 3), result.gap
     ([0, 1], 0.6, 0.0)
 
+    A long table, of which one item is out of the question:
+
+    >>> import pandas as pd
+    >>> lines = pd.DataFrame({"order": [1, 1, 2, 3, 3, 4], "item": ["tea", "milk", "tea", "rum", "cola", "rum"]})
+    >>> dims(lines, 2, order="order", item="item", exclude=["rum"]).labels.tolist()
+    ['tea', 'milk']
+
     """
     deadline = Deadline.after(time_limit)
     known(objective, dict.fromkeys(OBJECTIVES), "objective")
-    known(solver, dict.fromkeys(SOLVERS), "solver")
+    known(solver, SOLVERS, "solver")
+    given = {"sample_weight": sample_weight, "missing": missing, "columns": columns, "order": order, "item": item}
+    coding = Coding.of(X, baseline=baseline, include=include, exclude=exclude, **given)
+    return cover(coding, k, objective=objective, solver=solver, deadline=deadline, rng=rng, callback=callback)
+
+
+def cover(
+    coding: Coding,
+    k: int,
+    *,
+    objective: str = "kl",
+    solver: str = "auto",
+    deadline: Deadline,
+    rng: Any = None,
+    callback: Callback | None = None,
+) -> Result:
+    """`dims` on rows that were looked through."""
     generator, seed = as_generator(rng)
-    rows = Rows.of(X, sample_weight, baseline)
+    rows = Rows.of(coding.X, coding.sample_weight, coding.baseline)
     k = as_integer(k, "k", 1, rows.n, "columns")
+    held = Restriction.of(coding.include, coding.exclude, rows.n, k)
+
+    def solved(used: Rows, run: Run) -> Result:
+        """The columns that `run` finds, on some rows."""
+        return (
+            restricted(used, k, objective, held, run, callback) if held else run(*problem(used, k, objective), callback)
+        )
 
     def searched() -> Result:
         """The columns that a solver finds, on all rows or as many as time allows."""
         need_compiled_code(deadline)
         used = affordable(rows, deadline, k if solver == "iht" else 1, generator)
-        F, C = problem(used, k, objective)
-        found = minimize(F, C, solver, time_limit=deadline, rng=generator, callback=callback)
+        found = solved(
+            used, lambda F, C, told: minimize(F, C, solver, time_limit=deadline, rng=generator, callback=told)
+        )
         return finish(found if used is rows else on_all(found, used, rows, objective), rows, objective)
 
     def hurried() -> Result:
         """Columns found without compiled code, on some of the rows."""
         used = affordable(rows, deadline, k, generator, MAX_UNCOMPILED_ROWS)
-        found = uncompiled_result(*problem(used, k, objective), deadline, solver)
+        found = solved(used, lambda F, C, told: uncompiled_result(F, C, deadline, solver))
         return finish(on_all(found, used, rows, objective), rows, objective)
 
-    return replace(answer_by(deadline, searched, hurried), seed=seed, seconds=deadline.elapsed())
+    found = answer_by(deadline, searched, hurried)
+    note, labels = "; ".join(filter(None, (found.note, coding.note))), coding.labels(found.indices)
+    return replace(found, seed=seed, seconds=deadline.elapsed(), note=note, labels=labels)
 
 
 def problem(rows: Rows, k: int, objective: str) -> tuple[Any, DimensionSparse]:
@@ -134,15 +183,6 @@ def problem(rows: Rows, k: int, objective: str) -> tuple[Any, DimensionSparse]:
     q = np.zeros(space.size)
     q[space.ravel(seen.unravel(np.arange(seen.size)))] = seen.weights
     return L2(space, q), DimensionSparse(space, k)
-
-
-def listed(rows: Rows, k: int) -> States:
-    """The distinct states; with the origin, of no mass, where every row uses more than k columns."""
-    seen = rows.states()
-    if np.diff(seen.indptr).min() <= k:
-        return seen
-    table = sp.vstack([seen.rows, sp.csr_array((1, rows.n), dtype=seen.rows.dtype)], format="csr")
-    return States(table, np.append(seen.weights, 0.0), rows.shape)
 
 
 def finish(found: Result, rows: Rows, objective: str) -> Result:
@@ -164,21 +204,19 @@ def finish(found: Result, rows: Rows, objective: str) -> Result:
     return replace(found, weights=None, table=p, space=space, kept=kept).named("columns", OBJECTIVES[objective])
 
 
-def coverage(
-    X: Any, support: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None, baseline: Any = "zero"
-) -> float:
+def coverage(X: Any, support: Any, *, sample_weight: npt.ArrayLike | None = None, baseline: Any = "auto") -> float:
     """The share of the rows' weight that these columns cover: Q(S), the weight of rows at the baseline outside S.
 
     Parameters
     ----------
-    X : array, sparse matrix or DataFrame of shape (N, n)
-        Small non-negative integers.
-    support : list of int
+    X : array, sparse matrix or table of shape (N, n)
+        As for `dims`.
+    support : list of names or int
         Columns.
     sample_weight : array of shape (N,), optional
         Weights of the rows.
-    baseline : {"zero", "mode"} or array of shape (n,)
-        The code that counts as absent.
+    baseline : {"auto", "zero", "mode"}, mapping or array of shape (n,)
+        What counts as absent.
 
     Returns
     -------
@@ -190,124 +228,17 @@ def coverage(
     True
 
     """
-    rows = Rows.of(X, sample_weight, baseline)
-    return float(rows.weights[rows.inside(support)].sum())
+    coding = Coding.of(X, include=support, sample_weight=sample_weight, baseline=baseline)
+    rows = Rows.of(coding.X, coding.sample_weight, coding.baseline)
+    return float(rows.weights[rows.inside(coding.include)].sum())
 
 
-class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
-    """Select at most k columns that cover the most rows; see `dims` for what is minimised.
+def has_labels(X: Any) -> bool:
+    """Whether a table holds more than whole numbers: labels, dates, or missing values."""
+    return any(column.kind not in ("number", "boolean") or column.missing is not None for column in columns_of(X))
 
-    Parameters
-    ----------
-    k : int
-        How many columns are kept; a k above the number of columns means all of them, with a warning.
-    objective : {"kl", "l2"}
-        What is minimised.
-    baseline : {"zero", "mode"} or array of shape (n,)
-        The code that counts as absent.
-    solver : {"auto", "exact", "exchange", "greedy", "iht"}
-        See `dims`.
-    time_limit : float, optional
-        Wall time in seconds.
-    random_state : None, int or RandomState
-        The random choices.
 
-    Attributes
-    ----------
-    indices_ : ndarray of int
-        The columns that were kept, sorted.
-    support_ : ndarray of bool of shape (n,)
-        The same as a mask, as scikit-learn's selectors have it.
-    coverage_ : float
-        The share of the rows' weight that the columns cover.
-    value_, bound_, gap_ : float
-        The loss, a proven lower bound on it (None where nothing is proven), and their difference.
-    distribution_ : Distribution
-        The distribution on the states of these columns.
-    baseline_ : ndarray of int of shape (n,)
-        The code that counts as absent in each column.
-    result_ : Result
-
-    Examples
-    --------
-    >>> orders = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
-    >>> selector = FewerDims(k=2).fit(orders)
-    >>> selector.indices_.tolist(), round(selector.coverage_, 3), selector.score([[0, 1, 0, 0], [0, 1, 1, 0]])
-    ([0, 1], 0.6, 0.5)
-
-    """
-
-    def __init__(
-        self,
-        k: int = 10,
-        *,
-        objective: str = "kl",
-        baseline: Any = "zero",
-        solver: str = "auto",
-        time_limit: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.k = k
-        self.objective = objective
-        self.baseline = baseline
-        self.solver = solver
-        self.time_limit = time_limit
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerDims":
-        """Choose the columns; y is ignored."""
-        with unchanged_if_it_fails(self):
-            X = validated(self, X, accept_sparse="csr", dtype="numeric")
-            with our_error():
-                check_non_negative(X, "FewerDims.fit")
-            self._fit(X, sample_weight)
-        return self
-
-    def _fit(self, X: Any, sample_weight: Any) -> None:
-        """Fit checked rows."""
-        self.result_ = dims(
-            X,
-            at_most(self.k, X.shape[1], "columns"),
-            objective=self.objective,
-            sample_weight=sample_weight,
-            baseline=self.baseline,
-            solver=self.solver,
-            time_limit=self.time_limit,
-            rng=seed_of(self.random_state),
-        )
-        self.indices_: Indices = self.result_.indices
-        self.support_ = np.zeros(X.shape[1], bool)
-        self.support_[self.indices_] = True
-        self.value_, self.bound_, self.gap_ = self.result_.value, self.result_.bound, self.result_.gap
-        self.distribution_ = self.result_.distribution
-        self.baseline_ = self.distribution_.origin
-        self.coverage_ = coverage(X, self.indices_, sample_weight=sample_weight, baseline=self.baseline_)
-
-    def transform(self, X: Any) -> Any:
-        """The chosen columns of X."""
-        check_is_fitted(self)
-        with our_error():
-            return super().transform(readable(X))
-
-    def inverse_transform(self, X: Any) -> Any:
-        """Columns as `transform` gives them, with columns of zeros for the others."""
-        check_is_fitted(self)
-        with our_error():
-            return super().inverse_transform(readable(X))
-
-    def score(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> float:
-        """The share of these rows that the chosen columns cover."""
-        check_is_fitted(self)
-        X = validated(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        return coverage(X, self.indices_, sample_weight=sample_weight, baseline=self.baseline_)
-
-    def _get_support_mask(self) -> npt.NDArray[np.bool_]:
-        check_is_fitted(self)
-        return self.support_
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.categorical = True
-        tags.input_tags.positive_only = True
-        return tags
+def take_columns(X: Any, indices: Indices) -> Any:
+    """Columns of a table in the user's own container."""
+    names = names_of(X)
+    return X.iloc[:, indices] if hasattr(X, "iloc") else X.select([names[i] for i in indices])

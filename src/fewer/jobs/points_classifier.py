@@ -9,17 +9,17 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
-from .._validation import Indices, InvalidInput, shown
+from .._validation import Indices, InvalidInput, as_array, read, shown, unmasked
 from ..bandwidths import times_power_of_two
+from ..data.frames import take_rows
 from ..deadline import CompilationTimeout, Deadline
 from ..objectives.pairs import own_threads
 from ._estimator import our_error, unchanged_if_it_fails
 from ._refine import refined
-from ._scaling import standardizes
-from .bandwidth import nearest
-from .points import checked, chosen, fitted_comparison, is_precomputed
+from .bandwidth import log_similarities, nearest
+from .points_transformer import checked, chosen, fitted_comparison, is_precomputed
 from .setting import SPARSE, Chosen
 
 SEARCH_TIME_SHARE = 0.8
@@ -36,6 +36,10 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     ----------
     k : int
         How many rows are kept; a k above the number of distinct rows means all of them, with a warning.
+    columns : dict or list, optional
+        What the columns of a table are; see `points`.
+    missing : {"error", "drop", "impute", "category"}
+        What is done about missing values; see `points`. With "drop" rows to predict must have none.
     similarity : str or callable
         See `points`.
     gamma : float or {"median", "scale", "cv"}
@@ -62,7 +66,9 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         The rows that were kept, and their labels.
     weights_ : ndarray of shape (k,)
         Their best weights in MMD, heaviest first; some may be zero.
-    points_ : array or sparse matrix of shape (k, d)
+    counts_ : ndarray of shape (k,)
+        How many rows each stands for: weights times N (or the sum of the sample weights).
+    points_ : array, sparse matrix or table of shape (k, d)
         These rows.
     value_, mmd_ : float
         MMD² and its root.
@@ -71,7 +77,7 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     gamma_ : float or None
         The bandwidth.
     mean_, scale_ : ndarray of shape (d,) or None
-        What standardized columns were shifted and divided by.
+        What standardized columns were shifted and divided by; of a table its numbers and dates (in seconds).
     result_ : Result
         What `points` gave, before points were swapped.
 
@@ -92,6 +98,8 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self,
         k: int = 10,
         *,
+        columns: Any = None,
+        missing: str = "error",
         similarity: Any = "rbf",
         gamma: Any = "cv",
         standardize: Any = "auto",
@@ -102,6 +110,8 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         random_state: Any = None,
     ) -> None:
         self.k = k
+        self.columns = columns
+        self.missing = missing
         self.similarity = similarity
         self.gamma = gamma
         self.standardize = standardize
@@ -122,17 +132,27 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """Set what `fit` promises."""
         if not isinstance(self.refine, (bool, np.bool_)):
             raise InvalidInput(f"refine must be True or False, got {shown(self.refine)}")
-        scales = standardizes(self.standardize, X, self.similarity)
-        X, y = checked(self, X, y)
-        with our_error(), np.errstate(invalid="ignore"):  # whether huge labels are whole
-            check_classification_targets(y)
+        X, y = checked(self, X), self._checked_labels(X, y)
         self.classes_ = np.unique(y)
         until = deadline.share(SEARCH_TIME_SHARE) if self.refine else deadline
-        found = chosen(self, X, y, sample_weight, scales, until)
+        found = chosen(self, X, y, sample_weight, until)
         if self.refine and len(self.classes_) > 1:
             with own_threads(), deadline.enforced(), suppress(CompilationTimeout):  # else they stay as they are
                 self._swap(found, X, deadline)
         self.labels_ = y[self.indices_]
+
+    def _checked_labels(self, X: Any, y: Any) -> npt.NDArray[Any]:
+        """The labels as scikit-learn checks those of a classifier: classes, one for each row."""
+        if y is None:
+            raise InvalidInput(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        labels = read(unmasked(y, "y"), "y")
+        if labels.dtype == np.longdouble:
+            as_array(labels, "y")
+        with our_error(), np.errstate(invalid="ignore"):  # whether huge labels are whole
+            labels = _check_y(y, multi_output=False, y_numeric=False, estimator=self)
+            check_consistent_length(X, labels)
+            check_classification_targets(labels)
+        return np.asarray(labels)
 
     def _swap(self, found: Chosen, X: Any, deadline: Deadline) -> None:
         """Swap the points for better ones, and weigh them anew."""
@@ -146,20 +166,45 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         weights = F.best_on(units)[units]
         order = np.argsort(-weights, kind="stable")
         self.indices_, self.weights_ = rows[units[order]], weights[order]
-        self.points_ = X[self.indices_]
+        self.counts_, self.points_ = weights[order] * found.sample.total, take_rows(X, self.indices_)
         self.value_ = times_power_of_two(F.value_at(units, weights), found.comparison.unit)
         self.gap_ = None if self.bound_ is None else self.value_ - self.bound_
         self.mmd_ = math.sqrt(self.value_)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of the nearest point: nearest in distance, or most similar where there is none."""
+        return np.asarray(self.labels_[self._scores(X)[1]])
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """How likely each class is, by the nearest point of each, (n, classes); the likeliest one is `predict`.
+
+            P(c | x) = s_c / Σ s_c',   s_c the similarity of x to the most similar point of class c
+
+        For similarities without a bandwidth (cosine, linear, a function, precomputed) s_c is exp of that similarity.
+        They are not calibrated.
+        """
+        scores, winner = self._scores(X)
+        best = np.full((len(scores), len(self.classes_)), -np.inf)
+        codes = np.searchsorted(self.classes_, self.labels_)
+        for code in np.unique(codes):
+            best[:, code] = scores[:, codes == code].max(axis=1)
+        shares = np.exp(best - best.max(axis=1, keepdims=True))
+        shares /= shares.sum(axis=1, keepdims=True)
+        every, likeliest = np.arange(len(shares)), shares.argmax(axis=1)
+        first, second = shares[every, codes[winner]], shares[every, likeliest]
+        shares[every, likeliest], shares[every, codes[winner]] = first, second  # what rounding made equal
+        return np.asarray(shares)
+
+    def _scores(self, X: Any) -> tuple[npt.NDArray[np.float64], Indices]:
+        """The logarithm of the similarity of each row to each point, (n, k), and the nearest point of each row."""
         check_is_fitted(self)
         X = checked(self, X, reset=False)
         if is_precomputed(self):
-            return np.asarray(self.labels_[X[:, self.indices_].argmax(axis=1)])
+            scores = np.asarray(X[:, self.indices_], np.float64)
+            return scores, scores.argmax(axis=1)
         comparison = fitted_comparison(self)
         rows, few = comparison.rows(X), comparison.rows(self.points_)
-        return np.asarray(self.labels_[nearest(rows, few, comparison.similarity)])
+        return log_similarities(rows, few, comparison.similarity), nearest(rows, few, comparison.similarity)
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """The share of rows whose label is predicted."""

@@ -71,6 +71,15 @@ class Rows:
         return np.where(codes == 0, base, np.where(codes <= base, codes - 1, codes))
 
 
+def listed(rows: Rows, k: int) -> States:
+    """The distinct states; with the origin, of no mass, where every row uses more than k columns."""
+    seen = rows.states()
+    if np.diff(seen.indptr).min() <= k:
+        return seen
+    table = sp.vstack([seen.rows, sp.csr_array((1, rows.n), dtype=seen.rows.dtype)], format="csr")
+    return States(table, np.append(seen.weights, 0.0), rows.shape)
+
+
 def as_baseline(baseline: Any, table: Any, weights: Vector) -> Indices:
     """One baseline code for each column: zeros, the heaviest code (of equals the smallest), or as given."""
     n = table.shape[1]

@@ -1,4 +1,4 @@
-"""Rows as they are handed in, dense, sparse or a DataFrame: checked, equal ones merged, weightless ones left out."""
+"""Rows as they are handed in, dense or sparse: checked, equal ones merged, weightless ones left out."""
 
 import re
 from dataclasses import dataclass, replace
@@ -8,8 +8,23 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector, as_integer, as_numbers, as_weights, read, shown, unmasked
+from .._validation import (
+    Indices,
+    InvalidInput,
+    Vector,
+    as_array,
+    as_integer,
+    as_numbers,
+    as_weights,
+    is_frame,
+    library_of,
+    read,
+    shown,
+    unmasked,
+)
 from ..bandwidths import largest
+from ..data.column import Column
+from ..data.frames import columns_of
 from ..deadline import Deadline
 from ..lazy_rows import some_rows
 from ..similarity import require_semidefinite
@@ -21,6 +36,8 @@ MERGING_TIME_SHARE = 0.2
 """The share of a time limit that looking for equal rows may take."""
 MIN_MERGING_SECONDS = 0.05
 """Seconds that it may take under any time limit."""
+MAX_FLOAT_CLASSES, MIN_ROWS_PER_FLOAT_CLASS = 20, 10
+"""Different floats beyond which they are no labels where they have fractions, or fewer rows for each than this."""
 PRECISIONS = (np.float32, np.float64)
 
 
@@ -101,7 +118,8 @@ class Sample:
     """The distinct rows with weight: `rows` (M, d), `weights` (M,) of sum 1, `first` (M,) their indices in X.
 
     `labels` (M,) are codes of `classes`, or None. Equal rows with different labels are different. `size` is len(X);
-    `first` None means all rows of X. `note` says what was left undone; `top` is the largest |x_ij|, where known.
+    `first` None means all rows of X. `note` says what was left undone; `top` is the largest |x_ij|, where known;
+    `total` is what the weights are shares of.
     """
 
     rows: Any
@@ -112,6 +130,7 @@ class Sample:
     classes: npt.NDArray[Any] | None = None
     note: str = ""
     top: float | None = None
+    total: float = 0.0
 
     @classmethod
     def of(
@@ -120,13 +139,18 @@ class Sample:
         """Check the labels and weights of checked rows, and merge equal rows where a time limit allows it."""
         size = rows.shape[0]
         classes, labels = (None, None) if y is None else as_labels(y, size)
-        sample = cls(rows, np.broadcast_to(1.0 / size, size), None, size, labels, classes)
+        sample = cls(rows, np.broadcast_to(1.0 / size, size), None, size, labels, classes, total=float(size))
         if sample_weight is not None:
             weights = as_weights(sample_weight, size, "sample_weight")
-            sample = replace(sample, weights=weights)
+            with np.errstate(over="ignore"):
+                sample = replace(sample, weights=weights, total=float(as_array(sample_weight, "sample_weight").sum()))
             if not weights.all():
                 sample = sample.take(np.flatnonzero(weights))
         return sample.merged(deadline) if merge else sample
+
+    def within(self, kept: Indices, size: int) -> "Sample":
+        """The same rows, where those of this sample are the kept ones of `size`."""
+        return replace(self, first=kept[self.at(np.arange(self.rows.shape[0]))], size=size)
 
     def take(self, index: Indices, weights: Vector | None = None) -> "Sample":
         """Some of the rows, with their weights or with others."""
@@ -156,19 +180,49 @@ class Sample:
 
 
 def as_labels(y: Any, size: int) -> tuple[npt.NDArray[Any], Indices]:
-    """The classes of labels, sorted, and the code of each row."""
-    labels = read(unmasked(y, "y"), "y")
+    """The classes of labels, sorted, and the code of each row; a column of a table has them already."""
+    if library_of(y) is not None and not is_frame(y):
+        y = columns_of(y)[0]
+    if isinstance(y, Column):
+        return _of_column(y, size)
+    labels = read(unmasked(y, "labels"), "labels")
     if labels.shape != (size,):
-        raise InvalidInput(f"y must have one label for each of the {size} rows, got shape {labels.shape}")
+        raise InvalidInput(f"labels must have one label for each of the {size} rows, got shape {labels.shape}")
     if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
-        raise InvalidInput("y must not hold NaN or infinity")
+        raise InvalidInput("labels must not hold NaN or infinity")
     if labels.dtype.kind in "iub":
         return _whole_codes(labels.astype(np.int64))
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except Exception:  # labels are any objects, and so is what comparing them raises
-        raise InvalidInput(f"y must hold labels that can be sorted, got {shown(labels[:3].tolist())}") from None
+        raise InvalidInput(f"labels must be such that they can be sorted, got {shown(labels[:3].tolist())}") from None
+    if labels.dtype.kind == "f":
+        refuse_continuous(classes, size)
     return classes, codes.reshape(-1).astype(np.int64)
+
+
+def _of_column(y: Column, size: int) -> tuple[npt.NDArray[Any], Indices]:
+    """The same of a column of a table or a Series."""
+    classes, codes = y.levels
+    if len(codes) != size:
+        raise InvalidInput(f"labels must have one label for each of the {size} rows, got {len(codes)}")
+    if (codes < 0).any():
+        raise InvalidInput(f"labels must not be missing, got one missing in row {int(np.argmin(codes))}")
+    if classes.dtype.kind == "f":
+        if not np.isfinite(classes).all():
+            raise InvalidInput("labels must not hold NaN or infinity")
+        refuse_continuous(classes, size)
+    return classes, codes
+
+
+def refuse_continuous(classes: Vector, size: int) -> None:
+    """A sentence where numbers are no labels: many different ones, and fractions, or few rows for each."""
+    whole = bool((classes == np.floor(classes)).all())
+    if len(classes) > MAX_FLOAT_CLASSES and (not whole or MIN_ROWS_PER_FLOAT_CLASS * len(classes) > size):
+        raise InvalidInput(
+            f"labels must be classes, got {len(classes)} different numbers such as {classes[0]:g} and "
+            f"{classes[1]:g} in {size} rows; leave them away, or bin them first"
+        )
 
 
 def _whole_codes(labels: Indices) -> tuple[npt.NDArray[Any], Indices]:

@@ -11,6 +11,8 @@ from .._validation import InvalidInput, Vector, as_generator, as_integer, as_num
 from ..active_set import simplex_weights
 from ..bandwidths import Bandwidth, bandwidth_in_units, exponent_of, largest, times_power_of_two
 from ..constraints.sparse_simplex import SparseSimplex
+from ..data.encode import Encoding
+from ..data.frames import index_of, take_rows
 from ..deadline import CompilationTimeout, Deadline
 from ..lazy_rows import LazyRows, in_memory
 from ..objectives.pairs import own_threads
@@ -19,10 +21,11 @@ from ..similarity import BANDED, SIMILARITIES, Similarity, from_matrix, require_
 from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS, minimize
 from ..spaces import Atoms
+from ._given import Given, given_rows
 from ._scaling import NOTE, Standardization, centred, standardizes
 from ._target import Target, target_of
 from .bandwidth import validated_width
-from .sample import Sample, as_gram, as_rows, rows_and_top
+from .sample import Sample, as_gram, as_rows
 
 SPARSE = ("rbf", "matern32", "matern52", "cosine", "linear")
 """Similarities that compare sparse rows."""
@@ -44,11 +47,37 @@ class Comparison(NamedTuple):
     exponent: int = 0
     unit: int = 0
     scaling: Standardization | None = None
+    encoding: Encoding | None = None
 
-    def rows(self, rows: Any) -> Any:
-        """New rows, scaled as those were that the similarity was made for."""
+    @property
+    def means_and_scales(self) -> tuple[Vector | None, Vector | None]:
+        """What numbers were shifted and divided by, in the units of X; None where they were not."""
+        if self.scaling is None:
+            return None, None
+        means, scales = self.scaling.means, self.scaling.scales
+        if self.encoding is None:
+            return means, scales
+        numbers, shift = self.encoding.numbers, self.encoding.shift
+        return means[:numbers] + (0.0 if shift is None else shift), scales[:numbers]
+
+    def rows(self, X: Any, dtype: Any = None) -> Any:
+        """New rows, encoded and scaled as those were that the similarity was made for."""
+        rows = X if self.encoding is None else self.encoding(X)
+        return self.scaled(rows if dtype is None else rows.astype(dtype))
+
+    def scaled(self, rows: Any) -> Any:
+        """Rows that are encoded already, scaled likewise."""
         view = LazyRows(rows) if self.scaling is None else self.scaling(rows)
         return view.times_power_of_two(-self.exponent)[:]
+
+
+class Prepared(NamedTuple):
+    """The rows that are compared, how, what is odd about them, and what they were made from."""
+
+    sample: Sample
+    comparison: Comparison
+    notes: list[str]
+    given: Given
 
 
 class Chosen(NamedTuple):
@@ -71,6 +100,8 @@ class Setting:
     memory: int
     deadline: Deadline
     callback: Callback | None = None
+    columns: Any = None
+    missing: str = "error"
 
     def check(self) -> None:
         """Refuse names and numbers that are none, before any work."""
@@ -87,22 +118,32 @@ class Setting:
         """Whether X is the matrix of similarities."""
         return isinstance(self.similarity, str) and self.similarity == "precomputed"
 
-    def rows(self, X: Any) -> tuple[Any, float | None]:
-        """X in the form that the similarity compares, for precomputed ones row numbers; and the largest |x_ij|."""
+    def given(self, X: Any, labels: Any, sample_weight: Any, scales: bool) -> Given:
+        """X in the form that the similarity compares, for precomputed ones row numbers."""
         if self.precomputed:
-            return np.arange(len(as_gram(X)))[:, None], None
-        return rows_and_top(X, similarity_of(self.similarity).sparse)
+            if self.columns is not None or self.missing != "error":
+                raise InvalidInput("columns and missing are about rows, got similarity='precomputed'")
+            rows = np.arange(len(as_gram(X)))[:, None]
+            return Given(rows, None, labels, sample_weight, len(rows))
+        codes = isinstance(self.similarity, str) and self.similarity == "hamming"
+        sparse = similarity_of(self.similarity).sparse
+        rules = (self.columns, self.missing)
+        return given_rows(X, labels, sample_weight, *rules, codes=codes, sparse=sparse, scales=scales)
 
-    def sample(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sample, Standardization | None]:
+    def sample(self, X: Any, labels: Any, sample_weight: Any) -> tuple[Sample, Standardization | None, Given]:
         """The distinct rows of X with their weights, standardized where asked for, and how."""
         scales = standardizes(self.standardize, X, self.similarity)
         deadline = self.deadline if self.deadline.limited else None
-        rows, top = self.rows(X)
-        sample = replace(Sample.of(rows, y, sample_weight, not self.precomputed, deadline), top=top)
+        given = self.given(X, labels, sample_weight, scales)
+        sample = Sample.of(given.rows, given.labels, given.weights, not self.precomputed, deadline)
+        sample = replace(sample, top=given.top)
+        if given.kept is not None:
+            sample = sample.within(given.kept, given.size)
         if not scales:
-            return sample, None
-        scaling = Standardization.of(sample.rows, sample.weights)
-        return replace(sample, rows=scaling(sample.rows), top=1.0), scaling
+            return sample, None, given
+        numbers = None if given.encoding is None else given.encoding.numbers
+        scaling = Standardization.of(sample.rows, sample.weights, numbers)
+        return replace(sample, rows=scaling(sample.rows), top=1.0), scaling, given
 
     def compared(
         self, X: Any, sample: Sample, scaling: Standardization | None, k: int, rng: np.random.Generator
@@ -130,38 +171,48 @@ class Setting:
             return validated_width(sample, k, self.similarity, self.memory, a_child_of(rng), self.deadline)
         return bandwidth_in_units(sample.rows, self.similarity, self.gamma, sample.weights, sample.top)
 
-    def solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool = True) -> Chosen:
+    def solve(self, X: Any, k: int, labels: Any, sample_weight: Any, rng: Any, most: bool = True) -> Chosen:
         """Choose the points; with `most` False a k above the distinct rows means all of them."""
         with own_threads(), self.deadline.enforced():
-            return self._solve(X, k, y, sample_weight, rng, most)
+            return self._solve(X, k, labels, sample_weight, rng, most)
 
     def prepared(
-        self, X: Any, k: int, y: Any, sample_weight: Any, rng: np.random.Generator, most: bool = True
-    ) -> tuple[Sample, Comparison, list[str]]:
-        """The rows that are compared, how, and what is odd about them; `rng` is left as it is."""
+        self, X: Any, k: int, labels: Any, sample_weight: Any, rng: np.random.Generator, most: bool = True
+    ) -> Prepared:
+        """The rows that are compared, and how; `rng` is left as it is."""
         self.check()
         k = as_integer(k, "k", 1)
-        sample, scaling = self.sample(X, y, sample_weight)
+        sample, scaling, given = self.sample(X, labels, sample_weight)
         distinct = len(sample.weights)
         k = as_integer(k if most else min(k, distinct), "k", 1, distinct, "distinct rows")
         self.check_memory(
-            k, sample.size, BYTES_PER_ROW + BYTES_PER_LABEL_OR_WEIGHT * ((y is not None) + (sample_weight is not None))
+            k,
+            sample.size,
+            BYTES_PER_ROW + BYTES_PER_LABEL_OR_WEIGHT * ((labels is not None) + (sample_weight is not None)),
         )
         sample, comparison, note = self.compared(X, sample, scaling, k, rng)
-        return sample, comparison, [NOTE if scaling is not None else "", note, sample.note]
+        scaled = scaling is not None and (given.encoding is None or given.encoding.numbers > 0)
+        notes = [NOTE if scaled else "", *given.notes, note, sample.note]
+        return Prepared(sample, comparison._replace(encoding=given.encoding), notes, given)
 
-    def _solve(self, X: Any, k: int, y: Any, sample_weight: Any, rng: Any, most: bool) -> Chosen:
+    def _solve(self, X: Any, k: int, labels: Any, sample_weight: Any, rng: Any, most: bool) -> Chosen:
         generator, seed = as_generator(rng)
         k = as_integer(k, "k", 1)
         if self.deadline.limited:
             get_ready(self.deadline)
-        sample, comparison, notes = self.prepared(X, k, y, sample_weight, generator, most)
+        sample, comparison, notes, _ = self.prepared(X, k, labels, sample_weight, generator, most)
         k = min(k, len(sample.weights))
         target = target_of(sample, comparison.similarity, k, self.memory, generator, self.deadline)
         notes = [*notes, target.note]
         found = self.searched(target, k, generator, seed)
         result = on_rows(found, target, sample, comparison.unit, self.deadline.elapsed(), notes)
-        return Chosen(result, comparison, target, sample)
+        return Chosen(self.in_users_terms(result, X), comparison, target, sample)
+
+    def in_users_terms(self, result: Result, X: Any) -> Result:
+        """The result with the kept rows of X and what its index calls them."""
+        labels = index_of(X)
+        rows = None if self.precomputed else take_rows(X, result.indices)
+        return replace(result, rows=rows, labels=None if labels is None else labels[result.indices])
 
     def check_memory(self, k: int, n: int, each: int) -> None:
         """A sentence where not even the least that is kept fits."""
@@ -267,6 +318,7 @@ def on_rows(found: Result, target: Target, sample: Sample, unit: int, seconds: f
         value_se=values[1],
         note="; ".join(filter(None, [*notes, found.note])),
         words=Words("points", sample.size, "MMD²"),
+        total=sample.total,
     )
 
 

@@ -3,13 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
-from .._validation import Vector, as_integer, known, renamed
+from .._validation import as_integer, known, renamed
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..objectives.moments import Moments, as_matrix
@@ -18,23 +14,26 @@ from ..solvers.loop import Callback, as_callback
 from ..solvers.minimize import SOLVERS, minimize
 from ..spaces import Atoms
 from ._early_stopping import early_stopped
-from ._estimator import at_most, our_error, seed_of, unchanged_if_it_fails, validated
+from .tracking import Tracked
 
 LOSS = "squared error"
 
 
 def terms(
     X: Any,
-    y: npt.ArrayLike,
+    y: Any,
     k: int,
     *,
     min_weight: float = 0.0,
     max_weight: float = 1.0,
-    include: npt.ArrayLike = (),
-    exclude: npt.ArrayLike = (),
-    groups: npt.ArrayLike | None = None,
+    include: Any = (),
+    exclude: Any = (),
+    groups: Any = None,
     max_per_group: int | None = None,
     sample_weight: npt.ArrayLike | None = None,
+    missing: str = "error",
+    returns: str | None = None,
+    date: Any = None,
     validation: float | None = None,
     solver: str = "auto",
     time_limit: float | None = None,
@@ -47,22 +46,34 @@ def terms(
 
     Parameters
     ----------
-    X : array, sparse matrix or LinearOperator of shape (r, n)
-        Entries of any size; float32 stays float32. Memory is X and a small multiple of k r.
-    y : array of shape (r,)
-        The target.
+    X : array, sparse matrix, LinearOperator or table of shape (r, n)
+        Entries of any size; an array of float32 stays float32. Memory is X and a small multiple of k r. Of a table of
+        pandas, polars or pyarrow the columns of numbers are candidates; dates and identifiers are not, and said in
+        `note`, other text is refused.
+    y : array, Series or name of shape (r,)
+        The target, or the name of a column of the table X, which is then no candidate. Where X and y are of pandas,
+        rows belong together by their index labels.
     k : int
         How many columns may be held, at most n.
     min_weight, max_weight : float
         Each weight that is held lies between them.
-    include, exclude : list of int
+    include, exclude : list of names or int
         Columns that are held (with min_weight = 0 their best weight may be zero), and columns that are not.
-    groups : array of shape (n,), optional
-        A label for each column; of the columns with one label at most `max_per_group` are held.
+    groups : array of shape (n,), mapping or Series, optional
+        A label for each column, by position or by name; of the columns with one label at most `max_per_group` are
+        held.
     max_per_group : int, optional
         Given together with `groups`.
     sample_weight : array of shape (r,), optional
         Weights of the squared errors.
+    missing : {"error", "drop", "impute", "ffill"}
+        What becomes of missing values: refused, their rows left out, the column's median (not for y), and for prices
+        the last one before. `note` says how many there were; columns that are excluded may lack any.
+    returns : {"simple", "log"}, optional
+        X and y are prices in order of time, and their returns are compared: p(t) / p(t-1) - 1, or differences of
+        logarithms. There is one row less.
+    date : name, optional
+        A column of dates of the table X, by which rows are sorted; none may occur twice.
     validation : float, optional
         A share of the rows that is kept back to choose how far down the solver should go (early stopping by the
         one-standard-error rule), which is then done on all rows: less training error can mean more error elsewhere.
@@ -80,7 +91,8 @@ def terms(
     Returns
     -------
     Result
-        `indices` are columns. A value that a float cannot hold is 0 or infinite, and `note` says so.
+        `indices` are columns, and `labels` their names in a table. A value that a float cannot hold is 0 or infinite,
+        and `note` says so.
 
     References
     ----------
@@ -92,13 +104,43 @@ def terms(
     >>> result = terms(X, y, 2, rng=0)
     >>> result.indices.tolist(), result.weights.round(6).tolist(), round(abs(result.gap), 6)
     ([0, 1], [0.6, 0.4], 0.0)
+
+    Prices in a table, of which one column is the index to track:
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [10.0, 11.0, 12.0], "b": [5.0, 4.0, 6.0], "index": [8.0, 8.1, 9.6]})
+    >>> result = terms(frame, "index", 1, returns="simple")
+    >>> result.labels.tolist(), result.indices.tolist()
+    (['a'], [0])
     """
     deadline = Deadline.after(time_limit)
     known(solver, SOLVERS, "solver")
-    F = least_squares(X, y, sample_weight)
+    columns = {"include": include, "exclude": exclude, "groups": groups}
+    given = {"sample_weight": sample_weight, "missing": missing, "returns": returns, "date": date}
+    data = Tracked.of(X, y, **columns, **given)
+    bounds = min_weight, max_weight, max_per_group
+    return track(data, k, bounds, solver=solver, validation=validation, deadline=deadline, rng=rng, callback=callback)
+
+
+def track(
+    data: Tracked,
+    k: int,
+    bounds: tuple[float, float, int | None],
+    *,
+    solver: str = "auto",
+    validation: float | None = None,
+    deadline: Deadline | None = None,
+    rng: Any = None,
+    callback: Callback | None = None,
+) -> Result:
+    """`terms` on data that were looked through; `bounds` are the least and most weight, and the most of a group."""
+    F = least_squares(data.X, data.y, data.sample_weight)
     as_integer(k, "k", 1, F.space.size, "columns")
-    C = SparseSimplex(F.space, k, min_weight, max_weight, include, exclude, groups, max_per_group)
-    return solve(F, C, solver, validation, deadline, rng, callback).named("columns", LOSS)
+    lowest, highest, per_group = bounds
+    C = SparseSimplex(F.space, k, lowest, highest, data.include, data.exclude, data.groups, per_group)
+    found = solve(F, C, solver, validation, deadline or Deadline.after(None), rng, callback).named("columns", LOSS)
+    note = "; ".join(filter(None, (found.note, data.note)))
+    return replace(found, labels=data.labels(found.indices), note=note)
 
 
 def least_squares(X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Moments:
@@ -127,130 +169,3 @@ def solve(
     else:
         found = early_stopped(F, C, solver, validation, deadline, rng, callback)
     return replace(found, seconds=deadline.elapsed())
-
-
-class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
-    """Regression by at most k columns with non-negative weights that sum to one; see `terms`.
-
-        min ‖X q - y‖²   over q >= 0, Σ q = 1, at most k entries not zero
-
-    Parameters
-    ----------
-    k : int
-        How many columns may be held; a k above the number of columns means all of them, with a warning.
-    min_weight, max_weight : float
-        Each weight that is held lies between them.
-    include, exclude : list of int
-        Columns that are held, and columns that are not.
-    groups : array of shape (n,), optional
-        A label for each column; of the columns with one label at most `max_per_group` are held.
-    max_per_group : int, optional
-        Given together with `groups`.
-    validation : float, optional
-        A share of the rows for early stopping; see `terms`.
-    solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
-        See `terms`.
-    time_limit : float, optional
-        Wall time in seconds, for all targets together.
-    random_state : None, int or RandomState
-        The random choices.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n,) or (targets, n)
-        The weights of all columns.
-    indices_, weights_ : ndarray, or a list of one for each target
-        The columns that are held, heaviest first, and their weights.
-    value_, bound_, gap_ : float, or a list of them
-        The squared error, a proven lower bound on the best one (None where nothing is proven), and their difference.
-    result_ : Result, or a list of them
-
-    Examples
-    --------
-    >>> X = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0]])
-    >>> model = FewerTerms(k=2).fit(X, X @ [0.25, 0.0, 0.75])
-    >>> model.indices_.tolist(), model.weights_.round(6).tolist(), model.coef_.round(6).tolist()
-    ([2, 0], [0.75, 0.25], [0.25, 0.0, 0.75])
-    """
-
-    indices_: Any
-    weights_: Any
-
-    def __init__(
-        self,
-        k: int = 10,
-        *,
-        min_weight: float = 0.0,
-        max_weight: float = 1.0,
-        include: Any = (),
-        exclude: Any = (),
-        groups: Any = None,
-        max_per_group: int | None = None,
-        validation: float | None = None,
-        solver: str = "auto",
-        time_limit: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.k = k
-        self.min_weight = min_weight
-        self.max_weight = max_weight
-        self.include = include
-        self.exclude = exclude
-        self.groups = groups
-        self.max_per_group = max_per_group
-        self.validation = validation
-        self.solver = solver
-        self.time_limit = time_limit
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> "FewerTerms":
-        """Find the weights, for each column of y; a time limit is for all of them together."""
-        deadline = Deadline.after(self.time_limit)
-        with unchanged_if_it_fails(self):
-            X, y = validated(self, X, y, accept_sparse="csc", y_numeric=True, multi_output=True)
-            results = self._solve(as_matrix(X), np.asarray(y, np.float64), sample_weight, deadline)
-            self._keep(results, y.ndim == 1)
-        return self
-
-    def _keep(self, results: list[Result], one: bool) -> None:
-        """Set what `fit` promises: plain values for one target, lists for several."""
-        kept = [result.heaviest_first() for result in results]
-        indices, weights = [found[0] for found in kept], [found[1] for found in kept]
-        self.result_ = results[0] if one else results
-        self.coef_ = results[0].p if one else np.array([result.p for result in results])
-        self.indices_, self.weights_ = (indices[0], weights[0]) if one else (indices, weights)
-        for name in ("value", "bound", "gap"):
-            found = [getattr(result, name) for result in results]
-            setattr(self, f"{name}_", found[0] if one else found)
-
-    def _solve(self, matrix: Any, y: Vector, sample_weight: Any, deadline: Deadline) -> list[Result]:
-        """One result for each target."""
-        known(self.solver, SOLVERS, "solver")
-        k = at_most(self.k, matrix.shape[1], "columns")
-        bounds = self.min_weight, self.max_weight, self.include, self.exclude, self.groups, self.max_per_group
-        C = SparseSimplex(Atoms(matrix.shape[1]), k, *bounds)
-        seed, targets = seed_of(self.random_state), y.reshape(len(y), -1)
-        F, results = least_squares(matrix, targets[:, 0], sample_weight), []
-        for done, b in enumerate(targets.T):
-            own = deadline.share(1.0 / (targets.shape[1] - done))
-            found = solve(F.toward(b), C, self.solver, self.validation, own, seed)
-            results.append(found.named("columns", LOSS))
-        return results
-
-    def predict(self, X: Any) -> npt.NDArray[np.float64]:
-        """X coef_."""
-        check_is_fitted(self)
-        X = validated(self, X, accept_sparse="csc", reset=False)
-        return np.asarray(X @ self.coef_.T)
-
-    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """The coefficient of determination R² of `predict(X)`."""
-        check_is_fitted(self)
-        with our_error():
-            return float(super().score(X, y, sample_weight))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.regressor_tags.poor_score = True  # weights on the simplex cannot fit any target
-        return tags

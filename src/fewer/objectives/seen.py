@@ -8,11 +8,23 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector, as_distribution, as_vector, shown
+from .._validation import (
+    Indices,
+    InvalidInput,
+    Vector,
+    as_distribution,
+    as_integer,
+    as_number,
+    as_vector,
+    shown,
+)
 from ..cover import L2 as L2_MODE
 from ..cover import Cover, cover_of
 from ..spaces import States
 from ..tables import as_table
+
+MAX_COPIES = 2**500
+"""Copies beyond which mass spread over them costs less than a float beside it can tell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +37,22 @@ class SeenL2:
     state, and the mass of all unseen ones together, divided among the dimensions of S in any way. On each face F is a
     convex quadratic, and its minimum is that of `L2` on the whole lattice.
 
+    Where some dimensions are held in any case, `states` tells states apart by the others only, and each stands for
+    `copies`, one for each code on the held ones. Its mass is shared among them as q is, and what exceeds q evenly,
+    which is best on every face; F is then that of all of them times `copies`.
+
     Parameters
     ----------
     states : States
         The seen states.
     q : array of `states.size` numbers, optional
-        Their masses; by default `states.weights`.
+        Their masses, of sum at most one; by default `states.weights`.
+    squares : array of `states.size` numbers, optional
+        The sum of q² over the copies of each; by default q².
+    copies : int
+        How many states each stands for.
+    beyond : float
+        The sum of q² over states that are not listed, as nothing may cover them.
 
     Attributes
     ----------
@@ -51,12 +73,20 @@ class SeenL2:
 
     states: States
     q: Any = None
+    squares: Any = None
+    copies: int = 1
+    beyond: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.states, States):
             raise InvalidInput(f"SeenL2 needs States(rows), got {shown(self.states)}")
-        q = self.states.weights if self.q is None else self.q
-        object.__setattr__(self, "q", as_distribution(as_vector(q, self.states.shape, "q"), "q"))
+        store = object.__setattr__
+        q = self.states.weights if self.q is None else as_vector(self.q, self.states.shape, "q")
+        store(self, "beyond", as_number(self.beyond, "beyond", allow_equal=True))
+        store(self, "q", q if self.beyond and q.min() >= 0.0 and q.sum() < 1.0 else as_distribution(q, "q"))
+        squares = np.square(q) if self.squares is None else as_vector(self.squares, self.states.shape, "squares")
+        store(self, "copies", min(as_integer(self.copies, "copies", 1), MAX_COPIES))
+        store(self, "squares", float(self.copies) * squares)
 
     @cached_property
     def space(self) -> States:
@@ -68,18 +98,25 @@ class SeenL2:
 
     @property
     def smoothness(self) -> float:
-        """2."""
-        return 2.0
+        """2 for each copy, at most."""
+        return 2.0 * float(self.copies)
 
     @property
     def lower_bound(self) -> float:
-        """0: a squared distance is never less."""
-        return 0.0
+        """What nothing covers: 0 where all is listed."""
+        return float(self.copies) * self.beyond
 
     @cached_property
     def constant(self) -> float:
-        """‖q‖²."""
-        return float(np.square(self.q).sum())
+        """‖q‖², times `copies`."""
+        return self.lower_bound + float(self.squares.sum())
+
+    @cached_property
+    def _lack(self) -> Vector:
+        """What a state costs that lacks mass, as a multiple of its squared lack: 1 unless copies share it unevenly."""
+        lack: Vector = np.ones(self.q.size)
+        np.divide(self.squares, np.square(self.q), out=lack, where=self.q > 1e-150)
+        return lack
 
     @property
     def scale(self) -> float:
@@ -90,13 +127,18 @@ class SeenL2:
         """Σ (p - q)² over the seen states, and the square of the other mass divided by the number of unseen states."""
         left, unseen = p[: self.states.size] - self.q, float(p[self.states.size :].sum())
         rest = unseen * unseen * self._share(p) if unseen else 0.0
-        return float(np.square(left).sum()) + rest
+        return self.lower_bound + float((self._slopes(left) * left).sum()) + rest
+
+    def _slopes(self, left: Vector) -> Vector:
+        """Half the derivative of F by the mass of each seen state, from p - q there."""
+        return np.where(left < 0.0, self._lack * left, left)
 
     def gradient(self, p: Vector) -> Vector:
         """2 (p - q), and for the unseen states twice the mass that each of them has."""
         unseen = float(p[self.states.size :].sum())
         share = min(self._share(p), 1.0) if unseen else 0.0
-        return np.concatenate([2.0 * (p[: self.states.size] - self.q), np.full(self.states.n, 2.0 * unseen * share)])
+        seen = 2.0 * self._slopes(p[: self.states.size] - self.q)
+        return np.concatenate([seen, np.full(self.states.n, 2.0 * unseen * share)])
 
     def best_on(self, face: Indices) -> Vector:
         """Q plus a constant on all states of the face, seen or not."""
@@ -113,10 +155,8 @@ class SeenL2:
         seen, dims = self._parts(face)
         if not face.size:
             return np.inf
-        q = self.q[seen]
-        return max(
-            self.constant - float(np.square(q).sum()) + (1.0 - float(q.sum())) ** 2 * (1 / self._size(dims)), 0.0
-        )
+        covered, squares = float(self.q[seen].sum()), float(self.squares[seen].sum())
+        return max(self.constant - squares + (1.0 - covered) ** 2 * (1 / self._size(dims)), 0.0)
 
     @property
     def target(self) -> Vector:
@@ -125,7 +165,8 @@ class SeenL2:
 
     def cover(self, k: int) -> tuple[Cover, float, int] | None:
         """Min ‖p - q‖² over X_S is ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)."""
-        return (*cover_of(self.states, self.q, k), L2_MODE)
+        cover, norm = cover_of(self.states, self.q, k, self.squares)
+        return cover, self.lower_bound + norm, L2_MODE
 
     def _parts(self, face: Indices) -> tuple[Indices, Indices]:
         """The seen states of a face, and its dimensions."""

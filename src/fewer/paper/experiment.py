@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._validation import Vector
-
-TIE = 1e-9
-"""Differences of means below this are rounding: rows are written with ten digits."""
+from .chance import Answer
 
 
 class Row(NamedTuple):
@@ -42,11 +40,16 @@ class Setting:
 
 
 class Reading(NamedTuple):
-    """One way to read a claim: whether it holds on the rows, and the numbers that decide."""
+    """One way to read a claim: whether it holds on the rows (None: undecided), and the numbers that decide."""
 
     name: str
-    holds: bool
+    holds: Answer
     measured: str
+
+    @property
+    def outcome(self) -> str:
+        """In a word: holds, fails or undecided."""
+        return "undecided" if self.holds is None else "holds" if self.holds else "fails"
 
 
 @dataclass(frozen=True)
@@ -61,20 +64,20 @@ class Claim:
     @property
     def held(self) -> list[Reading]:
         """The readings that hold."""
-        return [reading for reading in self.readings if reading.holds]
+        return [reading for reading in self.readings if reading.holds is True]
 
     @property
     def verdict(self) -> str:
-        """Reproduced when every reading holds, under some readings when only these do, else not.
+        """Reproduced when every reading holds, under some readings when only these do, else undecided or not.
 
         >>> good, bad = Reading("a", True, "1 < 2"), Reading("b", False, "3 > 2")
         >>> Claim("", "", "", (good,)).verdict, Claim("", "", "", (bad,)).verdict
         ('reproduced', 'not reproduced')
-        >>> Claim("", "", "", (good, bad)).verdict
-        'reproduced under this reading: a'
+        >>> Claim("", "", "", (good, bad)).verdict, Claim("", "", "", (bad, Reading("c", None, "2 ± 1"))).verdict
+        ('reproduced under this reading: a', 'undecided')
         """
         if not self.held:
-            return "not reproduced"
+            return "undecided" if any(reading.holds is None for reading in self.readings) else "not reproduced"
         if len(self.held) == len(self.readings):
             return "reproduced"
         if len(self.held) > 3:
@@ -151,32 +154,6 @@ class Table:
     def xs(self, method: str) -> list[float]:
         """The sorted x of a method."""
         return sorted({row.x for row in self.of(method)})
-
-
-def spread(values: Vector) -> str:
-    """Mean and standard deviation.
-
-    >>> spread(np.array([1.0, 3.0]))
-    '2 ± 1'
-    """
-    return f"{values.mean():.3g} ± {values.std():.2g}"
-
-
-def lower(ours: Vector, theirs: Vector) -> tuple[bool, str]:
-    """Whether the mean of `ours` is below that of `theirs`, run by run, and the numbers.
-
-    The difference is paired, with its standard error; a difference within two of them is said to be within chance.
-
-    >>> lower(np.array([1.0, 1.0, 2.0]), np.array([3.0, 2.0, 3.0]))[1]
-    '1.33 ± 0.47 against 2.67 ± 0.47; lower in 3 of 3 runs, difference -1.33 ± 0.33 (s.e.)'
-    """
-    gap = ours - theirs
-    error = gap.std(ddof=1) / math.sqrt(gap.size) if gap.size > 1 else math.inf
-    chance = ", within chance" if abs(gap.mean()) <= 2.0 * error else ""
-    held = f"{error:.2g} (s.e.)" if gap.size > 1 else "unknown (one run)"
-    wins = f"lower in {(gap < -TIE).sum()} of {gap.size} runs"
-    text = f"{spread(ours)} against {spread(theirs)}; {wins}, difference {gap.mean():.3g} ± {held}{chance}"
-    return bool(gap.mean() < -TIE), text
 
 
 def thinned(iterations: int) -> list[int]:

@@ -22,7 +22,8 @@ from ..solvers.loop import Progress
 from ..solvers.steps import Doubling
 from ..spaces import Lattice
 from .catalogue import TITLES
-from .experiment import Claim, Experiment, Reading, Row, Setting, Table, lower, path_rows, spread
+from .chance import lower, narrower, spread, within_factor
+from .experiment import Claim, Experiment, Reading, Row, Setting, Table, path_rows
 from .picture import dots, panels
 
 SPACE = Lattice(15, 2)
@@ -153,11 +154,8 @@ def improves(table: Table, divergence: bool, solver: str, column: str = "mean") 
     for variant in variants(divergence).values():
         if variant.solver == solver:
             baseline = Variant("Greedy", variant.draw, main=variant.draw == first_draw(divergence)).name
-            ours, theirs = table.last(variant.name), table.last(baseline)
-            holds, text = lower(ours, theirs)
-            if column == "std":
-                holds, text = bool(ours.std() < theirs.std()), f"std {ours.std():.3g} against {theirs.std():.3g}"
-            readings.append(Reading(reading_name(variant), holds, text))
+            compared = (narrower if column == "std" else lower)(table.last(variant.name), table.last(baseline))
+            readings.append(Reading(reading_name(variant), *compared))
     return tuple(readings)
 
 
@@ -174,8 +172,8 @@ def reading_name(variant: Variant) -> str:
 
 def similar_spread(table: Table) -> Reading:
     """Whether IHT's standard deviation is within a factor of two of that of IHT after Greedy."""
-    one, two = (table.last(f"{solver}, trapped=support").std() for solver in ("IHT", "IHT after Greedy"))
-    return Reading("within a factor of two", bool(one < 2 * two and two < 2 * one), f"std {one:.3g} and {two:.3g}")
+    one, two = (table.last(f"{solver}, trapped=support") for solver in ("IHT", "IHT after Greedy"))
+    return Reading("within a factor of two", *within_factor(one, two, 2.0))
 
 
 def claims(divergence: bool) -> Callable[[Table, Setting], list[Claim]]:

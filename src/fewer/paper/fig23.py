@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from .catalogue import TITLES
+from .chance import above_zero, best_is_one_of, lower, lower_at_all, spread
 from .compression import IHTS, LASSOS, METHODS, OURS, PAPER, STRONGER, along, by_budget, length, size
 from .data import charges
-from .experiment import Claim, Experiment, Reading, Setting, Table, lower, spread
+from .experiment import Claim, Experiment, Reading, Setting, Table
 from .picture import band, colour, panels
 
 
@@ -23,17 +24,12 @@ def note_of(setting: Setting) -> str:
 
 def beats(table: Table, setting: Setting, baselines: dict[str, str]) -> tuple[Reading, ...]:
     """Whether IHT's test error is lower than a baseline's at every k, for each reading of both."""
-    readings = []
+    readings, budgets = [], size(setting).budgets
     for baseline, theirs in baselines.items():
         for name, (ours, _) in IHTS.items():
-            parts, won = [], []
-            for k in size(setting).budgets:
-                mine, other = table.column(name, "test", k), table.column(baseline, "test", k)
-                won += [k] if lower(mine, other)[0] else []
-                parts.append(f"k = {k}: {mine.mean():.3g} against {other.mean():.3g}")
-            measured = f"lower at {', '.join(map(str, won)) or 'no k'}; test error at {'; '.join(parts)}"
             about = f"{ours}; Lasso: {theirs}" if theirs else ours
-            readings.append(Reading(about, len(won) == len(parts), measured))
+            pairs = {k: (table.column(name, "test", k), table.column(baseline, "test", k)) for k in budgets}
+            readings.append(Reading(about, *lower_at_all(pairs, "test error at ", ".3g")))
     return tuple(readings)
 
 
@@ -42,12 +38,7 @@ def budget_claims(where: str) -> Callable[[Table, Setting], list[Claim]]:
 
     def found(table: Table, setting: Setting) -> list[Claim]:
         text = note_of(setting)
-        best = [best_at(table, k) for k in size(setting).budgets]
-        ours = Reading(
-            "lowest mean test error",
-            all(name in (*OURS, *IHTS) for _, name, _ in best),
-            "; ".join(f"k = {k}: {name} ({value:.3g})" for k, name, value in best),
-        )
+        ours = Reading("lowest mean test error", *best_is_one_of(table, (*OURS, *IHTS), size(setting).budgets, ".3g"))
         claims = [
             Claim("IHT has a lower test error than Lasso at every k", where, text, beats(table, setting, LASSOS)),
             Claim(
@@ -65,13 +56,6 @@ def budget_claims(where: str) -> Callable[[Table, Setting], list[Claim]]:
     return found
 
 
-def best_at(table: Table, k: int) -> tuple[int, str, float]:
-    """(k, the method of the lowest mean test error, that error)."""
-    means = {name: float(table.column(name, "test", k).mean()) for name in table.methods}
-    name = min(means, key=lambda each: means[each])
-    return k, name, means[name]
-
-
 def path_claims(table: Table, setting: Setting) -> list[Claim]:
     """What the appendix says of k = 200."""
     k, where = size(setting).budgets[1], "appendix H, figure 3 (a)"
@@ -79,10 +63,11 @@ def path_claims(table: Table, setting: Setting) -> list[Claim]:
     first = []
     for name in IHTS:
         begin, end = table.column(name, "train", 0.0), table.last(name, "train")
-        half = float(np.median([reached(table, name, seed) for seed in setting.seeds]))
+        falls = np.array([reached(table, name, seed) for seed in setting.seeds])
         measured = f"train error {spread(begin)} at the start, {spread(end)} at the end; 90 % of the fall after "
-        measured += f"{half:g} iterations"
-        first.append(Reading(IHTS[name][0], half <= 0.2 * length(name) * size(setting).iterations, measured))
+        measured += f"{spread(falls)} iterations"
+        fifth = 0.2 * length(name) * size(setting).iterations
+        first.append(Reading(IHTS[name][0], above_zero(fifth - falls), measured))
     claims = [
         Claim(
             "IHT converges fast, read as: 90 % of its fall in the first fifth of its iterations",

@@ -18,8 +18,10 @@ LEAD = (
     "What the paper Learning Sparse Distributions using Iterative Hard Thresholding (Zhang, Khanna, Kyrillidis and "
     "Koyejo, NeurIPS 2019) says, and what was measured. Verdicts are computed from the rows of the csv files: "
     '"reproduced" when every reading of a claim holds, "reproduced under this reading" when only some do, "not '
-    'reproduced" when none does. A reading that compares methods holds when the mean over the runs is lower; where the '
-    'difference is within two standard errors, the numbers say "within chance".'
+    'reproduced" when all fail, else "undecided". A reading that compares methods holds or fails when the 95 % '
+    "t-interval of their mean difference, run by run, lies on one side of zero; else it is undecided and the numbers "
+    'say "within chance". Spreads are compared by the jackknife of their ratio. Each interval is taken by itself, and '
+    "chance is that of the runs: test rows are taken as given."
 )
 COLUMNS = (
     "Every csv file has the columns figure, seed, method, then iteration, k or what else the figure runs along, train, "
@@ -75,7 +77,7 @@ def as_markdown(
         for claim in claims[name]:
             if len(claim.readings) > 1:
                 lines += [f"**{name}: {claim.claim}** ({claim.verdict.split(':')[0]})", ""]
-                lines += [f"- {'holds' if r.holds else 'fails'} · {r.name}: {r.measured}" for r in claim.readings]
+                lines += [f"- {r.outcome} · {r.name}: {r.measured}" for r in claim.readings]
                 lines.append("")
     lines += ["## How the rows were made", "", COLUMNS, ""]
     for name, results in found.items():
@@ -95,9 +97,10 @@ def as_page(
     whole = [claim.verdict for _, claim in every]
     counts = {
         "claims": str(len(whole)),
-        "reproduced": str(sum(v == "reproduced" for v in whole)),
+        "reproduced": str(whole.count("reproduced")),
         "under some readings": str(sum(v.startswith("reproduced under") for v in whole)),
-        "not reproduced": str(sum(v == "not reproduced" for v in whole)),
+        "undecided": str(whole.count("undecided")),
+        "not reproduced": str(whole.count("not reproduced")),
     }
     overview = page_table(
         [
@@ -120,7 +123,7 @@ def part(folder: Path, experiment: Experiment, results: Finished, claims: list[C
     columns: dict[str, list[Any]] = {
         "claim": [claim.claim for claim, _ in readings],
         "reading": [reading.name for _, reading in readings],
-        "holds": ["yes" if reading.holds else "no" for _, reading in readings],
+        "outcome": [reading.outcome for _, reading in readings],
         "measured": [reading.measured for _, reading in readings],
     }
     about = {

@@ -56,7 +56,7 @@ def run(
     uninterrupted run. Rows that are not taken over are put aside in NAME.before.csv. `runs` and `seed` give the seeds
     seed, ..., seed + runs - 1; `jobs` is the number of processes, two by default where there are two cores.
     """
-    from .pages import write_pages, write_pictures
+    from .pages import write_pictures
 
     chosen = select(names)
     if find_spec("matplotlib") is None:
@@ -69,6 +69,14 @@ def run(
     plans = [plan(EXPERIMENTS[name], runs, quick, seed, source) for name in chosen]
     for experiment in measured(plans, folder, jobs, progress):
         write_pictures(folder, experiment)
+    return judged(folder)
+
+
+def judged(out: Any) -> Reproduction:
+    """Claims and verdicts of every finished experiment in a folder, from its rows: writes claims.md and index.html."""
+    from .pages import write_pages
+
+    folder = as_folder(out)
     there = [name for name in TITLES if (folder / f"{name}.png").exists()]
     found = {name: results for name in there if (results := finished(folder, EXPERIMENTS[name])) is not None}
     claims = {name: EXPERIMENTS[name].claims(results.table, results.setting) for name, results in found.items()}

@@ -4,6 +4,7 @@ import math
 import time
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from ..solvers.exact import exact
 from ..solvers.iht import random_member
 from ..spaces import Lattice
 from .catalogue import TITLES
-from .experiment import Claim, Experiment, Reading, Row, Setting, Table, spread
+from .chance import above_zero, everywhere, spread
+from .experiment import Claim, Experiment, Reading, Row, Setting, Table
 from .picture import band
 
 SPACE, K, T = Lattice(6, 2), 3, 15
@@ -194,16 +196,19 @@ def measured_rate(table: Table, how: str) -> Reading:
 
 
 def shrinking_c(table: Table, how: str) -> Reading:
-    """Whether the mean c falls with beta/alpha, over those with runs inside the range."""
-    found: dict[str, float] = {}
+    """Whether c falls with beta/alpha, over runs of the same seed that are inside the range of both."""
+    found: dict[str, dict[int, float]] = {}
     for kind in lines(how):
-        values = [row.test for row in table.of(f"{kind}: c") if not math.isnan(row.test)]
+        values = {row.seed: row.test for row in table.of(f"{kind}: c") if not math.isnan(row.test)}
         if values:
-            found[kind.split(",")[0][11:]] = float(np.mean(values))
-    sizes = list(found.values())
-    measured = "mean c by beta/alpha: " + ", ".join(f"{kappa}: {value:.3g}" for kappa, value in found.items())
-    outside = f"{measured}; at beta = alpha (plain l2) the range is empty, and beyond 2 as well"
-    return Reading(f"{how} projection", len(sizes) > 1 and bool((np.diff(sizes) > 0).all()), outside)
+            found[kind.split(",")[0][11:]] = values
+    means = ", ".join(f"{kappa}: {np.mean(list(values.values())):.3g}" for kappa, values in found.items())
+    measured = f"mean c by beta/alpha: {means}; at beta = alpha (plain l2) the range is empty, and beyond 2 as well"
+    grown = [
+        above_zero(np.array([more[seed] - less[seed] for seed in more if seed in less]))
+        for less, more in pairwise(found.values())
+    ]
+    return Reading(f"{how} projection", everywhere(grown) if grown else None, measured)
 
 
 def picture(figure: Any, table: Table, setting: Setting) -> None:

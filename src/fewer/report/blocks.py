@@ -13,6 +13,9 @@ import numpy.typing as npt
 from .html import Html, join, tag
 from .svg import short, weight_bar
 
+MAX_UNBROKEN_CHARS = 20
+"""Characters of a text up to which it stays on one line."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -39,12 +42,14 @@ def table(
     *,
     most: int = 500,
     caption: str | None = None,
+    label: str | None = None,
     keys: Sequence[int] = (),
     chosen: int | None = None,
 ) -> Html:
     """A table that sorts by a click on a heading where there is JavaScript; rows beyond `most` are only counted.
 
-    `keys` gives each row the k it belongs to; the row of `chosen` is marked, and then that of the slider.
+    It scrolls where it is large, by the keyboard too, and `label` names it. `keys` gives each row the k it belongs to;
+    the row of `chosen` is marked, and then that of the slider.
     """
     rows = len(columns[0].values) if columns else 0
     heads = [tag("th", tag("span", c.name), scope="col", class_="number" if c.numeric else None) for c in columns]
@@ -61,7 +66,8 @@ def table(
     left = f"{rows - most} more rows are in the download." if rows > most else None
     inner = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), class_="sortable")
     top = tag("p", caption, class_="caption") if caption else None
-    return join(top, tag("div", inner, class_="scroll"), tag("p", left, class_="caption") if left else None)
+    region = tag("div", inner, class_="scroll", tabindex=0, role="region", aria_label=label or caption or "table")
+    return join(top, region, tag("p", left, class_="caption") if left else None)
 
 
 def cell(column: Column, i: int, largest: float) -> Html:
@@ -70,11 +76,11 @@ def cell(column: Column, i: int, largest: float) -> Html:
     if value is None:
         return tag("td", "–", class_="number")
     if not isinstance(value, (int, float, np.integer, np.floating)):
-        return tag("td", value)
+        return tag("td", value, class_="short" if len(str(value)) <= MAX_UNBROKEN_CHARS else None)
     number = float(value)
     shown = f"{100 * number:.2f} %" if column.share else short(number)
-    bar = weight_bar(number, float(largest)) if column.bar else None
-    return tag("td", bar, shown, class_="number", data_value=repr(number))
+    inner = tag("span", weight_bar(number, float(largest)), shown, class_="barred") if column.bar else shown
+    return tag("td", inner, class_="number", data_value=repr(number))
 
 
 def facts(pairs: Mapping[str, Any], *, large: bool = False) -> Html:
@@ -95,7 +101,16 @@ def chooser(panels: Mapping[int, Any], chosen: int, *, name: str = "k") -> Html:
     slider = tag(
         "label",
         tag("span", f"{name} = ", tag("output", chosen)),
-        tag("input", type="range", min=0, max=len(ks) - 1, step=1, value=ks.index(chosen), aria_label=name),
+        tag(
+            "input",
+            type="range",
+            min=0,
+            max=len(ks) - 1,
+            step=1,
+            value=ks.index(chosen),
+            aria_label=name,
+            aria_valuetext=f"{name} = {chosen}",
+        ),
         class_="slider",
         hidden=True,
     )

@@ -35,6 +35,7 @@ for (const chooser of document.querySelectorAll(".chooser")) {
   const show = () => {
     const k = panels[Number(input.value)].dataset.k;
     output.textContent = k;
+    input.setAttribute("aria-valuetext", `${input.getAttribute("aria-label")} = ${k}`);
     panels.forEach((panel, i) => { panel.hidden = i !== Number(input.value); });
     for (const line of area.querySelectorAll(".marker")) {
       const positions = Object.fromEntries(line.dataset.positions.split(" ").map((pair) => pair.split(":")));

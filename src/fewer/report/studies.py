@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..studies.study import Answer, Study
-from ..text import csv_text
+from ..text import csv_text, sentence
 from .blocks import Column, chooser, download, facts, pictures, section, table
 from .html import Html, join, tag
 from .page import page
 from .svg import Series, curve, short
+from .views import picture
 
 BASELINES = ("baseline", "baseline2", "baseline3")
 """The styles of their curves."""
@@ -60,9 +61,9 @@ def spoken(study: Study, answer: Answer) -> dict[str, str]:
 
 def verdict(study: Study) -> str:
     """What is proven, and what the best baseline needs to match it."""
-    baseline = f" {study.comparison[:1].upper()}{study.comparison[1:]}." if study.comparison else ""
-    note = f" {study.chosen.result.note}" if study.chosen.result.note else ""
-    return f"{study.chosen.result.status}{note}{baseline}"
+    return " ".join(
+        map(sentence, filter(None, (str(study.chosen.result.status), study.chosen.result.note, study.comparison)))
+    )
 
 
 def which_k(study: Study) -> Html:
@@ -104,11 +105,28 @@ def panel(study: Study, answer: Answer, image_shape: tuple[int, int] | None) -> 
     columns = [Column(n, answer.kept[n], bar=n == "weight", share=n in shares) for n in names]
     left = len(answer.kept) - len(names)
     more = tag("p", f"{left} more columns are in the download.", class_="caption") if left else None
-    shown = None
-    if image_shape is not None and hasattr(study.problem, "rows_of"):
-        weights = answer.kept.get("weight", [])
-        shown = pictures(study.problem.rows_of(answer.result), [f"{100 * w:.1f} %" for w in weights], image_shape)
-    return join(facts(spoken(study, answer), large=True), shown, table(columns), more)
+    shown = images(study, answer, image_shape) if image_shape is not None else None
+    drawn = (
+        None if shown and study.problem.job == "points" else picture(study.problem.view(answer.result), named(answer))
+    )
+    label = f"{study.problem.unit} kept"
+    return join(facts(spoken(study, answer), large=True), shown, drawn, table(columns, label=label), more)
+
+
+def images(study: Study, answer: Answer, image_shape: tuple[int, int]) -> Html | None:
+    """The kept rows as pictures, where they are."""
+    if not hasattr(study.problem, "rows_of"):
+        return None
+    weights = answer.kept.get("weight", [])
+    return pictures(study.problem.rows_of(answer.result), [f"{100 * w:.1f} %" for w in weights], image_shape)
+
+
+def named(answer: Answer) -> list[str]:
+    """A caption for each that was kept: its first column and its weight."""
+    first = next((name for name in answer.kept if name != "weight"), "")
+    weights = answer.kept.get("weight", [])
+    values = answer.kept.get(first, weights)[: len(weights)]
+    return [f"{first} {value}: {100 * weight:.2f} %" for value, weight in zip(values, weights, strict=True)]
 
 
 def kept_csv(study: Study) -> str:

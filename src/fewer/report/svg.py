@@ -7,17 +7,24 @@ from dataclasses import dataclass
 from .html import Html, join, tag
 
 WIDTH, HEIGHT = 640.0, 340.0
-LEFT, RIGHT, TOP, BOTTOM = 66.0, 16.0, 34.0, 46.0
+LEFT, RIGHT, TOP, BOTTOM = 78.0, 26.0, 34.0, 46.0
+MAX_MARKED_PLACES = 14
+"""Distinct x up to which each gets a tick of its own."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """A named curve: y against x, in the order given; `style` is ours, held, baseline, baseline2 or baseline3."""
+    """A named curve: y against x, in the order given.
+
+    `style` is ours, held, baseline, baseline2 or baseline3; `form` is points (joined by lines), line, or steps (level
+    until the next x).
+    """
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
     style: str = "baseline"
+    form: str = "points"
 
 
 @dataclass(frozen=True)
@@ -83,23 +90,37 @@ def short(value: float) -> str:
     return f"{digits.rstrip('0').rstrip('.')}e{int(power)}"
 
 
-def curve(series: Sequence[Series], *, x: str, y: str, title: str, chosen: float | None = None) -> Html:
-    """Curves with points, axes and a legend; y by its logarithm where it spans more than tenfold.
+def curve(
+    series: Sequence[Series],
+    *,
+    x: str,
+    y: str,
+    title: str,
+    chosen: float | None = None,
+    words: str = "",
+    logs: tuple[bool | None, bool | None] = (None, None),
+) -> Html:
+    """Curves with axes and a legend; x and y by their logarithms where they span much, or as `logs` says.
 
-    `chosen` marks one x by a line, which the page's slider moves.
+    `chosen` marks one x by a line, which the page's slider moves. `words` describe the picture to who does not see it.
     """
     xs = [v for s in series for v in s.x]
     ys = [v for s in series for v in s.y if math.isfinite(v)]
     if not ys:
         return Html("")
-    log_y = min(ys) > 0 and max(ys) > 10 * min(ys)
-    across = Axis.of(xs, LEFT, WIDTH - RIGHT, min(xs) > 0 and max(xs) >= 8 * min(xs))
+    log_x, log_y = (
+        low > 0 and high >= times * low if log is None else log
+        for log, low, high, times in zip(logs, (min(xs), min(ys)), (max(xs), max(ys)), (8, 10.001), strict=True)
+    )
+    across = Axis.of(xs, LEFT, WIDTH - RIGHT, log_x)
     up = Axis.of(ys, HEIGHT - BOTTOM, TOP, log_y)
+    every = sorted(set(xs))
     drawing = tag(
         "svg",
         tag("title", title),
-        frame(across, up, sorted(set(xs)), x, y),
-        None if chosen is None else marker(across, sorted(set(xs)), chosen),
+        tag("desc", words) if words else None,
+        frame(across, up, every if len(every) <= MAX_MARKED_PLACES else across.ticks(), x, y),
+        None if chosen is None else marker(across, every, chosen),
         [line(s, across, up) for s in reversed(series)],
         viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
         role="img",
@@ -110,15 +131,22 @@ def curve(series: Sequence[Series], *, x: str, y: str, title: str, chosen: float
     return tag("figure", drawing, tag("figcaption", tag("ul", keys, class_="legend")))
 
 
-def frame(across: Axis, up: Axis, xs: Sequence[float], x: str, y: str) -> Html:
-    """Grid lines, ticks at the given x (thinned where they would overlap), and the names of the axes."""
-    rows = [
-        join(
-            tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=f"{up(t):.1f}", y2=f"{up(t):.1f}", class_="grid"),
-            tag("text", short(t), x=LEFT - 8, y=f"{up(t) + 4:.1f}", text_anchor="end"),
-        )
-        for t in up.ticks()
-    ]
+def frame(across: Axis, up: Axis | None, xs: Sequence[float], x: str, y: str) -> Html:
+    """Grid lines, ticks at the given x (thinned where they would overlap), and the names of the axes.
+
+    Without `up` the height means nothing.
+    """
+    rows = (
+        []
+        if up is None
+        else [
+            join(
+                tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=f"{up(t):.1f}", y2=f"{up(t):.1f}", class_="grid"),
+                tag("text", short(t), x=LEFT - 8, y=f"{up(t) + 4:.1f}", text_anchor="end"),
+            )
+            for t in up.ticks()
+        ]
+    )
     shown: list[float] = []
     for t in xs:
         if not shown or across(t) - across(shown[-1]) > 34:
@@ -135,12 +163,33 @@ def line(series: Series, across: Axis, up: Axis) -> Html:
     """One curve and its points; values that are not finite are left out."""
     pairs = [(x, y) for x, y in zip(series.x, series.y, strict=True) if math.isfinite(y) and (y > 0 or not up.log)]
     points = [(f"{across(x):.1f}", f"{up(y):.1f}") for x, y in pairs]
+    if series.form == "steps":
+        return tag("g", tag("path", d=stairs(points)), class_=f"series {series.style}")
     path = " ".join(f"{a},{b}" for a, b in points)
+    if series.form == "line":
+        return tag("g", tag("polyline", points=path), class_=f"series thin {series.style}")
     dots = [
         tag("circle", tag("title", f"{series.name}, {short(x)}: {short(y)}"), cx=a, cy=b, r=3.4)
         for (a, b), (x, y) in zip(points, pairs, strict=True)
     ]
     return tag("g", tag("polyline", points=path), dots, class_=f"series {series.style}")
+
+
+def stairs(points: Sequence[tuple[str, str]]) -> str:
+    """A path that is level until the next point, where it goes up or down.
+
+    >>> stairs([("0.0", "9.0"), ("5.0", "4.0"), ("6.0", "4.0"), ("7.0", "1.0")])
+    'M0.0 9.0H5.0V4.0H7.0V1.0'
+    """
+    (x, y), *rest = points
+    path = f"M{x} {y}"
+    for i, (a, b) in enumerate(rest):
+        if b != y:
+            path += f"H{a}V{b}"
+        elif i == len(rest) - 1:
+            path += f"H{a}"
+        y = b
+    return path
 
 
 def marker(across: Axis, xs: Sequence[float], chosen: float) -> Html:
@@ -152,6 +201,6 @@ def marker(across: Axis, xs: Sequence[float], chosen: float) -> Html:
 
 def weight_bar(weight: float, largest: float) -> Html:
     """A small bar of this weight's length, for a table's cell."""
-    share = 0.0 if largest <= 0 else max(weight / largest, 0.0)
-    bar = tag("rect", x=0, y=1, width=f"{100 * share:.1f}", height=8, rx=2)
+    share = 0.0 if largest <= 0 else min(max(weight / largest, 0.0), 1.0)
+    bar = tag("rect", x=0, y=1, width=f"{100 * share:.1f}", height=8)
     return tag("svg", bar, viewBox="0 0 100 10", class_="bar", aria_hidden="true", preserveAspectRatio="none")

@@ -19,6 +19,7 @@ from .frank_wolfe import frank_wolfe
 from .greedy import greedy
 from .iht import iht
 from .loop import Callback, Step, Steps
+from .names import SOLVER_NAMES
 
 
 def auto(
@@ -54,14 +55,10 @@ def searched_and_proven(engine: Engine, rng: np.random.Generator, budget: float 
     return outcome
 
 
-SOLVERS: dict[str, Callable[..., Result]] = {
-    "auto": auto,
-    "exact": exact,
-    "exchange": exchange,
-    "frank_wolfe": frank_wolfe,
-    "greedy": greedy,
-    "iht": iht,
+_BY_NAME: dict[str, Callable[..., Result]] = {
+    solve.__name__: solve for solve in (auto, exact, exchange, frank_wolfe, greedy, iht)
 }
+SOLVERS = {name: _BY_NAME[name] for name in SOLVER_NAMES}
 """Every solver by its name, for `minimize` and the jobs."""
 
 

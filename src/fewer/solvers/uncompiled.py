@@ -4,7 +4,6 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 
 from .._validation import Indices, InvalidInput, Vector
 from ..constraints.dimension_sparse import DimensionSparse
@@ -123,6 +122,8 @@ def _refit(problem: Quadratic, units: Indices) -> Vector:
     With the target for origin F = wᵀGw, and minimising w'Gw on the simplex is min ‖[L; h 1]ᵀ w - [0; h]‖² scaled to
     sum one, whatever h is.
     """
+    from scipy.optimize import nnls  # here: it takes longer to import than all else that most calls need of SciPy
+
     c = problem.linear(units)
     G = problem.cross(units, units) + problem.constant - c[:, None] - c[None, :]
     eigenvalues, vectors = np.linalg.eigh(G / max(float(np.abs(G).max()), 1e-300))

@@ -11,7 +11,8 @@ import numpy as np
 from .._validation import Vector
 from ..jobs.bins import bins
 from ..result import Result
-from .study import Judge, Table
+from .study import Judge, Table, proven_bound
+from .views import Cumulative, cumulative
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,8 @@ class BinsProblem:
 
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job."""
-        return bins(self.counts, k, preserve=self.preserve, **search)
+        edges = None if self.preserve == "cdf" else self.edges
+        return bins(self.counts, k, preserve=self.preserve, edges=edges, **search)
 
     def error(self, result: Result) -> float:
         """The root mean squared difference."""
@@ -64,17 +66,24 @@ class BinsProblem:
     def kept(self, result: Result) -> Table:
         """The bins in their order, with their weights and the shares they had."""
         at = result.indices
-        table: Table = {"bin": at.tolist()}
+        table: Table = {"weight": result.p[at].tolist(), "index": at.tolist()}
         if self.edges is not None:
-            table |= {"from": self.edges[at].tolist(), "to": self.edges[at + 1].tolist()}
-        return table | {"weight": result.p[at].tolist(), "share before": self.target[at].tolist()}
+            low, high = self.edges[at], self.edges[at + 1]
+            table |= {"value": (low / 2 + high / 2).tolist(), "from": low.tolist(), "to": high.tolist()}
+        return table | {"share before": self.target[at].tolist()}
+
+    def view(self, result: Result) -> Cumulative:
+        """The cumulative shares before and after, at the upper edges of the bins."""
+        if self.edges is None:
+            return cumulative(np.arange(self.size, dtype=np.float64), self.target, result.p, "bin")
+        return cumulative(self.edges[1:], self.target, result.p, "value")
 
     def lost(self, result: Result) -> dict[str, float]:
         """The error, the largest difference of the cumulative shares, the value and its gap."""
         facts = {self.metric: self.error(result)}
         facts["largest difference of cumulative shares"] = float(np.abs(np.cumsum(result.p - self.target)).max())
         facts["value"] = result.value
-        return facts if result.gap is None else {**facts, "gap": result.gap}
+        return facts if result.gap is None or proven_bound(result) is None else {**facts, "gap": result.gap}
 
     @property
     def baselines(self) -> Mapping[str, Callable[[int], float]]:

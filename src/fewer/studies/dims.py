@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,10 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._validation import Vector
-from ..jobs.dims import coverage, dims
+from ..deadline import Deadline
+from ..jobs.coding import Coding
+from ..jobs.dims import cover, coverage
 from ..jobs.rows import Rows
 from ..result import Result
 from .study import Judge, Table
+from .views import Shares
 
 RANDOM_DRAWS = 20
 """Random rankings over which the error of random selection is averaged."""
@@ -21,12 +24,19 @@ RANDOM_DRAWS = 20
 
 @dataclass(frozen=True, eq=False)
 class DimsProblem:
-    """Which k columns of X (N, n) cover the most rows; X dense or sparse, `names` (n,)."""
+    """Which k columns of X (N, n) cover the most rows; X dense or sparse, `names` (n,).
+
+    `levels` are the labels of columns whose codes stand for some; `note` is said of every answer.
+    """
 
     X: Any
-    names: Sequence[str]
+    names: Sequence[Any]
     objective: str = "kl"
     baseline: Any = "zero"
+    include: Any = ()
+    exclude: Any = ()
+    levels: Any = None
+    note: str = ""
     job = "dims"
     unit = "columns"
     usual_seconds = None
@@ -35,17 +45,23 @@ class DimsProblem:
 
     @property
     def size(self) -> int:
-        """The number of columns."""
-        return len(self.names)
+        """The number of columns that may be held."""
+        return len(self.names) - len(self.exclude)
+
+    @property
+    def coding(self) -> Coding:
+        """What the job is asked."""
+        told = self.include, self.exclude
+        return Coding(self.X, list(self.names), self.levels, self.baseline, *told, note=self.note)
 
     @cached_property
     def rows(self) -> Rows:
         """The rows, recoded so that the baseline is zero."""
         return Rows.of(self.X, None, self.baseline)
 
-    def solve(self, k: int, **search: Any) -> Result:
+    def solve(self, k: int, *, time_limit: float | None = None, **search: Any) -> Result:
         """Run the job."""
-        return dims(self.X, k, objective=self.objective, baseline=self.baseline, **search)
+        return cover(self.coding, k, objective=self.objective, deadline=Deadline.after(time_limit), **search)
 
     def covered(self, result: Result) -> float:
         """The share of rows that the kept columns cover."""
@@ -62,12 +78,25 @@ class DimsProblem:
         within = used(self.rows.table, self.rows.weights * inside)[result.indices]
         within = within / max(float(self.rows.weights[inside].sum()), 1e-300)
         order = np.argsort(-within, kind="stable")
+        columns = result.indices[order].tolist()
+        absent = {"baseline": [self.coding.label(i, self.rows.origin[i]) for i in columns]}
         return {
-            "column": [self.names[result.indices[i]] for i in order],
-            "position": (result.indices[order] + 1).tolist(),
+            "column": [self.names[i] for i in columns],
+            "index": columns,
+            **(absent if self.rows.origin.any() or self.levels is not None else {}),
             "in rows": everywhere[order].tolist(),
             "in covered rows": within[order].tolist(),
         }
+
+    def view(self, result: Result) -> Shares:
+        """The share of rows covered, and how often each kept column occurs in these."""
+        kept = self.kept(result)
+        return Shares(
+            self.covered(result),
+            kept["column"],
+            kept["in covered rows"],
+            "the share of covered rows in which each column occurs",
+        )
 
     def lost(self, result: Result) -> dict[str, float]:
         """Coverage and what is proven about it, the value and its gap."""
@@ -81,17 +110,19 @@ class DimsProblem:
     def baselines(self) -> Mapping[str, Callable[[int], float]]:
         """Columns ranked by frequency, and random columns (mean of 20 draws)."""
         frequency = used(self.rows.table, self.rows.weights)
+        allowed = np.setdiff1d(np.arange(len(self.names)), self.exclude)
         rng = np.random.default_rng(0)
         rankings = {
-            "frequency ranking": [np.argsort(-frequency, kind="stable")],
-            "random selection": [rng.permutation(self.size) for _ in range(RANDOM_DRAWS)],
+            "frequency ranking": [allowed[np.argsort(-frequency[allowed], kind="stable")]],
+            "random selection": [rng.permutation(allowed) for _ in range(RANDOM_DRAWS)],
         }
         return {name: self._left_over([self._need(r) for r in orders]) for name, orders in rankings.items()}
 
     def _need(self, ranking: Any) -> Any:
         """How many columns of a ranking each row needs to be covered."""
-        rank = np.empty(self.size, np.int64)
-        rank[ranking] = np.arange(1, self.size + 1)
+        held = np.isin(ranking, self.include)
+        rank = np.full(len(self.names), len(self.names) + 1, np.int64)
+        rank[np.concatenate([ranking[held], ranking[~held]])] = np.arange(1, self.size + 1)
         rows = self.rows.table
         table = sp.csr_array((rank[rows.indices], rows.indices, rows.indptr), shape=rows.shape)
         return table.max(axis=1).toarray().ravel() if table.nnz else np.zeros(rows.shape[0], np.int64)
@@ -112,7 +143,7 @@ class DimsProblem:
         def judge(result: Result) -> float:
             return 1.0 - coverage(test, result.indices, baseline=result.distribution.origin)
 
-        return DimsProblem(train, self.names, self.objective, self.baseline), judge
+        return replace(self, X=train), judge
 
 
 def used(table: Any, weights: Vector) -> Vector:

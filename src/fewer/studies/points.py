@@ -2,22 +2,24 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.cluster import KMeans
+import scipy.sparse as sp
 
-from .._validation import Indices, Vector
+from .._validation import Indices, Vector, as_weights
+from ..baselines.lloyd import lloyd, nearest
 from ..deadline import Deadline
 from ..jobs.points import points
-from ..jobs.sample import as_bytes
+from ..jobs.sample import as_bytes, as_labels
 from ..jobs.setting import Comparison, Setting
 from ..objectives.pairs import own_threads
 from ..result import Result
 from .study import Judge, Table
+from .views import Cloud, Plane, plane_of_rows, plane_of_similarities
 
 MAX_COMPARED_ROWS = 2000
 """Rows on which baselines and held-out errors are measured, at most: all their pairs are compared."""
@@ -27,20 +29,23 @@ RANDOM_DRAWS = 10
 
 @dataclass(frozen=True, eq=False)
 class PointsProblem:
-    """Which k rows of X (N, d), with which weights, stand for all; `shown` is the table as the user knows it.
+    """Which k rows of X, with which weights, stand for all; `shown` is the table as the user knows it.
 
-    `labels` and `weights` (N,) may be None. `solve` is `points` with these options, the bandwidth as a number:
-    `comparison` holds it, and how rows are scaled before they are compared. Make one with `PointsProblem.of`.
+    `solve` is `points` of X with `options`, the bandwidth as a number: `comparison` holds it, and how rows are encoded
+    and scaled before they are compared. `rows` (M, d) are the encoded ones, `codes` and `weights` (M,) their labels and
+    weights or None, and `used` which rows of X they are, all if None. Make one with `PointsProblem.of`.
     """
 
-    X: npt.NDArray[np.float64]
+    X: Any
     shown: Mapping[str, Sequence[Any]]
     comparison: Comparison
-    labels: Any = None
+    rows: Any
+    codes: Indices | None = None
     weights: Vector | None = None
+    used: Indices | None = None
     similarity: str = "rbf"
     gamma: Any = "median"
-    standardize: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
     job = "points"
     unit = "points"
     usual_seconds = None
@@ -50,39 +55,45 @@ class PointsProblem:
     @classmethod
     def of(
         cls,
-        X: npt.NDArray[np.float64],
+        X: Any,
         k: int,
         seed: int,
         gamma: Any = "median",
         *,
         shown: Mapping[str, Sequence[Any]],
-        labels: Any = None,
-        weights: Vector | None = None,
         similarity: str = "rbf",
-        standardize: bool = False,
         time_limit: float | None = None,
+        **options: Any,
     ) -> "PointsProblem":
         """The problem with its bandwidth as a number, so that every k and every part of the data is measured alike.
 
-        It is the number that `points(X, k, gamma=gamma, rng=seed, ...)` takes.
+        It is the number that `points(X, k, gamma=gamma, rng=seed, ...)` takes; `options` are its labels,
+        sample_weight, columns, missing and standardize.
         """
         deadline = Deadline.after(time_limit)
-        setting = Setting(similarity, gamma, standardize, "auto", as_bytes("1GB"), deadline)
+        rules = {name: options[name] for name in ("columns", "missing") if name in options}
+        scales = options.get("standardize", "auto")
+        setting = Setting(similarity, gamma, scales, "auto", as_bytes("1GB"), deadline, **rules)
+        data = options.get("labels"), options.get("sample_weight")
         with own_threads(), deadline.enforced():
-            _, comparison, _ = setting.prepared(X, k, labels, weights, np.random.default_rng(seed))
+            _, comparison, _, given = setting.prepared(X, k, *data, np.random.default_rng(seed))
         width = comparison.gamma
         number = gamma if width is None or not 0.0 < width < math.inf else width
-        return cls(X, shown, comparison, labels, weights, similarity, number, standardize)
+        m = given.rows.shape[0]
+        codes = None if given.labels is None else as_labels(given.labels, m)[1]
+        weights = None if given.weights is None else as_weights(given.weights, m, "sample_weight")
+        rows = X if similarity == "precomputed" else given.rows
+        return cls(X, shown, comparison, rows, codes, weights, given.kept, similarity, number, options)
 
     @cached_property
-    def Z(self) -> npt.NDArray[np.float64]:  # noqa: N802 - as statisticians write standardized rows
+    def Z(self) -> Any:  # noqa: N802 - as statisticians write standardized rows
         """The rows as they are compared."""
-        return np.asarray(self.comparison.rows(self.X))
+        return self.comparison.scaled(self.rows)
 
     @property
     def size(self) -> int:
         """The number of rows."""
-        return len(self.X)
+        return int(self.rows.shape[0])
 
     @property
     def masses(self) -> Vector:
@@ -91,8 +102,11 @@ class PointsProblem:
 
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job."""
-        setting = {"y": self.labels, "sample_weight": self.weights, "similarity": self.similarity, "gamma": self.gamma}
-        return points(self.X, k, **setting, standardize=self.standardize, **search)
+        return points(self.X, k, similarity=self.similarity, gamma=self.gamma, **self.options, **search)
+
+    def places(self, indices: Indices) -> Indices:
+        """Where rows of X are among those that are used."""
+        return indices if self.used is None else np.searchsorted(self.used, indices)
 
     def error(self, result: Result) -> float:
         """MMD² to all rows."""
@@ -101,12 +115,24 @@ class PointsProblem:
     def kept(self, result: Result) -> Table:
         """The rows with their weights, heaviest first, as the user's table has them."""
         rows, weights = result.heaviest_first()
-        table: Table = {"row": (rows + 1).tolist(), "weight": weights.tolist()}
-        return table | {name: [plain(values[i]) for i in rows] for name, values in self.shown.items()}
+        table: Table = {"index": rows.tolist(), "weight": weights.tolist()}
+        return table | {name: [plain(values[i]) for i in rows.tolist()] for name, values in self.shown.items()}
 
     def rows_of(self, result: Result) -> npt.NDArray[np.float64]:
-        """The kept rows as they are in the file, in the same order."""
-        return self.X[result.heaviest_first()[0]]
+        """The kept rows as numbers, in the same order."""
+        return np.asarray(self.rows[self.places(result.heaviest_first()[0])])
+
+    @cached_property
+    def plane(self) -> Plane:
+        """The rows in two dimensions, as they are compared."""
+        if self.similarity in ("precomputed", "hamming") or sp.issparse(self.rows):
+            return plane_of_similarities(self.block, self.size)
+        return plane_of_rows(self.Z, list(self.shown))
+
+    def view(self, result: Result) -> Cloud:
+        """The kept rows among all."""
+        rows, weights = result.heaviest_first()
+        return self.plane.cloud(self.places(rows), weights)
 
     def lost(self, result: Result) -> dict[str, float]:
         """MMD² and its root, and the gap where a bound above zero is proven."""
@@ -130,18 +156,19 @@ class PointsProblem:
     def block(self, some: Indices, others: Indices) -> npt.NDArray[np.float64]:
         """Similarities between rows; zero across labels."""
         if self.similarity == "precomputed":
-            found = self.X[np.ix_(some, others)]
+            found = self.rows[np.ix_(some, others)]
         else:
             found = np.asarray(self.comparison.similarity(self.Z[some], self.Z[others]), np.float64)
-        if self.labels is not None:
-            found = found * (self.labels[some][:, None] == self.labels[others][None, :])
+        if self.codes is not None:
+            found = found * (self.codes[some][:, None] == self.codes[others][None, :])
         return found
 
     @cached_property
     def baselines(self) -> Mapping[str, Callable[[int], float]]:
         """Random rows of equal weight (mean of 10 draws); for few rows also k-means centres snapped to rows."""
         found: dict[str, Callable[[int], float]] = {"random sampling": self.sample.at_random}
-        if self.size <= MAX_COMPARED_ROWS and self.similarity not in ("precomputed", "hamming"):
+        has_centres = self.similarity not in ("precomputed", "hamming") and not sp.issparse(self.rows)
+        if self.size <= MAX_COMPARED_ROWS and has_centres:
             found["k-means"] = self.sample.snapped
         return found
 
@@ -160,18 +187,13 @@ class PointsProblem:
             cross = float(q @ self.block(units, test) @ masses)
             return max(float(q @ self.block(units, units) @ q) - 2.0 * cross + inner, 0.0)
 
-        rows = self.X[np.ix_(train, train)] if self.similarity == "precomputed" else self.Z[train]
-        labels = None if self.labels is None else self.labels[train]
+        rows = self.rows[np.ix_(train, train)] if self.similarity == "precomputed" else self.Z[train]
+        codes = None if self.codes is None else self.codes[train]
         weights = None if self.weights is None else self.weights[train]
         gamma = self.comparison.similarity.gamma or self.gamma  # rows and bandwidth in the units of all rows
-        part: dict[str, Any] = {
-            "X": rows,
-            "shown": {},
-            "labels": labels,
-            "weights": weights,
-            "gamma": gamma,
-            "standardize": False,
-        }
+        options = {"labels": codes, "sample_weight": weights, "standardize": False}
+        part: dict[str, Any] = {"X": rows, "rows": rows, "codes": codes, "weights": weights, "used": None}
+        part |= {"shown": {}, "gamma": gamma, "options": options}
         return replace(self, **part), judge
 
 
@@ -199,10 +221,10 @@ class Sampled:
     def snapped(self, k: int) -> float:
         """The rows nearest to k-means centres, with the shares of their clusters."""
         Z = self.problem.Z[self.rows]
-        model = KMeans(min(k, len(Z)), n_init=1, max_iter=30, random_state=0).fit(Z, sample_weight=self.t)
-        distances = model.transform(Z)
-        shares = np.bincount(model.labels_, self.t, model.n_clusters)
-        return self.discrepancy(np.asarray(np.bincount(distances.argmin(axis=0), shares, len(Z)), np.float64))
+        k = min(k, len(Z))
+        centres, labels = lloyd(Z, k, self.t, np.random.default_rng(0))
+        shares = np.bincount(labels, self.t, k)
+        return self.discrepancy(np.asarray(np.bincount(nearest(centres, Z)[0], shares, len(Z)), np.float64))
 
 
 def plain(value: Any) -> Any:

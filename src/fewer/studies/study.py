@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..result import Result, Status
+from .views import View
 
 Table = dict[str, list[Any]]
 """A table by columns: name -> values."""
@@ -18,6 +19,8 @@ Watch = Callable[[str], AbstractContextManager[Any]]
 """Gives, for what is being computed, a callback to hand to the solver."""
 MAX_BASELINE_FACTOR = 100
 """A baseline is given at most this many times k units."""
+SAME = 1e-9
+"""Errors that differ by less than this share of them are equal."""
 SUFFICIENT_REDUCTION = 0.9
 """The share of the error reduction along a path that makes a k sufficient."""
 
@@ -67,6 +70,10 @@ class Problem(Protocol):
         """What was lost, in several measures."""
         ...
 
+    def view(self, result: Result) -> View | None:
+        """What a picture of the answer shows; None where there is nothing to see."""
+        ...
+
     def split(self, share: float, rng: np.random.Generator) -> tuple["Problem", Judge] | None:
         """The problem on most of the data and the error on the `share` held out; None where that has no meaning."""
         ...
@@ -87,7 +94,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """All answers, the recommended k and why, and how many units the best baseline needs for the same error."""
+    """All answers, the recommended k and why, and how many units the best baseline matches it with."""
 
     problem: Problem
     answers: tuple[Answer, ...]
@@ -110,12 +117,14 @@ def study(
     k: int | None = None,
     held_out: float | None = None,
     seed: int = 0,
+    baselines: bool = True,
     watch: Watch = lambda label: nullcontext(),
     **search: Any,
 ) -> Study:
     """Solve for every k and compare; `held_out` is the share of the data on which fits on the rest are tested.
 
-    The answers themselves are fitted on all data. An interrupt ends the study with what it has so far.
+    `baselines`: whether to compare with them. The answers themselves are fitted on all data. An interrupt ends the
+    study with what it has so far.
     """
     began = time.perf_counter()
     answers: list[Answer] = []
@@ -126,9 +135,9 @@ def study(
             answers.append(_answer(problem, budget, watch, {"rng": seed, **search}))
             if answers[-1].result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
-            baselines = {name: baseline(budget) for name, baseline in problem.baselines.items()}
+            others = {name: baseline(budget) for name, baseline in problem.baselines.items()} if baselines else {}
             held = None if parts is None else _held_out(budget, parts, watch, {"rng": seed, **search})
-            answers[-1] = replace(answers[-1], baselines=baselines, held_out=held)
+            answers[-1] = replace(answers[-1], baselines=others, held_out=held)
         chosen, why = choose(answers, k)
         comparison = compare(problem, chosen)
     except KeyboardInterrupt:
@@ -143,7 +152,15 @@ def _answer(problem: Problem, k: int, watch: Watch, search: dict[str, Any]) -> A
     """One k on all data."""
     with watch(f"{problem.job} k = {k}") as callback:
         result = problem.solve(k, callback=callback, **search)
-    return Answer(k, result, problem.error(result), problem.kept(result), problem.lost(result), {})
+    lost = problem.lost(result)
+    if proven_bound(result) is None:
+        lost.pop("gap", None)
+    return Answer(k, result, problem.error(result), problem.kept(result), lost, {})
+
+
+def proven_bound(result: Result) -> float | None:
+    """The bound where it tells something: that no error is below zero is no proof, unless the error is zero."""
+    return result.bound if result.bound or result.status is Status.OPTIMAL else None
 
 
 def _held_out(k: int, parts: tuple[Problem, Judge], watch: Watch, search: dict[str, Any]) -> float:
@@ -183,31 +200,69 @@ def sufficient(errors: Sequence[float]) -> int:
 
 
 def compare(problem: Problem, answer: Answer) -> str:
-    """How many units the best baseline needs for the same error, measured."""
-    if not answer.baselines or not math.isfinite(answer.error):
+    """How many units the best baseline matches the error with: only what was measured."""
+    feasible = {name: error for name, error in answer.baselines.items() if not math.isnan(error)}
+    if not feasible or not math.isfinite(answer.error):
         return ""
-    best = min(answer.baselines, key=lambda name: answer.baselines[name])
-    if answer.baselines[best] <= answer.error * (1 + 1e-9):
-        return f"baseline {best} does as well here"
+    best = min(feasible, key=lambda name: feasible[name])
+    if feasible[best] <= answer.error * (1 + SAME):
+        return f"baseline {best} {'is better' if feasible[best] < answer.error * (1 - SAME) else 'does as well'} here"
     most = min(problem.size, MAX_BASELINE_FACTOR * answer.k)
-    needs = needed(problem.baselines[best], answer.k, answer.error, most)
-    if needs is None:
-        return f"baseline {best} does not match this with {most} {problem.unit}"
-    return f"baseline {best} needs {needs} {problem.unit} ({needs / answer.k:.1f}x) to match this"
+    size, tried = matching_size(problem.baselines[best], answer.k, answer.error, most)
+    if size is not None:
+        return f"baseline {best} matches this with {size} {problem.unit} ({size / answer.k:.1f}x)"
+    return f"baseline {best} did not match this with {one_of(tried)} {problem.unit}" if tried else ""
 
 
-def needed(baseline: Callable[[int], float], k: int, error: float, most: int) -> int | None:
-    """The fewest units, by doubling and halving, for which a baseline's error is at most `error`; None above `most`.
+def matching_size(baseline: Callable[[int], float], k: int, error: float, most: int) -> tuple[int | None, list[int]]:
+    """A size in k + 1..most at which a baseline's error is at most `error`, or None; and the sizes tried without.
 
-    >>> needed(lambda k: 1 / k, 4, 0.1, 1000), needed(lambda k: 1 / k, 4, 0.1, 9)
-    (10, None)
+    Sizes are doubled, then halved back to the smallest that is found to match. A baseline's error need not fall with
+    its size, so a smaller one may match as well. Sizes it cannot serve, of infinite error, are passed over, and the
+    largest that it can serve is among those tried.
+
+    >>> matching_size(lambda k: 1 / k, 4, 0.1, 1000), matching_size(lambda k: 1 / k, 4, 0.1, 9)
+    ((10, [8, 9]), (None, [8, 9]))
+    >>> matching_size(lambda k: 1 / k if k < 15 else math.inf, 4, 1 / 13, 1000)
+    (13, [8, 12])
     """
-    low, high = k, min(2 * k, most)
-    while baseline(high) > error:
-        if high >= most:
-            return None
-        low, high = high, min(2 * high, most)
+    errors: dict[int, float] = {}
+
+    def fits(size: int) -> bool:
+        if size not in errors:
+            errors[size] = baseline(size)
+        return errors[size] <= error
+
+    def too_many(size: int) -> bool:
+        return not fits(size) and math.isinf(errors[size])
+
+    size = low = k
+    while size < most and (size == k or not fits(size)):
+        low, size = size, min(2 * size, most)
+        if too_many(size):
+            turning_point(low, size, too_many)
+            break
+    tried = sorted(errors)
+    matching = [size for size in tried if fits(size)]
+    if matching:
+        below = [size for size in tried if size < matching[0]]
+        matching[0] = turning_point(below[-1] if below else k, matching[0], fits)
+    return next(iter(matching), None), sorted(size for size, value in errors.items() if error < value < math.inf)
+
+
+def turning_point(low: int, high: int, said: Callable[[int], bool]) -> int:
+    """By halving, a size above `low` at which the answer turns from no to yes, given that `high` says yes."""
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if baseline(middle) <= error else (middle, high)
+        low, high = (low, middle) if said(middle) else (middle, high)
     return high
+
+
+def one_of(sizes: Sequence[int]) -> str:
+    """Numbers in words.
+
+    >>> one_of([5]), one_of([5, 10, 20])
+    ('5', '5, 10 or 20')
+    """
+    *some, last = map(str, sizes)
+    return f"{', '.join(some)} or {last}" if some else last

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,13 +11,16 @@ from scipy.optimize import nnls as scipy_nnls
 
 from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
+from ..deadline import Deadline
 from ..engines.fit import refitted
-from ..jobs.terms import terms
+from ..jobs.terms import track
+from ..jobs.tracking import Tracked
 from ..objectives.matrix import scaled, typical_size
 from ..objectives.moments import Moments
 from ..result import Result
 from ..spaces import Atoms
 from .study import Judge, Table
+from .views import Tracking, tracking
 
 MAX_EXPONENT = 400
 """Powers of two up to which squares of entries are sure to stay in the range of floats."""
@@ -27,15 +30,23 @@ MAX_NNLS_ENTRIES = 5_000_000
 
 @dataclass(frozen=True, eq=False)
 class TermsProblem:
-    """Which k columns of A (r, n) track b (r,) with weights within bounds; `names` (n,)."""
+    """Which k columns of A (r, n) track b (r,) with weights within bounds; `names` (n,).
+
+    `test_rows` are the rows to be held out, where they are not drawn at random; `note` is said of every answer.
+    """
 
     A: Any
     b: Vector
-    names: Sequence[str]
+    names: Sequence[Any]
     min_weight: float = 0.0
     max_weight: float = 1.0
-    include: tuple[int, ...] = ()
-    exclude: tuple[int, ...] = ()
+    include: Any = ()
+    exclude: Any = ()
+    groups: Any = None
+    max_per_group: int | None = None
+    validation: float | None = None
+    test_rows: Indices | None = None
+    note: str = ""
     job = "terms"
     unit = "columns"
     usual_seconds = None
@@ -49,13 +60,18 @@ class TermsProblem:
 
     @property
     def bounds(self) -> dict[str, Any]:
-        """The bounds, by the names that `terms` knows."""
+        """The bounds, by the names that `terms` and `SparseSimplex` know."""
         edges = {"min_weight": self.min_weight, "max_weight": self.max_weight}
-        return {**edges, "include": self.include, "exclude": self.exclude}
+        groups = {"groups": self.groups, "max_per_group": self.max_per_group}
+        return {**edges, "include": self.include, "exclude": self.exclude, **groups}
 
-    def solve(self, k: int, **search: Any) -> Result:
+    def solve(self, k: int, *, time_limit: float | None = None, **search: Any) -> Result:
         """Run the job."""
-        return terms(self.A, self.b, k, **self.bounds, **search)
+        deadline = Deadline.after(time_limit)
+        columns = self.include, self.exclude, self.groups
+        data = Tracked(self.A, self.b, list(self.names), *columns, note=self.note)
+        bounds = self.min_weight, self.max_weight, self.max_per_group
+        return track(data, k, bounds, validation=self.validation, deadline=deadline, **search)
 
     @cached_property
     def _near_one(self) -> tuple[Any, Vector, int]:
@@ -79,13 +95,18 @@ class TermsProblem:
         order, weights = result.heaviest_first()
         return {
             "column": [self.names[i] for i in order],
-            "position": (order + 1).tolist(),
+            "index": order.tolist(),
             "weight": weights.tolist(),
         }
 
     def rows_of(self, result: Result) -> Any:
         """The kept columns, heaviest first, as rows."""
         return self.A[:, result.heaviest_first()[0]].T
+
+    def view(self, result: Result) -> Tracking:
+        """The target and what tracks it, row by row."""
+        A, b, power = self._near_one
+        return tracking(np.asarray(scaled(b, power)), np.asarray(scaled(np.asarray(A @ result.p), power)))
 
     def lost(self, result: Result) -> dict[str, float]:
         """The error, the variance explained, the value and its gap."""
@@ -118,33 +139,37 @@ class TermsProblem:
 
     def _ranked(self, F: Moments, first: Vector, then: Vector) -> Callable[[int], float]:
         """The error of the columns that come first by one criterion, and where that is equal by another."""
-        allowed = np.setdiff1d(np.arange(F.space.size), self.exclude)
-        held = np.isin(allowed, self.include)
-        ranking = allowed[np.lexsort((-then[allowed], -first[allowed], ~held))]
-        return lambda k: self._best(F, ranking[:k])
+        ranking = np.lexsort((-then, -first))
+        return lambda k: self._best(F, ranking, k)
 
-    def _best(self, F: Moments, columns: Indices) -> float:
-        """The error of the best weights within the bounds on these columns; infinite where none fit."""
-        if columns.size * self.max_weight < 1.0 or columns.size * self.min_weight > 1.0:
+    def _best(self, F: Moments, ranking: Indices, k: int) -> float:
+        """The error of the best weights, within all bounds, on the first k columns that may be held together.
+
+        Infinite where there are no k such columns, or no weights on them fit.
+        """
+        if k * self.max_weight < 1.0 or k * self.min_weight > 1.0:
             return math.inf
-        C = SparseSimplex(F.space, columns.size, **self.bounds)
-        root = math.sqrt(max(refitted(F, C, np.sort(columns)).value, 0.0) / len(self.b))
+        C = SparseSimplex(F.space, k, **self.bounds)
+        columns = C.fitting(ranking, k)
+        if columns.size < k:
+            return math.inf
+        root = math.sqrt(max(refitted(F, C, columns).value, 0.0) / len(self.b))
         return float(scaled(root, self._near_one[2]))
 
     def split(self, share: float, rng: np.random.Generator) -> tuple["TermsProblem", Judge] | None:
-        """Some rows are held out."""
+        """Some rows are held out: `test_rows`, or a share of them at random."""
         r = len(self.b)
-        order = rng.permutation(r)
-        held = max(round(share * r), 1)
-        if held >= r:
+        test = self.test_rows
+        if test is None:
+            test = np.sort(rng.permutation(r)[: max(round(share * r), 1)])
+        train = np.setdiff1d(np.arange(r), test)
+        if not train.size:
             return None
-        test, train = np.sort(order[:held]), np.sort(order[held:])
 
         def judge(result: Result) -> float:
             return self._error(result, test)
 
-        bounds = self.min_weight, self.max_weight, self.include, self.exclude
-        return TermsProblem(self.A[train], self.b[train], self.names, *bounds), judge
+        return replace(self, A=self.A[train], b=self.b[train], test_rows=None), judge
 
 
 def nnls(A: Any, b: Vector) -> Vector:

@@ -1,20 +1,21 @@
 """npy and npz: arrays as columns; only those that are asked for are read."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .._validation import InvalidInput, Vector
+from .._validation import InvalidInput
 from ..npy import StoredArray, check_memory, stored_arrays
+from ._source import Refuse, at_once, bad_cell
 
 MAX_COLUMNS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayTable:
+class ArraySource:
     """Arrays (rows,) are columns under their names; an array (rows, d) is d columns, and its name means all of them."""
 
     label: str
@@ -22,6 +23,7 @@ class ArrayTable:
     numeric: list[str]
     arrays: dict[str, StoredArray]
     homes: dict[str, tuple[str, int]]
+    notes: list[str] = field(default_factory=list)
 
     def expand(self, names: Sequence[str]) -> list[str]:
         """The name of a matrix stands for its columns."""
@@ -44,38 +46,61 @@ class ArrayTable:
             return whole if whole.ndim == 2 else whole[:, None]
         return np.column_stack([column(arrays[home].data, j) for home, j in homes])
 
-    def numbers(self, names: Sequence[str]) -> Vector:
-        """These columns as finite numbers."""
+    def read(self, names: Sequence[str], as_text: Collection[str], refuse: Refuse) -> Any:
+        """The columns as a frame; NaN is missing."""
+        import polars as pl
+
+        matrix_free = {name: self._column(name) for name in names}
+        if len({len(values) for values in matrix_free.values()}) > 1:
+            self._matrix(names)  # which says so
+        frame = pl.DataFrame({name: as_series(values) for name, values in matrix_free.items()})
+        floats = [name for name, dtype in frame.schema.items() if dtype.is_float()]
+        frame = frame.with_columns(pl.col(floats).fill_nan(None)) if floats else frame
+        return frame.with_columns(pl.col(list(as_text)).cast(pl.String)) if as_text else frame
+
+    def matrix(self, names: Sequence[str]) -> Any:
+        """These columns as finite numbers, (rows, columns)."""
         matrix = np.ascontiguousarray(self._matrix(names), np.float64)
-        self._check(np.isfinite(matrix), matrix, names, "a finite number")
-        return matrix
-
-    def whole(self, names: Sequence[str]) -> Any:
-        """These columns as non-negative whole numbers."""
-        import scipy.sparse as sp
-
-        matrix = self._matrix(names)
-        with np.errstate(invalid="ignore", over="ignore"):
-            self._check(
-                (matrix >= 0) & (matrix == np.floor(matrix)) & (matrix < 2**24),
-                matrix,
-                names,
-                "a small non-negative whole number",
-            )
-        return sp.csr_array(matrix.astype(np.int32))
-
-    def _check(self, right: Any, matrix: Any, names: Sequence[str], expected: str) -> None:
         if len(matrix) == 0:
             raise InvalidInput(f"{self.label}: has no rows")
+        right = np.isfinite(matrix)
         if not right.all():
             row, position = np.unravel_index(int(np.argmin(right)), matrix.shape)
-            where = f"{self.label}, row {row + 1}, column {names[int(position)]!r}"
-            raise InvalidInput(f"{where}: expected {expected}, got {matrix[row, position]:g}")
+            cell = float(matrix[row, position])
+            raise bad_cell(self.label, int(row), names[int(position)], cell, "a finite number")
+        return matrix
 
-    def values(self, name: str) -> Any:
+    def matrices(self, names: Sequence[str]) -> Iterator[Any]:
+        """The columns side by side, in one part and of their own type."""
+        yield self._matrix(names)
+
+    def batches(self, names: Sequence[str]) -> Iterator[Any]:
+        """The columns at once."""
+        yield self.read(names, (), at_once)
+
+    def original(self, rows: Any, names: Sequence[str], typed: bool) -> Any:
+        """Rows with their own types."""
+        import polars as pl
+
+        return pl.DataFrame({name: as_series(self._column(name)[rows]) for name in names})
+
+    def _column(self, name: str) -> Any:
         """A column as it is."""
         home, j = self.homes[name]
-        return np.asarray(column(self.arrays[home].data, j))
+        return column(self.arrays[home].data, j)
+
+
+def as_series(values: Any) -> Any:
+    """A column of an array as a Series of polars, which has neither half nor long numbers nor bytes."""
+    import polars as pl
+
+    if (values.dtype.kind in "fiu" and values.dtype.char in "egG") or values.dtype.byteorder not in "=|<":
+        values = values.astype(np.float64 if values.dtype.kind == "f" else values.dtype.newbyteorder("="))
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8", "replace")
+    if values.dtype.kind == "c":
+        raise InvalidInput("complex numbers are no columns; expected numbers or texts")
+    return pl.Series(np.ascontiguousarray(values))
 
 
 def width(array: Any) -> int:
@@ -88,7 +113,7 @@ def column(array: Any, j: int) -> Any:
     return array if array.ndim == 1 else array[:, j]
 
 
-def open_arrays(path: Path, label: str) -> ArrayTable:
+def open_arrays(path: Path, label: str) -> ArraySource:
     """An npy or npz file as a table."""
     found = stored_arrays(path, label)
     arrays = {name or "column": array for name, array in found.items() if array.ndim in (1, 2)}
@@ -103,4 +128,4 @@ def open_arrays(path: Path, label: str) -> ArrayTable:
         else:
             homes |= {f"{name}_{j + 1}": (name, j) for j in range(array.shape[1])}
     numeric = [name for name, (home, _) in homes.items() if arrays[home].dtype.kind in "fiub"]
-    return ArrayTable(label, list(homes), numeric, arrays, homes)
+    return ArraySource(label, list(homes), numeric, arrays, homes)

@@ -1,0 +1,129 @@
+"""A result as a table of the user's own library: one row for each that was kept."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._validation import Indices, InvalidInput, is_frame, known, labels_of, library_of
+
+if TYPE_CHECKING:
+    from .result import Result
+
+OURS = ("weight", "index")
+"""Columns of ours; one of the user's that is called so gets an ending."""
+BACKENDS = {"pandas": "pandas", "polars": "polars"}
+IN_ORDER = ("bins", "values")
+"""Units that are shown in their own order, not heaviest first."""
+
+
+def to_frame(result: "Result", backend: Any) -> Any:
+    """The kept units: weight, index, and what is known of each."""
+    library = known("pandas" if backend is None else backend, BACKENDS, "backend")
+    order = order_of(result)
+    own = ours(result, order)
+    rows = None if result.rows is None else taken(result.rows, order)
+    if library_of(rows) == library and is_frame(rows):
+        rows = renamed(rows, library)
+    elif rows is not None:
+        rows = columns_of(rows)
+    return (_pandas if library == "pandas" else _polars)(result, own, rows, order)
+
+
+def order_of(result: "Result") -> Indices:
+    """Heaviest first, of equal ones the lowest index; bins, and what has no weights, in their own order."""
+    if result.weights is None or result.words.unit in IN_ORDER:
+        return np.arange(len(result.indices))
+    return np.argsort(-result.weights, kind="stable")
+
+
+def ours(result: "Result", order: Indices) -> dict[str, Any]:
+    """The columns that every result has, and those of bins or of what has names."""
+    columns: dict[str, Any] = {} if result.weights is None else {"weight": result.weights[order]}
+    columns["index"] = result.indices[order]
+    if result.kept is not None and result.kept.values is not None:
+        columns["value"] = result.kept.values[order]
+        if result.kept.edges is not None:
+            columns |= {"from": result.kept.edges[order, 0], "to": result.kept.edges[order, 1]}
+    elif result.labels is not None and result.words.unit == "columns":
+        columns["name"] = [result.labels[i] for i in order]
+    return columns
+
+
+def taken(rows: Any, order: Indices) -> Any:
+    """Rows of the kept rows."""
+    library = library_of(rows)
+    if library == "pandas":
+        return rows.iloc[order]
+    if library == "pyarrow":
+        return rows.take(order)
+    if library == "polars":
+        return rows[order]
+    dense = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
+    return dense[order]
+
+
+def columns_of(rows: Any) -> dict[str, list[Any]]:
+    """Columns of a table of another library, or of an array as x0, x1, ..., as lists by their names."""
+    library = library_of(rows)
+    if library is None:
+        flat = rows.reshape(len(rows), -1)
+        return {f"x{j}": flat[:, j].tolist() for j in range(flat.shape[1])}
+    if not is_frame(rows):
+        return {beside(str(rows.name or "x0"), ()): rows.tolist() if library == "pandas" else rows.to_list()}
+    labels = labels_of(rows)
+    if library == "pandas":
+        lists = [rows.iloc[:, j].tolist() for j in range(len(labels))]
+    elif library == "polars":
+        lists = [rows[label].to_list() for label in labels]
+    else:
+        lists = [rows.column(j).to_pylist() for j in range(len(labels))]
+    names = [beside(str(label), [str(other) for other in labels]) for label in labels]
+    return dict(zip(names, lists, strict=True))
+
+
+def beside(name: Any, names: Any) -> Any:
+    """The name of a user's column beside ours.
+
+    >>> beside("weight", ["weight", "x"]), beside("x", ["weight", "x"])
+    ('weight_in_table', 'x')
+    """
+    if name in OURS:
+        name = f"{name}_in_table"
+        while name in names:
+            name += "_"
+    return name
+
+
+def renamed(rows: Any, library: str) -> Any:
+    """A frame without columns that are called like ours."""
+    labels = labels_of(rows)
+    new = {label: beside(label, labels) for label in labels if isinstance(label, str) and label in OURS}
+    if not new:
+        return rows
+    return rows.rename(columns=new) if library == "pandas" else rows.rename(new)
+
+
+def _pandas(result: "Result", own: dict[str, Any], rows: Any, order: Indices) -> Any:
+    try:
+        import pandas as pd
+    except ImportError:
+        raise InvalidInput('to_frame needs pandas, or backend="polars" and polars; neither comes with fewer') from None
+    if rows is not None and not isinstance(rows, dict):
+        return pd.concat([pd.DataFrame(own, index=rows.index), rows], axis=1)
+    labels = result.labels if result.labels is not None and result.words.unit == "points" else None
+    index = None if labels is None else pd.Index([labels[i] for i in order])
+    return pd.DataFrame({**own, **(rows or {})}, index=index)
+
+
+def _polars(result: "Result", own: dict[str, Any], rows: Any, order: Indices) -> Any:
+    try:
+        import polars as pl
+    except ImportError:
+        raise InvalidInput('to_frame(backend="polars") needs polars, which is not installed') from None
+    if result.labels is not None and result.words.unit == "points":
+        taken_names = [] if rows is None else list(rows) if isinstance(rows, dict) else rows.columns
+        name = "label" if "label" not in taken_names else "index_label"
+        own = {**own, name: [result.labels[i] for i in order]}
+    if rows is not None and not isinstance(rows, dict):
+        return pl.concat([pl.DataFrame(own), rows], how="horizontal")
+    return pl.DataFrame({**own, **(rows or {})}, strict=False)

@@ -1,0 +1,233 @@
+"""csv and its kin through polars: read once, each column with the type that its first rows show.
+
+Columns that programs wrote (numbers, booleans) are parsed while they are read. Others are read as texts and looked at
+whole (`_cells`). Where a cell further down is not of the type of the first rows, all cells are tried in one pass that
+keeps nothing, and the columns in question are read again as texts.
+"""
+
+import csv
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from .._validation import InvalidInput
+from ._cells import FALSE, MISSING, MOSTLY, TRUE, Parsed, is_grouped, parsed, without_missing
+from ._copies import CHUNK_BYTES, recoded, trimmed
+from ._dialect import Dialect, dialect_of
+from ._formats import encoding_of, start_of
+from ._source import Refuse, Source, at_once, bad_cell, chunk_rows, unconcerned
+
+HEAD_ROWS = 10_000
+"""Rows from which types are guessed ..."""
+HEAD_CELLS = 2_000_000
+"""... or so many that they have fewer cells than this."""
+WIDE_COLUMNS = 100_000
+"""Columns from which a csv file is read line by line: polars needs 3 kB of memory for each."""
+NOT_UTF8 = "the file is not in UTF-8, so it is read as Windows-1252"
+ROW = "\x00row"
+"""A name that no column has."""
+
+
+@dataclass(frozen=True, eq=False)
+class CsvSource:
+    """A text file in UTF-8: types that polars parses (`native`), and texts that are looked at (`suspects`)."""
+
+    path: Path
+    label: str
+    dialect: Dialect
+    native: dict[str, Any]
+    suspects: set[str]
+    numeric: list[str]
+    decimal: str | None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def names(self) -> list[str]:
+        """All columns."""
+        return self.dialect.names
+
+    def scan(self, types: dict[str, Any]) -> Any:
+        """The file with these types, and texts elsewhere."""
+        return scan(self.path, self.dialect, {name: types.get(name, pl.String) for name in self.names})
+
+    def read(self, names: Sequence[str], as_text: Collection[str], refuse: Refuse) -> Any:
+        """The columns with their types."""
+        types = {name: self.native[name] for name in names if name in self.native and name not in as_text}
+        try:
+            frame = self.scan(types).select(names).collect(engine="streaming")
+        except pl.exceptions.PolarsError as error:
+            if is_encoding(error):
+                return self.recoded.read(names, as_text, refuse)
+            types = self._surviving(types, error)
+            frame = self.scan(types).select(names).collect(engine="streaming")
+        return pl.DataFrame([self._typed(frame[name], types, as_text, refuse) for name in names])
+
+    def _typed(self, column: Any, types: dict[str, Any], as_text: Collection[str], refuse: Refuse) -> Any:
+        """A column as its cells say."""
+        name = column.name
+        if name in types:
+            return column.fill_nan(None) if types[name] == pl.Float64 and column.is_nan().any() else column
+        if name in as_text or not (name in self.suspects or name in self.native):
+            return without_missing(column)
+        found = parsed(column, self.decimal, self.dialect.separator == ";")
+        if found.problem is not None:
+            refuse(bad_cell(self.label, found.problem.row, name, found.problem.cell, found.problem.expected))
+        return found.values
+
+    def batches(self, names: Sequence[str]) -> Iterator[Any]:
+        """The columns in parts of some million cells, if they are all parsed by polars; else at once."""
+        types = {name: self.native[name] for name in names if name in self.native}
+        lazy, done = self.scan(types).select(names), 0
+        if len(types) == len(names):
+            with suppress(pl.exceptions.PolarsError):  # which reading at once explains
+                for part in lazy.collect_batches(chunk_size=chunk_rows(len(names)), maintain_order=True):
+                    done += part.height
+                    yield part
+                return
+        yield self.read(names, (), at_once).slice(done)
+
+    def original(self, rows: Any, names: Sequence[str], typed: bool) -> Any:
+        """Rows with their cells as they are written."""
+        numbered = self.scan({}).with_row_index(ROW).filter(pl.col(ROW).is_in(np.unique(rows).tolist()))
+        try:
+            found = numbered.collect(engine="streaming")
+        except pl.exceptions.PolarsError as error:
+            if is_encoding(error):
+                return self.recoded.original(rows, names, typed)
+            raise self._unreadable(error) from None
+        frame = found.select(names)[np.searchsorted(found[ROW].to_numpy(), rows)]
+        return pl.DataFrame([self._typed(column, {}, (), unconcerned) for column in frame]) if typed else frame
+
+    def _surviving(self, types: dict[str, Any], error: Exception) -> dict[str, Any]:
+        """The types that all cells of their columns have, if that is what went wrong."""
+        if "could not parse" not in str(error) or "dtype `str`" in str(error):
+            raise self._unreadable(error) from None
+        tests = []
+        for name, dtype in types.items():
+            cell = pl.col(name)
+            held = cell.is_in([*TRUE, *FALSE]) if dtype == pl.Boolean else cell.cast(dtype, strict=False).is_not_null()
+            tests.append((held | cell.is_null() | (cell == "")).all().alias(name))
+        try:
+            kept = self.scan({}).select(tests).collect(engine="streaming").row(0, named=True)
+        except pl.exceptions.PolarsError as reason:
+            raise self._unreadable(reason) from None
+        return {name: dtype for name, dtype in types.items() if kept[name]}
+
+    @cached_property
+    def recoded(self) -> "CsvSource":
+        """The same file, taken for Windows-1252."""
+        path = recoded(self.path, self.label, "cp1252" if is_cp1252(self.path) else "latin-1")
+        self.notes.append(NOT_UTF8)
+        return replace(self, path=path, dialect=dialect_of(path, self.label))
+
+    def _unreadable(self, error: Exception) -> InvalidInput:
+        return unreadable(self.path, self.dialect, self.label, error)
+
+
+def scan(path: Path, dialect: Dialect, schema: dict[str, Any], **options: Any) -> Any:
+    """A text file with these types."""
+    layout: dict[str, Any] = {"separator": dialect.separator, "has_header": False, "skip_rows": int(dialect.header)}
+    return pl.scan_csv(path, schema=schema, glob=False, **layout, **options)
+
+
+def is_encoding(error: Exception) -> bool:
+    """Whether polars met bytes that are not UTF-8."""
+    return "utf-8" in str(error).lower() or "utf8" in str(error).lower()
+
+
+def is_cp1252(path: Path) -> bool:
+    """Whether no byte of the file is undefined in Windows-1252."""
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            if any(byte in chunk for byte in (b"\x81", b"\x8d", b"\x8f", b"\x90", b"\x9d")):
+                return False
+    return True
+
+
+def unreadable(path: Path, dialect: Dialect, label: str, error: Exception) -> InvalidInput:
+    """The first row with more cells than the head, or what polars says."""
+    width = len(dialect.names)
+    with path.open(newline="", encoding="utf-8", errors="replace") as file, suppress(csv.Error):
+        for line, cells in enumerate(csv.reader(file, delimiter=dialect.separator)):
+            if len(cells) > width:
+                row = line - int(dialect.header)
+                return InvalidInput(f"{label}, row {row}: expected {width} cells, got {len(cells)}")
+    return InvalidInput(f"{label}: cannot be read as csv: {str(error).splitlines()[0]}")
+
+
+def open_csv(path: Path, label: str) -> Source:
+    """A csv file: its layout, and its columns by their first rows; one that is not UTF-8 is said to be so."""
+    encoding = encoding_of(start_of(path), label)
+    path = trimmed(path if encoding is None else recoded(path, label, encoding))
+    dialect = dialect_of(path, label)
+    if len(dialect.names) >= WIDE_COLUMNS:
+        from ._wide import open_wide
+
+        return open_wide(path, label, dialect)
+    try:
+        return by_head(path, label, dialect, first_rows(path, dialect))
+    except pl.exceptions.PolarsError as error:
+        if not is_encoding(error):
+            raise unreadable(path, dialect, label, error) from None
+    unknown = CsvSource(path, label, dialect, {}, set(), [], None).recoded
+    head = first_rows(unknown.path, unknown.dialect)
+    return by_head(unknown.path, label, unknown.dialect, head, NOT_UTF8)
+
+
+def first_rows(path: Path, dialect: Dialect) -> Any:
+    """The first rows as texts."""
+    rows = max(min(HEAD_ROWS, HEAD_CELLS // len(dialect.names)), 20)
+    return scan(path, dialect, dict.fromkeys(dialect.names, pl.String), n_rows=rows).collect()
+
+
+def by_head(path: Path, label: str, dialect: Dialect, head: Any, *notes: str) -> CsvSource:
+    """The columns by what their first rows show.
+
+    All cells are looked at as one long column: columns cost more than cells.
+    """
+    if head.height == 0:
+        raise InvalidInput(f"{label}: has a head but no rows, or a quote that is never closed")
+    cells = head.unpivot()["value"]
+    shape = head.width, head.height
+    empty = _table((cells.is_null() | (cells == "")), shape)
+    filled = (~(empty | _table(cells.is_in(MISSING), shape))).sum(axis=1)
+    tests = {
+        pl.Int64: cells.cast(pl.Int64, strict=False).is_not_null() & ~cells.str.contains(r"^[-+]?0\d"),
+        pl.Float64: cells.cast(pl.Float64, strict=False).is_not_null() & ~cells.str.contains(r"^[-+]?0\d"),
+        pl.Boolean: cells.is_in([*TRUE, *FALSE]),
+    }
+    native: dict[str, Any] = {}
+    for dtype, held in tests.items():
+        fits = (_table(held, shape) | empty).all(axis=1) & (filled > 0)
+        native |= {head.columns[i]: dtype for i in np.flatnonzero(fits) if head.columns[i] not in native}
+    digits = _table(cells.str.contains(r"\d") | tests[pl.Boolean], shape).sum(axis=1)
+    odd = np.flatnonzero((digits > MOSTLY * filled) | (filled == 0))
+    suspects = [head.columns[i] for i in odd if head.columns[i] not in native]
+    looks = _looks(head, suspects, dialect.separator == ";")
+    decimals = {found.decimal for found in looks.values()} - {None}
+    decimal = decimals.pop() if len(decimals) == 1 else None
+    if decimal == ",":
+        doubtful = [name for name, dtype in native.items() if dtype == pl.Float64 and is_grouped(head[name])]
+        suspects += doubtful
+        looks |= _looks(head, doubtful, True, decimal)
+        native = {name: dtype for name, dtype in native.items() if name not in doubtful}
+    numbers = {*native, *(name for name, found in looks.items() if found.numeric)}
+    numeric = [name for name in head.columns if name in numbers and name]
+    said = [*dialect.notes, *notes, *(found.note for found in looks.values() if found.note)]
+    return CsvSource(path, label, dialect, native, set(suspects), numeric, decimal, said)
+
+
+def _table(flags: Any, shape: tuple[int, int]) -> Any:
+    """Flags of all cells as a matrix, a row for each column."""
+    return flags.fill_null(False).to_numpy().reshape(shape)
+
+
+def _looks(head: Any, names: Sequence[str], comma_first: bool, decimal: str | None = None) -> dict[str, Parsed]:
+    """What the first rows of columns of texts show."""
+    return {name: parsed(head[name], decimal, comma_first) for name in names}

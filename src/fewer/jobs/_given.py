@@ -1,0 +1,119 @@
+"""What points are chosen from, as the user hands it in: a table or an array, its labels and weights."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._validation import Indices, InvalidInput, Vector, as_numbers, as_weights, gathered, is_frame, known, shown
+from ..data.column import Column
+from ..data.columns import column_named
+from ..data.encode import RULES, Encoding, columns_at, encoded
+from .sample import rows_and_top
+
+
+class Given(NamedTuple):
+    """Rows to compare, their labels and weights, which rows of X they are (all if None), and how they were encoded."""
+
+    rows: Any
+    top: float | None
+    labels: Any
+    weights: Any
+    size: int
+    kept: Indices | None = None
+    encoding: Encoding | None = None
+    notes: tuple[str, ...] = ()
+
+
+def is_encoded(X: Any, columns: Any, missing: Any) -> bool:
+    """Whether X goes column by column: a table does, and an array where columns or missing values are spoken of."""
+    known(missing, dict.fromkeys(RULES), "missing")
+    if is_frame(X):
+        return True
+    if columns is None and missing == "error":
+        return False
+    if sp.issparse(X):
+        raise InvalidInput(f"columns and missing are for tables and dense arrays, got a {type(X).__name__}")
+    return True
+
+
+def given_rows(
+    X: Any, labels: Any, sample_weight: Any, columns: Any, missing: str, *, codes: bool, sparse: bool, scales: bool
+) -> Given:
+    """X as rows; `labels` and `sample_weight` may name columns of a table, which then are no part of the rows."""
+    if not is_encoded(X, columns, missing):
+        for value, option in ((labels, "labels"), (sample_weight, "sample_weight")):
+            if isinstance(value, str):
+                raise InvalidInput(
+                    f"{option}={value!r} names a column, which needs a table, got {shown(type(X).__name__)}"
+                )
+        rows, top = rows_and_top(X, sparse)
+        return Given(rows, top, labels, sample_weight, rows.shape[0])
+    X = gathered(X) if is_frame(X) else numbers_of(X)
+    n, width = X.shape
+    if n == 0 or width == 0:
+        raise InvalidInput(f"X must have shape (rows, columns) with at least one of each, got {(n, width)}")
+    by_name = {
+        option: named(X, value, option) for option, value in (("labels", labels), ("sample_weight", sample_weight))
+    }
+    apart = [column.name for column in by_name.values() if column is not None]
+    labels = labels if by_name["labels"] is None else by_name["labels"]
+    weights = sample_weight if by_name["sample_weight"] is None else by_name["sample_weight"].values
+    complete = None
+    if missing == "drop":
+        complete = np.ones(n, bool)
+        for column in by_name.values():
+            complete &= True if column is None or column.missing is None else ~column.missing
+    shares = _shares(weights, n, complete)
+    found = encoded(
+        X, columns, missing, shares, apart=apart, complete=complete, equality=codes, sparse=sparse, shifts=scales
+    )
+    rows, top = rows_and_top(found.rows, sparse)
+    if found.kept is not None:
+        labels = _taken(labels, found.kept)
+        weights = None if weights is None else np.asarray(weights)[found.kept]
+    return Given(rows, top, labels, weights, n, found.kept, found.encoding, tuple(found.notes))
+
+
+def named(X: Any, value: Any, option: str) -> Column | None:
+    """The column of X that an option names, if it names one."""
+    if not isinstance(value, str):
+        return None
+    if not is_frame(X):
+        raise InvalidInput(f"{option}={value!r} names a column, which needs a table, got {type(X).__name__}")
+    return column_named(X, value, option, columns_at(X))
+
+
+def _shares(weights: Any, n: int, complete: Any) -> Vector | None:
+    """Weights of sum one by which medians and modes are taken; rows that are left out have none."""
+    if weights is None:
+        return None
+    if complete is not None and not complete.all():
+        weights = np.where(complete, np.asarray(weights), 0.0)
+    return as_weights(weights, n, "sample_weight")
+
+
+def numbers_of(X: Any) -> Any:
+    """An array of numbers whose missing values are NaN; None counts as one."""
+    if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
+        array = X
+    else:
+        array = np.asarray(X)
+        if array.dtype == object:
+            array = np.where(np.equal(array, None), np.nan, array)
+        array = as_numbers(array, "X")
+    if array.ndim != 2:
+        raise InvalidInput(f"X must have shape (rows, columns) with at least one of each, got {array.shape}")
+    return array
+
+
+def _taken(labels: Any, kept: Indices) -> Any:
+    """Labels of the rows that are kept."""
+    if labels is None:
+        return None
+    if not isinstance(labels, Column):
+        return np.asarray(labels)[kept]
+    values, gone = labels.values[kept], None if labels.missing is None else labels.missing[kept]
+    whole = labels.levels
+    missing = gone if gone is not None and gone.any() else None
+    return Column(labels.name, labels.kind, missing, lambda: values, lambda: whole._replace(codes=whole.codes[kept]))

@@ -1,0 +1,171 @@
+"""`FewerDims`: the job dims as a scikit-learn selector."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, check_non_negative
+
+from .._validation import Indices, known
+from ..data.align import aligned, positions
+from ..data.frames import is_table, names_of
+from ..deadline import Deadline
+from ..solvers.minimize import SOLVERS
+from ._estimator import at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
+from .coding import Coding
+from .dims import OBJECTIVES, cover, coverage, has_labels, take_columns
+
+
+class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+    """Select at most k columns that cover the most rows; see `dims` for what is minimised.
+
+    Parameters
+    ----------
+    k : int
+        How many columns are kept; a k above the number of columns means all of them, with a warning.
+    objective : {"kl", "l2"}
+        What is minimised.
+    baseline : {"auto", "zero", "mode"}, mapping or array of shape (n,)
+        What counts as absent; see `dims`.
+    include, exclude : list of names or int
+        Columns that are held in any case, and columns that never are.
+    missing : {"error", "drop", "impute", "category"}
+        What becomes of missing values of a table; see `dims`.
+    columns : mapping or list of names, optional
+        What columns of a table are; see `dims`.
+    solver : {"auto", "exact", "exchange", "greedy", "iht"}
+        See `dims`.
+    time_limit : float, optional
+        Wall time in seconds.
+    random_state : None, int or RandomState
+        The random choices.
+
+    Attributes
+    ----------
+    indices_ : ndarray of int
+        The columns that were kept, sorted.
+    support_ : ndarray of bool of shape (n,)
+        The same as a mask, as scikit-learn's selectors have it.
+    coverage_ : float
+        The share of the rows' weight that the columns cover.
+    value_, bound_, gap_ : float
+        The loss, a proven lower bound on it (None where nothing is proven), and their difference.
+    distribution_ : Distribution
+        The distribution on the states of these columns.
+    baseline_ : ndarray of int of shape (n,)
+        The code that counts as absent in each column.
+    levels_ : list of ndarray, or None
+        The labels of each column of a table with labels, in the order of their codes; None for columns of numbers.
+    result_ : Result
+
+    Examples
+    --------
+    >>> orders = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
+    >>> selector = FewerDims(k=2).fit(orders)
+    >>> selector.indices_.tolist(), round(selector.coverage_, 3), selector.score([[0, 1, 0, 0], [0, 1, 1, 0]])
+    ([0, 1], 0.6, 0.5)
+
+    """
+
+    def __init__(
+        self,
+        k: int = 10,
+        *,
+        objective: str = "kl",
+        baseline: Any = "auto",
+        include: Any = (),
+        exclude: Any = (),
+        missing: str = "error",
+        columns: Any = None,
+        solver: str = "auto",
+        time_limit: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.k = k
+        self.objective = objective
+        self.baseline = baseline
+        self.include = include
+        self.exclude = exclude
+        self.missing = missing
+        self.columns = columns
+        self.solver = solver
+        self.time_limit = time_limit
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerDims":
+        """Choose the columns; y is ignored."""
+        deadline = Deadline.after(self.time_limit)
+        given = {name: getattr(self, name) for name in ("baseline", "include", "exclude", "missing")}
+        with unchanged_if_it_fails(self):
+            known(self.objective, dict.fromkeys(OBJECTIVES), "objective")
+            known(self.solver, dict.fromkeys(SOLVERS), "solver")
+            names = names_of(X) if is_table(X) else None
+            if names is None or (self.columns is None and not has_labels(X)):
+                sample_weight = aligned(sample_weight, X, "sample_weight")
+                X = validated(self, X, accept_sparse="csr", dtype="numeric")
+                with our_error():
+                    check_non_negative(X, "FewerDims.fit")
+                for option in ("include", "exclude"):
+                    given[option] = positions(given[option], names, option)
+            else:
+                _check_feature_names(self, X, reset=True)
+                _check_n_features(self, X, reset=True)
+                given["columns"] = self.columns
+            coding = Coding.of(X, sample_weight=sample_weight, **given)
+            self._fit(replace(coding, names=names), deadline)
+        return self
+
+    def _fit(self, coding: Coding, deadline: Deadline) -> None:
+        """Fit checked rows."""
+        n = coding.X.shape[1]
+        search: dict[str, Any] = {"objective": self.objective, "solver": self.solver, "rng": seed_of(self.random_state)}
+        self.result_ = cover(coding, at_most(self.k, n, "columns"), deadline=deadline, **search)
+        self._coding = replace(coding, X=None, sample_weight=None)
+        self.levels_ = coding.levels
+        self.indices_: Indices = self.result_.indices
+        self.support_ = np.zeros(n, bool)
+        self.support_[self.indices_] = True
+        self.value_, self.bound_, self.gap_ = self.result_.value, self.result_.bound, self.result_.gap
+        self.distribution_ = self.result_.distribution
+        self.baseline_ = self.distribution_.origin
+        weight = coding.sample_weight
+        self.coverage_ = coverage(coding.X, self.indices_, sample_weight=weight, baseline=self.baseline_)
+
+    def transform(self, X: Any) -> Any:
+        """The chosen columns of X; of a table with labels in its own container."""
+        check_is_fitted(self)
+        if self.levels_ is not None and is_table(X):
+            _check_feature_names(self, X, reset=False)
+            return take_columns(X, self.indices_)
+        with our_error():
+            return super().transform(readable(X))
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Columns as `transform` gives them, with columns of zeros for the others."""
+        check_is_fitted(self)
+        with our_error():
+            return super().inverse_transform(readable(X))
+
+    def score(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> float:
+        """The share of these rows that the chosen columns cover."""
+        check_is_fitted(self)
+        if self.levels_ is not None and is_table(X):
+            X = self._coding.again(X)
+        else:
+            X = validated(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        return coverage(X, self.indices_, sample_weight=sample_weight, baseline=self.baseline_)
+
+    def _get_support_mask(self) -> npt.NDArray[np.bool_]:
+        check_is_fitted(self)
+        return self.support_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.input_tags.positive_only = True
+        return tags

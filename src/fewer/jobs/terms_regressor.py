@@ -1,0 +1,156 @@
+"""`FewerTerms`: the job terms as a scikit-learn regressor."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import known
+from ..constraints.sparse_simplex import SparseSimplex
+from ..data.align import aligned, group_codes, positions
+from ..data.frames import is_table, names_of
+from ..deadline import Deadline
+from ..objectives.moments import as_matrix
+from ..result import Result
+from ..solvers.minimize import SOLVERS
+from ..spaces import Atoms
+from ._estimator import at_most, our_error, seed_of, unchanged_if_it_fails, validated
+from .terms import LOSS, least_squares, solve
+from .tracking import Tracked
+
+
+class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+    """Regression by at most k columns with non-negative weights that sum to one; see `terms`.
+
+        min ‖X q - y‖²   over q >= 0, Σ q = 1, at most k entries not zero
+
+    Parameters
+    ----------
+    k : int
+        How many columns may be held; a k above the number of columns means all of them, with a warning.
+    min_weight, max_weight : float
+        Each weight that is held lies between them.
+    include, exclude : list of names or int
+        Columns that are held, and columns that are not.
+    groups : array of shape (n,), mapping or Series, optional
+        A label for each column, by position or by name; of the columns with one label at most `max_per_group` are
+        held.
+    max_per_group : int, optional
+        Given together with `groups`.
+    validation : float, optional
+        A share of the rows for early stopping; see `terms`.
+    solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
+        See `terms`.
+    time_limit : float, optional
+        Wall time in seconds, for all targets together.
+    random_state : None, int or RandomState
+        The random choices.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n,) or (targets, n)
+        The weights of all columns.
+    indices_, weights_ : ndarray, or a list of one for each target
+        The columns that are held, heaviest first, and their weights.
+    value_, bound_, gap_ : float, or a list of them
+        The squared error, a proven lower bound on the best one (None where nothing is proven), and their difference.
+    result_ : Result, or a list of them
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0]])
+    >>> model = FewerTerms(k=2).fit(X, X @ [0.25, 0.0, 0.75])
+    >>> model.indices_.tolist(), model.weights_.round(6).tolist(), model.coef_.round(6).tolist()
+    ([2, 0], [0.75, 0.25], [0.25, 0.0, 0.75])
+    """
+
+    indices_: Any
+    weights_: Any
+
+    def __init__(
+        self,
+        k: int = 10,
+        *,
+        min_weight: float = 0.0,
+        max_weight: float = 1.0,
+        include: Any = (),
+        exclude: Any = (),
+        groups: Any = None,
+        max_per_group: int | None = None,
+        validation: float | None = None,
+        solver: str = "auto",
+        time_limit: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.k = k
+        self.min_weight = min_weight
+        self.max_weight = max_weight
+        self.include = include
+        self.exclude = exclude
+        self.groups = groups
+        self.max_per_group = max_per_group
+        self.validation = validation
+        self.solver = solver
+        self.time_limit = time_limit
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> "FewerTerms":
+        """Find the weights, for each column of y; a time limit is for all of them together."""
+        deadline = Deadline.after(self.time_limit)
+        with unchanged_if_it_fails(self):
+            names = names_of(X) if is_table(X) else None
+            y, sample_weight = aligned(y, X), aligned(sample_weight, X, "sample_weight")
+            X, y = validated(self, X, y, accept_sparse="csc", y_numeric=True, multi_output=True)
+            matrix, targets = as_matrix(X), np.asarray(y, np.float64)
+            include, exclude = positions(self.include, names, "include"), positions(self.exclude, names, "exclude")
+            groups = group_codes(self.groups, names, np.setdiff1d(np.arange(matrix.shape[1]), exclude))
+            data = Tracked(matrix, targets, names, include, exclude, groups, sample_weight)
+            self._keep(self._solve(data, deadline), y.ndim == 1)
+        return self
+
+    def _keep(self, results: list[Result], one: bool) -> None:
+        """Set what `fit` promises: plain values for one target, lists for several."""
+        kept = [result.heaviest_first() for result in results]
+        indices, weights = [found[0] for found in kept], [found[1] for found in kept]
+        self.result_ = results[0] if one else results
+        self.coef_ = results[0].p if one else np.array([result.p for result in results])
+        self.indices_, self.weights_ = (indices[0], weights[0]) if one else (indices, weights)
+        for name in ("value", "bound", "gap"):
+            found = [getattr(result, name) for result in results]
+            setattr(self, f"{name}_", found[0] if one else found)
+
+    def _solve(self, data: Tracked, deadline: Deadline) -> list[Result]:
+        """One result for each target."""
+        known(self.solver, SOLVERS, "solver")
+        n = data.X.shape[1]
+        columns = data.include, data.exclude, data.groups, self.max_per_group
+        C = SparseSimplex(Atoms(n), at_most(self.k, n, "columns"), self.min_weight, self.max_weight, *columns)
+        seed, targets = seed_of(self.random_state), data.y.reshape(len(data.y), -1)
+        F, results = least_squares(data.X, targets[:, 0], data.sample_weight), []
+        for done, b in enumerate(targets.T):
+            own = deadline.share(1.0 / (targets.shape[1] - done))
+            found = solve(F.toward(b), C, self.solver, self.validation, own, seed).named("columns", LOSS)
+            results.append(replace(found, labels=data.labels(found.indices)))
+        return results
+
+    def predict(self, X: Any) -> npt.NDArray[np.float64]:
+        """X coef_."""
+        check_is_fitted(self)
+        X = validated(self, X, accept_sparse="csc", reset=False)
+        return np.asarray(X @ self.coef_.T)
+
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """The coefficient of determination R² of `predict(X)`."""
+        check_is_fitted(self)
+        with our_error():
+            return float(super().score(X, y, sample_weight))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.regressor_tags.poor_score = True  # weights on the simplex cannot fit any target
+        return tags

@@ -1,0 +1,96 @@
+"""The command line as a good neighbour: quick help, short options, nothing computed that nobody reads."""
+
+import json
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+from commands import run, write_tables
+from fewer.cli import _app
+from fewer.cli.demo import requests
+from fewer.solvers.minimize import SOLVERS
+from fewer.studies.dims import DimsProblem
+
+
+@pytest.fixture
+def files(tmp_path):
+    write_tables(tmp_path)
+    return tmp_path
+
+
+def test_without_baselines_nothing_is_compared(files):
+    full, bare = (
+        json.loads(run("bins", "cost.csv", "-k", 3, "--json", *more, cwd=files)[0])
+        for more in ((), ("--no-baselines",))
+    )
+    assert full["comparison"].startswith("baseline quantile binning matches this with ")
+    assert bare["comparison"] == ""
+    assert bare["answers"][0]["baselines"] == {}
+    assert bare["answers"][0]["kept"] == full["answers"][0]["kept"]
+    out, err = run("bins", "cost.csv", "-k", 3, "--no-baselines", "-o", "out.csv", cwd=files)
+    assert "aseline" not in out + err
+    assert "wrote out.csv" in out
+
+
+def test_baselines_are_computed_only_where_something_tells_of_them(files, monkeypatch):
+    asked = []
+    monkeypatch.setattr(DimsProblem, "baselines", property(lambda self: asked.append(1) or {}))
+    run("dims", "wide.csv", "-k", 3, "-q", "-o", "out.csv", cwd=files)
+    assert asked == []
+    run("dims", "wide.csv", "-k", 3, "-q", "-o", "out.json", cwd=files)
+    assert asked != []
+
+
+def test_help_and_version_are_there_before_numpy(files):
+    code = "import sys; from fewer.cli._app import run; run(sys.argv[1:]); sys.exit('numpy' in sys.modules)"
+    for arguments in ("--help", "-V", "dimz"):
+        subprocess.run([sys.executable, "-c", code, arguments], check=True, capture_output=True)  # noqa: S603
+    assert run("-V") == run("--version")
+    assert set(_app.app.list_commands(None)) <= set(_app.COMMANDS)
+    for name in _app.app.list_commands(None):
+        assert _app.app.get_command(None, name).name == name
+
+
+def test_every_job_offers_the_solvers_of_the_library():
+    for job in ("points", "bins", "terms", "dims"):
+        option = next(each for each in _app.app.get_command(None, job).params if each.name == "solver")
+        assert list(option.type.choices) == list(SOLVERS)
+
+
+def test_short_options(files):
+    assert run("bins", "cost.csv", "-k", 3, "-o", "out.csv", "-q", cwd=files) == ("", "")
+    assert (files / "out.csv").exists()
+
+
+def test_an_output_that_cannot_be_written_is_found_before_the_work(files, monkeypatch):
+    monkeypatch.setattr(DimsProblem, "solve", lambda *a, **k: pytest.fail("it worked first"))
+
+    def full(target):
+        raise OSError(28, "No space left on device", f"{target}.part")
+
+    monkeypatch.setattr("fewer.files._new_part", full)
+    for option, name in (("-o", "out.csv"), ("--report", "page.html")):
+        _, err = run("dims", "wide.csv", "-k", 3, option, name, code=2, cwd=files)
+        assert err == f"fewer: {option} {name}: cannot be written here (No space left on device).\n"
+
+
+def test_checking_leaves_nothing_behind(files):
+    before = sorted(files.iterdir())
+    run("bins", "cost.csv", "-k", 3, "-o", "out.csv", "--column", "nothing", code=2, cwd=files)
+    assert sorted(files.iterdir()) == before
+
+
+def test_dates_categories_and_missing_values_are_shown_as_they_are(tmp_path):
+    frame = pl.DataFrame(requests()).head(80)
+    frame.write_csv(tmp_path / "requests.csv")
+    asked = ("points", "requests.csv", "-k", 4, "--missing", "impute", "--no-baselines", "--report", "page.html")
+    out, err = run(*asked, "--json", cwd=tmp_path)
+    kept = json.loads(out)["answers"][0]["kept"]
+    assert set(kept["endpoint"]) <= {"search", "cart", "login", "report"}
+    assert all(text.startswith("2024-03-01 ") for text in kept["when"])
+    assert "2024-03-01 " in err
+    page = (tmp_path / "page.html").read_text()
+    assert "4 kept points among all 80 rows" in page
+    assert page.count("<circle") == 4

@@ -1,0 +1,158 @@
+"""dims with columns that must, and columns that must not be held: against enumeration, solver by solver."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from fewer import DimensionSparse, FewerDims, InvalidInput, SeenL2, States, Status, coverage, dims, minimize
+from fewer.datasets import baskets
+
+SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
+
+
+def loss(X, weights, columns, objective):
+    """The objective of one support, straight from its definition."""
+    states, inverse = np.unique(X, axis=0, return_inverse=True)
+    q = np.bincount(inverse.reshape(-1), weights / weights.sum())
+    inside = ~np.delete(states, columns, axis=1).any(axis=1)
+    if objective == "kl":
+        return -math.log(q[inside].sum()) if q[inside].sum() else math.inf
+    size = math.prod(int(X[:, c].max()) + 1 for c in columns)
+    return (q[~inside] ** 2).sum() + (1 - q[inside].sum()) ** 2 / size
+
+
+def supports(n, k, include, exclude):
+    free = [i for i in range(n) if i not in exclude and i not in include]
+    count = min(k - len(include), len(free))
+    return [sorted([*include, *chosen]) for chosen in combinations(free, count)]
+
+
+def case(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 8))
+    X = rng.integers(0, 4, (30, n)) * (rng.random((30, n)) < 0.35)
+    X[0] = 0
+    columns = rng.permutation(n)
+    k = int(rng.integers(1, n))
+    include = columns[: rng.integers(0, k + 1)]
+    exclude = columns[len(include) : len(include) + rng.integers(0, n - len(include))]
+    return X, rng.dirichlet(np.ones(30)), k, sorted(include.tolist()), sorted(exclude.tolist())
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+@pytest.mark.parametrize("seed", range(40))
+def test_every_solver_keeps_to_it_and_proofs_are_those_of_enumeration(seed, objective):
+    X, weights, k, include, exclude = case(seed)
+    best = min(loss(X, weights, s, objective) for s in supports(X.shape[1], k, include, exclude))
+    asked = {"include": include, "exclude": exclude, "objective": objective, "sample_weight": weights}
+    for solver in SOLVERS:
+        result = dims(X, k, solver=solver, rng=seed, **asked)
+        held = result.indices.tolist()
+        assert set(include) <= set(held)
+        assert not set(exclude) & set(held)
+        assert len(held) <= k
+        assert result.value == pytest.approx(loss(X, weights, held, objective), abs=1e-12)
+        assert result.value >= best - 1e-12
+        assert result.bound is None or result.bound <= best + 1e-9
+        if solver in ("auto", "exact"):
+            assert result.status is Status.OPTIMAL
+            assert result.value == pytest.approx(best, abs=1e-10)
+            assert result.bound == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+@pytest.mark.parametrize("seed", range(4))
+def test_branch_and_bound_equals_enumeration(seed, objective):
+    """Past 22 columns the proof is branch and bound."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (80, 30)) * (rng.random((80, 30)) < 0.06)
+    weights = np.ones(80)
+    result = dims(X, 4, objective=objective, include=[3, 7], exclude=[0, 1, 12], rng=seed)
+    every = supports(30, 4, [3, 7], [0, 1, 12])
+    assert result.value == pytest.approx(min(loss(X, weights, s, objective) for s in every), abs=1e-12)
+    assert result.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+def test_nothing_asked_for_is_the_same_problem(objective):
+    """A column of zeros may be excluded without any change but that of rounding."""
+    X = np.hstack([baskets(400, 12, 3, rng=0).toarray(), np.zeros((400, 1), int)])
+    free = dims(X, 5, objective=objective, rng=0)
+    same = dims(X, 5, objective=objective, exclude=[12], rng=0)
+    assert free.indices.tolist() == same.indices.tolist()
+    assert same.value == pytest.approx(free.value, abs=1e-12)
+    again = dims(X, 5, objective=objective, include=free.indices[:2], rng=0)
+    assert again.indices.tolist() == free.indices.tolist()
+    assert again.value == pytest.approx(free.value, abs=1e-12)
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+def test_nothing_left_to_choose_is_proven(objective):
+    X, weights, *_ = case(5)
+    n = X.shape[1]
+    asked = dims(X, 2, objective=objective, sample_weight=weights, include=[0, 2])
+    assert asked.indices.tolist() == [0, 2]
+    assert asked.value == asked.bound == pytest.approx(loss(X, weights, [0, 2], objective), abs=1e-12)
+    left = dims(X, n, objective=objective, sample_weight=weights, exclude=[0])
+    assert left.indices.tolist() == list(range(1, n))
+    assert left.status is Status.OPTIMAL
+
+
+def test_rows_that_none_of_the_columns_can_cover():
+    X = np.array([[1, 1, 0, 3], [1, 0, 1, 0], [1, 1, 1, 0]])
+    lost = dims(X, 2, exclude=[0])
+    assert lost.value == lost.bound == math.inf
+    assert lost.status is Status.OPTIMAL
+    squared = dims(X, 2, objective="l2", exclude=[0])
+    assert squared.indices.tolist() == [1, 3]
+    assert squared.value == pytest.approx(1 / 3 + 1 / 8)
+    assert dims(X, 1, include=[0]).value == math.inf
+
+
+def test_callbacks_see_values_of_the_whole_problem():
+    X = baskets(400, 20, 3, rng=1)
+    seen = []
+    result = dims(X, 6, include=[2], exclude=[0], rng=0, callback=lambda progress: seen.append(progress))
+    assert min(progress.best for progress in seen) == pytest.approx(result.value)
+    assert all(progress.bound is None or progress.bound <= result.value + 1e-12 for progress in seen)
+    assert result.history.min() == pytest.approx(result.value)
+
+
+def test_what_cannot_be_asked_for():
+    X = np.eye(4, dtype=int)
+    for words, asked in {
+        r"must not overlap, both hold \[1\]": {"include": [1], "exclude": [1, 2]},
+        "include must hold at most k = 2 columns, got 3": {"include": [0, 1, 2]},
+        "exclude must leave a column": {"exclude": range(4)},
+        r"include must be in 0\.\.3": {"include": [4]},
+    }.items():
+        with pytest.raises(InvalidInput, match=words):
+            dims(X, 2, **asked)
+
+
+def test_the_estimator_passes_it_on():
+    X = baskets(300, 15, 3, rng=2)
+    model = FewerDims(4, include=[9], exclude=[0, 1]).fit(X)
+    twin = dims(X, 4, include=[9], exclude=[0, 1], rng=0)
+    assert model.indices_.tolist() == twin.indices.tolist()
+    assert model.coverage_ == coverage(X, twin.indices)
+
+
+@pytest.mark.parametrize("solver", ["exact", "iht"])
+def test_copies_of_states_are_the_whole_lattice(solver):
+    """One listed state for each code on a held column: F is the squared distance of all, times the copies."""
+    X = np.array([[0, 1, 0], [2, 1, 0], [2, 1, 0], [0, 0, 1], [1, 0, 0]])
+    q = np.array([0.6, 0.2, 0.2])
+    squares = np.array([0.2**2 + 0.4**2, 0.2**2, 0.2**2])
+    F = SeenL2(States([[1, 0], [0, 1], [0, 0]]), q, squares, copies=3)
+    found = minimize(F, DimensionSparse(F.space, 1), solver, rng=0)
+    assert found.value / 3 == pytest.approx(min(loss(X, np.ones(5), [0, j], "l2") for j in (1, 2)))
+    p = np.random.default_rng(0).dirichlet(np.ones(F.space.size))
+    p[3:] = 0.0
+    p /= p.sum()
+    step = np.zeros(F.space.size)
+    step[0] = 1e-6
+    slope = (F.value(p + step) - F.value(p - step)) / 2e-6
+    assert slope == pytest.approx(F.gradient(p)[0], rel=1e-5)

@@ -1,0 +1,258 @@
+"""Columns of tables, against what pandas, polars and pyarrow say of them, for every dtype."""
+
+import datetime as dt
+import math
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from fewer._validation import InvalidInput, as_numbers, is_frame
+from fewer.data.frames import columns_of, index_of, is_table, n_rows, names_of, take_rows
+
+UTC = dt.UTC
+EAST = dt.timezone(dt.timedelta(hours=2))
+DAY = dt.date(2024, 3, 1)
+MOMENT = dt.datetime(2024, 3, 1, 12, 30, 15, 250000)
+EPOCH = dt.datetime(1970, 1, 1)
+
+
+def seconds(moment):
+    """Seconds from 1970 of a datetime without a zone."""
+    return (moment - EPOCH).total_seconds()
+
+
+def entries(column):
+    """Values with None for what is missing, the mask checked against them."""
+    values = column.values
+    gone = np.array([value is None or (isinstance(value, float) and math.isnan(value)) for value in values])
+    assert gone.tolist() == (np.zeros(len(values), bool) if column.missing is None else column.missing).tolist()
+    assert (column.missing is None) == (not gone.any())
+    assert values.dtype == (object if column.kind == "category" else np.float64)
+    back = np.append(column.levels.values.astype(object), None)[column.levels.codes]
+    found = [None if out else value for value, out in zip(values, gone, strict=True)]
+    assert back.tolist() == found
+    return found
+
+
+NUMBERS = [
+    *[pd.Series([3, 1, 2], dtype=kind) for kind in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")],
+    *[pd.Series([3, 1, 2], dtype=kind) for kind in ("uint64", "float16", "float32", "float64", "Int8", "UInt32")],
+    *[pd.Series([3, 1, 2], dtype=kind) for kind in ("Float32", "Float64", "int64[pyarrow]", "double[pyarrow]")],
+    pd.Series([Decimal(3), Decimal(1), Decimal(2)], dtype=object),
+    pd.Series([3, 1.0, Decimal(2)], dtype=object),
+    pd.arrays.SparseArray([3.0, 1.0, 2.0]),
+    *[pl.Series([3, 1, 2], dtype=kind) for kind in (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Int128, pl.UInt8)],
+    *[pl.Series([3, 1, 2], dtype=kind) for kind in (pl.UInt16, pl.UInt32, pl.UInt64, pl.Float32, pl.Float64)],
+    pl.Series([Decimal("3.00"), Decimal("1.00"), Decimal("2.00")]),
+    *[pa.array([3, 1, 2], kind) for kind in (pa.int8(), pa.int64(), pa.uint16(), pa.float32(), pa.float64())],
+    pa.array([Decimal("3.00"), Decimal("1.00"), Decimal("2.00")], pa.decimal128(10, 2)),
+    pa.chunked_array([[3], [1, 2]]),
+]
+
+
+def held(values):
+    """A frame with one column of these values, in the library that they are of."""
+    if isinstance(values, pl.Series):
+        return pl.DataFrame({"x": values})
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return pa.table({"x": values})
+    return pd.DataFrame({"x": values})
+
+
+@pytest.mark.parametrize(
+    "values", NUMBERS, ids=lambda s: f"{type(s).__module__.split('.')[0]}-{getattr(s, 'dtype', '')}"
+)
+def test_numbers_of_any_width_are_numbers(values):
+    (column,) = columns_of(held(values))
+    assert (column.name, column.kind, entries(column)) == ("x", "number", [3.0, 1.0, 2.0])
+
+
+MISSING = {
+    "nullable integers": (pd.Series([3, None, 2], dtype="Int64"), "number", [3.0, None, 2.0]),
+    "nullable floats": (pd.Series([3, None, 2], dtype="Float64"), "number", [3.0, None, 2.0]),
+    "floats": (pd.Series([3, np.nan, 2]), "number", [3.0, None, 2.0]),
+    "booleans": (pd.Series([True, False, True]), "boolean", [1.0, 0.0, 1.0]),
+    "nullable booleans": (pd.Series([True, None, False], dtype="boolean"), "boolean", [1.0, None, 0.0]),
+    "objects that are booleans": (pd.Series([True, None, False], dtype=object), "boolean", [1.0, None, 0.0]),
+    "decimals": (pd.Series([Decimal("0.5"), None], dtype=object), "number", [0.5, None]),
+    "nothing": (pd.Series([None, None], dtype=object), "number", [None, None]),
+    "nothing as floats": (pd.Series([np.nan, np.nan]), "number", [None, None]),
+    "nothing as text": (pd.Series([None, None], dtype="str"), "category", [None, None]),
+    "text": (pd.Series(["b", None, "a"], dtype="str"), "category", ["b", None, "a"]),
+    "text as objects": (pd.Series(["b", None, "a"], dtype=object), "category", ["b", None, "a"]),
+    "text of the old dtype": (pd.Series(["b", None, "a"], dtype="string"), "category", ["b", None, "a"]),
+    "text in arrow": (pd.Series(["b", None, "a"], dtype=pd.ArrowDtype(pa.string())), "category", ["b", None, "a"]),
+    "categories": (pd.Series(["b", None, "a"], dtype="category"), "category", ["b", None, "a"]),
+    "categories of numbers": (pd.Series([2, None, 1], dtype="category"), "category", [2, None, 1]),
+    "unused categories": (pd.Series(pd.Categorical(["b"], ["a", "b", "c"])), "category", ["b"]),
+    "mixed objects": (pd.Series(["b", 1, None], dtype=object), "category", ["b", 1, None]),
+    "datetimes": (pd.Series([MOMENT, None]), "date", [seconds(MOMENT), None]),
+    "datetimes of other units": (pd.Series([MOMENT]).astype("datetime64[ms]"), "date", [seconds(MOMENT)]),
+    "datetimes with a zone": (
+        pd.Series([MOMENT.replace(tzinfo=UTC), None]).dt.tz_convert("America/New_York"),
+        "date",
+        [seconds(MOMENT), None],
+    ),
+    "dates as objects": (pd.Series([DAY, None], dtype=object), "date", [19783 * 86400.0, None]),
+    "objects with zones": (pd.Series([MOMENT.replace(tzinfo=EAST)], dtype=object), "date", [seconds(MOMENT) - 7200]),
+    "times": (pd.Series([dt.time(1, 2, 3, 500000), None], dtype=object), "date", [3723.5, None]),
+    "lengths of time": (pd.Series([dt.timedelta(seconds=90), None]), "number", [90.0, None]),
+    "periods": (pd.Series(pd.PeriodIndex(["2024-03"], freq="M")), "date", [19783 * 86400.0]),
+    "polars numbers": (pl.Series([3, None, 2]), "number", [3.0, None, 2.0]),
+    "polars floats": (pl.Series([3.0, None, math.nan]), "number", [3.0, None, None]),
+    "polars booleans": (pl.Series([True, None, False]), "boolean", [1.0, None, 0.0]),
+    "polars decimals": (pl.Series([Decimal("0.5"), None]), "number", [0.5, None]),
+    "polars text": (pl.Series(["b", None, "a", "b"]), "category", ["b", None, "a", "b"]),
+    "polars text, all different": (
+        pl.Series([None, *map(str, range(1200, 0, -1))]),
+        "category",
+        [None, *map(str, range(1200, 0, -1))],
+    ),
+    "polars categories": (pl.Series(["b", None, "a"], dtype=pl.Categorical), "category", ["b", None, "a"]),
+    "polars enums": (pl.Series(["b", None, "a"], dtype=pl.Enum(["a", "b", "c"])), "category", ["b", None, "a"]),
+    "polars dates": (pl.Series([DAY, None]), "date", [19783 * 86400.0, None]),
+    "polars datetimes": (pl.Series([MOMENT, None]), "date", [seconds(MOMENT), None]),
+    "polars datetimes in ms": (pl.Series([MOMENT], dtype=pl.Datetime("ms")), "date", [seconds(MOMENT)]),
+    "polars datetimes with a zone": (
+        pl.Series([MOMENT]).dt.replace_time_zone("UTC").dt.convert_time_zone("Asia/Tokyo"),
+        "date",
+        [seconds(MOMENT)],
+    ),
+    "polars times": (pl.Series([dt.time(1, 2, 3, 500000), None]), "date", [3723.5, None]),
+    "polars lengths of time": (pl.Series([dt.timedelta(seconds=90), None]), "number", [90.0, None]),
+    "polars nothing": (pl.Series([None, None]), "number", [None, None]),
+    "polars nothing as text": (pl.Series([None, None], dtype=pl.String), "category", [None, None]),
+    "polars objects": (pl.Series([Decimal(1), None], dtype=pl.Object), "number", [1.0, None]),
+    "arrow numbers": (pa.array([3, None, 2]), "number", [3.0, None, 2.0]),
+    "arrow floats": (pa.array([3.0, None, math.nan]), "number", [3.0, None, None]),
+    "arrow booleans": (pa.array([True, None, False]), "boolean", [1.0, None, 0.0]),
+    "arrow text": (pa.array(["b", None, "a"]), "category", ["b", None, "a"]),
+    "arrow large text": (pa.array(["b", None], pa.large_string()), "category", ["b", None]),
+    "arrow categories": (pa.array(["b", None, "a"]).dictionary_encode(), "category", ["b", None, "a"]),
+    "arrow categories in parts": (
+        pa.chunked_array([pa.array(["b"]).dictionary_encode(), pa.array(["a", "b"]).dictionary_encode()]),
+        "category",
+        ["b", "a", "b"],
+    ),
+    "arrow dates": (pa.array([DAY, None]), "date", [19783 * 86400.0, None]),
+    "arrow dates in ms": (pa.array([DAY], pa.date64()), "date", [19783 * 86400.0]),
+    "arrow datetimes": (pa.array([MOMENT, None]), "date", [seconds(MOMENT), None]),
+    "arrow datetimes with a zone": (pa.array([MOMENT.replace(tzinfo=EAST)]), "date", [seconds(MOMENT) - 7200]),
+    "arrow times": (pa.array([dt.time(1, 2, 3, 500000), None]), "date", [3723.5, None]),
+    "arrow times in s": (pa.array([dt.time(1, 2, 3), None], pa.time32("s")), "date", [3723.0, None]),
+    "arrow lengths of time": (pa.array([dt.timedelta(seconds=90), None]), "number", [90.0, None]),
+    "arrow nothing": (pa.nulls(2), "number", [None, None]),
+}
+
+
+@pytest.mark.parametrize("case", MISSING)
+def test_every_dtype_has_its_kind_values_and_missing_cells(case):
+    values, kind, expected = MISSING[case]
+    (column,) = columns_of(held(values))
+    assert column.kind == kind
+    found = entries(column)
+    assert found == pytest.approx(expected) if kind != "category" else found == expected
+
+
+NESTED = [
+    pd.Series([[1], [2, 3]]),
+    pd.Series([{"a": 1}, {"a": 2}]),
+    pd.Series([b"a", b"b"]),
+    pd.Series([1j, 2j]),
+    pl.Series([[1], [2, 3]]),
+    pl.Series([{"a": 1}]),
+    pl.Series([b"a"]),
+    pa.array([[1], [2]]),
+    pa.array([b"a"]),
+]
+
+
+@pytest.mark.parametrize("values", NESTED, ids=lambda s: type(s).__module__.split(".")[0])
+def test_nested_and_binary_columns_are_other_and_name_their_type(values):
+    (column,) = columns_of(held(values))
+    assert column.kind == "other"
+    assert column.dtype
+
+
+def test_levels_are_sorted_whatever_order_the_rows_have():
+    for order in (["a", "b", "c"], ["c", "a", "b"]):
+        for frame in (pd.DataFrame({"x": order}), pl.DataFrame({"x": order}), pa.table({"x": order})):
+            assert columns_of(frame)[0].levels.values.tolist() == ["a", "b", "c"]
+
+
+def test_mixed_objects_that_cannot_be_compared_are_grouped_too():
+    (column,) = columns_of(pd.DataFrame({"x": pd.Series([2, "b", 2, "a"], dtype=object)}))
+    assert column.values.tolist() == [2, "b", 2, "a"]
+
+
+def test_a_number_beyond_float64_is_refused_with_its_cell():
+    (column,) = columns_of(pd.DataFrame({"big": pd.Series([1, 10**400], dtype=object)}))
+    with pytest.raises(InvalidInput, match=r"column 'big', row 1: .* more than float64 can hold"):
+        _ = column.values
+
+
+FRAMES = {
+    "pandas": pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]}),
+    "polars": pl.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]}),
+    "lazy": pl.LazyFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]}),
+    "arrow": pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"]}),
+    "batch": pa.record_batch({"a": [1, 2, 3], "b": ["x", "y", "z"]}),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_tables_have_rows_names_and_columns(name):
+    X = FRAMES[name]
+    assert is_table(X)
+    assert is_frame(X)
+    assert (n_rows(X), names_of(X), index_of(X)) == (3, ["a", "b"], None)
+    few = take_rows(X, np.array([2, 0]))
+    assert isinstance(few, pl.DataFrame if name == "lazy" else type(X))
+    assert [column.values.tolist() for column in columns_of(few)] == [[3.0, 1.0], ["z", "x"]]
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_as_numbers_reads_every_frame_of_numbers(name):
+    X = FRAMES[name]
+    numbers = X.select(["a"]) if name != "pandas" else X[["a"]]
+    assert as_numbers(numbers, "X").tolist() == [[1], [2], [3]]
+
+
+def test_a_missing_value_in_an_arrow_table_is_named():
+    with pytest.raises(InvalidInput, match="X has a missing value in column 'b', row 1"):
+        as_numbers(pa.table({"a": [1.0, 2.0], "b": [1.0, None]}), "X")
+
+
+def test_series_are_tables_of_one_column():
+    for series in (pd.Series([1, 2], name="a"), pl.Series("a", [1, 2])):
+        assert (is_table(series), is_frame(series), names_of(series), n_rows(series)) == (True, False, ["a"], 2)
+        assert columns_of(series)[0].values.tolist() == [1.0, 2.0]
+
+
+def test_arrays_and_lists_are_no_tables_but_have_rows():
+    assert not is_table(np.zeros((2, 2)))
+    assert not is_table([[1.0]])
+    assert take_rows(np.arange(6).reshape(3, 2), np.array([2])).tolist() == [[4, 5]]
+    assert take_rows(["a", "b"], np.array([1])).tolist() == ["b"]
+    with pytest.raises(InvalidInput, match="a table of pandas, polars or pyarrow was expected"):
+        columns_of([[1.0]])
+
+
+def test_the_index_of_pandas_is_known_unless_it_is_the_row_number():
+    frame = pd.DataFrame({"a": [1, 2]}, index=["p", "q"])
+    assert index_of(frame).tolist() == ["p", "q"]
+    assert index_of(frame.reset_index(drop=True)) is None
+    assert index_of(frame.reset_index(drop=True).iloc[1:]).tolist() == [1]
+    both = pd.DataFrame({"a": [1, 2]}, index=pd.MultiIndex.from_tuples([(1, "x"), (2, "y")]))
+    assert index_of(both).tolist() == [(1, "x"), (2, "y")]
+
+
+def test_columns_of_one_name_are_told_apart_by_place():
+    frame = pd.DataFrame([[1, "x"], [2, "y"]], columns=["a", "a"])
+    assert [column.kind for column in columns_of(frame)] == ["number", "category"]
+    with pytest.raises(InvalidInput, match="X's column 'a' must hold real numbers"):
+        as_numbers(frame, "X")

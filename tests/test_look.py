@@ -1,0 +1,122 @@
+"""`fewer look`, and files that hold whole rows."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from commands import run
+
+N = 120
+RNG = np.random.default_rng(3)
+
+
+@pytest.fixture
+def customers(tmp_path):
+    """A table as people hold it, and what is in it."""
+    frame = pl.DataFrame(
+        {
+            "customer_id": [f"C{i:04d}" for i in range(N)],
+            "age": RNG.integers(18, 90, N),
+            "income": [f"${value:,.2f}" for value in RNG.lognormal(10, 0.5, N)],
+            "plan": np.array(["basic", "plus", "premium"])[RNG.integers(0, 3, N)],
+            "active": RNG.random(N) < 0.5,
+            "joined": np.datetime64("2015-01-01") + RNG.integers(0, 900, N),
+            "weight": [None if i == 7 else round(60 + i / 7, 2) for i in range(N)],
+        }
+    )
+    frame.write_csv(tmp_path / "customers.csv")
+    return tmp_path
+
+
+def test_look_says_what_columns_are_and_who_would_use_them(customers):
+    out, _ = run("look", "customers.csv", "--json", cwd=customers)
+    found = json.loads(out)
+    kinds = {column["name"]: column["kind"] for column in found["columns"]}
+    assert kinds == {
+        "customer_id": "identifier",
+        "age": "number",
+        "income": "number",
+        "plan": "category",
+        "active": "boolean",
+        "joined": "date",
+        "weight": "number",
+    }
+    assert found["rows"] == N
+    assert {column["name"]: column["missing"] for column in found["columns"] if column["missing"]} == {"weight": 1}
+    assert found["jobs"]["points"]["leaves"] == ["customer_id"]
+    assert found["jobs"]["bins"]["uses"] == ["age", "income", "weight"]
+    assert found["jobs"]["terms"]["leaves"] == ["customer_id", "plan", "joined"]
+    assert found["jobs"]["dims"]["uses"] == ["active"]
+    assert "income" in found["notes"][0]
+
+
+@pytest.mark.parametrize("width", [7, 40, 2000])
+def test_look_is_one_screen(width, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    frame = pl.DataFrame({f"a column with a long name {i}": RNG.random(30) for i in range(width)})
+    frame.with_columns(pl.Series("odd", ["1"] * 29 + ["x"])).write_csv(tmp_path / "a.csv")
+    out, _ = run("look", "a.csv", cwd=tmp_path)
+    lines = out.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    assert f"30 rows, {width + 1} columns" in lines[0]
+    assert "odd" in out
+    assert "got 'x'" in " ".join(lines)
+
+
+def test_look_cannot_be_driven_by_a_file(tmp_path):
+    (tmp_path / "a.csv").write_text("\x1b[2Jx,b\n\x1b[31mred,1\nblue,2\n")
+    out, _ = run("look", "a.csv", cwd=tmp_path)
+    assert "\\x1b[31mred" in out
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "json"])
+def test_files_hold_the_whole_rows_with_weights_first(kind, customers):
+    out = customers / f"out.{kind}"
+    run("points", "customers.csv", "-k", "4", "--columns", "age,income", "-o", out, "--quiet", cwd=customers)
+    if kind == "json":
+        kept = json.loads(out.read_text())["answers"][0]["kept"]
+        found = pl.DataFrame(kept)
+    else:
+        found = pl.read_csv(out, infer_schema=False) if kind == "csv" else pl.read_parquet(out)
+    names = ["weight", "index", "customer_id", "age", "income", "plan", "active", "joined", "weight_in_file"]
+    assert found.columns == names
+    original = pl.read_csv(customers / "customers.csv", infer_schema=False)
+    rows = original[found["index"].cast(pl.Int64).to_list()]
+    assert found["customer_id"].to_list() == rows["customer_id"].to_list()
+    assert found["weight"].cast(pl.Float64).sum() == pytest.approx(1.0)
+    if kind == "csv":  # as the file writes them
+        assert found["income"].to_list() == rows["income"].to_list()
+        assert found["weight_in_file"].to_list() == rows["weight"].to_list()
+    else:
+        assert found["income"].dtype == pl.Float64
+        assert found["age"].to_list() == rows["age"].cast(pl.Int64).to_list()
+
+
+def test_a_path_writes_whole_rows_for_every_k(customers):
+    out, _ = run("points", "customers.csv", "--path", "2,3", "--columns", "age", "--quiet", cwd=customers)
+    found = pl.read_csv(out.encode(), infer_schema=False)
+    assert found.columns[:3] == ["k", "weight", "index"]
+    assert found["k"].to_list() == ["2"] * 2 + ["3"] * 3
+    original = pl.read_csv(customers / "customers.csv", infer_schema=False)
+    assert found["plan"].to_list() == original[found["index"].cast(pl.Int64).to_list()]["plan"].to_list()
+
+
+def test_several_files_and_patterns_are_one_table(customers):
+    frame = pl.read_csv(customers / "customers.csv")
+    frame[:50].write_csv(customers / "part1.csv")
+    frame[50:].write_parquet(customers / "part2.parquet")
+    common = ["-k", "3", "--columns", "age,active", "--json", "--quiet"]
+    one = json.loads(run("points", "customers.csv", *common, cwd=customers)[0])["answers"][0]
+    for files in (["part1.csv", "part2.parquet"], ["part*"]):
+        several = json.loads(run("points", *files, *common, cwd=customers)[0])["answers"][0]
+        assert several["value"] == pytest.approx(one["value"])
+        assert several["kept"]["index"] == one["kept"]["index"]
+        assert several["kept"]["customer_id"] == one["kept"]["customer_id"]
+
+
+def test_what_is_said_about_a_file_comes_first(customers):
+    _, err = run("points", "customers.csv", "-k", "3", "--columns", "age,income", cwd=customers)
+    assert err.splitlines()[0].startswith("Column 'income' holds numbers written like '$")

@@ -1,0 +1,108 @@
+"""Two stories from file to answer to file, in the library and by the command, with equal answers."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from fewer import points
+from fewer.cli.points import points as command
+from fewer.datasets import customers
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+
+
+def run(*args):
+    done = CliRunner().invoke(command, [*map(str, args), "--quiet"], standalone_mode=False, catch_exceptions=False)
+    assert done.return_value == 0
+    return done.stdout
+
+
+def test_customers_from_file_to_file(tmp_path, capsys):
+    import customers as story
+
+    written = pl.read_csv(story.main(tmp_path, n=150, k=4), try_parse_dates=True)
+    assert written.columns[:2] == ["weight", "customer_id"]
+    assert "missing values taken as a category of their own" in capsys.readouterr().out
+    out = tmp_path / "by_command.csv"
+    run(tmp_path / "customers.csv", "-k", 4, "--ignore", "churn", "--missing", "category", "-o", out, "--no-baselines")
+    found = pl.read_csv(out, try_parse_dates=True)
+    assert found["customer_id"].to_list() == written["customer_id"].to_list()
+    assert found["weight"].to_list() == written["weight"].to_list()
+    table = pl.read_csv(tmp_path / "customers.csv", try_parse_dates=True)
+    assert table[found["index"].to_list()]["customer_id"].to_list() == found["customer_id"].to_list()
+
+
+def test_a_coreset_learns_what_all_rows_teach_if_its_weights_are_counts(tmp_path):
+    import coreset as story
+
+    scores = list(story.main(tmp_path, n=300, k=24).values())
+    assert scores[1] > scores[2]
+    assert scores[1] >= scores[0] - 0.05
+    coreset = pl.read_csv(tmp_path / "coreset.csv")
+    assert coreset["count"].sum() == pytest.approx(300)
+    answer = json.loads(run(tmp_path / "train.csv", "-k", 6, "--label", "churn", "--solver", "greedy", "--json"))
+    table = pl.read_csv(tmp_path / "train.csv", try_parse_dates=True)
+    expected = points(table, 6, labels="churn", solver="greedy", rng=0)
+    assert answer["answers"][0]["indices"] == expected.indices.tolist()
+    assert answer["answers"][0]["value"] == expected.value
+
+
+OPTIONS = {
+    "weights": (["--weight", "calls"], {"sample_weight": "calls"}),
+    "kinds": (["--columns", "age:category,calls:category"], {"columns": {"age": "category", "calls": "category"}}),
+    "only some": (["--columns", "age,plan"], {"columns": ["age", "plan"]}),
+    "some of a kind": (["--columns", "age,calls:category"], {"columns": {"calls": "category"}, "of": ["age", "calls"]}),
+    "drop": (["--missing", "drop", "--label", "churn"], {"missing": "drop", "labels": "churn"}),
+    "impute": (["--missing", "impute", "--gamma", "scale"], {"missing": "impute", "gamma": "scale"}),
+    "hamming": (["--similarity", "hamming", "--missing", "category"], {"similarity": "hamming", "missing": "category"}),
+    "unscaled": (["--no-standardize", "--ignore", "income"], {"standardize": False, "columns": {"income": "ignore"}}),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_command_is_the_library_with_the_same_options(tmp_path, name, ending):
+    missing = 0.1 if name in ("drop", "impute", "hamming") else 0.0
+    table = pl.DataFrame(customers(80, rng=2, missing=missing), nan_to_null=True)
+    file = tmp_path / f"customers.{ending}"
+    table.write_csv(file) if ending == "csv" else table.write_parquet(file)
+    args, options = OPTIONS[name]
+    options = dict(options)
+    table = table.select(options.pop("of", table.columns))
+    expected = points(table, 4, solver="greedy", rng=0, **options)
+    answer = json.loads(run(file, "-k", 4, "--solver", "greedy", "--json", "--no-baselines", *args))["answers"][0]
+    assert answer["indices"] == expected.indices.tolist()
+    assert answer["value"] == expected.value
+    by_index = dict(zip(answer["kept"]["index"], answer["kept"]["weight"], strict=True))
+    assert by_index == dict(zip(expected.indices.tolist(), expected.weights.tolist(), strict=True))
+    assert answer["note"] == expected.note
+
+
+def test_what_the_command_refuses_names_the_column(tmp_path):
+    from fewer import InvalidInput
+
+    file = tmp_path / "c.csv"
+    pl.DataFrame(customers(30, rng=0, missing=0.3), nan_to_null=True).write_csv(file)
+    with pytest.raises(InvalidInput, match=r"c.csv: column 'income' has a missing value in row \d+ and \d+ more"):
+        run(file, "-k", 3)
+    with pytest.raises(InvalidInput, match=r"has no column 'agee' \(--ignore\); the nearest is 'age'"):
+        run(file, "-k", 3, "--ignore", "agee")
+    with pytest.raises(InvalidInput, match=r"columns\['plan'\] must be one of .*; the nearest is 'category'"):
+        run(file, "-k", 3, "--columns", "plan:catgory")
+
+
+def test_with_several_k_and_rows_left_out_the_held_out_error_is_measured(tmp_path):
+    file = tmp_path / "c.csv"
+    pl.DataFrame(customers(80, rng=0, missing=0.1), nan_to_null=True).write_csv(file)
+    page = tmp_path / "page.html"
+    options = ["--path", "2,4", "--missing", "drop", "--solver", "greedy", "--report", page, "--json"]
+    answers = json.loads(run(file, *options))["answers"]
+    assert all(0 <= answer["held_out"] < 1 for answer in answers)
+    assert answers[0]["baselines"].keys() == {"random sampling", "k-means"}
+    assert page.stat().st_size > 0
+    assert np.diff([answer["error"] for answer in answers])[0] < 0

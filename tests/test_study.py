@@ -1,0 +1,97 @@
+"""Studies: what is said of baselines was measured, and what is no proof is not shown as one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fewer import Status
+from fewer.studies.bins import BinsProblem
+from fewer.studies.points import PointsProblem
+from fewer.studies.study import compare, matching_size, proven_bound, study
+from fewer.studies.terms import TermsProblem
+
+
+def test_a_size_that_matches_was_measured_and_the_one_below_did_not():
+    problem = BinsProblem(np.random.default_rng(1).integers(0, 40, 120).astype(float))
+    baseline = problem.baselines["quantile binning"]
+    error = problem.error(problem.solve(6))
+    size, tried = matching_size(baseline, 6, error, 120)
+    assert baseline(size) <= error < baseline(size - 1)
+    assert size - 1 in (6, *tried)
+    assert all(baseline(each) > error for each in tried)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_sizes_are_claimed_as_measured_whatever_a_baseline_does(seed):
+    rng = np.random.default_rng(seed)
+    errors = rng.random(200) / np.arange(1, 201) ** rng.uniform(0, 1)  # not monotone
+    errors[rng.integers(20, 220) :] = np.inf  # more cannot be served
+    asked = []
+
+    def baseline(k):
+        asked.append(k)
+        return float(errors[k - 1])
+
+    k, error = int(rng.integers(1, 19)), float(rng.uniform(0, 0.1))
+    size, tried = matching_size(baseline, k, error, 200)
+    assert len(set(asked)) == len(asked) < 30
+    assert all(k < each <= 200 for each in asked)
+    assert tried == sorted(each for each in asked if error < errors[each - 1] < np.inf)
+    assert size == min((each for each in asked if errors[each - 1] <= error), default=None)
+    if size is None:
+        assert max(tried) == np.isfinite(errors).sum()  # the largest that it can serve was tried
+
+
+def test_a_baseline_under_the_same_bounds_is_tried_where_it_can_hold_them():
+    rng = np.random.default_rng(4)
+    A = rng.standard_normal((80, 60))
+    b = A @ rng.dirichlet(np.full(60, 0.3))
+    problem = TermsProblem(A, b, [f"c{i}" for i in range(60)], 0.03, 1.0)  # at most 33 columns
+    found = study(problem, [8])
+    assert " 60 " not in found.comparison
+    words = found.comparison.replace(",", "").replace(" or", "").split()
+    sizes = [int(word) for word in words if word.isdigit()]
+    name = "NNLS ranking" if "NNLS" in found.comparison else "correlation ranking"
+    if "did not match" in found.comparison:
+        assert max(sizes) == 33
+        assert all(found.chosen.error < problem.baselines[name](size) < np.inf for size in sizes)
+    else:
+        assert problem.baselines[name](sizes[0]) <= found.chosen.error
+
+
+def test_what_a_baseline_does_is_said_as_it_is():
+    problem = BinsProblem(np.random.default_rng(1).integers(1, 40, 30).astype(float))
+    found = study(problem, [5])
+    answer = found.chosen
+    assert found.comparison.startswith("baseline quantile binning matches this with ")
+    equal = replace(answer, baselines={"other": answer.error})
+    assert compare(problem, equal) == "baseline other does as well here"
+    assert compare(problem, replace(answer, baselines={"other": answer.error / 2})) == "baseline other is better here"
+    assert compare(problem, replace(answer, baselines={})) == ""
+    without = study(problem, [5], baselines=False)
+    assert (without.comparison, without.chosen.baselines) == ("", {})
+    assert without.chosen.error == answer.error
+
+
+def test_that_no_error_is_below_zero_is_no_proof():
+    rows = np.random.default_rng(0).standard_normal((60, 2))
+
+    class Bounded(PointsProblem):
+        def solve(self, k, **search):
+            return replace(super().solve(k, solver="exchange", rng=0), bound=self.told)
+
+        def lost(self, result):
+            return {"gap": result.gap}
+
+    problem = Bounded.of(rows, 4, 0, shown={})
+    for told, shown in ((0.0, False), (1e-5, True)):
+        object.__setattr__(problem, "told", told)
+        answer = study(problem, [4]).chosen
+        assert answer.result.status is Status.FINISHED
+        assert proven_bound(answer.result) == (told if shown else None)
+        assert ("gap" in answer.lost) is shown
+    whole = TermsProblem(np.eye(3), np.array([0.5, 0.5, 0.0]), list("abc"))
+    exact = study(whole, [2], solver="exact").chosen
+    assert exact.result.status is Status.OPTIMAL
+    assert proven_bound(exact.result) == exact.result.bound

@@ -1,0 +1,325 @@
+"""Points of mixed tables: what is compared, what is left out, what is missing, and what comes back."""
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from imblearn.pipeline import make_pipeline as resampling_pipeline
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+
+from fewer import FewerPoints, FewerPointsClassifier, FewerSampler, InvalidInput, points
+from fewer.data import encode as encode_module
+from fewer.data.columns import used_columns
+from fewer.data.encode import encoded
+from fewer.data.frames import columns_of
+from fewer.similarity import similarity_of
+
+
+def customers(n=40, seed=0):
+    """A small table of all kinds of columns."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "customer_id": np.arange(1000, 1000 + n),
+            "age": rng.integers(18, 80, n),
+            "income": rng.lognormal(10, 1, n),
+            "plan": rng.choice(["free", "gold", "silver"], n),
+            "active": rng.random(n) < 0.5,
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "segment": rng.choice(["a", "b"], n),
+        }
+    )
+
+
+TABLE = customers()
+QUICK = {"solver": "greedy", "rng": 0}
+
+
+def squared_by_hand(table, numbers, categories):
+    """The squared distances of the formula, row by row."""
+    Z = np.column_stack([table[name].astype(float) for name in numbers])
+    Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
+    near = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)
+    return near + sum(2.0 * (table[name].to_numpy()[:, None] != table[name].to_numpy()[None]) for name in categories)
+
+
+@pytest.mark.parametrize("form", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_the_similarity_is_the_product_that_is_documented(form):
+    table = TABLE.assign(since=(TABLE.since - pd.Timestamp("1970-01-01")).dt.total_seconds())
+    K = np.exp(-0.1 * squared_by_hand(table, ["age", "income", "since"], ["plan", "active", "segment"]))
+    result = points(form(TABLE), 4, gamma=0.1, **QUICK)
+    q = result.p - 1 / len(TABLE)
+    assert result.value == pytest.approx(q @ K @ q, rel=1e-9)
+    assert np.linalg.eigvalsh(K)[0] > -1e-9
+    assert "identifiers left out: 'customer_id'" in result.note
+    assert type(result.rows) is type(form(TABLE))
+    assert result.total == 40
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_wide_tables_are_sparse_and_answer_alike(monkeypatch, wide):
+    expected = points(TABLE, 4, gamma=0.1, **QUICK)
+    if wide:
+        monkeypatch.setattr(encode_module, "MAX_DENSE_WIDTH", 2)
+        monkeypatch.setattr(encode_module, "MAX_FILLED_SHARE", 1.0)
+    assert sp.issparse(encoded(TABLE).rows) == wide
+    result = points(TABLE, 4, gamma=0.1, **QUICK)
+    assert result.indices.tolist() == expected.indices.tolist()
+    assert result.value == pytest.approx(expected.value, rel=1e-9)
+    model = FewerPoints(4, gamma=0.1, solver="greedy", random_state=0).fit(TABLE)
+    assert model.mean_[0] == pytest.approx(TABLE.age.mean())
+    np.testing.assert_allclose(np.diag(model.transform(model.points_)), 1.0)
+
+
+@pytest.mark.parametrize("similarity", ["laplace", "matern32", "cosine", "linear", "hamming"])
+def test_every_similarity_compares_tables(similarity):
+    result = points(TABLE, 3, similarity=similarity, **QUICK)
+    assert len(result.rows) == 3
+
+
+def test_hamming_codes_tables_of_categories_by_themselves():
+    table = TABLE[["plan", "active", "segment"]]
+    codes = np.column_stack([table[name].astype("category").cat.codes for name in table])
+    expected = points(codes, 3, similarity="hamming", gamma=1.0, **QUICK)
+    result = points(table, 3, similarity="hamming", gamma=1.0, **QUICK)
+    assert result.value == expected.value
+    assert result.indices.tolist() == expected.indices.tolist()
+
+
+def kinds(table, told=None):
+    return {column.name: kind for column, kind in used_columns(columns_of(table), told).columns}
+
+
+def test_kinds_are_inferred_and_overridden():
+    every = {"age": "number", "income": "number", "plan": "category", "active": "boolean", "since": "date"}
+    assert kinds(TABLE) == every | {"segment": "category"}
+    assert kinds(TABLE, {"age": "category", "plan": "ignore", "customer_id": "number"})["age"] == "category"
+    assert list(kinds(TABLE, ["income", "plan"])) == ["income", "plan"]
+    text = pd.DataFrame({"x": ["1.5", "2"], "day": ["2024-03-01", "2024-03-02T12:00:00+02:00"]})
+    rows = encoded(text, {"x": "number", "day": "date"}).rows
+    assert rows[:, 0].tolist() == [1.5, 2.0]
+    assert rows[1, 1] - rows[0, 1] == 86400 + 10 * 3600
+    assert kinds(pd.DataFrame({"x": np.arange(3.0), "y": ["a", "b", "c"]})) == {"x": "number", "y": "category"}
+
+
+def test_identifiers_free_text_and_constants_are_said():
+    rng = np.random.default_rng(0)
+    n = 200
+    table = pl.DataFrame(
+        {
+            "uuid": [f"u{i}" for i in range(n)],
+            "name": [f"n{i}" for i in range(n)],
+            "comment": [f"text {i}" for i in rng.integers(0, 150, n)],
+            "one": ["same"] * n,
+            "x": rng.standard_normal(n),
+        }
+    )
+    found = used_columns(columns_of(table))
+    assert [column.name for column, _ in found.columns] == ["one", "x"]
+    assert found.notes == ("identifiers left out: 'uuid', 'name'", "free text left out: 'comment'", "constant: 'one'")
+    assert kinds(table.with_columns(pl.col("name").cast(pl.Categorical)))["name"] == "category"
+    big = pl.DataFrame({"order_id": [2**60 + i for i in range(9)], "x": np.arange(9.0)})
+    assert list(kinds(big)) == ["x"]
+
+
+REFUSED = {
+    "columns: there is no column 'agee'; the nearest is 'age'": lambda: points(TABLE, 3, columns={"agee": "number"}),
+    r"columns\['age'\] must be one of .*, got 'numer'; the nearest is 'number'": lambda: points(
+        TABLE, 3, columns={"age": "numer"}
+    ),
+    "columns must map names to kinds or list names, got 'age'": lambda: points(TABLE, 3, columns="age"),
+    "column 'plan', row 0: expected a number, got": lambda: points(TABLE, 3, columns={"plan": "number"}),
+    "column 'plan', row 0: expected a date, got": lambda: points(TABLE, 3, columns={"plan": "date"}),
+    "column 'plan' must hold two values to be a boolean": lambda: points(TABLE, 3, columns={"plan": "boolean"}),
+    r"column 'x', row 1: 'n/a' is no number among numbers.*columns=\{'x': 'category'\}": lambda: points(
+        pd.DataFrame({"x": pd.Series([1.5, "n/a", 2.0], dtype=object)}), 1
+    ),
+    "column 'tags' holds list, which cannot be compared": lambda: points(pd.DataFrame({"tags": [[1], [2]]}), 1),
+    "column 'x', row 1: expected a finite number, got inf": lambda: points(pd.DataFrame({"x": [1.0, np.inf]}), 1),
+    "X has no column to compare: identifiers left out: 'id'": lambda: points(pd.DataFrame({"id": [1, 2, 3]}), 1),
+    "labels: there is no column 'segmant'; the nearest is 'segment'": lambda: points(TABLE, 3, labels="segmant"),
+    "labels='segment' names a column, which needs a table": lambda: points(np.eye(3), 1, labels="segment"),
+    "labels must be classes, got 40 different numbers": lambda: points(TABLE, 3, labels=TABLE.income),
+    'gamma="cv" needs labels': lambda: points(TABLE, 3, gamma="cv"),
+    "missing must be one of": lambda: points(TABLE, 3, missing="guess"),
+    "columns and missing are for tables and dense arrays": lambda: points(sp.eye_array(4).tocsr(), 2, missing="drop"),
+    "by_label=True needs labels": lambda: FewerPoints(2, by_label=True).fit(TABLE),
+    "by_label must be True or False": lambda: FewerPoints(2, by_label="yes").fit(TABLE),
+}
+
+
+@pytest.mark.parametrize("sentence", REFUSED)
+def test_what_cannot_be_used_gets_a_sentence(sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        REFUSED[sentence]()
+
+
+def with_gaps(frame=pd.DataFrame):
+    table = TABLE.copy()
+    table.loc[[3, 7], "age"] = np.nan
+    table.loc[5, "plan"] = None
+    return frame(table)
+
+
+def test_a_missing_value_is_refused_with_its_column_and_row():
+    sentence = "column 'age' has a missing value in row 3 and 1 more; use missing='drop', 'impute' or 'category'"
+    with pytest.raises(InvalidInput, match=sentence):
+        points(with_gaps(), 3)
+
+
+@pytest.mark.parametrize("form", [pd.DataFrame, pl.from_pandas])
+def test_rows_with_missing_values_are_left_out_and_keep_their_numbers(form):
+    table = with_gaps(form)
+    result = points(table, 4, missing="drop", **QUICK)
+    whole = np.delete(np.arange(40), [3, 5, 7])
+    expected = points(TABLE.iloc[whole].reset_index(drop=True), 4, **QUICK)
+    assert result.indices.tolist() == whole[expected.indices].tolist()
+    assert result.value == expected.value
+    assert result.total == 37
+    assert "3 of 40 rows left out" in result.note
+    labelled = points(table, 4, labels="segment", sample_weight=np.arange(1.0, 41.0), missing="drop", **QUICK)
+    assert labelled.total == pytest.approx(820 - 4 - 6 - 8)
+
+
+def test_missing_values_are_imputed_by_weighted_median_and_mode():
+    table = pd.DataFrame({"x": [1.0, 2.0, 9.0, None], "c": ["a", "b", "b", None]})
+    rows = encoded(table, None, "impute").rows
+    assert rows[3].tolist() == rows[1].tolist()
+    heavy = encoded(table, None, "impute", np.array([0.6, 0.1, 0.2, 0.1])).rows
+    assert heavy[3].tolist() == heavy[0].tolist()
+    assert "replaced by medians and modes: 'x' (1), 'c' (1)" in points(table, 2, missing="impute", **QUICK).note
+    with pytest.raises(InvalidInput, match="column 'x' has no value to impute from"):
+        points(table.assign(x=np.nan), 2, missing="impute")
+
+
+def test_missing_values_as_a_category_mismatch_all_that_are_there():
+    table = pd.DataFrame({"x": [1.0, 2.0, 9.0, None, None], "c": ["a", "b", "b", None, "a"]})
+    rows = encoded(table, None, "category").rows
+    apart = ((rows[:, None] - rows[None]) ** 2).sum(axis=2)
+    assert apart[1, 3] == pytest.approx(2.0 + 2.0)  # the median is 2: the mismatch of both is all there is
+    assert apart[3, 4] == pytest.approx(2.0)
+    assert apart[1, 2] == 49.0
+
+
+def test_arrays_with_missing_values_go_by_column_too():
+    X = np.array([[1.0, 0.0], [2.0, np.nan], [9.0, 1.0], [2.0, 1.0]])
+    assert points(X, 2, missing="drop", gamma=1.0, **QUICK).indices.max() != 1
+    same = points(X, 2, missing="impute", gamma=1.0, **QUICK)
+    filled = points(np.nan_to_num(X, nan=1.0), 2, gamma=1.0, **QUICK)
+    assert same.value == filled.value
+    assert points(X[:, :1], 2, columns={0: "category"}, gamma=0.5, **QUICK).value > 0
+
+
+def test_new_tables_are_encoded_alike_and_what_is_unknown_mismatches_all():
+    model = FewerPoints(5, gamma=0.1, missing="category", solver="greedy", random_state=0).fit(TABLE)
+    new = TABLE.iloc[model.indices_].reset_index(drop=True)
+    np.testing.assert_allclose(np.diag(model.transform(new)), 1.0)
+    odd = new.assign(plan=["bronze", *new.plan[1:]])
+    assert model.transform(odd)[0, 0] == pytest.approx(np.exp(-0.1 * 2))
+    odd.loc[0, "income"] = new.income[0]
+    gone = new.copy()
+    gone.loc[0, "income"] = np.nan
+    middle = (np.median(TABLE.income) - new.income[0]) / model.scale_[1]
+    assert model.transform(gone)[0, 0] == pytest.approx(np.exp(-0.1 * (2 + middle**2)))
+    strict = FewerPoints(3, solver="greedy", random_state=0).fit(TABLE)
+    with pytest.raises(InvalidInput, match="column 'income' has a missing value in row 0; fit with missing="):
+        strict.transform(gone)
+    with pytest.raises(InvalidInput, match="feature names"):
+        strict.transform(new.rename(columns={"plan": "tariff"}))
+
+
+def test_labels_and_weights_may_be_columns():
+    weighted = TABLE.assign(mass=np.arange(1, 41))
+    result = points(weighted, 4, labels="segment", sample_weight="mass", **QUICK)
+    expected = points(TABLE.drop(columns="segment"), 4, labels=TABLE.segment, sample_weight=np.arange(1, 41), **QUICK)
+    assert result.indices.tolist() == expected.indices.tolist()
+    assert result.value == expected.value
+    assert result.total == 820
+    assert result.counts.sum() == pytest.approx(820)
+
+
+def test_the_result_speaks_of_the_users_own_rows():
+    frame = TABLE.set_index("customer_id")
+    result = points(frame, 3, **QUICK)
+    pd.testing.assert_frame_equal(result.rows, frame.iloc[result.indices])
+    assert list(result.labels) == frame.index[result.indices].tolist()
+
+
+def test_a_pipeline_that_passes_a_continuous_y_gives_the_same_points():
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    X, y = X[:120], y[:120]
+    alone = FewerPoints(8, solver="greedy", random_state=0).fit(X)
+    pipe = make_pipeline(FewerPoints(8, solver="greedy", random_state=0), Ridge()).fit(X, y)
+    assert pipe[0].indices_.tolist() == alone.indices_.tolist()
+    assert pipe[0].value_ == alone.value_
+    with pytest.raises(InvalidInput, match="labels must be classes, got 86 different numbers such as"):
+        FewerPoints(8, by_label=True).fit(X, y)
+
+
+def test_counts_are_weights_times_what_they_are_shares_of():
+    model = FewerPoints(5, solver="greedy", random_state=0).fit(TABLE)
+    np.testing.assert_allclose(model.counts_, 40 * model.weights_)
+    heavy = FewerPoints(5, solver="greedy", random_state=0).fit(TABLE, sample_weight=np.full(40, 2.5))
+    assert heavy.counts_.sum() == pytest.approx(100)
+    both = FewerPointsClassifier(4, gamma=0.1, solver="greedy", random_state=0)
+    assert both.fit(TABLE.drop(columns="segment"), TABLE.segment).counts_.sum() == pytest.approx(40)
+
+
+@pytest.mark.parametrize("form", [pd.DataFrame, pl.from_pandas])
+def test_the_sampler_works_in_a_pipeline_of_imbalanced_learn(form):
+    table = form(TABLE[["age", "income", "segment"]])
+    X, y = table[["age", "income"]], table["segment"]
+    sampler = FewerSampler(6, solver="greedy", random_state=0)
+    few, labels = sampler.fit_resample(X, y)
+    assert (type(few), type(labels)) == (type(X), type(y))
+    assert len(few) == len(labels) == len(sampler.sample_indices_) == 6
+    assert list(labels) == [list(y)[i] for i in sampler.sample_indices_]
+    pipe = resampling_pipeline(FewerSampler(6, solver="greedy", random_state=0), LogisticRegression()).fit(X, y)
+    assert pipe[0].sample_indices_.tolist() == sampler.sample_indices_.tolist()
+    assert pipe.predict(X).shape == (40,)
+    both = resampling_pipeline(FewerPoints(4, solver="greedy", random_state=0), LogisticRegression()).fit(X, y)
+    assert both.predict(X).shape == (40,)
+    assert not hasattr(FewerPoints(), "fit_resample")
+    assert not hasattr(FewerSampler(), "transform")
+
+
+@pytest.mark.parametrize("similarity", ["rbf", "matern52", "laplace", "cosine", "linear"])
+def test_probabilities_sum_to_one_and_agree_with_predict(similarity):
+    X = TABLE[["age", "income", "plan"]]
+    model = FewerPointsClassifier(6, similarity=similarity, gamma=0.3, refine=False, solver="greedy", random_state=0)
+    model.fit(X, TABLE.segment)
+    shares = model.predict_proba(X)
+    assert shares.shape == (40, 2)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert model.classes_[shares.argmax(axis=1)].tolist() == model.predict(X).tolist()
+
+
+def test_probabilities_are_shares_of_the_best_similarities():
+    X, y = np.array([[0.0], [1.0], [4.0], [6.0]]), np.array(["a", "a", "b", "b"])
+    model = FewerPointsClassifier(4, gamma=0.5, refine=False, solver="greedy").fit(X, y)
+    s = similarity_of("rbf", 0.5)(np.array([[3.0]]), X)[0]
+    np.testing.assert_allclose(model.predict_proba([[3.0]])[0], np.array([s[1], s[2]]) / (s[1] + s[2]))
+    far = model.predict_proba([[1e6]])[0]
+    assert far.tolist() == [0.0, 1.0]
+
+
+def test_times_durations_and_decimals_are_numbers():
+    from decimal import Decimal
+
+    table = pl.DataFrame(
+        {
+            "at": [dt.time(8), dt.time(9), dt.time(20)],
+            "took": [dt.timedelta(minutes=1), dt.timedelta(minutes=2), dt.timedelta(minutes=9)],
+            "paid": [Decimal("1.50"), Decimal("2.50"), Decimal("8.50")],
+        }
+    )
+    plain = np.column_stack([[8, 9, 20], [1, 2, 9], [1.5, 2.5, 8.5]])
+    assert points(table, 2, gamma=0.5, **QUICK).value == pytest.approx(
+        points(plain, 2, gamma=0.5, standardize=True, **QUICK).value, rel=1e-9
+    )

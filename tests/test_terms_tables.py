@@ -1,0 +1,258 @@
+"""terms on tables: columns by name, rows by index, prices, and missing values by rule."""
+
+import datetime
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from fewer import FewerTerms, InvalidInput
+from fewer import terms as terms_of_any_solver
+
+terms = partial(terms_of_any_solver, solver="greedy")
+
+NAMES = ["AAPL", "MSFT", "XOM", "CVX", "JPM", "BAC", "KO", "PEP"]
+SECTORS = dict(zip(NAMES, ["tech", "tech", "oil", "oil", "bank", "bank", "drink", "drink"], strict=True))
+
+
+def market(seed=0, days=60):
+    """Prices of eight assets on business days, and of an index of five of them."""
+    rng = np.random.default_rng(seed)
+    returns = rng.normal(0.0003, 0.006, (days, 1)) + rng.normal(0, 0.012, (days, len(NAMES)))
+    dates = pd.bdate_range("2018-11-01", periods=days, name="date")
+    prices = pd.DataFrame(100 * np.exp(np.cumsum(returns, axis=0)), index=dates, columns=NAMES)
+    index = (prices / prices.iloc[0]) @ [0.4, 0.25, 0.15, 0.1, 0.1, 0, 0, 0]
+    return prices, (100 * index).rename("INDEX")
+
+
+def same(found, twin):
+    assert found.indices.tolist() == twin.indices.tolist()
+    assert found.weights == pytest.approx(twin.weights, abs=1e-9)
+    assert found.value == pytest.approx(twin.value)
+
+
+def test_every_container_gives_the_answer_of_the_arrays():
+    prices, index = market()
+    X, y = prices.to_numpy(), index.to_numpy()
+    plain = terms(X, y, 3, rng=0)
+    assert plain.labels is None
+    whole = prices.assign(INDEX=index)
+    tables = [
+        (prices, index),
+        (prices.astype(object), index),
+        (pl.from_pandas(prices), pl.Series(y)),
+        (pl.from_pandas(prices).lazy(), y),
+        (pa.table(pl.from_pandas(prices).to_dict(as_series=False)), y.tolist()),
+    ]
+    for table, target in tables:
+        found = terms(table, target, 3, rng=0)
+        same(found, plain)
+        assert found.labels.tolist() == [NAMES[i] for i in found.indices]
+    for table in (whole, pl.from_pandas(whole), pa.Table.from_pandas(whole, preserve_index=False)):
+        found = terms(table, "INDEX", 3, rng=0)
+        assert found.indices.tolist() == plain.indices.tolist()
+        assert found.value == pytest.approx(plain.value)
+        assert "INDEX" not in found.labels
+
+
+def test_rows_belong_together_by_their_labels():
+    prices, index = market()
+    expected = terms(prices, index, 3, rng=0)
+    rng = np.random.default_rng(1)
+    mixed = index.iloc[rng.permutation(len(index))]
+    same(terms(prices, mixed, 3, rng=0), expected)
+    weight = pd.Series(rng.random(len(index)), prices.index)
+    same(
+        terms(prices, mixed, 3, sample_weight=weight[::-1], rng=0),
+        terms(prices, index, 3, sample_weight=weight.to_numpy(), rng=0),
+    )
+    same(
+        FewerTerms(3, random_state=0, solver="greedy").fit(prices, mixed).result_,
+        FewerTerms(3, random_state=0, solver="greedy").fit(prices, index).result_,
+    )
+
+
+def test_other_rows_are_refused_by_name():
+    prices, index = market()
+    with pytest.raises(InvalidInput, match=r"different index labels: only X has Timestamp\('2018-11-01 00:00:00'\)"):
+        terms(prices, index.iloc[1:], 2)
+    with pytest.raises(InvalidInput, match=r"only y has .*to_numpy"):
+        terms(prices.iloc[1:], index, 2)
+    with pytest.raises(InvalidInput, match=r"only X has .*; only y has 0, 1, 2 and 57 more"):
+        terms(prices, index.reset_index(drop=True), 2)
+    twice = index.iloc[[1, *range(1, 60)]]
+    with pytest.raises(InvalidInput, match=r"y has .* twice"):
+        terms(prices, twice, 2)
+    assert terms(prices.iloc[[0, 0, 1, 2]], index.iloc[[0, 0, 1, 2]], 2).indices.size <= 2
+    with pytest.raises(InvalidInput, match="one entry for each of the 60 rows of X"):
+        terms(pl.from_pandas(prices), index.to_numpy()[1:], 2)
+
+
+def test_columns_by_name():
+    prices, index = market()
+    asked = {"include": ["KO"], "exclude": ["AAPL", "XOM"], "max_per_group": 1}
+    named = terms(prices, index, 4, groups=SECTORS, rng=0, **asked)
+    plain = {"include": [6], "exclude": [0, 2], "groups": list(SECTORS.values()), "max_per_group": 1}
+    same(named, terms(prices.to_numpy(), index.to_numpy(), 4, rng=0, **plain))
+    for groups in (pd.Series(SECTORS)[::-1], np.array(list(SECTORS.values())), {**SECTORS, "NEW": "tech"}):
+        same(terms(prices, index, 4, groups=groups, rng=0, **asked), named)
+    less = {name: sector for name, sector in SECTORS.items() if name not in ("AAPL", "XOM")}
+    same(terms(prices, index, 4, groups=less, rng=0, **asked), named)
+    model = FewerTerms(4, groups=SECTORS, random_state=0, solver="greedy", **asked).fit(prices, index)
+    assert model.result_.labels.tolist() == named.labels.tolist()
+    assert model.feature_names_in_.tolist() == NAMES
+    for words, wrong in {
+        "include: there is no column 'APPL'; did you mean 'AAPL'": {"include": ["APPL"]},
+        "exclude: there is no column 99": {"exclude": [99]},
+        "groups has no label for the column 'MSFT'": {
+            "groups": {"AAPL": 1, **dict.fromkeys(NAMES[2:], 2)},
+            "max_per_group": 2,
+        },
+    }.items():
+        with pytest.raises(InvalidInput, match=words):
+            terms(prices, index, 3, **wrong)
+
+
+def test_what_holds_no_numbers_is_left_out_or_refused():
+    prices, index = market()
+    table = prices.reset_index().assign(ticket=[f"t{i:03d}" for i in range(60)], desk=["a", "b"] * 30)
+    with pytest.raises(InvalidInput, match=r"column 'desk', row 0: expected a number, got 'a'; exclude=\['desk'\]"):
+        terms(table, index.to_numpy(), 3)
+    found = terms(table, index.to_numpy(), 3, exclude=["desk"], rng=0)
+    assert "dates left out: 'date'" in found.note
+    assert "identifiers left out: 'ticket'" in found.note
+    assert [table.columns[i] for i in found.indices] == found.labels.tolist()
+    twin = terms(prices, index, 3, rng=0)
+    assert found.labels.tolist() == twin.labels.tolist()
+    assert found.value == pytest.approx(twin.value)
+    with pytest.raises(InvalidInput, match="y: there is no column 'INDX'"):
+        terms(table, "INDX", 3)
+    with pytest.raises(InvalidInput, match="no candidate's numbers"):
+        terms(table, index.to_numpy(), 3, include=["date"], exclude=["desk"])
+    with pytest.raises(InvalidInput, match="the column 'AAPL' twice"):
+        terms(pd.concat([prices, prices[["AAPL"]]], axis=1), index, 3)
+
+
+@pytest.mark.parametrize("kind", ["simple", "log"])
+def test_prices_become_returns(kind):
+    prices, index = market()
+    change = (lambda p: p.pct_change().iloc[1:]) if kind == "simple" else (lambda p: np.log(p).diff().iloc[1:])
+    expected = terms(change(prices), change(index), 3, rng=0)
+    for found in (
+        terms(prices, index, 3, returns=kind, rng=0),
+        terms(prices.to_numpy(), index.to_numpy(), 3, returns=kind, rng=0),
+        terms(pl.from_pandas(prices.assign(INDEX=index)), "INDEX", 3, returns=kind, rng=0),
+    ):
+        assert found.indices.tolist() == expected.indices.tolist()
+        assert found.value == pytest.approx(expected.value, rel=1e-9)
+    wrong = prices.copy()
+    wrong.iloc[4, 2] = -1.0
+    with pytest.raises(InvalidInput, match=rf"positive for {kind} returns, got -1 in column 'XOM', row 4 \(Timestamp"):
+        terms(wrong, index, 3, returns=kind)
+    assert terms(wrong, index, 3, returns=kind, exclude=["XOM"]).indices.size == 3
+    with pytest.raises(InvalidInput, match="at least two rows of prices"):
+        terms(prices.iloc[:1], index.iloc[:1], 1, returns=kind)
+
+
+def test_dates_bring_rows_into_order():
+    prices, index = market()
+    table = prices.assign(INDEX=index).reset_index()
+    expected = terms(prices, index, 3, returns="simple", rng=0)
+    mixed = table.sample(frac=1, random_state=0)
+    text = mixed.assign(date=mixed.date.dt.strftime("%Y-%m-%d"))
+    for form in (mixed, text, pl.from_pandas(mixed), pl.from_pandas(text)):
+        found = terms(form, "INDEX", 3, returns="simple", date="date", rng=0)
+        assert found.labels.tolist() == expected.labels.tolist()
+        assert found.value == pytest.approx(expected.value, rel=1e-9)
+    twice = pd.concat([table, table.iloc[[7]]])
+    with pytest.raises(InvalidInput, match="2018-11-12T00:00:00 is in rows 7 and 60 of column 'date'"):
+        terms(twice, "INDEX", 3, date="date")
+    text.iloc[5, 0] = "soon"
+    with pytest.raises(InvalidInput, match="column 'date': expected a date such as 2019-01-31, got 'soon'"):
+        terms(text, "INDEX", 3, date="date")
+    with pytest.raises(InvalidInput, match="date: there is no column 'day'"):
+        terms(table, "INDEX", 3, date="day")
+
+
+def test_missing_values_by_rule():
+    prices, index = market()
+    gaps = prices.copy()
+    gaps.iloc[3, 1], gaps.iloc[10, 6] = np.nan, np.nan
+    with pytest.raises(InvalidInput, match=r"column 'MSFT' is missing in row 3 \(.*missing='drop' .*missing='impute'"):
+        terms(gaps, index, 3)
+    dropped = terms(gaps, index, 3, missing="drop", rng=0)
+    assert "2 of 60 rows left out" in dropped.note
+    whole = gaps.notna().all(axis=1)
+    same(dropped, terms(prices[whole], index[whole], 3, rng=0))
+    same(
+        terms(gaps, index, 3, missing="impute", rng=0),
+        terms(gaps.fillna(gaps.median()), index, 3, rng=0),
+    )
+    filled = terms(gaps, index, 3, returns="log", missing="ffill", rng=0)
+    same(filled, terms(gaps.ffill(), index, 3, returns="log", rng=0))
+    assert "2 missing prices carried forward" in filled.note
+    with pytest.raises(InvalidInput, match=r"missing='drop' .*, missing='ffill'"):
+        terms(gaps, index, 3, returns="log")
+    late = gaps.copy()
+    late.iloc[:5, 4] = np.nan
+    with pytest.raises(
+        InvalidInput, match=r"column 'JPM' has no price to carry forward in row 0 .*its first is in row 5"
+    ):
+        terms(late, index, 3, returns="log", missing="ffill")
+    same(
+        terms(late, index, 3, returns="log", missing="ffill", exclude=["JPM"], rng=0),
+        terms(gaps.ffill(), index, 3, returns="log", exclude=["JPM"], rng=0),
+    )
+    holes = index.copy()
+    holes.iloc[8] = np.nan
+    with pytest.raises(InvalidInput, match=r"y is missing in row 8 .*missing='drop'"):
+        terms(prices, holes, 3, missing="impute")
+    assert "1 of 60 rows" in terms(prices, holes, 3, missing="drop").note
+    for wrong in (
+        {"missing": "ffill"},
+        {"missing": "impute", "returns": "log"},
+        {"missing": "mean"},
+        {"returns": "pct"},
+    ):
+        with pytest.raises(InvalidInput, match=r"missing|returns"):
+            terms(prices, index, 3, **wrong)
+
+
+def test_dates_of_every_library_are_the_same_instants():
+    prices, index = market()
+    days = [day.date() for day in prices.index]
+    moments = [datetime.datetime(day.year, day.month, day.day, 17, 30) for day in days]
+    expected = terms(prices, index, 3, returns="simple", rng=0)
+    order = np.random.default_rng(3).permutation(60)
+    for stamps in (days, moments):
+        columns = {"when": [stamps[i] for i in order], "INDEX": index.to_numpy()[order]}
+        columns |= {name: prices[name].to_numpy()[order] for name in NAMES}
+        for form in (pl.DataFrame(columns), pa.table(columns), pd.DataFrame(columns)):
+            found = terms(form, "INDEX", 3, returns="simple", date="when", rng=0)
+            assert found.labels.tolist() == expected.labels.tolist()
+
+
+def test_order_and_names_and_units_change_only_what_they_should():
+    """Shuffled rows and columns, other names, another currency: the same columns with the same weights."""
+    prices, index = market(2)
+    expected = terms(prices, index, 3, returns="simple", rng=0)
+    weight = dict(zip(expected.labels, expected.weights, strict=True))
+    rng = np.random.default_rng(0)
+    columns = prices[rng.permutation(NAMES)]
+    renamed = prices.rename(columns=str.lower)
+    cheap, y = prices * 0.01, index * 0.01
+    plain, rows = terms(prices, index, 3, rng=0), rng.permutation(60)
+    again = terms(prices.iloc[rows], index, 3, rng=0)
+    assert again.labels.tolist() == plain.labels.tolist()
+    assert again.value == pytest.approx(plain.value)
+    for found, back in (
+        (terms(columns, index, 3, returns="simple", rng=0), str),
+        (terms(renamed, index, 3, returns="simple", rng=0), str.upper),
+        (terms(cheap, y, 3, returns="simple", rng=0), str),
+    ):
+        assert found.value == pytest.approx(expected.value, rel=1e-6)
+        got = dict(zip(map(back, found.labels), found.weights, strict=True))
+        assert got == pytest.approx(weight, abs=1e-6)
