@@ -108,6 +108,14 @@ def jobs(rng: Rng) -> Iterator[Target]:
         "solver": Arg(("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"), "choice", 0.5),
         **COMMON,
     }, judge_bins)  # fmt: skip
+    yield Target("bins of values", fewer.bins, {
+        "values": Arg(eighths(rng, 9), "table"),
+        "k": Arg(1, "integer"),
+        "grid": Arg(("auto", "equal", "quantile"), "choice", 0.6),
+        "sample_weight": Arg(1.0 + eighths(rng, 9) ** 2, "table", 0.3),
+        "solver": Arg(("auto", "exact", "exchange", "greedy"), "choice", 0.5),
+        **COMMON,
+    })  # fmt: skip
     yield Target("bins of functionals", fewer.bins, {
         "counts": Arg(1.0 + eighths(rng, 5), "table"),
         "k": Arg(2, "integer"),

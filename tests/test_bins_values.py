@@ -183,6 +183,8 @@ def test_missing_values_are_refused_by_their_index_or_dropped_and_counted():
         bins(values=[np.nan], k=1, missing="drop")
     with pytest.raises(InvalidInput, match="values must be finite, got inf at index 1"):
         bins(values=[1.0, np.inf], k=1, missing="drop")
+    with pytest.raises(InvalidInput, match="values must be finite, got inf at index 0"):
+        bins(values=np.array([np.finfo(np.longdouble).max]), k=1)
 
 
 def test_columns_of_frames_are_values():

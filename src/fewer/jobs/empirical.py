@@ -188,7 +188,8 @@ def as_values(values: Any, missing: Any, name: str) -> tuple[Vector, npt.NDArray
         array = array[:, 0]
     if array.ndim != 1 or not array.size:
         raise InvalidInput(f"{name} must be numbers (n,), at least one, got shape {array.shape}")
-    x = array.astype(np.float64, copy=False)
+    with np.errstate(over="ignore"):  # a longdouble beyond float64 is met below
+        x = array.astype(np.float64, copy=False)
     kept = None
     if not np.isfinite(x.min()) or not np.isfinite(x.max()):
         kept = ~np.isnan(x)
