@@ -167,6 +167,8 @@ def test_dates_bring_rows_into_order():
         found = terms(form, "INDEX", 3, returns="simple", date="date", rng=0)
         assert found.labels.tolist() == expected.labels.tolist()
         assert found.value == pytest.approx(expected.value, rel=1e-9)
+    assert "date='date' would sort them" in terms(mixed, "INDEX", 3, returns="simple").note
+    assert "would sort" not in terms(table, "INDEX", 3, returns="simple").note
     twice = pd.concat([table, table.iloc[[7]]])
     with pytest.raises(InvalidInput, match="2018-11-12T00:00:00 is in rows 7 and 60 of column 'date'"):
         terms(twice, "INDEX", 3, date="date")

@@ -100,6 +100,7 @@ def terms(
 
     Examples
     --------
+    >>> import numpy as np
     >>> X, y = np.eye(4), [0.5, 0.3, 0.2, 0.0]
     >>> result = terms(X, y, 2, rng=0)
     >>> result.indices.tolist(), result.weights.round(6).tolist(), round(abs(result.gap), 6)

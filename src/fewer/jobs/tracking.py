@@ -67,6 +67,7 @@ class Tracked:
         if is_table(X):
             X = gathered(X)
             found = _of_table(X, y, include, exclude, date)
+            found = found.said(_out_of_order(X) if returns and date is None else "")
         else:
             if date is not None:
                 raise InvalidInput(f"date names a column of a table, but X is {type(X).__name__}")
@@ -148,6 +149,13 @@ def _of_table(X: Any, y: Any, include: Any, exclude: Any, date: Any) -> Tracked:
     ]
     exclude = np.array(sorted(without), np.int64)
     return Tracked(matrix, values, names, held, exclude, dates=dates, note="; ".join(notes))
+
+
+def _out_of_order(X: Any) -> str:
+    """What is to be said where prices are taken as they come, though a column of dates is not in order of time."""
+    dates = [column for column in columns_of(X) if column.kind == "date" and column.missing is None]
+    mixed = [column.name for column in dates if (np.diff(column.values) < 0.0).any()]
+    return f"rows are not in the order of {quoted(mixed)}; date={mixed[0]!r} would sort them" if mixed else ""
 
 
 def _named(y: Any, names: Sequence[Any]) -> int | None:
