@@ -119,9 +119,7 @@ def test_columns_by_name():
 def test_what_holds_no_numbers_is_left_out_or_refused():
     prices, index = market()
     table = prices.reset_index().assign(ticket=[f"t{i:03d}" for i in range(60)], desk=["a", "b"] * 30)
-    with pytest.raises(
-        InvalidInput, match=r"column 'desk', row 0: expected a number, got 'a'; exclude=\['desk'\]"
-    ):
+    with pytest.raises(InvalidInput, match=r"column 'desk', row 0: expected a number, got 'a'; exclude=\['desk'\]"):
         terms(table, index.to_numpy(), 3)
     found = terms(table, index.to_numpy(), 3, exclude=["desk"], rng=0)
     assert "dates left out: 'date'" in found.note

@@ -32,7 +32,7 @@ def bins(
 
     Values are counted in bins of --bin-width, or in --bins bins from the least to the largest; whole numbers that
     span at most 1000 get a bin each. With --path a random part of the counted values is held out.
-    FILE is csv, tsv, parquet, npy, npz, or - for stdin.
+    FILE is csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy or npz, or - for stdin.
     """
     common = asked(options)
     if bin_width is not None and count is not None:
