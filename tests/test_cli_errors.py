@@ -62,7 +62,10 @@ BAD = {
     "shape": (["points", "cloud.csv", "-k", "2", "--image-shape", "8by8"], "--image-shape"),
     "gamma": (["points", "cloud.csv", "-k", "2", "--gamma", "-1"], "--gamma"),
     "cv": (["points", "cloud.csv", "-k", "2", "--gamma", "cv"], "--label"),
-    "negative weight": (["points", "minus.csv", "-k", "1", "--weight", "b"], "minus.csv, row 0, column 'b'"),
+    "negative weight": (
+        ["points", "minus.csv", "-k", "1", "--weight", "b"],
+        "sample_weight must be non-negative, got -1.0 at index 0",
+    ),
     "label": (["points", "cloud.csv", "-k", "2", "--label", "kinds"], "the nearest is 'kind'"),
     "transactions": (["dims", "blank.txt", "-k", "1", "--transactions"], "blank.txt: has no items"),
 }
