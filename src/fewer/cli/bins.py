@@ -45,7 +45,7 @@ def bins(
 
     The error is to the values themselves, also where --grid, --bins or --bin-width say where the kept ones may sit.
     With --counts the column holds the counts of bins. With --path a random part of the values is held out.
-    FILE is csv, tsv, parquet, npy, npz, or - for stdin.
+    FILE is csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy or npz, or - for stdin.
     """
     common = asked(options)
     binned = [name for name, given in (("--grid", grid), ("--bins", count), ("--bin-width", bin_width)) if given]

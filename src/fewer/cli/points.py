@@ -58,7 +58,7 @@ def points(
 
     The weighted rows are as near as possible to all rows in maximum mean discrepancy (MMD). Numbers and dates are
     scaled, categories and texts compared by equality; identifiers are left out. With --path a random part of the rows
-    is held out. FILE is csv, tsv, parquet, npy, npz, or - for stdin.
+    is held out. FILE is csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy or npz, or - for stdin.
     """
     common = asked(options)
     if gamma == "cv" and label is None:

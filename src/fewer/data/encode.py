@@ -144,7 +144,8 @@ class Encoding:
             assert code.levels is not None  # noqa: S101 - of a category
             table.put(code.start, np.where(at < 0, len(code.levels), at))
             return
-        table.unknown += np.where(at < 0, MISMATCH / 2.0, 0.0)
+        if at.min(initial=0) < 0:
+            table.unknown += np.where(at < 0, MISMATCH / 2.0, 0.0)
         table.choose(code.start, at)
 
 
@@ -166,8 +167,11 @@ class _Dense:
         self.table[:, start] = values
 
     def choose(self, start: int, at: Indices) -> None:
-        level = np.flatnonzero(at >= 0)
-        self.table[level, start + at[level]] = math.sqrt(MISMATCH / 2.0)
+        level = np.arange(len(at))
+        if at.min(initial=0) < 0:
+            level = np.flatnonzero(at >= 0)
+            at = at[level]
+        self.table[level, start + at] = math.sqrt(MISMATCH / 2.0)
 
     def done(self) -> Any:
         if self.slot and np.any(self.unknown):
@@ -310,7 +314,8 @@ def _fitted(
     some: Any = slice(None) if kept is None else kept
     is_number = [kind in ("number", "date") and not equality for _, kind in given.columns]
     order = sorted(range(len(places)), key=lambda i: not is_number[i])
-    numbers, codes = sum(is_number), {}
+    numbers = sum(is_number)
+    codes: dict[int, Code] = {}
     at = numbers
     for i in order[:numbers]:
         column = given.columns[i][0]
