@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from .jobs.bins import bins
     from .jobs.bins_transformer import FewerBins
     from .jobs.dims import FewerDims, coverage, dims
-    from .jobs.points import FewerPoints, points
+    from .jobs.points import points
     from .jobs.points_classifier import FewerPointsClassifier
     from .jobs.points_sampler import FewerSampler
+    from .jobs.points_transformer import FewerPoints
     from .jobs.terms import FewerTerms, terms
     from .objectives.functional import Functional
     from .objectives.kl import KL
@@ -45,7 +46,7 @@ _HOMES = {
     "Doubling": "solvers.steps",
     "FewerBins": "jobs.bins_transformer",
     "FewerDims": "jobs.dims",
-    "FewerPoints": "jobs.points",
+    "FewerPoints": "jobs.points_transformer",
     "FewerPointsClassifier": "jobs.points_classifier",
     "FewerSampler": "jobs.points_sampler",
     "FewerTerms": "jobs.terms",

@@ -19,7 +19,7 @@ from ..objectives.pairs import own_threads
 from ._estimator import our_error, unchanged_if_it_fails
 from ._refine import refined
 from .bandwidth import log_similarities, nearest
-from .points import checked, chosen, fitted_comparison, is_precomputed
+from .points_transformer import checked, chosen, fitted_comparison, is_precomputed
 from .setting import SPARSE, Chosen
 
 SEARCH_TIME_SHARE = 0.8

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_consistent_length
 from ..data.frames import take_rows
 from ..deadline import Deadline
 from ._estimator import our_error, unchanged_if_it_fails
-from .points import checked, chosen, is_precomputed, labels_for
+from .points_transformer import checked, chosen, is_precomputed, labels_for
 from .setting import SPARSE
 
 

@@ -1,0 +1,197 @@
+"""`points` as a transformer of scikit-learn: similarities to the k rows that were kept."""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._validation import InvalidInput, gathered, is_frame, known, shown
+from ..data.frames import take_rows
+from ..deadline import Deadline
+from ..similarity import similarity_of
+from ..solvers.minimize import SOLVERS
+from ._estimator import at_most, our_error, seed_of, unchanged_if_it_fails, validated
+from ._given import is_encoded
+from .sample import as_bytes
+from .setting import SPARSE, Chosen, Comparison, Setting
+
+
+class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+    """At most k weighted rows that stand for the rows of X in MMD; see `points`.
+
+    `transform` gives the similarity of each row to each point, (n, k). `fit` ignores y, as transformers do, unless
+    `by_label` is set. A fit that fails leaves the estimator as it was.
+
+    Parameters
+    ----------
+    k : int
+        How many rows are kept; a k above the number of distinct rows means all of them, with a warning.
+    by_label : bool
+        Whether y holds classes that are to be matched each by points of its own: similarities across them are zero.
+    columns : dict or list, optional
+        What the columns of a table are; see `points`.
+    missing : {"error", "drop", "impute", "category"}
+        What is done about missing values; see `points`. With "drop" rows to transform must have none.
+    similarity : str or callable
+        See `points`.
+    gamma : float or {"median", "scale", "cv"}
+        The bandwidth; see `points`. "cv" needs `by_label`.
+    standardize : bool or "auto"
+        Whether columns are scaled; see `points`.
+    solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
+        See `points`.
+    max_memory : int or str
+        Bytes, or "500MB".
+    time_limit : float, optional
+        Wall time in seconds.
+    random_state : None, int or RandomState
+        The random choices.
+
+    Attributes
+    ----------
+    indices_, weights_ : ndarray of shape (k,)
+        The rows that were kept, heaviest first, and their weights.
+    counts_ : ndarray of shape (k,)
+        How many rows each stands for, weights times N (or the sum of the sample weights): what other estimators take
+        as `sample_weight`.
+    points_ : array, sparse matrix or table of shape (k, d)
+        These rows.
+    value_, mmd_ : float
+        MMD² and its root.
+    bound_, gap_ : float or None
+        A proven lower bound on MMD², and how far the value is from it.
+    gamma_ : float or None
+        The bandwidth.
+    mean_, scale_ : ndarray of shape (d,) or None
+        What standardized columns were shifted and divided by; of a table its numbers and dates (in seconds).
+    result_ : Result
+
+    Examples
+    --------
+    >>> X = [[0.0], [0.1], [5.0], [5.1], [5.2]]
+    >>> model = FewerPoints(k=2, random_state=0).fit(X)
+    >>> model.indices_.tolist(), model.weights_.round(2).tolist(), model.transform(X).shape
+    ([3, 0], [0.6, 0.4], (5, 2))
+    """
+
+    def __init__(
+        self,
+        k: int = 10,
+        *,
+        by_label: bool = False,
+        columns: Any = None,
+        missing: str = "error",
+        similarity: Any = "rbf",
+        gamma: Any = "median",
+        standardize: Any = "auto",
+        solver: str = "auto",
+        max_memory: Any = "1GB",
+        time_limit: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.k = k
+        self.by_label = by_label
+        self.columns = columns
+        self.missing = missing
+        self.similarity = similarity
+        self.gamma = gamma
+        self.standardize = standardize
+        self.solver = solver
+        self.max_memory = max_memory
+        self.time_limit = time_limit
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerPoints":
+        """Choose the points; y is ignored unless `by_label`: then similarities across its classes are zero."""
+        deadline = Deadline.after(self.time_limit)
+        with unchanged_if_it_fails(self):
+            chosen(self, checked(self, X), labels_for(self, y), sample_weight, deadline)
+        return self
+
+    def transform(self, X: Any) -> npt.NDArray[np.float64]:
+        """The similarity of each row to each point, (n, k)."""
+        check_is_fitted(self)
+        X = checked(self, X, reset=False)
+        if is_precomputed(self):
+            return np.asarray(X[:, self.indices_], np.float64)
+        comparison = fitted_comparison(self)
+        rows, few = (comparison.rows(part, np.float64) for part in (X, self.points_))
+        return np.asarray(comparison.similarity(rows, few), np.float64)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Names of the columns of `transform`: one for each point."""
+        check_is_fitted(self)
+        return np.array([f"fewerpoints{i}" for i in range(len(self.indices_))], object)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = isinstance(self.similarity, str) and self.similarity in SPARSE
+        tags.input_tags.pairwise = is_precomputed(self)
+        tags.input_tags.allow_nan = isinstance(self.missing, str) and self.missing in ("impute", "category", "drop")
+        tags.target_tags.required = self.by_label is True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def is_precomputed(model: Any) -> bool:
+    """Whether an estimator's X is the matrix of similarities."""
+    return isinstance(model.similarity, str) and model.similarity == "precomputed"
+
+
+def labels_for(model: Any, y: Any) -> Any:
+    """The labels y where an estimator is to match classes, else None."""
+    if not isinstance(model.by_label, (bool, np.bool_)):
+        raise InvalidInput(f"by_label must be True or False, got {shown(model.by_label)}")
+    if model.by_label and y is None:
+        raise InvalidInput("by_label=True needs labels, got y=None")
+    return y if model.by_label else None
+
+
+def checked(model: Any, X: Any, **how: Any) -> Any:
+    """X as scikit-learn checks it: a table by its names; arrays as float32 or float64, dense or CSR."""
+    X = gathered(X)
+    if how.get("reset", True):
+        encodes = not is_precomputed(model) and is_encoded(X, model.columns, model.missing)
+    else:
+        encodes = model._encoding is not None
+    if encodes and is_frame(X):
+        with our_error():
+            return validate_data(model, X, skip_check_array=True, **how)
+    finite = "allow-nan" if encodes else True
+    return validated(
+        model, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=finite, missing=encodes, **how
+    )
+
+
+def chosen(model: Any, X: Any, labels: Any, sample_weight: Any, deadline: Deadline) -> Chosen:
+    """Fit an estimator's points, heaviest first; a k above the number of distinct rows means all of them."""
+    known(model.solver, SOLVERS, "solver")
+    solver = "exchange" if getattr(model, "refine", False) and model.solver == "auto" else model.solver  # no proof
+    how = (model.similarity, model.gamma, model.standardize, solver, as_bytes(model.max_memory), deadline)
+    setting = Setting(*how, columns=model.columns, missing=model.missing)
+    found = setting.solve(X, model.k, labels, sample_weight, seed_of(model.random_state), most=False)
+    result, comparison = found.result, found.comparison
+    model._scaling, model._width = comparison.scaling, (comparison.similarity.gamma, comparison.exponent)
+    model._encoding = comparison.encoding
+    model.mean_, model.scale_ = comparison.means_and_scales
+    model.gamma_ = comparison.gamma
+    at_most(model.k, len(found.sample.weights), "distinct rows")
+    model.indices_, model.weights_ = result.heaviest_first()
+    model.counts_ = model.weights_ * found.sample.total
+    model.result_, model.points_ = result, take_rows(X, model.indices_)
+    model.value_, model.bound_, model.gap_ = result.value, result.bound, result.gap
+    model.mmd_ = math.sqrt(max(result.value, 0.0))
+    return found
+
+
+def fitted_comparison(model: Any) -> Comparison:
+    """The similarity of a fitted estimator, and how rows are encoded and scaled for it."""
+    gamma, exponent = model._width
+    how = {"scaling": model._scaling, "encoding": model._encoding}
+    if gamma is None:
+        return Comparison(similarity_of(model.similarity), **how)
+    return Comparison(similarity_of(model.similarity, gamma), model.gamma_, exponent, **how)
