@@ -310,7 +310,8 @@ def _fitted(
     some: Any = slice(None) if kept is None else kept
     is_number = [kind in ("number", "date") and not equality for _, kind in given.columns]
     order = sorted(range(len(places)), key=lambda i: not is_number[i])
-    numbers, codes = sum(is_number), {}
+    numbers = sum(is_number)
+    codes: dict[int, Code] = {}
     at = numbers
     for i in order[:numbers]:
         column = given.columns[i][0]
