@@ -173,6 +173,7 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of the nearest point: nearest in distance, or most similar where there is none."""
+        check_is_fitted(self)
         return np.asarray(self.labels_[self._scores(X)[1]])
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
