@@ -44,7 +44,7 @@ class Table:
         objects = plain.astype(dict.fromkeys(self.categories, object))
         self.gower = gower.gower_matrix(objects, cat_features=flags).astype(np.float64)
         found = encoded(frame.select(self.used))
-        Z = found.rows
+        Z = found.rows.toarray() if found.encoding.sparse else found.rows
         Z[:, : found.encoding.numbers] -= Z[:n, : found.encoding.numbers].mean(axis=0)
         Z[:, : found.encoding.numbers] /= Z[:n, : found.encoding.numbers].std(axis=0)
         self.gamma = bandwidth(Z[:n], "rbf", "median")

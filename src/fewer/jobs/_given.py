@@ -100,7 +100,8 @@ def numbers_of(X: Any) -> Any:
     else:
         array = np.asarray(X)
         if array.dtype == object:
-            array = np.where(np.equal(array, None), np.nan, array)
+            gone = np.array([entry is None for entry in array.flat], bool).reshape(array.shape)
+            array = np.where(gone, np.nan, array)
         array = as_numbers(array, "X")
     if array.ndim != 2:
         raise InvalidInput(f"X must have shape (rows, columns) with at least one of each, got {array.shape}")

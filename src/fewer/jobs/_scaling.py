@@ -61,7 +61,7 @@ class Standardization:
         squares = np.zeros(len(low))
         for part in blocks(rows):
             squares += _weighted_squares(view[part], weights[part], mean)
-        spread = np.sqrt(squares)
+        spread = np.sqrt(np.maximum(squares, 0.0))
         return cls(exponent, np.where(codes, 0.0, mean), np.where(codes | (spread == 0), 1.0, spread))
 
     def __call__(self, rows: Any) -> LazyRows:

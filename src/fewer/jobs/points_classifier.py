@@ -173,6 +173,7 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of the nearest point: nearest in distance, or most similar where there is none."""
+        check_is_fitted(self)
         return np.asarray(self.labels_[self._scores(X)[1]])
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
@@ -204,7 +205,8 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             return scores, scores.argmax(axis=1)
         comparison = fitted_comparison(self)
         rows, few = comparison.rows(X), comparison.rows(self.points_)
-        return log_similarities(rows, few, comparison.similarity), nearest(rows, few, comparison.similarity)
+        scores = np.asarray(log_similarities(rows, few, comparison.similarity), np.float64)
+        return scores, nearest(rows, few, comparison.similarity)
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """The share of rows whose label is predicted."""

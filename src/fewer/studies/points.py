@@ -161,7 +161,7 @@ class PointsProblem:
             found = np.asarray(self.comparison.similarity(self.Z[some], self.Z[others]), np.float64)
         if self.codes is not None:
             found = found * (self.codes[some][:, None] == self.codes[others][None, :])
-        return found
+        return np.asarray(found)
 
     @cached_property
     def baselines(self) -> Mapping[str, Callable[[int], float]]:
