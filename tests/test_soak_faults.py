@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from soak import fault_checks, faults, hostile
+from soak import commands, fault_checks, faults, hostile
 
 QUICK = ("pickles", "headers", "archives", "tables", "start", "texts")
 IN_PLACE = """
@@ -43,7 +43,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path):
 
 @pytest.mark.parametrize("seed", [1, 3])
 def test_the_campaign_notices_files_that_are_written_in_place(seed, tmp_path, monkeypatch):
-    monkeypatch.setattr(faults, "COMMAND", [sys.executable, "-c", IN_PLACE])
+    monkeypatch.setattr(commands, "COMMAND", [sys.executable, "-c", IN_PLACE])
     text, problems = full_disk(seed, tmp_path)
     assert any("the previous out." in problem and "is lost" in problem for problem in problems), text
 
