@@ -74,7 +74,8 @@ class Forked:
         with tempfile.NamedTemporaryFile(prefix="fewer-soak-", delete=False) as file:
             self.err = file.name
         asked = {"folder": str(folder), "err": self.err, "arguments": arguments}
-        assert self.asks and self.answers
+        assert self.asks is not None
+        assert self.answers is not None
         self.asks.write(json.dumps(asked) + "\n")
         self.asks.flush()
         self.pid = int(self.answers.readline())
@@ -108,7 +109,8 @@ def server() -> subprocess.Popen[str]:
     """The process that commands are forked from; it ends with this one."""
     command = [sys.executable, "-m", "soak.prepared"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
-    assert process.stdout and process.stdout.readline() == "ready\n"
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
     return process
 
 

@@ -1,8 +1,8 @@
 """Faults: full disks, closed streams, odd outputs, commands in each other's way: no half file, no lost one.
 
 A case runs the command once or a few times in processes of their own: about 3 s with a warm cache, threads and
-processes 5 to 10 s. With a cold cache ("cold") a case compiles for a minute or two, so it is drawn rarely. Kills and interrupts
-are parts of their own.
+processes 5 to 10 s. With a cold cache ("cold") a case compiles for a minute or two, so it is drawn rarely. Kills and
+interrupts are parts of their own.
 """
 
 import contextlib

@@ -3,12 +3,10 @@
 import json
 import multiprocessing
 import os
-import resource
 import signal
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Generator, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -17,11 +15,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-LEAST_SECONDS = 60
-"""Seconds of CPU that tests may take in any case."""
-TIMES = 10.0
-"""How many times their measured seconds tests may take before they count as hanging."""
-HUNG = -1
+LEAST_SECONDS, TIMES = 20.0, 5.0
+"""A test hangs that takes more seconds of CPU than this, and than so many times what it took without any fault."""
+WAITING = 10.0
+"""Seconds that may pass for each of them: only what waits for nothing comes to this end, on however busy a machine."""
+HUNG = (-signal.SIGPROF, -signal.SIGALRM)
+"""How a process ends with a test that hangs."""
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(
     ["numpy", "scipy.optimize", "scipy.sparse", "sklearn.base", "numba", "pandas", "soak.mutant_tests"]
@@ -29,12 +28,17 @@ _context.set_forkserver_preload(
 
 
 class Test(NamedTuple):
-    """One test: the first lines of the functions it enters, by file; its seconds; whether it passes."""
+    """One test: the first lines of the functions it enters, by file; its seconds of CPU; whether it passes."""
 
     name: str
     entered: dict[str, list[int]]
     seconds: float
     passed: bool
+
+
+def cpu() -> float:
+    """Seconds of CPU so far, of ended children too."""
+    return sum(os.times()[:4])
 
 
 class Watcher:
@@ -50,7 +54,7 @@ class Watcher:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Watch one test, its fixtures included."""
         self.now = {file: set() for file in self.names}
-        began = time.perf_counter()
+        began = cpu()
         sys.settrace(self._trace)
         threading.settrace(self._trace)
         try:
@@ -59,8 +63,7 @@ class Watcher:
             sys.settrace(None)
             threading.settrace(None)  # type: ignore[arg-type]
             entered = {self.names[file]: sorted(lines) for file, lines in self.now.items() if lines}
-            seconds = time.perf_counter() - began
-            self.tests.append(Test(item.nodeid, entered, seconds, item.nodeid not in self.failed))
+            self.tests.append(Test(item.nodeid, entered, cpu() - began, item.nodeid not in self.failed))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A test that fails without any fault is no use."""
@@ -74,20 +77,39 @@ class Watcher:
 
 
 class Chosen:
-    """A plugin of pytest that runs these tests alone, in this order; where one of them is gone, all there are."""
+    """A plugin of pytest that runs these tests alone, in this order, each with an end; where one is gone, all.
 
-    def __init__(self, names: list[str]) -> None:
-        self.names = names
+    The timers have no handlers: their signals end the process, whatever it is in.
+    """
+
+    def __init__(self, tests: list[Test]) -> None:
+        self.seconds = {test.name: test.seconds for test in tests}
+
+    def pytest_configure(self) -> None:
+        """Importing and collecting may hang too."""
+        self._allow(LEAST_SECONDS)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Choose and order."""
         found = {item.nodeid: item for item in items}
-        if all(name in found for name in self.names):
-            items[:] = [found[name] for name in self.names]
+        if all(name in found for name in self.seconds):
+            items[:] = [found[name] for name in self.seconds]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Let one test have its time."""
+        self._allow(self.seconds.get(item.nodeid, LEAST_SECONDS))
+        return (yield)
+
+    def _allow(self, seconds: float) -> None:
+        """End in so many times these seconds, unless more are allowed before."""
+        most = LEAST_SECONDS + TIMES * seconds
+        signal.setitimer(signal.ITIMER_PROF, most)
+        signal.setitimer(signal.ITIMER_REAL, WAITING * most)
 
 
-def _child(home: str, files: list[str], plugin: Any, more: list[str], report: str, most: float) -> None:
+def _child(home: str, files: list[str], plugin: Any, more: list[str], report: str) -> None:
     """The tests in a process that has loaded nothing of the package yet."""
     os.setsid()
     os.chdir(home)
@@ -98,8 +120,6 @@ def _child(home: str, files: list[str], plugin: Any, more: list[str], report: st
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.dup2(silent, 2)
-    if most:  # seconds of CPU: a busy machine does not make a slow test one that hangs
-        resource.setrlimit(resource.RLIMIT_CPU, (int(most), int(most) + 5))
     code = pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *more, *files], plugins=[plugin])
     if report:
         Path(report).write_text(json.dumps(plugin.tests))
@@ -110,7 +130,7 @@ def watch(home: Path, tests: list[str], folder: Path, files: Iterable[str]) -> l
     """All tests of these files, run once, the quickest first: which functions of the sources each of them enters."""
     with tempfile.TemporaryDirectory() as place:
         report = Path(place) / "tests.json"
-        arguments = (str(home), tests, Watcher(str(folder), files), [], str(report), 0.0)
+        arguments = (str(home), tests, Watcher(str(folder), files), [], str(report))
         process = _context.Process(target=_child, args=arguments)
         process.start()
         process.join()
@@ -120,16 +140,12 @@ def watch(home: Path, tests: list[str], folder: Path, files: Iterable[str]) -> l
 
 
 def exit_code(home: Path, tests: list[Test]) -> int:
-    """What pytest says of these tests on a copy of the sources, ended at the first that fails; HUNG where one hangs."""
+    """What pytest says of these tests on a copy of the sources, ended at the first that fails or hangs."""
     files = sorted({test.name.split("::")[0] for test in tests})
-    most = LEAST_SECONDS + TIMES * sum(test.seconds for test in tests)
-    chosen = Chosen([test.name for test in tests])
-    process = _context.Process(target=_child, args=(str(home), files, chosen, ["-x"], "", most))
+    process = _context.Process(target=_child, args=(str(home), files, Chosen(tests), ["-x"], ""))
     process.start()
-    process.join(TIMES * most)  # only what waits for nothing comes to this end
-    waits = process.exitcode is None
-    if waits and process.pid:
+    process.join()
+    if process.pid:
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.join()
-    return HUNG if waits or process.exitcode in (-signal.SIGXCPU, -signal.SIGKILL) else process.exitcode or 0
+            os.killpg(process.pid, signal.SIGKILL)  # what a test that hangs has started
+    return process.exitcode or 0

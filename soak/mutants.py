@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import cache_from_source
+from itertools import accumulate
 from pathlib import Path
 from queue import Queue
 from typing import NamedTuple
@@ -46,6 +47,8 @@ TESTS = {
     "files.py": ("test_files",),
 }
 """The files that are changed, and the tests that should notice."""
+MOST_SECONDS = 60.0
+"""How long a fault has to be noticed in; what only slower tests would notice is listed as a survivor, not left out."""
 COMPARISONS = {
     ast.Lt: "<=",
     ast.LtE: "<",
@@ -214,11 +217,11 @@ class Trial:
         good = file.read_bytes()
         function = function_at(good.decode(), mutant.line)
         own = [t for t in self.tests if t.passed and t.name.split("::")[0] in own_tests(mutant.file)]
-        tests = [t for t in own if function in t.entered.get(mutant.file, ())] or own
+        tests = within(MOST_SECONDS, [t for t in own if function in t.entered.get(mutant.file, ())] or own)
         _write(file, good[: mutant.start] + mutant.text.encode() + good[mutant.stop :])
         try:
             code = exit_code(home, tests)
-            return "survived" if code == 0 else "hung" if code == HUNG else "noticed"
+            return "survived" if code == 0 else "hung" if code in HUNG else "noticed"
         finally:
             _write(file, good)
 
@@ -227,6 +230,12 @@ def _write(file: Path, content: bytes) -> None:
     """Write a source, and forget its bytecode: that tells versions apart by whole seconds and sizes alone."""
     file.write_bytes(content)
     Path(cache_from_source(str(file))).unlink(missing_ok=True)
+
+
+def within(seconds: float, tests: list[Test]) -> list[Test]:
+    """The first of these tests that take so many seconds together, and one at least."""
+    ends = accumulate(test.seconds for test in tests)
+    return [test for i, (test, end) in enumerate(zip(tests, ends, strict=True)) if i == 0 or end <= seconds]
 
 
 def own_tests(name: str) -> list[str]:

@@ -135,7 +135,7 @@ def test_pages_hold_every_claim_and_need_no_network(tmp_path):
 
 
 def test_everything_runs_quickly_without_data(tmp_path):
-    done = run("all", quick=True, out=tmp_path)
+    done = run("all", runs=1, jobs=1, quick=True, out=tmp_path)
     assert list(done.claims) == list(done.tables) == list(EXPERIMENTS)
     for name in EXPERIMENTS:
         assert done.claims[name], f"{name} claims nothing"
