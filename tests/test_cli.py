@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import fewer
-from fewer.cli import demo
 from commands import CLOUD, RETURNS, RNG, TARGET, VALUES, WIDE, run, table, write_tables
+from fewer.cli import demo
 
 
 @pytest.fixture
