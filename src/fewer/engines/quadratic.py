@@ -3,6 +3,7 @@
 import math
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ class QuadraticEngine:
     @property
     def work(self) -> float:
         """Multiplications so far, about."""
-        counted = float(self.problem.work) if offers(self.problem, Counted) else 0.0
+        counted = float(self.problem.work) if self._counts else 0.0
         proof = 0.0 if self._relaxations is None else self._relaxations.work
         pool = 0.0 if self._pool is None else self._pool.work
         return self._spent + pool + proof + counted
@@ -99,7 +100,7 @@ class QuadraticEngine:
         """Work of idle perturbations: more where pools have to be renewed on the way; 0 where nothing can be gained."""
         if self._pool is not None and self._hopeless(self._pool):
             return 0.0
-        return PATIENCE if self._width() == self._open else RENEWING_PATIENCE
+        return PATIENCE if self._width == self._open else RENEWING_PATIENCE
 
     def answer(self) -> Vector | None:
         """The weights on all units."""
@@ -165,7 +166,7 @@ class QuadraticEngine:
         if self._reached or self.found is None:
             return
         k = self.limits.sizes[1]
-        if not affordable(self.deadline, refit_cost(k) + k * float(self._width()) ** 2):
+        if not affordable(self.deadline, refit_cost(k) + k * float(self._width) ** 2):
             return
         best, known = self.found, np.unique(np.concatenate([self.found.units, *self._starts]))
         pool = self._gather(best, known)
@@ -207,20 +208,25 @@ class QuadraticEngine:
         pool.release()
         return self._gather(found, found.units)
 
-    @property
+    @cached_property
     def _open(self) -> int:
         return int(self.limits.open.sum())
+
+    @cached_property
+    def _counts(self) -> bool:
+        return offers(self.problem, Counted)
 
     def _answer_of(self, pool: CandidatePool) -> Found:
         """The support of a pool with its best weights."""
         return refitted(self.problem, self.limits, pool.support, pool.weights)
 
+    @cached_property
     def _width(self) -> int:
         """How many candidates a pool has: as many as memory, time and the cost of their matrix allow."""
         memory = float(getattr(self.problem, "memory", 2**33))
         return width(self._open, self.limits.sizes[1], self._entry_cost, memory, self.deadline.seconds)
 
-    @property
+    @cached_property
     def _entry_cost(self) -> float:
         """Multiplications for one entry of H."""
         return float(self.problem.entry_cost) if offers(self.problem, Costly) else 1.0
@@ -228,7 +234,7 @@ class QuadraticEngine:
     def _gather(self, found: Found, known: Indices) -> CandidatePool:
         """A pool around an answer: what is known, the most promising units, and some random ones."""
         units = np.flatnonzero(self.limits.open)
-        width = max(self._width(), len(known))
+        width = max(self._width, len(known))
         if width < len(units):
             drawn = int(RANDOM_SHARE * (width - len(known))) if len(units) > 2 * width else 0
             near = promising(self.problem, self.limits, found, width - len(known) - drawn)
