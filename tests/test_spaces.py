@@ -130,3 +130,12 @@ def test_the_largest_code_is_held():
 def test_the_first_cardinality_that_is_wrong_is_named(m, low, got):
     with pytest.raises(InvalidInput, match=rf"each m must be at least {low} and at most 2\^31, got {got}$"):
         States([[0, 2], [1, 0]], m=m)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [(bool, np.int8), (np.int8, np.int8), (np.int16, np.int32), (np.int64, np.int32), (float, np.int32)],
+)
+def test_tables_of_booleans_and_bytes_stay_narrow(given, kept):
+    table = np.array([[0, 1], [1, 0]], given)
+    assert as_table(table, "X").dtype == kept
