@@ -455,3 +455,11 @@ def test_a_part_is_held_until_it_has_its_name(folder, monkeypatch):
     monkeypatch.setattr(Path, "replace", meanwhile)
     write("out.csv", b"new")
     assert (folder / "out.csv").read_bytes() == b"new"
+
+
+def test_a_link_with_the_name_of_a_part_is_left_alone(folder):
+    (folder / "precious.txt").write_text("precious")
+    (folder / PART).symlink_to("precious.txt")
+    write("out.csv", b"new")
+    assert (folder / PART).is_symlink()
+    assert (folder / "precious.txt").read_text() == "precious"
