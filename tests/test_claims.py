@@ -255,7 +255,7 @@ def test_prototypes_are_refined_whatever_the_unit_of_their_bandwidth():
 def test_rounding_widens_what_counts_as_optimal_and_ordinary_scales_have_no_note():
     F = Moments(Atoms(3), 0.1 * np.eye(3), [0.1, 0.0, 0.0])
     assert 0.0 < F.scale < 1.0
-    assert tolerance(F, 0.0) == pytest.approx(1e-12 * F.scale)
+    assert tolerance(F, 0.0) == pytest.approx(1e-12 * F.scale, rel=1e-12, abs=0.0)
     assert tolerance(F, 5.0) == pytest.approx(5e-6)
     assert exact(F, SparseSimplex(F.space, 1)).note == ""
 
