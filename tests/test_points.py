@@ -25,7 +25,7 @@ needs_data = pytest.mark.skipif(not REAL.exists(), reason="the real data sets ar
     [
         FewerPoints(solver="greedy"),  # how an estimator behaves does not depend on how long it searches
         FewerPoints(k=3, similarity="cosine", solver="greedy"),
-        FewerPointsClassifier(k=5, solver="greedy"),
+        FewerPointsClassifier(k=20, solver="greedy"),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
