@@ -9,8 +9,10 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import CancelledError, Future
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from fewer.cli import _app as app
 from fewer.paper import data, store, theorem5
 from fewer.paper.catalogue import EXPERIMENTS
 from fewer.paper.experiment import Row, Setting
-from fewer.paper.runner import measure, run
+from fewer.paper.runner import computed, measure, run
 
 # the runner
 
@@ -90,6 +92,18 @@ def test_an_error_keeps_what_was_done(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         measure(replace(toy(), measure=fails), Setting(2, source="x"), tmp_path, None, None)
     assert len(lines(tmp_path / "toy.csv")) == 3
+
+
+def test_units_that_are_cancelled_end_the_wait():
+    """As Ctrl-C leaves them: the command would hang."""
+
+    def cancelled(*args):
+        future = Future()
+        future.cancel()
+        return future
+
+    with pytest.raises(CancelledError):
+        list(computed(toy(), Setting(1), [(0, "a"), (0, "b")], SimpleNamespace(submit=cancelled)))
 
 
 KILLED_IN_THE_MIDDLE = """
