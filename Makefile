@@ -8,10 +8,10 @@ STAMP := .venv/.installed
 test: $(STAMP) browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/fewer warm points bins & $(BIN)/fewer warm terms dims & wait # else both processes of pytest compile the same
-	$(BIN)/pytest -n 2
+	# compiled ahead, else both processes of pytest would compile the same; and the types meanwhile
+	$(BIN)/fewer warm points bins & $(BIN)/fewer warm terms dims & $(BIN)/mypy; code=$$?; wait; exit $$code
+	$(BIN)/pytest -n 2 --dist worksteal
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -163,12 +163,12 @@ def optimal(result: Result, value: Any, best: Any, rounding: Any, relative: bool
     return problems
 
 
-def not_worse(start: Callable[[], float]) -> Checks:
-    """A check that the answer is not worse than where it began."""
+def not_worse(start: Callable[[], float], problem: Problem) -> Checks:
+    """A check that the answer is not worse than where it began, but for rounding at the scale of the problem."""
 
     def check(result: Result) -> list[str]:
         value = start()
-        worse = result.value > value + NEAR * abs(value)
+        worse = wide(result.value) > wide(value) + NEAR * abs(wide(value)) + ROUND * problem.scale
         return [f"value {result.value!r} is worse than the start's {value!r}"] if worse else []
 
     return check

@@ -2,11 +2,14 @@
 
 `python -m soak.mutants --count 150 --seed 0 --jobs 2` draws so many faults from validation, constraints, the loop,
 distributions and files, runs the tests that enter the changed function on a copy of the sources, and lists survivors.
-A survivor is a line that no test holds to its word, or a fault that changes nothing (an equivalent mutant).
+A survivor is a line that no test holds to its word, or a fault that changes nothing (an equivalent mutant). What is
+known is kept in `build/mutants`: the same command goes on where it was ended.
 """
 
 import argparse
 import ast
+import hashlib
+import json
 import random
 import shutil
 import sys
@@ -14,11 +17,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import cache_from_source
+from itertools import accumulate
 from pathlib import Path
 from queue import Queue
 from typing import NamedTuple
 
-from .mutant_tests import UNDECIDED, Entered, exit_code, functions_entered
+from .mutant_tests import HUNG, Test, exit_code, watch
 
 ROOT = Path(__file__).parents[1]
 INPUTS = ("test_validation", "test_inputs_objects", "test_inputs", "test_inputs_data")
@@ -42,6 +47,8 @@ TESTS = {
     "files.py": ("test_files",),
 }
 """The files that are changed, and the tests that should notice."""
+MOST_SECONDS = 60.0
+"""How long a fault has to be noticed in; what only slower tests would notice is listed as a survivor, not left out."""
 COMPARISONS = {
     ast.Lt: "<=",
     ast.LtE: "<",
@@ -161,34 +168,74 @@ def function_at(source: str, line: int) -> int | None:
     return min([inner.lineno, *(decorator.lineno for decorator in inner.decorator_list)])
 
 
-class Home(NamedTuple):
-    """A copy of the sources, and which tests enter which function of each file (None: they fail without any fault)."""
+class Trial:
+    """Copies of the sources, what the tests enter, and how each mutant fared: all that is known, kept in a folder."""
 
-    folder: Path
-    entered: dict[str, Entered | None]
+    def __init__(self, kept: Path, copies: Path, jobs: int) -> None:
+        self.homes: Queue[Path] = Queue()
+        for job in range(jobs):
+            for part in ("src", "tests", "soak", "pyproject.toml"):
+                source, copy = ROOT / part, copies / str(job) / part
+                shutil.copytree(source, copy) if source.is_dir() else shutil.copy(source, copy)
+            self.homes.put(copies / str(job))
+        mark = digest(copies / "0")
+        kept.mkdir(parents=True, exist_ok=True)
+        self.file = kept / f"{mark}.verdicts"
+        self.verdicts = dict(line.split("\t", 1)[::-1] for line in self._lines())
+        self.tests = self._watched(kept / f"{mark}.tests", copies / "0")
 
-    @classmethod
-    def copy(cls, folder: Path, names: list[str]) -> "Home":
-        """A copy, with the tests of these files run once."""
-        for part in ("src", "tests", "soak", "pyproject.toml"):
-            source = ROOT / part
-            shutil.copytree(source, folder / part) if source.is_dir() else shutil.copy(source, folder / part)
-        file = lambda name: folder / "src/fewer" / name
-        return cls(folder, {name: functions_entered(folder, own_tests(name), file(name)) for name in names})
+    def _lines(self) -> list[str]:
+        """What is known from an earlier run of the same sources."""
+        return self.file.read_text().splitlines() if self.file.exists() else []
 
-    def noticed(self, mutant: Mutant) -> bool:
-        """Whether a test fails with this fault: of those that enter its function, or of all where none does."""
-        file = self.folder / "src/fewer" / mutant.file
+    def _watched(self, file: Path, home: Path) -> list[Test]:
+        """All tests and what they enter, once for all copies."""
+        if not file.exists():
+            tell("the first pass: which tests enter which function")
+            names = sorted({test for name in TESTS for test in own_tests(name)})
+            file.write_text(json.dumps(watch(home, names, home / "src/fewer", TESTS)))
+        return [Test(*row) for row in json.loads(file.read_text())]
+
+    def verdict(self, mutant: Mutant) -> str:
+        """How a mutant fares, in one of the copies."""
+        key = f"{mutant.start} {mutant}"
+        if key not in self.verdicts:
+            home, began = self.homes.get(), time.perf_counter()
+            try:
+                verdict = self._tried(mutant, home)
+            finally:
+                self.homes.put(home)
+            self.verdicts[key] = verdict
+            with self.file.open("a") as file:
+                file.write(f"{verdict}\t{key}\n")
+            tell(f"{len(self.verdicts):4} {verdict:8} {time.perf_counter() - began:6.1f} s  {mutant}")
+        return self.verdicts[key]
+
+    def _tried(self, mutant: Mutant, home: Path) -> str:
+        """The tests that enter its function, the quickest first, or all of its file where none does."""
+        file = home / "src/fewer" / mutant.file
         good = file.read_bytes()
         function = function_at(good.decode(), mutant.line)
-        entered = self.entered[mutant.file] or {}
-        tests = [test for test, lines in entered.items() if function in lines] or own_tests(mutant.file)
-        file.write_bytes(good[: mutant.start] + mutant.text.encode() + good[mutant.stop :])
+        own = [t for t in self.tests if t.passed and t.name.split("::")[0] in own_tests(mutant.file)]
+        tests = within(MOST_SECONDS, [t for t in own if function in t.entered.get(mutant.file, ())] or own)
+        _write(file, good[: mutant.start] + mutant.text.encode() + good[mutant.stop :])
         try:
-            code = exit_code(self.folder, tests)
-            return (exit_code(self.folder, own_tests(mutant.file)) if code in UNDECIDED else code) != 0
+            code = exit_code(home, tests)
+            return "survived" if code == 0 else "hung" if code in HUNG else "noticed"
         finally:
-            file.write_bytes(good)
+            _write(file, good)
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Write a source, and forget its bytecode: that tells versions apart by whole seconds and sizes alone."""
+    file.write_bytes(content)
+    Path(cache_from_source(str(file))).unlink(missing_ok=True)
+
+
+def within(seconds: float, tests: list[Test]) -> list[Test]:
+    """The first of these tests that take so many seconds together, and one at least."""
+    ends = accumulate(test.seconds for test in tests)
+    return [test for i, (test, end) in enumerate(zip(tests, ends, strict=True)) if i == 0 or end <= seconds]
 
 
 def own_tests(name: str) -> list[str]:
@@ -196,49 +243,42 @@ def own_tests(name: str) -> list[str]:
     return [f"tests/{test}.py" for test in TESTS[name]]
 
 
+def digest(home: Path) -> str:
+    """What tells these sources and tests from others."""
+    files = sorted(file for part in ("src", "tests") for file in (home / part).rglob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+
+
+def tell(line: str) -> None:
+    """Progress, for who waits."""
+    print(line, file=sys.stderr, flush=True)
+
+
 def main() -> int:
-    """Draw, try, list; the exit code is the number of files whose tests fail without any fault."""
+    """Draw, try, list; the exit code is the number of tests that fail without any fault."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--files", default=",".join(TESTS))
+    parser.add_argument(
+        "--keep", type=Path, default=Path("build/mutants"), help="where verdicts are kept, to go on later"
+    )
     asked = parser.parse_args()
-    names = asked.files.split(",")
-    every = [m for name in names for m in mutants_of(name, (ROOT / "src/fewer" / name).read_text())]
+    every = [m for name in asked.files.split(",") for m in mutants_of(name, (ROOT / "src/fewer" / name).read_text())]
     drawn = random.Random(asked.seed).sample(every, min(asked.count, len(every)))  # noqa: S311
-    began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(asked.jobs) as pool:
-        homes: Queue[Home] = Queue()
-        copies = pool.map(lambda job: Home.copy(Path(folder).resolve() / str(job), names), range(asked.jobs))
-        for home in copies:
-            homes.put(home)
-            broken = [name for name, entered in home.entered.items() if entered is None]
-        for name in broken:
-            print(f"the tests of {name} fail without any fault: its mutants are not counted")
-        tried = [m for m in drawn if m.file not in broken]
-        killed = list(pool.map(lambda m: lent(homes, m), tried))
-    survivors = [m for m, dead in zip(tried, killed, strict=True) if not dead]
-    print(f"{len(tried)} of {len(every)} mutants tried, {sum(killed)} noticed, {len(survivors)} survived", end="")
-    print(f", {time.perf_counter() - began:.0f} s")
-    for mutant in sorted(survivors):
-        print(f"  {mutant}")
+        trial = Trial(asked.keep, Path(folder).resolve(), asked.jobs)
+        verdicts = list(pool.map(trial.verdict, drawn))
+    broken = [test.name for test in trial.tests if not test.passed]
+    for name in broken:
+        print(f"fails without any fault, so it is left out: {name}")
+    counts = ", ".join(f"{verdicts.count(word)} {word}" for word in ("noticed", "hung", "survived"))
+    print(f"{len(drawn)} of {len(every)} mutants tried: {counts}")
+    for mutant, verdict in sorted(zip(drawn, verdicts, strict=True)):
+        if verdict != "noticed":
+            print(f"  {verdict:8} {mutant}")
     return len(broken)
-
-
-def lent(homes: "Queue[Home]", mutant: Mutant) -> bool:
-    """Try a mutant in one of the copies, and give that back."""
-    home = homes.get()
-    try:
-        return told(mutant, home.noticed(mutant))
-    finally:
-        homes.put(home)
-
-
-def told(mutant: Mutant, dead: bool) -> bool:
-    """Say how one mutant fared, for who waits."""
-    print(f"{'noticed ' if dead else 'SURVIVED'} {mutant}", file=sys.stderr, flush=True)
-    return dead
 
 
 if __name__ == "__main__":

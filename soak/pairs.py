@@ -255,9 +255,9 @@ def pair_trial(rng: Generator) -> Trial:
     trial.lying = isinstance(C.ours, Capped)
     trial.seeded = "time_limit" not in options
     if "start" in options:
-        trial.checks.append(not_worse(lambda: float(F.ours.value(options["start"]))))
+        trial.checks.append(not_worse(lambda: float(F.ours.value(options["start"])), F.theirs))
     if solver == "exact" and refuse == "never" and trial.seeded:
-        trial.checks.append(not_worse(lambda: float(fewer.greedy(F.ours, C.ours).value)))
+        trial.checks.append(not_worse(lambda: float(fewer.greedy(F.ours, C.ours).value), F.theirs))
     return trial
 
 

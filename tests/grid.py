@@ -116,11 +116,12 @@ SOLVERS = {
         f"iht {name}": (lambda F, C, step=step, **o: iht(F, C, **{"step": step, "max_iter": 60, "rng": 5, **o}))
         for name, step in STEPS.items()
     },
-    "frank_wolfe": frank_wolfe,
+    "frank_wolfe": lambda F, C, **o: frank_wolfe(F, C, **{"max_iter": 100, **o}),
     "greedy": lambda F, C, **o: greedy(F, C, **{"rng": 5, **o}),
     "exact": lambda F, C, **o: exact(F, C, **{"rng": 5, **o}),
-    "exchange": lambda F, C, **o: exchange(F, C, **{"rng": 5, **o}),
+    "exchange": lambda F, C, **o: exchange(F, C, **{"rng": 5, "budget": 1e5, **o}),
 }
+"""Searches are kept short: contracts hold of every answer, however long it was searched for."""
 
 NEEDS_ENGINE = {"greedy", "exact", "exchange"}
 NEEDS_SMOOTHNESS = {"frank_wolfe"}

@@ -16,6 +16,7 @@ from fewer import (
     Functional,
     InvalidInput,
     Moments,
+    Simplex,
     SparseSimplex,
     Status,
     bins,
@@ -25,7 +26,7 @@ from fewer import (
     iht,
     points,
 )
-from fewer.solvers.loop import Outcome, Step, drive, tolerance
+from fewer.solvers.loop import Outcome, Step, drive, tolerance, units_are_entries
 from fewer.solvers.steps import Backtracking, Constant, Doubling, Momentum
 
 SPACE = Atoms(4)
@@ -249,3 +250,18 @@ def test_prototypes_are_refined_whatever_the_unit_of_their_bandwidth():
     X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
     for gamma in (1.0, 1e300, 1e308):
         assert FewerPointsClassifier(k=4, gamma=gamma, random_state=0).fit(X, y).score(X, y) > 0.6
+
+
+def test_rounding_widens_what_counts_as_optimal_and_ordinary_scales_have_no_note():
+    F = Moments(Atoms(3), 0.1 * np.eye(3), [0.1, 0.0, 0.0])
+    assert 0.0 < F.scale < 1.0
+    assert tolerance(F, 0.0) == pytest.approx(1e-12 * F.scale, rel=1e-12, abs=0.0)
+    assert tolerance(F, 5.0) == pytest.approx(5e-6)
+    assert exact(F, SparseSimplex(F.space, 1)).note == ""
+
+
+def test_units_are_entries_only_where_they_hold_the_mass():
+    simplex = Simplex(Atoms(3))
+    p = np.array([0.6, 0.4, 0.0])
+    assert units_are_entries(simplex, np.array([0, 1]), p)
+    assert not units_are_entries(simplex, np.array([0]), p)

@@ -276,7 +276,7 @@ def test_proof_agrees_with_all_masks_on_larger_problems(mode):
 def test_the_proof_agrees_with_highs():
     rng = np.random.default_rng(5)
     groups = rng.integers(0, 6, 30)
-    x = rng.random((800, 30)) < 0.02 + 0.3 * (groups == rng.integers(0, 6, (800, 1)))
+    x = rng.random((300, 30)) < 0.02 + 0.3 * (groups == rng.integers(0, 6, (300, 1)))
     cover = folded(x.astype(int))
     for k in (5, 10):
         c = fitting(cover, k)

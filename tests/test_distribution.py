@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewer import L2, Atoms, DimensionSparse, Distribution, InvalidInput, Lattice, States, greedy
+from fewer import L2, Atoms, DimensionSparse, Distribution, InvalidInput, Lattice, States, distribution, greedy
 
 
 def example():
@@ -190,3 +190,26 @@ def test_a_state_of_the_wrong_length_is_refused():
     _, result = example()
     with pytest.raises(InvalidInput, match=r"x must be integers of shape \(\.\.\., 4\), got int64 of shape \(3,\)"):
         result.distribution.pmf([0, 0, 1])
+
+
+@pytest.mark.parametrize("given", [(), (1,), (2,), (3,), (2, 1), (3, 1), (2, 3), (2, 3, 1)])
+def test_pmf_of_one_dimension_takes_states_with_or_without_an_axis_of_their_own(given):
+    d = Distribution.of(Atoms(4), [0.5, 0.25, 0.25, 0.0])
+    x = np.zeros(given, int)
+    assert np.shape(d.pmf(x)) == (given[:-1] if given[-1:] == (1,) else given)
+    assert np.all(d.pmf(x) == 0.5)
+
+
+def test_a_face_is_spelled_out_up_to_a_number_of_states(monkeypatch):
+    d = Distribution(np.array([[1, 1]]), [0.5], [0, 1], (2, 2, 2), rest=0.5)
+    monkeypatch.setattr(distribution, "MOST_SPELLED", 4)
+    assert d.spelled_out().weights.tolist() == pytest.approx([0.5, 1 / 6, 1 / 6, 1 / 6])
+    monkeypatch.setattr(distribution, "MOST_SPELLED", 3)
+    with pytest.raises(InvalidInput, match="all 4 states of the face"):
+        d.spelled_out()
+
+
+def test_all_mass_on_the_one_state_of_a_face_without_dimensions():
+    d = Distribution(np.zeros((0, 0), np.int64), [], [], (2, 2), rest=1.0)
+    assert d.spelled_out().weights.tolist() == [1.0]
+    assert d.spelled_out().states.tolist() == [[0, 0]]

@@ -16,7 +16,7 @@ import pytest
 import fewer
 from commands import run
 from fewer.cli import _app
-from fewer.files import destination, written_whole
+from fewer.files import destination, remove_stale, written_whole
 
 PART = ".out.csv.0123abcd.part"
 SOURCE = Path(fewer.__file__).parent
@@ -443,3 +443,23 @@ def test_a_pipe_is_read_like_a_file(tmp_path):
     out, _ = run("dims", "pipe", "-k", "2", "--json", "--quiet", cwd=tmp_path)
     feeder.join()
     assert json.loads(out)["k"] == 2
+
+
+def test_a_part_is_held_until_it_has_its_name(folder, monkeypatch):
+    rename = Path.replace
+
+    def meanwhile(part, target):
+        remove_stale(Path(target))  # another writer, at the last moment
+        return rename(part, target)
+
+    monkeypatch.setattr(Path, "replace", meanwhile)
+    write("out.csv", b"new")
+    assert (folder / "out.csv").read_bytes() == b"new"
+
+
+def test_a_link_with_the_name_of_a_part_is_left_alone(folder):
+    (folder / "precious.txt").write_text("precious")
+    (folder / PART).symlink_to("precious.txt")
+    write("out.csv", b"new")
+    assert (folder / PART).is_symlink()
+    assert (folder / "precious.txt").read_text() == "precious"

@@ -13,7 +13,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from fewer import InvalidInput
 from fewer.cli import _app
+from fewer.npy import check_inflated, stored_arrays
 
 GOOD = "{'descr': '<f8', 'fortran_order': False, 'shape': (6, 2), }\n"
 HEADERS = {
@@ -368,3 +370,32 @@ def test_errors_quote_files_without_obeying_them(evil, refused):
     assert "\\x1b[2Jx" in refused("bins", evil / "evil.csv", "--column", "\x1b[2Jy", "-k", "1")
     (evil / "long.csv").write_text("x" * 100_000 + ",b\n1,2\n")
     assert len(refused("bins", evil / "long.csv", "--column", "a", "-k", "1")) < 2000
+
+
+def test_versions_types_and_ends_of_npy_files(tmp_path):
+    path, numbers = tmp_path / "a.npy", np.arange(6.0)
+
+    def head(array, version):
+        with path.open("wb") as file:
+            np.lib.format.write_array(file, array, version=version)
+        return stored_arrays(path, "a")[""]
+
+    for version in ((1, 0), (2, 0)):
+        assert head(numbers, version).load().tolist() == numbers.tolist()
+    with pytest.raises(InvalidInput, match=r"version 3.0 of npy; expected 1.0 or 2.0"):
+        head(numbers, (3, 0))
+    for odd in ("[('a', '<f8')]", "'|V8'", "'|S0'"):
+        path.write_bytes(npy(f"{{'descr': {odd}, 'fortran_order': False, 'shape': (3,), }}\n"))
+        with pytest.raises(InvalidInput, match="expected numbers or texts"):
+            stored_arrays(path, "a")
+    head(numbers, (1, 0))
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(InvalidInput, match="is cut short: its head declares 48 bytes, 47 bytes follow"):
+        stored_arrays(path, "a")
+
+
+def test_a_size_that_is_always_inflated_is_and_one_byte_more_is_not(monkeypatch):
+    monkeypatch.setattr("fewer.npy.ALWAYS_INFLATED", 1000)
+    check_inflated("a", 1000, 1)
+    with pytest.raises(InvalidInput, match="would be inflated from 1 bytes to 1 kB"):
+        check_inflated("a", 1001, 1)

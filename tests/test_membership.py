@@ -1,5 +1,7 @@
 """What `contains` says at the very limits of each constraint; all numbers here are exact in binary."""
 
+from dataclasses import FrozenInstanceError
+
 import pytest
 
 from fewer import Atoms, DimensionSparse, InvalidInput, Lattice, Simplex, SparseSimplex, SparseStates
@@ -57,3 +59,9 @@ def test_an_exact_projection_of_just_as_many_steps_as_are_allowed_is_allowed(mon
     monkeypatch.setattr("fewer.constraints.dimension_sparse.MOST_STEPS", steps - 1)
     with pytest.raises(InvalidInput, match="an exact projection would walk 3 supports"):
         DimensionSparse(Lattice(3, 2), 2, "exact")
+
+
+@pytest.mark.parametrize("constraint", [SIMPLEX, PAIRS, ONE_DIMENSION, ONE_ENTRY])
+def test_constraints_are_frozen(constraint):
+    with pytest.raises(FrozenInstanceError):
+        constraint.space = Atoms(9)

@@ -10,8 +10,10 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import CancelledError, Future
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ from fewer.cli import _app as app
 from fewer.paper import data, store, theorem5
 from fewer.paper.catalogue import EXPERIMENTS
 from fewer.paper.experiment import Row, Setting
-from fewer.paper.runner import judged, measure, run
+from fewer.paper.runner import computed, judged, measure, run
 
 # the runner
 
@@ -93,6 +95,18 @@ def test_an_error_keeps_what_was_done(tmp_path):
     assert len(lines(tmp_path / "toy.csv")) == 3
 
 
+def test_units_that_are_cancelled_end_the_wait():
+    """As Ctrl-C leaves them: the command would hang."""
+
+    def cancelled(*args):
+        future = Future()
+        future.cancel()
+        return future
+
+    with pytest.raises(CancelledError):
+        list(computed(toy(), Setting(1), [(0, "a"), (0, "b")], SimpleNamespace(submit=cancelled)))
+
+
 KILLED_IN_THE_MIDDLE = """
 import os, signal, sys
 from fewer.paper import runner
@@ -136,7 +150,7 @@ def test_pages_hold_every_claim_and_need_no_network(tmp_path):
 
 
 def test_everything_runs_quickly_without_data(tmp_path):
-    done = run("all", quick=True, out=tmp_path)
+    done = run("all", runs=1, jobs=1, quick=True, out=tmp_path)
     assert list(done.claims) == list(done.tables) == list(EXPERIMENTS)
     for name in EXPERIMENTS:
         assert done.claims[name], f"{name} claims nothing"

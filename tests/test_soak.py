@@ -19,7 +19,7 @@ from soak.referee import Discrepancy, Divergence, Region, Squares, Transport, fa
 
 ROOT = Path(__file__).parents[1]
 SEED = 13
-ANSWERS, INPUTS, CHUNK = 400, 800, 40
+ANSWERS, INPUTS, CHUNK = 320, 640, 40
 
 
 def failures(part, first, count):

@@ -1,12 +1,13 @@
 """Files in the campaign: some of its cases, and whether it notices what is broken on purpose."""
 
+import signal
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from soak import fault_checks, faults, hostile
+from soak import commands, fault_checks, faults, hostile
 
 QUICK = ("pickles", "headers", "archives", "tables", "start", "texts")
 IN_PLACE = """
@@ -43,7 +44,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path):
 
 @pytest.mark.parametrize("seed", [1, 3])
 def test_the_campaign_notices_files_that_are_written_in_place(seed, tmp_path, monkeypatch):
-    monkeypatch.setattr(faults, "COMMAND", [sys.executable, "-c", IN_PLACE])
+    monkeypatch.setattr(commands, "COMMAND", [sys.executable, "-c", IN_PLACE])
     text, problems = full_disk(seed, tmp_path)
     assert any("the previous out." in problem and "is lost" in problem for problem in problems), text
 
@@ -67,3 +68,23 @@ def test_the_checks_of_a_folder_notice_halves_losses_and_lies(tmp_path):
     assert problems(fault_checks.OLD, page, must_be_old=True) == ["page.html was written, but that was denied"]
     (tmp_path / ".out.csv.0123abcd.part").touch()
     assert fault_checks.left_over(tmp_path) == [".out.csv.0123abcd.part is left over"]
+
+
+@pytest.mark.parametrize("arguments", [["-o", "/dev/null"], ["--report", "../page.html"], ["-o", "away.csv"]])
+def test_no_case_can_write_outside_its_folder(arguments, tmp_path):
+    (tmp_path / "away.csv").symlink_to("/dev/null")
+    with pytest.raises(AssertionError, match="not inside the folder of the case"):
+        commands.start(tmp_path, *commands.BINS, *arguments, "--force")
+    with pytest.raises(AssertionError, match="not inside the folder of the case"):
+        commands.Forked(tmp_path, (*commands.BINS, *arguments, "--force"))
+
+
+def test_a_command_forked_from_a_prepared_process_is_the_command(tmp_path):
+    fault_checks.write_counts(tmp_path)
+    refused = commands.Forked(tmp_path, ("bins", "counts.csv", "--column", "no", "-k", "3"))
+    code, err = commands.finish(refused)
+    assert (code, err.startswith("fewer: "), err.count("\n")) == (2, True, 1)
+    slow = commands.Forked(tmp_path, (*commands.BINS, "-o", "out.csv"))
+    assert commands.hit(slow, tmp_path, signal.SIGKILL, 0.0, at_part=False)
+    assert commands.finish(slow)[0] == -signal.SIGKILL
+    assert not (tmp_path / "out.csv").exists()

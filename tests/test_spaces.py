@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from fewer import Atoms, InvalidInput, Lattice, States
+from fewer import Atoms, InvalidInput, Lattice, States, tables
 from fewer.tables import as_table
 
 
@@ -130,3 +130,19 @@ def test_the_largest_code_is_held():
 def test_the_first_cardinality_that_is_wrong_is_named(m, low, got):
     with pytest.raises(InvalidInput, match=rf"each m must be at least {low} and at most 2\^31, got {got}$"):
         States([[0, 2], [1, 0]], m=m)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [(bool, np.int8), (np.int8, np.int8), (np.int16, np.int32), (np.int64, np.int32), (float, np.int32)],
+)
+def test_tables_of_booleans_and_bytes_stay_narrow(given, kept):
+    table = np.array([[0, 1], [1, 0]], given)
+    assert as_table(table, "X").dtype == kept
+
+
+@pytest.mark.parametrize(("rows", "kept"), [(3, np.int32), (4, np.int64)])
+def test_indices_are_narrow_where_they_suffice(rows, kept, monkeypatch):
+    monkeypatch.setattr(tables, "MOST_CODES", 4)
+    table = as_table(np.eye(rows, 2, dtype=int), "X")
+    assert table.indices.dtype == table.indptr.dtype == kept

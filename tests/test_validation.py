@@ -28,6 +28,8 @@ from fewer import (
     iht,
     vector_to_dimensions,
 )
+from fewer._validation import magnitude
+from fewer.npy import amount
 
 CUBE = Lattice(3, 2)
 FLAT = np.full(8, 0.125)
@@ -162,3 +164,9 @@ def test_smallest_problems():
     assert iht(KL(Atoms(1), [1.0]), SparseSimplex(Atoms(1), 1), rng=0).value == 0.0
     assert Simplex(Atoms(2)).project([0.0, 0.0]).tolist() == [0.5, 0.5]
     assert SparseSimplex(Atoms(4), 2).project([0.0, 0.0, 0.0, 0.0]).tolist() == [0.5, 0.5, 0, 0]
+
+
+def test_counts_and_sizes_for_people():
+    assert [magnitude(10**6 - 1), magnitude(10**6)] == ["999999", "1e+06"]
+    sizes = (999, 1000, 10**6, 10**9, 5 * 10**10)
+    assert [amount(size) for size in sizes] == ["999 bytes", "1 kB", "1 MB", "1 GB", "50 GB"]

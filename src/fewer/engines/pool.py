@@ -160,7 +160,7 @@ class CandidatePool:
 
     def _attempt(self, position: int, value: float) -> float:
         """Make the best move that takes the unit at a position out; undone unless F falls. Returns F."""
-        table, rules = self.table, self.rules
+        table = self.table
         unit, safe = int(self._moves.enter[position]), bool(self._moves.sure[position])
         leaves = position < table.size
         if not safe:
@@ -191,7 +191,7 @@ class CandidatePool:
 
     @quiet
     def fill(self, size: int) -> int:
-        """Add best candidates until `size` are in the support, those whose weight meets zero leave; how many came in."""
+        """Add best candidates until `size` are in; those whose weight meets zero leave. How many came in."""
         before, size = self.size, min(size, self.k)
         for _ in range(2 * size + 10):
             unit = self._best_addition(self._used()) if self.size < size else -1

@@ -96,7 +96,7 @@ class QuadraticEngine:
     @property
     def work(self) -> float:
         """Multiplications so far, about."""
-        counted = BLAS_WORK * float(self.problem.work) if offers(self.problem, Counted) else 0.0
+        counted = BLAS_WORK * float(self.problem.work) if self._counts else 0.0
         proof = 0.0 if self._relaxations is None else self._relaxations.work
         pool = 0.0 if self._pool is None else self._pool.work
         return self._spent + pool + proof + counted
@@ -147,7 +147,7 @@ class QuadraticEngine:
     def _start(self) -> Answers:
         """A first answer, then supports of the path; each is kept to start a local search from.
 
-        Where F is known by entries of H alone, slopes cost more than the path gains: the support grows in a pool instead.
+        Where F is known by entries of H alone, slopes cost more than the path gains: it grows in a pool instead.
         """
         yield from opening(self.problem, self.limits)
         if not self._centred and not self.limits.bounded and not len(self.limits.include):
@@ -235,7 +235,7 @@ class QuadraticEngine:
         pool.release()
         return self._gather(found, found.units)
 
-    @property
+    @cached_property
     def _centred(self) -> bool:
         """Whether F can be looked at from its target; otherwise it is known by entries of H alone."""
         return offers(self.problem, Centred)
@@ -244,6 +244,11 @@ class QuadraticEngine:
     def _open(self) -> int:
         """How many units there are to choose from."""
         return int(self.limits.open.sum())
+
+    @cached_property
+    def _counts(self) -> bool:
+        """Whether the objective counts its own work."""
+        return offers(self.problem, Counted)
 
     def _answer_of(self, pool: CandidatePool) -> Found:
         """The support of a pool with its best weights."""
@@ -255,7 +260,7 @@ class QuadraticEngine:
         memory = float(getattr(self.problem, "memory", 2**33))
         return width(self._open, self.limits.sizes[1], self._entry_cost, memory, self.deadline.seconds)
 
-    @property
+    @cached_property
     def _entry_cost(self) -> float:
         """Multiplications for one entry of H."""
         return float(self.problem.entry_cost) if offers(self.problem, Costly) else 1.0
@@ -278,7 +283,7 @@ class QuadraticEngine:
 
     def _pool_of(self, units: Indices) -> CandidatePool:
         """A pool of these units; the work of forming its matrix is counted once."""
-        entry = 1.0 if offers(self.problem, Counted) else BLAS_WORK * self._entry_cost
+        entry = 1.0 if self._counts else BLAS_WORK * self._entry_cost
         return CandidatePool(self.problem, self.limits, units, entry)
 
     # leaving local optima

@@ -168,7 +168,7 @@ class ResponseTable:
         self.size = s
 
     def slopes(self) -> float:
-        """F; the slopes of all candidates, the level and 1 / h (both 0 where no unit is free) are brought up to date."""
+        """F; brings the slopes, the level and 1 / h (both 0 where no unit is free) up to date."""
         table, s = self.arrays, self.size
         h = float(table.u[:s].sum())
         self.inverse = 1.0 / h if h > 0.0 else 0.0

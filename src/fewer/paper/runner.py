@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from multiprocessing.connection import wait
@@ -197,8 +197,13 @@ def computed(
             for unit in units:
                 yield unit, list(experiment.measure(setting, *unit))
         return
-    for future in as_completed([pool.submit(_work, experiment.name, setting, unit) for unit in units]):
-        yield future.result()
+    done = SimpleQueue[
+        Future[tuple[Unit, list[Row]]]
+    ]()  # not as_completed: after Ctrl-C it waits for what is cancelled
+    for unit in units:
+        pool.submit(_work, experiment.name, setting, unit).add_done_callback(done.put)
+    for _ in units:
+        yield done.get().result()
 
 
 def _block_interrupts() -> None:

@@ -1,0 +1,15 @@
+"""Interrupts: Ctrl-C at random moments of `-o`, `--report` and `reproduce`, one in each case."""
+
+import signal
+
+import numpy as np
+
+from .signals import struck
+
+NAME = "interrupts"
+SECONDS = 600.0
+
+
+def case(rng: np.random.Generator) -> tuple[str, list[str]]:
+    """One interrupt."""
+    return struck(rng, signal.SIGINT)

@@ -1,0 +1,15 @@
+"""Kills: `kill -9` at random moments of `-o`, `--report` and `reproduce`, one in each case."""
+
+import signal
+
+import numpy as np
+
+from .signals import struck
+
+NAME = "kills"
+SECONDS = 600.0
+
+
+def case(rng: np.random.Generator) -> tuple[str, list[str]]:
+    """One kill."""
+    return struck(rng, signal.SIGKILL)
