@@ -68,7 +68,7 @@ class ActiveSet:
         """
         self.count = 0
         for unit in np.flatnonzero((self.w > self.lo + AT_BOUND) & (self.w < self.hi - AT_BOUND)):
-            self.free(unit)
+            self.free(int(unit))
         self.renew()
         self.descend()
         if not self.count:
@@ -129,7 +129,7 @@ class ActiveSet:
         self.w[unit] = min(max(self.w[unit] + way * length, self.lo[unit]), self.hi[unit])
         if position >= 0:
             self.lay_down(position)
-            self.free(unit)
+            self.free(int(unit))
 
     def uneven(self) -> tuple[float, float]:
         """The mean of the passive residuals, which they share at the minimiser, and how far one is from it at most."""
@@ -292,7 +292,7 @@ def climb(H: Matrix, c: Vector, sigma: float, start: Vector, limit: int, share: 
     size = len(c)
     path = ActiveSet(H, c, np.zeros(size), np.full(size, np.inf), np.array(start, np.float64), sigma, np.diag(H))
     for held in np.flatnonzero(path.w):
-        if not path.free(held):
+        if not path.free(int(held)):
             path.w[held] = 0.0
     path.renew()
     tried, floor, entered = np.zeros(size, np.bool_), 0.0, 0

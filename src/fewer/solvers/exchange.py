@@ -15,9 +15,9 @@ MOVES = 64
 """Moves between two chances to stop."""
 GROWN = 32
 """Units added between two chances to stop."""
-IDLE = 3000
+IDLE = 300
 """Perturbations without a gain after which a search ends."""
-PATIENT = 30
+PATIENT = 300
 """So many times as many under a time limit alone."""
 
 
