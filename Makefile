@@ -11,7 +11,7 @@ test: $(STAMP) browser
 	$(BIN)/lint-imports
 	# compiled ahead, else both processes of pytest would compile the same; and the types meanwhile
 	$(BIN)/fewer warm points bins & $(BIN)/fewer warm terms dims & $(BIN)/mypy; code=$$?; wait; exit $$code
-	$(BIN)/pytest -n 2 --dist worksteal
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
 format: $(STAMP)
 	$(BIN)/ruff format .

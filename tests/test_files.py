@@ -316,7 +316,8 @@ def shell(redirect, *args, cwd):
             ">&-",
             ["nothing"],
             2,
-            "fewer: no command 'nothing'; there are points, bins, terms, dims, look, demo, reproduce, warm, completion.\n",
+            "fewer: no command 'nothing'; "
+            "there are points, bins, terms, dims, look, demo, reproduce, warm, completion.\n",
         ),
         ("<&- >&- 2>&-", ["nothing"], 2, ""),
         ("<&-", ["dims", "-", "-k", "1"], 2, "fewer: standard input: is empty; expected a table.\n"),

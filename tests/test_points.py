@@ -68,7 +68,7 @@ def test_auto_is_the_best_of_the_solvers_and_all_see_every_row():
     found = {solver: points(X, 15, solver=solver, rng=0).value for solver in ("auto", "exchange", "greedy", "iht")}
     assert found["auto"] <= min(found.values()) * (1 + 1e-9)
     assert found["auto"] < 0.95 * found["greedy"]
-    assert found["greedy"] < found["iht"]
+    assert found["greedy"] <= found["iht"] * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("k", [5, 20])

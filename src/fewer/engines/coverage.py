@@ -19,7 +19,7 @@ MAX_DIMENSIONS_BY_MASKS, MAX_DIMENSIONS_IN_MEMORY = 20, 24
 """Dimensions up to which valuing all masks is the fastest proof, and up to which they fit in memory."""
 LOOKS_BEFORE_MASKS = 100
 """Looks of a proof after which all masks of `MAX_DIMENSIONS_IN_MEMORY` dimensions are the faster one."""
-PERTURBATIONS = 256
+PERTURBATIONS = 128
 """Passes of k times all entries that a search goes on without a gain, about a perturbation each."""
 MOST_WORK = 2.5e8
 """Entries passed over by such perturbations, at most: about half a second."""

@@ -21,7 +21,7 @@ RIDGE, SHIFT = 1e-12, 1e-10
 """Added to the diagonal and to all entries, as shares of the mean diagonal."""
 NOISE = 1e-14
 """A fall of F below this share of the mean diagonal is rounding."""
-TRIES = 6
+TRIES = 3
 """Moves that meet a bound tried before a round is given up."""
 FIRM = 1e-6
 """Curvature, relative to G_jj, of candidates that come in at random."""
@@ -86,7 +86,7 @@ class CandidatePool:
         return self.value <= 2.0 * self._shift
 
     def _cost(self, moves: float) -> None:
-        self.work += moves * (8.0 * self.k * len(self.units) + MOVE_WORK)
+        self.work += moves * move_work(self.k, len(self.units))
 
     @quiet
     def stand(self, support: Indices, weights: Vector | None = None) -> None:
@@ -207,10 +207,9 @@ class CandidatePool:
         count = int(math.exp(rng.uniform(0.0, math.log(min(self.k, MOST_REPLACED) + 1))))
         near, random = bool(rng.random() < SHARE_NEAR), bool(rng.random() < SHARE_RANDOM)
         order = rng.permutation(len(self.units))
-        leaving = order
-        if near:
-            first = order[self.table.arrays.inside[order] & ~self.rules.held[order]][:1]
-            leaving = np.argsort(-self.G[first[0]], kind="stable") if len(first) else order
+        leaving = order[self.table.arrays.inside[order] & ~self.rules.held[order]]
+        if near and len(leaving):
+            leaving = leaving[np.argsort(-self.G[leaving[0], leaving], kind="stable")]
         return self._replace(leaving, order[::-1] if random else NONE, count, limit)
 
     def replace_lightest(self) -> bool:
@@ -226,8 +225,8 @@ class CandidatePool:
     def _replace(self, leaving: Indices, entering: Indices, count: int, limit: int) -> bool:
         """Replace `count` units, improve, and stay if F fell, else go back; whether it fell.
 
-        The first units of `leaving` that are in the support leave; the first candidates of `entering` that fit come in,
-        or where that is empty the best ones that did not just leave.
+        The first units of `leaving`, all of them in the support, leave; the first candidates of `entering` that fit come
+        in, or where that is empty the best ones that did not just leave.
         """
         table, made = self.table, 0
         before, size = table.slopes(), table.size
@@ -235,7 +234,7 @@ class CandidatePool:
         for a in np.flatnonzero(~table.free):
             if table.curved(int(a)):
                 table.let_go(int(a))
-        out = leaving[table.arrays.inside[leaving] & ~self.rules.held[leaving]][: min(count, table.size - 1)]
+        out = leaving[~self.rules.held[leaving]][: min(count, table.size - 1)]
         for unit in out:
             table.leave(int(np.flatnonzero(table.units == unit)[0]))
         self._barred[out] = True
@@ -275,6 +274,11 @@ class CandidatePool:
     def release(self) -> None:
         """Forget the matrix and the tables, so that those of the next pool take their place in memory."""
         del self.G, self.table, self._start, self._kept
+
+
+def move_work(k: int, candidates: int) -> float:
+    """The work of a move: passes over the table, and what Python does meanwhile."""
+    return 8.0 * k * candidates + MOVE_WORK
 
 
 def regular(G: Matrix) -> tuple[Matrix, float]:

@@ -19,8 +19,9 @@ from ._starts import opening, starts
 from .engine import Branch
 from .fit import Answers, Found, affordable, polished, promising, refit_cost, refitted
 from .paths import REACHED, lower_bound_of, relaxed_bounds
-from .pool import CandidatePool
+from .pool import CandidatePool, move_work
 
+# Tuned by `python benchmarks/against.py a220a01`: values and seconds beside the search before engines.
 WHOLE = 600
 """Up to this many units all are candidates."""
 WIDE = 2000
@@ -42,13 +43,15 @@ ENOUGH = 1e-3
 FEWEST_POOLS, MOST_POOLS = 3, 8
 """Pools gathered around the answer before the first perturbation."""
 POOL_PATIENCE, KERNEL_POOL_PATIENCE = 8e8, 1.5e8
-"""Work of perturbations after which a pool that is not everything is renewed; where F is known by entries of H alone."""
+"""Work of perturbations after which a pool that is not everything is renewed; the same for entries of H alone."""
 BLAS_WORK = 0.25
 """Work of a multiplication by BLAS: it makes four while the search makes one."""
 PATIENCE, KERNEL_PATIENCE = 8e8, 2.5e8
 """Default work that perturbations may cost in a row without a gain; where F is known by entries of H alone."""
-IDLE_POOLS = 2
-"""The same where a pool is not everything: pools in a row without a gain."""
+FEWEST_IDLE, IDLE_PER_UNIT, MOVES_PER_PERTURBATION = 20, 2, 8
+"""Perturbations in a row without a gain that are enough for few units, and for each of them; their moves, about."""
+IDLE_POOLS, KERNEL_IDLE_POOLS = 2, 1
+"""The same where a pool is not everything: pools in a row without a gain; and for entries of H alone."""
 BRIEF = 5e7
 """Work between two chances to stop: some hundredths of a second."""
 PROVABLE = 600
@@ -107,8 +110,10 @@ class QuadraticEngine:
         if self._pool is not None and self._hopeless(self._pool):
             return 0.0
         if self._width < self._open:
-            return IDLE_POOLS * (self._pool_patience + BLAS_WORK * self._entry_cost * float(self._width) ** 2)
-        return PATIENCE if self._centred else KERNEL_PATIENCE
+            pools = IDLE_POOLS if self._centred else KERNEL_IDLE_POOLS
+            return pools * (self._pool_patience + BLAS_WORK * self._entry_cost * float(self._width) ** 2)
+        each = MOVES_PER_PERTURBATION * move_work(self.limits.sizes[1], self._open)
+        return min(PATIENCE if self._centred else KERNEL_PATIENCE, (FEWEST_IDLE + IDLE_PER_UNIT * self._open) * each)
 
     def answer(self) -> Vector | None:
         """The weights on all units."""
