@@ -225,7 +225,7 @@ class CandidatePool:
     def _replace(self, leaving: Indices, entering: Indices, count: int, limit: int) -> bool:
         """Replace `count` units, improve, and stay if F fell, else go back; whether it fell.
 
-        The first units of `leaving`, all of them in the support, leave; the first candidates of `entering` that fit come
+        The first units of `leaving`, which are in the support, leave; the first candidates of `entering` that fit come
         in, or where that is empty the best ones that did not just leave.
         """
         table, made = self.table, 0

@@ -42,7 +42,7 @@ ENOUGH = 1e-3
 """Relative gain for which a further pool is worth gathering."""
 FEWEST_POOLS, MOST_POOLS = 3, 8
 """Pools gathered around the answer before the first perturbation."""
-POOL_PATIENCE, KERNEL_POOL_PATIENCE = 8e8, 1.5e8
+POOL_PATIENCE, KERNEL_POOL_PATIENCE = 8e8, 3e8
 """Work of perturbations after which a pool that is not everything is renewed; the same for entries of H alone."""
 BLAS_WORK = 0.25
 """Work of a multiplication by BLAS: it makes four while the search makes one."""
