@@ -7,7 +7,7 @@ variation between the categories of the k weighted rows and of all, mean over co
 deviations of numbers are off, in standard deviations; MMD² under our similarity and under Gower's (one minus the
 distance). Rows of k-prototypes are those nearest to its centres; clusters give the weights of both peers. k-prototypes
 (k-modes where there are no numbers) runs from each of its three starts, and the best of them is shown, measure by
-measure; the seconds are those of all three. Starts that fail are named.
+measure; the seconds are those of all runs and of measuring them. Starts that fail are named.
 Run: python benchmarks/mixed.py [--quick] [--data DIR]
 """
 
