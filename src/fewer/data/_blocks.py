@@ -15,7 +15,8 @@ MAX_THREADS = 8
 MIN_MAPPED_BYTES = 1 << 22
 """Bytes from which NumPy asks for huge pages, which it may take long to get (`benchmarks/reading.py`)."""
 
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
