@@ -64,7 +64,7 @@ BAD = {
     "cv": (["points", "cloud.csv", "-k", "2", "--gamma", "cv"], "--label"),
     "negative weight": (
         ["points", "minus.csv", "-k", "1", "--weight", "b"],
-        "sample_weight must be non-negative, got -1.0 at index 0",
+        "minus.csv, column 'b', row 0: expected a weight of at least 0, got -1",
     ),
     "label": (["points", "cloud.csv", "-k", "2", "--label", "kinds"], "the nearest is 'kind'"),
     "transactions": (["dims", "blank.txt", "-k", "1", "--transactions"], "blank.txt: has no items"),

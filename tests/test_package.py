@@ -55,9 +55,10 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
         "y": rng.standard_normal(30),
         "X": baskets(500, 40, 4, rng=0),
         "q": q,
+        "P": 100.0 * np.exp(np.cumsum(rng.normal(0.0, 0.01, (60, 8)), axis=0)),
     }
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     for block in blocks:
         labelled = {"y": np.arange(500) % 2} if "FewerPointsClassifier" in block else {}
         exec(block, {**given, **labelled})  # noqa: S102 - our own README

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 
 from ._validation import as_number, known
 from .distances import centre_of, distance_blocks, evenly, squared_lengths
@@ -151,6 +150,8 @@ def pair_distances(rows: Any, name: str) -> Vector:
 
 def _distances(A: Any, B: Any, name: str) -> Vector:
     if name in ("laplace", "hamming"):
+        from scipy.spatial.distance import cdist  # here: few calls need it, and its import takes long
+
         return np.asarray(cdist(A, B, "cityblock" if name == "laplace" else "hamming"))
     squared = np.maximum(distance_blocks(A, B), 0.0)
     return np.asarray(squared if name == "rbf" else np.sqrt(squared))

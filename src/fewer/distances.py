@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 
 Matrix = npt.NDArray[np.floating[Any]]
 Indices = npt.NDArray[np.int64]
@@ -122,6 +121,8 @@ def by_differences(squared: Matrix, wanted: Mask, A: Any, B: Any) -> Matrix:
     small = not sp.issparse(A) or (A.shape[0] + B.shape[0]) * A.shape[1] <= 4 * BLOCK_ENTRIES
     if count > DENSE_SHARE * wanted.size and small:
         dense = [rows.toarray() if sp.issparse(rows) else rows for rows in (A, B)]
+        from scipy.spatial.distance import cdist  # here: few calls need it, and its import takes long
+
         return np.asarray(cdist(*dense, "sqeuclidean"))
     i, j = np.nonzero(wanted)
     width = A.shape[1] if not sp.issparse(A) else 1 + (A.nnz + B.nnz) // max(A.shape[0] + B.shape[0], 1)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 
 from ._validation import InvalidInput, known
 from .bandwidths import bandwidth as bandwidth
@@ -131,6 +130,8 @@ def _by_distance(
 def _by_metric(metric: str, power: int) -> Callable[[str, float], Similarity]:
     def make(name: str, gamma: float) -> Similarity:
         def between(left: Any, right: Any) -> Matrix:
+            from scipy.spatial.distance import cdist  # here: few calls need it, and its import takes long
+
             distances = cdist(left, right, metric)
             with np.errstate(over="ignore"):
                 distances *= -gamma

@@ -59,9 +59,11 @@ def lloyd(
 
 def nearest(rows: Rows, centres: Rows) -> tuple[Indices, Vector]:
     """The nearest centre of each row, and its squared distance."""
-    squares = between(rows, centres)
-    labels = squares.argmin(axis=1)
-    return labels, squares[np.arange(len(rows)), labels]
+    apart = rows @ (-2.0 * centres.T)
+    apart += (centres**2).sum(axis=1)  # and the length of the row, which is the same for all centres
+    labels = apart.argmin(axis=1)
+    squares = apart[np.arange(len(rows)), labels] + np.einsum("ij,ij->i", rows, rows)
+    return labels, np.maximum(squares, 0.0)
 
 
 def between(rows: Rows, centres: Rows) -> Rows:

@@ -25,6 +25,15 @@ def known_column(table: "FileTable", name: str, option: str) -> str:
     raise InvalidInput(f"{table.label}: has no column {name!r} ({option}); {hint}")
 
 
+def check_weights(column: Any, label: str) -> None:
+    """Refuse a column of weights by its first negative one; what else may be wrong with it the library says."""
+    if column.dtype.is_numeric() and (column < 0).any():
+        row = int((column < 0).fill_null(False).arg_max())
+        raise InvalidInput(
+            f"{label}, column {column.name!r}, row {row}: expected a weight of at least 0, got {column[row]}"
+        )
+
+
 def listed(text: str | None) -> list[str]:
     """Names given with commas between them.
 

@@ -64,7 +64,7 @@ def points(
     if gamma == "cv" and label is None:
         raise click.UsageError("--gamma cv needs --label: it is chosen by how well the points tell labels apart")
     from ..data.files import open_table
-    from ._table import known_column, noted
+    from ._table import check_weights, known_column, noted
     from ._write import check_targets
 
     check_targets(common)
@@ -83,6 +83,8 @@ def points(
         X = table.frame([*names, *(name for name in apart if name not in names)], categories=texts)
         data |= {"columns": kinds or None, "missing": missing}
         shown = {name: X[name] for name in [*apart, *names]}
+        if weight is not None:
+            check_weights(X[weight], table.label)
     if common.image_shape is not None and np.prod(common.image_shape) != len(names):
         height, width = common.image_shape
         raise click.UsageError(

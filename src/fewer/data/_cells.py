@@ -78,8 +78,9 @@ def parsed(cells: pl.Series, decimal: str | None = None, comma_first: bool = Fal
 
     `decimal` is the decimal sign of other columns, None where they show none; then 1,234 is a decimal if `comma_first`.
     """
-    kept = without_missing(cells)
-    bare = kept.str.strip_chars()
+    bare = cells.str.strip_chars()
+    gone = bare.is_in(MISSING)
+    kept, bare = cells.set(gone, None), bare.set(gone, None)
     if bare.null_count() == len(bare):
         return Parsed(bare.cast(pl.Float64))
     dated = _dates(bare)

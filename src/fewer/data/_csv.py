@@ -6,6 +6,7 @@ keeps nothing, and the columns in question are read again as texts.
 """
 
 import csv
+import io
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from .._validation import InvalidInput
+from ._blocks import in_threads
 from ._cells import FALSE, MISSING, MOSTLY, TRUE, Parsed, is_grouped, parsed, without_missing
 from ._copies import CHUNK_BYTES, recoded, trimmed
 from ._dialect import Dialect, dialect_of
@@ -27,6 +29,8 @@ HEAD_ROWS = 10_000
 """Rows from which types are guessed ..."""
 HEAD_CELLS = 2_000_000
 """... or so many that they have fewer cells than this."""
+HEAD_BYTES = 1 << 22
+"""Bytes of a large file in which the first rows are looked for."""
 WIDE_COLUMNS = 100_000
 """Columns from which a csv file is read line by line: polars needs 3 kB of memory for each."""
 NOT_UTF8 = "the file is not in UTF-8, so it is read as Windows-1252"
@@ -66,19 +70,26 @@ class CsvSource:
                 return self.recoded.read(names, as_text, refuse)
             types = self._surviving(types, error)
             frame = self.scan(types).select(names).collect(engine="streaming")
-        return pl.DataFrame([self._typed(frame[name], types, as_text, refuse) for name in names])
+        return self._typed(frame, types, as_text, refuse)
 
-    def _typed(self, column: Any, types: dict[str, Any], as_text: Collection[str], refuse: Refuse) -> Any:
+    def _typed(self, frame: Any, types: dict[str, Any], as_text: Collection[str], refuse: Refuse) -> Any:
+        """Columns as their cells say."""
+        found = in_threads(lambda column: self._parsed(column, types, as_text), frame.get_columns())
+        for column in found:
+            problem = column.problem
+            if problem is not None:
+                refuse(bad_cell(self.label, problem.row, column.values.name, problem.cell, problem.expected))
+        return pl.DataFrame([column.values for column in found])
+
+    def _parsed(self, column: Any, types: dict[str, Any], as_text: Collection[str]) -> Parsed:
         """A column as its cells say."""
         name = column.name
         if name in types:
-            return column.fill_nan(None) if types[name] == pl.Float64 and column.is_nan().any() else column
+            has_nan = types[name] == pl.Float64 and column.is_nan().any()
+            return Parsed(column.fill_nan(None) if has_nan else column)
         if name in as_text or not (name in self.suspects or name in self.native):
-            return without_missing(column)
-        found = parsed(column, self.decimal, self.dialect.separator == ";")
-        if found.problem is not None:
-            refuse(bad_cell(self.label, found.problem.row, name, found.problem.cell, found.problem.expected))
-        return found.values
+            return Parsed(without_missing(column))
+        return parsed(column, self.decimal, self.dialect.separator == ";")
 
     def batches(self, names: Sequence[str]) -> Iterator[Any]:
         """The columns in parts of some million cells, if they are all parsed by polars; else at once."""
@@ -102,7 +113,7 @@ class CsvSource:
                 return self.recoded.original(rows, names, typed)
             raise self._unreadable(error) from None
         frame = found.select(names)[np.searchsorted(found[ROW].to_numpy(), rows)]
-        return pl.DataFrame([self._typed(column, {}, (), unconcerned) for column in frame]) if typed else frame
+        return self._typed(frame, {}, (), unconcerned) if typed else frame
 
     def _surviving(self, types: dict[str, Any], error: Exception) -> dict[str, Any]:
         """The types that all cells of their columns have, if that is what went wrong."""
@@ -130,7 +141,7 @@ class CsvSource:
         return unreadable(self.path, self.dialect, self.label, error)
 
 
-def scan(path: Path, dialect: Dialect, schema: dict[str, Any], **options: Any) -> Any:
+def scan(path: Path | io.BytesIO, dialect: Dialect, schema: dict[str, Any], **options: Any) -> Any:
     """A text file with these types."""
     layout: dict[str, Any] = {"separator": dialect.separator, "has_header": False, "skip_rows": int(dialect.header)}
     return pl.scan_csv(path, schema=schema, glob=False, **layout, **options)
@@ -183,7 +194,17 @@ def open_csv(path: Path, label: str) -> Source:
 def first_rows(path: Path, dialect: Dialect) -> Any:
     """The first rows as texts."""
     rows = max(min(HEAD_ROWS, HEAD_CELLS // len(dialect.names)), 20)
-    return scan(path, dialect, dict.fromkeys(dialect.names, pl.String), n_rows=rows).collect()
+    schema = dict.fromkeys(dialect.names, pl.String)
+    if path.stat().st_size > HEAD_BYTES:  # of which polars would touch large parts
+        with path.open("rb") as file:
+            start = file.read(HEAD_BYTES)
+        lines = start[: start.rfind(b"\n") + 1]
+        if lines.count(b'"') % 2 == 0:  # else the last line end may be inside a cell
+            with suppress(pl.exceptions.PolarsError):  # which the whole file explains
+                found = scan(io.BytesIO(lines), dialect, schema, n_rows=rows).collect()
+                if found.height == rows:
+                    return found
+    return scan(path, dialect, schema, n_rows=rows).collect()
 
 
 def by_head(path: Path, label: str, dialect: Dialect, head: Any, *notes: str) -> CsvSource:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .column import SECONDS_PER_UNIT, Column, Levels, Mask, of_objects, sorted_levels
+from .column import SECONDS_PER_UNIT, Column, Levels, Mask, of_objects
 
 
 def column(series: Any) -> Column:
@@ -14,7 +14,7 @@ def column(series: Any) -> Column:
     import polars as pl
 
     name, dtype = series.name, series.dtype
-    missing = _mask(series.is_null() | series.is_nan() if dtype.is_float() else series.is_null())
+    missing = _missing(series)
     if dtype == pl.Boolean:
         return Column(name, "boolean", missing, lambda: _floats(series.cast(pl.UInt8)))
     if dtype.is_numeric() or dtype == pl.Null:
@@ -33,8 +33,12 @@ def column(series: Any) -> Column:
     return Column(name, "other", missing, lambda: series.to_numpy(), dtype=str(dtype))
 
 
-def _mask(gone: Any) -> Mask | None:
-    return np.asarray(gone.to_numpy(), bool) if gone.any() else None
+def _missing(series: Any) -> Mask | None:
+    """Where a value is null, or a number NaN."""
+    nan = series.is_nan().fill_null(True) if series.dtype.is_float() else None
+    if series.null_count() == 0 and (nan is None or not nan.any()):
+        return None
+    return np.asarray((series.is_null() if nan is None else nan).to_numpy(), bool)
 
 
 def _seconds(series: Any, step: float, start: int, stop: int) -> npt.NDArray[np.float64]:
@@ -46,7 +50,7 @@ def _floats(series: Any) -> npt.NDArray[np.float64]:
     """Numbers as float64, without a copy where they are that already."""
     import polars as pl
 
-    return np.asarray(series.cast(pl.Float64).to_numpy(), np.float64)
+    return np.asarray((series if series.dtype == pl.Float64 else series.cast(pl.Float64)).to_numpy(), np.float64)
 
 
 def _levels(series: Any) -> Levels:
@@ -58,16 +62,16 @@ def _levels(series: Any) -> Levels:
         codes = series.rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1
         return Levels(_objects(present), codes)
     coded = series.cast(pl.Categorical) if series.dtype == pl.String else series
-    physical = coded.to_physical()
-    found = physical.cast(pl.Int64).fill_null(-1).to_numpy()
-    used, codes = np.unique(found, return_inverse=True) if found.max(initial=-1) > 2 * len(found) else (None, found)
-    if used is not None:  # codes of a table of categories that other columns share
-        codes = codes.reshape(-1) - int(used[:1].sum() == -1)
-    first = pl.DataFrame({"code": pl.Series(codes), "value": coded.cast(pl.String)}).filter(pl.col("code") >= 0)
-    pairs = first.unique("code")
-    values = np.full(int(codes.max(initial=-1)) + 1, "", object)
-    values[pairs["code"].to_numpy()] = _objects(pairs["value"])
-    return sorted_levels(values, codes)
+    physical = coded.to_physical()  # numbers in a table of categories that other columns may share
+    rows = physical.arg_unique()
+    rows = rows.filter(physical.gather(rows).is_not_null())
+    number = physical.gather(rows).to_numpy()
+    values = _objects(coded.gather(rows).cast(pl.String))
+    order = np.array(sorted(range(len(values)), key=values.__getitem__), np.int64)
+    place = np.full(int(number.max(initial=0)) + 1, -1, np.int64)
+    place[number[order]] = np.arange(len(order))
+    codes = pl.Series(place).gather(physical)
+    return Levels(values[order], (codes.fill_null(-1) if codes.null_count() else codes).to_numpy())
 
 
 def _objects(series: Any) -> npt.NDArray[Any]:

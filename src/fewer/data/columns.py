@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import InvalidInput, library_of, shown
+from ._blocks import in_threads
 from .column import NUMBER, Column
 
 KINDS = ("number", "boolean", "category", "date", "ignore")
@@ -53,9 +54,9 @@ def used_columns(columns: Sequence[Column], told: Any = None, apart: Sequence[An
     kinds = told_kinds(told, names)
     used: list[tuple[Column, str]] = []
     left: dict[str, list[Any]] = {"identifiers": [], "free text": []}
-    for column in columns:
-        if column.name in apart or kinds.get(column.name) == "ignore":
-            continue
+    compared = [column for column in columns if column.name not in apart and kinds.get(column.name) != "ignore"]
+    in_threads(lambda column: column.levels, [column for column in compared if column.kind == "category"])
+    for column in compared:
         if column.name in kinds:
             used.append((as_kind(column, kinds[column.name]), kinds[column.name]))
             continue

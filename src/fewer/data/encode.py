@@ -1,9 +1,7 @@
 """Tables as rows of numbers: numbers as they are, categories so that a mismatch adds to the squared distance."""
 
 import math
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,6 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector, gathered, is_frame, known
+from ._blocks import in_threads, zeros
 from .column import Column, Mask
 from .columns import Used, array_columns, as_kind, used_columns
 from .frames import columns_of
@@ -24,10 +23,8 @@ MISMATCH = 2.0
 in a column of standard deviation one."""
 MAX_DENSE_WIDTH, MAX_FILLED_SHARE = 100, 0.3
 """Encoded columns beyond which rows with a smaller share of entries than this are kept as CSR."""
-BLOCK_ROWS = 8192
+BLOCK_ROWS = 16384
 """Rows that are encoded at a time: some columns of them fit into the cache (`benchmarks/reading.py`)."""
-MAX_THREADS = 8
-"""Threads that encode blocks of rows."""
 NARROW = ("float32", "Float32", "float", "float16", "halffloat")
 """Types of numbers that float32 holds."""
 
@@ -120,14 +117,15 @@ class Encoding:
                     self._number(block, code, column.part(start, stop), gone, start)
             block.done()
 
-        with ThreadPoolExecutor(min(os.cpu_count() or 1, MAX_THREADS)) as pool:
-            for _ in pool.map(fill, range(0, n, BLOCK_ROWS)):
-                pass
+        in_threads(fill, range(0, n, BLOCK_ROWS))
         return table.table
 
     def _number(self, table: Any, code: Code, values: Vector, gone: Mask | None, first: int = 0) -> None:
         """Put a column of numbers, of the rows from `first` on."""
-        if not np.isfinite(values if gone is None else values[~gone]).all():
+        given = values if gone is None else values[~gone]
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = given.sum()  # not finite where a number is not, or where many are large
+        if not math.isfinite(total) and not np.isfinite(given).all():
             row = int(np.argmax(np.isinf(values)))
             raise InvalidInput(f"column {code.name!r}, row {first + row}: expected a finite number, got {values[row]}")
         if gone is not None:
@@ -153,7 +151,7 @@ class _Dense:
     """Rows that are filled column by column."""
 
     def __init__(self, encoding: Encoding, n: int) -> None:
-        self.table = np.zeros((n, encoding.width), encoding.dtype)
+        self.table = zeros((n, encoding.width), encoding.dtype)
         self.slot = encoding.width > encoding.numbers and not encoding.equality
         self.unknown: Any = 0.0
 
@@ -167,11 +165,11 @@ class _Dense:
         self.table[:, start] = values
 
     def choose(self, start: int, at: Indices) -> None:
-        level = np.arange(len(at))
+        width = self.table.shape[1]
+        entries = np.arange(start, start + len(at) * width, width) + at  # of the table as one long row
         if at.min(initial=0) < 0:
-            level = np.flatnonzero(at >= 0)
-            at = at[level]
-        self.table[level, start + at] = math.sqrt(MISMATCH / 2.0)
+            entries = entries[at >= 0]
+        self.table.reshape(-1)[entries] = math.sqrt(MISMATCH / 2.0)
 
     def done(self) -> Any:
         if self.slot and np.any(self.unknown):
@@ -251,7 +249,7 @@ def encoded(
     if missing == "error":
         refuse_missing(used)
     kept = _complete(used, n, complete) if missing == "drop" else None
-    shares = np.full(n, 1.0 / max(n, 1)) if weights is None else weights
+    shares = np.broadcast_to(1.0 / max(n, 1), n) if weights is None else weights
     encoding = _fitted(given, places, shares, missing, kept, equality, sparse, shifts)
     rows = encoding.rows(used, n, kept)
     return Encoded(rows, kept, encoding, [*given.notes, *_said(used, n, missing, kept)])
@@ -370,9 +368,9 @@ def middle(column: Column, shares: Vector, missing: str) -> float:
 def levels_of(column: Column, some: Any, shares: Vector, missing: str) -> tuple[npt.NDArray[Any], float]:
     """The levels that the rows have, one more for missing ones where the rule says so, and what a missing one is."""
     levels, codes = column.levels
-    here = codes[some]
-    mass = np.bincount(here[here >= 0], shares[some][here >= 0], len(levels))
     if missing == "impute":
+        here = codes[some]
+        mass = np.bincount(here[here >= 0], shares[some][here >= 0], len(levels))
         if len(levels) == 0 or mass.max() == 0:
             raise InvalidInput(
                 f"column {column.name!r} has no value to impute from; leave it out with "
@@ -383,8 +381,10 @@ def levels_of(column: Column, some: Any, shares: Vector, missing: str) -> tuple[
         more = np.empty(len(levels) + 1, object)
         more[:-1] = levels
         return more, float(len(levels))
-    used = np.bincount(here[here >= 0], minlength=len(levels)) > 0
-    return levels[used], -1.0
+    if isinstance(some, slice):  # all rows, and a column has no levels but those of its rows
+        return levels, -1.0
+    here = codes[some]
+    return levels[np.bincount(here[here >= 0], minlength=len(levels)) > 0], -1.0
 
 
 def matched(column: Column, code: Code) -> Indices:

@@ -222,9 +222,10 @@ class Sampled:
         """The rows nearest to k-means centres, with the shares of their clusters."""
         Z = self.problem.Z[self.rows]
         k = min(k, len(Z))
-        centres, labels = lloyd(Z, k, self.t, np.random.default_rng(0))
-        shares = np.bincount(labels, self.t, k)
-        return self.discrepancy(np.asarray(np.bincount(nearest(centres, Z)[0], shares, len(Z)), np.float64))
+        with own_threads():
+            centres, labels = lloyd(Z, k, self.t, np.random.default_rng(0))
+            shares = np.bincount(labels, self.t, k)
+            return self.discrepancy(np.asarray(np.bincount(nearest(centres, Z)[0], shares, len(Z)), np.float64))
 
 
 def plain(value: Any) -> Any:
