@@ -36,6 +36,10 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         What the columns of a table are; see `points`.
     missing : {"error", "drop", "impute", "category"}
         What is done about missing values; see `points`. With "drop" rows to transform must have none.
+    move : bool or "free"
+        Whether points leave their rows; see `points`.
+    bounds : pair or dict, optional
+        The box in which they move, that of the data if None; see `points`.
     similarity : str or callable
         See `points`.
     gamma : float or {"median", "scale", "cv"}
@@ -59,7 +63,7 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         How many rows each stands for, weights times N (or the sum of the sample weights): what other estimators take
         as `sample_weight`.
     points_ : array, sparse matrix or table of shape (k, d)
-        These rows.
+        These rows; with `move` where they have moved to.
     value_, mmd_ : float
         MMD² and its root.
     bound_, gap_ : float or None
@@ -85,6 +89,8 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         by_label: bool = False,
         columns: Any = None,
         missing: str = "error",
+        move: Any = False,
+        bounds: Any = None,
         similarity: Any = "rbf",
         gamma: Any = "median",
         standardize: Any = "auto",
@@ -97,6 +103,8 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         self.by_label = by_label
         self.columns = columns
         self.missing = missing
+        self.move = move
+        self.bounds = bounds
         self.similarity = similarity
         self.gamma = gamma
         self.standardize = standardize
@@ -172,7 +180,8 @@ def chosen(model: Any, X: Any, labels: Any, sample_weight: Any, deadline: Deadli
     known(model.solver, SOLVERS, "solver")
     solver = "exchange" if getattr(model, "refine", False) and model.solver == "auto" else model.solver  # no proof
     how = (model.similarity, model.gamma, model.standardize, solver, as_bytes(model.max_memory), deadline)
-    setting = Setting(*how, columns=model.columns, missing=model.missing)
+    more = {name: getattr(model, name) for name in ("move", "bounds") if hasattr(model, name)}
+    setting = Setting(*how, columns=model.columns, missing=model.missing, **more)
     found = setting.solve(X, model.k, labels, sample_weight, seed_of(model.random_state), most=False)
     result, comparison = found.result, found.comparison
     model._scaling, model._width = comparison.scaling, (comparison.similarity.gamma, comparison.exponent)
@@ -182,7 +191,9 @@ def chosen(model: Any, X: Any, labels: Any, sample_weight: Any, deadline: Deadli
     at_most(model.k, len(found.sample.weights), "distinct rows")
     model.indices_, model.weights_ = result.heaviest_first()
     model.counts_ = model.weights_ * found.sample.total
-    model.result_, model.points_ = result, take_rows(X, model.indices_)
+    few = X if result.rows is None else result.rows
+    order = model.indices_ if result.rows is None else np.searchsorted(result.indices, model.indices_)
+    model.result_, model.points_ = result, take_rows(few, order)
     model.value_, model.bound_, model.gap_ = result.value, result.bound, result.gap
     model.mmd_ = math.sqrt(max(result.value, 0.0))
     return found

@@ -22,6 +22,8 @@ from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS, minimize
 from ..spaces import Atoms
 from ._given import Given, given_rows
+from ._moving import SLOPES, Start, moved
+from ._places import as_move, ends_of, in_rows, movable_of
 from ._scaling import NOTE, Standardization, centred, standardizes
 from ._target import Target, target_of
 from .bandwidth import validated_width
@@ -34,6 +36,9 @@ MAX_CHECKED_ROWS = 100
 """Rows on which a function of the user is asked whether it is a similarity."""
 BYTES_PER_ROW, BYTES_PER_LABEL_OR_WEIGHT = 24, 8
 """Bytes for each row of X that indices and the answer take, and for each of labels and weights."""
+
+SEARCH_TIME_SHARE = 0.4
+"""The share of what is left of a time limit that choosing rows may take where they are to move."""
 
 
 class Comparison(NamedTuple):
@@ -70,6 +75,11 @@ class Comparison(NamedTuple):
         view = LazyRows(rows) if self.scaling is None else self.scaling(rows)
         return view.times_power_of_two(-self.exponent)[:]
 
+    def unscaled(self, rows: Any, columns: Any) -> Vector:
+        """Some columns of compared rows, as they are encoded."""
+        rows = np.ldexp(rows, self.exponent)
+        return np.asarray(rows if self.scaling is None else self.scaling.undone(rows, columns))
+
 
 class Prepared(NamedTuple):
     """The rows that are compared, how, what is odd about them, and what they were made from."""
@@ -102,6 +112,8 @@ class Setting:
     callback: Callback | None = None
     columns: Any = None
     missing: str = "error"
+    move: Any = False
+    bounds: Any = None
 
     def check(self) -> None:
         """Refuse names and numbers that are none, before any work."""
@@ -112,6 +124,9 @@ class Setting:
             known(self.gamma, dict.fromkeys(RULES), "gamma")
         else:
             as_number(self.gamma, "gamma")
+        if as_move(self.move, self.bounds) and (callable(self.similarity) or self.similarity not in SLOPES):
+            name = "a function" if callable(self.similarity) else repr(self.similarity)
+            raise InvalidInput(f"move needs a smooth similarity ({', '.join(SLOPES)}), got {name}")
 
     @property
     def precomputed(self) -> bool:
@@ -200,13 +215,46 @@ class Setting:
         k = as_integer(k, "k", 1)
         if self.deadline.limited:
             get_ready(self.deadline)
-        sample, comparison, notes, _ = self.prepared(X, k, labels, sample_weight, generator, most)
+        prepared = self.prepared(X, k, labels, sample_weight, generator, most)
+        sample, comparison, notes, _ = prepared
         k = min(k, len(sample.weights))
         target = target_of(sample, comparison.similarity, k, self.memory, generator, self.deadline)
         notes = [*notes, target.note]
         found = self.searched(target, k, generator, seed)
         result = on_rows(found, target, sample, comparison.unit, self.deadline.elapsed(), notes)
-        return Chosen(self.in_users_terms(result, X), comparison, target, sample)
+        result = self.in_users_terms(result, X)
+        if self.move:
+            result = self.moved(result, X, found, target, prepared, generator)
+        return Chosen(result, comparison, target, sample)
+
+    def moved(
+        self, result: Result, X: Any, found: Result, target: Target, prepared: Prepared, rng: np.random.Generator
+    ) -> Result:
+        """The points moved away from their rows, which `indices` goes on to name."""
+        sample, comparison, _, given = prepared
+        assert result.weights is not None  # noqa: S101 - rows are entries
+        at = found.indices[np.argsort(sample.at(target.candidates[found.indices]))]
+        begin = Start(target.candidates[at], at, result.weights)
+        ends = ends_of(X, given, self.move, self.bounds)
+        movable = movable_of(ends, comparison.scaled, sample.rows[begin.units], given.encoding)
+        how = (self.memory, rng, self.deadline, self.callback)
+        answer = moved(sample, target, comparison.similarity, begin, movable, (0.0, 1.0), *how)
+        places = comparison.unscaled(answer.places, ends.columns)
+        rows = in_rows(result.rows, places, ends, movable.fixed, given.encoding)
+        ended = {"time": Status.TIME_LIMIT, "callback": Status.CALLBACK}.get(answer.stopped, Status.FINISHED)
+        return replace(
+            result,
+            rows=rows,
+            weights=answer.weights,
+            value=answer.value,
+            value_se=answer.error,
+            bound=None,
+            status=ended if result.success else result.status,
+            history=np.concatenate([result.history, answer.history]),
+            n_iter=result.n_iter + len(answer.history),
+            seconds=self.deadline.elapsed(),
+            note="; ".join(filter(None, (result.note, answer.note))),
+        )
 
     def in_users_terms(self, result: Result, X: Any) -> Result:
         """The result with the kept rows of X and what its index calls them."""
@@ -230,9 +278,10 @@ class Setting:
         """The solver's answer over the candidates; without compiled code a greedy one where time is too short."""
         C = SparseSimplex(target.F.space, min(k, target.F.space.size))
         solver = (
-            "exchange" if self.solver in ("auto", "exact") and not target.whole else self.solver
+            "exchange" if self.solver in ("auto", "exact") and (self.move or not target.whole) else self.solver
         )  # nothing to prove
-        options: dict[str, Any] = {"time_limit": self.deadline, "callback": self.callback, "rng": rng}
+        until = self.deadline.share(SEARCH_TIME_SHARE) if self.move else self.deadline
+        options: dict[str, Any] = {"time_limit": until, "callback": self.callback, "rng": rng}
         return replace(minimize(target.F, C, solver, **options), seed=seed)
 
 
