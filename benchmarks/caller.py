@@ -22,7 +22,7 @@ import scipy.sparse as sp
 PATIENCE_SECONDS = 600
 """Wall time after which a call counts as one that does not answer: the process ends."""
 COMPILED = ("fewer._jit", "fewer._compiled")
-NAMES = {"objective": ("objective", "metric", "loss")}
+NAMES = {"objective": ("objective", "metric", "loss"), "labels": ("labels", "y")}
 """Options that are called differently in some versions."""
 
 

@@ -55,7 +55,7 @@ def digits(labelled: bool) -> Callable[[Path], tuple[Arrays, Any]]:
         from sklearn.datasets import load_digits
 
         X, y = load_digits(return_X_y=True)
-        return ({"0": X, "y": y}, Mmd(X, y)) if labelled else ({"0": X}, Mmd(X))
+        return ({"0": X, "labels": y}, Mmd(X, y)) if labelled else ({"0": X}, Mmd(X))
 
     return make
 

@@ -32,7 +32,7 @@ def expected_csv() -> bytes:
         with contextlib.redirect_stdout(io.StringIO()):
             code = _app.run(["bins", str(path / "counts.csv"), *words, "-o", str(path / "out.csv")])
         content = (path / "out.csv").read_bytes()
-    kept = {int(row["bin"]) for row in csv.DictReader(io.StringIO(content.decode()))}
+    kept = {int(row["index"]) for row in csv.DictReader(io.StringIO(content.decode()))}
     if code != 0 or kept != set(np.argsort(-COUNTS)[:2000].tolist()):
         raise AssertionError("the command does not even work undisturbed")
     return content

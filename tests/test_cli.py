@@ -90,7 +90,7 @@ def test_points_gives_what_the_library_gives(files):
     args = "points", files / "cloud.csv", "-k", "3", "--columns", "x,y", "--no-standardize", "--solver", "greedy"
     out, err = run(*args, "--label", "kind", "--weight", "mass", "--gamma", "0.5")
     kinds = np.array(["a"] * 30 + ["b"] * 60)
-    options = {"y": kinds, "sample_weight": np.arange(90.0), "gamma": 0.5, "solver": "greedy", "rng": 0}
+    options = {"labels": kinds, "sample_weight": np.arange(90.0), "gamma": 0.5, "solver": "greedy", "rng": 0}
     expected = fewer.points(CLOUD, 3, **options)
     assert sorted(table(out)["index"].to_list()) == expected.support.tolist()
     heaviest = np.argsort(-expected.p[expected.support], kind="stable")
@@ -267,7 +267,7 @@ def test_the_demo_ends_with_the_path_of_a_page(tmp_path, monkeypatch):
     assert out.endswith("page: demo/fewer.html\n")
     text = (tmp_path / "demo" / "fewer.html").read_text(encoding="utf-8")
     assert len(text.encode()) < 2_000_000
-    assert text.count("<article>") == 4
+    assert text.count("<article>") == 6
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```console\n\$ (fewer (?:bins|dims)[^\n]*)\n(.*?)```", readme, re.DOTALL)
     assert len(blocks) == 2

@@ -259,7 +259,7 @@ BAD = [
     (
         [[0, 1]],
         {"solver": "magic"},
-        "solver must be one of 'auto', 'exact', 'exchange', 'greedy', 'iht', got 'magic'",
+        "solver must be one of 'auto', 'exact', 'exchange', 'frank_wolfe', 'greedy', 'iht', got 'magic'",
     ),
     ([[0, 1]], {"baseline": "mean"}, "baseline must be 'zero', 'mode' or an array of 2 codes, got 'mean'"),
     ([[0, 1]], {"baseline": [0]}, "baseline must be 'zero', 'mode' or 2 non-negative integers"),

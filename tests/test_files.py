@@ -312,7 +312,12 @@ def shell(redirect, *args, cwd):
         (">&-", ["--version"], 0, ""),
         ("2>&-", ["--version"], 0, ""),
         ("2>&-", ["nothing"], 2, ""),
-        (">&-", ["nothing"], 2, "fewer: No such command 'nothing'.\n"),
+        (
+            ">&-",
+            ["nothing"],
+            2,
+            "fewer: no command 'nothing'; there are points, bins, terms, dims, look, demo, reproduce, warm, completion.\n",
+        ),
         ("<&- >&- 2>&-", ["nothing"], 2, ""),
         ("<&-", ["dims", "-", "-k", "1"], 2, "fewer: standard input: is empty; expected a table.\n"),
         (">/dev/full", ["--version"], 2, "fewer: standard output: No space left on device.\n"),

@@ -66,7 +66,7 @@ def test_values_are_those_of_the_dense_matrix_and_the_proven_optimum_is_enumerat
 def test_auto_is_the_best_of_the_solvers_and_all_see_every_row():
     X = load_digits().data[:700]
     found = {solver: points(X, 15, solver=solver, rng=0).value for solver in ("auto", "exchange", "greedy", "iht")}
-    assert found["auto"] == min(found.values())
+    assert found["auto"] <= min(found.values()) * (1 + 1e-9)
     assert found["auto"] < 0.95 * found["greedy"]
     assert found["greedy"] < found["iht"]
 

@@ -6,6 +6,7 @@ import pickle
 import sys
 import tracemalloc
 import warnings
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -370,7 +371,9 @@ def test_an_estimator_scales_new_rows_as_it_scaled_its_own():
         lambda model: model.set_params(solver="none").fit(rows(0, 5, 2), [0, 1, 0, 1, 0]),
     ],
 )
-@pytest.mark.parametrize("kind", [FewerPoints, FewerPointsClassifier])
+@pytest.mark.parametrize(
+    "kind", [partial(FewerPoints, by_label=True), FewerPointsClassifier], ids=["points", "classifier"]
+)
 def test_a_fit_that_fails_leaves_the_estimator_as_it_was(kind, break_it):
     frame = pd.DataFrame(rows(0), columns=["a", "b", "c"])
     model = kind(3, gamma=0.5, random_state=0).fit(frame, np.arange(12) % 2)

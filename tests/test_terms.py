@@ -284,7 +284,7 @@ def test_bad_input_gets_a_sentence(change, sentence):
         (lambda: bins([1, 2], 3), r"k must be in 1\.\.2 \(bins\), got 3"),
         (lambda: bins([1, 2], 1, preserve="mean"), "preserve must be one of 'cdf', 'entries', got 'mean'"),
         (lambda: bins([1, 2], 1, preserve=np.ones((1, 3))), "preserve must have 2 columns, one for each bin, got 3"),
-        (lambda: bins([1, 2], 1, validation=0.1), "validation keeps rows of a matrix of functionals"),
+        (lambda: bins([1, 2], 1, validation=0.1), "validation is for a matrix of functionals"),
     ],
 )
 def test_bad_histograms_get_a_sentence(call, sentence):

@@ -232,7 +232,7 @@ def box_quadratic(H: Matrix, c: Vector, lo: Vector, hi: Vector, start: Vector) -
     all columns cancels.
 
     >>> w, steps = box_quadratic(np.eye(3), np.array([1.0, 0.0, 0.0]), np.zeros(3), np.full(3, 0.5), np.zeros(3))
-    >>> w.tolist()
+    >>> w.round(12).tolist()
     [0.5, 0.25, 0.25]
     """
     r = int(np.argmin(np.diag(H)))

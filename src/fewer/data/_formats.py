@@ -36,6 +36,8 @@ HINTS = {
 }
 READ = "csv, tsv, parquet, feather, arrow, xlsx, jsonl, sqlite, npy or npz, or one of them compressed"
 SNIFFED_BYTES = 65536
+MAX_ZERO_SHARE = 0.02
+"""The share of zero bytes up to which bytes are text: a name may hold one."""
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -98,7 +100,7 @@ def encoding_of(start: bytes, label: str) -> str | None:
     if start.startswith(UTF16_MARKS):
         return "utf-16"
     sample = start[:4000]
-    if b"\x00" not in sample:
+    if sample.count(0) <= MAX_ZERO_SHARE * len(sample):
         return None
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     if max(even, odd) > 0.4 * len(sample) / 2 and min(even, odd) < 0.05 * len(sample):

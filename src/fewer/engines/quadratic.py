@@ -41,11 +41,11 @@ ENOUGH = 1e-3
 """Relative gain for which a further pool is worth gathering."""
 FEWEST_POOLS, MOST_POOLS = 3, 8
 """Pools gathered around the answer before the first perturbation."""
-POOL_PATIENCE = 3e8
-"""Work of perturbations after which a pool that is not everything is renewed."""
+POOL_PATIENCE, KERNEL_POOL_PATIENCE = 8e8, 1.5e8
+"""Work of perturbations after which a pool that is not everything is renewed; where F is known by entries of H alone."""
 BLAS_WORK = 0.25
 """Work of a multiplication by BLAS: it makes four while the search makes one."""
-PATIENCE, KERNEL_PATIENCE = 5e8, 2.5e8
+PATIENCE, KERNEL_PATIENCE = 8e8, 2.5e8
 """Default work that perturbations may cost in a row without a gain; where F is known by entries of H alone."""
 IDLE_POOLS = 2
 """The same where a pool is not everything: pools in a row without a gain."""
@@ -107,7 +107,7 @@ class QuadraticEngine:
         if self._pool is not None and self._hopeless(self._pool):
             return 0.0
         if self._width < self._open:
-            return IDLE_POOLS * (POOL_PATIENCE + BLAS_WORK * self._entry_cost * float(self._width) ** 2)
+            return IDLE_POOLS * (self._pool_patience + BLAS_WORK * self._entry_cost * float(self._width) ** 2)
         return PATIENCE if self._centred else KERNEL_PATIENCE
 
     def answer(self) -> Vector | None:
@@ -235,6 +235,11 @@ class QuadraticEngine:
         pool.release()
         return self._gather(found, found.units)
 
+    @property
+    def _pool_patience(self) -> float:
+        """Work of perturbations in one pool."""
+        return POOL_PATIENCE if self._centred else KERNEL_POOL_PATIENCE
+
     @cached_property
     def _centred(self) -> bool:
         """Whether F can be looked at from its target; otherwise it is known by entries of H alone."""
@@ -294,7 +299,7 @@ class QuadraticEngine:
         if pool is None or self._hopeless(pool):
             self._spent += math.inf
             return False
-        if len(pool.units) < self._open and pool.work - self._pool_began > POOL_PATIENCE:
+        if len(pool.units) < self._open and pool.work - self._pool_began > self._pool_patience:
             return self._renewed()
         before = self.value
         if not pool.perturb(rng):

@@ -291,12 +291,16 @@ def get_ready(deadline: Deadline) -> None:
         simplex_weights(np.eye(1), np.ones(1))
 
 
+CHILD = 2**31
+"""The spawn key of a child, beyond those that a parent gives itself."""
+
+
 def a_child_of(rng: np.random.Generator) -> np.random.Generator:
     """A generator that depends on `rng` and leaves it as it is, where it can have one."""
-    try:
-        return np.random.default_rng(rng.bit_generator.seed_seq.spawn(1)[0])  # type: ignore[attr-defined] # not typed
-    except (AttributeError, TypeError):
+    parent: Any = getattr(rng.bit_generator, "seed_seq", None)
+    if not isinstance(parent, np.random.SeedSequence):
         return rng
+    return np.random.default_rng(np.random.SeedSequence(parent.entropy, spawn_key=(*parent.spawn_key, CHILD)))
 
 
 def ordinary_exponent(size: float) -> int:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import known
+from .._validation import as_units, known
 from ..constraints.sparse_simplex import SparseSimplex
 from ..data.align import aligned, group_codes, positions
 from ..data.frames import is_table, names_of
@@ -107,7 +107,8 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
             X, y = validated(self, X, y, accept_sparse="csc", y_numeric=True, multi_output=True)
             matrix, targets = as_matrix(X), np.asarray(y, np.float64)
             include, exclude = positions(self.include, names, "include"), positions(self.exclude, names, "exclude")
-            groups = group_codes(self.groups, names, np.setdiff1d(np.arange(matrix.shape[1]), exclude))
+            without = as_units(exclude, matrix.shape[1], "columns", "exclude")
+            groups = group_codes(self.groups, names, np.setdiff1d(np.arange(matrix.shape[1]), without))
             data = Tracked(matrix, targets, names, include, exclude, groups, sample_weight)
             self._keep(self._solve(data, deadline), y.ndim == 1)
         return self
