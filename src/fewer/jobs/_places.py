@@ -109,10 +109,10 @@ def movable_of(ends: Ends, scaled: Callable[[Any], Any], rows: Any, encoding: En
     return Movable(ends.columns, low, high, fixed)
 
 
-def in_rows(rows: Any, places: Vector, ends: Ends, fixed: npt.NDArray[np.bool_], encoding: Encoding | None) -> Any:
+def in_rows(rows: Any, places: Vector, ends: Ends, gone: npt.NDArray[np.bool_], encoding: Encoding | None) -> Any:
     """The rows that points began at, with the numbers where they are now; what is missing stays so."""
     places = np.clip(places, ends.low, ends.high)
     if encoding is not None and encoding.shift is not None:
         places = places + encoding.shift[ends.columns]
-    places = np.where(fixed, np.nan, places)
+    places = np.where(gone, np.nan, places)
     return put_columns(rows, {place: places[:, at] for at, place in enumerate(ends.places)})

@@ -159,8 +159,21 @@ class Plan:
         )
 
 
+class Choice(NamedTuple):
+    """Rows of a sample that may be candidates, all if None, and those that must be: sorted."""
+
+    allowed: Indices | None = None
+    always: Indices = np.zeros(0, np.int64)
+
+
 def target_of(
-    sample: Sample, similarity: Similarity, k: int, memory: int, rng: np.random.Generator, deadline: Deadline
+    sample: Sample,
+    similarity: Similarity,
+    k: int,
+    memory: int,
+    rng: np.random.Generator,
+    deadline: Deadline,
+    choice: Choice = Choice(),  # noqa: B008 - it is a constant
 ) -> Target:
     """The target of a sample: exact where all pairs can be compared, else over candidates with estimated values.
 
@@ -177,8 +190,11 @@ def target_of(
             return Target(F, np.arange(plan.n), whole=True)
     if plan.count < k:
         raise InvalidInput(f"max_memory must hold k = {k} columns of at least {k} similarities, got {memory} bytes")
-    chosen = _distinct(sample, np.sort(rng.choice(plan.n, plan.count, replace=False)))
-    if similarity.name not in SPECTRA and not similarity.plain:
+    stands = similarity.name not in SPECTRA and not similarity.plain  # then candidates stand for all rows
+    pool = np.arange(plan.n) if stands or choice.allowed is None else choice.allowed
+    some = rng.choice(len(pool), min(plan.count, len(pool)), replace=False)
+    chosen = _distinct(sample, np.union1d(pool[some], choice.always))
+    if stands:
         return _of_sample(sample, similarity, chosen, memory, deadline)
     return _of_candidates(sample, similarity, plan, chosen, rng, deadline)
 
@@ -187,8 +203,8 @@ def _distinct(sample: Sample, chosen: Indices) -> Indices:
     """Of rows drawn at random those that are not equal, in order."""
     if sample.note == "":  # equal rows are merged already
         return chosen
-    labels = None if sample.labels is None else sample.labels[chosen]
-    first, _ = merged(sample.rows[chosen], labels, np.ones(len(chosen)))
+    kinds = None if sample.kinds is None else sample.kinds[chosen]
+    first, _ = merged(sample.rows[chosen], kinds, np.ones(len(chosen)))
     return chosen if first is None else np.sort(chosen[first])
 
 

@@ -16,8 +16,9 @@ from ..similarity import similarity_of
 from ..solvers.minimize import SOLVERS
 from ._estimator import at_most, our_error, seed_of, unchanged_if_it_fails, validated
 from ._given import is_encoded
+from .comparison import Comparison
 from .sample import as_bytes
-from .setting import SPARSE, Chosen, Comparison, Setting
+from .setting import SPARSE, Chosen, Setting
 
 
 class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
