@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .jobs.bins_transformer import FewerBins
     from .jobs.dims import coverage, dims
     from .jobs.dims_selector import FewerDims
+    from .jobs.explain import assign, criticisms, witness
     from .jobs.points import points
     from .jobs.points_classifier import FewerPointsClassifier
     from .jobs.points_sampler import FewerSampler
@@ -69,8 +70,10 @@ _HOMES = {
     "SparseStates": "constraints.sparse_states",
     "States": "spaces",
     "Status": "result",
+    "assign": "jobs.explain",
     "bins": "jobs.bins",
     "coverage": "jobs.dims",
+    "criticisms": "jobs.explain",
     "dimensions_to_vector": "transformation",
     "dims": "jobs.dims",
     "exact": "solvers.exact",
@@ -83,6 +86,7 @@ _HOMES = {
     "terms": "jobs.terms",
     "vector_to_dimensions": "transformation",
     "warm": "_warm",
+    "witness": "jobs.explain",
 }
 
 __all__ = [
@@ -115,8 +119,10 @@ __all__ = [
     "SparseStates",
     "States",
     "Status",
+    "assign",
     "bins",
     "coverage",
+    "criticisms",
     "dimensions_to_vector",
     "dims",
     "exact",
@@ -129,6 +135,7 @@ __all__ = [
     "terms",
     "vector_to_dimensions",
     "warm",
+    "witness",
 ]
 
 

@@ -18,6 +18,24 @@ MAX_CHECKED_ROWS = 100
 """Rows on which a function of the user is asked whether it is a similarity."""
 
 
+class Compared(NamedTuple):
+    """What a `Comparison` is made from again: it can be stored, as functions made here cannot."""
+
+    similarity: Any
+    width: float | None
+    gamma: float | None
+    exponent: int
+    unit: int
+    scaling: Standardization | None
+    encoding: Encoding | None
+
+
+def comparison_of(stored: Compared) -> "Comparison":
+    """The same comparison again."""
+    made = similarity_of(stored.similarity, *([] if stored.width is None else [stored.width]))
+    return Comparison(made, *stored[2:])
+
+
 class Comparison(NamedTuple):
     """A similarity with its bandwidth, for rows that were scaled; `unit` is the exponent of the unit of values.
 
@@ -30,6 +48,10 @@ class Comparison(NamedTuple):
     unit: int = 0
     scaling: Standardization | None = None
     encoding: Encoding | None = None
+
+    def stored(self, similarity: Any) -> Compared:
+        """What it is made from, `similarity` being what the user gave."""
+        return Compared(similarity, self.similarity.gamma, *self[1:])
 
     @property
     def means_and_scales(self) -> tuple[Vector | None, Vector | None]:

@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._validation import InvalidInput, gathered, is_frame, known, shown
 from ..data.frames import take_rows
 from ..deadline import Deadline
-from ..similarity import similarity_of
 from ..solvers.minimize import SOLVERS
 from ._estimator import at_most, our_error, seed_of, unchanged_if_it_fails, validated
 from ._given import is_encoded
-from .comparison import Comparison
+from .comparison import Comparison, comparison_of
+from .explain import criticisms
 from .sample import as_bytes
 from .setting import SPARSE, Chosen, Setting
 
@@ -131,6 +131,15 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         rows, few = (comparison.rows(part, np.float64) for part in (X, self.points_))
         return np.asarray(comparison.similarity(rows, few), np.float64)
 
+    def assign(self, X: Any) -> npt.NDArray[np.int64]:
+        """The most similar point of each row, as a position in `indices_` and `points_`, (n,); see `fewer.assign`."""
+        return np.asarray(self.transform(X).argmax(axis=1), np.int64)
+
+    def criticisms(self, X: Any, n: int, method: str = "residual") -> npt.NDArray[np.int64]:
+        """The n rows of X that the points represent worst, the worst first; see `fewer.criticisms`."""
+        check_is_fitted(self)
+        return criticisms(self.result_, checked(self, X, reset=False), n, method)
+
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Names of the columns of `transform`: one for each point."""
         check_is_fitted(self)
@@ -185,7 +194,6 @@ def chosen(model: Any, X: Any, labels: Any, sample_weight: Any, deadline: Deadli
     setting = Setting(*how, columns=model.columns, missing=model.missing, **more)
     found = setting.solve(X, model.k, labels, sample_weight, seed_of(model.random_state), most=False)
     result, comparison = found.result, found.comparison
-    model._scaling, model._width = comparison.scaling, (comparison.similarity.gamma, comparison.exponent)
     model._encoding = comparison.encoding
     model.mean_, model.scale_ = comparison.means_and_scales
     model.gamma_ = comparison.gamma
@@ -202,8 +210,4 @@ def chosen(model: Any, X: Any, labels: Any, sample_weight: Any, deadline: Deadli
 
 def fitted_comparison(model: Any) -> Comparison:
     """The similarity of a fitted estimator, and how rows are encoded and scaled for it."""
-    gamma, exponent = model._width
-    how = {"scaling": model._scaling, "encoding": model._encoding}
-    if gamma is None:
-        return Comparison(similarity_of(model.similarity), **how)
-    return Comparison(similarity_of(model.similarity, gamma), model.gamma_, exponent, **how)
+    return comparison_of(model.result_.compared)

@@ -195,7 +195,8 @@ class Setting:
         C = held.constraint(target.F.space, min(k, target.F.space.size), rows[target.candidates])
         found = self.searched(target, C, generator, seed)
         result = on_rows(found, target, sample, comparison.unit, self.deadline.elapsed(), notes)
-        result = self.in_users_terms(result, X)
+        stored = None if self.precomputed else comparison.stored(self.similarity)
+        result = replace(self.in_users_terms(result, X), compared=stored)
         if self.move:
             result = self.moved(result, X, found, target, prepared, generator)
         return Chosen(result, comparison, target, sample)
