@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .jobs.points_classifier import FewerPointsClassifier
     from .jobs.points_sampler import FewerSampler
     from .jobs.points_transformer import FewerPoints
+    from .jobs.split import split
     from .jobs.terms import terms
     from .jobs.terms_regressor import FewerTerms
     from .objectives.functional import Functional
@@ -83,6 +84,7 @@ _HOMES = {
     "iht": "solvers.iht",
     "minimize": "solvers.minimize",
     "points": "jobs.points",
+    "split": "jobs.split",
     "terms": "jobs.terms",
     "vector_to_dimensions": "transformation",
     "warm": "_warm",
@@ -132,6 +134,7 @@ __all__ = [
     "iht",
     "minimize",
     "points",
+    "split",
     "terms",
     "vector_to_dimensions",
     "warm",
