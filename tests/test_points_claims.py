@@ -487,7 +487,7 @@ def test_stages_that_a_deadline_ends_saw_a_random_part_of_the_rows():
     X = np.sort(np.random.default_rng(0).standard_normal((40_000, 1)), axis=0)
     sample, similarity = Sample.of(X, None, None, merge=False), similarity_of("rbf", 0.5)
     plan, rng = _target.Plan(40_000, 21, 5, 10**7, 1000.0), np.random.default_rng(0)
-    mean, used = _target._means(sample, X[::4000], None, similarity, plan, rng, OVER)
+    mean, used = _target.target_means(sample, X[::4000], None, similarity, plan, rng, OVER)
     assert used < 20_000
     exact = similarity(X[::4000], X).mean(axis=1)
     np.testing.assert_allclose(mean, exact, atol=0.15)

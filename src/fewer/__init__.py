@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from .jobs.bins_transformer import FewerBins
     from .jobs.dims import coverage, dims
     from .jobs.dims_selector import FewerDims
+    from .jobs.explain import assign, criticisms, witness
     from .jobs.points import points
     from .jobs.points_classifier import FewerPointsClassifier
     from .jobs.points_sampler import FewerSampler
     from .jobs.points_transformer import FewerPoints
+    from .jobs.split import split
     from .jobs.terms import terms
     from .jobs.terms_regressor import FewerTerms
     from .objectives.functional import Functional
@@ -69,8 +71,10 @@ _HOMES = {
     "SparseStates": "constraints.sparse_states",
     "States": "spaces",
     "Status": "result",
+    "assign": "jobs.explain",
     "bins": "jobs.bins",
     "coverage": "jobs.dims",
+    "criticisms": "jobs.explain",
     "dimensions_to_vector": "transformation",
     "dims": "jobs.dims",
     "exact": "solvers.exact",
@@ -80,9 +84,11 @@ _HOMES = {
     "iht": "solvers.iht",
     "minimize": "solvers.minimize",
     "points": "jobs.points",
+    "split": "jobs.split",
     "terms": "jobs.terms",
     "vector_to_dimensions": "transformation",
     "warm": "_warm",
+    "witness": "jobs.explain",
 }
 
 __all__ = [
@@ -115,8 +121,10 @@ __all__ = [
     "SparseStates",
     "States",
     "Status",
+    "assign",
     "bins",
     "coverage",
+    "criticisms",
     "dimensions_to_vector",
     "dims",
     "exact",
@@ -126,9 +134,11 @@ __all__ = [
     "iht",
     "minimize",
     "points",
+    "split",
     "terms",
     "vector_to_dimensions",
     "warm",
+    "witness",
 ]
 
 

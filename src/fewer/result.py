@@ -100,6 +100,8 @@ class Result:
         Points: the kept rows in the user's own container, aligned with `indices`.
     total : float or None
         What the weights are shares of: the number of rows or values, or the sum of their weights.
+    compared : tuple or None
+        Points: how rows are encoded, scaled and compared, for `assign`, `criticisms` and `witness`.
 
     Attributes
     ----------
@@ -146,6 +148,7 @@ class Result:
     labels: Any = None
     rows: Any = None
     total: float | None = None
+    compared: Any = None
 
     def __post_init__(self) -> None:
         if self.weights is None and self.table is None:

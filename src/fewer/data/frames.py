@@ -3,6 +3,7 @@
 None of the three is imported unless the caller's own object comes from there.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 from .._validation import Indices, InvalidInput, gathered, is_frame, labels_of, library_of, shown
 from .column import Column
 
-__all__ = ["Column", "columns_of", "index_of", "is_table", "n_rows", "names_of", "take_rows"]
+__all__ = ["Column", "columns_of", "index_of", "is_table", "n_rows", "names_of", "put_columns", "take_rows"]
 
 
 def is_table(X: Any) -> bool:
@@ -87,3 +88,33 @@ def take_rows(X: Any, indices: Indices) -> Any:
     if sp.issparse(X) and X.format in ("bsr", "coo", "dia"):  # which have no rows to take
         X = X.tocsr()
     return X[indices] if hasattr(X, "shape") else np.asarray(X)[indices]
+
+
+def put_columns(X: Any, values: Mapping[int, npt.NDArray[np.float64]]) -> Any:
+    """X with other numbers in the columns at these places, in the user's own container; NaN is a missing value.
+
+    An array of integers becomes one of float64.
+    """
+    library = library_of(X)
+    if library == "pandas":
+        X = X.copy()
+        for place, column in values.items():
+            X.isetitem(place, column)
+        return X
+    if library == "polars":
+        import polars as pl
+
+        return X.with_columns(
+            [pl.Series(X.columns[place], column, nan_to_null=True) for place, column in values.items()]
+        )
+    if library == "pyarrow":
+        import pyarrow as pa
+
+        for place, column in values.items():
+            array = pa.array(column, mask=np.isnan(column))
+            X = X.set_column(place, X.schema.field(place).name, array)
+        return X
+    table = np.array(X, X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
+    for place, column in values.items():
+        table[:, place] = column
+    return table

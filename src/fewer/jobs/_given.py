@@ -1,5 +1,6 @@
 """What points are chosen from, as the user hands it in: a table or an array, its labels and weights."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,21 @@ class Given(NamedTuple):
     kept: Indices | None = None
     encoding: Encoding | None = None
     notes: tuple[str, ...] = ()
+    held: Any = None
+
+    def of_rows(self, rows: Indices, name: str) -> Indices:
+        """Where rows of X are among those that are compared."""
+        if self.kept is None:
+            return rows
+        at = np.minimum(np.searchsorted(self.kept, rows), len(self.kept) - 1)
+        gone = rows[self.kept[at] != rows]
+        if gone.size:
+            raise InvalidInput(f"{name} names row {gone[0]}, which is left out, for a value is missing in it")
+        return at
+
+    def some(self, values: Any) -> Any:
+        """What belongs to rows of X, of those that are compared; None stays None."""
+        return values if values is None or self.kept is None else values[self.kept]
 
 
 def is_encoded(X: Any, columns: Any, missing: Any) -> bool:
@@ -38,9 +54,18 @@ def is_encoded(X: Any, columns: Any, missing: Any) -> bool:
 
 
 def given_rows(
-    X: Any, labels: Any, sample_weight: Any, columns: Any, missing: str, *, codes: bool, sparse: bool, scales: bool
+    X: Any,
+    labels: Any,
+    sample_weight: Any,
+    columns: Any,
+    missing: str,
+    apart: Sequence[str] = (),
+    *,
+    codes: bool,
+    sparse: bool,
+    scales: bool,
 ) -> Given:
-    """X as rows; `labels` and `sample_weight` may name columns of a table, which then are no part of the rows."""
+    """X as rows; `labels` and `sample_weight` may name columns, which like those of `apart` are no part of the rows."""
     if not is_encoded(X, columns, missing):
         for value, option in ((labels, "labels"), (sample_weight, "sample_weight")):
             if isinstance(value, str):
@@ -56,7 +81,7 @@ def given_rows(
     by_name = {
         option: named(X, value, option) for option, value in (("labels", labels), ("sample_weight", sample_weight))
     }
-    apart = [column.name for column in by_name.values() if column is not None]
+    apart = [*apart, *(column.name for column in by_name.values() if column is not None)]
     labels = labels if by_name["labels"] is None else by_name["labels"]
     weights = sample_weight if by_name["sample_weight"] is None else by_name["sample_weight"].values
     complete = None

@@ -52,7 +52,7 @@ class Standardization:
 
         Only the first `numbers` columns are scaled, all if None; the rest are codes of categories.
         """
-        low, high = _ends(rows)
+        low, high = column_ends(rows)
         codes = np.arange(len(low)) >= (len(low) if numbers is None else numbers)
         exponent = _exponents(np.maximum(np.abs(low), np.abs(high)))
         view = LazyRows(rows, exponent=-exponent)
@@ -71,6 +71,11 @@ class Standardization:
         base = rows if isinstance(rows, LazyRows) else LazyRows(rows)
         return LazyRows(base.X, base.index, exponent, None if sparse else self.mean, 1.0 / self.spread)
 
+    def undone(self, rows: Vector, columns: Any = slice(None)) -> Vector:
+        """Some columns of scaled rows as they were."""
+        exponent, mean, spread = self.exponent[columns], self.mean[columns], self.spread[columns]
+        return np.asarray(np.ldexp(rows * spread + mean, exponent))
+
     @property
     def means(self) -> Vector:
         """The means of the columns as they are, (d,)."""
@@ -82,7 +87,7 @@ class Standardization:
         return np.ldexp(self.spread, self.exponent)
 
 
-def _ends(rows: Any) -> tuple[Vector, Vector]:
+def column_ends(rows: Any) -> tuple[Vector, Vector]:
     """The least and largest entry of each column, (d,) each."""
     low, high = np.full(rows.shape[1], np.inf), np.full(rows.shape[1], -np.inf)
     for part in blocks(rows):

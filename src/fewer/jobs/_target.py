@@ -55,11 +55,15 @@ Complex = npt.NDArray[np.complex128]
 
 
 class Waves(NamedTuple):
-    """Frequencies (D, d), the features' means of the target (classes, D), and the variance of these, (D,)."""
+    """Frequencies (D, d), the features' means of the target (classes, D), and the variance of these, (D,).
+
+    `centre` (d,) is what is subtracted from all rows first, None where that is nothing.
+    """
 
     frequencies: Any
     means: Complex
     variance: Vector
+    centre: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +159,21 @@ class Plan:
         )
 
 
+class Choice(NamedTuple):
+    """Rows of a sample that may be candidates, all if None, and those that must be: sorted."""
+
+    allowed: Indices | None = None
+    always: Indices = np.zeros(0, np.int64)
+
+
 def target_of(
-    sample: Sample, similarity: Similarity, k: int, memory: int, rng: np.random.Generator, deadline: Deadline
+    sample: Sample,
+    similarity: Similarity,
+    k: int,
+    memory: int,
+    rng: np.random.Generator,
+    deadline: Deadline,
+    choice: Choice = Choice(),  # noqa: B008 - it is a constant
 ) -> Target:
     """The target of a sample: exact where all pairs can be compared, else over candidates with estimated values.
 
@@ -173,8 +190,11 @@ def target_of(
             return Target(F, np.arange(plan.n), whole=True)
     if plan.count < k:
         raise InvalidInput(f"max_memory must hold k = {k} columns of at least {k} similarities, got {memory} bytes")
-    chosen = _distinct(sample, np.sort(rng.choice(plan.n, plan.count, replace=False)))
-    if similarity.name not in SPECTRA and not similarity.plain:
+    stands = similarity.name not in SPECTRA and not similarity.plain  # then candidates stand for all rows
+    pool = np.arange(plan.n) if stands or choice.allowed is None else choice.allowed
+    some = rng.choice(len(pool), min(plan.count, len(pool)), replace=False)
+    chosen = _distinct(sample, np.union1d(pool[some], choice.always))
+    if stands:
         return _of_sample(sample, similarity, chosen, memory, deadline)
     return _of_candidates(sample, similarity, plan, chosen, rng, deadline)
 
@@ -183,8 +203,8 @@ def _distinct(sample: Sample, chosen: Indices) -> Indices:
     """Of rows drawn at random those that are not equal, in order."""
     if sample.note == "":  # equal rows are merged already
         return chosen
-    labels = None if sample.labels is None else sample.labels[chosen]
-    first, _ = merged(sample.rows[chosen], labels, np.ones(len(chosen)))
+    kinds = None if sample.kinds is None else sample.kinds[chosen]
+    first, _ = merged(sample.rows[chosen], kinds, np.ones(len(chosen)))
     return chosen if first is None else np.sort(chosen[first])
 
 
@@ -210,7 +230,7 @@ def _of_candidates(
 ) -> Target:
     """Candidates drawn at random, each compared with all rows, or with as many as the work and a deadline allow."""
     rows, own = sample.rows[chosen], None if sample.labels is None else sample.labels[chosen]
-    mean, used = _means(sample, rows, own, similarity, plan, rng, deadline)
+    mean, used = target_means(sample, rows, own, similarity, plan, rng, deadline)
     F = RowsMMD(Atoms(len(chosen)), rows, similarity, mean, 0.0, own, plan.memory)
     sampled = f", each compared with all {plan.n}" if used == plan.n else f", compared with {used} of {plan.n} rows"
     note = f"{len(chosen)} candidate rows, drawn at random{sampled}"
@@ -226,7 +246,7 @@ def drawn(sample: Sample, count: int, rng: np.random.Generator) -> Sample:
     return sample.take(rng.choice(len(sample.weights), count, replace=False))
 
 
-def _means(
+def target_means(
     sample: Sample,
     rows: Any,
     own: Indices | None,
@@ -289,13 +309,13 @@ def waves_of(sample: Sample, F: RowsMMD, plan: Plan, rng: np.random.Generator, d
     data = drawn(sample, plan.felt, rng) if plan.limited else sample
     codes = np.zeros(len(data.weights), np.int64) if data.labels is None else data.labels
     classes = 1 if sample.classes is None else len(sample.classes)
-    sums, squares, used = wave_sums(
-        data.rows, data.weights, codes, classes, frequencies, F, deadline.share(STAGE_TIME_SHARE)
-    )
+    centre = centre_of(F.rows)
+    until = deadline.share(STAGE_TIME_SHARE)
+    sums, squares, used = wave_sums(data.rows, data.weights, codes, classes, frequencies, centre, F.memory, until)
     mass = 1.0 if used == plan.n else float(data.weights[:used].sum())
     means, squares = sums / mass, squares / mass**2
     variance = (squares[:, None] - np.abs(means) ** 2 * squares.sum()).sum(axis=0) * (1.0 - used / plan.n)
-    return Waves(frequencies, means, np.maximum(variance, 0.0))
+    return Waves(frequencies, means, np.maximum(variance, 0.0), centre)
 
 
 def wave_sums(
@@ -304,7 +324,8 @@ def wave_sums(
     codes: Indices,
     classes: int,
     frequencies: Vector,
-    F: RowsMMD,
+    centre: Any,
+    memory: int,
     deadline: Deadline | None = None,
     dtype: Any = np.float32,
 ) -> tuple[Complex, Vector, int]:
@@ -312,9 +333,8 @@ def wave_sums(
 
     These are the first ones, as many as the deadline allows.
     """
-    centre = None if getattr(rows, "sparse", sp.issparse(rows)) else centre_of(F.rows)
     size = float(np.quantile(np.abs(frequencies), 0.99))
-    high = min(max(1, 2**20 // len(frequencies)), tile_rows(rows.shape[1] + len(frequencies), F.memory))
+    high = min(max(1, 2**20 // len(frequencies)), tile_rows(rows.shape[1] + len(frequencies), memory))
     parts = spans(rows.shape[0], high)
 
     def work(part: slice) -> Complex:
@@ -341,7 +361,8 @@ def estimate(F: RowsMMD, waves: Waves, units: Indices, weights: Vector) -> tuple
     Where the means of the target come from a sample of it, their variance is subtracted and counted as an error.
     """
     codes = np.zeros(len(units), np.int64) if F.labels is None else F.labels[units]
-    own, _, _ = wave_sums(F.rows[units], weights, codes, len(waves.means), waves.frequencies, F, dtype=np.float64)
+    how = (waves.frequencies, waves.centre, F.memory)
+    own, _, _ = wave_sums(F.rows[units], weights, codes, len(waves.means), *how, dtype=np.float64)
     squared = (np.abs(own - waves.means) ** 2).sum(axis=0)
     extra = float(waves.variance.mean())
     value = max(float(squared.mean()) - extra, 0.0)

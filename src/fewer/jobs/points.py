@@ -8,6 +8,7 @@ from .._validation import gathered
 from ..deadline import Deadline
 from ..result import Result
 from ..solvers.loop import Callback
+from ._held import Limits
 from .sample import as_bytes
 from .setting import Setting
 
@@ -20,6 +21,15 @@ def points(
     sample_weight: npt.ArrayLike | str | None = None,
     columns: Any = None,
     missing: str = "error",
+    move: Any = False,
+    bounds: Any = None,
+    include: Any = (),
+    exclude: Any = (),
+    groups: Any = None,
+    max_per_group: int | None = None,
+    min_weight: float = 0.0,
+    max_weight: float = 1.0,
+    equal_weights: bool = False,
     similarity: Any = "rbf",
     gamma: Any = "median",
     standardize: Any = "auto",
@@ -67,6 +77,25 @@ def points(
         What is done about missing values: refused, their rows left out, replaced by the median or mode (weights
         count), or taken as a category of their own: a missing number is then the median, and mismatches all that are
         not missing.
+    move : bool or "free"
+        True moves the points away from their rows, to k places anywhere in the box of the data, and "free" anywhere:
+        the weights are the best ones at each step, the places follow the gradient of MMD² (L-BFGS-B). It starts from
+        the rows that are chosen otherwise, is never worse than they are, and proves nothing. Only numbers move: dates,
+        categories, labels and what is missing stay as they are in the row. For rbf and matern.
+    bounds : pair or dict, optional
+        The box for `move=True` in the units of X: (low, high), each a number or one for each column of numbers; or
+        {"age": (18, 99)} for some columns (of an array, their numbers).
+    include, exclude : list of int, mask of shape (N,), or labels of a pandas index
+        Rows that are kept in any case, and rows that never are. Excluded rows still count among those that the points
+        stand for; an included one takes up one of the k, and does not move.
+    groups : array of shape (N,) or str, optional
+        A label for each row, or the name of a column of a table, which then is no part of the rows.
+    max_per_group : int, optional
+        How many rows of one group may be kept; given together with `groups`.
+    min_weight, max_weight : float
+        The weight of a row that is kept lies between them.
+    equal_weights : bool
+        Exactly k rows of weight 1 / k, for tools that take no weights.
     similarity : str or callable
         "rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming" (codes), "precomputed" (X is the
         matrix), or a function of two blocks of rows; see `fewer.similarity`.
@@ -98,12 +127,12 @@ def points(
     Result
         `indices` are rows of X (of equal rows the first), `rows` these rows in the container of X, `counts` how many
         rows each stands for, `value` is MMD², `bound` a proven lower bound over all rows, at least 0, or None where
-        only some rows were candidates.
+        only some rows were candidates. With `move`, `rows` are the points, and `indices` the rows they started from.
 
     References
     ----------
     Gretton et al. (2012), A kernel two-sample test. Kim, Khanna and Koyejo (2016), Examples are not enough, learn to
-    criticize!
+    criticize! Teymur et al. (2021), Optimal quantisation of probability measures using MMD.
 
     Examples
     --------
@@ -113,5 +142,6 @@ def points(
     ([0, 3], [0.4, 0.6])
     """
     deadline = Deadline.after(time_limit)
+    limits = Limits(include, exclude, groups, max_per_group, min_weight, max_weight, equal_weights)
     how = (similarity, gamma, standardize, solver, as_bytes(max_memory), deadline, callback, columns, missing)
-    return Setting(*how).solve(gathered(X), k, labels, sample_weight, rng).result
+    return Setting(*how, move, bounds, limits).solve(gathered(X), k, labels, sample_weight, rng).result

@@ -12,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._validation import InvalidInput, gathered, is_frame, known, shown
 from ..data.frames import take_rows
 from ..deadline import Deadline
-from ..similarity import similarity_of
 from ..solvers.minimize import SOLVERS
 from ._estimator import at_most, our_error, seed_of, unchanged_if_it_fails, validated
 from ._given import is_encoded
+from .comparison import Comparison, comparison_of
+from .explain import criticisms
 from .sample import as_bytes
-from .setting import SPARSE, Chosen, Comparison, Setting
+from .setting import SPARSE, Chosen, Setting
 
 
 class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
@@ -36,6 +37,10 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         What the columns of a table are; see `points`.
     missing : {"error", "drop", "impute", "category"}
         What is done about missing values; see `points`. With "drop" rows to transform must have none.
+    move : bool or "free"
+        Whether points leave their rows; see `points`.
+    bounds : pair or dict, optional
+        The box in which they move, that of the data if None; see `points`.
     similarity : str or callable
         See `points`.
     gamma : float or {"median", "scale", "cv"}
@@ -59,7 +64,7 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         How many rows each stands for, weights times N (or the sum of the sample weights): what other estimators take
         as `sample_weight`.
     points_ : array, sparse matrix or table of shape (k, d)
-        These rows.
+        These rows; with `move` where they have moved to.
     value_, mmd_ : float
         MMD² and its root.
     bound_, gap_ : float or None
@@ -85,6 +90,8 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         by_label: bool = False,
         columns: Any = None,
         missing: str = "error",
+        move: Any = False,
+        bounds: Any = None,
         similarity: Any = "rbf",
         gamma: Any = "median",
         standardize: Any = "auto",
@@ -97,6 +104,8 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         self.by_label = by_label
         self.columns = columns
         self.missing = missing
+        self.move = move
+        self.bounds = bounds
         self.similarity = similarity
         self.gamma = gamma
         self.standardize = standardize
@@ -121,6 +130,15 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         comparison = fitted_comparison(self)
         rows, few = (comparison.rows(part, np.float64) for part in (X, self.points_))
         return np.asarray(comparison.similarity(rows, few), np.float64)
+
+    def assign(self, X: Any) -> npt.NDArray[np.int64]:
+        """The most similar point of each row, as a position in `indices_` and `points_`, (n,); see `fewer.assign`."""
+        return np.asarray(self.transform(X).argmax(axis=1), np.int64)
+
+    def criticisms(self, X: Any, n: int, method: str = "residual") -> npt.NDArray[np.int64]:
+        """The n rows of X that the points represent worst, the worst first; see `fewer.criticisms`."""
+        check_is_fitted(self)
+        return criticisms(self.result_, checked(self, X, reset=False), n, method)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Names of the columns of `transform`: one for each point."""
@@ -172,17 +190,19 @@ def chosen(model: Any, X: Any, labels: Any, sample_weight: Any, deadline: Deadli
     known(model.solver, SOLVERS, "solver")
     solver = "exchange" if getattr(model, "refine", False) and model.solver == "auto" else model.solver  # no proof
     how = (model.similarity, model.gamma, model.standardize, solver, as_bytes(model.max_memory), deadline)
-    setting = Setting(*how, columns=model.columns, missing=model.missing)
+    more = {name: getattr(model, name) for name in ("move", "bounds") if hasattr(model, name)}
+    setting = Setting(*how, columns=model.columns, missing=model.missing, **more)
     found = setting.solve(X, model.k, labels, sample_weight, seed_of(model.random_state), most=False)
     result, comparison = found.result, found.comparison
-    model._scaling, model._width = comparison.scaling, (comparison.similarity.gamma, comparison.exponent)
     model._encoding = comparison.encoding
     model.mean_, model.scale_ = comparison.means_and_scales
     model.gamma_ = comparison.gamma
     at_most(model.k, len(found.sample.weights), "distinct rows")
     model.indices_, model.weights_ = result.heaviest_first()
     model.counts_ = model.weights_ * found.sample.total
-    model.result_, model.points_ = result, take_rows(X, model.indices_)
+    few = X if result.rows is None else result.rows
+    order = model.indices_ if result.rows is None else np.searchsorted(result.indices, model.indices_)
+    model.result_, model.points_ = result, take_rows(few, order)
     model.value_, model.bound_, model.gap_ = result.value, result.bound, result.gap
     model.mmd_ = math.sqrt(max(result.value, 0.0))
     return found
@@ -190,8 +210,4 @@ def chosen(model: Any, X: Any, labels: Any, sample_weight: Any, deadline: Deadli
 
 def fitted_comparison(model: Any) -> Comparison:
     """The similarity of a fitted estimator, and how rows are encoded and scaled for it."""
-    gamma, exponent = model._width
-    how = {"scaling": model._scaling, "encoding": model._encoding}
-    if gamma is None:
-        return Comparison(similarity_of(model.similarity), **how)
-    return Comparison(similarity_of(model.similarity, gamma), model.gamma_, exponent, **how)
+    return comparison_of(model.result_.compared)

@@ -131,21 +131,43 @@ class Sample:
     note: str = ""
     top: float | None = None
     total: float = 0.0
+    apart: Indices | None = None
+
+    @property
+    def kinds(self) -> Indices | None:
+        """Numbers that differ where rows are different whatever they hold: by labels, and where told."""
+        if self.apart is None or self.labels is None:
+            return self.apart if self.labels is None else self.labels
+        return np.asarray(self.labels * (int(self.apart.max()) + 1) + self.apart)
 
     @classmethod
     def of(
-        cls, rows: Any, y: Any, sample_weight: Any, merge: bool = True, deadline: Deadline | None = None
+        cls,
+        rows: Any,
+        y: Any,
+        sample_weight: Any,
+        merge: bool = True,
+        deadline: Deadline | None = None,
+        always: Indices | None = None,
+        apart: Indices | None = None,
     ) -> "Sample":
-        """Check the labels and weights of checked rows, and merge equal rows where a time limit allows it."""
+        """Check the labels and weights of checked rows, and merge equal rows where a time limit allows it.
+
+        Rows `always` stay even without weight, and rows are merged only where `apart` (N,) is equal too.
+        """
         size = rows.shape[0]
         classes, labels = (None, None) if y is None else as_labels(y, size)
-        sample = cls(rows, np.broadcast_to(1.0 / size, size), None, size, labels, classes, total=float(size))
+        sample = cls(
+            rows, np.broadcast_to(1.0 / size, size), None, size, labels, classes, total=float(size), apart=apart
+        )
         if sample_weight is not None:
             weights = as_weights(sample_weight, size, "sample_weight")
             with np.errstate(over="ignore"):
                 sample = replace(sample, weights=weights, total=float(as_array(sample_weight, "sample_weight").sum()))
             if not weights.all():
-                sample = sample.take(np.flatnonzero(weights))
+                used = weights > 0
+                used[[] if always is None else always] = True
+                sample = sample.take(np.flatnonzero(used))
         return sample.merged(deadline) if merge else sample
 
     def within(self, kept: Indices, size: int) -> "Sample":
@@ -160,6 +182,7 @@ class Sample:
             weights=self.weights[index] if weights is None else weights,
             first=self.at(index),
             labels=None if self.labels is None else self.labels[index],
+            apart=None if self.apart is None else self.apart[index],
         )
 
     def at(self, index: Indices) -> Indices:
@@ -175,7 +198,7 @@ class Sample:
         until = (
             None if deadline is None else Deadline.after(max(MERGING_TIME_SHARE * deadline.left(), MIN_MERGING_SECONDS))
         )
-        first, weights = merged(self.rows, self.labels, self.weights, until)
+        first, weights = merged(self.rows, self.kinds, self.weights, until)
         return self if first is None else self.take(first, weights)
 
 

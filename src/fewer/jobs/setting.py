@@ -9,66 +9,34 @@ import numpy as np
 
 from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, known
 from ..active_set import simplex_weights
-from ..bandwidths import Bandwidth, bandwidth_in_units, exponent_of, largest, times_power_of_two
+from ..bandwidths import Bandwidth, bandwidth_in_units, largest, times_power_of_two
 from ..constraints.sparse_simplex import SparseSimplex
-from ..data.encode import Encoding
 from ..data.frames import index_of, take_rows
 from ..deadline import CompilationTimeout, Deadline
 from ..lazy_rows import LazyRows, in_memory
 from ..objectives.pairs import own_threads
 from ..result import Result, Status, Words
-from ..similarity import BANDED, SIMILARITIES, Similarity, from_matrix, require_semidefinite, similarity_of
+from ..similarity import BANDED, SIMILARITIES, from_matrix, similarity_of
 from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS, minimize
 from ..spaces import Atoms
 from ._given import Given, given_rows
-from ._scaling import NOTE, Standardization, centred, standardizes
+from ._held import UNLIMITED, Held, Limits
+from ._moving import SLOPES, Start, moved
+from ._places import as_move, ends_of, in_rows, movable_of
+from ._scaling import NOTE, Standardization, standardizes
 from ._target import Target, target_of
 from .bandwidth import validated_width
+from .comparison import Comparison, checked_function, in_unit, odd, ordinary_exponent
 from .sample import Sample, as_gram, as_rows
 
 SPARSE = ("rbf", "matern32", "matern52", "cosine", "linear")
 """Similarities that compare sparse rows."""
 RULES = ("median", "scale", "cv")
-MAX_CHECKED_ROWS = 100
-"""Rows on which a function of the user is asked whether it is a similarity."""
 BYTES_PER_ROW, BYTES_PER_LABEL_OR_WEIGHT = 24, 8
 """Bytes for each row of X that indices and the answer take, and for each of labels and weights."""
-
-
-class Comparison(NamedTuple):
-    """A similarity with its bandwidth, for rows that were scaled; `unit` is the exponent of the unit of values.
-
-    `gamma` is the bandwidth for the rows as they are (standardized or not); None where there is none.
-    """
-
-    similarity: Similarity
-    gamma: float | None = None
-    exponent: int = 0
-    unit: int = 0
-    scaling: Standardization | None = None
-    encoding: Encoding | None = None
-
-    @property
-    def means_and_scales(self) -> tuple[Vector | None, Vector | None]:
-        """What numbers were shifted and divided by, in the units of X; None where they were not."""
-        if self.scaling is None:
-            return None, None
-        means, scales = self.scaling.means, self.scaling.scales
-        if self.encoding is None:
-            return means, scales
-        numbers, shift = self.encoding.numbers, self.encoding.shift
-        return means[:numbers] + (0.0 if shift is None else shift), scales[:numbers]
-
-    def rows(self, X: Any, dtype: Any = None) -> Any:
-        """New rows, encoded and scaled as those were that the similarity was made for."""
-        rows = X if self.encoding is None else self.encoding(X)
-        return self.scaled(rows if dtype is None else rows.astype(dtype))
-
-    def scaled(self, rows: Any) -> Any:
-        """Rows that are encoded already, scaled likewise."""
-        view = LazyRows(rows) if self.scaling is None else self.scaling(rows)
-        return view.times_power_of_two(-self.exponent)[:]
+SEARCH_TIME_SHARE = 0.4
+"""The share of what is left of a time limit that choosing rows may take where they are to move."""
 
 
 class Prepared(NamedTuple):
@@ -78,6 +46,12 @@ class Prepared(NamedTuple):
     comparison: Comparison
     notes: list[str]
     given: Given
+
+    @property
+    def held(self) -> Held:
+        """What the points must hold and must not."""
+        held: Held = self.given.held
+        return held
 
 
 class Chosen(NamedTuple):
@@ -102,6 +76,9 @@ class Setting:
     callback: Callback | None = None
     columns: Any = None
     missing: str = "error"
+    move: Any = False
+    bounds: Any = None
+    limits: Limits = UNLIMITED
 
     def check(self) -> None:
         """Refuse names and numbers that are none, before any work."""
@@ -112,6 +89,10 @@ class Setting:
             known(self.gamma, dict.fromkeys(RULES), "gamma")
         else:
             as_number(self.gamma, "gamma")
+        self.limits.check()
+        if as_move(self.move, self.bounds) and (callable(self.similarity) or self.similarity not in SLOPES):
+            name = "a function" if callable(self.similarity) else repr(self.similarity)
+            raise InvalidInput(f"move needs a smooth similarity ({', '.join(SLOPES)}), got {name}")
 
     @property
     def precomputed(self) -> bool:
@@ -128,14 +109,18 @@ class Setting:
         codes = isinstance(self.similarity, str) and self.similarity == "hamming"
         sparse = similarity_of(self.similarity).sparse
         rules = (self.columns, self.missing)
-        return given_rows(X, labels, sample_weight, *rules, codes=codes, sparse=sparse, scales=scales)
+        apart = [self.limits.groups] if isinstance(self.limits.groups, str) else []
+        return given_rows(X, labels, sample_weight, *rules, apart, codes=codes, sparse=sparse, scales=scales)
 
     def sample(self, X: Any, labels: Any, sample_weight: Any) -> tuple[Sample, Standardization | None, Given]:
         """The distinct rows of X with their weights, standardized where asked for, and how."""
         scales = standardizes(self.standardize, X, self.similarity)
         deadline = self.deadline if self.deadline.limited else None
         given = self.given(X, labels, sample_weight, scales)
-        sample = Sample.of(given.rows, given.labels, given.weights, not self.precomputed, deadline)
+        held = self.limits.on(X, given.size)
+        given = given._replace(held=held)
+        always, apart = given.of_rows(held.include, "include"), given.some(held.apart(given.size))
+        sample = Sample.of(given.rows, given.labels, given.weights, not self.precomputed, deadline, always, apart)
         sample = replace(sample, top=given.top)
         if given.kept is not None:
             sample = sample.within(given.kept, given.size)
@@ -200,13 +185,53 @@ class Setting:
         k = as_integer(k, "k", 1)
         if self.deadline.limited:
             get_ready(self.deadline)
-        sample, comparison, notes, _ = self.prepared(X, k, labels, sample_weight, generator, most)
+        prepared = self.prepared(X, k, labels, sample_weight, generator, most)
+        sample, comparison, notes, _ = prepared
         k = min(k, len(sample.weights))
-        target = target_of(sample, comparison.similarity, k, self.memory, generator, self.deadline)
+        held, rows = prepared.held, sample.at(np.arange(len(sample.weights)))
+        how = (k, self.memory, generator, self.deadline, held.choice(rows, generator))
+        target = target_of(sample, comparison.similarity, *how)
         notes = [*notes, target.note]
-        found = self.searched(target, k, generator, seed)
+        C = held.constraint(target.F.space, min(k, target.F.space.size), rows[target.candidates])
+        found = self.searched(target, C, generator, seed)
         result = on_rows(found, target, sample, comparison.unit, self.deadline.elapsed(), notes)
-        return Chosen(self.in_users_terms(result, X), comparison, target, sample)
+        stored = None if self.precomputed else comparison.stored(self.similarity)
+        result = replace(self.in_users_terms(result, X), compared=stored)
+        if self.move:
+            result = self.moved(result, X, found, target, prepared, generator)
+        return Chosen(result, comparison, target, sample)
+
+    def moved(
+        self, result: Result, X: Any, found: Result, target: Target, prepared: Prepared, rng: np.random.Generator
+    ) -> Result:
+        """The points moved away from their rows, which `indices` goes on to name."""
+        sample, comparison, _, given = prepared
+        assert result.weights is not None  # noqa: S101 - rows are entries
+        at = found.indices[np.argsort(sample.at(target.candidates[found.indices]))]
+        begin = Start(target.candidates[at], at, result.weights)
+        ends = ends_of(X, given, self.move, self.bounds)
+        movable = movable_of(ends, comparison.scaled, sample.rows[begin.units], given.encoding)
+        gone = movable.fixed.copy()
+        movable.fixed[np.isin(result.indices, prepared.held.include)] = True
+        weights = self.limits.weights(len(result.indices))
+        how = (self.memory, rng, self.deadline, self.callback)
+        answer = moved(sample, target, comparison.similarity, begin, movable, weights, *how)
+        places = comparison.unscaled(answer.places, ends.columns)
+        rows = in_rows(result.rows, places, ends, gone, given.encoding)
+        ended = {"time": Status.TIME_LIMIT, "callback": Status.CALLBACK}.get(answer.stopped, Status.FINISHED)
+        return replace(
+            result,
+            rows=rows,
+            weights=answer.weights,
+            value=answer.value,
+            value_se=answer.error,
+            bound=None,
+            status=ended if result.success else result.status,
+            history=np.concatenate([result.history, answer.history]),
+            n_iter=result.n_iter + len(answer.history),
+            seconds=self.deadline.elapsed(),
+            note="; ".join(filter(None, (result.note, answer.note))),
+        )
 
     def in_users_terms(self, result: Result, X: Any) -> Result:
         """The result with the kept rows of X and what its index calls them."""
@@ -226,13 +251,13 @@ class Setting:
                 f"max_memory must hold {each} bytes for each of the {n} rows, {each * n} bytes, got {self.memory}"
             )
 
-    def searched(self, target: Target, k: int, rng: np.random.Generator, seed: int | None) -> Result:
+    def searched(self, target: Target, C: SparseSimplex, rng: np.random.Generator, seed: int | None) -> Result:
         """The solver's answer over the candidates; without compiled code a greedy one where time is too short."""
-        C = SparseSimplex(target.F.space, min(k, target.F.space.size))
         solver = (
-            "exchange" if self.solver in ("auto", "exact") and not target.whole else self.solver
+            "exchange" if self.solver in ("auto", "exact") and (self.move or not target.whole) else self.solver
         )  # nothing to prove
-        options: dict[str, Any] = {"time_limit": self.deadline, "callback": self.callback, "rng": rng}
+        until = self.deadline.share(SEARCH_TIME_SHARE) if self.move else self.deadline
+        options: dict[str, Any] = {"time_limit": until, "callback": self.callback, "rng": rng}
         return replace(minimize(target.F, C, solver, **options), seed=seed)
 
 
@@ -252,46 +277,6 @@ def a_child_of(rng: np.random.Generator) -> np.random.Generator:
     if not isinstance(parent, np.random.SeedSequence):
         return rng
     return np.random.default_rng(np.random.SeedSequence(parent.entropy, spawn_key=(*parent.spawn_key, CHILD)))
-
-
-def ordinary_exponent(size: float) -> int:
-    """The exponent of a size that is not ordinary; 0 for one whose square is."""
-    return 0 if 1e-100 < size < 1e100 else exponent_of(size)
-
-
-def in_unit(sample: Sample) -> tuple[Sample, Comparison, str]:
-    """Rows for the linear similarity: in an ordinary unit and, without labels, with their mean at the origin."""
-    rows = sample.rows
-    if sample.labels is None:
-        view = centred(rows, sample.weights)
-    else:
-        view = (rows if isinstance(rows, LazyRows) else LazyRows(rows)).times_power_of_two(
-            -ordinary_exponent(largest(rows))
-        )
-    exponent = -int(view.exponent)
-    return replace(sample, rows=view), Comparison(similarity_of("linear"), None, exponent, 2 * exponent), ""
-
-
-def odd(width: Bandwidth) -> str:
-    """What is odd about the rows from which a bandwidth was taken, and whether it can be written in their units."""
-    lost = (
-        f"gamma is {width.gamma:g} in the units of X, beyond what float64 holds"
-        if width.gamma in (0.0, math.inf)
-        else ""
-    )
-    return "; ".join(filter(None, (width.note, lost)))
-
-
-def checked_function(function: Any, sample: Sample) -> Similarity:
-    """A function of the user, asked on some rows whether it is symmetric and positive semi-definite."""
-    similarity = similarity_of(function)
-    some = sample.rows[np.arange(min(MAX_CHECKED_ROWS, sample.rows.shape[0]))]
-    block = similarity(some, some)
-    skew, top = float(np.abs(block - block.T).max()), float(np.abs(block).max())
-    if skew > 1e-6 * max(top, 1e-300):
-        raise InvalidInput(f"similarity must be symmetric, got f(x, y) that differs from f(y, x) by {skew:.3g}")
-    require_semidefinite(block, "similarity's blocks f(X, X)")
-    return similarity
 
 
 def on_rows(found: Result, target: Target, sample: Sample, unit: int, seconds: float, notes: list[str]) -> Result:

@@ -13,9 +13,10 @@ import scipy.sparse as sp
 from .._validation import Indices, Vector, as_weights
 from ..baselines.lloyd import lloyd, nearest
 from ..deadline import Deadline
+from ..jobs.comparison import Comparison
 from ..jobs.points import points
 from ..jobs.sample import as_bytes, as_labels
-from ..jobs.setting import Comparison, Setting
+from ..jobs.setting import Setting
 from ..objectives.pairs import own_threads
 from ..result import Result
 from .study import Judge, Table

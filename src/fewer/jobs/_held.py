@@ -1,0 +1,142 @@
+"""What points must hold and must not: rows by index, mask or label, groups, and bounds on weights."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._validation import Indices, InvalidInput, as_integer, as_number, as_units, read, shown, unmasked
+from ..constraints.sparse_simplex import SparseSimplex, as_groups
+from ..data.align import aligned, nearest
+from ..data.frames import columns_of, index_of, is_table
+from ..spaces import Space
+from ._given import named
+from ._target import Choice
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """The same as the user says it; see `points`."""
+
+    include: Any = ()
+    exclude: Any = ()
+    groups: Any = None
+    max_per_group: Any = None
+    min_weight: Any = 0.0
+    max_weight: Any = 1.0
+    equal_weights: Any = False
+
+    def check(self) -> None:
+        """Refuse what is no number, or contradicts itself."""
+        if not isinstance(self.equal_weights, (bool, np.bool_)):
+            raise InvalidInput(f"equal_weights must be True or False, got {shown(self.equal_weights)}")
+        low = as_number(self.min_weight, "min_weight", allow_equal=True)
+        high = as_number(self.max_weight, "max_weight")
+        if self.equal_weights and (low, high) != (0.0, 1.0):
+            raise InvalidInput("equal_weights=True says what weights are; leave min_weight and max_weight away")
+        if (self.groups is None) != (self.max_per_group is None):
+            raise InvalidInput("groups and max_per_group go together: give both or neither")
+        if self.max_per_group is not None:
+            as_integer(self.max_per_group, "max_per_group", 1)
+
+    def weights(self, k: int) -> tuple[float, float]:
+        """The least and the largest weight of one of k points."""
+        if self.equal_weights:
+            return 1.0 / k, 1.0 / k
+        return float(self.min_weight), float(self.max_weight)
+
+    def on(self, X: Any, n: int) -> "Held":
+        """What they mean for the n rows of X."""
+        held, never = (_rows_of(X, value, n, name) for name, value in self.both)
+        clash = np.intersect1d(held, never)
+        if clash.size:
+            raise InvalidInput(f"include and exclude must not overlap, both hold row {clash[0]}")
+        return Held(held, never, None if self.groups is None else group_codes(X, self.groups, n), self)
+
+    @property
+    def both(self) -> tuple[tuple[str, Any], ...]:
+        """`include` and `exclude`, by their names."""
+        return ("include", self.include), ("exclude", self.exclude)
+
+
+UNLIMITED = Limits()
+
+
+class Held(NamedTuple):
+    """Rows of X that are held, rows that never are, and the group of each row (N,), None where there are none."""
+
+    include: Indices
+    exclude: Indices
+    groups: Indices | None
+    limits: Limits
+
+    def apart(self, n: int) -> Indices | None:
+        """A number for each row of X: equal rows are merged only where it is the same; None where it is for all."""
+        if not self.include.size and not self.exclude.size and self.groups is None:
+            return None
+        codes = np.zeros(n, np.int64) if self.groups is None else 2 * self.groups
+        codes[self.exclude] += 1
+        codes[self.include] = codes.max() + 1 + np.arange(len(self.include))
+        return codes
+
+    def choice(self, first: Indices, rng: np.random.Generator) -> Choice:
+        """Of rows `first` (M,) of X those that may be candidates, and those that must be."""
+        allowed = np.flatnonzero(~np.isin(first, self.exclude)) if self.exclude.size else None
+        return Choice(allowed, self._always(first, rng))
+
+    def _always(self, first: Indices, rng: np.random.Generator) -> Indices:
+        """What is included, and enough of each group."""
+        wanted = np.flatnonzero(np.isin(first, self.include))
+        if self.groups is None:
+            return wanted
+        order = rng.permutation(np.flatnonzero(~np.isin(first, self.exclude)))
+        codes = self.groups[first[order]]
+        by_group = np.argsort(codes, kind="stable")
+        ranked = codes[by_group]
+        rank = np.arange(len(ranked)) - np.searchsorted(ranked, ranked)
+        some = order[by_group[rank < int(self.limits.max_per_group)]]
+        return np.union1d(wanted, some)
+
+    def constraint(self, space: Space, k: int, rows: Indices) -> SparseSimplex:
+        """At most k of candidates, which are these rows of X, within all limits."""
+        low, high = self.limits.weights(k)
+        held, never = (np.flatnonzero(np.isin(rows, some)) for some in (self.include, self.exclude))
+        groups = None if self.groups is None else self.groups[rows]
+        return SparseSimplex(space, k, low, high, held, never, groups, self.limits.max_per_group)
+
+
+def _rows_of(X: Any, given: Any, n: int, name: str) -> Indices:
+    """Rows given by a mask, by labels of the index, or by number, sorted."""
+    array = read(unmasked(given, name), name)
+    if array.dtype == bool:
+        if array.shape != (n,):
+            raise InvalidInput(f"{name}: a mask must have shape ({n},), one for each row, got {array.shape}")
+        return np.flatnonzero(array)
+    labels = index_of(X)
+    if labels is None:
+        return as_units(given, n, "rows", name)
+    wanted = [given] if isinstance(given, str) else list(given)
+    place = {label: at for at, label in enumerate(labels)}
+    found = [place.get(label, label) for label in wanted]
+    for at in found:
+        if isinstance(at, bool) or not isinstance(at, (int, np.integer)):
+            raise InvalidInput(f"{name}: no row has the index label {shown(at)}{_hint(at, labels)}")
+    return as_units(np.array(found, np.int64), n, "rows", name)
+
+
+def _hint(label: Any, labels: Any) -> str:
+    return nearest(label, labels).replace("the columns are", "labels are")
+
+
+def group_codes(X: Any, groups: Any, n: int) -> Indices:
+    """The group of each row (n,), from an array, a Series or the name of a column."""
+    column = named(X, groups, "groups")
+    if column is None and is_table(groups):
+        column = columns_of(aligned(groups, X, "groups"))[0]
+    if column is None:
+        return as_groups(groups, n)
+    if len(column.levels.codes) != n:
+        raise InvalidInput(f"groups must have one label for each of the {n} rows, got {len(column.levels.codes)}")
+    if column.missing is not None:
+        raise InvalidInput(f"groups must not be missing, got one missing in row {int(np.argmax(column.missing))}")
+    return np.asarray(column.levels.codes, np.int64)

@@ -1,0 +1,107 @@
+"""What points stand for and miss: against dense algebra, and on digits with planted outliers."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits
+
+from fewer import FewerPoints, InvalidInput, assign, bins, criticisms, points, witness
+from fewer.similarity import similarity_of
+
+GAMMA = 0.4
+
+
+def rows(n=60):
+    return np.random.default_rng(0).standard_normal((n, 2))
+
+
+def test_rows_are_assigned_to_the_most_similar_point():
+    X = rows()
+    found = points(X, 5, gamma=GAMMA, rng=0)
+    wanted = similarity_of("rbf", GAMMA)(X, X[found.indices]).argmax(axis=1)
+    assert np.array_equal(assign(found, X), wanted)
+    assert np.array_equal(assign(found, X)[found.indices], np.arange(5))
+    model = FewerPoints(5, gamma=GAMMA, random_state=0).fit(X)
+    assert np.array_equal(model.indices_[model.assign(X)], model.result_.indices[assign(model.result_, X)])
+
+
+def test_rows_of_a_table_are_assigned_whatever_they_are_compared_by():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"plan": rng.choice(["a", "b"], 50), "age": rng.normal(40.0, 9.0, 50)})
+    found = points(frame, 4, rng=0)
+    model = FewerPoints(4, random_state=0).fit(frame)
+    assert np.array_equal(assign(found, frame)[found.indices], np.arange(4))
+    assert np.array_equal(
+        assign(model.result_, frame), model.result_.indices.searchsorted(model.indices_)[model.assign(frame)]
+    )
+    moved = points(frame, 4, rng=0, move=True)
+    assert np.array_equal(assign(moved, moved.rows), np.arange(4))
+
+
+def test_witness_is_the_difference_of_two_means():
+    X = rows()
+    found = points(X, 5, gamma=GAMMA, rng=0)
+    K = similarity_of("rbf", GAMMA)(X, X)
+    assert witness(found, X) == pytest.approx(K.mean(axis=1) - K[:, found.indices] @ found.weights, abs=1e-12)
+
+
+def residuals(K, some):
+    """s(x, x) - k_S' K_SS^-1 k_S of each row."""
+    part = K[:, some]
+    return np.diag(K) - np.einsum("ij,ij->i", part, np.linalg.solve(K[np.ix_(some, some)], part.T).T)
+
+
+def test_criticisms_are_the_largest_residuals_each_listed_one_counting_as_a_point():
+    X = rows()
+    found = points(X, 5, gamma=GAMMA, rng=0)
+    K, some, wanted = similarity_of("rbf", GAMMA)(X, X), found.indices.tolist(), []
+    for _ in range(6):
+        wanted.append(int(np.argmax(residuals(K, some))))
+        some.append(wanted[-1])
+    assert criticisms(found, X, 6).tolist() == wanted
+
+
+def test_witness_criticisms_are_those_of_mmd_critic():
+    X = rows()
+    found = points(X, 5, gamma=GAMMA, rng=0)
+    K, w, wanted = similarity_of("rbf", GAMMA)(X, X), np.abs(witness(found, X)), []
+    for _ in range(5):
+
+        def worth(j, listed=tuple(wanted)):
+            some = [*listed, j]
+            return w[some].sum() + np.linalg.slogdet(K[np.ix_(some, some)])[1]
+
+        wanted.append(max((j for j in range(60) if j not in wanted), key=worth))
+    assert criticisms(found, X, 5, method="witness").tolist() == wanted
+
+
+def test_planted_outliers_are_among_the_first():
+    rng = np.random.default_rng(0)
+    X = load_digits().data
+    X = np.vstack([X, rng.uniform(0.0, 16.0, (20, 64))])
+    found = points(X, 20, rng=0, solver="greedy")
+    assert (criticisms(found, X, 30) >= 1797).sum() >= 15
+    model = FewerPoints(20, random_state=0, solver="greedy").fit(X)
+    assert (model.criticisms(X, 30) >= 1797).sum() >= 15
+
+
+def test_a_stored_estimator_still_explains():
+    X = rows()
+    model = FewerPoints(5, random_state=0).fit(X)
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own bytes
+    assert np.array_equal(again.criticisms(X, 3), model.criticisms(X, 3))
+
+
+def test_what_cannot_be_explained_is_refused_in_a_sentence():
+    X = rows()
+    found = points(X, 5, gamma=GAMMA, rng=0)
+    with pytest.raises(InvalidInput, match="method must be one of 'residual', 'witness', got 'far'"):
+        criticisms(found, X, 3, method="far")
+    with pytest.raises(InvalidInput, match="n must be"):
+        criticisms(found, X, 61)
+    with pytest.raises(InvalidInput, match="does not tell how rows are compared"):
+        assign(bins([1, 2, 3], 2), X)
+    with pytest.raises(InvalidInput, match="does not tell how rows are compared"):
+        assign(points(X @ X.T, 2, similarity="precomputed", rng=0), X)
