@@ -98,7 +98,9 @@ def points(
         Exactly k rows of weight 1 / k, for tools that take no weights.
     similarity : str or callable
         "rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming" (codes), "precomputed" (X is the
-        matrix), or a function of two blocks of rows; see `fewer.similarity`.
+        matrix), or a function of two blocks of rows; see `fewer.similarity`. Cosine and linear see the mean only: with
+        k above the number of columns the value is 0, and clusters are missed. For embeddings bring rows to length one
+        and use rbf.
     gamma : float or {"median", "scale", "cv"}
         The bandwidth; "cv" needs labels: the multiple of the median with the lowest cross-validated 1-NN error. The
         rules see the rows as they are compared, a row as often as its weight says.

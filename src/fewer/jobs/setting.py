@@ -35,6 +35,11 @@ SPARSE = ("rbf", "matern32", "matern52", "cosine", "linear")
 RULES = ("median", "scale", "cv")
 BYTES_PER_ROW, BYTES_PER_LABEL_OR_WEIGHT = 24, 8
 """Bytes for each row of X that indices and the answer take, and for each of labels and weights."""
+MEANS_NOTE = {
+    "cosine": "cosine compares means of rows of length one only: clusters can be missed; rbf on such rows sees them",
+    "linear": "linear compares the means of the rows only: clusters can be missed; rbf sees them",
+}
+"""What similarities that are inner products do not see."""
 SEARCH_TIME_SHARE = 0.4
 """The share of what is left of a time limit that choosing rows may take where they are to move."""
 
@@ -177,7 +182,8 @@ class Setting:
         )
         sample, comparison, note = self.compared(X, sample, scaling, k, rng)
         scaled = scaling is not None and (given.encoding is None or given.encoding.numbers > 0)
-        notes = [NOTE if scaled else "", *given.notes, note, sample.note]
+        means = MEANS_NOTE.get(self.similarity, "") if isinstance(self.similarity, str) else ""
+        notes = [NOTE if scaled else "", *given.notes, note, means, sample.note]
         return Prepared(sample, comparison._replace(encoding=given.encoding), notes, given)
 
     def _solve(self, X: Any, k: int, labels: Any, sample_weight: Any, rng: Any, most: bool) -> Chosen:
