@@ -110,7 +110,7 @@ def witness(result: Result, X: Any) -> Vector:
     --------
     >>> from fewer import points
     >>> X = [[0.0], [0.1], [5.0], [5.1], [5.2]]
-    >>> abs(witness(points(X, 5, rng=0), X)).max() < 1e-12
+    >>> bool(abs(witness(points(X, 5, rng=0), X)).max() < 1e-12)
     True
     """
     return _Seen.of(result, X).witness()
