@@ -64,7 +64,10 @@ def positions(given: Any, names: Sequence[Any] | None, option: str) -> Indices:
     """
     if names is None:
         return given  # type: ignore[no-any-return] # checked by the constraint
-    wanted = [given] if isinstance(given, str) else list(given)
+    try:
+        wanted = [given] if isinstance(given, str) else list(given)
+    except Exception:  # what a foreign container raises when it is read
+        raise InvalidInput(f"{option} must be a list of names or numbers of columns, got {shown(given)}") from None
     place = {name: at for at, name in enumerate(names)}
     found = [place[w] if _hashable(w) and w in place else _by_number(w, names, option) for w in wanted]
     return as_units(np.array(found, np.int64), len(names), "columns", option)
