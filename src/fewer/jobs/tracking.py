@@ -246,7 +246,7 @@ def _without_gaps(
 
 def _of_rows(found: Tracked, words: Callable[[int], str]) -> Callable[[int], str]:
     """Words for rows by their place among those in use."""
-    return words if found.rows is None else lambda i: words(int(found.rows[i]))  # type: ignore[index]
+    return words if found.rows is None else lambda i: words(int(found.rows[i]))  # type: ignore[index] # not None here
 
 
 def _filled(
