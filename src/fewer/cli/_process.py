@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 MIN_NEW_OBJECTS = 50_000
-"""How many there must be before Python looks for garbage: the default of 700 costs a tenth of a second while importing."""
+"""How many there must be before Python looks for garbage; its own 700 cost a tenth of a second of importing."""
 _seen = False
 _noted = False
 
