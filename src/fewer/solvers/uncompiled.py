@@ -42,7 +42,7 @@ def solve_by(
 def uncompiled_result(
     objective: Any, constraint: Any, deadline: Deadline, solver: str, start: Vector | None = None
 ) -> Result:
-    """A member of the constraint found without compiled code, or the start if that is better, in a result that says so."""
+    """A member of the constraint found without compiled code, or the start if that is better; the result says so."""
     if offers(objective, Quadratic) and isinstance(constraint, SparseSimplex):
         p = uncompiled_greedy(objective, constraint, deadline)
     elif isinstance(constraint, DimensionSparse) and offers(objective, Covered, FaceSolvable):
