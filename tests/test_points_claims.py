@@ -576,6 +576,8 @@ def test_the_scale_rule_does_not_overflow_in_single_precision():
     assert found.value == pytest.approx(dense.value, abs=1e-12)
 
 
-def test_equal_rows_near_1e90_under_the_linear_similarity_give_no_warning():
-    result = points(np.full((2, 3), 3e89), 2, similarity="linear", solver="greedy")
-    assert result.value == 0.0
+def test_fourth_powers_of_rows_near_1e90_do_not_overflow():
+    result = points(np.diag([3e89, 2e89, 1e89]), 2, similarity="linear", solver="greedy")
+    small = points(np.diag([3.0, 2.0, 1.0]), 2, similarity="linear", solver="greedy")
+    assert result.indices.tolist() == small.indices.tolist()
+    assert result.value == pytest.approx(small.value * 1e178)
