@@ -268,7 +268,7 @@ def test_pools_that_are_not_everything_find_as_much_as_one_of_all(monkeypatch, b
     F = embedded(3, 300)
     C = SparseSimplex(F.space, 5, **bounds)
     whole = minimize(F, C, "exchange", budget=20 * BUDGET, rng=0).value
-    for name, value in {"WHOLE": 100, "WIDE": 100, "POOL_PATIENCE": BUDGET, "KERNEL_POOL_PATIENCE": BUDGET}.items():
+    for name, value in {"WHOLE": 100, "WIDE": 100, "POOL_PATIENCE": 1e4, "KERNEL_POOL_PATIENCE": 1e4}.items():
         monkeypatch.setattr(quadratic, name, value)
     engine = QuadraticEngine(F, C, Deadline.after(None))
     sizes = {len(now._pool.units) for now in visited(engine, 300) if now._pool is not None}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import naive_quadratic as naive
 from fewer import MMD, Atoms, Moments, SparseSimplex
-from fewer._compiled.moves import Moves, best_moves, swap
+from fewer._compiled.moves import Moves, best_entry, best_moves, forced_swaps, swap
 from fewer.active_set import box_weights
 from fewer.engines.pool import CandidatePool, regular, rules_of
 from fewer.engines.response_table import ResponseTable
@@ -99,6 +99,42 @@ def test_a_swap_of_free_units_is_what_leaving_and_joining_make(seed):
         swap(G, table.arrays, table.size, a, unit)
         check(G, table)
         assert table.units[a] == unit
+
+
+def affine_value(G, units):
+    """min wᵀGw over weights of sum one, of any sign: 1 / 1ᵀG⁻¹1."""
+    return 1.0 / np.linalg.solve(G[np.ix_(units, units)], np.ones(len(units))).sum()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_forced_swaps_take_the_candidates_that_lower_f_most_and_keep_the_table(seed):
+    G, units = gram(seed), [4, 9, 0, 17, 22]
+    table, barred = standing(G, 5, units, np.full(5, 0.2)), np.zeros(25, bool)
+    barred[[9, 13]] = True
+    used, value = np.array([5]), affine_value(G, units)
+    others = [j for j in range(25) if j not in units and not barred[j]]
+    expected = min(others, key=lambda j: affine_value(G, [4, j, 0, 17, 22]))
+    picked = best_entry(table.rules, table.arrays, 1, value, barred, used)
+    assert affine_value(G, [4, picked, 0, 17, 22]) == pytest.approx(affine_value(G, [4, expected, 0, 17, 22]))
+    forced_swaps(G, table.rules, table.arrays, table.size, np.array([9]), np.empty(0, np.int64), barred, used)
+    assert table.units.tolist() == [4, picked, 0, 17, 22]
+    check(G, table)
+    listed = np.array([0, 13, 2, 3, 5])  # the first is in, the second barred
+    forced_swaps(G, table.rules, table.arrays, table.size, np.array([4, 17]), listed, barred, used)
+    assert {2, 3}.issubset(table.units.tolist()) or picked in (2, 3)
+    assert not {4, 17, 13}.intersection(table.units.tolist())
+    check(G, table)
+
+
+def test_forced_swaps_keep_the_caps_of_groups():
+    G, units = gram(3), [4, 9, 0, 17, 22]
+    table = standing(G, 5, units, np.full(5, 0.2), groups=np.arange(25) % 5, max_per_group=1)
+    used = np.bincount(np.array(units) % 5, minlength=5)
+    before = used.copy()
+    assert before.max() > 1  # begun outside the caps: 4 and 9 are of one group, 17 and 22 of another
+    forced_swaps(G, table.rules, table.arrays, 5, np.array([9, 22]), np.empty(0, np.int64), np.zeros(25, bool), used)
+    assert used.tolist() == np.bincount(table.units % 5, minlength=5).tolist()
+    assert (used <= np.maximum(before, 1)).all()
 
 
 @pytest.mark.parametrize("box", BOXES)

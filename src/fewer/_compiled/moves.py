@@ -19,6 +19,7 @@ FLAT = 1e-11  # curvature, relative to G_jj, below which a candidate depends on 
 INSIDE = 1e-13  # a weight this far from its bounds is free
 SLACK = 1e-12  # how far sums of bounds may miss one
 CLOSE = 1e-9  # a smaller relative improvement is none
+FIRM = 1e-6  # the same for candidates that come in at random
 SURE_TRIES = 4  # candidates for a unit's place looked at for one that turns no weight negative
 
 
@@ -211,6 +212,52 @@ def swap(G: Matrix, table: Table, s: int, a: int, unit: int) -> None:
         curve[i] -= fresh[i] * row[i]
         edge[i] -= row[i] * e
     edge[unit] = curve[unit] = 0.0
+
+
+@compiled
+def best_entry(rules: Rules, table: Table, a: int, value: float, barred: Mask, used: Indices) -> int:
+    """The candidate that lowers F most when it takes the place of the unit at position a, or -1; all units are free.
+
+    The formulas of `best_moves`, where `value` = F = 1 / h and no weight has bounds.
+    """
+    u, edge, row = table.u[a], table.edge, table.T[a]
+    A, mine = 1.0 / max(table.M[a, a] - u * u * value, 1e-300), rules.group[table.units[a]]
+    best, pick = 0.0, np.int64(-1)
+    for j in range(edge.size):
+        x = row[j] + u * value * edge[j]
+        bend = max(table.curve[j] + value * edge[j] * edge[j] + A * x * x, FLAT * rules.diagonal[j])
+        pull = value * (edge[j] + A * u * x)
+        if pull * abs(pull) > best * bend and not table.inside[j] and not barred[j]:
+            if used[rules.group[j]] < rules.cap or rules.group[j] == mine:
+                best, pick = pull * pull / bend, j
+    return pick
+
+
+@compiled
+def forced_swaps(
+    G: Matrix, rules: Rules, table: Table, s: int, out: Indices, listed: Indices, barred: Mask, used: Indices
+) -> None:
+    """Put other candidates in the places of the units `out`, whether or not F falls; all units are free.
+
+    The first of `listed` that fit come in, or where that is empty the best ones.  `used` is brought up to date.
+    """
+    at = 0
+    for unit in out:
+        a, h, pick = np.int64(0), 0.0, np.int64(-1)
+        for b in range(s):
+            a, h = (b if table.units[b] == unit else a), h + table.u[b]
+        mine = rules.group[unit]
+        while at < listed.size and pick < 0:
+            j, at = listed[at], at + 1
+            if not table.inside[j] and not barred[j] and table.curve[j] > FIRM * rules.diagonal[j]:
+                if used[rules.group[j]] < rules.cap or rules.group[j] == mine:
+                    pick = j
+        if listed.size == 0:
+            pick = best_entry(rules, table, a, 1.0 / h, barred, used)
+        if pick >= 0:
+            used[mine] -= 1
+            used[rules.group[pick]] += 1
+            swap(G, table, s, a, pick)
 
 
 @compiled

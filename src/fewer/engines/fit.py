@@ -13,6 +13,8 @@ from ..protocols import Centred, Quadratic, offers
 from ._gram import steepest_units, target_gram
 
 NONE = np.empty(0, np.int64)
+NEARLY_ZERO = 1e-8
+"""The share of the constant term below which F has lost half of its digits."""
 EPS = float(np.finfo(float).eps)
 MULTIPLICATIONS_PER_SECOND, NEGLIGIBLE_SECONDS = 1e9, 0.1
 """Multiplications in a second, about, and how many seconds are no matter."""
@@ -68,8 +70,11 @@ def refitted(problem: Quadratic, limits: SparseSimplex, units: Indices, start: V
 def polished(problem: Quadratic, limits: SparseSimplex, found: Found) -> Found:
     """Newton steps with slopes from F itself rather than from the Gram matrix, kept while they help.
 
-    H_FF d = s_F + mu 1, 1ᵀd = 0 on the weights F strictly inside their bounds. Matters where F is nearly zero.
+    H_FF d = s_F + mu 1, 1ᵀd = 0 on the weights F strictly inside their bounds. Matters where F is nearly zero, and is
+    left out elsewhere if slopes are costly.
     """
+    if not offers(problem, Centred) and found.value > NEARLY_ZERO * abs(problem.constant):
+        return found
     lo, hi = bounds(limits, len(found.units))
     free = (found.weights > lo) & (found.weights < hi)
     units, size = found.units[free], int(free.sum())

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from .._compiled.moves import CLOSE, FLAT, Moves, Rules, best_moves, sure_moves
+from .._compiled.moves import CLOSE, FIRM, FLAT, Moves, Rules, best_moves, forced_swaps, sure_moves
 from .._validation import Indices, Vector
 from ..active_set import box_weights
 from ..constraints.sparse_simplex import SparseSimplex
@@ -23,13 +23,11 @@ NOISE = 1e-14
 """A fall of F below this share of the mean diagonal is rounding."""
 TRIES = 3
 """Moves that meet a bound tried before a round is given up."""
-FIRM = 1e-6
-"""Curvature, relative to G_jj, of candidates that come in at random."""
-MOST_REPLACED = 32
+MOST_REPLACED = 10
 """Units replaced in one perturbation, at most."""
-SHARE_NEAR, SHARE_RANDOM = 0.5, 0.3
+SHARE_NEAR, SHARE_RANDOM = 0.5, 0.15
 """Shares of the perturbations that take similar units out, and that put random ones in."""
-MOVE_WORK = 2e5
+MOVE_WORK = 6e4
 """Work that a move costs beside its passes over the table: what Python does meanwhile."""
 NONE = np.empty(0, np.int64)
 quiet = np.errstate(divide="ignore", invalid="ignore", over="ignore")
@@ -229,32 +227,41 @@ class CandidatePool:
         in, or where that is empty the best ones that did not just leave.
         """
         table, made = self.table, 0
-        before, size = table.slopes(), table.size
+        before = table.slopes()
         table.copy_to(self._start)
-        for a in np.flatnonzero(~table.free):
-            if table.curved(int(a)):
-                table.let_go(int(a))
         out = leaving[~self.rules.held[leaving]][: min(count, table.size - 1)]
-        for unit in out:
-            table.leave(int(np.flatnonzero(table.units == unit)[0]))
         self._barred[out] = True
-        self._enter(entering, size)
-        if table.spread():
-            table.slide()
-            if not entering.size:
-                made = self._improve(min(2 * count, limit))
-            self._barred[out] = False
-            made += self._improve(min(4 * count + 20, limit))
-            better = table.value < before - self._worth(before)
-        else:
-            better = False
+        feasible = self._forced(out, entering)
+        if feasible and not entering.size:
+            made = self._improve(min(2 * count, limit))
         self._barred[out] = False
-        self._cost(made + 1.0 + 2.0 * count)
+        if feasible:
+            made += self._improve(min(4 * count + 20, limit))
+        better = feasible and table.value < before - self._worth(before)
+        self._cost(made + 1.0 + 0.5 * count)
         if better:
             self._refresh()
         else:
             self._start.copy_to(table)
         return better
+
+    def _forced(self, out: Indices, entering: Indices) -> bool:
+        """Replace the units `out` by others, whether or not F falls; whether there are weights for the new support."""
+        table = self.table
+        if not self.rules.bounded and table.free.all():
+            forced_swaps(self.G, self.rules, table.arrays, table.size, out, entering, self._barred, self._used())
+        else:
+            size = table.size
+            for a in np.flatnonzero(~table.free):
+                if table.curved(int(a)):
+                    table.let_go(int(a))
+            for unit in out:
+                table.leave(int(np.flatnonzero(table.units == unit)[0]))
+            self._enter(entering, size)
+        if not table.spread():
+            return False
+        table.slide()
+        return True
 
     def _enter(self, entering: Indices, size: int) -> None:
         """Put candidates in until there are `size` units: the first of a list that fit, or the best ones."""

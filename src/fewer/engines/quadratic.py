@@ -28,6 +28,8 @@ WIDE = 2000
 """Candidates of a pool, at least; at most twice as many, but for a very large k."""
 PER_UNIT, CELLS = 20, 1.6e6
 """Candidates for each of the k units, while k times the pool is no more than so many cells."""
+AROUND = 256
+"""Candidates of a pool beside the support where slopes are cheap, at least; half of k where that is more."""
 FIRST_FILLED = 128
 """Units that are added before a first answer is given."""
 POOL_WORK = 1e9
@@ -42,16 +44,21 @@ ENOUGH = 1e-3
 """Relative gain for which a further pool is worth gathering."""
 FEWEST_POOLS, MOST_POOLS = 3, 8
 """Pools gathered around the answer before the first perturbation."""
-POOL_PATIENCE, KERNEL_POOL_PATIENCE = 8e8, 3e8
-"""Work of perturbations after which a pool that is not everything is renewed; the same for entries of H alone."""
+POOL_PATIENCE, KERNEL_POOL_PATIENCE = 1.5e6, 7e4
+"""Work of perturbations after which a pool that is not everything is renewed, in roots of the work of a move; the same
+where F is known by entries of H alone."""
 BLAS_WORK = 0.25
 """Work of a multiplication by BLAS: it makes four while the search makes one."""
-PATIENCE, KERNEL_PATIENCE = 8e8, 2.5e8
+PATIENCE, KERNEL_PATIENCE = 6e8, 1.1e8
 """Default work that perturbations may cost in a row without a gain; where F is known by entries of H alone."""
+FEW_UNITS = 10
+"""So many units or fewer get at least twice that: moves are cheap, and local optima far apart."""
 FEWEST_IDLE, IDLE_PER_UNIT, MOVES_PER_PERTURBATION = 20, 2, 8
 """Perturbations in a row without a gain that are enough for few units, and for each of them; their moves, about."""
-IDLE_POOLS, KERNEL_IDLE_POOLS = 2, 1
+IDLE_POOLS, KERNEL_IDLE_POOLS = 1, 1
 """The same where a pool is not everything: pools in a row without a gain; and for entries of H alone."""
+MATRIX_SHARE = 0.5
+"""What perturbations may cost in any case, as a share of the work of forming the matrix of all units."""
 BRIEF = 5e7
 """Work between two chances to stop: some hundredths of a second."""
 PROVABLE = 600
@@ -113,7 +120,9 @@ class QuadraticEngine:
             pools = IDLE_POOLS if self._centred else KERNEL_IDLE_POOLS
             return pools * (self._pool_patience + BLAS_WORK * self._entry_cost * float(self._width) ** 2)
         each = MOVES_PER_PERTURBATION * move_work(self.limits.sizes[1], self._open)
-        return min(PATIENCE if self._centred else KERNEL_PATIENCE, (FEWEST_IDLE + IDLE_PER_UNIT * self._open) * each)
+        most = (PATIENCE if self._centred else KERNEL_PATIENCE) * (1.0 + FEW_UNITS / self.limits.sizes[1])
+        most = max(most, MATRIX_SHARE * BLAS_WORK * self._entry_cost * float(self._open) ** 2)
+        return min(most, (FEWEST_IDLE + IDLE_PER_UNIT * self._open) * each)
 
     def answer(self) -> Vector | None:
         """The weights on all units."""
@@ -243,7 +252,8 @@ class QuadraticEngine:
     @property
     def _pool_patience(self) -> float:
         """Work of perturbations in one pool."""
-        return POOL_PATIENCE if self._centred else KERNEL_POOL_PATIENCE
+        each = POOL_PATIENCE if self._centred else KERNEL_POOL_PATIENCE
+        return each * math.sqrt(move_work(self.limits.sizes[1], self._width))
 
     @cached_property
     def _centred(self) -> bool:
@@ -267,8 +277,10 @@ class QuadraticEngine:
     @cached_property
     def _width(self) -> int:
         """How many candidates a pool has: as many as memory, time and the cost of their matrix allow."""
-        memory = float(getattr(self.problem, "memory", 2**33))
-        return width(self._open, self.limits.sizes[1], self._entry_cost, memory, self.deadline.seconds)
+        memory, k = float(getattr(self.problem, "memory", 2**33)), self.limits.sizes[1]
+        if self._centred and self._open > 2 * WIDE:
+            return min(self._open, k + max(AROUND, k // 2))
+        return width(self._open, k, self._entry_cost, memory, self.deadline.seconds)
 
     @cached_property
     def _entry_cost(self) -> float:
@@ -280,7 +292,8 @@ class QuadraticEngine:
         units = np.flatnonzero(self.limits.open)
         width = max(self._width, len(known))
         if width < len(units):
-            drawn = int(RANDOM_SHARE * (width - len(known))) if len(units) > 2 * width else 0
+            share = 0.0 if self._centred else RANDOM_SHARE
+            drawn = int(share * (width - len(known))) if len(units) > 2 * width else 0
             near = promising(self.problem, self.limits, found, width - len(known) - drawn)
             known = np.union1d(known, near)
             rest = np.setdiff1d(units, known)
@@ -310,7 +323,10 @@ class QuadraticEngine:
         if not pool.perturb(rng):
             return False
         found = self._answer_of(pool)
-        return self._take(polished(self.problem, self.limits, found)) and self.value < before
+        better = self._take(polished(self.problem, self.limits, found)) and self.value < before
+        if better and self._centred and len(pool.units) < self._open:
+            self._renewed()  # slopes are cheap there, and a small pool around the answer finds more than a large one
+        return better
 
     def _hopeless(self, pool: CandidatePool) -> bool:
         """Whether nothing can be gained: the target is reached, or there is no other support."""

@@ -15,7 +15,7 @@ MOVES = 64
 """Moves between two chances to stop."""
 GROWN = 32
 """Units added between two chances to stop."""
-IDLE = 300
+IDLE = 500
 """Perturbations without a gain after which a search ends."""
 PATIENT = 300
 """So many times as many under a time limit alone."""
