@@ -1,10 +1,11 @@
 """Follow a page of the guide literally: run its blocks in order and compare what they print with what the page shows.
 
-A block of ```python is run; a block of ```text after it is what it printed. In a block of ```console a line `$ command`
-is run by the shell, and what follows is what it printed. `...` stands for anything. A picture `![...](figures/NAME.png)`
+A block of ```python is run; a block of ```text after it is what it printed. In a block of ```console a line
+`$ command` is run, and what follows is what it printed. `...` stands for anything. A picture `![...](figures/NAME.png)`
 is the figure that the code before it drew. Everything runs in a folder of its own.
 
-Run: python docs/_ext/follow.py docs/guide/*.md     (needs fewer, matplotlib, pandas and scikit-learn, and nothing else of the checkout)
+Run: python docs/_ext/follow.py docs/guide/*.md README.md
+It needs fewer with the extras cli and plot, and pandas; of the checkout nothing but the pages.
 """
 
 import contextlib
@@ -53,14 +54,14 @@ def blocks(page: str) -> Iterator[Block]:
             yield Block("picture", picture[1], number)
 
 
-class Mismatch(AssertionError):
+class MismatchError(AssertionError):
     """What a page shows is not what its code prints."""
 
 
 def compare(expected: str, printed: str, where: str) -> None:
     """Raise where the two differ."""
     if not doctest.OutputChecker().check_output(expected, printed, FLAGS):
-        raise Mismatch(f"{where}: the page shows\n{expected}\nand the code prints\n{printed}")
+        raise MismatchError(f"{where}: the page shows\n{expected}\nand the code prints\n{printed}")
 
 
 def run_python(block: Block, page: Path, names: dict[str, object]) -> str:
@@ -91,7 +92,7 @@ def run_console(block: Block, page: Path) -> None:
             executable=command_path(shlex.split(command)[0], path),
         )
         if done.returncode:
-            raise Mismatch(f"{page}:{block.line}: {command!r} ended with {done.returncode}: {done.stderr}")
+            raise MismatchError(f"{page}:{block.line}: {command!r} ended with {done.returncode}: {done.stderr}")
         compare(expected, done.stdout, f"{page}:{block.line}, {command!r}")
 
 
@@ -107,16 +108,16 @@ def save_figure(target: Path) -> None:
     import matplotlib.pyplot as plt
 
     if not plt.get_fignums():
-        raise Mismatch(f"{target.name}: no figure was drawn before it")
+        raise MismatchError(f"{target.name}: no figure was drawn before it")
     target.parent.mkdir(exist_ok=True)
     plt.savefig(target, dpi=120, bbox_inches="tight")
     plt.close("all")
 
 
-def follow(page: Path, figures: bool = False) -> int:
+def follow(page: Path, figures: bool = False, commands: bool = True) -> int:
     """Run a page; with `figures` its pictures are drawn beside it, unless they were, from the same text.
 
-    Returns the number of blocks that were run.
+    `commands`: whether those of the shell are run too. Returns the number of blocks that were run.
     """
     page = page.resolve()
     text = page.read_text(encoding="utf-8")
@@ -124,7 +125,7 @@ def follow(page: Path, figures: bool = False) -> int:
     digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
     if figures and mark.exists() and mark.read_text() == digest:
         return 0
-    count = run(list(blocks(text)), page, figures)
+    count = run([b for b in blocks(text) if commands or b.kind != "console"], page, figures)
     if figures:
         mark.parent.mkdir(exist_ok=True)
         mark.write_text(digest)
