@@ -32,7 +32,7 @@ extensions = [
 exclude_patterns = ["reproduction/index.html", "_ext", "_templates", "gallery/*.py.md5"]
 templates_path = ["_templates"]
 nitpicky = True
-suppress_warnings = ["toc.empty_glob", "config.cache"]  # pages that may not be there yet; functions in the settings
+suppress_warnings = ["config.cache"]  # functions in the settings
 default_role = "fewer"
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
@@ -62,6 +62,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "write_computation_times": False,
     "image_scrapers": ("matplotlib",),
+    "reset_modules": ("matplotlib", "site_parts.tight_figures"),
     "remove_config_comments": True,
     "plot_gallery": "True",
     "min_reported_time": 0,

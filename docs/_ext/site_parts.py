@@ -8,6 +8,7 @@ from typing import Any
 
 from docutils import nodes
 from follow import follow
+from pygments.lexers import TextLexer
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 import fewer
@@ -65,14 +66,34 @@ def copy_mathjax(app: Any, error: Exception | None) -> None:
 
 def draw_guides(app: Any) -> None:
     """Follow every page of the guide: its outputs must hold, and its figures are drawn."""
+    import matplotlib
+
+    matplotlib.use("Agg")
     for page in sorted(Path(app.srcdir, "guide").glob("*.md")):
         follow(page, figures=True)
+
+
+def leave_out_missing(app: Any, docname: str, source: list[str]) -> None:
+    """The guide lists pages that may not be there yet: those are left out."""
+    if docname == "guide/index":
+        lines = source[0].splitlines()
+        there = [line for line in lines if not line.startswith("../") or Path(app.srcdir, f"{line[3:]}.md").exists()]
+        source[0] = "\n".join(there)
+
+
+def tight_figures(gallery_conf: Any, fname: str) -> None:
+    """Figures of the gallery are cut to what they hold."""
+    import matplotlib
+
+    matplotlib.rcParams["savefig.bbox"] = "tight"
 
 
 def setup(app: Any) -> dict[str, bool]:
     """Tell Sphinx."""
     app.add_role("fewer", role)
     app.connect("autodoc-process-docstring", literal_formulas, priority=100)
+    app.add_lexer("walk", TextLexer)
+    app.connect("source-read", leave_out_missing)
     app.connect("builder-inited", draw_guides)
     app.connect("build-finished", copy_mathjax)
     app.add_post_transform(FoldLongTables)

@@ -18,7 +18,8 @@ kept = result.distribution
 result
 
 # %%
-# The grey line is all values, the steps are the fifty.
+# The grey line is all values, the steps are the fifty. Beyond the 99.9th percentile the tail rests on a single
+# value.
 
 levels = np.linspace(0, 1, 2000)
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2))
