@@ -74,6 +74,8 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
+html_show_search_summary = False  # it fetches pages, which a browser refuses for files
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
@@ -85,4 +87,4 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "how-to-choose": [], "changelog": []}
+html_sidebars = {"index": [], "how-to-choose": [], "theory": [], "extend": []}

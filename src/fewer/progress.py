@@ -57,9 +57,11 @@ class Notebook:
     """A bar in the output of a cell, drawn by the browser."""
 
     def __init__(self) -> None:
-        from IPython.display import HTML, display
+        from IPython import display
 
-        self.html, self.handle = HTML, display(HTML(""), display_id=True)
+        shows: Any = display
+        self.html: Any = shows.HTML
+        self.handle: Any = shows.display(self.html(""), display_id=True)
 
     def draw(self, label: str, share: float | None, seconds: float, words: str) -> None:
         """The bar as of now; without a share the browser moves it."""
