@@ -42,7 +42,7 @@ dist: $(STAMP)
 oldest: .venv-oldest/.installed
 	.venv-oldest/bin/fewer warm
 	OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/pytest -n 2 --dist worksteal --ignore tests/test_guide.py \
-	  --ignore tests/test_notebooks.py --ignore tests/test_benchmarks.py $(ARGS)
+	  --ignore tests/test_notebooks.py --ignore tests/test_benchmarks.py -W ignore::DeprecationWarning -W ignore::FutureWarning $(ARGS)
 
 demo: $(VENV)/.demo
 	$(BIN)/fewer demo
