@@ -1,11 +1,15 @@
-# Everything lives in .venv, made once; `make clean` forgets it.
+# Everything lives in .venv, made once; `make clean` forgets it. Another Python has an environment of its own:
+# make test PYTHON=python3.13 uses .venv-python3.13.
 PYTHON ?= python3
-BIN := .venv/bin
-STAMP := .venv/.installed
+VENV := .venv$(if $(filter-out python3,$(notdir $(PYTHON))),-$(notdir $(PYTHON)))
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+CHROMIUM := $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
-.PHONY: test format demo bench reproduce soak clean browser
+.PHONY: test format demo docs bench reproduce soak oldest dist clean browser
 
-test: $(STAMP) browser
+test: $(STAMP)
+	$(if $(CHROMIUM),,@echo "No Chromium: the tests of pages are skipped. \`make browser\` fetches one.")
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
@@ -17,10 +21,33 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-demo: .venv/.demo
+# The manual in build/docs: examples and guide are run, warnings are errors; then doctests, and a look in Chromium.
+docs: $(VENV)/.docs
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -q -n -W --keep-going -b html -d build/doctrees docs build/docs
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest src tests/test_site.py
+	@echo "build/docs/index.html"
+
+# Wheel and sdist in dist/, each installed and tried in a fresh environment.
+dist: $(STAMP)
+	rm -rf dist build/dist-check
+	$(BIN)/python -m build --quiet
+	for file in dist/*.whl dist/*.tar.gz; do \
+	  rm -rf build/dist-check && $(PYTHON) -m venv build/dist-check && \
+	  build/dist-check/bin/python -m pip install --quiet --constraint constraints.txt "$$file[cli]" && \
+	  (cd build/dist-check && bin/fewer --version && \
+	   bin/python -c "import fewer; print(fewer.bins([4, 0, 1, 5], 2))") || exit 1; \
+	done
+
+# The tests with the oldest versions that pyproject.toml allows. Outputs of the guide are those of today's versions.
+oldest: .venv-oldest/.installed
+	.venv-oldest/bin/fewer warm
+	OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/pytest -n 2 --dist worksteal --ignore tests/test_guide.py \
+	  --ignore tests/test_notebooks.py --ignore tests/test_benchmarks.py -W ignore::DeprecationWarning -W ignore::FutureWarning $(ARGS)
+
+demo: $(VENV)/.demo
 	$(BIN)/fewer demo
 
-bench: .venv/.bench
+bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
 reproduce: $(STAMP)
@@ -31,28 +58,39 @@ soak: $(STAMP)
 	$(BIN)/python -m soak $(ARGS)
 
 $(STAMP): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
-.venv/.demo: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	touch $@
+
+.venv-oldest/.installed: pyproject.toml constraints-oldest.txt
+	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --constraint constraints-oldest.txt --editable ".[cli,plot]" \
+	  cvxpy hypothesis imbalanced-learn import-linter pandas pyarrow pytest pytest-xdist xlsxwriter
+	touch $@
+
+$(VENV)/.demo: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	test -e $(STAMP) || $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable ".[cli]"
 	touch $@
 
 # A peer that does not install here must not keep the others out: then each is tried by itself.
-.venv/.bench: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+$(VENV)/.bench: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable ".[bench]" \
 	|| $(BIN)/python benchmarks/install.py
 	touch $@
 
-# The page is tested in Chromium: fetched where we may; where there is none, those tests are skipped and say so.
+# Chromium, in which pages are tested; nothing else here installs anything outside of the checkout.
 browser:
-	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
-	test "$$(id -u)" = 0 && command -v apt-get >/dev/null || exit 0; \
-	{ apt-get update && apt-get install --yes --no-install-recommends chromium; } >/dev/null 2>&1 || true
+	@if test -n "$(CHROMIUM)"; then echo "$(CHROMIUM)"; \
+	elif test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
+	  apt-get update && apt-get install --yes --no-install-recommends chromium; \
+	else echo "Install Chromium by the package manager of this system (chromium, chromium-browser or google-chrome)."; exit 1; fi
 
 clean:
-	rm -rf .venv build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* build dist demo docs/api docs/gallery docs/guide/figures .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

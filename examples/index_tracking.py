@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from fewer import Result, terms
+from fewer.datasets import prices as made_up
 
 BUDGETS = (6, 12, 24)
 BOUNDS = {"min_weight": 0.01, "max_weight": 0.25, "max_per_group": 3}
@@ -26,19 +27,10 @@ SPLIT = datetime.date(2019, 1, 1)
 
 
 def write_prices(folder: Path, days: int = 500, assets: int = 60, seed: int = 0) -> Path:
-    """Prices of assets with a market and eight sector factors, of their cap-weighted index, and a file of sectors."""
-    rng = np.random.default_rng(seed)
-    sector = rng.integers(0, 8, assets)
-    market, sectors = rng.normal(0.0003, 0.009, (days, 1)), rng.normal(0, 0.005, (days, 8))
-    returns = rng.uniform(0.6, 1.4, assets) * market + sectors[:, sector] + rng.normal(0, 0.009, (days, assets))
-    prices = rng.uniform(20, 200, assets) * np.exp(np.cumsum(returns, axis=0))
-    shares = rng.dirichlet(np.full(assets, 0.7)) / prices[0]
-    names = [f"A{i:03d}" for i in range(assets)]
-    first = datetime.date(2017, 9, 1)
-    dates = [day for i in range(2 * days) if (day := first + datetime.timedelta(i)).weekday() < 5][:days]
-    columns: dict[str, Any] = {"day": dates, **{name: prices[:, i].round(4) for i, name in enumerate(names)}}
-    pl.DataFrame({**columns, "INDEX": (1000.0 * prices @ shares).round(4)}).write_csv(folder / "prices.csv")
-    pl.DataFrame({"column": names, "group": [f"sector {s}" for s in sector]}).write_csv(folder / "sectors.csv")
+    """Made-up prices of assets and of their index, and a file of sectors."""
+    table, sectors = made_up(days, assets, rng=seed)
+    pl.DataFrame(table).write_csv(folder / "prices.csv")
+    pl.DataFrame({"column": list(sectors), "group": list(sectors.values())}).write_csv(folder / "sectors.csv")
     return folder / "prices.csv"
 
 

@@ -12,16 +12,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from fewer import Distribution, bins
+from fewer.datasets import latencies
 
 K = 50
 
 
 def made_up(path: Path, n: int = 1_000_000, seed: int = 0) -> None:
-    """Milliseconds: most requests are quick, some wait for a slow back end, a few time out after 3 s."""
-    rng = np.random.default_rng(seed)
-    slow = rng.random(n) < 0.06
-    ms = np.where(slow, rng.lognormal(5.2, 0.5, n), rng.lognormal(3.04, 0.7, n))
-    path.write_text("ms\n" + "\n".join(f"{value:.3f}" for value in np.minimum(ms, 3000.0)) + "\n")
+    """Milliseconds of made-up requests, as a csv."""
+    ms = latencies(n, rng=seed)
+    path.write_text("ms\n" + "\n".join(f"{value:.3f}" for value in ms) + "\n")
 
 
 def compressed(ms: np.ndarray, path: Path) -> Distribution:

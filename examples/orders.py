@@ -15,10 +15,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from fewer import Result, dims
+from fewer.datasets import orders
 
 BUDGETS = (2, 4, 6, 8, 10, 12, 15, 20, 25, 30)
 LINES = {"order": "order_id", "item": "sku"}
@@ -26,15 +26,8 @@ GONE = "P007"
 
 
 def write_orders(folder: Path, n_orders: int = 5000, n_products: int = 60, seed: int = 1) -> Path:
-    """Orders come in kits: each customer buys most of one kit of three to six products, and now and then more."""
-    rng = np.random.default_rng(seed)
-    kits = [rng.choice(n_products, rng.integers(3, 7), replace=False) for _ in range(25)]
-    popularity = rng.dirichlet(np.full(len(kits), 0.8))
-    lines = []
-    for order, kit in enumerate(rng.choice(len(kits), n_orders, p=popularity)):
-        bought = {*kits[kit][rng.random(len(kits[kit])) < 0.9], *rng.choice(n_products, rng.binomial(2, 0.1))}
-        lines += [(100_000 + order, f"P{product:03d}", int(rng.integers(1, 4))) for product in sorted(bought)]
-    pl.DataFrame(lines, schema=["order_id", "sku", "quantity"], orient="row").write_csv(folder / "orders.csv")
+    """Made-up lines of orders, as a csv."""
+    pl.DataFrame(orders(n_orders, n_products, rng=seed)).write_csv(folder / "orders.csv")
     return folder / "orders.csv"
 
 

@@ -4,13 +4,13 @@ import base64
 import csv
 import io
 import re
-import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
+from chromium import started
 from fewer.files import written_whole
 from fewer.report import Column, Html, Series, curve, page, pictures, table, tag
 from fewer.report.studies import studies_page, study_page
@@ -30,9 +30,6 @@ EVIL = [
     "=HYPERLINK(1)",
     "plain",
 ]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-QUIET = ["quic", "background-networking", "component-update", "sync", "gpu"]
-FLAGS = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in QUIET)]
 
 
 @pytest.fixture(scope="module")
@@ -180,13 +177,8 @@ def test_a_path_takes_the_first_k_that_is_good_enough():
 
 @pytest.fixture(scope="module")
 def browser():
-    driver = pytest.importorskip("playwright.sync_api", reason="playwright, which drives Chromium, is not installed")
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium on this machine")
-    with driver.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield launched
-        launched.close()
+    with started() as running:
+        yield running
 
 
 @pytest.fixture

@@ -1,6 +1,9 @@
-"""Data to try things on: generators here, loaders of public data beside them."""
+"""Data to try things on, made up by generators of random numbers."""
 
 from .customers import customers
+from .latencies import latencies
+from .orders import orders
+from .prices import prices
 from .synthetic import baskets
 
-__all__ = ["baskets", "customers"]
+__all__ = ["baskets", "customers", "latencies", "orders", "prices"]

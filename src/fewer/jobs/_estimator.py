@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils import check_random_state, estimator_html_repr
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._validation import (
     SEEDS,
@@ -24,6 +25,45 @@ from .._validation import (
     shown,
     unmasked,
 )
+from ..result import Result
+
+
+class Shown:
+    """An estimator for people: scikit-learn's diagram in notebooks, once fitted with what was kept, and a picture."""
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what was kept; where there are several results, the first.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        check_is_fitted(self)
+        return _results(self)[0].plot(ax)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        text = {"text/plain": repr(self)}
+        return {**text, "text/html": self._repr_html_()} if get_config()["display"] == "diagram" else text
+
+    def _repr_html_(self) -> str:
+        """The diagram, and the tables of the results."""
+        tables = [result._repr_html_() for result in _results(self)]
+        return str(estimator_html_repr(self)) + "".join(tables[:MAX_SHOWN_RESULTS])
+
+
+MAX_SHOWN_RESULTS = 5
+"""Results of one estimator, for its columns or targets, that a notebook shows."""
+
+
+def _results(estimator: Any) -> list[Result]:
+    """What was found, one for each column or target; nothing before it is fitted."""
+    found = getattr(estimator, "result_", [])
+    return found if isinstance(found, list) else [found]
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from ..objectives.cumulative import Cumulative
 from ..objectives.l2 import L2
 from ..objectives.matrix import BLOCK
 from ..objectives.moments import Moments, as_matrix
+from ..progress import watched_by_user
 from ..result import Result
 from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS
@@ -56,6 +57,7 @@ def bins(
     time_limit: float | None = None,
     rng: Any = None,
     callback: Callback | None = None,
+    progress: bool = False,
 ) -> Result:
     """Keep k bins of a histogram, or k of many values, with weights that preserve expectations.
 
@@ -101,6 +103,8 @@ def bins(
         The random choices.
     callback : callable, optional
         Sees the progress, and stops the run by returning something true.
+    progress : bool
+        Whether a bar is shown meanwhile, in a terminal or a notebook.
 
     Returns
     -------
@@ -130,16 +134,17 @@ def bins(
             f"give counts, a histogram, or values, numbers that are not counted yet: exactly one of them, got "
             f"{'neither' if counts is None else 'both'}"
         )
-    search: Search = {"solver": solver, "deadline": deadline, "rng": rng, "callback": callback}
-    if counts is not None:
-        refuse({"n_bins": n_bins, "sample_weight": sample_weight}, "values, not for counts")
-        return best_bins(Histogram.of(counts, positions, edges), k, preserve, validation, search)
-    refuse({"positions": positions, "edges": edges}, "counts; for values give edges as grid")
-    P = values if isinstance(values, Empirical) else Empirical.of(values, sample_weight, missing)
-    if isinstance(preserve, str) and preserve == "cdf":
-        refuse({"validation": validation}, "a matrix of functionals")
-        return best_values(P, k, grid_of(P, k, grid, n_bins, deadline.seconds), search)
-    return best_bins(Histogram.from_values(P, k, grid, n_bins), k, preserve, validation, search)
+    with watched_by_user(progress, "bins", deadline, callback) as told:
+        search: Search = {"solver": solver, "deadline": deadline, "rng": rng, "callback": told}
+        if counts is not None:
+            refuse({"n_bins": n_bins, "sample_weight": sample_weight}, "values, not for counts")
+            return best_bins(Histogram.of(counts, positions, edges), k, preserve, validation, search)
+        refuse({"positions": positions, "edges": edges}, "counts; for values give edges as grid")
+        P = values if isinstance(values, Empirical) else Empirical.of(values, sample_weight, missing)
+        if isinstance(preserve, str) and preserve == "cdf":
+            refuse({"validation": validation}, "a matrix of functionals")
+            return best_values(P, k, grid_of(P, k, grid, n_bins, deadline.seconds), search)
+        return best_bins(Histogram.from_values(P, k, grid, n_bins), k, preserve, validation, search)
 
 
 def refuse(options: dict[str, Any], what: str) -> None:

@@ -11,14 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import Vector, as_integer, as_numbers, as_weights, is_frame, read, unmasked
 from ..deadline import Deadline
+from ..progress import as_verbose
 from ..result import Result
-from ._estimator import at_most, seed_of, unchanged_if_it_fails, validated
+from ._estimator import Shown, at_most, seed_of, unchanged_if_it_fails, validated
 from .bins import bins
 from .empirical import Empirical
 from .grid import available
 
 
-class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class FewerBins(Shown, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Keep k values of each column, and map every value to the nearest one that was kept.
 
         min ∫ (Q(x) - P(x))² dx   over distributions on at most k of the values of a column
@@ -40,6 +41,8 @@ class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         Wall time in seconds, for all columns together.
     random_state : None, int or RandomState
         The random choices of solvers that make some.
+    verbose : int
+        1 shows a bar meanwhile, in a terminal or a notebook, for each column.
 
     Attributes
     ----------
@@ -70,6 +73,7 @@ class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         solver: str = "auto",
         time_limit: float | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.k = k
         self.grid = grid
@@ -77,6 +81,7 @@ class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         self.solver = solver
         self.time_limit = time_limit
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerBins":
         """Choose the values of each column of X (n, d), or of one column (n,); y is ignored.
@@ -99,6 +104,7 @@ class FewerBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         for done, (P, size) in enumerate(zip(columns, sizes, strict=True)):
             own: Any = deadline.share(1.0 / (len(columns) - done))
             options: dict[str, Any] = {"grid": self.grid, "n_bins": self.n_bins, "solver": self.solver, "rng": seed}
+            options["progress"] = as_verbose(self.verbose)
             results.append(bins(values=P, k=min(k, size), time_limit=own, **options))
         kept = [result.heaviest_first() for result in results]
         pairs = list(zip(results, kept, strict=True))

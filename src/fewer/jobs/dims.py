@@ -16,6 +16,7 @@ from ..distribution import Distribution
 from ..objectives.kl import KL
 from ..objectives.l2 import L2
 from ..objectives.seen import SeenL2
+from ..progress import watched_by_user
 from ..result import Result
 from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS, minimize
@@ -49,6 +50,7 @@ def dims(
     time_limit: float | None = None,
     rng: Any = None,
     callback: Callback | None = None,
+    progress: bool = False,
 ) -> Result:
     """Choose k columns S of X, and the distribution on X_S = {x : x = baseline outside S} nearest to the rows.
 
@@ -96,6 +98,8 @@ def dims(
         The random choices.
     callback : callable, optional
         Sees the progress, and stops the run by returning something true.
+    progress : bool
+        Whether a bar is shown meanwhile, in a terminal or a notebook.
 
     Returns
     -------
@@ -124,8 +128,9 @@ def dims(
     known(objective, dict.fromkeys(OBJECTIVES), "objective")
     known(solver, SOLVERS, "solver")
     given = {"sample_weight": sample_weight, "missing": missing, "columns": columns, "order": order, "item": item}
-    coding = Coding.of(X, baseline=baseline, include=include, exclude=exclude, **given)
-    return cover(coding, k, objective=objective, solver=solver, deadline=deadline, rng=rng, callback=callback)
+    with watched_by_user(progress, "dims", deadline, callback) as told:
+        coding = Coding.of(X, baseline=baseline, include=include, exclude=exclude, **given)
+        return cover(coding, k, objective=objective, solver=solver, deadline=deadline, rng=rng, callback=told)
 
 
 def cover(

@@ -14,13 +14,14 @@ from .._validation import Indices, known
 from ..data.align import aligned, positions
 from ..data.frames import is_table, names_of
 from ..deadline import Deadline
+from ..progress import as_verbose, watched_by_user
 from ..solvers.minimize import SOLVERS
-from ._estimator import at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
+from ._estimator import Shown, at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
 from .coding import Coding
 from .dims import OBJECTIVES, cover, coverage, has_labels, take_columns
 
 
-class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class FewerDims(Shown, SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Select at most k columns that cover the most rows; see `dims` for what is minimised.
 
     Parameters
@@ -43,6 +44,8 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
         Wall time in seconds.
     random_state : None, int or RandomState
         The random choices.
+    verbose : int
+        1 shows a bar meanwhile, in a terminal or a notebook.
 
     Attributes
     ----------
@@ -84,6 +87,7 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
         solver: str = "auto",
         time_limit: float | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.k = k
         self.objective = objective
@@ -95,6 +99,7 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
         self.solver = solver
         self.time_limit = time_limit
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerDims":
         """Choose the columns; y is ignored."""
@@ -123,7 +128,8 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
         """Fit checked rows."""
         n = coding.X.shape[1]
         search: dict[str, Any] = {"objective": self.objective, "solver": self.solver, "rng": seed_of(self.random_state)}
-        self.result_ = cover(coding, at_most(self.k, n, "columns"), deadline=deadline, **search)
+        with watched_by_user(as_verbose(self.verbose), "FewerDims", deadline, None) as told:
+            self.result_ = cover(coding, at_most(self.k, n, "columns"), deadline=deadline, callback=told, **search)
         self._coding = replace(coding, X=None, sample_weight=None)
         self.levels_ = coding.levels
         self.indices_: Indices = self.result_.indices

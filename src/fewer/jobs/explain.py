@@ -56,7 +56,7 @@ def criticisms(result: Result, X: Any, n: int, method: str = "residual") -> Indi
         s(x, x) - k_S(x)ᵀ K_SS⁻¹ k_S(x)
 
     is what the similarities to the points S leave of a row ("residual"). They are spread out: each row that is listed
-    counts as a point for the next. "witness" is the list of MMD-critic: greedily Σ |witness| + log det K of those.
+    counts as a point for the next. "witness" is the list of MMD-critic: greedily `Σ |witness| + log det K` of those.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ import numpy.typing as npt
 
 from .._validation import gathered
 from ..deadline import Deadline
+from ..progress import watched_by_user
 from ..result import Result
 from ..solvers.loop import Callback
 from ._held import Limits
@@ -38,6 +39,7 @@ def points(
     time_limit: float | None = None,
     rng: Any = None,
     callback: Callback | None = None,
+    progress: bool = False,
 ) -> Result:
     """Choose k rows of X and weights q on them, as near as possible to all rows in MMD.
 
@@ -123,6 +125,8 @@ def points(
         The random choices.
     callback : callable, optional
         Sees the progress, and stops the run by returning something true.
+    progress : bool
+        Whether a bar is shown meanwhile, in a terminal or a notebook.
 
     Returns
     -------
@@ -145,5 +149,6 @@ def points(
     """
     deadline = Deadline.after(time_limit)
     limits = Limits(include, exclude, groups, max_per_group, min_weight, max_weight, equal_weights)
-    how = (similarity, gamma, standardize, solver, as_bytes(max_memory), deadline, callback, columns, missing)
-    return Setting(*how, move, bounds, limits).solve(gathered(X), k, labels, sample_weight, rng).result
+    with watched_by_user(progress, "points", deadline, callback) as told:
+        how = (similarity, gamma, standardize, solver, as_bytes(max_memory), deadline, told, columns, missing)
+        return Setting(*how, move, bounds, limits).solve(gathered(X), k, labels, sample_weight, rng).result

@@ -16,7 +16,7 @@ from ..bandwidths import times_power_of_two
 from ..data.frames import take_rows
 from ..deadline import CompilationTimeout, Deadline
 from ..objectives.pairs import own_threads
-from ._estimator import our_error, unchanged_if_it_fails
+from ._estimator import Shown, our_error, unchanged_if_it_fails
 from ._refine import refined
 from .bandwidth import log_similarities, nearest
 from .points_transformer import checked, chosen, fitted_comparison, is_precomputed
@@ -26,7 +26,7 @@ SEARCH_TIME_SHARE = 0.8
 """The share of a time limit after which the points are refined."""
 
 
-class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """The label of the nearest of at most k rows, which stand for each class in MMD (the paper's section 4.2).
 
     The rows are those of `points` with labels: similarities across classes are zero, so each class is matched by
@@ -57,6 +57,8 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Wall time in seconds.
     random_state : None, int or RandomState
         The random choices.
+    verbose : int
+        1 shows a bar meanwhile, in a terminal or a notebook.
 
     Attributes
     ----------
@@ -108,6 +110,7 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         max_memory: Any = "1GB",
         time_limit: float | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.k = k
         self.columns = columns
@@ -120,6 +123,7 @@ class FewerPointsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.max_memory = max_memory
         self.time_limit = time_limit
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> "FewerPointsClassifier":
         """Choose the points of all classes together."""

@@ -9,12 +9,12 @@ from sklearn.utils.validation import check_consistent_length
 
 from ..data.frames import take_rows
 from ..deadline import Deadline
-from ._estimator import our_error, unchanged_if_it_fails
+from ._estimator import Shown, our_error, unchanged_if_it_fails
 from .points_transformer import checked, chosen, is_precomputed, labels_for
 from .setting import SPARSE
 
 
-class FewerSampler(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class FewerSampler(Shown, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """k rows that stand for all rows in MMD, and their labels: a sampler as imbalanced-learn knows it; see `points`.
 
     In a pipeline of imbalanced-learn it takes effect in `fit` only. It has no `transform`: for the similarities to the
@@ -44,6 +44,8 @@ class FewerSampler(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyp
         Wall time in seconds.
     random_state : None, int or RandomState
         The random choices.
+    verbose : int
+        1 shows a bar meanwhile, in a terminal or a notebook.
 
     Attributes
     ----------
@@ -74,6 +76,7 @@ class FewerSampler(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyp
         max_memory: Any = "1GB",
         time_limit: float | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.k = k
         self.by_label = by_label
@@ -86,6 +89,7 @@ class FewerSampler(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyp
         self.max_memory = max_memory
         self.time_limit = time_limit
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit_resample(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Any:
         """The chosen rows of X, and their labels where y is given, in the containers that they came in."""

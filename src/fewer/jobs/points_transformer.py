@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._validation import InvalidInput, gathered, is_frame, known, shown
 from ..data.frames import take_rows
 from ..deadline import Deadline
+from ..progress import as_verbose, watched_by_user
 from ..solvers.minimize import SOLVERS
-from ._estimator import at_most, our_error, seed_of, unchanged_if_it_fails, validated
+from ._estimator import Shown, at_most, our_error, seed_of, unchanged_if_it_fails, validated
 from ._given import is_encoded
 from .comparison import Comparison, comparison_of
 from .explain import criticisms
@@ -21,7 +22,7 @@ from .sample import as_bytes
 from .setting import SPARSE, Chosen, Setting
 
 
-class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class FewerPoints(Shown, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """At most k weighted rows that stand for the rows of X in MMD; see `points`.
 
     `transform` gives the similarity of each row to each point, (n, k). `fit` ignores y, as transformers do, unless
@@ -55,6 +56,8 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         Wall time in seconds.
     random_state : None, int or RandomState
         The random choices.
+    verbose : int
+        1 shows a bar meanwhile, in a terminal or a notebook.
 
     Attributes
     ----------
@@ -99,6 +102,7 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         max_memory: Any = "1GB",
         time_limit: float | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.k = k
         self.by_label = by_label
@@ -113,6 +117,7 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         self.max_memory = max_memory
         self.time_limit = time_limit
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerPoints":
         """Choose the points; y is ignored unless `by_label`: then similarities across its classes are zero."""
@@ -191,8 +196,10 @@ def chosen(model: Any, X: Any, labels: Any, sample_weight: Any, deadline: Deadli
     solver = "exchange" if getattr(model, "refine", False) and model.solver == "auto" else model.solver  # no proof
     how = (model.similarity, model.gamma, model.standardize, solver, as_bytes(model.max_memory), deadline)
     more = {name: getattr(model, name) for name in ("move", "bounds") if hasattr(model, name)}
-    setting = Setting(*how, columns=model.columns, missing=model.missing, **more)
-    found = setting.solve(X, model.k, labels, sample_weight, seed_of(model.random_state), most=False)
+    seed = seed_of(model.random_state)
+    with watched_by_user(as_verbose(model.verbose), type(model).__name__, deadline, None) as told:
+        setting = Setting(*how, callback=told, columns=model.columns, missing=model.missing, **more)
+        found = setting.solve(X, model.k, labels, sample_weight, seed, most=False)
     result, comparison = found.result, found.comparison
     model._encoding = comparison.encoding
     model.mean_, model.scale_ = comparison.means_and_scales

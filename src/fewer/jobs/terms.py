@@ -9,6 +9,7 @@ from .._validation import as_integer, known, renamed
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..objectives.moments import Moments, as_matrix
+from ..progress import watched_by_user
 from ..result import Result
 from ..solvers.loop import Callback, as_callback
 from ..solvers.minimize import SOLVERS, minimize
@@ -39,6 +40,7 @@ def terms(
     time_limit: float | None = None,
     rng: Any = None,
     callback: Callback | None = None,
+    progress: bool = False,
 ) -> Result:
     """Weights q on at most k columns of X that track y.
 
@@ -87,6 +89,8 @@ def terms(
         The random choices.
     callback : callable, optional
         Sees the progress, and stops the run by returning something true.
+    progress : bool
+        Whether a bar is shown meanwhile, in a terminal or a notebook.
 
     Returns
     -------
@@ -118,9 +122,10 @@ def terms(
     known(solver, SOLVERS, "solver")
     columns = {"include": include, "exclude": exclude, "groups": groups}
     given = {"sample_weight": sample_weight, "missing": missing, "returns": returns, "date": date}
-    data = Tracked.of(X, y, **columns, **given)
     bounds = min_weight, max_weight, max_per_group
-    return track(data, k, bounds, solver=solver, validation=validation, deadline=deadline, rng=rng, callback=callback)
+    with watched_by_user(progress, "terms", deadline, callback) as told:
+        data = Tracked.of(X, y, **columns, **given)
+        return track(data, k, bounds, solver=solver, validation=validation, deadline=deadline, rng=rng, callback=told)
 
 
 def track(

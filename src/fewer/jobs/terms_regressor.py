@@ -15,15 +15,16 @@ from ..data.align import aligned, group_codes, positions
 from ..data.frames import is_table, names_of
 from ..deadline import Deadline
 from ..objectives.moments import as_matrix
+from ..progress import as_verbose, watched_by_user
 from ..result import Result
 from ..solvers.minimize import SOLVERS
 from ..spaces import Atoms
-from ._estimator import at_most, our_error, seed_of, unchanged_if_it_fails, validated
+from ._estimator import Shown, at_most, our_error, seed_of, unchanged_if_it_fails, validated
 from .terms import LOSS, least_squares, solve
 from .tracking import Tracked
 
 
-class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Regression by at most k columns with non-negative weights that sum to one; see `terms`.
 
         min ‖X q - y‖²   over q >= 0, Σ q = 1, at most k entries not zero
@@ -49,6 +50,8 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
         Wall time in seconds, for all targets together.
     random_state : None, int or RandomState
         The random choices.
+    verbose : int
+        1 shows a bar meanwhile, in a terminal or a notebook.
 
     Attributes
     ----------
@@ -85,6 +88,7 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
         solver: str = "auto",
         time_limit: float | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.k = k
         self.min_weight = min_weight
@@ -97,6 +101,7 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
         self.solver = solver
         self.time_limit = time_limit
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> "FewerTerms":
         """Find the weights, for each column of y; a time limit is for all of them together."""
@@ -132,14 +137,15 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
         C = SparseSimplex(Atoms(n), at_most(self.k, n, "columns"), self.min_weight, self.max_weight, *columns)
         seed, targets = seed_of(self.random_state), data.y.reshape(len(data.y), -1)
         F, results = least_squares(data.X, targets[:, 0], data.sample_weight), []
-        for done, b in enumerate(targets.T):
-            own = deadline.share(1.0 / (targets.shape[1] - done))
-            found = solve(F.toward(b), C, self.solver, self.validation, own, seed).named("columns", LOSS)
-            results.append(replace(found, labels=data.labels(found.indices)))
+        with watched_by_user(as_verbose(self.verbose), "FewerTerms", deadline, None) as told:
+            for done, b in enumerate(targets.T):
+                own = deadline.share(1.0 / (targets.shape[1] - done))
+                found = solve(F.toward(b), C, self.solver, self.validation, own, seed, told).named("columns", LOSS)
+                results.append(replace(found, labels=data.labels(found.indices)))
         return results
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
-        """X coef_."""
+        """The mixture of the columns, `X @ coef_`."""
         check_is_fitted(self)
         X = validated(self, X, accept_sparse="csc", reset=False)
         return np.asarray(X @ self.coef_.T)

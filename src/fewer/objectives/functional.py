@@ -68,6 +68,7 @@ class Functional:
         if gradient is None:
             gradient = autodiff(value, space.size)
             derivative = "autodiff"
+            value = value if gradient is None else in_double(value)
         if gradient is None:
             derivative = "differences"
             warnings.warn(
@@ -121,14 +122,24 @@ def autodiff(value: Callable[[Any], Any], size: int) -> Callable[[Any], Any] | N
         import jax
     except ImportError:
         return None
-    derivative = jax.jit(jax.grad(value))
+    derivative = in_double(jax.jit(jax.grad(value)))
 
     def gradient(p: Vector) -> Vector:
-        with jax.enable_x64(True):
-            return np.asarray(derivative(jax.numpy.asarray(p)), np.float64)
+        return np.asarray(derivative(p), np.float64)
 
     try:
         gradient(np.full(size, 1.0 / size))
     except Exception:  # whatever a user's function raises under tracing means: not traceable
         return None
     return gradient
+
+
+def in_double(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The same function of p, computed by jax in double precision."""
+    import jax
+
+    def called(p: Vector) -> Any:
+        with jax.enable_x64(True):
+            return np.asarray(function(jax.numpy.asarray(p)))
+
+    return called

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from .._validation import InvalidInput, known, shown
+from ..deadline import Deadline
 from ..engines.engine import Bounding, Engine
 from ..engines.select import served
+from ..progress import watched_by_user
 from ..protocols import Constraint, Objective, offers
 from ..result import Result
 from ._solve import solve
@@ -66,6 +68,8 @@ def minimize(
     objective: Objective,
     constraint: Constraint,
     solver: str | Callable[..., Result] = "auto",
+    *,
+    progress: bool = False,
     **options: Any,
 ) -> Result:
     """Minimise F over the constraint with a solver given by name or as a function; options go to it.
@@ -77,6 +81,8 @@ def minimize(
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"} or callable
         "auto" is a local search (`exchange`) and then, where that is promising, a proof (`exact`) for a fixed amount
         of work; for convex constraints `iht`.
+    progress : bool
+        Whether a bar is shown meanwhile, in a terminal or a notebook.
     **options
         `time_limit`, `callback`, `rng` and `budget` for every solver; see there for more.
 
@@ -92,6 +98,10 @@ def minimize(
     [2]
 
     """
+    if progress is not False:
+        deadline = Deadline.after(options.get("time_limit"))
+        with watched_by_user(progress, "minimize", deadline, options.get("callback")) as told:
+            return minimize(objective, constraint, solver, **{**options, "callback": told})
     if callable(solver) and not isinstance(solver, type):
         result = solver(objective, constraint, **options)
     else:

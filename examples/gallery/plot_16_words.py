@@ -1,0 +1,60 @@
+"""
+Which words let you read the most sentences?
+============================================
+
+A learner who knows k words can read a sentence whole when it has no other. Which words are the best to learn?
+The most frequent ones are a good start, but sentences need their words together. The text is the first line
+of every page of the documentation of scikit-learn, SciPy and NumPy.
+"""
+
+import inspect
+import re
+
+import matplotlib.pyplot as plt
+import numpy as np
+import scipy.fft
+import scipy.linalg
+import scipy.ndimage
+import scipy.optimize
+import scipy.signal
+import scipy.spatial
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.utils.discovery import all_estimators, all_functions
+
+from fewer import coverage, dims
+
+things = [thing for _, thing in (*all_estimators(), *all_functions())]
+for module in (np, np.linalg, scipy.signal, scipy.linalg, scipy.optimize, scipy.ndimage, scipy.spatial, scipy.fft):
+    things += [getattr(module, name) for name in dir(module) if not name.startswith("_")]
+texts = sorted({(inspect.getdoc(thing) or "").split("\n")[0].lower() for thing in things if callable(thing)})
+sentences = [text for text in texts if re.fullmatch(r"[a-z -]+\.", text) and 2 <= len(text.split()) <= 8]
+reader = CountVectorizer(binary=True, token_pattern=r"[a-z]+", dtype=np.int8)  # noqa: S106 - words, no password
+table = reader.fit_transform(sentences)
+words = reader.get_feature_names_out()
+print(f"{len(sentences)} sentences, {len(words)} words; such as: {sentences[10]!r}")
+
+# %%
+# The share of sentences that can be read whole.
+
+sizes = (10, 20, 40, 80, 160, 320)
+often = np.argsort(-np.asarray(table.sum(axis=0)).ravel(), kind="stable")
+found = [dims(table, k, solver="exchange", rng=0) for k in sizes]
+shares = [coverage(table, result.indices) for result in found]
+frequent = [coverage(table, often[:k]) for k in sizes]
+figure, axis = plt.subplots(figsize=(7, 4.2))
+axis.loglog(sizes, shares, "D-", label="words chosen by dims")
+axis.loglog(sizes, np.maximum(frequent, 1e-4), "s:", label="the most frequent words")
+axis.set(xlabel="words known", ylabel="share of sentences read whole", xticks=sizes, xticklabels=sizes)
+axis.minorticks_off()
+axis.legend(frameon=False)
+plt.show()
+
+# %%
+# With forty words:
+
+chosen = found[2].indices
+whole = np.flatnonzero(np.asarray(table[:, np.setdiff1d(np.arange(len(words)), chosen)].sum(axis=1)).ravel() == 0)
+print("words:", *words[chosen])
+print("sentences, for example:")
+for i in whole[:: max(1, len(whole) // 6)][:6]:
+    print(" ", sentences[i])

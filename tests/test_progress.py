@@ -1,0 +1,152 @@
+"""The bar of functions and estimators: in terminals, in notebooks, silent elsewhere, and never in the way."""
+
+import io
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import fewer
+from fewer import progress
+from fewer.deadline import Deadline
+
+RNG = np.random.default_rng(5)
+A = RNG.standard_normal((40, 12))
+X = (RNG.random((60, 8)) < 0.3).astype(int)
+F = fewer.Moments(fewer.Atoms(12), A, A[:, 0])
+FUNCTIONS = {
+    "points": lambda **more: fewer.points(A, 3, rng=0, solver="greedy", **more),
+    "bins": lambda **more: fewer.bins(np.arange(1, 30), 4, **more),
+    "terms": lambda **more: fewer.terms(A, A[:, :2].mean(axis=1), 3, rng=0, solver="greedy", **more),
+    "dims": lambda **more: fewer.dims(X, 3, rng=0, **more),
+    "minimize": lambda **more: fewer.minimize(F, fewer.SparseSimplex(F.space, 2), "greedy", **more),
+}
+ESTIMATORS = {
+    "FewerPoints": lambda **more: fewer.FewerPoints(3, solver="greedy", random_state=0, **more).fit(A),
+    "FewerPointsClassifier": lambda **more: fewer.FewerPointsClassifier(
+        4, gamma=0.1, solver="greedy", random_state=0, **more
+    ).fit(A, np.arange(40) % 2),
+    "FewerSampler": lambda **more: fewer.FewerSampler(3, by_label=False, solver="greedy", random_state=0, **more).fit(
+        A
+    ),
+    "bins": lambda **more: fewer.FewerBins(4, **more).fit(A[:, :2]),
+    "FewerTerms": lambda **more: fewer.FewerTerms(3, solver="greedy", **more).fit(A, A[:, :2]),
+    "FewerDims": lambda **more: fewer.FewerDims(3, random_state=0, **more).fit(X),
+}
+
+
+class Tty(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    stream = Tty()
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(modules=sys.modules, stderr=stream))
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN", 0.0)
+    return stream
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_shows_a_bar_and_the_same_answer(name, terminal):
+    plain, watched = FUNCTIONS[name](), FUNCTIONS[name](progress=True)
+    assert watched.indices.tolist() == plain.indices.tolist()
+    assert watched.value == plain.value
+    lines = terminal.getvalue().split("\r")
+    assert lines[1].startswith(f"{name} [")
+    assert progress.STARTING in lines[1]
+    assert any("value" in line and "#" in line for line in lines[2:-1])
+    assert lines[-1].startswith(f"{name}: ")
+    assert lines[-1].endswith("\n")
+    assert float(lines[-1].split("value ")[1].split(",")[0]) == pytest.approx(plain.value, rel=1e-3, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_an_estimator_shows_a_bar_where_it_is_verbose(name, terminal):
+    ESTIMATORS[name]()
+    assert terminal.getvalue() == ""
+    ESTIMATORS[name](verbose=1)
+    assert terminal.getvalue().startswith(f"\r{name} [")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_nothing_is_written_where_nobody_looks(name, capfd):
+    FUNCTIONS[name](progress=True)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_shorter_line_wipes_a_longer_one():
+    stream = io.StringIO()
+    place = progress.Terminal(stream)
+    place.draw("points", 0.5, 3.0, "a long text")
+    place.close("points", 4.0, "b")
+    first, last = stream.getvalue().split("\r")[1:]
+    assert len(last.rstrip("\n")) == len(first)
+
+
+def test_the_bar_fills_with_the_time_limit_and_runs_without_one():
+    assert [progress.bar(share, 0.0).count("#") for share in (0.0, 0.25, 1.0, 7.0)] == [0, 6, 24, 24]
+    places = [progress.bar(None, seconds).index("#") for seconds in (0.0, 0.5, 1.0, 1.5, 2.0)]
+    assert places[0] == places[4] == 0
+    assert places[2] == max(places) == 21
+
+
+def test_the_users_callback_is_still_asked(terminal):
+    seen = []
+    result = fewer.terms(
+        A, A.mean(axis=1), 3, rng=0, solver="greedy", progress=True, callback=lambda step: seen.append(step) or True
+    )
+    assert result.status is fewer.Status.CALLBACK
+    assert len(seen) == 1
+
+
+def test_an_error_ends_the_line(terminal):
+    with pytest.raises(fewer.InvalidInput, match="k must be"):
+        fewer.points(A, 0, progress=True)
+    assert terminal.getvalue().rstrip().endswith("no answer")
+    assert terminal.getvalue().endswith("\n")
+
+
+@pytest.mark.parametrize("wrong", [1, "yes", None, np.array([True, False])])
+def test_what_is_no_yes_or_no_is_refused(wrong):
+    with pytest.raises(fewer.InvalidInput, match="progress must be True or False, got"):
+        fewer.points(A, 2, progress=wrong)
+
+
+@pytest.mark.parametrize("wrong", [-1, 0.5, "much", None])
+def test_what_is_no_verbosity_is_refused(wrong):
+    with pytest.raises(fewer.InvalidInput, match="verbose must be 0 or 1, got"):
+        fewer.FewerPoints(2, verbose=wrong).fit(A)
+
+
+def test_in_a_notebook_the_bar_is_html(monkeypatch):
+    shown = []
+    handle = SimpleNamespace(update=shown.append)
+    display = SimpleNamespace(HTML=str, display=lambda html, display_id: handle)
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell, display=display))
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    with progress.watched_by_user(True, "terms", Deadline.after(50.0), None) as told:
+        told(SimpleNamespace(best=2.0, bound=1.5))
+    assert "<progress value=" in shown[0]
+    assert "value 2, gap 0.5" in shown[1]
+    assert '<progress value="1">' in shown[-1]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_fitted_estimator_shows_what_it_kept(name):
+    model = ESTIMATORS[name]()
+    html = model._repr_mimebundle_()["text/html"]
+    first = model.result_[0] if isinstance(model.result_, list) else model.result_
+    assert first._repr_html_() in html
+    assert "sk-top-container" in html
+    assert type(model)()._repr_html_().count("<caption>") == 0
+
+
+def test_an_estimator_draws_what_it_kept():
+    pytest.importorskip("matplotlib").use("Agg")
+    model = ESTIMATORS["FewerPoints"]()
+    heights = sorted(bar.get_height() for bar in model.plot().patches)
+    assert heights == pytest.approx(sorted(model.weights_))
