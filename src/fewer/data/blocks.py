@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from .._validation import InvalidInput, shown
-from .cutting import cut, height, size_in_bytes, stacked, width
+from .cutting import cut, height, size_in_bytes, some, stacked
 
 FAN_IN = 8
 """Summaries that are merged into one."""
@@ -230,15 +230,11 @@ class Stream:
             stop = start + height(block.X)
             here = [p - start for p in wanted if start <= p < stop]
             if here:
-                from .cutting import some
-
                 found.append(some(block.X, here))
             start = stop
             if start > wanted[-1]:
                 break
         order = [wanted.index(int(p)) for p in positions]
-        from .cutting import some
-
         return some(stacked(found), order)
 
     def gathered(self, memory: int) -> Block | None:
@@ -336,6 +332,19 @@ def as_blocks(X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | 
     return of_paths(X, y, weight, names) if is_paths(X) else of_callable(X, y, weight)
 
 
-def read_width(blocks: Blocks) -> int:
-    """How many columns the blocks have."""
-    return width(blocks.head(MIN_BLOCK_ROWS).X)
+def lazily(X: Any, function: Callable[[Any], Any], columns: int | None, dtype: Any = float) -> Any:
+    """`function` of the blocks of X when they are asked for: (N, columns), or (N,) where that is None.
+
+    Of a Dask collection an array of Dask, of a list of delayed blocks a list, of files and callables an iterator.
+    """
+    if is_dask(X):
+        from ._dask import lazily as on_dask
+
+        return on_dask(X, function, columns, dtype)
+    stream = as_blocks(X)
+    return (function(block.X) for block in stream.raw(0) if height(block.X))  # type: ignore[attr-defined]
+
+
+def head_of(X: Any) -> Any:
+    """The first rows of data in blocks: what estimators check."""
+    return as_blocks(X).head(MIN_BLOCK_ROWS).X

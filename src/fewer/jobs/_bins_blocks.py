@@ -1,7 +1,7 @@
 """Bins of values in blocks: a sketch that is exact up to some hundred thousand distinct values, then exact counts.
 
 The sketch is a list of values with weights. Merging adds lists up; one of more than `SKETCHED` values keeps its ends as
-they are, and what lies between them, of weight W, is replaced by its quantiles at (j + 1/2) / s, each with weight W / s.
+they are, and what lies between, of weight W, is replaced by its quantiles at (j + 1/2) / s, each with weight W / s.
 With F the cumulative weight before and F' after, F'(x) = (W / s) floor(s F(x) / W + 1/2) between the ends, so |F' - F|
 <= W / 2s at every x, whatever the weights were. Errors of lists that are added up add up too. So `error` is a proven
 bound on how far any rank is off, with certainty and not only with high probability; in a tree of H levels it is at most

@@ -9,7 +9,7 @@ import numpy as np
 from .._validation import InvalidInput, as_generator, as_integer
 from ..constraints.sparse_simplex import SparseSimplex
 from ..data.blocks import MAX_BLOCK_ROWS, Blocks, as_blocks, canonical_rows
-from ..data.cutting import width
+from ..data.cutting import some, width
 from ..objectives.pairs import own_threads
 from ..objectives.rows_mmd import RowsMMD
 from ..result import Result, Status
@@ -165,8 +165,10 @@ def _of_coreset(summary: Coreset, k: int, setting: Setting, rng: Any, seed: int,
         f"{summary.error:.3g}; the MMD of the points to all rows is at most {most_mmd:.3g} (proven)"
     )
     status = Status.FINISHED if result.status is Status.OPTIMAL else result.status
+    place = {int(position): i for i, position in enumerate(summary.positions)}
     result = replace(
         result,
+        rows=some(summary.raw, [place[int(i)] for i in result.indices]),
         bound=0.0,
         status=status,
         value_se=most_mmd**2 - result.value,

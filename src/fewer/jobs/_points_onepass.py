@@ -15,7 +15,7 @@ import numpy as np
 from .._validation import Indices, InvalidInput, Vector
 from ..active_set import simplex_weights
 from ..data.blocks import Block, merged_in_tree
-from ..data.cutting import stacked
+from ..data.cutting import some, stacked
 from ._points_second import PointsPlan, compared_rows
 
 LEAF_ROWS = 2048
@@ -40,6 +40,7 @@ class Coreset:
     error: float
     plan: PointsPlan | None
     most: int
+    raw: Any = None
     job = "points"
     exact = True
 
@@ -64,6 +65,7 @@ class Coreset:
             rows=rows,
             error=sum(part.error * part.total for part in filled) / total,
             plan=plan,
+            raw=stacked([part.raw for part in filled]),
         )
         return found.reduced()
 
@@ -86,6 +88,7 @@ class Coreset:
             weights=weights / weights.sum(),
             positions=self.positions[used],
             labels=self.labels[used],
+            raw=some(self.raw, used),
             error=self.error + math.sqrt(max(float(value), 0.0) + rounding),
         )
 
@@ -120,8 +123,8 @@ def herded(gram: Vector, mean: Vector, count: int) -> Indices:
     return np.sort(chosen)
 
 
-def coreset_of(block: Block, plan: PointsPlan, most: int) -> Coreset:
-    """What stands for the rows of a block."""
+def coreset_of(block: Block, plan: PointsPlan, most: int, originals: bool = False) -> Coreset:
+    """What stands for the rows of a block; with `originals` the rows are kept as they came, too."""
     points, weights, labels, size = compared_rows(block, plan)
     kept = _kept_positions(block, plan, size)
     leaves = []
@@ -129,7 +132,8 @@ def coreset_of(block: Block, plan: PointsPlan, most: int) -> Coreset:
         part = slice(start, start + LEAF_ROWS)
         mass = float(weights[part].sum())
         own = weights[part] / mass if mass else weights[part]
-        leaf = Coreset(points[part], own, kept[part], labels[part], mass, 0, 0.0, plan, most)
+        raw = some(block.X, kept[part]) if originals else None
+        leaf = Coreset(points[part], own, kept[part], labels[part], mass, 0, 0.0, plan, most, raw)
         leaves.append(leaf.reduced() if mass else replace(leaf, points=points[:0]))
     if not leaves:
         return Coreset(points[:0], weights[:0], kept[:0], labels[:0], 0.0, size, 0.0, plan, most)

@@ -138,7 +138,7 @@ def _encoding(first: FirstSummary) -> Encoding | None:
     for i, levels in zip(labels, first.levels, strict=False):
         values = np.empty(len(levels), object)
         values[:] = levels
-        codes.append(Code(places[i], chosen.names[i], "category", at, values))
+        codes.append(Code(places[i], chosen.names[i], "category", at, values, -1))
         at += 1 if equality else len(levels)
     slot = bool(labels) and not equality
     return Encoding(tuple(codes), at + slot, len(numbers), "error", equality=equality)

@@ -41,10 +41,10 @@ def summarize(block: Any, job: str, plan: Any = None, **options: Any) -> Summary
         The merged summaries of the first pass, for the second.
     **options
         In the first pass, as in the function of the job: of points `labels`, `sample_weight`, `columns`, `missing`,
-        `similarity`, `gamma`, `standardize`, `rng`, and `candidates`, how many rows k is chosen from (some thousand); with
-        `passes=1` and `plan=` the summary of some rows, blocks keep weighted rows (`kept`, 400) with a proven bound. Of
-        bins `sample_weight` and `missing`, of terms `y`, `sample_weight` and `missing`, of dims `sample_weight`,
-        `columns`, `missing` and `max_memory`.
+        `similarity`, `gamma`, `standardize`, `rng`, and `candidates`, how many rows k is chosen from; with `passes=1`
+        and `plan=` the summary of some rows, blocks keep weighted rows (`kept`, 400) with a proven bound. Of bins
+        `sample_weight` and `missing`, of terms `y`, `sample_weight` and `missing`, of dims `sample_weight`, `columns`,
+        `missing` and `max_memory`.
 
     Returns
     -------
