@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from .._validation import InvalidInput, shown
+from ..objectives.pairs import one_thread
 from .cutting import cut, height, size_in_bytes, some, stacked
 
 FAN_IN = 8
@@ -150,8 +151,8 @@ def merged_in_tree(summaries: Sequence[S], merge: Merge[S]) -> S:
 class Keeper(Protocol):
     """Where the state of a pass is kept, so that one that was killed goes on."""
 
-    def load(self, name: str) -> tuple[list[list[Any]], int] | None:
-        """What `Tree.levels` were, and how many blocks are in them; None where nothing was kept."""
+    def load(self, name: str) -> tuple[list[list[Any]], int, bool] | None:
+        """`Tree.levels` as they were, how many blocks are in them, and whether that is all; None where nothing was."""
         ...
 
     def save(self, name: str, levels: list[list[Any]], done: int, last: bool) -> None:
@@ -185,12 +186,13 @@ def executed(how: Execution) -> Iterator[None]:
 class Stream:
     """Blocks that come one after the other on this machine.
 
-    `raw(skip)` begins a pass and gives the blocks after the first `skip` rows.
+    `raw(skip)` begins a pass and gives the blocks after the first `skip` rows; `size` are the bytes of all, where known.
     """
 
     label: str
     raw: Callable[[int], Iterator[Block]]
     pick: Callable[[Any], Any] | None = None
+    size: int | None = None
 
     def blocks(self, rows: int, skip: int = 0) -> Iterator[Block]:
         """Canonical blocks of a pass."""
@@ -208,6 +210,8 @@ class Stream:
         how = _EXECUTION.get()
         kept = None if how.keeper is None else how.keeper.load(name)
         tree, done = (Tree(merge), 0) if kept is None else (Tree(merge, kept[0]), kept[1])
+        if kept is not None and kept[2]:
+            return tree.root()
         for block, summary in _in_order(self.blocks(rows, done * rows), work, plan, how.workers):
             tree.add(summary)
             done += 1
@@ -239,6 +243,8 @@ class Stream:
 
     def gathered(self, memory: int) -> Block | None:
         """All rows, if they fit; reading stops where they do not."""
+        if self.size is not None and self.size > memory:
+            return None
         parts, size = [], 0
         for block in self.raw(0):
             size += sum(size_in_bytes(part) for part in block[:3] if part is not None)
@@ -261,7 +267,7 @@ def _in_order(blocks: Iterator[Block], work: Work[S], plan: Any, workers: int) -
     with ThreadPoolExecutor(workers) as pool:
         try:
             for block in blocks:
-                waiting.append((block, pool.submit(copy_context().run, located, work, block, plan)))
+                waiting.append((block, pool.submit(copy_context().run, _alone, work, block, plan)))
                 if len(waiting) > workers:
                     first, future = waiting.popleft()
                     yield first, future.result()
@@ -271,6 +277,12 @@ def _in_order(blocks: Iterator[Block], work: Work[S], plan: Any, workers: int) -
         finally:
             for _, future in waiting:
                 future.cancel()
+
+
+def _alone(work: Work[S], block: Block, plan: Any) -> S:
+    """`work` on one thread, beside others."""
+    with one_thread():
+        return located(work, block, plan)
 
 
 def located(work: Work[S], block: Block, plan: Any) -> S:
@@ -322,7 +334,7 @@ def as_blocks(X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | 
         from ._dask import dask_blocks
 
         return dask_blocks(X, y, weight)
-    from ._streams import of_callable, of_paths
+    from .streams import of_callable, of_paths
 
     for value, option in ((y, "y"), (weight, "sample_weight")):
         if is_dask(value) or callable(value):

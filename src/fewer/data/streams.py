@@ -10,7 +10,7 @@ import numpy as np
 from .._validation import InvalidInput, read, shown
 from .blocks import Block, Stream
 from .cutting import cut, height
-from .files import expanded, open_table
+from .files import FileTable, expanded, open_table
 
 MAPPED_ROWS = 2**16
 """Rows of a mapped file that are handed on at once."""
@@ -41,7 +41,8 @@ def of_paths(X: Any, y: Any, weight: Any, names: Sequence[str] | None) -> Stream
                     yield beside.of(part, at)
                     at += part.height
 
-    return Stream(table.label, raw, lambda positions: table.rows(positions, columns, typed=True))
+    size = None if stored_rows(table) is None else stored_bytes(table, columns)
+    return Stream(table.label, raw, lambda positions: table.rows(positions, columns, typed=True), size)
 
 
 def _batches(source: Any, columns: Sequence[str], skip: int) -> Iterator[Any]:
@@ -75,7 +76,7 @@ def _mapped(paths: Sequence[str], beside: "_Beside") -> Stream:
         return np.stack([arrays[i][p - first[i]] for i, p in zip(home, positions, strict=True)])
 
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-    return Stream(f"{paths[0]}{more}", raw, pick)
+    return Stream(f"{paths[0]}{more}", raw, pick, sum(array.nbytes for array in arrays))
 
 
 def _opened(path: str) -> Any:
@@ -143,3 +144,32 @@ def of_callable(X: Callable[[], Any], y: Any, weight: Any) -> Stream:
                 yield block.cut(gone, size) if gone else block
 
     return Stream(getattr(X, "__name__", "X"), raw)
+
+
+def sources_of(table: FileTable) -> list[Any]:
+    """The files of a table, one by one."""
+    return list(getattr(table.source, "parts", [table.source]))
+
+
+def stored_rows(table: FileTable) -> int | None:
+    """The rows of all files, where their heads say so."""
+    rows = [_rows_of(source) for source in sources_of(table)]
+    return None if any(count is None for count in rows) else sum(count for count in rows if count is not None)
+
+
+def _rows_of(source: Any) -> int | None:
+    if getattr(source, "kind", "") in ("parquet", "arrow"):
+        from ._scans import rows_in
+
+        return rows_in(source)
+    arrays = getattr(source, "arrays", None)
+    return None if arrays is None else max(len(array.data) for array in arrays.values())
+
+
+def stored_bytes(table: FileTable, names: Sequence[str]) -> int | None:
+    """What columns of all files take in memory, about; None for formats that are not read in blocks."""
+    rows = stored_rows(table)
+    if rows is not None:
+        return 8 * rows * len(names)
+    paths = [getattr(source, "path", None) for source in sources_of(table)]
+    return None if any(path is None for path in paths) else sum(Path(path).stat().st_size for path in paths if path)
