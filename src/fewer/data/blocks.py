@@ -186,7 +186,7 @@ def executed(how: Execution) -> Iterator[None]:
 class Stream:
     """Blocks that come one after the other on this machine.
 
-    `raw(skip)` begins a pass and gives the blocks after the first `skip` rows; `size` are the bytes of all, where known.
+    `raw(skip)` begins a pass and gives the blocks after the first `skip` rows; `size` is in bytes, where it is known.
     """
 
     label: str

@@ -35,7 +35,7 @@ from ._target import (
 from .comparison import Comparison, odd
 from .sample import Sample
 
-CHUNK_ROWS = 2048
+CHUNK_ROWS = 512
 """Rows that are compared at once; sums are taken over so many, in order, whatever the threads."""
 MAX_PRECISE_PAIRS = 4 * 10**8
 """Pairs up to which similarities are float64; beyond, tiles are float32 and their sums float64, as in memory."""
