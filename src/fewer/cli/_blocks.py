@@ -157,7 +157,13 @@ def write(result: Result, asked: Asked, seconds: float) -> None:
         for i, name in enumerate(frame.columns)
     }
     about = {"value": result.value, "value_se": result.value_se, "bound": result.bound, "note": result.note}
-    summary = {"file": asked.file, "k": asked.k, "seed": asked.seed, "status": result.status.name.lower(), **about}
+    summary: dict[str, Any] = {
+        "file": asked.file,
+        "k": asked.k,
+        "seed": asked.seed,
+        "status": result.status.name.lower(),
+        **about,
+    }
     summary |= {"indices": result.indices, "kept": table}
     if asked.out is not None:
         kind = asked.out.suffix.lower()

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import dask
 import numpy as np
+from dask import base
 from dask.base import is_dask_collection
 from dask.delayed import Delayed, delayed
 
 from .._validation import InvalidInput, shown
 from .blocks import FAN_IN, Block, Merge, S, Work, located
 from .cutting import cut, height, size_in_bytes, some, stacked
+
+compute: Any = base.compute
+"""The scheduler there is: that of the active client, or threads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +33,7 @@ class Partitions:
         """Rows of each partition; counted by the workers where nobody knows."""
         if self.known is not None:
             return self.known
-        return [int(n) for n in dask.compute(*(delayed(height)(part) for part in self.parts))]
+        return [int(n) for n in compute(*(delayed(height)(part) for part in self.parts))]
 
     @cached_property
     def starts(self) -> Any:
@@ -74,7 +77,7 @@ class DaskBlocks:
         self._check()
         stop = min(rows, self.X.rows)
         parts = [None if p is None else delayed(stacked)(p.between(0, stop)) for p in self.beside]
-        return Block(*dask.compute(*parts))
+        return Block(*compute(*parts))
 
     def _check(self) -> None:
         """A sentence where there are no rows, or others than there are of what belongs to them."""
@@ -96,7 +99,7 @@ class DaskBlocks:
         while len(nodes) > 1:
             groups = [nodes[i : i + FAN_IN] for i in range(0, len(nodes), FAN_IN)]
             nodes = [delayed(merge)(group) if len(group) > 1 else group[0] for group in groups]
-        found: S = dask.compute(nodes[0])[0]
+        found: S = compute(nodes[0])[0]
         return found
 
     def take(self, positions: Any) -> Any:
@@ -105,7 +108,7 @@ class DaskBlocks:
         home = np.searchsorted(self.X.starts, positions, side="right") - 1
         homes = np.unique(home)
         rows = [delayed(some)(self.X.parts[i], positions[home == i] - self.X.starts[i]) for i in homes]
-        found = stacked(list(dask.compute(*rows)))
+        found = stacked(list(compute(*rows)))
         order = np.concatenate([np.flatnonzero(home == i) for i in homes])
         return some(found, np.argsort(order))
 
@@ -117,12 +120,13 @@ class DaskBlocks:
         if each * self.X.rows > memory:
             return None
         parts = [None if p is None else delayed(stacked)(p.between(0, p.rows)) for p in self.beside]
-        return Block(*dask.compute(*parts))
+        return Block(*compute(*parts))
 
 
 def _worked(work: Any, parts: list[Any], start: int, plan: Any) -> Any:
     """One task: the block put together, and its summary."""
-    return located(work, Block(*(None if part is None else stacked(part) for part in parts), start=start), plan)
+    X, y, weight = (None if part is None else stacked(part) for part in parts)
+    return located(work, Block(X, y, weight, start), plan)
 
 
 def dask_blocks(X: Any, y: Any = None, weight: Any = None) -> DaskBlocks:
@@ -168,8 +172,9 @@ def lazily(X: Any, function: Any, columns: int | None, dtype: Any) -> Any:
 
     A list of delayed blocks gives a list.
     """
-    import dask.array as da
+    from dask import array
 
+    da: Any = array
     if isinstance(X, list | tuple):
         return [delayed(function)(part) for part in X]
     shape: Sequence[int] = () if columns is None else (columns,)

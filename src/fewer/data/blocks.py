@@ -39,7 +39,8 @@ class Block(NamedTuple):
 
     def cut(self, start: int, stop: int) -> "Block":
         """Some of the rows."""
-        return Block(*(cut(part, start, stop) for part in self[:3]), start=self.start + start)
+        X, y, weight = (cut(part, start, stop) for part in self[:3])
+        return Block(X, y, weight, self.start + start)
 
 
 class Blocks(Protocol):
@@ -101,7 +102,8 @@ def recut(blocks: Iterable[Block], rows: int, start: int = 0) -> Iterator[Block]
 
 def joined(parts: Sequence[Block], start: int) -> Block:
     """Blocks that follow each other as one."""
-    return Block(*(stacked(column) for column in list(zip(*parts, strict=True))[:3]), start=start)
+    X, y, weight = (stacked(column) for column in list(zip(*parts, strict=True))[:3])
+    return Block(X, y, weight, start)
 
 
 class Tree(Generic[S]):

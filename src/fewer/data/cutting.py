@@ -99,8 +99,7 @@ def size_in_bytes(X: Any) -> int:
         return int(X.data.nbytes + 12 * X.nnz)
     library = library_of(X)
     if library == "pandas":
-        used = X.memory_usage(deep=True)
-        return int(used if np.isscalar(used) else used.sum())
+        return int(np.sum(X.memory_usage(deep=True)))
     if library == "polars":
         return int(X.estimated_size())
     return int(getattr(X, "nbytes", 8 * np.size(X)))

@@ -45,7 +45,11 @@ class Sketch:
         if weights is not None:
             values, weights = values[weights > 0], weights[weights > 0]
         x, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-        mass = counts.astype(np.float64) if weights is None else np.bincount(inverse.reshape(-1), weights)
+        mass = (
+            counts.astype(np.float64)
+            if weights is None
+            else np.bincount(inverse.reshape(-1), weights).astype(np.float64)
+        )
         ends = (float(x[0]), float(x[-1])) if x.size else (math.inf, -math.inf)
         return cls(x, mass, *ends).compressed()
 
@@ -53,7 +57,8 @@ class Sketch:
     def merged(cls, parts: Sequence["Sketch"]) -> "Sketch":
         """Of all their values."""
         x, inverse = np.unique(np.concatenate([part.x for part in parts]), return_inverse=True)
-        mass = np.bincount(inverse.reshape(-1), np.concatenate([part.weights for part in parts]), len(x))
+        every = np.concatenate([part.weights for part in parts])
+        mass = np.bincount(inverse.reshape(-1), every, len(x)).astype(np.float64)
         low, high = min(part.low for part in parts), max(part.high for part in parts)
         return cls(x, mass, low, high, math.fsum(part.error for part in parts)).compressed()
 
@@ -191,8 +196,8 @@ class Cells:
         met = edges[right] == values
         cell = right[~met] - 1
         gap = mass[~met] * (edges[cell + 1] - values[~met])
-        at = np.bincount(right[met], mass[met], m).astype(np.float64)
-        return cls(edges, np.bincount(cell, mass[~met], m - 1), at, np.bincount(cell, gap, m - 1))
+        sums = ((cell, mass[~met], m - 1), (right[met], mass[met], m), (cell, gap, m - 1))
+        return cls(edges, *(np.bincount(*each).astype(np.float64) for each in sums))
 
     @classmethod
     def merged(cls, parts: Sequence["Cells"]) -> "Cells":
@@ -260,7 +265,7 @@ class Counted(Empirical):
     area: Vector = None  # type: ignore[assignment]
 
     @property
-    def distinct(self) -> int:  # type: ignore[override]
+    def distinct(self) -> int:
         """How many edges there are: no fewer values than that."""
         return int(self.x.size)
 
@@ -298,7 +303,8 @@ class Counted(Empirical):
         width, area, second = self.steps(self.x)[cells], self.area[cells], self._cells[0][cells]
         off = self.upto[cells] - base[owner]
         sums = (width, area + off * width, second + 2 * off * area + off * off * width)
-        return base, *(np.bincount(owner, values, starts.size) for values in sums)  # type: ignore[return-value]
+        widths, firsts, seconds = (np.bincount(owner, values, starts.size).astype(np.float64) for values in sums)
+        return base, widths, firsts, seconds
 
 
 def counted(cells: Cells, dropped: int) -> Counted:

@@ -83,7 +83,8 @@ class Candidates:
         positions = np.concatenate([part.positions + start for part, start in zip(parts, starts, strict=True)])
         every = np.concatenate([part.keys for part in parts])
         keys, first, inverse = np.unique(every, return_index=True, return_inverse=True)
-        weights = np.bincount(inverse.reshape(-1), np.concatenate([part.weights for part in parts]), len(keys))
+        mass = np.concatenate([part.weights for part in parts])
+        weights = np.bincount(inverse.reshape(-1), mass, len(keys)).astype(np.float64)
         rows = first[:most]
         return cls(
             keys[:most],
@@ -98,8 +99,8 @@ class Candidates:
         """The first of them: a random sample too."""
         if len(self.keys) <= count:
             return self
-        parts = (part[:count] for part in (self.keys, self.positions, self.weights, self.numbers, self.labels))
-        return Candidates(*parts, complete=False)
+        parts = {name: getattr(self, name)[:count] for name in ("keys", "positions", "weights", "numbers", "labels")}
+        return Candidates(**parts, complete=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +136,8 @@ class Columns:
         total = sum(part.total for part in parts)
         if total == 0.0:
             return parts[0]
-        mean = sum(part.total * part.mean for part in parts) / total
-        squares = sum(part.squares + part.total * (part.mean - mean) ** 2 for part in parts)
+        mean = np.add.reduce([part.total * part.mean for part in parts]) / total
+        squares = np.add.reduce([part.squares + part.total * (part.mean - mean) ** 2 for part in parts])
         low, high = (
             np.min([part.low for part in parts], axis=0),
             np.max([part.high for part in parts], axis=0),

@@ -72,7 +72,7 @@ class PointsPlan:
     @property
     def precise(self) -> bool:
         """Whether similarities are float64."""
-        return self.first.rows * self.rows.shape[0] <= MAX_PRECISE_PAIRS
+        return bool(self.first.rows * self.rows.shape[0] <= MAX_PRECISE_PAIRS)
 
     @property
     def sample(self) -> Sample:

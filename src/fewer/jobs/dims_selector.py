@@ -177,9 +177,10 @@ class FewerDims(Streaming, SelectorMixin, BaseEstimator):  # type: ignore[misc] 
     def _fit_summary(self, summary: DimsSummary, deadline: Deadline) -> None:
         """Set what `fit` promises, by the states of rows in blocks."""
         self._fit(summary.coding(self.baseline, self.include, self.exclude), deadline)
-        self.result_ = summary.judged(self.result_, self.objective)
+        found: Any = vars(self)["result_"]
+        self.result_ = summary.judged(found, self.objective)
         self.value_, self.bound_, self.gap_ = self.result_.value, self.result_.bound, self.result_.gap
-        self.coverage_ *= 1.0 - summary.lost / summary.total
+        self.coverage_ = float(vars(self)["coverage_"]) * (1.0 - summary.lost / summary.total)
 
     def _fit(self, coding: Coding, deadline: Deadline) -> None:
         """Fit checked rows."""

@@ -66,7 +66,7 @@ def _tree(value: Any, array: Callable[[Any], str]) -> Any:
         return {"type": np.dtype(value).name}
     name = type(value).__name__
     if KINDS.get(name) is type(value):
-        names = [field.name for field in fields(value)] if is_dataclass(value) else value._fields
+        names = [field.name for field in fields(value)] if is_dataclass(value) else list(Compared._fields)
         return {"kind": name, "fields": {field: _tree(getattr(value, field), array) for field in names}}
     if isinstance(value, list | tuple):
         key = "list" if isinstance(value, list) else "tuple"

@@ -121,7 +121,7 @@ def solve(summary: Summary, k: int, **options: Any) -> Result:
     >>> solve(summarize((np.eye(3), np.array([0.7, 0.3, 0.0])), job="terms"), k=2).weights.round(2).tolist()
     [0.7, 0.3]
     """
-    answer = known(getattr(summary, "job", ""), SOLVERS_OF, "summary's job")
+    answer: Callable[..., Result] = known(getattr(summary, "job", ""), SOLVERS_OF, "summary's job")
     return answer(summary, k, options)
 
 
@@ -257,7 +257,9 @@ def _solved_dims(summary: Summary, k: int, options: dict[str, Any]) -> Result:
         )
     coding = summary.coding(given["baseline"], given["include"], given["exclude"])
     search = {name: given[name] for name in ("objective", "solver", "rng", "callback")}
-    return summary.judged(cover(coding, k, deadline=Deadline.after(given["time_limit"]), **search), given["objective"])
+    found = cover(coding, k, deadline=Deadline.after(given["time_limit"]), **search)
+    judged: Result = summary.judged(found, given["objective"])
+    return judged
 
 
 SOLVERS_OF: dict[str, Callable[[Summary, int, dict[str, Any]], Result]] = {
