@@ -1,6 +1,6 @@
 """Data beyond memory and beyond one machine: `python benchmarks/scale.py --part cut,kill,core,workers,stream,resume`.
 
-Sizes are options; `--rows 50000000 --baskets 100000000` are the full ones. Data are made under `--folder` (build/scale).
+Sizes are options; `--rows 50000000 --baskets 100000000` are the full ones. Data are made under `--folder`.
 What was measured, with the commands, stands in docs/scaling.md.
 """
 
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -149,7 +150,7 @@ def expand(pattern: str) -> list:
 
 def alone(**what) -> dict:
     """The same, asked for."""
-    run = subprocess.run([sys.executable, __file__, "--child", json.dumps(what)], capture_output=True, text=True)
+    run = subprocess.run([sys.executable, __file__, "--child", json.dumps(what)], capture_output=True, text=True)  # noqa: S603
     if run.returncode:
         raise SystemExit(run.stderr[-2000:])
     return json.loads(run.stdout.splitlines()[-1])
@@ -160,11 +161,11 @@ def alone(**what) -> dict:
 
 def small_data() -> dict:
     rng = np.random.default_rng(5)
-    X = mixture(150_000, 3)
-    D = (rng.random((150_000, 20)) < np.linspace(0.3, 0.03, 20)).astype(np.uint8)
+    X = mixture(40_000, 3)
+    D = (rng.random((40_000, 20)) < np.linspace(0.3, 0.03, 20)).astype(np.uint8)
     return {
         "points": X,
-        "bins": rng.lognormal(size=300_000),
+        "bins": rng.lognormal(size=100_000),
         "dims": D,
         "terms": (X, X @ np.r_[0.5, 0.3, 0.2, np.zeros(5)]),
     }
@@ -200,7 +201,7 @@ def cluster(workers: int):
     return local, Client(local, timeout=60)
 
 
-def in_dask(job: str, data, parts: int, slow: float = 0.0):
+def in_dask(data, parts: int, slow: float = 0.0):
     """Delayed blocks, each of which takes a moment."""
     import dask
 
@@ -214,41 +215,51 @@ def in_dask(job: str, data, parts: int, slow: float = 0.0):
 def cut(given) -> None:
     """Same answers however the data are cut."""
     never_gather()
-    data = small_data()
     print("| job | where | cut into | value | same indices | relative difference | s |")
     print("|---|---|---|---|---|---|---|")
-    for job in JOBS:
-        X, y = data[job] if job == "terms" else (data[job], None)
+    for job, data in small_data().items():
+        X, y = data if job == "terms" else (data, None)
         first = None
-
-        def say(where: str, n: int, make) -> None:
-            nonlocal first
+        for where, n, given_as in ways(given, job, X, y):
             started = time.perf_counter()
-            found = make()
+            with given_as as blocks:
+                found = answer(job, blocks, y)
             seconds = time.perf_counter() - started
             first = found if first is None else first
             same = "yes" if np.array_equal(found.indices, first.indices) else "NO"
             off = abs(found.value - first.value) / abs(first.value)
             print(f"| {job} | {where} | {n} | {found.value:.10g} | {same} | {off:.1e} | {seconds:.1f} |", flush=True)
 
-        for n in (1, 7, 64):
-            parts = (
-                np.array_split(X, n)
-                if y is None
-                else list(zip(np.array_split(X, n), np.array_split(y, n), strict=True))
-            )
-            say("memory", n, lambda parts=parts: answer(job, lambda: iter(parts)))
+
+def ways(given, job: str, X, y):
+    """Where blocks come from and into how many they are cut, with what gives them."""
+    for n in (1, 7, 64):
+        parts = in_parts(X, y, n)
+        yield "memory", n, nullcontext(lambda parts=parts: iter(parts))
+    for n in (7, 64):
+        home = given.folder / f"cut-{job}-{n}"
+        home.mkdir(exist_ok=True)
+        for i, part in enumerate(np.array_split(X, n)):
+            np.save(home / f"{i:03}.npy", part)
+        yield "npy files", n, nullcontext(str(home / "*.npy"))
+    for workers in (1, 2):
         for n in (7, 64):
-            home = given.folder / f"cut-{job}-{n}"
-            home.mkdir(exist_ok=True)
-            for i, part in enumerate(np.array_split(X, n)):
-                np.save(home / f"{i:03}.npy", part)
-            say("npy files", n, lambda home=home: answer(job, str(home / "*.npy"), y))
-        for workers in (1, 2):
-            local, client = cluster(workers)
-            with local, client:
-                for n in (7, 64):
-                    say(f"Dask, {workers} workers", n, lambda n=n: answer(job, in_dask(job, X, n), y))
+            yield f"Dask, {workers} worker processes", n, on_cluster(workers, in_dask(X, n))
+
+
+def in_parts(X, y, n: int) -> list:
+    """Blocks, or pairs of them."""
+    if y is None:
+        return np.array_split(X, n)
+    return list(zip(np.array_split(X, n), np.array_split(y, n), strict=True))
+
+
+@contextmanager
+def on_cluster(workers: int, blocks):
+    """Blocks, where there is a cluster."""
+    local, client = cluster(workers)
+    with local, client:
+        yield blocks
 
 
 def kill(given) -> None:
@@ -272,7 +283,7 @@ def kill(given) -> None:
                     timer.start()
                 started = time.perf_counter()
                 try:
-                    found = answer(job, in_dask(job, X, 24, 0.15), y)
+                    found = answer(job, in_dask(X, 24, 0.15), y)
                     same = np.array_equal(found.indices, expected.indices)
                     said = f"same, value off by {abs(found.value / expected.value - 1):.0e}" if same else "OTHER"
                 except Exception as error:
@@ -316,8 +327,9 @@ def core(given) -> None:
             continue
         found = alone(do="points", k=100, **what)
         rows = what.get("head", given.rows)
+        ratio = found["seconds"] / read["seconds"]
         print(
-            f"| {name} | {found['seconds']:.1f} | {rows / found['seconds']:,.0f} | {found['seconds'] / read['seconds']:.0f} | "
+            f"| {name} | {found['seconds']:.1f} | {rows / found['seconds']:,.0f} | {ratio:.0f} | "
             f"{found['peak']} MB | {found['value']:.4g} | {found['se']:.2g} |",
             flush=True,
         )
@@ -336,8 +348,9 @@ def core(given) -> None:
         ("a tenth in memory", given.baskets // 10, {"files": tenth, "memory": True}),
     ):
         found = alone(do="dims", k=50, **what)
+        ratio = found["seconds"] / read["seconds"]
         print(
-            f"| {name} | {found['seconds']:.1f} | {n / found['seconds']:,.0f} | {found['seconds'] / read['seconds']:.0f} | "
+            f"| {name} | {found['seconds']:.1f} | {n / found['seconds']:,.0f} | {ratio:.0f} | "
             f"{found['peak']} MB | {found['covered']:.6f} | {np.exp(-found['bound']):.6f} | {found['note']} |",
             flush=True,
         )
@@ -345,78 +358,70 @@ def core(given) -> None:
 
 def workers(given) -> None:
     """Speed-up from one to two workers, time outside blocks, bytes moved for each block, and a cost model."""
-    import pickle
+    import dask
 
-    from fewer.data import _dask, blocks
-    from fewer.jobs import _points_blocks, _points_second
-    from fewer.jobs._points_first import FirstSummary
+    from fewer.data import _dask
 
     _dask.DaskBlocks.gathered = lambda self, memory: None
-    files = expand(tables(given.folder, given.rows))
-    times, inside = {}, {}
-
-    import dask
 
     def read(path, start, n):
         return pl.scan_parquet(path).slice(start, n).collect().to_numpy()
 
-    lazily = [dask.delayed(read)(path, start, 250_000) for path in files for start in range(0, 2_500_000, 250_000)]
-    rows = given.rows
-    lazily = lazily[: -(-rows // 250_000)]
-    moved = {}
-
-    def measured(plan_size: dict):
-        X = mixture(blocks.canonical_rows(8), 0)
-        from fewer.deadline import Deadline
-        from fewer.jobs.setting import Setting
-
-        setting = Setting("rbf", "median", False, "auto", 10**9, Deadline.after(None))
-        spec = _points_blocks.spec_of(X, setting, 100, None, None, 0)
-        first = FirstSummary.of(blocks.Block(X), spec)
-        plan = _points_second.plan_of(_points_second.replace(first, rows=rows))
-        started = time.perf_counter()
-        second = _points_second.bare_second(blocks.Block(X), plan)
-        plan_size["second_seconds"] = time.perf_counter() - started
-        started = time.perf_counter()
-        FirstSummary.of(blocks.Block(X), spec)
-        plan_size["first_seconds"] = time.perf_counter() - started
-        plan_size.update(first=len(pickle.dumps(first)), second=len(pickle.dumps(second)), plan=len(pickle.dumps(plan)))
-        plan_size["rows"] = len(X)
-
-    measured(moved)
-    for count in (1, 2):
+    files = expand(tables(given.folder, given.rows))
+    parts = [dask.delayed(read)(path, start, 250_000) for path in files for start in range(0, 2_500_000, 250_000)]
+    parts = parts[: -(-given.rows // 250_000)]
+    block = one_block(given.rows)
+    print(f"{given.rows:,} rows x 8 -> 10 points, blocks of {block['rows']:,} rows\n")
+    print("| workers | rows | s | speed-up | by the model |\n|---|---|---|---|---|")
+    times = {}
+    for count, share in ((1, 1.0), (2, 1.0), (2, 0.5)):
         local, client = cluster(count)
         with local, client:
-            answer("points", lazily[:2])  # have everything imported and compiled
+            answer("points", parts[:1])  # have everything imported and compiled
             started = time.perf_counter()
-            found = answer("points", lazily)
-            times[count] = time.perf_counter() - started
-            inside[count] = found.seconds
-    print(f"{rows:,} rows x 8 -> 10 points, blocks of {moved['rows']:,} rows\n")
-    print("| workers | s | speed-up |\n|---|---|---|")
-    for count, seconds in times.items():
-        print(f"| {count} | {seconds:.1f} | {times[1] / seconds:.2f} |")
-    print(
-        f"\nmoved for each block: {moved['first'] / 1e3:.0f} kB in pass 1, {moved['second'] / 1e3:.0f} kB in pass 2; the plan has {moved['plan'] / 1e6:.2f} MB for each worker"
-    )
-    print(f"one block alone: {moved['first_seconds']:.3f} s in pass 1, {moved['second_seconds']:.3f} s in pass 2")
-    number = -(-rows // moved["rows"])
-    fixed = times[2] * 2 - times[1]  # T(w) = fixed + work / w
-    work = times[1] - fixed
-    print(
-        f"model T(w) = fixed + work / w: fixed {fixed:.1f} s ({100 * fixed / times[1]:.0f} % of one worker's time), work {work:.1f} s"
-    )
-    alone_ = number * (moved["first_seconds"] + moved["second_seconds"])
-    print(
-        f"blocks alone would take {number} x ({moved['first_seconds']:.3f} + {moved['second_seconds']:.3f}) = {alone_:.1f} s of the {times[1]:.1f} s"
-    )
-    per_row = work / rows
-    for n, w in ((10**9, 16), (10**9, 256), (10**12, 256), (10**12, 4096)):
-        depth = np.ceil(np.log(max(n / moved["rows"], 8)) / np.log(8))
-        merge = depth * 8 * (moved["first"] + moved["second"]) / 1e9
-        print(
-            f"on paper {n:.0e} rows, {w} workers: {per_row * n / w / 3600 + fixed / 3600 + merge / 3600:.2f} h, {n / moved['rows'] * (moved['first'] + moved['second']) / 1e9:.1f} GB moved in all"
-        )
+            answer("points", parts[: max(int(share * len(parts)), 1)])
+            times[count, share] = time.perf_counter() - started
+    fixed = max(2 * times[2, 1.0] - times[1, 1.0], 0.0)  # T = fixed + work x share / workers
+    work = times[1, 1.0] - fixed
+    for (count, share), seconds in times.items():
+        model = f"{fixed + work * share / count:.1f}" if share < 1 else "fitted"
+        speed = f"{times[1, 1.0] * share / seconds:.2f}"
+        print(f"| {count} | {int(share * given.rows):,} | {seconds:.1f} | {speed} | {model} |")
+    print(f"\none block alone: {block['first_s']:.3f} s in pass 1, {block['second_s']:.3f} s in pass 2")
+    number = -(-given.rows // block["rows"])
+    outside = 1.0 - number * (block["first_s"] + block["second_s"]) / times[1, 1.0]
+    print(f"share of one worker's time outside blocks: {100 * outside:.0f} % (reading, search, Dask)")
+    print(f"moved for each block: {block['first'] / 1e3:.0f} kB in pass 1, {block['second'] / 1e3:.0f} kB in pass 2")
+    print(f"moved to each worker: the plan, {block['plan'] / 1e6:.2f} MB")
+    print(f"model: fixed {fixed:.1f} s, {1e9 * work / given.rows:.0f} ns for each row and worker")
+    for n, count in ((10**9, 16), (10**9, 256), (10**12, 256), (10**12, 4096)):
+        hours = (fixed + work * n / given.rows / count) / 3600
+        moved = n / block["rows"] * (block["first"] + block["second"]) / 1e9
+        print(f"on paper, {n:.0e} rows and {count} workers: {hours:.2f} h, {moved:,.0f} GB moved in all")
+
+
+def one_block(rows: int) -> dict:
+    """What one canonical block costs and leaves."""
+    import pickle
+
+    from fewer.data.blocks import Block, canonical_rows
+    from fewer.deadline import Deadline
+    from fewer.jobs import _points_blocks, _points_second
+    from fewer.jobs._points_first import FirstSummary
+    from fewer.jobs.setting import Setting
+
+    X = mixture(canonical_rows(8), 0)
+    setting = Setting("rbf", "median", False, "auto", 10**9, Deadline.after(None))
+    spec = _points_blocks.spec_of(X, setting, 10, None, None, 0)
+    started = time.perf_counter()
+    first = FirstSummary.of(Block(X), spec)
+    first_s = time.perf_counter() - started
+    plan = _points_second.plan_of(_points_second.replace(first, rows=rows))
+    started = time.perf_counter()
+    second = _points_second.bare_second(Block(X), plan)
+    second_s = time.perf_counter() - started
+    sizes = {name: len(pickle.dumps(value)) for name, value in (("first", first), ("second", second), ("plan", plan))}
+    return {"rows": len(X), "first_s": first_s, "second_s": second_s, **sizes}
 
 
 def stream(given) -> None:
@@ -463,12 +468,12 @@ def resume(given) -> None:
         path.unlink(missing_ok=True)
     base = [sys.executable, "-m", "fewer", "points", files, "-k", "10", "--max-memory", "8MB", "-q"]
     started = time.perf_counter()
-    subprocess.run([*base, "-o", str(out[0])], check=True)
+    subprocess.run([*base, "-o", str(out[0])], check=True)  # noqa: S603
     whole = time.perf_counter() - started
-    rng, kills, spent = random.Random(0), 0, 0.0
+    rng, kills, spent = random.Random(0), 0, 0.0  # noqa: S311
     while not out[1].exists():
         started = time.perf_counter()
-        process = subprocess.Popen([*base, "-o", str(out[1]), "--resume"])
+        process = subprocess.Popen([*base, "-o", str(out[1]), "--resume"])  # noqa: S603
         wait = rng.uniform(0.1, 0.25) * whole if kills < given.kills else None
         try:
             if process.wait(wait):
@@ -479,9 +484,8 @@ def resume(given) -> None:
             kills += 1
         spent += time.perf_counter() - started
     same = out[0].read_bytes() == out[1].read_bytes()
-    print(
-        f"killed {kills} times: {'the same file' if same else 'ANOTHER FILE'}; {whole:.1f} s without kills, {spent:.1f} s with"
-    )
+    said = "the same file" if same else "ANOTHER FILE"
+    print(f"killed {kills} times: {said}; {whole:.1f} s without kills, {spent:.1f} s with")
 
 
 PARTS = {"cut": cut, "kill": kill, "core": core, "workers": workers, "stream": stream, "resume": resume}

@@ -29,7 +29,8 @@ PARTS = (1, 7, 64)
 @pytest.fixture
 def small(monkeypatch):
     """Blocks of some hundred rows, and nothing gathered."""
-    monkeypatch.setattr(blocks, "BLOCK_CELLS", 2**11)
+    monkeypatch.setattr(blocks, "BLOCK_CELLS", 2**9)
+    monkeypatch.setattr(blocks, "MAX_BLOCK_ROWS", 256)
     monkeypatch.setattr(blocks, "MIN_BLOCK_ROWS", 64)
     monkeypatch.setattr(blocks.Stream, "gathered", lambda self, memory: None)
     monkeypatch.setattr(_dask.DaskBlocks, "gathered", lambda self, memory: None)
@@ -43,11 +44,11 @@ def small(monkeypatch):
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(3)
-    X = np.concatenate([rng.normal(size=(1100, 3)) + at for at in (0.0, 4.0, -3.0)])
+    X = np.concatenate([rng.normal(size=(400, 3)) + at for at in (0.0, 4.0, -3.0)])
     rng.shuffle(X)
-    D = (rng.random((3000, 9)) < np.linspace(0.4, 0.05, 9)).astype(np.int64)
+    D = (rng.random((1200, 9)) < np.linspace(0.4, 0.05, 9)).astype(np.int64)
     y = X @ [0.6, 0.4, 0.0] + 0.1 * rng.normal(size=len(X))
-    return {"points": X, "bins": rng.lognormal(size=4000), "dims": D, "terms": (X, y)}
+    return {"points": X, "bins": rng.lognormal(size=2500), "dims": D, "terms": (X, y)}
 
 
 def answer(job, given, y=None):
@@ -343,8 +344,8 @@ def test_partial_fit_of_points(data):
     model = fewer.FewerPoints(k=5, random_state=0)
     for i, part in enumerate(np.array_split(X, 5)):
         model.partial_fit(part)
-        if i in (0, 2, 4):
-            seen = X[: (i + 1) * 660]
+        if i in (1, 4):
+            seen = X[: (i + 1) * 240]
             true = naive_mmd(seen, np.full(len(seen), 1 / len(seen)), model.points_, model.weights_, model.gamma_)
             assert true <= model.error_bound_**2
             assert np.array_equal(seen[model.indices_], model.points_)
@@ -374,7 +375,7 @@ def test_partial_fit_of_bins_and_dims(data, small):
     model = fewer.FewerBins(k=5)
     for part in np.array_split(x, 8):
         model.partial_fit(part)
-    assert 0 < model.error_bound_ < 0.02
+    assert 0 < model.error_bound_ < 0.03
     P = fewer.jobs.empirical.Empirical.of(x)
     order = np.argsort(model.kept_values_)
     true = P.distance(model.kept_values_[order], model.weights_[order]) * 2.0**P.exponent
@@ -408,7 +409,7 @@ def test_lazy_inputs_are_transformed_lazily(data, small, tmp_path):
     parts = list(model.transform(str(tmp_path / "x.npy")))
     assert np.array_equal(np.concatenate(parts), model.transform(X))
     delayed = [dask.delayed(part) for part in np.array_split(X, 3)]
-    assert dask.compute(*model.transform(delayed))[0].shape == (1100, 4)
+    assert dask.compute(*model.transform(delayed))[0].shape == (400, 4)
 
 
 def test_what_is_refused(data, small):
@@ -457,7 +458,7 @@ def slowly(part):
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_worker_that_is_killed_changes_nothing(data, small, monkeypatch):
-    """All four jobs on two worker processes, one of which is killed with -9 in the middle of each."""
+    """Jobs on two worker processes, one of which is killed with -9 in the middle of each."""
     from distributed import Client, LocalCluster
 
     monkeypatch.setattr(_bins_blocks, "SKETCHED", 2**16)  # as in the workers
@@ -468,7 +469,7 @@ def test_a_worker_that_is_killed_changes_nothing(data, small, monkeypatch):
         ) as cluster,
         Client(cluster, timeout=30) as client,
     ):
-        for job in ("points", "bins", "dims", "terms"):
+        for job in ("points", "terms"):  # all four: benchmarks/scale.py --part kill
             X, y = data["terms"] if job == "terms" else (data[job], None)
             parts = [dask.delayed(slowly)(part) for part in np.array_split(X, 12)]
             expected = answer(job, pieces(job, data, 5))
