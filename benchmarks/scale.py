@@ -29,6 +29,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of the tables (x 8)")
     parser.add_argument("--baskets", type=int, default=2_000_000)
     parser.add_argument("--stream", type=int, default=1_000_000, help="rows of the stream")
+    parser.add_argument("--max-memory", default="1GB", help="max_memory of the calls in the part core")
     parser.add_argument("--once", action="store_true", help="points in one pass too, in the part core")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--folder", type=Path, default=Path("build/scale"))
@@ -120,7 +121,7 @@ def child(what: dict) -> None:
         X = pl.read_parquet(files).head(what["head"]).to_pandas() if "head" in what else [str(f) for f in files]
         done: dict = {}
         with executed(Execution(what.get("workers", 1), lambda name, rows: done.__setitem__(name, rows))):
-            result = fewer.points(X, what["k"], rng=0, passes=what.get("passes", 2))
+            result = fewer.points(X, what["k"], rng=0, passes=what.get("passes", 2), max_memory=what["memory"])
         found = {"value": result.value, "se": result.value_se, "note": result.note, "weights": result.weights.tolist()}
         found["rows"] = result.rows.to_numpy().tolist() if hasattr(result.rows, "to_numpy") else result.rows.tolist()
         found["compared"] = [
@@ -130,8 +131,8 @@ def child(what: dict) -> None:
         ]
     elif what["do"] == "dims":
         files = expand(what["files"])
-        X = pl.read_parquet(files) if what.get("memory") else [str(f) for f in files]
-        result = fewer.dims(X, what["k"], order="order", item="item", rng=0)
+        X = pl.read_parquet(files) if what.get("whole") else [str(f) for f in files]
+        result = fewer.dims(X, what["k"], order="order", item="item", rng=0, max_memory=what["memory"])
         found = {
             "value": result.value,
             "bound": result.bound,
@@ -161,8 +162,8 @@ def alone(**what) -> dict:
 
 def small_data() -> dict:
     rng = np.random.default_rng(5)
-    X = mixture(40_000, 3)
-    D = (rng.random((40_000, 20)) < np.linspace(0.3, 0.03, 20)).astype(np.uint8)
+    X = mixture(20_000, 3)
+    D = (rng.random((20_000, 20)) < np.linspace(0.3, 0.03, 20)).astype(np.uint8)
     return {
         "points": X,
         "bins": rng.lognormal(size=100_000),
@@ -182,12 +183,14 @@ def answer(job: str, given, y=None):
 
 
 def never_gather() -> None:
-    """Have all data take the road of blocks, however small; and cut them into several canonical ones."""
+    """Have all data take the road of blocks, however small, cut into several canonical ones, with 1,000 candidates."""
     from fewer.data import _dask, blocks
+    from fewer.jobs import _points_blocks
 
     blocks.Stream.gathered = lambda self, memory: None
     _dask.DaskBlocks.gathered = lambda self, memory: None
-    blocks.MAX_BLOCK_ROWS = 2**13
+    blocks.MAX_BLOCK_ROWS = 2**12
+    _points_blocks.MAX_CANDIDATES = _points_blocks.MIN_CANDIDATES = 1000
 
 
 def cluster(workers: int):
@@ -325,7 +328,7 @@ def core(given) -> None:
     ):
         if not what:
             continue
-        found = alone(do="points", k=100, **what)
+        found = alone(do="points", k=100, memory=given.max_memory, **what)
         rows = what.get("head", given.rows)
         ratio = found["seconds"] / read["seconds"]
         print(
@@ -345,9 +348,9 @@ def core(given) -> None:
     tenth = orders(given.folder, given.baskets // 10)
     for name, n, what in (
         ("50 items", given.baskets, {"files": files}),
-        ("a tenth in memory", given.baskets // 10, {"files": tenth, "memory": True}),
+        ("a tenth in memory", given.baskets // 10, {"files": tenth, "whole": True}),
     ):
-        found = alone(do="dims", k=50, **what)
+        found = alone(do="dims", k=50, memory=given.max_memory, **what)
         ratio = found["seconds"] / read["seconds"]
         print(
             f"| {name} | {found['seconds']:.1f} | {n / found['seconds']:,.0f} | {ratio:.0f} | "
