@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .jobs.points_sampler import FewerSampler
     from .jobs.points_transformer import FewerPoints
     from .jobs.split import split
+    from .jobs.summaries import merge, solve, summarize
     from .jobs.terms import terms
     from .jobs.terms_regressor import FewerTerms
     from .objectives.functional import Functional
@@ -82,9 +83,12 @@ _HOMES = {
     "frank_wolfe": "solvers.frank_wolfe",
     "greedy": "solvers.greedy",
     "iht": "solvers.iht",
+    "merge": "jobs.summaries",
     "minimize": "solvers.minimize",
     "points": "jobs.points",
+    "solve": "jobs.summaries",
     "split": "jobs.split",
+    "summarize": "jobs.summaries",
     "terms": "jobs.terms",
     "vector_to_dimensions": "transformation",
     "warm": "_warm",
@@ -132,9 +136,12 @@ __all__ = [
     "frank_wolfe",
     "greedy",
     "iht",
+    "merge",
     "minimize",
     "points",
+    "solve",
     "split",
+    "summarize",
     "terms",
     "vector_to_dimensions",
     "warm",

@@ -65,6 +65,9 @@ class Asked:
     force: bool
     baselines: bool = True
     image_shape: tuple[int, int] | None = None
+    max_memory: str = "1GB"
+    workers: int = 1
+    resume: bool = False
 
     @property
     def file(self) -> str:
@@ -93,6 +96,11 @@ def for_all_jobs(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--baselines/--no-baselines", default=True, help="Compare with what else people do; on by default."
         ),
+        click.option(
+            "--max-memory", default="1GB", show_default=True, metavar="SIZE", help="Larger files are read in blocks."
+        ),
+        click.option("--workers", type=WHOLE, default=1, show_default=True, help="Blocks that are worked on at once."),
+        click.option("--resume", is_flag=True, help="Go on where a run in blocks with the same -o was stopped."),
         click.option("-q", "--quiet", is_flag=True, help="No progress bar, no table."),
         click.option("--json", "as_json", is_flag=True, help="JSON output."),
         click.option("--force", is_flag=True, help="Overwrite existing files; links are followed."),
@@ -106,6 +114,7 @@ def asked(options: dict[str, Any]) -> Asked:
     """The shared options, taken out of all options."""
     common = {name: options.pop(name) for name in ("files", "k", "path", "out", "report", "solver", "time_limit")}
     common |= {name: options.pop(name) for name in ("seed", "quiet", "force", "baselines")}
+    common |= {name: options.pop(name) for name in ("max_memory", "workers", "resume")}
     common |= {"json": options.pop("as_json"), "image_shape": options.pop("image_shape", None)}
     if common["k"] is None and not common["path"]:
         raise click.UsageError("give -k, how many to keep, or --path with several k")

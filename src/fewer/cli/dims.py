@@ -52,6 +52,13 @@ def dims(transactions: bool, objective: str, **options: Any) -> int:
         raise click.UsageError("--order and --item go together: give both or neither")
     if transactions and (options["columns"] or options["order"]):
         raise click.UsageError("--columns, --order and --item have no meaning with --transactions")
+    if not transactions:
+        from ..data.files import open_table
+        from ._blocks import dims_in_blocks, is_large
+
+        table = open_table(common.files)
+        if is_large(table, common):
+            return dims_in_blocks(table, common, objective, {**options, "baseline": baseline_of(options["baseline"])})
     coding, label, note = transacted(common.files, options) if transactions else tabled(common.files, options)
     from ..studies.dims import DimsProblem
     from ._run import perform

@@ -64,11 +64,14 @@ def points(
     if gamma == "cv" and label is None:
         raise click.UsageError("--gamma cv needs --label: it is chosen by how well the points tell labels apart")
     from ..data.files import open_table
+    from ._blocks import is_large, points_in_blocks
     from ._table import check_weights, known_column, noted
     from ._write import check_targets
 
     check_targets(common)
     table = open_table(common.files)
+    if is_large(table, common):
+        return points_in_blocks(table, common, label, weight, columns, ignore, missing, similarity, gamma, standardize)
     apart = [known_column(table, name, option) for name, option in ((label, "--label"), (weight, "--weight")) if name]
     names, kinds = asked_columns(table, columns, ignore, apart)
     data: dict[str, Any] = {"similarity": similarity, "labels": label, "sample_weight": weight}

@@ -49,12 +49,15 @@ def terms(target: str, columns: str | None, groups: str | None, **options: Any) 
     """
     common = asked(options)
     from ..data.files import open_table
+    from ._blocks import is_large, terms_in_blocks
     from ._table import noted
     from ._write import check_targets
 
     check_targets(common)
     check_together(options, groups)
     table = open_table(common.files)
+    if is_large(table, common):
+        return terms_in_blocks(table, common, target, columns, groups, options)
     data, text = tracked(table, target, columns, groups, options)
     from ..studies.terms import TermsProblem
     from ._run import perform

@@ -137,3 +137,16 @@ def depth(line: bytes) -> int:
     opened = np.isin(bytes_, [ord("["), ord("{")]).astype(np.int64)
     closed = np.isin(bytes_, [ord("]"), ord("}")])
     return int(np.cumsum(opened - closed).max(initial=0))
+
+
+def rows_in(source: ScanSource) -> int:
+    """The number of rows, by the head of the file."""
+    with readable(source.label, source.kind):
+        return int(source.lazy.select(pl.len()).collect().item())
+
+
+def rows_after(source: ScanSource, names: Sequence[str], skip: int) -> Iterator[Any]:
+    """The columns in parts, without the first rows."""
+    with readable(source.label, source.kind):
+        after = source.lazy.select(names).slice(skip)
+        yield from after.collect_batches(chunk_size=chunk_rows(len(names)), maintain_order=True)

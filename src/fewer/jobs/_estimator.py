@@ -78,6 +78,44 @@ def unchanged_if_it_fails(estimator: Any) -> Iterator[None]:
         raise
 
 
+class Streaming:
+    """What estimators with `partial_fit` share: an answer is found when one of its attributes is asked for.
+
+    `_stream` holds what is kept of the rows so far. An estimator says how it answers by `_answer`, which sets the
+    attributes that `fit` sets.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        own = vars(self)
+        if name.endswith("_") and not name.endswith("__") and own.get("_stream") is not None and not own["_answered"]:
+            own["_answered"] = True
+            try:
+                self._answer()
+            except BaseException:
+                own["_answered"] = False
+                raise
+            if name in own:
+                return own[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _answer(self) -> None:
+        raise NotImplementedError
+
+    def _streamed(self, stream: Any) -> None:
+        """Go on with a stream: what was answered before is forgotten, but for what is known of the columns."""
+        for name in [name for name in vars(self) if name.endswith("_") and name not in ABOUT_COLUMNS]:
+            delattr(self, name)
+        self._stream, self._answered = stream, False
+
+    def _no_stream(self) -> None:
+        """Begin anew."""
+        self._stream, self._answered = None, False
+
+
+ABOUT_COLUMNS = ("n_features_in_", "feature_names_in_")
+"""What `partial_fit` learns at its first call and keeps."""
+
+
 @contextmanager
 def our_error() -> Iterator[None]:
     """What scikit-learn's checks raise within it becomes `InvalidInput`; that a model is not fitted stays."""

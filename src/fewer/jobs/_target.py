@@ -235,10 +235,10 @@ def _of_candidates(
     sampled = f", each compared with all {plan.n}" if used == plan.n else f", compared with {used} of {plan.n} rows"
     note = f"{len(chosen)} candidate rows, drawn at random{sampled}"
     if similarity.plain:
-        return Target(_with_constant(F, _plain_constant(sample, similarity, plan.memory)), chosen, note=note)
+        return Target(with_constant(F, _plain_constant(sample, similarity, plan.memory)), chosen, note=note)
     waves = waves_of(sample, F, plan, rng, deadline)
     note += f"; the value is an estimate by {len(waves.frequencies)} random Fourier features"
-    return Target(_with_constant(F, _first_constant(F, waves, plan.k, rng)), chosen, waves, note)
+    return Target(with_constant(F, first_constant(F, waves, plan.k, rng)), chosen, waves, note)
 
 
 def drawn(sample: Sample, count: int, rng: np.random.Generator) -> Sample:
@@ -265,7 +265,7 @@ def target_means(
     return image_until(rows, data.rows, weights, similarity, both, plan.memory, deadline.share(STAGE_TIME_SHARE))
 
 
-def _first_constant(F: RowsMMD, waves: Waves, k: int, rng: np.random.Generator) -> float:
+def first_constant(F: RowsMMD, waves: Waves, k: int, rng: np.random.Generator) -> float:
     """The constant by which a first answer, k rows at random at their best, gets a little more than its value."""
     units = np.sort(rng.choice(F.space.size, min(k, F.space.size, MAX_FIRST_ROWS), replace=False))
     try:
@@ -277,7 +277,7 @@ def _first_constant(F: RowsMMD, waves: Waves, k: int, rng: np.random.Generator) 
     return VALUE_MARGIN * (value + error) - inner
 
 
-def _with_constant(F: RowsMMD, constant: float) -> RowsMMD:
+def with_constant(F: RowsMMD, constant: float) -> RowsMMD:
     return RowsMMD(F.space, F.rows, F.similarity, F.mean, constant, F.labels, F.memory)
 
 

@@ -19,6 +19,7 @@ from .._validation import (
     renamed,
 )
 from ..constraints.sparse_simplex import SparseSimplex
+from ..data.blocks import as_blocks, is_lazy
 from ..deadline import Deadline
 from ..objectives.cumulative import Cumulative
 from ..objectives.l2 import L2
@@ -30,9 +31,11 @@ from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS
 from ..solvers.units import in_units, watched
 from ..spaces import Atoms
+from ._lazy import bins_of_blocks, solved_bins
 from ._values import best_values, in_values
 from .empirical import Empirical
 from .grid import as_edges, grid_of, histogram
+from .sample import as_bytes
 from .terms import solve
 
 SMALLEST_GAP = 1e-300
@@ -54,6 +57,7 @@ def bins(
     preserve: Any = "cdf",
     validation: float | None = None,
     solver: str = "auto",
+    max_memory: Any = "1GB",
     time_limit: float | None = None,
     rng: Any = None,
     callback: Callback | None = None,
@@ -73,7 +77,8 @@ def bins(
     k : int
         How many bins or values are kept.
     values : array of shape (N,), optional
-        Numbers in any order, a column of a DataFrame among them. The loss is to the values, whatever the grid.
+        Numbers in any order, a column of a DataFrame among them. The loss is to the values, whatever the grid. Also
+        data in blocks: a Dask array, paths or a pattern of them, a callable that returns an iterator of blocks.
     grid : {"auto", "equal", "log", "quantile"} or array of edges (n + 1,)
         For `values`, where the kept ones may sit. "auto": at every distinct value, or at so many of them that the
         others could gain next to nothing. Otherwise each bin that holds values sits at their median: `n_bins` bins of
@@ -97,6 +102,9 @@ def bins(
         For a matrix: a share of its rows for early stopping, as in `terms`.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         As in `terms`.
+    max_memory : int or str
+        Values in blocks are gathered where they take at most half of it. Others are counted, up to 65,536 different
+        ones; beyond, a first pass finds quantiles with a proven rank error, and a second counts between them.
     time_limit : float, optional
         Wall time in seconds, everything included. "cdf", cut short, gives k-means on the cumulative shares.
     rng : None, int or Generator
@@ -140,6 +148,14 @@ def bins(
             refuse({"n_bins": n_bins, "sample_weight": sample_weight}, "values, not for counts")
             return best_bins(Histogram.of(counts, positions, edges), k, preserve, validation, search)
         refuse({"positions": positions, "edges": edges}, "counts; for values give edges as grid")
+        if is_lazy(values):
+            blocks = as_blocks(values, None, sample_weight)
+            whole = blocks.gathered(as_bytes(max_memory) // 2)
+            if whole is None:
+                if not isinstance(preserve, str) or preserve != "cdf":
+                    raise InvalidInput('preserve other than "cdf" needs all values in memory, got data in blocks')
+                return solved_bins(bins_of_blocks(blocks, missing), 0, k, grid, n_bins, search)
+            values, sample_weight = whole.X, whole.weight
         P = values if isinstance(values, Empirical) else Empirical.of(values, sample_weight, missing)
         if isinstance(preserve, str) and preserve == "cdf":
             refuse({"validation": validation}, "a matrix of functionals")

@@ -1,6 +1,6 @@
 """Columns of numbers, each with few distinct values."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,16 +10,20 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import Vector, as_integer, as_numbers, as_weights, is_frame, read, unmasked
+from ..data.blocks import Block, Tree, as_blocks, head_of, is_lazy, lazily
 from ..deadline import Deadline
 from ..progress import as_verbose
 from ..result import Result
-from ._estimator import Shown, at_most, seed_of, unchanged_if_it_fails, validated
+from ._bins_blocks import BinsSummary
+from ._estimator import Shown, Streaming, at_most, seed_of, unchanged_if_it_fails, validated
+from ._lazy import bins_of_blocks, solved_bins
 from .bins import bins
 from .empirical import Empirical
 from .grid import available
+from .sample import as_bytes
 
 
-class FewerBins(Shown, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Keep k values of each column, and map every value to the nearest one that was kept.
 
         min ∫ (Q(x) - P(x))² dx   over distributions on at most k of the values of a column
@@ -37,6 +41,8 @@ class FewerBins(Shown, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         As in `bins`.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         See `bins`.
+    max_memory : int or str
+        Data in blocks are gathered where they take at most half of it; see `bins`.
     time_limit : float, optional
         Wall time in seconds, for all columns together.
     random_state : None, int or RandomState
@@ -71,6 +77,7 @@ class FewerBins(Shown, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         grid: Any = "auto",
         n_bins: int | None = None,
         solver: str = "auto",
+        max_memory: Any = "1GB",
         time_limit: float | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -79,6 +86,7 @@ class FewerBins(Shown, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         self.grid = grid
         self.n_bins = n_bins
         self.solver = solver
+        self.max_memory = max_memory
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -90,11 +98,61 @@ class FewerBins(Shown, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         """
         deadline = Deadline.after(self.time_limit)
         with unchanged_if_it_fails(self):
+            self._no_stream()
+            if is_lazy(X):
+                self._fit_blocks(X, sample_weight, deadline)
+                return self
             one = y is None and is_column(X)
             X = validated(self, as_table(X) if one else X, dtype=[np.float64, np.float32])
             weights = None if sample_weight is None else as_weights(sample_weight, len(X), "sample_weight")
             self._choose([Empirical.of(column, weights) for column in X.T], one, deadline)
         return self
+
+    def _fit_blocks(self, X: Any, sample_weight: Any, deadline: Deadline) -> None:
+        """Choose values of columns that come in blocks."""
+        blocks = as_blocks(X, None, sample_weight)
+        whole = blocks.gathered(as_bytes(self.max_memory) // 2)
+        if whole is not None:
+            self.fit(whole.X, None, whole.weight)
+            return
+        head = blocks.head(1024).X
+        one = is_column(head)
+        validated(self, as_table(head) if one else head, dtype=[np.float64, np.float32])
+        self._solve_columns(bins_of_blocks(blocks, "error"), one, deadline)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerBins":
+        """Learn from more rows of a stream, in memory that does not grow with them; y is ignored.
+
+        Values are counted up to 65,536 different ones; beyond, their quantiles are kept, with a proven rank error
+        `error_bound_` (of each column): no share of the values below any x is off by more. `bound_` allows for it.
+        """
+        with unchanged_if_it_fails(self):
+            first = vars(self).get("_stream") is None
+            one = is_column(X) if first else self._stream.one
+            given = as_table(X) if is_column(X) else X
+            rows = validated(self, given, dtype=[np.float64, np.float32], reset=first)
+            found = BinsSummary.of(Block(rows, None, sample_weight))
+            self._streamed((BinsStream(one, Tree(BinsSummary.merged)) if first else self._stream).with_block(found))
+        return self
+
+    def _answer(self) -> None:
+        summary = self._stream.tree.root()
+        self._solve_columns(summary, self._stream.one, Deadline.after(self.time_limit))
+        errors = [column.error / column.total for column in summary.columns]
+        self.error_bound_ = errors[0] if self._stream.one else errors
+
+    def _solve_columns(self, summary: Any, one: bool, deadline: Deadline) -> None:
+        """Set what `fit` promises, by the summaries of columns."""
+        columns = summary.distributions()
+        sizes = [available(P, self.grid, self.n_bins) for P in columns]
+        at_most(self.k, min(sizes), "distinct values")
+        results = []
+        for i, size in enumerate(sizes):
+            search = {"solver": self.solver, "rng": seed_of(self.random_state), "callback": None}
+            own = deadline.share(1.0 / (len(columns) - i))
+            k = min(as_integer(self.k, "k", 1), size)
+            results.append(solved_bins(summary, i, k, self.grid, self.n_bins, {**search, "deadline": own}))
+        self._keep(results, one)
 
     def _choose(self, columns: list[Empirical], one: bool, deadline: Deadline) -> None:
         """Set what `fit` promises."""
@@ -106,6 +164,10 @@ class FewerBins(Shown, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
             options: dict[str, Any] = {"grid": self.grid, "n_bins": self.n_bins, "solver": self.solver, "rng": seed}
             options["progress"] = as_verbose(self.verbose)
             results.append(bins(values=P, k=min(k, size), time_limit=own, **options))
+        self._keep(results, one)
+
+    def _keep(self, results: list[Result], one: bool) -> None:
+        """Results as attributes: lists, or alone where there is one column."""
         kept = [result.heaviest_first() for result in results]
         pairs = list(zip(results, kept, strict=True))
         found: dict[str, list[Any]] = {
@@ -121,6 +183,9 @@ class FewerBins(Shown, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Each value replaced by the nearest that was kept, of two as near the lower; in the shape of X."""
         check_is_fitted(self)
+        if is_lazy(X):
+            head = head_of(X)
+            return lazily(X, self.transform, None if is_column(head) else self.n_features_in_)  # type: ignore[no-any-return]
         one = self.n_features_in_ == 1 and is_column(X)
         X = validated(self, as_table(X) if one else X, dtype=[np.float64, np.float32], reset=False)
         kept = [self.kept_values_] if isinstance(self.result_, Result) else self.kept_values_
@@ -131,6 +196,19 @@ class FewerBins(Shown, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class BinsStream(NamedTuple):
+    """What is kept of a stream, and whether it came as one column without a second axis."""
+
+    one: bool
+    tree: Tree[BinsSummary]
+
+    def with_block(self, summary: BinsSummary) -> "BinsStream":
+        """With one block more; the stream before it stays as it is."""
+        tree = Tree(BinsSummary.merged, [list(level) for level in self.tree.levels])
+        tree.add(summary)
+        return BinsStream(self.one, tree)
 
 
 def is_column(X: Any) -> bool:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .._validation import Indices, as_generator, as_integer, known
 from ..constraints.dimension_sparse import DimensionSparse
+from ..data.blocks import is_lazy
 from ..data.frames import columns_of, names_of
 from ..deadline import Deadline, answer_by
 from ..distribution import Distribution
@@ -23,9 +24,11 @@ from ..solvers.minimize import SOLVERS, minimize
 from ..solvers.uncompiled import uncompiled_result
 from ..spaces import Lattice, States
 from ._hurried import MAX_UNCOMPILED_ROWS, affordable, need_compiled_code, on_all
+from ._lazy import dims_of_blocks
 from ._restricted import Restriction, Run, restricted
 from .coding import Coding
 from .rows import Rows, listed
+from .sample import as_bytes
 
 OBJECTIVES = {"kl": "KL", "l2": "squared distance"}
 """Objectives, and what their loss is called."""
@@ -47,6 +50,7 @@ def dims(
     order: Any = None,
     item: Any = None,
     solver: str = "auto",
+    max_memory: Any = "1GB",
     time_limit: float | None = None,
     rng: Any = None,
     callback: Callback | None = None,
@@ -67,7 +71,8 @@ def dims(
     X : array, sparse matrix or table of shape (N, n)
         Small non-negative integers; a sparse matrix is never made dense. Columns of a table of pandas, polars or
         pyarrow may also hold truth values and labels, which are coded in sorted order; identifiers, free text and dates
-        are left out, and said in `note`. With `order` and `item` a long table.
+        are left out, and said in `note`. With `order` and `item` a long table. Also data in blocks: a Dask array or
+        frame, a list of delayed blocks, paths or a pattern of them, a callable that returns an iterator of blocks.
     k : int
         How many columns are kept, at most n.
     objective : {"kl", "l2"}
@@ -91,6 +96,9 @@ def dims(
     solver : {"auto", "exact", "exchange", "greedy", "iht"}
         "greedy" is Algorithm 3 with ties broken by look-ahead, "iht" Algorithm 1, "exchange" a local search with
         perturbations, "exact" goes on until the optimum is proven, and "auto" is "exact" for a fixed amount of work.
+    max_memory : int or str
+        Data in blocks are gathered where they take at most half of it; others are folded to distinct states, which may
+        take an eighth of it. Where they do not fit, rare ones are left out, and the bound allows for them.
     time_limit : float, optional
         Wall time in seconds. A short one may have the columns chosen on some of the rows; the value is that of all,
         and `note` says so.
@@ -129,6 +137,21 @@ def dims(
     known(solver, SOLVERS, "solver")
     given = {"sample_weight": sample_weight, "missing": missing, "columns": columns, "order": order, "item": item}
     with watched_by_user(progress, "dims", deadline, callback) as told:
+        if is_lazy(X):
+            found = dims_of_blocks(
+                X,
+                k,
+                memory=as_bytes(max_memory),
+                objective=objective,
+                baseline=baseline,
+                include=include,
+                exclude=exclude,
+                search={"solver": solver, "deadline": deadline, "rng": rng, "callback": told},
+                **given,
+            )
+            if isinstance(found, Result):
+                return found
+            X, given["sample_weight"] = found.X, sample_weight if isinstance(sample_weight, str) else found.weight
         coding = Coding.of(X, baseline=baseline, include=include, exclude=exclude, **given)
         return cover(coding, k, objective=objective, solver=solver, deadline=deadline, rng=rng, callback=told)
 

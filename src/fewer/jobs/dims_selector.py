@@ -5,23 +5,28 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, check_non_negative
 
-from .._validation import Indices, known
+from .._validation import Indices, InvalidInput, as_numbers, known
 from ..data.align import aligned, positions
+from ..data.blocks import Block, Tree, as_blocks, head_of, is_lazy, lazily
 from ..data.frames import is_table, names_of
 from ..deadline import Deadline
 from ..progress import as_verbose, watched_by_user
 from ..solvers.minimize import SOLVERS
-from ._estimator import Shown, at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
+from ._dims_blocks import DimsSpec, DimsSummary
+from ._estimator import Shown, Streaming, at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
+from ._lazy import dims_spec, dims_summary
 from .coding import Coding
 from .dims import OBJECTIVES, cover, coverage, has_labels, take_columns
+from .sample import as_bytes
 
 
-class FewerDims(Shown, SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Select at most k columns that cover the most rows; see `dims` for what is minimised.
 
     Parameters
@@ -40,6 +45,8 @@ class FewerDims(Shown, SelectorMixin, BaseEstimator):  # type: ignore[misc] # sc
         What columns of a table are; see `dims`.
     solver : {"auto", "exact", "exchange", "greedy", "iht"}
         See `dims`.
+    max_memory : int or str
+        What data in blocks and streams may take; see `dims`.
     time_limit : float, optional
         Wall time in seconds.
     random_state : None, int or RandomState
@@ -85,6 +92,7 @@ class FewerDims(Shown, SelectorMixin, BaseEstimator):  # type: ignore[misc] # sc
         missing: str = "error",
         columns: Any = None,
         solver: str = "auto",
+        max_memory: Any = "1GB",
         time_limit: float | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -97,6 +105,7 @@ class FewerDims(Shown, SelectorMixin, BaseEstimator):  # type: ignore[misc] # sc
         self.missing = missing
         self.columns = columns
         self.solver = solver
+        self.max_memory = max_memory
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -106,6 +115,10 @@ class FewerDims(Shown, SelectorMixin, BaseEstimator):  # type: ignore[misc] # sc
         deadline = Deadline.after(self.time_limit)
         given = {name: getattr(self, name) for name in ("baseline", "include", "exclude", "missing")}
         with unchanged_if_it_fails(self):
+            self._no_stream()
+            if is_lazy(X):
+                self._fit_blocks(X, sample_weight, deadline)
+                return self
             known(self.objective, dict.fromkeys(OBJECTIVES), "objective")
             known(self.solver, dict.fromkeys(SOLVERS), "solver")
             names = names_of(X) if is_table(X) else None
@@ -123,6 +136,56 @@ class FewerDims(Shown, SelectorMixin, BaseEstimator):  # type: ignore[misc] # sc
             coding = Coding.of(X, sample_weight=sample_weight, **given)
             self._fit(replace(coding, names=names), deadline)
         return self
+
+    def _fit_blocks(self, X: Any, sample_weight: Any, deadline: Deadline) -> None:
+        """Choose columns of rows that come in blocks."""
+        blocks, memory = as_blocks(X, None, sample_weight), as_bytes(self.max_memory)
+        whole = blocks.gathered(memory // 2)
+        if whole is not None:
+            self.fit(whole.X, None, whole.weight)
+            return
+        self._check_head(blocks.head(1024).X)
+        how = (sample_weight, self.baseline, self.missing, self.columns)
+        self._fit_summary(dims_summary(blocks, dims_spec(blocks, self.k, memory, self.objective, *how)), deadline)
+
+    def _check_head(self, X: Any, reset: bool = True) -> None:
+        """What scikit-learn keeps of the columns."""
+        known(self.objective, dict.fromkeys(OBJECTIVES), "objective")
+        known(self.solver, dict.fromkeys(SOLVERS), "solver")
+        if is_table(X):
+            _check_feature_names(self, X, reset=reset)
+            _check_n_features(self, X, reset=reset)
+        else:
+            validated(self, X, accept_sparse="csr", dtype="numeric", reset=reset)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerDims":
+        """Learn from more rows of a stream: distinct states with their counts are kept; y is ignored.
+
+        Where they exceed an eighth of `max_memory`, rare ones are left out and `bound_` allows for them. Columns hold
+        small whole numbers; `baseline` is zero unless it is told. Columns are chosen when the answer is asked for.
+        """
+        with unchanged_if_it_fails(self):
+            first = vars(self).get("_stream") is None
+            self._check_head(X, reset=first)
+            spec = DimsSpec.of(X, missing=self.missing, columns=self.columns, max_memory=as_bytes(self.max_memory))
+            if spec.labelled:
+                raise InvalidInput("partial_fit needs columns of whole numbers, got labels: code them first")
+            block = Block(X if is_table(X) or sp.issparse(X) else as_numbers(X, "X"), None, sample_weight)
+            tree = Tree(DimsSummary.merged, [] if first else [list(level) for level in self._stream.levels])
+            tree.add(DimsSummary.of(block, spec))
+            self._streamed(tree)
+        return self
+
+    def _answer(self) -> None:
+        self._fit_summary(self._stream.root(), Deadline.after(self.time_limit))
+
+    def _fit_summary(self, summary: DimsSummary, deadline: Deadline) -> None:
+        """Set what `fit` promises, by the states of rows in blocks."""
+        self._fit(summary.coding(self.baseline, self.include, self.exclude), deadline)
+        found: Any = vars(self)["result_"]
+        self.result_ = summary.judged(found, self.objective)
+        self.value_, self.bound_, self.gap_ = self.result_.value, self.result_.bound, self.result_.gap
+        self.coverage_ = float(vars(self)["coverage_"]) * (1.0 - summary.lost / summary.total)
 
     def _fit(self, coding: Coding, deadline: Deadline) -> None:
         """Fit checked rows."""
@@ -144,6 +207,8 @@ class FewerDims(Shown, SelectorMixin, BaseEstimator):  # type: ignore[misc] # sc
     def transform(self, X: Any) -> Any:
         """The chosen columns of X; of a table with labels in its own container."""
         check_is_fitted(self)
+        if is_lazy(X):
+            return lazily(X, self.transform, len(self.indices_), np.asarray(head_of(X)).dtype)
         if self.levels_ is not None and is_table(X):
             _check_feature_names(self, X, reset=False)
             return take_columns(X, self.indices_)

@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy.typing as npt
 
-from .._validation import gathered
+from .._validation import as_integer, gathered
+from ..data.blocks import is_lazy
 from ..deadline import Deadline
 from ..progress import watched_by_user
 from ..result import Result
 from ..solvers.loop import Callback
 from ._held import Limits
+from ._points_blocks import points_of_blocks
 from .sample import as_bytes
 from .setting import Setting
 
@@ -36,6 +38,7 @@ def points(
     standardize: Any = "auto",
     solver: str = "auto",
     max_memory: Any = "1GB",
+    passes: int = 2,
     time_limit: float | None = None,
     rng: Any = None,
     callback: Callback | None = None,
@@ -59,9 +62,11 @@ def points(
 
     Parameters
     ----------
-    X : array, sparse matrix, or table of shape (N, d)
+    X : array, sparse matrix, or table of shape (N, d), or data in blocks
         A table is a DataFrame of pandas or polars or a Table of pyarrow, with numbers, booleans, texts and categories,
-        dates and times. float32 stays float32; sparse rows are for rbf, matern, cosine and linear.
+        dates and times. float32 stays float32; sparse rows are for rbf, matern, cosine and linear. Blocks come from a
+        Dask array or frame, a list of delayed blocks, paths or a pattern of them, or a callable that returns an
+        iterator of blocks for each pass.
     k : int
         How many rows are kept, at most the number of distinct ones.
     labels : array of shape (N,) or str, optional
@@ -118,7 +123,10 @@ def points(
         steps towards a proof.
     max_memory : int or str
         Bytes, or "500MB": limits what is taken beside X, where X is an array of floats or CSR; anything else is first
-        copied into one.
+        copied into one. Data in blocks are gathered where they take at most half of it.
+    passes : {2, 1}
+        How often data in blocks are read. Two: some thousand rows, drawn at random, are compared with all. One: each
+        block keeps weighted rows that stand for it, and `note` has a proven bound on the MMD to all rows.
     time_limit : float, optional
         Wall time in seconds for the whole call, compiling included. A short one has fewer rows compared.
     rng : None, int or Generator
@@ -151,4 +159,8 @@ def points(
     limits = Limits(include, exclude, groups, max_per_group, min_weight, max_weight, equal_weights)
     with watched_by_user(progress, "points", deadline, callback) as told:
         how = (similarity, gamma, standardize, solver, as_bytes(max_memory), deadline, told, columns, missing)
-        return Setting(*how, move, bounds, limits).solve(gathered(X), k, labels, sample_weight, rng).result
+        setting = Setting(*how, move, bounds, limits)
+        if is_lazy(X) or as_integer(passes, "passes", 1, 2) == 1:
+            blocks = X if is_lazy(X) else lambda: iter([gathered(X)])
+            return points_of_blocks(blocks, k, labels, sample_weight, setting, rng, passes).result
+        return setting.solve(gathered(X), k, labels, sample_weight, rng).result

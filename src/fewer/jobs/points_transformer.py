@@ -9,20 +9,24 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._validation import InvalidInput, gathered, is_frame, known, shown
+from .._validation import InvalidInput, as_integer, gathered, is_frame, known, shown
+from ..data.blocks import head_of, is_lazy, lazily
 from ..data.frames import take_rows
 from ..deadline import Deadline
 from ..progress import as_verbose, watched_by_user
+from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS
-from ._estimator import Shown, at_most, our_error, seed_of, unchanged_if_it_fails, validated
+from ._estimator import Shown, Streaming, at_most, our_error, seed_of, unchanged_if_it_fails, validated
 from ._given import is_encoded
+from ._points_blocks import points_of_blocks
+from ._points_stream import answered_points, continued
 from .comparison import Comparison, comparison_of
 from .explain import criticisms
 from .sample import as_bytes
 from .setting import SPARSE, Chosen, Setting
 
 
-class FewerPoints(Shown, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """At most k weighted rows that stand for the rows of X in MMD; see `points`.
 
     `transform` gives the similarity of each row to each point, (n, k). `fit` ignores y, as transformers do, unless
@@ -52,6 +56,8 @@ class FewerPoints(Shown, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         See `points`.
     max_memory : int or str
         Bytes, or "500MB".
+    passes : {2, 1}
+        How often data in blocks are read; see `points`.
     time_limit : float, optional
         Wall time in seconds.
     random_state : None, int or RandomState
@@ -100,6 +106,7 @@ class FewerPoints(Shown, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         standardize: Any = "auto",
         solver: str = "auto",
         max_memory: Any = "1GB",
+        passes: int = 2,
         time_limit: float | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -115,6 +122,7 @@ class FewerPoints(Shown, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.standardize = standardize
         self.solver = solver
         self.max_memory = max_memory
+        self.passes = passes
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -123,12 +131,34 @@ class FewerPoints(Shown, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Choose the points; y is ignored unless `by_label`: then similarities across its classes are zero."""
         deadline = Deadline.after(self.time_limit)
         with unchanged_if_it_fails(self):
+            self._no_stream()
             chosen(self, checked(self, X), labels_for(self, y), sample_weight, deadline)
         return self
 
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerPoints":
+        """Learn from more rows of a stream, in memory that does not grow with them.
+
+        Weighted rows stand for all rows so far, at an MMD that is proven to be at most `error_bound_` less the root of
+        `value_`. How columns are encoded, scaled and compared is decided by the first call, which should hold some
+        hundred rows or more. `indices_` are positions in the stream; `value_` is MMD² to the rows that stand for all,
+        `bound_` is 0, and `error_bound_` a proven bound on the MMD of the points to all rows so far. The points are
+        chosen when one of these is first asked for.
+        """
+        with unchanged_if_it_fails(self):
+            first = vars(self).get("_stream") is None
+            X = checked(self, X, reset=first)
+            self._streamed(continued(self, None if first else self._stream, X, labels_for(self, y), sample_weight))
+            self._encoding = self._stream.plan.comparison.encoding
+        return self
+
+    def _answer(self) -> None:
+        answered(self)
+
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
-        """The similarity of each row to each point, (n, k)."""
+        """The similarity of each row to each point, (n, k); of data in blocks block by block, when asked for."""
         check_is_fitted(self)
+        if is_lazy(X):
+            return lazily(X, self.transform, len(self.indices_))  # type: ignore[no-any-return]
         X = checked(self, X, reset=False)
         if is_precomputed(self):
             return np.asarray(X[:, self.indices_], np.float64)
@@ -138,6 +168,8 @@ class FewerPoints(Shown, TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def assign(self, X: Any) -> npt.NDArray[np.int64]:
         """The most similar point of each row, as a position in `indices_` and `points_`, (n,); see `fewer.assign`."""
+        if is_lazy(X):
+            return lazily(X, self.assign, None, np.int64)  # type: ignore[no-any-return]
         return np.asarray(self.transform(X).argmax(axis=1), np.int64)
 
     def criticisms(self, X: Any, n: int, method: str = "residual") -> npt.NDArray[np.int64]:
@@ -176,6 +208,9 @@ def labels_for(model: Any, y: Any) -> Any:
 
 def checked(model: Any, X: Any, **how: Any) -> Any:
     """X as scikit-learn checks it: a table by its names; arrays as float32 or float64, dense or CSR."""
+    if is_lazy(X):
+        checked(model, head_of(X), **how)
+        return X
     X = gathered(X)
     if how.get("reset", True):
         encodes = not is_precomputed(model) and is_encoded(X, model.columns, model.missing)
@@ -192,14 +227,37 @@ def checked(model: Any, X: Any, **how: Any) -> Any:
 
 def chosen(model: Any, X: Any, labels: Any, sample_weight: Any, deadline: Deadline) -> Chosen:
     """Fit an estimator's points, heaviest first; a k above the number of distinct rows means all of them."""
+    seed = seed_of(model.random_state)
+    passes = as_integer(getattr(model, "passes", 2), "passes", 1, 2)
+    with watched_by_user(as_verbose(model.verbose), type(model).__name__, deadline, None) as told:
+        setting = setting_of(model, deadline, told)
+        if is_lazy(X) or passes == 1:
+            blocks = X if is_lazy(X) else lambda: iter([X])
+            found = points_of_blocks(blocks, model.k, labels, sample_weight, setting, seed, passes, most=False)
+        else:
+            found = setting.solve(X, model.k, labels, sample_weight, seed, most=False)
+    keep(model, found, X)
+    return found
+
+
+def setting_of(model: Any, deadline: Deadline, callback: Callback | None = None) -> Setting:
+    """How an estimator chooses points."""
     known(model.solver, SOLVERS, "solver")
     solver = "exchange" if getattr(model, "refine", False) and model.solver == "auto" else model.solver  # no proof
     how = (model.similarity, model.gamma, model.standardize, solver, as_bytes(model.max_memory), deadline)
     more = {name: getattr(model, name) for name in ("move", "bounds") if hasattr(model, name)}
-    seed = seed_of(model.random_state)
-    with watched_by_user(as_verbose(model.verbose), type(model).__name__, deadline, None) as told:
-        setting = Setting(*how, callback=told, columns=model.columns, missing=model.missing, **more)
-        found = setting.solve(X, model.k, labels, sample_weight, seed, most=False)
+    return Setting(*how, callback=callback, columns=model.columns, missing=model.missing, **more)
+
+
+def answered(model: Any) -> None:
+    """Set what `fit` promises, by what is kept of a stream."""
+    found, error = answered_points(model._stream, setting_of(model, Deadline.after(model.time_limit)), model.k)
+    keep(model, found, None)
+    model.error_bound_ = error
+
+
+def keep(model: Any, found: Chosen, X: Any) -> None:
+    """Set what `fit` promises; `X` holds the rows where the result does not."""
     result, comparison = found.result, found.comparison
     model._encoding = comparison.encoding
     model.mean_, model.scale_ = comparison.means_and_scales
@@ -212,7 +270,6 @@ def chosen(model: Any, X: Any, labels: Any, sample_weight: Any, deadline: Deadli
     model.result_, model.points_ = result, take_rows(few, order)
     model.value_, model.bound_, model.gap_ = result.value, result.bound, result.gap
     model.mmd_ = math.sqrt(max(result.value, 0.0))
-    return found
 
 
 def fitted_comparison(model: Any) -> Comparison:

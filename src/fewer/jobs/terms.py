@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from .._validation import as_integer, known, renamed
 from ..constraints.sparse_simplex import SparseSimplex
+from ..data.blocks import as_blocks, is_lazy
 from ..deadline import Deadline
 from ..objectives.moments import Moments, as_matrix
 from ..progress import watched_by_user
@@ -15,6 +16,8 @@ from ..solvers.loop import Callback, as_callback
 from ..solvers.minimize import SOLVERS, minimize
 from ..spaces import Atoms
 from ._early_stopping import early_stopped
+from ._lazy import refuse_for_blocks, terms_of_blocks
+from .sample import as_bytes
 from .tracking import Tracked
 
 LOSS = "squared error"
@@ -37,6 +40,7 @@ def terms(
     date: Any = None,
     validation: float | None = None,
     solver: str = "auto",
+    max_memory: Any = "1GB",
     time_limit: float | None = None,
     rng: Any = None,
     callback: Callback | None = None,
@@ -51,7 +55,8 @@ def terms(
     X : array, sparse matrix, LinearOperator or table of shape (r, n)
         Entries of any size; an array of float32 stays float32. Memory is X and a small multiple of k r. Of a table of
         pandas, polars or pyarrow the columns of numbers are candidates; dates and identifiers are not, and said in
-        `note`, other text is refused.
+        `note`, other text is refused. Also data in blocks: a Dask array or frame, a list of delayed blocks, paths or a
+        pattern of them, a callable that returns an iterator of blocks (X, y).
     y : array, Series or name of shape (r,)
         The target, or the name of a column of the table X, which is then no candidate. Where X and y are of pandas,
         rows belong together by their index labels.
@@ -83,6 +88,9 @@ def terms(
         "greedy" is Algorithm 3, "iht" Algorithm 1 with momentum and refits, "frank_wolfe" the convex relaxation with
         its answer projected, "exchange" a local search, "exact" goes on until the optimum is proven, and "auto" is
         "exact" for a fixed amount of work where no `time_limit` is set.
+    max_memory : int or str
+        Data in blocks are gathered where they take at most half of it. Others are factored block by block, [X y] = Q R,
+        which leaves a problem of n + 1 rows with the same errors.
     time_limit : float, optional
         Wall time in seconds, everything included. Without it the same `rng` gives the same answer on any machine.
     rng : None, int or Generator
@@ -122,9 +130,19 @@ def terms(
     known(solver, SOLVERS, "solver")
     columns = {"include": include, "exclude": exclude, "groups": groups}
     given = {"sample_weight": sample_weight, "missing": missing, "returns": returns, "date": date}
+    if is_lazy(X):
+        blocks = as_blocks(X, y, sample_weight)
+        whole = blocks.gathered(as_bytes(max_memory) // 2)
+        if whole is None:
+            refuse_for_blocks(returns=returns, date=date, validation=validation)
+            data = terms_of_blocks(blocks, y, sample_weight, missing).tracked(**columns)
+        else:
+            X, y = whole.X, y if isinstance(y, str) else whole.y
+            data = Tracked.of(X, y, **columns, **{**given, "sample_weight": whole.weight})
+    else:
+        data = Tracked.of(X, y, **columns, **given)
     bounds = min_weight, max_weight, max_per_group
     with watched_by_user(progress, "terms", deadline, callback) as told:
-        data = Tracked.of(X, y, **columns, **given)
         return track(data, k, bounds, solver=solver, validation=validation, deadline=deadline, rng=rng, callback=told)
 
 

@@ -9,9 +9,10 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import as_units, known
+from .._validation import InvalidInput, as_units, known
 from ..constraints.sparse_simplex import SparseSimplex
 from ..data.align import aligned, group_codes, positions
+from ..data.blocks import as_blocks, is_lazy, lazily
 from ..data.frames import is_table, names_of
 from ..deadline import Deadline
 from ..objectives.moments import as_matrix
@@ -20,6 +21,8 @@ from ..result import Result
 from ..solvers.minimize import SOLVERS
 from ..spaces import Atoms
 from ._estimator import Shown, at_most, our_error, seed_of, unchanged_if_it_fails, validated
+from ._lazy import terms_of_blocks
+from .sample import as_bytes
 from .terms import LOSS, least_squares, solve
 from .tracking import Tracked
 
@@ -46,6 +49,8 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         A share of the rows for early stopping; see `terms`.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         See `terms`.
+    max_memory : int or str
+        Data in blocks are gathered where they take at most half of it; see `terms`.
     time_limit : float, optional
         Wall time in seconds, for all targets together.
     random_state : None, int or RandomState
@@ -86,6 +91,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         max_per_group: int | None = None,
         validation: float | None = None,
         solver: str = "auto",
+        max_memory: Any = "1GB",
         time_limit: float | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -99,6 +105,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         self.max_per_group = max_per_group
         self.validation = validation
         self.solver = solver
+        self.max_memory = max_memory
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -107,6 +114,9 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         """Find the weights, for each column of y; a time limit is for all of them together."""
         deadline = Deadline.after(self.time_limit)
         with unchanged_if_it_fails(self):
+            if is_lazy(X):
+                self._fit_blocks(X, y, sample_weight, deadline)
+                return self
             names = names_of(X) if is_table(X) else None
             y, sample_weight = aligned(y, X), aligned(sample_weight, X, "sample_weight")
             X, y = validated(self, X, y, accept_sparse="csc", y_numeric=True, multi_output=True)
@@ -117,6 +127,20 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
             data = Tracked(matrix, targets, names, include, exclude, groups, sample_weight)
             self._keep(self._solve(data, deadline), y.ndim == 1)
         return self
+
+    def _fit_blocks(self, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
+        """Find the weights for rows that come in blocks: y is given likewise, as an array, or names a column."""
+        blocks = as_blocks(X, y, sample_weight)
+        whole = blocks.gathered(as_bytes(self.max_memory) // 2)
+        if whole is not None and not isinstance(y, str):
+            self.fit(whole.X, whole.y, whole.weight)
+            return
+        if self.validation is not None:
+            raise InvalidInput("validation needs all rows in memory, got data in blocks")
+        data = terms_of_blocks(blocks, y, sample_weight, "error").tracked(self.include, self.exclude, self.groups)
+        head = blocks.head(1024).X
+        validated(self, head[data.names] if isinstance(y, str) else head, accept_sparse="csc")
+        self._keep(self._solve(data, deadline), True)
 
     def _keep(self, results: list[Result], one: bool) -> None:
         """Set what `fit` promises: plain values for one target, lists for several."""
@@ -147,6 +171,8 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
         """The mixture of the columns, `X @ coef_`."""
         check_is_fitted(self)
+        if is_lazy(X):
+            return lazily(X, self.predict, None)  # type: ignore[no-any-return]
         X = validated(self, X, accept_sparse="csc", reset=False)
         return np.asarray(X @ self.coef_.T)
 

@@ -50,6 +50,16 @@ def own_threads() -> Iterator[None]:
         _HERE.reset(token)
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Within it tiles are done one after the other: others do more at the same time."""
+    token = _HERE.set(1)
+    try:
+        yield
+    finally:
+        _HERE.reset(token)
+
+
 def spread(work: Callable[[Any], Any], parts: list[Any]) -> list[Any]:
     """work(part) for each part, on all threads, with BLAS on one in each; results in the order of the parts."""
     many = min(threads(), len(parts))

@@ -1,0 +1,497 @@
+"""Data beyond memory and beyond one machine: `python benchmarks/scale.py --part cut,kill,core,workers,stream,resume`.
+
+Sizes are options; `--rows 50000000 --baskets 100000000` are the full ones. Data are made under `--folder`.
+What was measured, with the commands, stands in docs/scaling.md.
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+JOBS = ("points", "bins", "dims", "terms")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", default="cut,kill,core,workers,stream,resume")
+    parser.add_argument("--rows", type=int, default=2_000_000, help="rows of the tables (x 8)")
+    parser.add_argument("--baskets", type=int, default=2_000_000)
+    parser.add_argument("--stream", type=int, default=1_000_000, help="rows of the stream")
+    parser.add_argument("--max-memory", default="1GB", help="max_memory of the calls in the part core")
+    parser.add_argument("--once", action="store_true", help="points in one pass too, in the part core")
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--folder", type=Path, default=Path("build/scale"))
+    parser.add_argument("--child", help="what a process of its own does; for this script itself")
+    given = parser.parse_args()
+    if given.child:
+        child(json.loads(given.child))
+        return
+    given.folder.mkdir(parents=True, exist_ok=True)
+    for part in given.part.split(","):
+        print(f"\n## {part}\n", flush=True)
+        PARTS[part](given)
+
+
+# ---------------------------------------------------------------- data
+
+
+def mixture(n: int, seed: int, shift: float = 0.0) -> np.ndarray:
+    """Rows of a mixture of 12 Gaussians in 8 dimensions; `shift` moves all centres."""
+    rng = np.random.default_rng(seed)
+    centres = 3.0 * np.random.default_rng(99).normal(size=(12, 8)) + shift
+    weights = np.linspace(2.0, 0.5, 12)
+    which = rng.choice(12, n, p=weights / weights.sum())
+    return centres[which] + rng.normal(size=(n, 8))
+
+
+def lines_of_baskets(first: int, n: int, seed: int) -> pl.DataFrame:
+    """Orders from `first` on: one of 20,000 usual baskets, some of them with one more item."""
+    rng, usual = np.random.default_rng(seed), np.random.default_rng(7)
+    popularity = 1.0 / np.arange(1, 501) ** 0.9
+    sizes = usual.integers(1, 6, 20_000)
+    items = usual.choice(500, sizes.sum(), p=popularity / popularity.sum())
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    rank = 1.0 / np.arange(1, 20_001)
+    which = rng.choice(20_000, n, p=rank / rank.sum())
+    lengths = sizes[which]
+    owner = np.repeat(np.arange(n), lengths)
+    offset = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    found = items[starts[which][owner] + offset]
+    more = np.flatnonzero(rng.random(n) < 0.03)
+    owner, found = np.concatenate([owner, more]), np.concatenate([found, rng.integers(0, 500, len(more))])
+    order = np.argsort(owner, kind="stable")
+    return pl.DataFrame({"order": (owner[order] + first).astype(np.int32), "item": found[order].astype(np.int16)})
+
+
+def tables(folder: Path, rows: int) -> str:
+    """Parquet files of the mixture, 2.5 million rows each; the pattern of their names."""
+    home = folder / f"rows-{rows}"
+    home.mkdir(parents=True, exist_ok=True)
+    for i, start in enumerate(range(0, rows, 2_500_000)):
+        file = home / f"{i:03}.parquet"
+        if not file.exists():
+            X = mixture(min(2_500_000, rows - start), i)
+            pl.DataFrame(X, schema=[f"x{j}" for j in range(8)]).write_parquet(file, row_group_size=250_000)
+    return str(home / "*.parquet")
+
+
+def orders(folder: Path, baskets: int) -> str:
+    """Parquet files of baskets, two million each."""
+    home = folder / f"baskets-{baskets}"
+    home.mkdir(parents=True, exist_ok=True)
+    for i, start in enumerate(range(0, baskets, 2_000_000)):
+        file = home / f"{i:03}.parquet"
+        if not file.exists():
+            lines_of_baskets(start, min(2_000_000, baskets - start), i).write_parquet(file, row_group_size=500_000)
+    return str(home / "*.parquet")
+
+
+# ---------------------------------------------------------------- processes of their own
+
+
+def peak() -> int:
+    """The most memory this process has taken, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000
+
+
+def child(what: dict) -> None:
+    """One measurement in a process of its own; what it found goes to stdout as JSON."""
+    import fewer
+    from fewer.data.blocks import Execution, executed
+
+    empty, started = peak(), time.perf_counter()
+    found: dict = {}
+    if what["do"] == "read":
+        for file in sorted(Path().glob(what["files"])) if not os.path.isabs(what["files"]) else expand(what["files"]):
+            pl.read_parquet(file)
+    elif what["do"] == "points":
+        files = expand(what["files"])
+        X = pl.read_parquet(files).head(what["head"]).to_pandas() if "head" in what else [str(f) for f in files]
+        done: dict = {}
+        with executed(Execution(what.get("workers", 1), lambda name, rows: done.__setitem__(name, rows))):
+            result = fewer.points(X, what["k"], rng=0, passes=what.get("passes", 2), max_memory=what["memory"])
+        found = {"value": result.value, "se": result.value_se, "note": result.note, "weights": result.weights.tolist()}
+        found["rows"] = result.rows.to_numpy().tolist() if hasattr(result.rows, "to_numpy") else result.rows.tolist()
+        found["compared"] = [
+            result.compared.width,
+            result.compared.scaling.mean.tolist(),
+            result.compared.scaling.spread.tolist(),
+        ]
+    elif what["do"] == "dims":
+        files = expand(what["files"])
+        X = pl.read_parquet(files) if what.get("whole") else [str(f) for f in files]
+        result = fewer.dims(X, what["k"], order="order", item="item", rng=0, max_memory=what["memory"])
+        found = {
+            "value": result.value,
+            "bound": result.bound,
+            "note": result.note,
+            "covered": float(np.exp(-result.value)),
+        }
+        found["items"] = [int(label) for label in result.labels]
+    print(json.dumps({"seconds": time.perf_counter() - started, "peak": peak() - empty, "empty": empty, **found}))
+
+
+def expand(pattern: str) -> list:
+    import glob
+
+    return sorted(glob.glob(pattern))
+
+
+def alone(**what) -> dict:
+    """The same, asked for."""
+    run = subprocess.run([sys.executable, __file__, "--child", json.dumps(what)], capture_output=True, text=True)  # noqa: S603
+    if run.returncode:
+        raise SystemExit(run.stderr[-2000:])
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+# ---------------------------------------------------------------- parts
+
+
+def small_data() -> dict:
+    rng = np.random.default_rng(5)
+    X = mixture(20_000, 3)
+    D = (rng.random((20_000, 20)) < np.linspace(0.3, 0.03, 20)).astype(np.uint8)
+    return {
+        "points": X,
+        "bins": rng.lognormal(size=100_000),
+        "dims": D,
+        "terms": (X, X @ np.r_[0.5, 0.3, 0.2, np.zeros(5)]),
+    }
+
+
+def answer(job: str, given, y=None):
+    import fewer
+
+    if job == "points":
+        return fewer.points(given, 10, rng=0)
+    if job == "bins":
+        return fewer.bins(values=given, k=20)
+    return fewer.dims(given, 6, rng=0) if job == "dims" else fewer.terms(given, y, 3, rng=0)
+
+
+def never_gather() -> None:
+    """Have all data take the road of blocks, however small, cut into several canonical ones, with 1,000 candidates."""
+    from fewer.data import _dask, blocks
+    from fewer.jobs import _points_blocks
+
+    blocks.Stream.gathered = lambda self, memory: None
+    _dask.DaskBlocks.gathered = lambda self, memory: None
+    blocks.MAX_BLOCK_ROWS = 2**12
+    _points_blocks.MAX_CANDIDATES = _points_blocks.MIN_CANDIDATES = 1000
+
+
+def cluster(workers: int):
+    import dask
+    from distributed import Client, LocalCluster
+
+    dask.config.set({"distributed.scheduler.allowed-failures": 10})
+    local = LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    )
+    return local, Client(local, timeout=60)
+
+
+def in_dask(data, parts: int, slow: float = 0.0):
+    """Delayed blocks, each of which takes a moment."""
+    import dask
+
+    def part(values, seconds):
+        time.sleep(seconds)
+        return values
+
+    return [dask.delayed(part)(p, slow) for p in np.array_split(data, parts)]
+
+
+def cut(given) -> None:
+    """Same answers however the data are cut."""
+    never_gather()
+    print("| job | where | cut into | value | same indices | relative difference | s |")
+    print("|---|---|---|---|---|---|---|")
+    for job, data in small_data().items():
+        X, y = data if job == "terms" else (data, None)
+        first = None
+        for where, n, given_as in ways(given, job, X, y):
+            started = time.perf_counter()
+            with given_as as blocks:
+                found = answer(job, blocks, y)
+            seconds = time.perf_counter() - started
+            first = found if first is None else first
+            same = "yes" if np.array_equal(found.indices, first.indices) else "NO"
+            off = abs(found.value - first.value) / abs(first.value)
+            print(f"| {job} | {where} | {n} | {found.value:.10g} | {same} | {off:.1e} | {seconds:.1f} |", flush=True)
+
+
+def ways(given, job: str, X, y):
+    """Where blocks come from and into how many they are cut, with what gives them."""
+    for n in (1, 7, 64):
+        parts = in_parts(X, y, n)
+        yield "memory", n, nullcontext(lambda parts=parts: iter(parts))
+    for n in (7, 64):
+        home = given.folder / f"cut-{job}-{n}"
+        home.mkdir(exist_ok=True)
+        for i, part in enumerate(np.array_split(X, n)):
+            np.save(home / f"{i:03}.npy", part)
+        yield "npy files", n, nullcontext(str(home / "*.npy"))
+    for workers in (1, 2):
+        for n in (7, 64):
+            yield f"Dask, {workers} worker processes", n, on_cluster(workers, in_dask(X, n))
+
+
+def in_parts(X, y, n: int) -> list:
+    """Blocks, or pairs of them."""
+    if y is None:
+        return np.array_split(X, n)
+    return list(zip(np.array_split(X, n), np.array_split(y, n), strict=True))
+
+
+@contextmanager
+def on_cluster(workers: int, blocks):
+    """Blocks, where there is a cluster."""
+    local, client = cluster(workers)
+    with local, client:
+        yield blocks
+
+
+def kill(given) -> None:
+    """Workers killed with -9 in the middle of each job."""
+    never_gather()
+    data = small_data()
+    print("| job | killed | answer | s |")
+    print("|---|---|---|---|")
+    for job in JOBS:
+        X, y = data[job] if job == "terms" else (data[job], None)
+        parts = (
+            np.array_split(X, 7) if y is None else list(zip(np.array_split(X, 7), np.array_split(y, 7), strict=True))
+        )
+        expected = answer(job, lambda parts=parts: iter(parts))
+        for many in (1, 2):
+            local, client = cluster(2)
+            with local, client:
+                pids = list(client.run(os.getpid).values())[:many]
+                timers = [threading.Timer(1.5, os.kill, (pid, signal.SIGKILL)) for pid in pids]
+                for timer in timers:
+                    timer.start()
+                started = time.perf_counter()
+                try:
+                    found = answer(job, in_dask(X, 24, 0.15), y)
+                    same = np.array_equal(found.indices, expected.indices)
+                    said = f"same, value off by {abs(found.value / expected.value - 1):.0e}" if same else "OTHER"
+                except Exception as error:
+                    said = f"{type(error).__name__}: {error}"
+                print(f"| {job} | {many} of 2 | {said} | {time.perf_counter() - started:.1f} |", flush=True)
+                for timer in timers:
+                    timer.join()
+
+
+def judged(found: dict, X: np.ndarray) -> float:
+    """MMD² of points to some rows, in the comparison they were chosen by: sums over tiles, no code of the road."""
+    from scipy.spatial.distance import cdist
+
+    gamma, mean, spread = found["compared"]
+    rows = (np.asarray(found["rows"]) - mean) / spread
+    Z = (X - mean) / spread
+    q = np.asarray(found["weights"])
+    own = q @ np.exp(-gamma * cdist(rows, rows, "sqeuclidean")) @ q
+    cross = np.mean([np.exp(-gamma * cdist(Z[a : a + 5000], rows, "sqeuclidean")) @ q for a in range(0, len(Z), 5000)])
+    half = len(Z) // 2  # two halves, so that no row meets itself
+    constant = np.mean(
+        [np.exp(-gamma * cdist(Z[a : a + 500], Z[half:], "sqeuclidean")).mean() for a in range(0, half, 500)]
+    )
+    return float(own - 2 * cross + constant)
+
+
+def core(given) -> None:
+    """Out of core: points and dims from parquet files, beside the time to read them, and beside a tenth in memory."""
+    files = tables(given.folder, given.rows)
+    size = sum(os.path.getsize(f) for f in expand(files)) / 1e9
+    read = alone(do="read", files=files)
+    print(f"{given.rows:,} rows x 8, {size:.2f} GB of parquet; polars reads them in {read['seconds']:.1f} s\n")
+    print("| run | s | rows per second | times the reading | peak above an empty process | value | se |")
+    print("|---|---|---|---|---|---|---|")
+    for name, what in (
+        ("100 points, two passes", {"files": files}),
+        ("100 points, one pass", {"files": files, "passes": 1}) if given.once else ("", {}),
+        ("a tenth in memory", {"files": files, "head": given.rows // 10}),
+    ):
+        if not what:
+            continue
+        found = alone(do="points", k=100, memory=given.max_memory, **what)
+        rows = what.get("head", given.rows)
+        ratio = found["seconds"] / read["seconds"]
+        print(
+            f"| {name} | {found['seconds']:.1f} | {rows / found['seconds']:,.0f} | {ratio:.0f} | "
+            f"{found['peak']} MB | {found['value']:.4g} | {found['se']:.2g} |",
+            flush=True,
+        )
+        print(f"<!-- on 40,000 fresh rows: {judged(found, mixture(40_000, 10_001)):.4g} -->", flush=True)
+    files = orders(given.folder, given.baskets)
+    size = sum(os.path.getsize(f) for f in expand(files)) / 1e9
+    read = alone(do="read", files=files)
+    print(f"\n{given.baskets:,} baskets, {size:.2f} GB of parquet; polars reads them in {read['seconds']:.1f} s\n")
+    print(
+        "| run | s | baskets per second | times the reading | peak above an empty process | covered | at most | note |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    tenth = orders(given.folder, given.baskets // 10)
+    for name, n, what in (
+        ("50 items", given.baskets, {"files": files}),
+        ("a tenth in memory", given.baskets // 10, {"files": tenth, "whole": True}),
+    ):
+        found = alone(do="dims", k=50, memory=given.max_memory, **what)
+        ratio = found["seconds"] / read["seconds"]
+        print(
+            f"| {name} | {found['seconds']:.1f} | {n / found['seconds']:,.0f} | {ratio:.0f} | "
+            f"{found['peak']} MB | {found['covered']:.6f} | {np.exp(-found['bound']):.6f} | {found['note']} |",
+            flush=True,
+        )
+
+
+def workers(given) -> None:
+    """Speed-up from one to two workers, time outside blocks, bytes moved for each block, and a cost model."""
+    import dask
+
+    from fewer.data import _dask
+
+    _dask.DaskBlocks.gathered = lambda self, memory: None
+
+    def read(path, start, n):
+        return pl.scan_parquet(path).slice(start, n).collect().to_numpy()
+
+    files = expand(tables(given.folder, given.rows))
+    parts = [dask.delayed(read)(path, start, 250_000) for path in files for start in range(0, 2_500_000, 250_000)]
+    parts = parts[: -(-given.rows // 250_000)]
+    block = one_block(given.rows)
+    print(f"{given.rows:,} rows x 8 -> 10 points, blocks of {block['rows']:,} rows\n")
+    print("| workers | rows | s | speed-up | by the model |\n|---|---|---|---|---|")
+    times = {}
+    for count, share in ((1, 1.0), (2, 1.0), (2, 0.5)):
+        local, client = cluster(count)
+        with local, client:
+            answer("points", parts[:1])  # have everything imported and compiled
+            started = time.perf_counter()
+            answer("points", parts[: max(int(share * len(parts)), 1)])
+            times[count, share] = time.perf_counter() - started
+    fixed = max(2 * times[2, 1.0] - times[1, 1.0], 0.0)  # T = fixed + work x share / workers
+    work = times[1, 1.0] - fixed
+    for (count, share), seconds in times.items():
+        model = f"{fixed + work * share / count:.1f}" if share < 1 else "fitted"
+        speed = f"{times[1, 1.0] * share / seconds:.2f}"
+        print(f"| {count} | {int(share * given.rows):,} | {seconds:.1f} | {speed} | {model} |")
+    print(f"\none block alone: {block['first_s']:.3f} s in pass 1, {block['second_s']:.3f} s in pass 2")
+    number = -(-given.rows // block["rows"])
+    outside = 1.0 - number * (block["first_s"] + block["second_s"]) / times[1, 1.0]
+    print(f"share of one worker's time outside blocks: {100 * outside:.0f} % (reading, search, Dask)")
+    print(f"moved for each block: {block['first'] / 1e3:.0f} kB in pass 1, {block['second'] / 1e3:.0f} kB in pass 2")
+    print(f"moved to each worker: the plan, {block['plan'] / 1e6:.2f} MB")
+    print(f"model: fixed {fixed:.1f} s, {1e9 * work / given.rows:.0f} ns for each row and worker")
+    for n, count in ((10**9, 16), (10**9, 256), (10**12, 256), (10**12, 4096)):
+        hours = (fixed + work * n / given.rows / count) / 3600
+        moved = n / block["rows"] * (block["first"] + block["second"]) / 1e9
+        print(f"on paper, {n:.0e} rows and {count} workers: {hours:.2f} h, {moved:,.0f} GB moved in all")
+
+
+def one_block(rows: int) -> dict:
+    """What one canonical block costs and leaves."""
+    import pickle
+
+    from fewer.data.blocks import Block, canonical_rows
+    from fewer.deadline import Deadline
+    from fewer.jobs import _points_blocks, _points_second
+    from fewer.jobs._points_first import FirstSummary
+    from fewer.jobs.setting import Setting
+
+    X = mixture(canonical_rows(8), 0)
+    setting = Setting("rbf", "median", False, "auto", 10**9, Deadline.after(None))
+    spec = _points_blocks.spec_of(X, setting, 10, None, None, 0)
+    started = time.perf_counter()
+    first = FirstSummary.of(Block(X), spec)
+    first_s = time.perf_counter() - started
+    plan = _points_second.plan_of(_points_second.replace(first, rows=rows))
+    started = time.perf_counter()
+    second = _points_second.bare_second(Block(X), plan)
+    second_s = time.perf_counter() - started
+    sizes = {name: len(pickle.dumps(value)) for name, value in (("first", first), ("second", second), ("plan", plan))}
+    return {"rows": len(X), "first_s": first_s, "second_s": second_s, **sizes}
+
+
+def stream(given) -> None:
+    """partial_fit over a stream whose centres drift."""
+    import fewer
+
+    n, batch = given.stream, 50_000
+    model = fewer.FewerPoints(k=50, random_state=0)
+    print("| rows so far | s for partial_fit | memory MB | MMD, sampled | proven bound | refitted from scratch | s |")
+    print("|---|---|---|---|---|---|---|")
+    spent, seen, checks = 0.0, [], {int(n * share) for share in (0.1, 0.25, 0.5, 0.75, 1.0)}
+    rng = np.random.default_rng(0)
+    for start in range(0, n, batch):
+        X = mixture(batch, start, 4.0 * start / n)
+        seen.append(X[rng.random(batch) < min(1.0, 60_000 / n)])
+        began = time.perf_counter()
+        model.partial_fit(X)
+        spent += time.perf_counter() - began
+        if start + batch in checks or (start + batch >= n):
+            now = int(Path("/proc/self/statm").read_text().split()[1]) * 4096 // 10**6
+            some = np.concatenate(seen)
+            found = {
+                "compared": [model.gamma_, np.zeros(8), np.ones(8)],
+                "rows": model.points_,
+                "weights": model.weights_,
+            }
+            true = max(judged(found, some[rng.permutation(len(some))]), 0.0) ** 0.5
+            began = time.perf_counter()
+            fresh = fewer.points(some, 50, gamma=model.gamma_, rng=0)
+            other = {**found, "rows": fresh.rows, "weights": fresh.weights}
+            again = max(judged(other, some[rng.permutation(len(some))]), 0.0) ** 0.5
+            print(
+                f"| {start + batch:,} | {spent:.1f} | {now} | {true:.4g} | {model.error_bound_:.4g} | {again:.4g} | "
+                f"{time.perf_counter() - began:.1f} |",
+                flush=True,
+            )
+
+
+def resume(given) -> None:
+    """A command that is killed at random moments and resumed writes the same file."""
+    files = tables(given.folder, min(given.rows, 1_000_000))
+    out = [given.folder / f"resume-{name}.csv" for name in ("whole", "killed")]
+    for path in out:
+        path.unlink(missing_ok=True)
+    base = [sys.executable, "-m", "fewer", "points", files, "-k", "10", "--max-memory", "8MB", "-q"]
+    started = time.perf_counter()
+    subprocess.run([*base, "-o", str(out[0])], check=True)  # noqa: S603
+    whole = time.perf_counter() - started
+    rng, kills, spent = random.Random(0), 0, 0.0  # noqa: S311
+    while not out[1].exists():
+        started = time.perf_counter()
+        process = subprocess.Popen([*base, "-o", str(out[1]), "--resume"])  # noqa: S603
+        wait = rng.uniform(0.1, 0.25) * whole if kills < given.kills else None
+        try:
+            if process.wait(wait):
+                raise SystemExit("the command failed")
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            kills += 1
+        spent += time.perf_counter() - started
+    same = out[0].read_bytes() == out[1].read_bytes()
+    said = "the same file" if same else "ANOTHER FILE"
+    print(f"killed {kills} times: {said}; {whole:.1f} s without kills, {spent:.1f} s with")
+
+
+PARTS = {"cut": cut, "kill": kill, "core": core, "workers": workers, "stream": stream, "resume": resume}
+
+if __name__ == "__main__":
+    main()

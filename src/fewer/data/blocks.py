@@ -1,0 +1,364 @@
+"""Rows that come in blocks: re-cut to canonical sizes, summarised block by block, merged in a fixed tree.
+
+A job over blocks is *summarise each block, merge, solve*. Blocks are cut by the positions of their rows alone and their
+summaries merged in a tree that depends on their number alone, so neither depends on how the data were cut before, on
+files, partitions, threads or workers.
+"""
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from .._validation import InvalidInput, shown
+from ..objectives.pairs import one_thread
+from .cutting import cut, height, size_in_bytes, some, stacked
+
+FAN_IN = 8
+"""Summaries that are merged into one."""
+BLOCK_CELLS, MAX_BLOCK_ROWS, MIN_BLOCK_ROWS = 2**22, 2**17, 2**10
+"""Cells of a canonical block, and its rows at most and at least."""
+
+S = TypeVar("S")
+Work = Callable[["Block", Any], S]
+Merge = Callable[[list[S]], S]
+
+
+class Block(NamedTuple):
+    """Some rows, what belongs to them (None where there is none), and the position of the first."""
+
+    X: Any
+    y: Any = None
+    weight: Any = None
+    start: int = 0
+
+    def cut(self, start: int, stop: int) -> "Block":
+        """Some of the rows."""
+        X, y, weight = (cut(part, start, stop) for part in self[:3])
+        return Block(X, y, weight, self.start + start)
+
+
+class Blocks(Protocol):
+    """Data that come in blocks, over which any number of passes can be made."""
+
+    @property
+    def label(self) -> str:
+        """What to call them."""
+        ...
+
+    def head(self, rows: int) -> Block:
+        """The first rows, so many or all there are."""
+        ...
+
+    def fold(self, name: str, work: Work[S], plan: Any, merge: Merge[S], rows: int) -> S:
+        """`work(block, plan)` for canonical blocks of so many rows, merged in the fixed tree; `name` is the pass's."""
+        ...
+
+    def take(self, positions: Any) -> Any:
+        """Rows by their positions, in the container of the blocks."""
+        ...
+
+    def gathered(self, memory: int) -> Block | None:
+        """All rows in memory, where they take no more than so many bytes."""
+        ...
+
+
+def canonical_rows(columns: int) -> int:
+    """The rows of a canonical block with so many columns: a power of two.
+
+    >>> canonical_rows(1), canonical_rows(784)
+    (131072, 4096)
+    """
+    most = max(BLOCK_CELLS // max(columns, 1), 1)
+    return int(min(max(1 << (most.bit_length() - 1), MIN_BLOCK_ROWS), MAX_BLOCK_ROWS))
+
+
+def recut(blocks: Iterable[Block], rows: int, start: int = 0) -> Iterator[Block]:
+    """Blocks of exactly so many rows, the last one of what is left; empty ones are passed over.
+
+    >>> import numpy as np
+    >>> [(b.start, b.X.tolist()) for b in recut([Block(np.arange(3)), Block(np.arange(0)), Block(np.arange(3, 5))], 2)]
+    [(0, [0, 1]), (2, [2, 3]), (4, [4])]
+    """
+    parts: list[Block] = []
+    have = 0
+    for block in blocks:
+        at, size = 0, height(block.X)
+        while at < size:
+            stop = min(at + rows - have, size)
+            parts.append(block.cut(at, stop))
+            have, at = have + stop - at, stop
+            if have == rows:
+                yield joined(parts, start)
+                parts, have, start = [], 0, start + rows
+    if parts:
+        yield joined(parts, start)
+
+
+def joined(parts: Sequence[Block], start: int) -> Block:
+    """Blocks that follow each other as one."""
+    X, y, weight = (stacked(column) for column in list(zip(*parts, strict=True))[:3])
+    return Block(X, y, weight, start)
+
+
+class Tree(Generic[S]):
+    """Summaries that come in order, merged FAN_IN at a time: `levels` are those that wait for others.
+
+    >>> tree = Tree(lambda parts: "(" + "".join(parts) + ")")
+    >>> for name in "abcdefghij":
+    ...     tree.add(name)
+    >>> tree.levels, tree.root()
+    ([['i', 'j'], ['(abcdefgh)']], '((abcdefgh)(ij))')
+    """
+
+    def __init__(self, merge: Merge[S], levels: list[list[S]] | None = None) -> None:
+        self.merge = merge
+        self.levels: list[list[S]] = [] if levels is None else levels
+
+    def add(self, summary: S) -> None:
+        """One more at the right end."""
+        for at in range(len(self.levels) + 1):
+            if at == len(self.levels):
+                self.levels.append([])
+            self.levels[at].append(summary)
+            if len(self.levels[at]) < FAN_IN:
+                return
+            summary = self.merge(self.levels[at])
+            self.levels[at] = []
+
+    def root(self) -> S:
+        """All of them merged."""
+        later: list[S] = []
+        for level in self.levels:
+            here = [*level, *later]
+            later = [self.merge(here)] if len(here) > 1 else here
+        if not later:
+            raise InvalidInput("there are no rows: all blocks are empty")
+        return later[0]
+
+
+def merged_in_tree(summaries: Sequence[S], merge: Merge[S]) -> S:
+    """The same for a list."""
+    tree = Tree(merge)
+    for summary in summaries:
+        tree.add(summary)
+    return tree.root()
+
+
+class Keeper(Protocol):
+    """Where the state of a pass is kept, so that one that was killed goes on."""
+
+    def load(self, name: str) -> tuple[list[list[Any]], int, bool] | None:
+        """`Tree.levels` as they were, how many blocks are in them, and whether that is all; None where nothing was."""
+        ...
+
+    def save(self, name: str, levels: list[list[Any]], done: int, last: bool) -> None:
+        """Keep them, if it is time to; `last` where the pass is over."""
+        ...
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How passes over files and callables are run: threads, who hears of rows done, and where states are kept."""
+
+    workers: int = 1
+    progress: Callable[[str, int], None] | None = None
+    keeper: Keeper | None = None
+
+
+_EXECUTION: ContextVar[Execution] = ContextVar("execution", default=Execution())  # noqa: B039 - it is frozen
+
+
+@contextmanager
+def executed(how: Execution) -> Iterator[None]:
+    """Within it, passes are run so."""
+    token = _EXECUTION.set(how)
+    try:
+        yield
+    finally:
+        _EXECUTION.reset(token)
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Blocks that come one after the other on this machine.
+
+    `raw(skip)` begins a pass and gives the blocks after the first `skip` rows; `size` is in bytes, where it is known.
+    """
+
+    label: str
+    raw: Callable[[int], Iterator[Block]]
+    pick: Callable[[Any], Any] | None = None
+    size: int | None = None
+
+    def blocks(self, rows: int, skip: int = 0) -> Iterator[Block]:
+        """Canonical blocks of a pass."""
+        return recut(self.raw(skip), rows, skip)
+
+    def head(self, rows: int) -> Block:
+        """The first rows."""
+        found = next(self.blocks(rows), None)
+        if found is None:
+            raise InvalidInput(f"{self.label}: there are no rows")
+        return found
+
+    def fold(self, name: str, work: Work[S], plan: Any, merge: Merge[S], rows: int) -> S:
+        """Summarise and merge, on as many threads as `executed` says; results do not depend on them."""
+        how = _EXECUTION.get()
+        kept = None if how.keeper is None else how.keeper.load(name)
+        tree, done = (Tree(merge), 0) if kept is None else (Tree(merge, kept[0]), kept[1])
+        if kept is not None and kept[2]:
+            return tree.root()
+        for block, summary in _in_order(self.blocks(rows, done * rows), work, plan, how.workers):
+            tree.add(summary)
+            done += 1
+            if how.progress is not None:
+                how.progress(name, block.start + height(block.X))
+            if how.keeper is not None:
+                how.keeper.save(name, tree.levels, done, last=False)
+        if how.keeper is not None:
+            how.keeper.save(name, tree.levels, done, last=True)
+        return tree.root()
+
+    def take(self, positions: Any) -> Any:
+        """Rows by their positions; one more pass where there is no way to go to them, up to the last of them."""
+        if self.pick is not None:
+            return self.pick(positions)
+        wanted = sorted({int(p) for p in positions})
+        found: list[Any] = []
+        start = 0
+        for block in self.raw(0):
+            stop = start + height(block.X)
+            here = [p - start for p in wanted if start <= p < stop]
+            if here:
+                found.append(some(block.X, here))
+            start = stop
+            if start > wanted[-1]:
+                break
+        order = [wanted.index(int(p)) for p in positions]
+        return some(stacked(found), order)
+
+    def gathered(self, memory: int) -> Block | None:
+        """All rows, if they fit; reading stops where they do not."""
+        if self.size is not None and self.size > memory:
+            return None
+        parts, size = [], 0
+        for block in self.raw(0):
+            size += sum(size_in_bytes(part) for part in block[:3] if part is not None)
+            if size > memory:
+                return None
+            if height(block.X):
+                parts.append(block)
+        if not parts:
+            raise InvalidInput(f"{self.label}: there are no rows")
+        return joined(parts, 0)
+
+
+def _in_order(blocks: Iterator[Block], work: Work[S], plan: Any, workers: int) -> Iterator[tuple[Block, S]]:
+    """Blocks with their summaries, in order; a few of them at the same time."""
+    if workers <= 1:
+        for block in blocks:
+            yield block, located(work, block, plan)
+        return
+    waiting: deque[tuple[Block, Future[S]]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for block in blocks:
+                waiting.append((block, pool.submit(copy_context().run, _alone, work, block, plan)))
+                if len(waiting) > workers:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            while waiting:
+                first, future = waiting.popleft()
+                yield first, future.result()
+        finally:
+            for _, future in waiting:
+                future.cancel()
+
+
+def _alone(work: Work[S], block: Block, plan: Any) -> S:
+    """`work` on one thread, beside others."""
+    with one_thread():
+        return located(work, block, plan)
+
+
+def located(work: Work[S], block: Block, plan: Any) -> S:
+    """`work`, with what it refuses said of the block's place among all rows."""
+    try:
+        return work(block, plan)
+    except InvalidInput as error:
+        if block.start == 0:
+            raise
+        raise InvalidInput(f"{error} (rows count from row {block.start} on)") from None
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether X comes in blocks: a Dask collection, a list of delayed blocks, paths or a pattern, or a callable.
+
+    >>> is_lazy("data/*.parquet"), is_lazy(["a.npy", "b.npy"]), is_lazy([[1.0]]), is_lazy(lambda: iter([]))
+    (True, True, False, True)
+    """
+    if is_paths(X) or is_dask(X) or isinstance(X, Stream):
+        return True
+    return callable(X) and not hasattr(X, "shape") and not isinstance(X, type)
+
+
+def is_paths(X: Any) -> bool:
+    """Whether X is a path, a pattern, or a list of them."""
+    if isinstance(X, (str, os.PathLike)):
+        return True
+    return isinstance(X, (list, tuple)) and len(X) > 0 and all(isinstance(x, (str, os.PathLike)) for x in X)
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask collection, or a list of delayed blocks; nothing is imported for that."""
+    if "dask" not in sys.modules:
+        return False
+    from dask.base import is_dask_collection
+
+    listed = isinstance(X, (list, tuple)) and len(X) > 0
+    return all(is_dask_collection(x) for x in X) if listed else bool(is_dask_collection(X))
+
+
+def as_blocks(X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | None = None) -> Blocks:
+    """What comes in blocks; `y` and `weight` belong to its rows, given likewise or as arrays (N,).
+
+    Of files only the columns `names` are read, all if None. A callable's blocks may be (X, y) or (X, y, weight).
+    """
+    if isinstance(X, Stream):
+        return X
+    if is_dask(X):
+        from ._dask import dask_blocks
+
+        return dask_blocks(X, y, weight)
+    from .streams import of_callable, of_paths
+
+    for value, option in ((y, "y"), (weight, "sample_weight")):
+        if is_dask(value) or callable(value):
+            raise InvalidInput(
+                f"{option} must be an array or the name of a column where X is files, got {shown(value)}"
+            )
+    return of_paths(X, y, weight, names) if is_paths(X) else of_callable(X, y, weight)
+
+
+def lazily(X: Any, function: Callable[[Any], Any], columns: int | None, dtype: Any = float) -> Any:
+    """`function` of the blocks of X when they are asked for: (N, columns), or (N,) where that is None.
+
+    Of a Dask collection an array of Dask, of a list of delayed blocks a list, of files and callables an iterator.
+    """
+    if is_dask(X):
+        from ._dask import lazily as on_dask
+
+        return on_dask(X, function, columns, dtype)
+    stream = as_blocks(X)
+    return (function(block.X) for block in stream.raw(0) if height(block.X))  # type: ignore[attr-defined]
+
+
+def head_of(X: Any) -> Any:
+    """The first rows of data in blocks: what estimators check."""
+    return as_blocks(X).head(MIN_BLOCK_ROWS).X

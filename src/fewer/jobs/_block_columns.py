@@ -1,0 +1,204 @@
+"""Blocks as columns: which are used and as what, decided once by the first rows, and the same in every block."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._validation import Indices, InvalidInput, Vector, as_array, as_vector, gathered, is_frame, library_of, shown
+from ..data.blocks import Block
+from ..data.column import Column, Levels
+from ..data.columns import as_kind, known_name, listed, used_columns
+from ..data.cutting import height, some
+from ..data.frames import columns_of, names_of
+
+MAX_LEVELS = 10_000
+"""Different labels that a column may have: all of them are kept."""
+RULES = ("error", "drop")
+"""What is done about missing values in blocks; other rules need whole columns."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The columns of a table that are used, each with its kind; `apart` are those used otherwise, by their option."""
+
+    names: tuple[Any, ...]
+    kinds: tuple[str, ...]
+    table: tuple[Any, ...]
+    apart: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> list[int]:
+        """Where in the table each used column is."""
+        return [self.table.index(name) for name in self.names]
+
+    def without(self, kind: str, called: str) -> "Chosen":
+        """The same without the columns of a kind, which a note then names."""
+        left = [name for name, one in zip(self.names, self.kinds, strict=True) if one == kind]
+        if not left:
+            return self
+        kept = [(name, one) for name, one in zip(self.names, self.kinds, strict=True) if one != kind]
+        if not kept:
+            raise InvalidInput(f"there is no column to use besides {called}: {listed(left)}")
+        names, kinds = zip(*kept, strict=True)
+        return replace(self, names=names, kinds=kinds, notes=(*self.notes, f"{called} left out: {listed(left)}"))
+
+    @property
+    def all_names(self) -> list[Any]:
+        """All columns that are looked at."""
+        return [*self.names, *(name for _, name in self.apart)]
+
+
+def chosen_columns(head: Any, told: Any, apart: dict[str, Any], missing: str) -> Chosen | None:
+    """What the first rows of a table say; None for arrays, whose columns are all numbers."""
+    if missing not in RULES:
+        raise InvalidInput(f"missing must be 'error' or 'drop' for data in blocks, got {shown(missing)}")
+    head = gathered(head)
+    named = {option: name for option, name in apart.items() if isinstance(name, str)}
+    if not is_frame(head):
+        if named:
+            option, name = next(iter(named.items()))
+            raise InvalidInput(f"{option}={name!r} names a column, which needs tables, got {type(head).__name__}")
+        if told is not None:
+            raise InvalidInput(f"columns are those of a table, but blocks are {type(head).__name__}")
+        return None
+    columns = columns_of(head)
+    names = names_of(head)
+    for option, name in named.items():
+        known_name(name, names, option)
+    used = used_columns(columns, told, list(named.values()))
+    notes = tuple(note for note in used.notes if not note.startswith("constant"))
+    found = tuple(column.name for column, _ in used.columns)
+    kinds = tuple(kind for _, kind in used.columns)
+    return Chosen(found, kinds, tuple(names), tuple(named.items()), notes)
+
+
+class Read(NamedTuple):
+    """A block as columns: numbers (n, p) dense or CSR, labels of categories, and what belongs to the rows.
+
+    `kept` (n,) are the rows of the block that these are; None where they are all.
+    """
+
+    numbers: Any
+    categories: list[Levels]
+    y: Any
+    weight: Vector | None
+    size: int
+    kept: Indices | None = None
+
+
+def read_block(block: Block, chosen: Chosen | None, missing: str = "error") -> Read:
+    """The rows of a block that are used; what is missing is refused or dropped."""
+    size = height(block.X)
+    if chosen is None:
+        return _of_array(block, size, missing)
+    X = gathered(block.X)
+    if not is_frame(X):
+        raise InvalidInput(f"all blocks must be tables, got {shown(type(X).__name__)}")
+    names = names_of(X)
+    columns = dict(zip(names, columns_of(X), strict=True))
+    for name in chosen.all_names:
+        if name not in columns:
+            raise InvalidInput(f"all blocks must have the column {name!r}, got {shown(names)}")
+    used = [as_kind(columns[name], kind) for name, kind in zip(chosen.names, chosen.kinds, strict=True)]
+    beside = {option: columns[name] for option, name in chosen.apart}
+    kept = _complete([*used, *beside.values()], size, missing)
+    numbers = [c for c, kind in zip(used, chosen.kinds, strict=True) if kind != "category"]
+    labels = [c for c, kind in zip(used, chosen.kinds, strict=True) if kind == "category"]
+    matrix = np.empty((size if kept is None else len(kept), len(numbers)))
+    for j, column in enumerate(numbers):
+        if column.kind == "category":
+            raise InvalidInput(f"column {column.name!r} holds numbers in the first rows, and texts here")
+        matrix[:, j] = column.values if kept is None else column.values[kept]
+    refuse_infinite(matrix, [c.name for c in numbers])
+    weight = beside.get("sample_weight")
+    y = beside.get("y", beside.get("labels"))
+    return Read(
+        matrix,
+        [_levels(column, kept) for column in labels],
+        some(block.y, kept) if y is None and kept is not None else block.y if y is None else _kept(y, kept),
+        checked_weights(block.weight if weight is None else weight.values, size, kept),
+        size,
+        kept,
+    )
+
+
+def _of_array(block: Block, size: int, missing: str) -> Read:
+    """Rows of numbers, dense or sparse."""
+    weight = checked_weights(block.weight, size, None)
+    if sp.issparse(block.X):
+        rows = sp.csr_array(block.X)
+        return Read(rows if rows.dtype.kind == "f" else rows.astype(np.float64), [], block.y, weight, size)
+    rows = as_array(block.X, "X") if missing == "error" else np.asarray(block.X, np.float64)
+    rows = rows[:, None] if rows.ndim == 1 else rows
+    if missing == "error" or not np.isnan(rows).any():
+        return Read(rows, [], block.y, weight, size)
+    kept = np.flatnonzero(~np.isnan(rows).any(axis=1))
+    y = None if block.y is None else np.asarray(block.y)[kept]
+    return Read(rows[kept], [], y, None if weight is None else weight[kept], size, kept)
+
+
+def refuse_infinite(matrix: Vector, names: Sequence[Any]) -> None:
+    """A sentence about the first number that is not finite."""
+    if not np.isfinite(matrix.sum()) and not np.isfinite(matrix).all():
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
+        raise InvalidInput(f"column {names[column]!r}, row {row}: expected a finite number, got {matrix[row, column]}")
+
+
+def _complete(columns: Sequence[Column], size: int, missing: str) -> Indices | None:
+    """The rows in which nothing is missing; None where that is all."""
+    gone = [column for column in columns if column.missing is not None]
+    if not gone:
+        return None
+    if missing == "error":
+        first = gone[0]
+        assert first.missing is not None  # noqa: S101 - by the choice above
+        row = int(np.argmax(first.missing))
+        raise InvalidInput(f"column {first.name!r}, row {row}: is missing; missing='drop' leaves such rows out")
+    good = np.ones(size, bool)
+    for column in gone:
+        good &= ~np.asarray(column.missing)
+    return np.flatnonzero(good)
+
+
+def _levels(column: Column, kept: Indices | None) -> Levels:
+    """The labels of a column, and which of them each row has."""
+    values, codes = column.levels
+    return Levels(values, codes if kept is None else codes[kept])
+
+
+def _kept(column: Column, kept: Indices | None) -> Any:
+    """A column beside the rows: numbers, or labels as objects."""
+    values = column.values
+    return values if kept is None else values[kept]
+
+
+def checked_weights(weight: Any, size: int, kept: Indices | None) -> Vector | None:
+    """Weights that are finite and not negative."""
+    if weight is None:
+        return None
+    values = as_vector(weight.to_numpy() if library_of(weight) is not None else weight, (size,), "sample_weight")
+    if values.size and values.min() < 0:
+        at = int(values.argmin())
+        raise InvalidInput(f"sample_weight must be non-negative, got {values[at]} at index {at}")
+    return values if kept is None else values[kept]
+
+
+def united(levels: Sequence[Sequence[Any]], name: Any) -> npt.NDArray[Any]:
+    """All labels of a column, sorted where they can be; too many are refused."""
+    found = {label for some in levels for label in some}
+    if len(found) > MAX_LEVELS:
+        raise InvalidInput(
+            f"column {name!r} has more than {MAX_LEVELS} different labels; leave it out with "
+            f"columns={{{name!r}: 'ignore'}}"
+        )
+    values = np.empty(len(found), object)
+    try:
+        values[:] = sorted(found)
+    except TypeError:  # of different types
+        values[:] = sorted(found, key=lambda label: (type(label).__name__, str(label)))
+    return values

@@ -1,0 +1,182 @@
+"""Points of data in blocks: two passes, or one, then the search in memory over what they leave."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._validation import InvalidInput, as_generator, as_integer
+from ..constraints.sparse_simplex import SparseSimplex
+from ..data.blocks import MAX_BLOCK_ROWS, Blocks, as_blocks, canonical_rows
+from ..data.cutting import some, width
+from ..objectives.pairs import own_threads
+from ..objectives.rows_mmd import RowsMMD
+from ..result import Result, Status
+from ._block_columns import chosen_columns
+from ._points_first import FirstSummary, PointsSpec
+from ._points_onepass import Coreset, OnePassPlan, bare_coreset, kept_for
+from ._points_second import PointsPlan, SecondSummary, bare_second, plan_of, target_from
+from ._scaling import standardizes
+from ._target import MAX_CANDIDATES, MIN_CANDIDATES, Target
+from .sample import Sample
+from .setting import Chosen, Setting, on_rows
+
+CANDIDATES_PER_POINT = 4
+"""Candidates for each point, at least."""
+MAX_KEPT_CELLS = 2**20
+"""Cells of the candidates that a summary of the first pass keeps, unless more are needed."""
+
+
+def spec_of(head: Any, setting: Setting, k: int, labels: Any, weight: Any, seed: int) -> PointsSpec:
+    """How blocks are read and compared, by the first rows."""
+    setting.check()
+    if setting.precomputed:
+        raise InvalidInput("similarity='precomputed' is a matrix in memory, got data in blocks")
+    if setting.move:
+        raise InvalidInput("move needs rows in memory, got data in blocks; choose rows first and move these")
+    limits = setting.limits
+    for name in ("include", "exclude", "groups"):
+        value = getattr(limits, name)
+        if value is not None and not (isinstance(value, (tuple, list)) and len(value) == 0):
+            raise InvalidInput(f"{name} is about rows in memory, got data in blocks")
+    chosen = chosen_columns(head, setting.columns, {"labels": labels, "sample_weight": weight}, setting.missing)
+    if chosen is not None:
+        chosen = replace(chosen, kinds=tuple("category" if kind == "boolean" else kind for kind in chosen.kinds))
+    scales = standardizes(setting.standardize, head, setting.similarity)
+    least = max(MIN_CANDIDATES, CANDIDATES_PER_POINT * k)
+    count = max(least, min(MAX_CANDIDATES, MAX_KEPT_CELLS // width(head)))
+    how = (setting.missing, setting.similarity, setting.gamma, scales, seed, count, least)
+    return PointsSpec(chosen, *how, labels is not None, setting.memory)
+
+
+def points_of_blocks(
+    X: Any, k: int, labels: Any, sample_weight: Any, setting: Setting, rng: Any, passes: Any = 2, most: bool = True
+) -> Chosen:
+    """Choose points of data in blocks; what fits into half of the memory is gathered, and then all is as in memory."""
+    k = as_integer(k, "k", 1)
+    passes = as_integer(passes, "passes", 1, 2)
+    blocks = as_blocks(X, labels, sample_weight)
+    if passes == 2:
+        whole = blocks.gathered(setting.memory // 2)
+        if whole is not None:
+            given = (
+                (labels if isinstance(labels, str) else whole.y),
+                (sample_weight if isinstance(sample_weight, str) else whole.weight),
+            )
+            return setting.solve(whole.X, k, *given, rng, most)
+    with own_threads(), setting.deadline.enforced():
+        return _chosen(blocks, k, labels, sample_weight, setting, rng, passes, most)
+
+
+def _chosen(
+    blocks: Blocks, k: int, labels: Any, weight: Any, setting: Setting, rng: Any, passes: int, most: bool
+) -> Chosen:
+    generator, seed = as_generator(rng)
+    number = int(generator.integers(2**32)) if seed is None else int(seed)
+    head = blocks.head(MAX_BLOCK_ROWS if passes == 2 else canonical_rows(1))
+    rows = canonical_rows(width(head.X))
+    spec = spec_of(head.X, setting, k, labels, weight, number)
+    if passes == 1:
+        plan = plan_of(FirstSummary.of(head, spec))
+        found: Any = blocks.fold("points-once", bare_coreset, OnePassPlan(plan, kept_for(k)), Coreset.merged, rows)
+    else:
+        first = blocks.fold("points-1", FirstSummary.of, spec, FirstSummary.merged, rows)
+        plan, found = plan_of(first), first
+        if not first.exact:
+            second = blocks.fold("points-2", bare_second, plan, SecondSummary.merged, rows)
+            found = replace(second, plan=plan)
+    chosen = solved(found, k, setting, number, most, plan)
+    kept = blocks.take(chosen.result.indices)
+    return chosen._replace(result=replace(chosen.result, rows=kept, seed=seed))
+
+
+def solved(
+    summary: Any, k: int, setting: Setting, seed: int, most: bool = True, plan: PointsPlan | None = None
+) -> Chosen:
+    """The search over what summaries leave."""
+    rng = np.random.default_rng(seed)
+    if isinstance(summary, Coreset):
+        return _of_coreset(summary, k, setting, rng, seed, most)
+    if isinstance(summary, FirstSummary):
+        if not summary.exact:
+            raise InvalidInput(
+                "points takes two passes: summarize the blocks again with plan= the merged summaries, then solve"
+            )
+        plan, second = plan_of(summary) if plan is None else plan, None
+    else:
+        second, plan = summary, summary.plan or plan
+    assert plan is not None  # noqa: S101 - one of the two has it
+    sample = plan.sample
+    k = _at_most(k, plan.rows.shape[0], plan.first.exact, most)
+    target = target_from(second, plan, k, rng)
+    return _searched(target, sample, plan, k, setting, rng, seed, [*plan.notes, target.note])
+
+
+def _at_most(k: int, candidates: int, all_rows: bool, most: bool) -> int:
+    """K, if there are so many candidates."""
+    k = as_integer(k, "k", 1)
+    if k <= candidates or not most:
+        return min(k, candidates)
+    what = "distinct rows" if all_rows else "candidates; summarize with candidates= a larger number"
+    raise InvalidInput(f"k must be in 1..{candidates} ({what}), got {k}")
+
+
+def _searched(
+    target: Target, sample: Sample, plan: PointsPlan, k: int, setting: Setting, rng: Any, seed: int, notes: list[str]
+) -> Chosen:
+    """The in-memory engine over candidates, and its answer in positions of all rows."""
+    C = SparseSimplex(target.F.space, k, *setting.limits.weights(k))
+    found = setting.searched(target, C, rng, seed)
+    result = on_rows(found, target, sample, 0, setting.deadline.elapsed(), notes)
+    result = replace(result, compared=plan.comparison_parts, rows=_own_rows(plan, target, found, result))
+    return Chosen(result, plan.comparison, target, sample)
+
+
+def _own_rows(plan: PointsPlan, target: Target, found: Result, result: Result) -> Any:
+    """Kept rows as arrays, where they are arrays and were kept."""
+    if plan.spec.chosen is not None or len(plan.first.candidates.keys) != len(target.candidates):
+        return None
+    order = np.argsort(plan.first.candidates.positions[target.candidates[found.indices]])
+    return plan.first.candidates.numbers[target.candidates[found.indices][order]]
+
+
+def _of_coreset(summary: Coreset, k: int, setting: Setting, rng: Any, seed: int, most: bool) -> Chosen:
+    """K of the rows that stand for all, and the proven bound on how far they are from all."""
+    plan = summary.plan
+    assert plan is not None  # noqa: S101 - it travels with the summary
+    if summary.total <= 0:
+        raise InvalidInput("there are no rows with weight")
+    labels = None if plan.classes is None else summary.labels
+    k = _at_most(k, summary.points.shape[0], False, most)
+    similarity = plan.comparison.similarity
+    F = RowsMMD.between(summary.points, summary.weights, similarity, labels=labels, memory=setting.memory)
+    sample = Sample(
+        summary.points, summary.weights, summary.positions, summary.rows, labels, plan.classes, total=summary.total
+    )
+    target = Target(F, np.arange(len(summary.weights)), whole=False)
+    rows_seen = plan.first.rows
+    how = f"how rows are compared was decided by the first {rows_seen}" if rows_seen < summary.rows else ""
+    chosen = _searched(target, sample, plan, k, setting, rng, seed, [*plan.notes, how])
+    result = chosen.result
+    most_mmd = math.sqrt(max(result.value, 0.0)) + summary.error
+    note = (
+        f"one pass: {len(summary.weights)} weighted rows stand for all {summary.rows}, at an MMD of at most "
+        f"{summary.error:.3g}; the MMD of the points to all rows is at most {most_mmd:.3g} (proven)"
+    )
+    status = Status.FINISHED if result.status is Status.OPTIMAL else result.status
+    place = {int(position): i for i, position in enumerate(summary.positions)}
+    result = replace(
+        result,
+        rows=some(summary.raw, [place[int(i)] for i in result.indices]),
+        bound=0.0,
+        status=status,
+        value_se=most_mmd**2 - result.value,
+        note="; ".join(filter(None, (result.note, note))),
+    )
+    return chosen._replace(result=result)
+
+
+def error_bound(result: Result) -> float:
+    """The proven bound on the MMD of an answer of one pass to all rows."""
+    return math.sqrt(result.value + result.value_se)

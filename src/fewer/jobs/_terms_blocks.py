@@ -1,0 +1,115 @@
+"""Tall least squares in blocks: the triangular factor of [X y], block by block, merged in a tree.
+
+‖X q - y‖² = ‖R_X q - r_y‖² for [X y] = Q R, and R of two blocks is the factor of one R below the other. The Gram matrix
+would do as well, but squares the condition number.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._validation import InvalidInput, Vector, as_vector, is_frame
+from ..data.blocks import Block
+from ..data.columns import known_name
+from ..data.frames import names_of
+from ._block_columns import Chosen, chosen_columns, read_block
+from .tracking import Tracked
+
+MAX_FACTOR_COLUMNS = 4096
+"""Columns up to which X is factored; a wider one is searched column by column."""
+
+
+@dataclass(frozen=True)
+class TermsSpec:
+    """How blocks are read."""
+
+    chosen: Chosen | None = None
+    missing: str = "error"
+
+    @classmethod
+    def of(cls, head: Any, y: Any, *, missing: str = "error", weight: Any = None) -> "TermsSpec":
+        """What the first rows say: of a table the columns of numbers are candidates."""
+        if not is_frame(head):
+            if isinstance(y, str):
+                raise InvalidInput(f"y={y!r} names a column, which needs tables, got {type(head).__name__}")
+            return cls(None, missing)
+        if isinstance(y, str):
+            known_name(y, names_of(head), "y")
+        found = chosen_columns(head, None, {"y": y, "sample_weight": weight}, missing)
+        assert found is not None  # noqa: S101 - of a table
+        found = found.without("date", "dates")
+        texts = [name for name, kind in zip(found.names, found.kinds, strict=True) if kind == "category"]
+        if texts:
+            raise InvalidInput(f"column {texts[0]!r} holds texts; expected numbers, or leave it out of the blocks")
+        return cls(found, missing)
+
+
+@dataclass(frozen=True, eq=False)
+class TermsSummary:
+    """R (at most n + 1, n + 1) of [X y], with rows multiplied by the roots of their weights."""
+
+    factor: Vector
+    spec: TermsSpec
+    rows: int
+    dropped: int = 0
+    job = "terms"
+    exact = True
+
+    @classmethod
+    def of(cls, block: Block, spec: TermsSpec) -> "TermsSummary":
+        """Of a block."""
+        read = read_block(block, spec.chosen, spec.missing)
+        X = read.numbers.toarray() if sp.issparse(read.numbers) else read.numbers
+        if read.y is None:
+            raise InvalidInput("terms needs a target: give y, blocks (X, y), or the name of a column")
+        if X.shape[1] > MAX_FACTOR_COLUMNS:
+            raise InvalidInput(f"X must have at most {MAX_FACTOR_COLUMNS} columns to be factored, got {X.shape[1]}")
+        both = np.column_stack([X, as_vector(read.y, (len(X),), "y")])
+        if read.weight is not None:
+            both *= np.sqrt(read.weight)[:, None]
+        return cls(factored(both), spec, read.size, read.size - len(X))
+
+    @classmethod
+    def merged(cls, parts: Sequence["TermsSummary"]) -> "TermsSummary":
+        """Of all their blocks."""
+        if len({part.factor.shape[1] for part in parts}) > 1:
+            raise InvalidInput(f"all blocks must have {parts[0].factor.shape[1] - 1} columns")
+        rows, dropped = sum(part.rows for part in parts), sum(part.dropped for part in parts)
+        return replace(
+            parts[0], factor=factored(np.concatenate([part.factor for part in parts])), rows=rows, dropped=dropped
+        )
+
+    def tracked(self, include: Any = (), exclude: Any = (), groups: Any = None) -> Tracked:
+        """The small problem with the same errors."""
+        from ..data.align import group_codes, positions
+
+        X, y = self.factor[:, :-1], self.factor[:, -1]
+        chosen = self.spec.chosen
+        names = None if chosen is None else list(chosen.table)
+        held, never = (positions(value, names, name) for name, value in (("include", include), ("exclude", exclude)))
+        notes = [] if chosen is None else list(chosen.notes)
+        if chosen is not None:
+            wide = np.zeros((len(y), len(chosen.table)))
+            wide[:, chosen.places] = X
+            X = wide
+            never = np.union1d(never, np.setdiff1d(np.arange(len(chosen.table)), chosen.places))
+        codes = None if groups is None else group_codes(groups, names, np.setdiff1d(np.arange(X.shape[1]), never))
+        if self.dropped:
+            notes.append(f"{self.dropped} of {self.rows} rows left out, as values are missing there")
+        return Tracked(X, y, names, held, never, codes, note="; ".join(notes))
+
+
+def factored(both: Vector) -> Vector:
+    """The triangular factor of rows, at most as many as there are columns, with a diagonal that is not negative.
+
+    >>> np.abs(factored(np.array([[3.0, 1.0], [4.0, 1.0], [0.0, 0.0]]))).round(3).tolist()
+    [[5.0, 1.4], [0.0, 0.2]]
+    """
+    if both.shape[0] == 0:
+        return np.zeros((0, both.shape[1]))
+    factor = np.linalg.qr(both, mode="r")
+    signs = np.where(np.diagonal(factor) < 0, -1.0, 1.0)
+    return np.asarray(factor * signs[:, None])

@@ -1,0 +1,271 @@
+"""Summarise blocks, merge the summaries, solve: the three steps of every job over data in blocks, for own loops."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from .._validation import InvalidInput, as_integer, known, shown
+from ..data.blocks import Block, merged_in_tree
+from ..data.cutting import height
+from ..deadline import Deadline
+from ..result import Result
+from ._bins_blocks import BinsSummary, CountedSummary
+from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
+from ._held import Limits
+from ._points_blocks import solved, spec_of
+from ._points_first import FirstSummary
+from ._points_onepass import Coreset, coreset_of, kept_for
+from ._points_second import SecondSummary, plan_of
+from ._terms_blocks import TermsSpec, TermsSummary
+from .sample import as_bytes
+from .setting import Setting
+
+Summary = Any
+"""What `summarize` gives: one of the summaries of this package, each with `merged` and what its job solves by."""
+
+
+def summarize(block: Any, job: str, plan: Any = None, **options: Any) -> Summary:
+    """What a job needs to know of one block of rows: small, and all that is ever kept of it.
+
+    `merge` puts summaries together, and `solve` answers. Points and tables with labels (dims) take two passes: the
+    merged summaries of the first are the `plan` of the second. Bins take a second one where there are more than 65,536
+    distinct values and the value is to be exact.
+
+    Parameters
+    ----------
+    block : array, sparse matrix, table, or tuple (X, y) or (X, y, sample_weight)
+        Some of the rows.
+    job : {"points", "bins", "terms", "dims"}
+        What they are summarised for.
+    plan : summary, optional
+        The merged summaries of the first pass, for the second.
+    **options
+        In the first pass, as in the function of the job: of points `labels`, `sample_weight`, `columns`, `missing`,
+        `similarity`, `gamma`, `standardize`, `rng`, and `candidates`, how many rows k is chosen from; with `passes=1`
+        and `plan=` the summary of some rows, blocks keep weighted rows (`kept`, 400) with a proven bound. Of bins
+        `sample_weight` and `missing`, of terms `y`, `sample_weight` and `missing`, of dims `sample_weight`, `columns`,
+        `missing` and `max_memory`.
+
+    Returns
+    -------
+    summary
+        To be merged; it can be pickled and sent anywhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> blocks = [np.array([[1, 1, 0], [0, 1, 0]]), np.array([[0, 0, 1], [1, 1, 0]])]
+    >>> result = solve(merge([summarize(block, job="dims") for block in blocks]), k=2)
+    >>> result.indices.tolist()
+    [0, 1]
+    """
+    make = known(job, MAKERS, "job")
+    given = Block(*block[:3]) if isinstance(block, tuple) else Block(block)
+    if not height(given.X):
+        raise InvalidInput("block must have at least one row; pass over empty ones")
+    if plan is not None and getattr(plan, "job", None) != job:
+        raise InvalidInput(f"plan must be merged summaries of the job {job!r}, got {shown(plan)}")
+    return make(given, plan, options)
+
+
+def merge(summaries: Iterable[Summary]) -> Summary:
+    """The summary of all rows, from those of blocks in the order of their rows; always in the same tree.
+
+    Parameters
+    ----------
+    summaries : iterable of summaries
+        Of one job and one pass.
+
+    Returns
+    -------
+    summary
+        Of the same kind.
+
+    Examples
+    --------
+    >>> halves = [summarize([1.0, 2.0], job="bins"), summarize([2.0], job="bins")]
+    >>> merge(halves).rows
+    3
+    """
+    found = list(summaries)
+    kinds = {type(summary) for summary in found}
+    if len(kinds) != 1 or not hasattr(found[0], "merged"):
+        names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "none"
+        raise InvalidInput(f"summaries must be at least one, all of one job and one pass, got {names}")
+    return merged_in_tree(found, type(found[0]).merged)
+
+
+def solve(summary: Summary, k: int, **options: Any) -> Result:
+    """The answer of a job for merged summaries.
+
+    Parameters
+    ----------
+    summary : summary
+        Of all rows; of the second pass, where there are two.
+    k : int
+        How many are kept.
+    **options
+        As in the function of the job, where they are about the search: `solver`, `time_limit`, `rng`, `callback`; of
+        points `min_weight`, `max_weight`, `equal_weights`; of bins `grid` and `n_bins`; of terms `min_weight`,
+        `max_weight`, `include`, `exclude`, `groups`, `max_per_group`; of dims `objective`, `baseline`, `include`,
+        `exclude`.
+
+    Returns
+    -------
+    Result
+        `indices` are positions of rows among all blocks, in the order in which they were merged, or columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> solve(summarize((np.eye(3), np.array([0.7, 0.3, 0.0])), job="terms"), k=2).weights.round(2).tolist()
+    [0.7, 0.3]
+    """
+    answer: Callable[..., Result] = known(getattr(summary, "job", ""), SOLVERS_OF, "summary's job")
+    return answer(summary, k, options)
+
+
+def _rest(options: dict[str, Any], job: str) -> None:
+    """Refuse options that the job does not have."""
+    if options:
+        raise InvalidInput(f"{next(iter(options))!r} is no option of {job} over blocks")
+
+
+def _take(options: dict[str, Any], defaults: dict[str, Any], job: str) -> dict[str, Any]:
+    """The known options with their defaults; others are refused."""
+    left = dict(options)
+    found = {name: left.pop(name, default) for name, default in defaults.items()}
+    _rest(left, job)
+    return found
+
+
+def _points_block(block: Block, plan: Any, options: dict[str, Any]) -> Summary:
+    given = _take(
+        options,
+        {"labels": None, "sample_weight": None, "columns": None, "missing": "error", "similarity": "rbf"}
+        | {"gamma": "median", "standardize": "auto", "rng": 0, "candidates": None, "passes": 2, "kept": None}
+        | {"max_memory": "1GB"},
+        "points",
+    )
+    block = _beside(block, given["labels"], given["sample_weight"])
+    if plan is not None:
+        made = plan_of(plan) if isinstance(plan, FirstSummary) else plan.plan
+        if given["passes"] == 1:
+            return coreset_of(block, made, given["kept"] or kept_for(100))
+        return SecondSummary.of(block, made)
+    how = (given["similarity"], given["gamma"], given["standardize"], "auto", as_bytes(given["max_memory"]))
+    setting = Setting(*how, Deadline.after(None), columns=given["columns"], missing=given["missing"])
+    names = [value if isinstance(value, str) else None for value in (given["labels"], given["sample_weight"])]
+    labels = names[0] if names[0] is not None else block.y
+    spec = spec_of(block.X, setting, 1, labels, names[1], int(given["rng"]))
+    if given["candidates"] is not None:
+        count = as_integer(given["candidates"], "candidates", 1)
+        spec = replace(spec, candidates=count, least=count)
+    return FirstSummary.of(block, spec)
+
+
+def _beside(block: Block, y: Any, weight: Any) -> Block:
+    """A block with what was given beside it; names are columns of its table."""
+    y = block.y if y is None or isinstance(y, str) else y
+    weight = block.weight if weight is None or isinstance(weight, str) else weight
+    return block._replace(y=y, weight=weight)
+
+
+def _bins_block(block: Block, plan: Any, options: dict[str, Any]) -> Summary:
+    given = _take(options, {"sample_weight": None, "missing": "error"}, "bins")
+    block = _beside(block, None, given["sample_weight"])
+    return BinsSummary.of(block, given["missing"]) if plan is None else CountedSummary.of(block, plan)
+
+
+def _dims_block(block: Block, plan: Any, options: dict[str, Any]) -> Summary:
+    defaults = {"sample_weight": None, "columns": None, "missing": "error", "max_memory": "1GB"}
+    given = _take(options, defaults, "dims")
+    name = given["sample_weight"] if isinstance(given["sample_weight"], str) else None
+    block = _beside(block, None, given["sample_weight"])
+    if plan is not None:
+        return DimsSummary.of(block, plan)
+    how = {"columns": given["columns"], "missing": given["missing"], "weight": name}
+    spec = DimsSpec.of(block.X, max_memory=as_bytes(given["max_memory"]), **how)
+    return LevelsSummary.of(block, spec) if spec.labelled else DimsSummary.of(block, spec)
+
+
+def _terms_block(block: Block, plan: Any, options: dict[str, Any]) -> Summary:
+    given = _take(options, {"y": None, "sample_weight": None, "missing": "error"}, "terms")
+    name = given["sample_weight"] if isinstance(given["sample_weight"], str) else None
+    block = _beside(block, given["y"], given["sample_weight"])
+    spec = TermsSpec.of(block.X, given["y"], missing=given["missing"], weight=name)
+    return TermsSummary.of(block, spec)
+
+
+MAKERS: dict[str, Callable[[Block, Any, dict[str, Any]], Summary]] = {
+    "points": _points_block,
+    "bins": _bins_block,
+    "terms": _terms_block,
+    "dims": _dims_block,
+}
+SEARCH = {"solver": "auto", "time_limit": None, "rng": 0, "callback": None}
+
+
+def _solved_points(summary: Summary, k: int, options: dict[str, Any]) -> Result:
+    defaults = SEARCH | {"min_weight": 0.0, "max_weight": 1.0, "equal_weights": False, "max_memory": "1GB"}
+    given = _take(options, defaults, "points")
+    limits = Limits(
+        min_weight=given["min_weight"], max_weight=given["max_weight"], equal_weights=given["equal_weights"]
+    )
+    spec = summary.spec if isinstance(summary, FirstSummary) else summary.plan.spec
+    how = (spec.similarity, spec.gamma, spec.scales, given["solver"], as_bytes(given["max_memory"]))
+    setting = Setting(*how, Deadline.after(given["time_limit"]), given["callback"], limits=limits)
+    return solved(summary, k, setting, spec.seed if given["rng"] is None else int(given["rng"])).result
+
+
+def _solved_bins(summary: Summary, k: int, options: dict[str, Any]) -> Result:
+    from ._lazy import solved_bins
+
+    given = _take(options, SEARCH | {"grid": "auto", "n_bins": None}, "bins")
+    if len(summary.columns) != 1:
+        raise InvalidInput(f"bins are of one column, got blocks with {len(summary.columns)}")
+    deadline = Deadline.after(given.pop("time_limit"))
+    return solved_bins(summary, 0, k, given.pop("grid"), given.pop("n_bins"), {**given, "deadline": deadline})
+
+
+def _solved_terms(summary: Summary, k: int, options: dict[str, Any]) -> Result:
+    from .terms import track
+
+    defaults = {
+        "min_weight": 0.0,
+        "max_weight": 1.0,
+        "include": (),
+        "exclude": (),
+        "groups": None,
+        "max_per_group": None,
+    }
+    given = _take(options, SEARCH | defaults, "terms")
+    data = summary.tracked(given["include"], given["exclude"], given["groups"])
+    bounds = given["min_weight"], given["max_weight"], given["max_per_group"]
+    search = {name: given[name] for name in ("solver", "rng", "callback")}
+    return track(data, k, bounds, deadline=Deadline.after(given["time_limit"]), **search)
+
+
+def _solved_dims(summary: Summary, k: int, options: dict[str, Any]) -> Result:
+    from .dims import cover
+
+    defaults = {"objective": "kl", "baseline": "auto", "include": (), "exclude": ()}
+    given = _take(options, SEARCH | defaults, "dims")
+    if isinstance(summary, LevelsSummary):
+        raise InvalidInput(
+            "a table with labels takes two passes: summarize the blocks again with plan= the merged summaries"
+        )
+    coding = summary.coding(given["baseline"], given["include"], given["exclude"])
+    search = {name: given[name] for name in ("objective", "solver", "rng", "callback")}
+    found = cover(coding, k, deadline=Deadline.after(given["time_limit"]), **search)
+    judged: Result = summary.judged(found, given["objective"])
+    return judged
+
+
+SOLVERS_OF: dict[str, Callable[[Summary, int, dict[str, Any]], Result]] = {
+    "points": _solved_points,
+    "bins": _solved_bins,
+    "terms": _solved_terms,
+    "dims": _solved_dims,
+}
+__all__ = ["Coreset", "merge", "solve", "summarize"]

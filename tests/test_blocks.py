@@ -1,0 +1,482 @@
+"""Data in blocks: the answer does not depend on how rows were cut, where they come from, or what was killed."""
+
+import os
+import signal
+import threading
+import time
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+import fewer
+from fewer import InvalidInput
+from fewer.data import _dask, blocks
+from fewer.data.blocks import Block, Execution, Tree, as_blocks, canonical_rows, executed, is_lazy, recut
+from fewer.jobs import _bins_blocks, _points_blocks, _points_second
+from fewer.jobs._points_first import FirstSummary, PointsSpec
+from fewer.jobs.packing import packed, unpacked
+from fewer.similarity import similarity_of
+
+PARTS = (1, 7, 64)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Blocks of some hundred rows, and nothing gathered."""
+    monkeypatch.setattr(blocks, "BLOCK_CELLS", 2**9)
+    monkeypatch.setattr(blocks, "MAX_BLOCK_ROWS", 256)
+    monkeypatch.setattr(blocks, "MIN_BLOCK_ROWS", 64)
+    monkeypatch.setattr(blocks.Stream, "gathered", lambda self, memory: None)
+    monkeypatch.setattr(_dask.DaskBlocks, "gathered", lambda self, memory: None)
+    monkeypatch.setattr(_points_blocks, "MAX_CANDIDATES", 200)
+    monkeypatch.setattr(_points_blocks, "MIN_CANDIDATES", 200)
+    monkeypatch.setattr(_points_second, "MAX_CANDIDATE_WORK", 0)
+    monkeypatch.setattr(_points_second, "MAX_FEATURE_CELLS", 0)
+    monkeypatch.setattr(_bins_blocks, "SKETCHED", 512)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(3)
+    X = np.concatenate([rng.normal(size=(400, 3)) + at for at in (0.0, 4.0, -3.0)])
+    rng.shuffle(X)
+    D = (rng.random((1200, 9)) < np.linspace(0.4, 0.05, 9)).astype(np.int64)
+    y = X @ [0.6, 0.4, 0.0] + 0.1 * rng.normal(size=len(X))
+    return {"points": X, "bins": rng.lognormal(size=2500), "dims": D, "terms": (X, y)}
+
+
+def answer(job, given, y=None):
+    if job == "points":
+        return fewer.points(given, 6, rng=0)
+    if job == "once":
+        return fewer.points(given, 6, rng=0, passes=1)
+    if job == "bins":
+        return fewer.bins(values=given, k=7)
+    return fewer.dims(given, 3, rng=0) if job == "dims" else fewer.terms(given, y, 2, rng=0)
+
+
+def pieces(job, data, n):
+    """A callable of n blocks, some of them empty."""
+    if job == "terms":
+        X, y = data["terms"]
+        both = list(zip(np.array_split(X, n), np.array_split(y, n), strict=True))
+        return lambda: iter([*both, (X[:0], y[:0])])
+    X = data["points" if job == "once" else job]
+    return lambda: iter([X[:0], *np.array_split(X, n), X[:0]])
+
+
+def same(a, b):
+    assert a.indices.tolist() == b.indices.tolist()
+    assert b.value == pytest.approx(a.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("job", ["points", "once", "bins", "dims", "terms"])
+def test_the_cut_does_not_matter(job, data, small):
+    first, *others = [answer(job, pieces(job, data, n)) for n in PARTS]
+    for other in others:
+        same(first, other)
+        assert other.value == first.value
+
+
+@pytest.mark.parametrize("job", ["points", "bins", "dims"])
+def test_files_dask_and_memory_agree(job, data, small, tmp_path):
+    X = data[job]
+    first = answer(job, pieces(job, data, 5))
+    names = [f"c{j}" for j in range(X.shape[1])] if X.ndim == 2 else ["c0"]
+    for i, part in enumerate(np.array_split(X, 3)):
+        np.save(tmp_path / f"{i}.npy", part)
+        frame = pl.DataFrame(part if X.ndim == 2 else part[:, None], schema=names)
+        frame.write_csv(tmp_path / f"{i}.csv")
+        frame.write_parquet(tmp_path / f"{i}.parquet", row_group_size=300)
+    lazy = da.from_array(X, chunks=(700, 2) if X.ndim == 2 else 700)
+    unknown = lazy[da.ones(len(X), chunks=700) > 0]
+    same(first, answer(job, str(tmp_path / "*.npy")))
+    same(first, answer(job, lazy))
+    same(first, answer(job, unknown))
+    same(first, answer(job, [dask.delayed(part) for part in np.array_split(X, 4)]))
+    tables = [answer(job, str(tmp_path / "*.csv")), answer(job, sorted(tmp_path.glob("*.parquet")))]
+    if job != "points":  # tables are scaled, arrays are not
+        tables.append(first)
+    frame = dd.from_pandas(pd.DataFrame(X if X.ndim == 2 else X[:, None], columns=names), npartitions=6)
+    tables.append(answer(job, frame))
+    for table in tables[1:]:
+        same(tables[0], table)
+
+
+def test_workers_change_nothing(data, small):
+    first = answer("points", pieces("points", data, 7))
+    with executed(Execution(workers=3)):
+        same(first, answer("points", pieces("points", data, 7)))
+
+
+def test_what_fits_is_gathered_and_the_answer_is_that_in_memory(data):
+    X, y = data["terms"]
+    for lazily, at_once in (
+        (fewer.points(lambda: iter(np.array_split(X, 4)), 5, rng=0), fewer.points(X, 5, rng=0)),
+        (fewer.bins(values=da.from_array(data["bins"], chunks=500), k=5), fewer.bins(values=data["bins"], k=5)),
+        (fewer.dims(pieces("dims", data, 4), 3), fewer.dims(data["dims"], 3)),
+        (
+            fewer.terms(da.from_array(X, chunks=(900, 3)), da.from_array(y, chunks=500), 2, rng=0),
+            fewer.terms(X, y, 2, rng=0),
+        ),
+    ):
+        assert lazily.indices.tolist() == at_once.indices.tolist()
+        assert (lazily.value, lazily.bound) == (at_once.value, at_once.bound)
+
+
+def test_terms_and_dims_equal_the_whole(data, small):
+    X, y = data["terms"]
+    for weight in (None, np.random.default_rng(0).random(len(y))):
+        whole = fewer.terms(X, y, 2, rng=0, sample_weight=weight)
+        part = fewer.terms(da.from_array(X, chunks=(500, 3)), y, 2, rng=0, sample_weight=weight)
+        assert part.indices.tolist() == whole.indices.tolist()
+        assert (part.value, part.bound) == pytest.approx((whole.value, whole.bound), rel=1e-9)
+    for objective in ("kl", "l2"):
+        whole = fewer.dims(data["dims"], 3, objective=objective)
+        part = fewer.dims(pieces("dims", data, 5), 3, objective=objective)
+        assert part.indices.tolist() == whole.indices.tolist()
+        assert (part.value, part.bound) == pytest.approx((whole.value, whole.bound), rel=1e-9)
+        assert part.distribution.weights.sum() + part.distribution.rest == pytest.approx(1.0)
+
+
+def test_an_ill_conditioned_tall_problem_keeps_its_digits(small):
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=(4000, 1))
+    X = np.hstack([base, base + 1e-9 * rng.normal(size=(4000, 1)), rng.normal(size=(4000, 1))])
+    y = X @ [0.0, 0.7, 0.3]
+    found = fewer.terms(lambda: iter(zip(np.array_split(X, 5), np.array_split(y, 5), strict=True)), None, 2, rng=0)
+    assert found.indices.tolist() == [1, 2]  # the Gram matrix would not tell the first two columns apart
+    assert found.value < 1e-20
+
+
+def test_labels_and_missing_values_of_tables(small):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"plan": rng.choice(["free", "gold", "silver"], 900, p=[0.7, 0.2, 0.1]), "n": rng.integers(0, 2, 900)}
+    )
+    frame["flag"] = rng.random(900) < 0.3
+    whole = fewer.dims(frame, 2)
+    part = fewer.dims(dd.from_pandas(frame, npartitions=4), 2)
+    assert part.labels.tolist() == whole.labels.tolist()
+    assert part.value == pytest.approx(whole.value, rel=1e-12)
+    frame.loc[[3, 500], "n"] = None
+    with pytest.raises(InvalidInput, match="column 'n', row 3: is missing"):
+        fewer.dims(lambda: iter([frame]), 2)
+    dropped = fewer.dims(lambda: iter([frame]), 2, missing="drop")
+    assert "2 of 900 rows left out" in dropped.note
+    assert dropped.value == pytest.approx(fewer.dims(frame, 2, missing="drop").value)
+
+
+def test_long_tables_may_be_cut_inside_an_order(small, monkeypatch):
+    rng = np.random.default_rng(0)
+    lines = pl.DataFrame({"order": np.sort(rng.integers(0, 700, 3000)), "item": rng.choice(list("abcdefgh"), 3000)})
+    whole = fewer.dims(lines, 3, order="order", item="item")
+    for size in (64, 128, 1024):
+        monkeypatch.setattr(blocks, "MAX_BLOCK_ROWS", size)
+        part = fewer.dims(lambda: iter([lines[:1000], lines[1000:]]), 3, order="order", item="item")
+        assert part.labels.tolist() == whole.labels.tolist()
+        assert (part.value, part.bound) == pytest.approx((whole.value, whole.bound), rel=1e-12)
+    with pytest.raises(InvalidInput, match="in the order of their orders"):
+        fewer.dims(lambda: iter([lines[::-1]]), 3, order="order", item="item")
+
+
+def test_rare_states_that_do_not_fit_widen_the_bound(data, small):
+    whole = fewer.dims(data["dims"], 3, solver="exact")
+    found = fewer.dims(pieces("dims", data, 7), 3, max_memory="3KB")
+    assert "did not fit" in found.note
+    assert found.bound <= whole.value <= found.value
+    assert found.bound > 0
+
+
+def test_the_sketch_keeps_its_promise(small):
+    rng = np.random.default_rng(0)
+    x, w = np.round(rng.lognormal(size=6000), 3), rng.random(6000)
+    parts = [_bins_blocks.Sketch.of(a, b) for a, b in zip(np.array_split(x, 9), np.array_split(w, 9), strict=True)]
+    found = _bins_blocks.Sketch.merged(parts)
+    at = np.unique(x)
+    true = np.array([w[x <= v].sum() for v in at])
+    kept = np.array([found.weights[found.x <= v].sum() for v in at])
+    assert 0 < np.abs(true - kept).max() <= found.error <= 0.02 * w.sum()
+    assert found.total == pytest.approx(w.sum())
+
+
+def test_bins_of_two_passes_are_exact_within_what_they_say(data, small):
+    whole = fewer.bins(values=data["bins"], k=7)
+    found = fewer.bins(values=pieces("bins", data, 7), k=7)
+    P = fewer.jobs.empirical.Empirical.of(data["bins"])
+    true = P.distance(found.labels, found.weights) * 2.0**P.exponent
+    assert abs(found.value - true) <= found.value_se
+    assert found.bound <= whole.value <= true * (1 + 1e-12)
+    few = np.round(data["bins"], 1)
+    exact = fewer.bins(values=lambda: iter(np.array_split(few, 5)), k=7)
+    assert exact.value == pytest.approx(fewer.bins(values=few, k=7).value, rel=1e-12)
+
+
+def naive_mmd(X, weights, rows, q, gamma):
+    s = similarity_of("rbf", gamma)
+    return float(weights @ s(X, X) @ weights - 2 * weights @ s(X, rows) @ q + q @ s(rows, rows) @ q)
+
+
+def test_candidates_are_distinct_rows_with_their_weights():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, size=(5000, 3)).astype(float)
+    spec = PointsSpec(candidates=50, seed=4)
+    found = FirstSummary.merged([FirstSummary.of(Block(part), spec) for part in np.array_split(X, 6)])
+    rows = found.candidates
+    count = pd.DataFrame(X).value_counts()
+    assert len({tuple(row) for row in rows.numbers}) == 50
+    assert [count[tuple(row)] for row in rows.numbers] == rows.weights.tolist()
+    first = pd.DataFrame(X).reset_index().groupby([0, 1, 2])["index"].min()
+    assert [first[tuple(row)] for row in rows.numbers] == rows.positions.tolist()
+    assert found.columns.mean == pytest.approx(X.mean(axis=0))
+    assert np.sqrt(found.columns.squares / 5000) == pytest.approx(X.std(axis=0))
+    other = FirstSummary.of(Block(X[rng.permutation(5000)]), spec)
+    assert np.array_equal(other.candidates.numbers, rows.numbers)
+
+
+def test_two_passes_come_near_the_value_they_state(data, small):
+    X = data["points"]
+    found = fewer.points(pieces("points", data, 5), 6, rng=0)
+    true = naive_mmd(X, np.full(len(X), 1 / len(X)), found.rows, found.weights, found.compared.width)
+    assert np.array_equal(found.rows, X[found.indices])
+    assert found.value == pytest.approx(true, abs=4 * found.value_se)
+    assert true < 2.5 * fewer.points(X, 6, rng=0).value
+
+
+def test_few_distinct_rows_are_all_candidates_and_proven(small):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(2000, 2)).astype(float)
+    found = fewer.points(lambda: iter(np.array_split(X, 6)), 3, rng=0)
+    whole = fewer.points(X, 3, rng=0)
+    assert found.indices.tolist() == whole.indices.tolist()
+    assert (found.value, found.bound) == pytest.approx((whole.value, whole.bound), rel=1e-6)
+
+
+def test_the_bound_of_one_pass_holds(data, small):
+    X = data["points"]
+    weights = np.random.default_rng(0).random(len(X))
+    found = fewer.points(pieces("points", data, 5), 6, rng=0, passes=1, sample_weight=weights)
+    true = naive_mmd(X, weights / weights.sum(), X[found.indices], found.weights, found.compared.width)
+    assert true <= found.value + found.value_se
+    assert "(proven)" in found.note
+
+
+def test_classes_and_weights_in_two_passes(data, small):
+    X = data["points"]
+    y = np.where(X[:, 0] > 2, "b", "a")
+    frame = pd.DataFrame(X, columns=list("uvw")).assign(y=y, mass=1.0)
+    found = fewer.points(
+        dd.from_pandas(frame, npartitions=3), 6, labels="y", sample_weight="mass", standardize=False, rng=0
+    )
+    arrays = fewer.points(da.from_array(X, chunks=(700, 3)), 6, labels=y, rng=0)
+    assert found.indices.tolist() == arrays.indices.tolist()
+    assert set(found.rows["y"]) == {"a", "b"}
+    share = found.weights[(found.rows["y"] == "a").to_numpy()].sum()
+    assert share == pytest.approx((y == "a").mean(), abs=0.03)
+
+
+@pytest.mark.parametrize("similarity", ["laplace", "cosine", "linear", "hamming"])
+def test_other_similarities(similarity, data, small):
+    X = np.round(data["points"])[:900]
+    first, second = (
+        fewer.points(lambda n=n: iter(np.array_split(X, n)), 4, similarity=similarity, rng=0) for n in (2, 9)
+    )
+    same(first, second)
+    assert first.value < 0.2
+
+
+def test_own_loops(data):
+    X, D = data["points"], data["dims"]
+    parts = np.array_split(X, 3)
+    first = fewer.merge([fewer.summarize(part, job="points", candidates=300) for part in parts])
+    second = fewer.merge([fewer.summarize(part, job="points", plan=first) for part in parts])
+    found = fewer.solve(second, 6)
+    true = naive_mmd(X, np.full(len(X), 1 / len(X)), X[found.indices], found.weights, found.compared.width)
+    assert found.value == pytest.approx(true, abs=4 * found.value_se)
+    assert fewer.solve(
+        fewer.merge([fewer.summarize(part, job="dims") for part in np.array_split(D, 4)]), 3
+    ).value == pytest.approx(fewer.dims(D, 3).value)
+    once = fewer.merge([fewer.summarize(part, job="points", plan=first, passes=1) for part in parts])
+    assert fewer.solve(once, 6).value_se > 0
+    with pytest.raises(InvalidInput, match="two passes"):
+        fewer.solve(first, 6)
+    with pytest.raises(InvalidInput, match="one job and one pass"):
+        fewer.merge([first, second])
+    with pytest.raises(InvalidInput, match="at least one row"):
+        fewer.summarize(X[:0], job="bins")
+
+
+def test_states_are_kept_without_pickles(data, small, tmp_path):
+    for job in ("points", "once", "bins", "dims"):
+        kept, stopped = {}, 0
+
+        class Memory:
+            def load(self, name, kept=kept):
+                return None if name not in kept else tuple(unpacked(np.load(kept[name], allow_pickle=False)))
+
+            def save(self, name, levels, done, last, kept=kept):
+                np.savez(tmp_path / f"{name}.npz", **packed([levels, done, last]))
+                kept[name] = tmp_path / f"{name}.npz"
+                if done == self.limit:
+                    raise KeyboardInterrupt
+
+        first = answer(job, pieces(job, data, 3))
+        keeper = Memory()
+        for limit in (2, 5, None):
+            keeper.limit = limit
+            try:
+                with executed(Execution(keeper=keeper)):
+                    found = answer(job, pieces(job, data, 7))
+            except KeyboardInterrupt:
+                stopped += 1
+        same(first, found)
+        assert stopped >= 1
+
+
+def test_partial_fit_of_points(data):
+    X = data["points"]
+    model = fewer.FewerPoints(k=5, random_state=0)
+    for i, part in enumerate(np.array_split(X, 5)):
+        model.partial_fit(part)
+        if i in (1, 4):
+            seen = X[: (i + 1) * 240]
+            true = naive_mmd(seen, np.full(len(seen), 1 / len(seen)), model.points_, model.weights_, model.gamma_)
+            assert true <= model.error_bound_**2
+            assert np.array_equal(seen[model.indices_], model.points_)
+            assert model.bound_ == 0.0
+            assert abs(np.sqrt(model.value_) - np.sqrt(true)) <= model.error_bound_
+    assert model.counts_.sum() == pytest.approx(len(X))
+    assert model.transform(X[:3]).shape == (3, 5)
+    before = model.indices_.copy()
+    with pytest.raises(InvalidInput):
+        model.partial_fit(X[:, :2])
+    assert model.indices_.tolist() == before.tolist()
+    model.fit(X[:100])
+    assert model.result_.words.total == 100
+
+
+def test_partial_fit_of_frames_keeps_them(data):
+    frame = pd.DataFrame(data["points"][:600], columns=list("abc")).assign(g=lambda f: np.where(f.a > 0, "u", "v"))
+    model = fewer.FewerPoints(k=3, random_state=0)
+    for start in (0, 300):
+        model.partial_fit(frame[start : start + 300])
+    assert isinstance(model.points_, pd.DataFrame)
+    pd.testing.assert_frame_equal(model.points_, frame.iloc[model.indices_])
+
+
+def test_partial_fit_of_bins_and_dims(data, small):
+    x, D = data["bins"], data["dims"]
+    model = fewer.FewerBins(k=5)
+    for part in np.array_split(x, 8):
+        model.partial_fit(part)
+    assert 0 < model.error_bound_ < 0.03
+    P = fewer.jobs.empirical.Empirical.of(x)
+    order = np.argsort(model.kept_values_)
+    true = P.distance(model.kept_values_[order], model.weights_[order]) * 2.0**P.exponent
+    off = model.error_bound_ * np.sqrt(x.max() - x.min())
+    assert abs(np.sqrt(true) - np.sqrt(model.value_)) <= off
+    assert model.bound_ <= fewer.bins(values=x, k=5).value
+    columns = fewer.FewerDims(k=3, random_state=0)
+    for part in np.array_split(D, 8):
+        columns.partial_fit(part)
+    whole = fewer.FewerDims(k=3, random_state=0).fit(D)
+    assert columns.indices_.tolist() == whole.indices_.tolist()
+    assert (columns.value_, columns.coverage_) == pytest.approx((whole.value_, whole.coverage_))
+    assert columns.transform(sp.csr_array(D)).shape == (len(D), 3)
+
+
+def test_lazy_inputs_are_transformed_lazily(data, small, tmp_path):
+    X, y = data["terms"]
+    lazy = da.from_array(X, chunks=(800, 3))
+    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abc")), npartitions=3)
+    model = fewer.FewerPoints(k=4, random_state=0).fit(lazy)
+    found = model.transform(lazy)
+    assert isinstance(found, da.Array)
+    assert np.array_equal(found.compute(), model.transform(X))
+    table = fewer.FewerPoints(k=4, random_state=0).fit(frame)
+    assert table.transform(frame).compute().shape == (len(X), 4)
+    tracker = fewer.FewerTerms(k=2, random_state=0).fit(lazy, da.from_array(y, chunks=500))
+    assert np.array_equal(tracker.predict(lazy).compute(), X @ tracker.coef_)
+    binned = fewer.FewerBins(k=3).fit(lazy)
+    assert np.array_equal(binned.transform(lazy).compute(), binned.transform(X))
+    np.save(tmp_path / "x.npy", X)
+    parts = list(model.transform(str(tmp_path / "x.npy")))
+    assert np.array_equal(np.concatenate(parts), model.transform(X))
+    delayed = [dask.delayed(part) for part in np.array_split(X, 3)]
+    assert dask.compute(*model.transform(delayed))[0].shape == (400, 4)
+
+
+def test_what_is_refused(data, small):
+    X = data["points"]
+    with pytest.raises(InvalidInput, match="no rows"):
+        fewer.points(lambda: iter([X[:0]]), 2)
+    with pytest.raises(InvalidInput, match="columns"):
+        fewer.points(lambda: iter([X, X[:, :2]]), 2)
+    with pytest.raises(InvalidInput, match="move needs rows in memory"):
+        fewer.points(lambda: iter([X]), 2, move=True)
+    with pytest.raises(InvalidInput, match="must be finite"):
+        fewer.points(lambda: iter([np.where(X > 3, np.nan, X)]), 2)
+    with pytest.raises(InvalidInput, match="iterator of blocks"):
+        fewer.points(lambda: 3, 2)
+    with pytest.raises(InvalidInput, match="no file has a name"):
+        fewer.bins(values="nowhere/*.npy", k=2)
+    with pytest.raises(InvalidInput, match="needs a target"):
+        fewer.terms(lambda: iter([X]), None, 2)
+    with pytest.raises(InvalidInput, match="passes"):
+        fewer.points(X, 2, passes=3)
+
+
+def test_recutting_and_the_tree():
+    cut = list(recut((Block(part) for part in np.array_split(np.arange(100), 7)), 16))
+    assert [len(block.X) for block in cut] == [16] * 6 + [4]
+    assert np.concatenate([block.X for block in cut]).tolist() == list(range(100))
+    assert canonical_rows(10**9) == blocks.MIN_BLOCK_ROWS
+    for count in (1, 7, 8, 9, 64, 65, 100):
+        tree = Tree(lambda parts: "(" + "".join(parts) + ")")
+        nodes = [chr(200 + i) for i in range(count)]
+        for node in nodes:
+            tree.add(node)
+        while len(nodes) > 1:
+            groups = [nodes[i : i + blocks.FAN_IN] for i in range(0, len(nodes), blocks.FAN_IN)]
+            nodes = ["(" + "".join(group) + ")" if len(group) > 1 else group[0] for group in groups]
+        assert tree.root() == nodes[0]
+    assert not is_lazy(np.zeros(3))
+    assert not is_lazy([[1.0]])
+    assert as_blocks(lambda: iter([np.zeros((2, 1))])).head(5).X.shape == (2, 1)
+
+
+def slowly(part):
+    time.sleep(0.05)
+    return part
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_worker_that_is_killed_changes_nothing(data, small, monkeypatch):
+    """Jobs on two worker processes, one of which is killed with -9 in the middle of each."""
+    from distributed import Client, LocalCluster
+
+    monkeypatch.setattr(_bins_blocks, "SKETCHED", 2**16)  # as in the workers
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "20s"}),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+        Client(cluster, timeout=30) as client,
+    ):
+        for job in ("points", "terms"):  # all four: benchmarks/scale.py --part kill
+            X, y = data["terms"] if job == "terms" else (data[job], None)
+            parts = [dask.delayed(slowly)(part) for part in np.array_split(X, 12)]
+            expected = answer(job, pieces(job, data, 5))
+            pids = list(client.run(os.getpid).values())
+            stop = threading.Timer(0.3, os.kill, (pids[0], signal.SIGKILL))
+            stop.start()
+            found = answer(job, parts, y)
+            stop.join(10)
+            same(expected, found)
+            client.wait_for_workers(2, timeout=30)
