@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import Indices, InvalidInput, Vector, as_integer, read, shown, unmasked
+from .._validation import Indices, InvalidInput, Vector, as_integer, as_number, read, shown, unmasked
 
 SHOWN = 5
 """Labels that a message lists."""
@@ -91,6 +91,16 @@ def as_counts(given: Any, names: tuple[Any, ...], option: str, n: int) -> Any:
         rest = 0 if option.startswith("min") else n
         return per_group(given, names, option, lambda x, name: min(as_integer(x, name, 0), n), rest).astype(np.int64)
     return min(as_integer(given, option, 1), n)
+
+
+def as_shares(given: Any, names: tuple[Any, ...], option: str, n: int) -> Vector:
+    """Masses of each group, (groups,); none is above one or below zero."""
+    rest = 0.0 if option.startswith("min") else 1.0
+    shares = per_group(given, names, option, lambda x, name: as_number(x, name, allow_equal=True), rest)
+    if option.startswith("min") and (shares > 1.0).any():
+        g = int(np.argmax(shares))
+        raise InvalidInput(f"{option} of group {shown(names[g])} must be at most 1, got {shares[g]:g}")
+    return np.minimum(shares, 1.0)
 
 
 def numbers_of(given: Any, groups: int, rest: int) -> Indices:

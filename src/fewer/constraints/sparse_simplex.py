@@ -21,7 +21,10 @@ from .._validation import (
     shown,
 )
 from ..spaces import Space, Units, as_space
-from .groups import Counts, as_counts, as_groups, numbers_of
+from ._nearest import nearest
+from .conditions import Conditions, group_rows, together
+from .feasibility import Feasibility
+from .groups import Counts, as_counts, as_groups, as_shares, numbers_of
 from .simplex import is_distribution
 
 
@@ -48,6 +51,10 @@ class SparseSimplex:
         How many entries of one label are held, at least and at most: one number for all, numbers by label, or one for
         each in the order of the sorted labels. Equal ones mean exactly. With min_weight = 0 an entry may be held at
         mass zero, as one of `include` may: it takes up one of the k.
+    max_group_weight, min_group_weight : float, mapping or sequence, optional
+        The mass of all entries of one label lies between them; given like the counts.
+    conditions : Conditions, optional
+        Further linear conditions on the weights, and a turnover.
 
     Attributes
     ----------
@@ -74,6 +81,9 @@ class SparseSimplex:
     groups: Any = None
     max_per_group: Any = None
     min_per_group: Any = None
+    max_group_weight: Any = None
+    min_group_weight: Any = None
+    conditions: Any = None
 
     def __post_init__(self) -> None:
         as_space(self.space, "SparseSimplex")
@@ -85,25 +95,32 @@ class SparseSimplex:
         for name in ("include", "exclude"):
             store(self, name, as_units(getattr(self, name), n, "entries", name))
         self._take_groups(n)
+        if self.conditions is not None:
+            if not isinstance(self.conditions, Conditions):
+                raise InvalidInput(f"conditions must be Conditions(G, h, previous, ...), got {shown(self.conditions)}")
+            self.conditions.check(n)
         problem = self._trouble()
+        if not problem and self.all_conditions is not None:
+            problem = Feasibility(self, self.all_conditions).conflict()
         if problem:
             raise InvalidInput(problem)
 
     def _take_groups(self, n: int) -> None:
         """Read the labels, and the counts that hold for each."""
-        given = [name for name in ("max_per_group", "min_per_group") if getattr(self, name) is not None]
+        limits = "max_per_group", "min_per_group", "max_group_weight", "min_group_weight"
+        given = [name for name in limits if getattr(self, name) is not None]
         if self.groups is None and given:
             raise InvalidInput(f"groups and {given[0]} go together: give both or neither")
         if self.groups is not None and not given:
-            raise InvalidInput("groups and max_per_group go together: give both, or groups and min_per_group")
+            raise InvalidInput("groups and max_per_group go together: give both, or another limit of groups")
         if self.groups is None:
             return
         codes, names = as_groups(self.groups, n)
         object.__setattr__(self, "groups", codes)
         object.__setattr__(self, "_names", names)
         for name in given:
-            counted = as_counts(getattr(self, name), names, name, n)
-            object.__setattr__(self, name, counted)
+            read = as_counts if name.endswith("per_group") else as_shares
+            object.__setattr__(self, name, read(getattr(self, name), names, name, n))
 
     def _trouble(self) -> str | None:
         """Why no distribution can meet the bounds, or None."""
@@ -153,6 +170,15 @@ class SparseSimplex:
             return f"min_per_group{beside} asks for {needed} entries in all, more than k = {self.k}"
         return None
 
+    @cached_property
+    def all_conditions(self) -> Conditions | None:
+        """What weights must meet beside their own bounds: limits of groups, and `conditions`; None where nothing."""
+        if self.max_group_weight is None and self.min_group_weight is None:
+            return self.conditions  # type: ignore[no-any-return] # checked
+        names: tuple[Any, ...] = self._names  # type: ignore[attr-defined] # set beside `groups`
+        G, h, called = group_rows(self.groups, names, self.max_group_weight, self.min_group_weight)
+        return together(Conditions(G, h, names=called) if len(G) else None, self.conditions)
+
     @property
     def _asked(self) -> tuple[tuple[Any, int], ...]:
         """What was asked of each group, at least and at most, and what holds where nothing was."""
@@ -197,7 +223,7 @@ class SparseSimplex:
     @property
     def whole_faces(self) -> bool:
         """Whether k is the only bound."""
-        free = not self.include.size and not self.exclude.size and self.groups is None
+        free = not self.include.size and not self.exclude.size and self.groups is None and self.conditions is None
         return free and self.min_weight == 0.0 and self.max_weight >= 1.0
 
     @property
@@ -215,12 +241,13 @@ class SparseSimplex:
         return as_units(units, self.space.size, "entries")
 
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
-        """Argmin ‖p - v‖²; exact, whatever the bounds.
+        """Argmin ‖p - v‖²; exact, whatever the bounds, but for conditions on groups' weights and `conditions`.
 
         With k alone: the k largest entries (of equals, the first), projected onto their simplex. Otherwise:
         for a fixed number of entries, larger weights belong to larger values, and what may be held together is
         a matroid, so the largest entries that the groups allow are best; min_weight makes the number matter, so
-        all numbers are tried.
+        all numbers are tried. Under linear conditions on weights it is the nearest member on a few promising supports,
+        that of `near` among them.
 
         Source (k alone): Kyrillidis, Becker, Cevher & Koch, "Sparse projections onto the simplex", ICML 2013.
         """
@@ -230,6 +257,8 @@ class SparseSimplex:
             entries = largest(v, self.k)
             p[entries] = project_simplex(v[entries])
             return p
+        if self.all_conditions is not None:
+            return nearest(self, self.all_conditions, v, near)
         order = np.argsort(-v, kind="stable")
         counts = list(self._counts(self.most_held))
         if self.min_weight == 0.0:
@@ -262,6 +291,25 @@ class SparseSimplex:
         short = max(self.sizes[0] - len(entries), 0)
         return max(short, self.counts.needed(entries) - len(entries)) if self.counts is not None else short
 
+    def addable(self, entries: Indices) -> npt.NDArray[np.bool_]:
+        """Which entries fit beside these, (size,): all that may be held, where there is room for one more."""
+        if self.counts is None:
+            return self.open & (len(entries) < self.sizes[1])
+        return np.asarray(self.open & self.counts.room(entries, self.sizes[1])[self.counts.codes])
+
+    def allows(self, entries: Indices) -> bool:
+        """Whether no more are held than may be, in all and of each group."""
+        if len(entries) > self.sizes[1] or not self.open[entries].all():
+            return False
+        C = self.counts
+        return C is None or (bool((C.used(entries) <= C.most).all()) and C.needed(entries) <= self.sizes[1])
+
+    def reachable(self, entries: Indices) -> bool:
+        """Whether some of these entries may be a support, as far as counts tell."""
+        if len(entries) < self.sizes[0] and (self.counts is None or self.strict):
+            return False
+        return not self.strict or bool((self.counts.used(entries) >= self.counts.fewest).all())  # type: ignore[union-attr]
+
     def fitting(self, ranked: Indices, size: int) -> Indices:
         """`include` and the first of a ranking of entries that fit beside it, `size` in all, sorted.
 
@@ -292,6 +340,8 @@ class SparseSimplex:
         if not is_distribution(p, tol) or held.size > self.k or not self.open[used].all():
             return False
         if p[held].min() < self.min_weight - tol or p[held].max() > self.max_weight + tol:
+            return False
+        if self.all_conditions is not None and not self.all_conditions.holds(p, max(tol, 1e-9)):
             return False
         if self.counts is None:
             return True

@@ -10,7 +10,7 @@ from .._validation import InvalidInput, Vector, as_generator, as_integer, as_num
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..engines.paths import lower_bound_of
-from ..engines.select import engine_of
+from ..engines.select import engine_of, programmed
 from ..protocols import Constraint, Counted, FaceSolvable, Objective, Quadratic, Sparsity, offers, whole_faces
 from ..result import Result, Status
 from .exchange import grown
@@ -106,7 +106,7 @@ def iht(
 
     def solve() -> Result:
         generator.bit_generator.state = state  # a second attempt meets the same random numbers
-        grows = step is None and quadratic(objective, constraint)
+        grows = step is None and (quadratic(objective, constraint) or programmed(objective, constraint))
         p = given if given is not None or grows else random_member(constraint, generator)
         return drive(
             objective,
@@ -140,13 +140,16 @@ def within_budget(objective: Any, steps: Steps, budget: float) -> Steps:
 
 def quadratic(objective: Objective, constraint: Constraint) -> bool:
     """Whether supports and weights of this problem are the quadratic engine's business."""
-    return isinstance(constraint, SparseSimplex) and offers(objective, Quadratic)
+    simple = isinstance(constraint, SparseSimplex) and constraint.all_conditions is None
+    return simple and offers(objective, Quadratic)
 
 
 def default_rule(objective: Objective, constraint: Constraint) -> StepRule:
     """Doubling where there are local optima to leave; otherwise the fastest rule that fits F."""
     if quadratic(objective, constraint):
         return Refitting()
+    if programmed(objective, constraint):
+        return Refitting() if offers(objective, Quadratic) else Doubling(refit=True)
     if offers(constraint, Sparsity):
         return Doubling(refit=offers(objective, FaceSolvable) and whole_faces(constraint))
     return Momentum() if objective.smoothness < math.inf else Backtracking()
