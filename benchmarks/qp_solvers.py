@@ -57,7 +57,9 @@ def by_piqp(H: np.ndarray, c: np.ndarray, A: np.ndarray, b: np.ndarray, cap: flo
     n = len(c)
     solver = piqp.DenseSolver()
     solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
-    solver.setup(2.0 * H, -2.0 * c, np.ones((1, n)), np.ones(1), A, np.full(len(b), -1e30), b, np.zeros(n), np.full(n, cap))
+    solver.setup(
+        2.0 * H, -2.0 * c, np.ones((1, n)), np.ones(1), A, np.full(len(b), -1e30), b, np.zeros(n), np.full(n, cap)
+    )
     solver.solve()
     return np.array(solver.result.x)
 
@@ -72,7 +74,9 @@ def by_clarabel(H: np.ndarray, c: np.ndarray, A: np.ndarray, b: np.ndarray, cap:
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(len(right) - 1)]
-    return np.array(clarabel.DefaultSolver(sp.csc_matrix(np.triu(2.0 * H)), -2.0 * c, rows, right, cones, settings).solve().x)
+    return np.array(
+        clarabel.DefaultSolver(sp.csc_matrix(np.triu(2.0 * H)), -2.0 * c, rows, right, cones, settings).solve().x
+    )
 
 
 def by_highs(H: np.ndarray, c: np.ndarray, A: np.ndarray, b: np.ndarray, cap: float) -> np.ndarray:
@@ -123,7 +127,10 @@ def main() -> None:
                 answers[name].append(solve(*problem))
                 taken.append(time.perf_counter() - begun)
             seconds[name] = float(np.median(taken))
-        values = {name: [w @ p[0] @ w - 2 * p[1] @ w for w, p in zip(ws, problems, strict=True)] for name, ws in answers.items()}
+        values = {
+            name: [w @ p[0] @ w - 2 * p[1] @ w for w, p in zip(ws, problems, strict=True)]
+            for name, ws in answers.items()
+        }
         best = np.min(list(values.values()), axis=0)
         for name, ws in answers.items():
             off = max(

@@ -35,12 +35,13 @@ class Solved(NamedTuple):
 
 
 def quadratic_programme(H: Matrix, c: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector) -> Solved | None:
-    """min w'Hw - 2c'w over Σw = 1, low <= w <= high, rows w <= right; None where nothing is feasible.
+    """Min w'Hw - 2c'w over Σw = 1, low <= w <= high, rows w <= right; None where nothing is feasible.
 
     H: (s, s) symmetric positive semi-definite, rows: (m, s). A singular H is made definite by a proximal term, whose
     centre follows the answer.
 
-    >>> found = quadratic_programme(np.eye(2), np.array([1.0, 0.0]), np.zeros(2), np.ones(2), np.eye(2)[:1], np.array([0.7]))
+    >>> box = np.zeros(2), np.ones(2)
+    >>> found = quadratic_programme(np.eye(2), np.array([1.0, 0.0]), *box, np.eye(2)[:1], np.array([0.7]))
     >>> found.weights.round(9).tolist(), found.multipliers.round(9).tolist()
     ([0.7, 0.3], [1.2])
     """
@@ -82,11 +83,12 @@ def cleaned(w: Vector, low: Vector, high: Vector) -> Vector:
 def least_absolute(
     A: Matrix, b: Vector, weights: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector
 ) -> tuple[Solved, Vector] | None:
-    """min Σ_i weights_i |A w - b|_i over the same set, and the signs y (r,) with weights_i |x_i| >= y_i x_i, tight there.
+    """Min Σ_i weights_i |A w - b|_i over the same set, and signs y (r,): weights_i |x_i| >= y_i x_i, tight there.
 
     A: (r, s). As a linear programme with residuals split in two. None where nothing is feasible.
 
-    >>> found, _ = least_absolute(np.eye(2), np.array([0.9, 0.0]), np.ones(2), np.zeros(2), np.full(2, 0.8), np.zeros((0, 2)), np.zeros(0))
+    >>> box, rows = (np.zeros(2), np.full(2, 0.8)), (np.zeros((0, 2)), np.zeros(0))
+    >>> found, _ = least_absolute(np.eye(2), np.array([0.9, 0.0]), np.ones(2), *box, *rows)
     >>> found.weights.round(9).tolist()
     [0.8, 0.2]
     """

@@ -244,6 +244,16 @@ class Sparsity(Protocol):
 
 
 @runtime_checkable
+class Approximating(Protocol):
+    """A constraint whose projection may not be the nearest member."""
+
+    @property
+    def projection_note(self) -> str:
+        """What a result that depends on projections should say; empty where they are exact."""
+        ...
+
+
+@runtime_checkable
 class Combining(Protocol):
     """A sparse set whose units are entries, that says which of them may be held together and what weights must meet."""
 
@@ -307,6 +317,12 @@ def whole_faces(constraint: object) -> bool:
     """Whether the constraint is made of faces, and every distribution on one of them is a member."""
     sparse: Any = constraint
     return offers(constraint, Sparsity) and bool(sparse.whole_faces)
+
+
+def projection_note(constraint: object) -> str:
+    """What to say of projections onto a constraint; empty where they are exact."""
+    approximate: Any = constraint
+    return str(approximate.projection_note) if offers(constraint, Approximating) else ""
 
 
 def require_whole_faces(constraint: object, who: str) -> None:

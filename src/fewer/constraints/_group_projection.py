@@ -48,10 +48,14 @@ class _Bounds:
     def shares(self, t: float) -> tuple[Vector, Vector]:
         """Σ_g max(v - t, 0)² and Σ_g max(v - t, 0) of each group."""
         above = np.maximum(self.v - t, 0.0)
-        return np.bincount(self.code, above * above, self.count), np.bincount(self.code, above, self.count)
+        squares, sums = (np.bincount(self.code, each, self.count) for each in (above * above, above))
+        return squares.astype(np.float64), sums.astype(np.float64)
 
     def over(self, inside: Mask, out: Mask) -> tuple[float, Mask]:
-        """The bound of a branch, and the k groups that attain it: 2t + Σ φ is convex in t, its slope 2 - 2 Σ_S (v - t)+."""
+        """The bound of a branch, and the k groups that attain it.
+
+        2t + Σ φ is convex in t, with the slope 2 - 2 Σ_S max(v - t, 0).
+        """
         usable = ~out
         low, high = float(self.v.min()) - 1.0, float(self.v.max())
         chosen = inside

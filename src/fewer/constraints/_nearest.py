@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import Indices, Vector
+from .._validation import Indices, InvalidInput, Vector
 from ..programmes import Solved, quadratic_programme
 from .conditions import Conditions, Cuts
 from .feasibility import Feasibility
@@ -24,11 +24,13 @@ def nearest(limits: Any, conditions: Conditions, v: Vector, near: Vector | None)
         p = onto(limits, conditions, support, v)
         if p is not None and float(np.square(p - v).sum()) < least:
             best, least = p, float(np.square(p - v).sum())
-    if best is None:
-        held = Feasibility(limits, conditions).best(v - v.min())
-        assert held is not None  # noqa: S101 - the conditions were checked
-        best = onto(limits, conditions, np.flatnonzero(held), v)
-    return held if best is None else best
+    if best is not None:
+        return best
+    held = Feasibility(limits, conditions).best(v - v.min())
+    if held is None or not np.isfinite(held).all():
+        raise InvalidInput("no weights that meet all conditions were found in time; leave some of them away")
+    found = onto(limits, conditions, np.flatnonzero(held), v)
+    return held if found is None else found
 
 
 def _supports(limits: Any, conditions: Conditions, v: Vector, near: Vector | None) -> Iterator[Indices]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import Indices, InvalidInput, Vector, as_array, as_number, as_vector, shown
-from ..programmes import Solved
+from ..programmes import Solved  # noqa: TC001 - in a public signature
 
 Matrix = npt.NDArray[np.float64]
 
@@ -123,7 +123,7 @@ class Conditions:
     def solved(
         self, entries: Indices, solve: "Callable[[Matrix, Vector], Solved | None]", cuts: "Cuts | None" = None
     ) -> "Conditioned | None":
-        """Solve a programme of weights on some entries under all conditions: planes for the turnover as it asks for them.
+        """Solve a programme of weights on some entries under all conditions, with planes for the turnover.
 
         `solve(rows, right)` minimises over rows w <= right. None where nothing is feasible. Planes found go to `cuts`.
         """
@@ -176,11 +176,13 @@ class Conditioned:
 def group_rows(
     codes: Indices, names: tuple[Any, ...], most: Vector | None, least: Vector | None
 ) -> tuple[Matrix, Vector, tuple[str, ...]]:
-    """Rows, right sides and names for the weight of each group, at most and at least; those that say nothing left out."""
+    """Rows, right sides and names for the weights of groups, at most and at least; those that say nothing left out."""
     inside = (codes[None, :] == np.arange(len(names))[:, None]).astype(np.float64)
     rows, right, called = [], [], []
     for limit, sign, option in ((most, 1.0, "max_group_weight"), (least, -1.0, "min_group_weight")):
-        for g in range(len(names)) if limit is not None else ():
+        if limit is None:
+            continue
+        for g in range(len(names)):
             if sign * limit[g] < (1.0 if sign > 0 else 0.0):
                 rows.append(sign * inside[g])
                 right.append(sign * limit[g])

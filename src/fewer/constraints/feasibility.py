@@ -40,7 +40,7 @@ class Feasibility:
             return bool(getattr(L, name).size)
         if name in ("max_per_group", "min_per_group"):
             return getattr(L, name) is not None
-        return {"k": L.k < self.n, "max_weight": L.max_weight < 1.0, "min_weight": L.min_weight > 0.0}[name]
+        return bool({"k": L.k < self.n, "max_weight": L.max_weight < 1.0, "min_weight": L.min_weight > 0.0}[name])
 
     def best(self, v: Vector, without: frozenset[str] = frozenset()) -> Vector | None:
         """The member with the largest v'q, some conditions left out; None where none was found, NaN if left open."""
@@ -62,7 +62,9 @@ class Feasibility:
         if C.G is not None:
             stays = [i for i, name in enumerate(C.names) if name not in without]
             if stays:
-                parts.append((sp.hstack([sp.csr_array(C.G[stays]), sp.csr_array((len(stays), 2 * n))]), -np.inf, C.h[stays]))
+                parts.append(
+                    (sp.hstack([sp.csr_array(C.G[stays]), sp.csr_array((len(stays), 2 * n))]), -np.inf, C.h[stays])
+                )
         if C.previous is not None and "max_turnover" not in without:
             parts.append((sp.hstack([-eye, zero, -eye]), -np.inf, -C.previous))
             room = C.max_turnover - 1.0 + float(C.previous.sum())

@@ -28,7 +28,8 @@ class GroupSparse:
 
     Which k groups are nearest to a vector is NP-hard in general (a k-subset-sum hides in it). For disjoint groups, up
     to MOST_GROUPS = 100 of them, the projection is exact, by branch and bound; for more, and for groups that overlap,
-    it is greedy (and past 20,000 branches, which random vectors never need, it is the best found). `projection` says which, and so does the note of a result that depends on it.
+    it is greedy; past 20,000 branches, which random vectors never need, it is the best found. `projection` says
+    which, and so does the note of a result that depends on a greedy one.
 
     Parameters
     ----------
@@ -233,7 +234,7 @@ class GroupSparse:
 
 
 def covering(groups: npt.NDArray[np.bool_], k: int) -> Indices:
-    """Groups (g, m) that together have all m entries: greedily, and where these are more than k, k if a search finds them.
+    """Groups (g, m) that together have all m entries: greedily; where these are more than k, k if a search finds them.
 
     >>> covering(np.array([[True, True, False], [True, False, True], [False, True, True]]), 2).tolist()
     [0, 1]
@@ -245,7 +246,8 @@ def covering(groups: npt.NDArray[np.bool_], k: int) -> Indices:
         chosen.append(best)
         left &= ~groups[best]
     if len(chosen) > k:
-        stack, looks = [((), groups.any(axis=0))], 0
+        stack: list[tuple[tuple[int, ...], Any]] = [((), groups.any(axis=0))]
+        looks = 0
         while stack and looks < MOST_COVERS:
             units, rest = stack.pop()
             looks += 1

@@ -1,6 +1,6 @@
 """Distributions with at most k entries: vector sparsity, with bounds on what is held."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -120,7 +120,15 @@ class SparseSimplex:
         object.__setattr__(self, "_names", names)
         for name in given:
             read = as_counts if name.endswith("per_group") else as_shares
-            object.__setattr__(self, name, read(getattr(self, name), names, name, n))
+            object.__setattr__(self, name, self._where_any(read(getattr(self, name), names, name, n), name, codes))
+
+    def _where_any(self, number: Any, name: str, codes: Indices) -> Any:
+        """A least number that was given for all groups holds for those of which some entry may be held."""
+        one = np.ndim(getattr(self, name)) == 0 and not isinstance(getattr(self, name), Mapping)
+        if not one or name.startswith("max"):
+            return number
+        some = np.bincount(np.delete(codes, self.exclude), minlength=int(codes.max()) + 1) > 0
+        return number if some.all() else np.where(some, number, 0)
 
     def _trouble(self) -> str | None:
         """Why no distribution can meet the bounds, or None."""
@@ -225,6 +233,12 @@ class SparseSimplex:
         """Whether k is the only bound."""
         free = not self.include.size and not self.exclude.size and self.groups is None and self.conditions is None
         return free and self.min_weight == 0.0 and self.max_weight >= 1.0
+
+    @property
+    def projection_note(self) -> str:
+        """What a result says that depends on a projection which is not exact."""
+        few = "projections under conditions on weights look at a few promising supports only"
+        return few if self.all_conditions is not None else ""
 
     @property
     def bounded(self) -> bool:

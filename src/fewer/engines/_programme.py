@@ -69,7 +69,7 @@ class Programmes:
             plain = solve(np.zeros((0, len(units))), np.zeros(0))
             if plain is None:
                 return None
-            weights, price, charge = plain.weights, 0.0, 0.0
+            weights, price, charge = plain.weights, np.zeros(self.objective.space.size), 0.0
         else:
             self._cuts = self._cuts.trimmed(REMEMBERED)
             found = self.conditions.solved(units, solve, self._cuts)
@@ -102,7 +102,7 @@ class Programmes:
         p = np.zeros(self.objective.space.size)
         p[at.units] = at.weights
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.nan_to_num(self.objective.gradient(p), nan=0.0, posinf=STEEP, neginf=-STEEP)
+            return np.asarray(np.nan_to_num(self.objective.gradient(p), nan=0.0, posinf=STEEP, neginf=-STEEP))
 
     def bound(self, at: Weighed, slopes: Vector, units: Indices, low: Vector, high: Vector) -> float:
         """No weights on `units` within bounds that meet all conditions have a lower F.
@@ -115,3 +115,15 @@ class Programmes:
         corner = vertex(slopes[units], low, high)
         terms = np.array([at.value, -float(g[at.units] @ at.weights), -at.charge, float(slopes[units] @ corner)])
         return float(terms.sum() - ROUNDING * np.abs(terms).sum())
+
+
+def best_weights(objective: Any, constraint: Any, p: Vector) -> Vector:
+    """The best member with the support of p under all conditions; p where none is found."""
+    units = constraint.support(p)
+    bounds = np.full(len(units), constraint.min_weight), np.full(len(units), min(constraint.max_weight, 1.0))
+    found = Programmes(objective, constraint.all_conditions).fitted(units, *bounds)
+    if found is None:
+        return p
+    best = np.zeros(p.size)
+    best[found.units] = found.weights
+    return best

@@ -1,7 +1,7 @@
 """The engine for weights under linear side conditions, and for losses that are no quadratics.
 
-A support is valued by a convex programme (engines/_programme.py). Local search and proofs are plain: swaps guided by the
-slopes of F and the prices of the conditions, and branch and bound on the programme without a limit on the support.
+A support is valued by a convex programme (engines/_programme.py). Local search and proofs are plain: swaps guided by
+the slopes of F and the prices of the conditions, and branch and bound on the programme without a limit on the support.
 """
 
 import math
@@ -15,6 +15,8 @@ from ..constraints.feasibility import Feasibility
 from ..deadline import Deadline
 from ..protocols import Scaled, offers
 from ._programme import Programmes, Weighed
+from ._programme import best_weights as best_weights
+from ._relaxed_programme import CLOSED, Relaxed
 from .engine import Branch
 from .paths import lower_bound_of
 
@@ -22,16 +24,8 @@ TRIED = 4
 """Candidates for a place that are fitted."""
 LISTED = 8
 """The same when a unit is added."""
-WHOLE = 250
-"""Units up to which a relaxation is one programme; beyond, units enter it as their slopes ask for them."""
-ENTERING = 50
-"""Units that enter a relaxation at a time."""
-MOST_ROUNDS = 100
-"""Rounds of that."""
 CLOSE = 1e-9
 """A smaller relative improvement is none."""
-CLOSED = 1e-8
-"""A branch that could win no more than this share is closed."""
 MASS = 1e-10
 """A weight above this is one."""
 REMEMBERED, LOOKED_UP = 4e6, 2e4
@@ -56,6 +50,7 @@ class ConditionedEngine:
     def __init__(self, objective: Any, limits: Any, deadline: Deadline) -> None:
         self.problem, self.limits, self.deadline = objective, limits, deadline
         self.programmes = Programmes(objective, limits.all_conditions)
+        self.relaxed = Relaxed(self.programmes, limits, deadline)
         self.found: Weighed | None = None
         self._known: dict[bytes, Weighed | None] = {}
         self._adding: Indices | None = None
@@ -161,7 +156,7 @@ class ConditionedEngine:
         """The programme without a limit on the support, once."""
         if self._relaxed is None:
             units = np.flatnonzero(self.limits.open)
-            self._relaxed = self._over(units, np.isin(units, self.limits.include))[0]
+            self._relaxed = self.relaxed.over(units, np.isin(units, self.limits.include), None)[0]
         return self._relaxed
 
     def _first_supports(self) -> list[Indices]:
@@ -335,7 +330,7 @@ class ConditionedEngine:
         units = np.union1d(np.setdiff1d(units, branch.excluded), included).astype(np.int64)
         if not limits.reachable(units):
             return ()
-        relaxed, low = self._over(units, np.isin(units, included))
+        relaxed, low = self.relaxed.over(units, np.isin(units, included), self.found)
         if relaxed is None:
             return ()
         low = max(low, branch.bound)
@@ -369,61 +364,3 @@ class ConditionedEngine:
             return int(relaxed.units[at][np.argmax(relaxed.weights[at])])
         rest = np.setdiff1d(units, included)
         return int(rest[0]) if len(rest) else -1
-
-    def _over(self, units: Indices, inside: Vector) -> tuple[Weighed | None, float]:
-        """The programme over some units, those inside with their least weight, and its bound."""
-        low = np.where(inside, self.limits.min_weight, 0.0)
-        high = np.full(len(units), min(self.limits.max_weight, 1.0))
-        if len(units) <= WHOLE:
-            found = self.programmes.fitted(units, low, high)
-            return found, -math.inf if found is None else self.programmes.bound(
-                found, self.programmes.slopes(found), units, low, high
-            )
-        return self._entering(units, inside, low, high)
-
-    def _entering(self, units: Indices, inside: Vector, low: Vector, high: Vector) -> tuple[Weighed | None, float]:
-        """The same for many units: those whose slopes ask for weight enter, until none does."""
-        chosen = inside.copy()
-        if self.found is not None:
-            chosen |= np.isin(units, self.found.units)
-        if not chosen.any() or self.programmes.fitted(units[chosen], low[chosen], high[chosen]) is None:
-            v = -np.asarray(self.problem.gradient(np.full(self.limits.space.size, 1.0 / self.limits.space.size)))
-            start = self._feasible_start(v)
-            chosen |= np.isin(units, start)
-        best = -math.inf
-        for _ in range(MOST_ROUNDS):
-            found = self.programmes.fitted(units[chosen], low[chosen], high[chosen])
-            if found is None:
-                return self.programmes.fitted(units, low, high), best
-            slopes = self.programmes.slopes(found)
-            best = max(best, self.programmes.bound(found, slopes, units, low, high))
-            if best >= found.value - CLOSED * abs(found.value) or self.deadline.passed:
-                break
-            rank = np.where(chosen, np.inf, slopes[units])
-            entering = np.argsort(rank, kind="stable")[:ENTERING]
-            entering = entering[np.isfinite(rank[entering])]
-            if not len(entering):
-                break
-            chosen[entering] = True
-        return found, best
-
-    def _feasible_start(self, v: Vector) -> Indices:
-        """Some units on which conditions can be met, steep ones first."""
-        steep = np.argsort(-v, kind="stable")[:ENTERING]
-        conditions = self.limits.all_conditions
-        if conditions is None:
-            return steep
-        held = Feasibility(self.limits, conditions).best(v)
-        return steep if held is None else np.union1d(steep, np.flatnonzero(held))
-
-
-def best_weights(objective: Any, constraint: Any, p: Vector) -> Vector:
-    """The best member with the support of p under all conditions; p where none is found."""
-    units = constraint.support(p)
-    bounds = np.full(len(units), constraint.min_weight), np.full(len(units), min(constraint.max_weight, 1.0))
-    found = Programmes(objective, constraint.all_conditions).fitted(units, *bounds)
-    if found is None:
-        return p
-    best = np.zeros(p.size)
-    best[found.units] = found.weights
-    return best

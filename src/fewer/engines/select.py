@@ -22,9 +22,10 @@ from .engine import Engine
 def engine_of(
     objective: Objective, constraint: Any, who: str = "the solver", deadline: Deadline | None = None
 ) -> Engine:
-    """The engine for a problem: coverage for L2 and KL over D_k, quadratic on sparse simplices, conditioned
-    where weights have linear conditions or the loss its own programme, faces for the rest.
+    """The engine for a problem.
 
+    Coverage for L2 and KL over D_k, conditioned where weights have linear conditions or the loss its own programme,
+    quadratic on other sparse simplices, faces for the rest.
     Raises a sentence where none can serve; `who` is the solver that asks, `deadline` when it has to have an answer.
     """
     until = Deadline.after(None) if deadline is None else deadline

@@ -10,7 +10,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import as_units, known
-from ..constraints.sparse_simplex import SparseSimplex
 from ..data.align import aligned, group_codes, positions
 from ..data.frames import is_table, names_of
 from ..deadline import Deadline
@@ -19,7 +18,8 @@ from ..result import Result
 from ..solvers.minimize import SOLVERS
 from ..spaces import Atoms
 from ._estimator import at_most, our_error, seed_of, unchanged_if_it_fails, validated
-from .terms import LOSS, least_squares, solve
+from .holdings import LOSSES, Holdings, conditions_of
+from .terms import solve
 from .tracking import Tracked
 
 
@@ -37,10 +37,20 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
     include, exclude : list of names or int
         Columns that are held, and columns that are not.
     groups : array of shape (n,), mapping or Series, optional
-        A label for each column, by position or by name; of the columns with one label at most `max_per_group` are
-        held.
-    max_per_group : int, optional
-        Given together with `groups`.
+        A label for each column, by position or by name; limits of groups need it.
+    max_per_group, min_per_group : int, mapping or sequence, optional
+        How many columns of one label are held, at most and at least: one number for all, numbers by label, or one for
+        each label in sorted order. With min_weight = 0 a column may be held at weight zero.
+    max_group_weight, min_group_weight : float, mapping or sequence, optional
+        The weight of all columns of one label lies between them, such as max_group_weight={"tech": 0.3}.
+    previous : array, mapping, Series or Result, optional
+        Weights held before, by position or by name.
+    max_turnover : float, optional
+        Given together with `previous`: Σ |q - previous| is at most this.
+    constraints : pair (G, h), optional
+        G q <= h; see `terms`.
+    loss : {"squared", "absolute", "downside"}
+        ‖X q - y‖², Σ |X q - y|, or Σ max(y - X q, 0)², with `sample_weight` as weights of the rows.
     validation : float, optional
         A share of the rows for early stopping; see `terms`.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
@@ -57,7 +67,7 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
     indices_, weights_ : ndarray, or a list of one for each target
         The columns that are held, heaviest first, and their weights.
     value_, bound_, gap_ : float, or a list of them
-        The squared error, a proven lower bound on the best one (None where nothing is proven), and their difference.
+        The loss, a proven lower bound on the best one (None where nothing is proven), and their difference.
     result_ : Result, or a list of them
 
     Examples
@@ -80,7 +90,14 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
         include: Any = (),
         exclude: Any = (),
         groups: Any = None,
-        max_per_group: int | None = None,
+        max_per_group: Any = None,
+        min_per_group: Any = None,
+        max_group_weight: Any = None,
+        min_group_weight: Any = None,
+        previous: Any = None,
+        max_turnover: float | None = None,
+        constraints: Any = None,
+        loss: str = "squared",
         validation: float | None = None,
         solver: str = "auto",
         time_limit: float | None = None,
@@ -93,6 +110,13 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
         self.exclude = exclude
         self.groups = groups
         self.max_per_group = max_per_group
+        self.min_per_group = min_per_group
+        self.max_group_weight = max_group_weight
+        self.min_group_weight = min_group_weight
+        self.previous = previous
+        self.max_turnover = max_turnover
+        self.constraints = constraints
+        self.loss = loss
         self.validation = validation
         self.solver = solver
         self.time_limit = time_limit
@@ -128,13 +152,17 @@ class FewerTerms(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: igno
         """One result for each target."""
         known(self.solver, SOLVERS, "solver")
         n = data.X.shape[1]
-        columns = data.include, data.exclude, data.groups, self.max_per_group
-        C = SparseSimplex(Atoms(n), at_most(self.k, n, "columns"), self.min_weight, self.max_weight, *columns)
+        conditions = conditions_of(self.previous, self.max_turnover, self.constraints, data.names, n)
+        groups_have = self.max_per_group, self.min_per_group, self.max_group_weight, self.min_group_weight
+        limits = Holdings(self.min_weight, self.max_weight, *groups_have, conditions, self.loss)
+        k = at_most(self.k, n, "columns")
+        C = limits.constraint(Atoms(n), k, data.include, data.exclude, data.groups)
         seed, targets = seed_of(self.random_state), data.y.reshape(len(data.y), -1)
-        F, results = least_squares(data.X, targets[:, 0], data.sample_weight), []
+        F, results = limits.objective(data.X, targets[:, 0], data.sample_weight), []
         for done, b in enumerate(targets.T):
             own = deadline.share(1.0 / (targets.shape[1] - done))
-            found = solve(F.toward(b), C, self.solver, self.validation, own, seed).named("columns", LOSS)
+            found = solve(F.toward(b), C, self.solver, self.validation, own, seed)
+            found = found.named("columns", LOSSES[self.loss])
             results.append(replace(found, labels=data.labels(found.indices)))
         return results
 

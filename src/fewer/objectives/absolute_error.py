@@ -56,6 +56,10 @@ class AbsoluteError:
         A, b, weights = as_residuals(self.space, self.A, self.b, self.sample_weight, "AbsoluteError")
         self.__dict__.update(A=A, b=b, sample_weight=weights)
 
+    def toward(self, b: Any) -> "AbsoluteError":
+        """The same functions with another target."""
+        return AbsoluteError(self.space, self.A, b, self.sample_weight)
+
     @cached_property
     def scale(self) -> float:
         """The error of a typical column."""

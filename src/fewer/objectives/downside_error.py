@@ -65,13 +65,17 @@ class DownsideError:
         squares = self.A.multiply(self.A) if hasattr(self.A, "multiply") else np.square(self.A)
         return 2.0 * float(np.asarray(squares.sum(axis=1)).reshape(-1) @ self.sample_weight) or 1e-300
 
+    def toward(self, b: Any) -> "DownsideError":
+        """The same functions with another target."""
+        return DownsideError(self.space, self.A, b, self.sample_weight)
+
     @cached_property
     def scale(self) -> float:
         """The squared distance of a typical column from b."""
         return max(float(np.square(column_sizes(self.A, self.b, 2)).mean() * self.sample_weight.max()), 1e-300)
 
     def _short(self, p: Vector) -> Vector:
-        return np.maximum(self.b - product(self.A, p), 0.0)
+        return np.asarray(np.maximum(self.b - product(self.A, p), 0.0))
 
     def value(self, p: Vector) -> float:
         """Σ w max(b - A p, 0)²."""

@@ -11,7 +11,17 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..engines.paths import lower_bound_of
 from ..engines.select import engine_of, programmed
-from ..protocols import Constraint, Counted, FaceSolvable, Objective, Quadratic, Sparsity, offers, whole_faces
+from ..protocols import (
+    Constraint,
+    Counted,
+    FaceSolvable,
+    Objective,
+    Quadratic,
+    Sparsity,
+    offers,
+    projection_note,
+    whole_faces,
+)
 from ..result import Result, Status
 from .exchange import grown
 from .loop import Callback, Outcome, Step, Steps, as_start, drive, meet
@@ -118,6 +128,7 @@ def iht(
             time_limit=deadline,
             callback=callback,
             seed=seed,
+            note=projection_note(constraint),
         )
 
     return solve_by(deadline, objective, constraint, "iht", solve)
