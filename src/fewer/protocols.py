@@ -178,6 +178,10 @@ class Programmed(Protocol):
         """
         ...
 
+    def distances(self, p: Vector) -> Vector:
+        """How far apart, squared, each entry's own outcome and that of p are, (size,)."""
+        ...
+
     def fit_cost(self, count: int) -> float:
         """Multiplications of one such fit, about."""
         ...

@@ -104,6 +104,26 @@ class Programmes:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.asarray(np.nan_to_num(self.objective.gradient(p), nan=0.0, posinf=STEEP, neginf=-STEEP))
 
+    def ranks(self, at: Weighed) -> Vector:
+        """How promising each entry is, least first, (n,): the slope on the line to its vertex over the line's length.
+
+        A quadratic falls by the square of it on that line. Source: Frank & Wolfe 1956, exact line search.
+        """
+        slopes = self.slopes(at)
+        slopes = slopes - float(at.weights @ slopes[at.units])
+        p = np.zeros(slopes.size)
+        p[at.units] = at.weights
+        if self.own:
+            lengths = self.objective.distances(p)
+        elif self.quadratic:
+            nothing = np.empty(0, np.int64), np.empty(0)
+            image = self.objective.slopes(*nothing) - self.objective.slopes(at.units, at.weights)
+            lengths = self.objective.diagonal - 2.0 * image + float(at.weights @ image[at.units])
+        else:
+            return slopes
+        least = 1e-9 * max(float(lengths.max()), 1e-300)
+        return np.asarray(slopes / np.sqrt(np.maximum(lengths, least)))
+
     def bound(self, at: Weighed, slopes: Vector, units: Indices, low: Vector, high: Vector) -> float:
         """No weights on `units` within bounds that meet all conditions have a lower F.
 

@@ -20,7 +20,7 @@ from ._relaxed_programme import CLOSED, Relaxed
 from .engine import Branch
 from .paths import lower_bound_of
 
-TRIED = 4
+TRIED = 6
 """Candidates for a place that are fitted."""
 LISTED = 8
 """The same when a unit is added."""
@@ -140,11 +140,11 @@ class ConditionedEngine:
     # growing
 
     def grow(self, count: int) -> int:
-        """Algorithm 3 (count = 1), or at once the support that the programme without a limit on it suggests."""
+        """Algorithm 3 (count = 1), or first the support that the programme without a limit on it suggests."""
         if count == 1:
             return self._add_one()
         if self._grown:
-            return 0
+            return sum(self._add_one() for _ in range(count))
         self._grown = True
         for units in self._first_supports():
             self._take(self._fit(units))
@@ -206,7 +206,7 @@ class ConditionedEngine:
                 q[relaxed.units] = relaxed.weights
             ranked = others[np.argsort(-q[others], kind="stable")]
         else:
-            ranked = others[np.argsort(self.programmes.slopes(here)[others], kind="stable")]
+            ranked = others[np.argsort(self.programmes.ranks(here)[others], kind="stable")]
         grown = [np.sort(np.append(units, j)) for j in ranked[:LISTED]]
         values = [math.inf if self.limits.lacking(each) else self._value_of(each) for each in grown]
         return grown[int(np.argmin(values))]
@@ -250,7 +250,7 @@ class ConditionedEngine:
         if unit >= 0:
             fits[unit] = False
         others = np.flatnonzero(fits)
-        ranked = others[np.argsort(self.programmes.slopes(base)[others], kind="stable")[:TRIED]]
+        ranked = others[np.argsort(self.programmes.ranks(base)[others], kind="stable")[:TRIED]]
         for j in ranked:
             support = np.sort(np.append(rest, j))
             if not self.limits.lacking(support):
@@ -287,7 +287,7 @@ class ConditionedEngine:
         random = bool(rng.random() < RANDOM)
         base = self.found if random or self.limits.lacking(units) or not len(units) else self._fit(units) or self.found
         assert base is not None  # noqa: S101
-        rank = rng.random(self.limits.space.size) if random else self.programmes.slopes(base)
+        rank = rng.random(self.limits.space.size) if random else self.programmes.ranks(base)
         rank = rank + 0.0 if random else rank + rng.exponential(0.1 * max(float(np.std(rank)), 1e-300), rank.size)
         rank[out] = np.inf
         while len(units) < size:

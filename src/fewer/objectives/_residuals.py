@@ -40,3 +40,10 @@ def column_sizes(A: Any, b: Vector, order: int) -> Vector:
     """The norm of some columns less the target, by which rounding is measured."""
     some = np.unique(np.linspace(0, A.shape[1] - 1, 64).astype(np.int64))
     return np.asarray(np.linalg.norm(columns(A, some) - b[:, None], order, axis=0))
+
+
+def squared_distances(A: Any, centre: Vector, weights: Vector) -> Vector:
+    """Σ_i w_i (A_ij - centre_i)² of each column j."""
+    squares = A.multiply(A) if sp.issparse(A) else np.square(A)
+    across = np.asarray(A.T @ (weights * centre))
+    return np.asarray(np.asarray(squares.T @ weights).reshape(-1) - 2.0 * across + float(weights @ centre**2))

@@ -10,7 +10,7 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..programmes import Solved, least_absolute
 from ..spaces import Space
-from ._residuals import as_residuals, column_sizes, columns, product
+from ._residuals import as_residuals, column_sizes, columns, product, squared_distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +79,10 @@ class AbsoluteError:
         """The best weights on some entries by a linear programme, and the subgradient (size,) that proves them."""
         found = least_absolute(columns(self.A, entries), self.b, self.sample_weight, low, high, rows, right)
         return None if found is None else (found[0], np.asarray(self.A.T @ found[1]))
+
+    def distances(self, p: Vector) -> Vector:
+        """Σ_i w_i (A_ij - A p)_i² of each entry j, (size,)."""
+        return squared_distances(self.A, product(self.A, p), self.sample_weight)
 
     def fit_cost(self, count: int) -> float:
         """Multiplications of one fit, about."""

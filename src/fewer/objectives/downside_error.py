@@ -9,7 +9,7 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..programmes import Solved, quadratic_programme
 from ..spaces import Space
-from ._residuals import as_residuals, column_sizes, columns, product
+from ._residuals import as_residuals, column_sizes, columns, product, squared_distances
 
 MOST_STEPS = 60
 """Newton steps of one fit."""
@@ -139,6 +139,10 @@ class DownsideError:
             middle = 0.5 * (least + most)
             least, most = (middle, most) if slope(middle) < 0.0 else (least, middle)
         return least
+
+    def distances(self, p: Vector) -> Vector:
+        """Σ_i w_i (A_ij - A p)_i² of each entry j, (size,)."""
+        return squared_distances(self.A, product(self.A, p), self.sample_weight)
 
     def fit_cost(self, count: int) -> float:
         """Multiplications of one fit, about."""
