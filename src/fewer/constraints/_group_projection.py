@@ -11,7 +11,7 @@ from .._validation import Indices, Vector
 
 Mask = npt.NDArray[np.bool_]
 
-STEPS = 60
+STEPS = 50
 """Halvings of the bracket of a threshold."""
 MOST_LOOKS = 20_000
 """Branches looked at; a search that is longer ends with the best groups found."""
@@ -69,6 +69,8 @@ class _Bounds:
                 low = t
             else:
                 high = t
+            if high - low <= 1e-14 * max(abs(low), abs(high)):
+                break
         return best, chosen
 
     def _top(self, squares: Vector, inside: Mask, usable: Mask) -> Mask:

@@ -123,12 +123,12 @@ class SparseSimplex:
             object.__setattr__(self, name, self._where_any(read(getattr(self, name), names, name, n), name, codes))
 
     def _where_any(self, number: Any, name: str, codes: Indices) -> Any:
-        """A least number that was given for all groups holds for those of which some entry may be held."""
+        """A number that was given for all groups holds for those of which some entry may be held."""
         one = np.ndim(getattr(self, name)) == 0 and not isinstance(getattr(self, name), Mapping)
-        if not one or name.startswith("max"):
+        if not one or name == "max_per_group":
             return number
         some = np.bincount(np.delete(codes, self.exclude), minlength=int(codes.max()) + 1) > 0
-        return number if some.all() else np.where(some, number, 0)
+        return number if some.all() else np.where(some, number, 1.0 if name == "max_group_weight" else 0)
 
     def _trouble(self) -> str | None:
         """Why no distribution can meet the bounds, or None."""
