@@ -21,6 +21,7 @@ from fewer import (
     minimize,
     terms,
 )
+from fewer.constraints._group_projection import greedily
 from soak.structure import LOSSES, best_by_enumeration, drawn, nearest_groups
 
 OBJECTIVES = {"squared": Moments, "absolute": AbsoluteError, "downside": DownsideError}
@@ -181,12 +182,30 @@ def test_binding_conditions_are_named():
     assert C.binding(np.array([0.1, 0.1, 0.8])) == []
 
 
-def test_adding_the_group_that_helps_most_has_no_guarantee_for_groups():
-    """The counterexample of docs/structure.md: greedy takes a group that no optimum has."""
-    eps = 0.01
-    v = np.array([0.5 + eps, 0.5 - 2 * eps, 0.5 - 2 * eps, 0.0])
-    groups = np.array([0, 1, 2, 0])
-    one = GroupSparse(Atoms(4), groups, 1).project(v)
-    two = GroupSparse(Atoms(4), groups, 2).project(v)
-    assert np.flatnonzero(one).tolist() in ([0], [0, 3])
-    assert np.square(two - v).sum() <= np.square(one - v).sum()
+def distance(v, groups, units):
+    """The squared distance of v to distributions on the union of some groups."""
+    p = GroupSparse(Atoms(v.size), groups, len(units))
+    return np.square(p._on(np.array(units), v) - v).sum()
+
+
+def test_greedy_has_no_bound_for_groups_of_different_sizes():
+    """The counterexample of docs/structure.md: v is a member, yet the first group taken is a large empty one."""
+    groups = np.array([0] * 5 + [1, 2, 3])
+    v = np.array([0.0] * 5 + [1 / 3] * 3)
+    C = GroupSparse(Atoms(8), groups, 3)
+    taken = greedily(v, C.matrix, 3)
+    assert 0 in taken
+    assert distance(v, groups, taken.tolist()) == pytest.approx(1 / 9 + 1 / 63)
+    assert np.square(C.project(v) - v).sum() == pytest.approx(0.0, abs=1e-20)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_greedy_finds_the_groups_of_a_member_where_all_have_one_size_and_the_step_is_short(seed):
+    rng = np.random.default_rng(seed)
+    count, size, k = int(rng.integers(4, 10)), int(rng.integers(1, 5)), int(rng.integers(1, 4))
+    groups = np.repeat(np.arange(count), size)
+    held = np.sort(rng.permutation(count)[:k])
+    p = np.where(np.isin(groups, held), rng.random(groups.size) + 0.1, 0.0)
+    v = p / p.sum() - 1e-6 * rng.standard_normal(groups.size)
+    C = GroupSparse(Atoms(groups.size), groups, k)
+    assert greedily(v, C.matrix, k).tolist() == held.tolist()

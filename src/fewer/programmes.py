@@ -80,6 +80,23 @@ def cleaned(w: Vector, low: Vector, high: Vector) -> Vector:
     return w
 
 
+def linear_programme(cost: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector) -> Solved | None:
+    """Min cost'w over the same set; None where nothing is feasible.
+
+    >>> found = linear_programme(np.array([1.0, 0.0]), np.zeros(2), np.ones(2), np.eye(2)[1:], np.array([0.7]))
+    >>> found.weights.round(9).tolist(), found.multipliers.round(9).tolist()
+    ([0.3, 0.7], [1.0])
+    """
+    from scipy.optimize import linprog  # here: it is slow to import
+
+    limits = (rows, right) if len(rows) else (None, None)
+    found = linprog(cost, *limits, np.ones((1, len(cost))), [1.0], np.column_stack([low, high]), method="highs")
+    if found.status != 0:
+        return None
+    multipliers = np.maximum(-np.asarray(found.ineqlin.marginals), 0.0) if len(rows) else np.zeros(0)
+    return Solved(cleaned(np.asarray(found.x), low, high), multipliers)
+
+
 def least_absolute(
     A: Matrix, b: Vector, weights: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector
 ) -> tuple[Solved, Vector] | None:

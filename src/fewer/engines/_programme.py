@@ -6,12 +6,14 @@ import numpy as np
 
 from .._validation import Indices, Vector
 from ..constraints.conditions import Conditions, Cuts
-from ..programmes import Solved, quadratic_programme
+from ..programmes import Solved, linear_programme, quadratic_programme
 from ..protocols import FaceSolvable, Programmed, Quadratic, offers
 from ._face import face_best
 from ._relaxation import vertex
 from .fit import on_support
 
+LOOSE = 1e-8
+"""A bound that is further below the value asks for better multipliers."""
 REMEMBERED = 12
 """Planes of a turnover that the next programme begins with."""
 STEEP = 1e12
@@ -127,13 +129,28 @@ class Programmes:
     def bound(self, at: Weighed, slopes: Vector, units: Indices, low: Vector, high: Vector) -> float:
         """No weights on `units` within bounds that meet all conditions have a lower F.
 
-        F[q] >= F[w] + <g, q - w> + λ'(G q - h), whose least value over bounds and sum is at a vertex.
+        F[q] >= F[w] + <g, q - w> + λ'(G q - h), whose least value over bounds and sum is at a vertex. Where the
+        multipliers of a loss's own programme are not the best ones, a linear programme finds those.
         """
         if not self.own and not self.quadratic and offers(self.objective, FaceSolvable):
             return float(self.objective.value_on(units)) - ROUNDING * max(1.0, abs(at.value))
         g = slopes - at.price
+        low_value = self._vertex_bound(at, g, slopes, at.charge, units, low, high)
+        if self.own and self.conditions is not None and at.value - low_value > LOOSE * abs(at.value):
+            cost = g[units]
+            found = self.conditions.solved(units, lambda rows, right: linear_programme(cost, low, high, rows, right))
+            self.work += QP_COST
+            if found is not None:
+                better = self._vertex_bound(at, g, g + found.price, found.charge, units, low, high)
+                low_value = max(low_value, better)
+        return low_value
+
+    def _vertex_bound(
+        self, at: Weighed, g: Vector, slopes: Vector, charge: float, units: Indices, low: Vector, high: Vector
+    ) -> float:
+        """The least value of the linear function below F, conditions priced, over bounds and sum."""
         corner = vertex(slopes[units], low, high)
-        terms = np.array([at.value, -float(g[at.units] @ at.weights), -at.charge, float(slopes[units] @ corner)])
+        terms = np.array([at.value, -float(g[at.units] @ at.weights), -charge, float(slopes[units] @ corner)])
         return float(terms.sum() - ROUNDING * np.abs(terms).sum())
 
 
