@@ -131,7 +131,7 @@ def iht(
             note=projection_note(constraint),
         )
 
-    return solve_by(deadline, objective, constraint, "iht", solve)
+    return solve_by(deadline, objective, constraint, "iht", solve, given)
 
 
 def within_budget(objective: Any, steps: Steps, budget: float) -> Steps:
