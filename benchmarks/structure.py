@@ -28,8 +28,8 @@ def clusters(X: np.ndarray, count: int = CLUSTERS) -> np.ndarray:
 
 
 def by_fewer(X: np.ndarray, y: np.ndarray, k: int, asked: dict[str, Any], seconds: float) -> np.ndarray:
-    """Our own default, without a clock."""
-    return terms(X, y, k, rng=0, **asked).p
+    """Our local search, without a clock."""
+    return terms(X, y, k, rng=0, solver="exchange", **asked).p
 
 
 def membership(asked: dict[str, Any]) -> np.ndarray | None:
@@ -177,9 +177,10 @@ def whole_groups() -> None:
 
 
 def rolled(
-    X: np.ndarray, y: np.ndarray, k: int, window: int, quarter: int, limited: bool, method: Any
+    X: np.ndarray, y: np.ndarray, plan: tuple[int, int, int], limited: bool, method: Any, seconds: float
 ) -> dict[str, Any]:
     """Rebalance each quarter on the window before it; what follows is out of sample."""
+    window, quarter, k = plan
     begun, p, errors, turned = time.perf_counter(), None, [], []
     for start, end in pairwise(range(window, len(y) + 1, quarter)):
         past = slice(start - window, start)
@@ -191,7 +192,7 @@ def rolled(
                 drifted = np.bincount(groups, p, groups.max() + 1).max() > PER_CLUSTER or p.max() > CAP
                 asked |= {"previous": p, "max_turnover": 2 * TURNOVER if drifted else TURNOVER}
         try:
-            q = method(X[past], y[past], k, asked, 20.0)
+            q = method(X[past], y[past], k, asked, seconds)
         except Exception:  # conditions that cannot be met, or no answer: nothing is traded
             q = p
         if q is None:
@@ -207,16 +208,16 @@ def rolled(
     return {"te": float(left.std()), "turnover": float(np.mean(turned)), "seconds": spent, "errors": left}
 
 
-def tracking(markets: dict[str, tuple[np.ndarray, np.ndarray]], picture: str | None) -> None:
+def tracking(markets: dict[str, tuple[np.ndarray, np.ndarray]], picture: str | None, seconds: float) -> None:
     """Quarterly rebalancing out of sample."""
     print("\n| market | method | tracking error per period | mean turnover | seconds |\n|---|---|---|---|---|")
     shown = {}
-    for name, (window, quarter, k) in {"FTSE 89": (130, 13, 20), "S&P 386": (126, 63, 25)}.items():
+    for name, (window, quarter, k) in {"FTSE 89": (186, 13, 20), "S&P 386": (126, 63, 25)}.items():
         X, y = markets[name]
         ways = {"fewer, no limits": (by_fewer, False), "fewer, limits": (by_fewer, True)}
         ways["skfolio, limits"] = (by_skfolio, True)
         for method, (solve, limited) in ways.items():
-            found = rolled(X, y, k, window, quarter, limited, solve)
+            found = rolled(X, y, (window, quarter, k), limited, solve, seconds)
             shown[name, method] = found
             numbers = f"{found['te']:.5f} | {found['turnover']:.2f} | {found['seconds']:.0f}"
             print(f"| {name}, k = {k} | {method} | {numbers} |", flush=True)
@@ -259,7 +260,7 @@ def main() -> None:
     if given.part in (None, "side"):
         side_by_side(markets, given.seconds)
     if given.part in (None, "tracking"):
-        tracking(markets, given.picture)
+        tracking(markets, given.picture, given.seconds)
 
 
 if __name__ == "__main__":

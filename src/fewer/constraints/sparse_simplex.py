@@ -47,8 +47,8 @@ class SparseSimplex:
         the k, and one of its group's, whatever its mass; with min_weight = 0 its best mass may be zero.
     groups : array of shape (size,), optional
         A label for each entry; limits per group need it.
-    min_per_group, max_per_group : int, mapping or sequence, optional
-        How many entries of one label are held, at least and at most: one number for all, numbers by label, or one for
+    max_per_group, min_per_group : int, mapping or sequence, optional
+        How many entries of one label are held, at most and at least: one number for all, numbers by label, or one for
         each in the order of the sorted labels. Equal ones mean exactly. With min_weight = 0 an entry may be held at
         mass zero, as one of `include` may: it takes up one of the k.
     max_group_weight, min_group_weight : float, mapping or sequence, optional

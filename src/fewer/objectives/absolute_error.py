@@ -49,12 +49,20 @@ class AbsoluteError:
     A: Any
     b: Any
     sample_weight: Any = None
-    smoothness: float = math.inf
-    lower_bound: float = 0.0
 
     def __post_init__(self) -> None:
         A, b, weights = as_residuals(self.space, self.A, self.b, self.sample_weight, "AbsoluteError")
         self.__dict__.update(A=A, b=b, sample_weight=weights)
+
+    @property
+    def smoothness(self) -> float:
+        """Infinite: F has kinks."""
+        return math.inf
+
+    @property
+    def lower_bound(self) -> float:
+        """0: no error is less."""
+        return 0.0
 
     def toward(self, b: Any) -> "AbsoluteError":
         """The same functions with another target."""

@@ -53,7 +53,6 @@ class DownsideError:
     A: Any
     b: Any
     sample_weight: Any = None
-    lower_bound: float = 0.0
 
     def __post_init__(self) -> None:
         A, b, weights = as_residuals(self.space, self.A, self.b, self.sample_weight, "DownsideError")
@@ -64,6 +63,11 @@ class DownsideError:
         """2 ‖√w A‖², by its Frobenius norm: an upper estimate."""
         squares = self.A.multiply(self.A) if hasattr(self.A, "multiply") else np.square(self.A)
         return 2.0 * float(np.asarray(squares.sum(axis=1)).reshape(-1) @ self.sample_weight) or 1e-300
+
+    @property
+    def lower_bound(self) -> float:
+        """0: no error is less."""
+        return 0.0
 
     def toward(self, b: Any) -> "DownsideError":
         """The same functions with another target."""

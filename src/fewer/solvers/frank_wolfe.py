@@ -86,7 +86,8 @@ def frank_wolfe(
 
     def solve() -> Result:
         steps = within_budget(objective, _path(objective, constraint, max_iter, tol, deadline), most)
-        note, told = projection_note(constraint), {"time_limit": deadline, "callback": callback, "seed": seed}
+        note = projection_note(constraint)
+        told: dict[str, Any] = {"time_limit": deadline, "callback": callback, "seed": seed}
         return drive(objective, constraint, steps, solver="frank_wolfe", note=note, **told)
 
     return solve_by(deadline, objective, constraint, "frank_wolfe", solve)
