@@ -7,12 +7,16 @@ from fewer import (
     KL,
     L2,
     MMD,
+    AbsoluteError,
     Atoms,
     Backtracking,
+    Conditions,
     Constant,
     DimensionSparse,
     Doubling,
+    DownsideError,
     Functional,
+    GroupSparse,
     Lattice,
     Moments,
     Momentum,
@@ -79,7 +83,16 @@ OBJECTIVES = {
     "MMD": lambda space: MMD(space, gram(space), target(space)),
     "RowsMMD": lambda space: RowsMMD.between(coordinates(space), target(space), similarity_of("rbf", 0.5), space=space),
     "Functional": entropic,
+    "AbsoluteError": lambda space: AbsoluteError(space, matrix(space), matrix(space) @ target(space) + 0.1),
+    "DownsideError": lambda space: DownsideError(space, matrix(space), matrix(space) @ target(space) + 0.1),
 }
+
+
+def overlapping(space):
+    """Runs of three entries that overlap by one."""
+    starts = range(0, space.size - 1, 2)
+    return np.array([[start <= i < start + 3 for i in range(space.size)] for start in starts])
+
 
 CONSTRAINTS = {
     "Simplex": (Simplex, ("atoms", "cube", "states")),
@@ -96,6 +109,19 @@ CONSTRAINTS = {
         lambda space: DimensionSparse(space, 2, incumbent=True),
         ("cube", "box", "states"),
     ),
+    "SparseSimplex conditioned": (
+        lambda space: SparseSimplex(
+            space,
+            3,
+            groups=np.arange(space.size) % 3,
+            max_group_weight=0.5,
+            conditions=Conditions(previous=np.eye(space.size)[0], max_turnover=1.6),
+        ),
+        ("atoms",),
+    ),
+    "GroupSparse": (lambda space: GroupSparse(space, np.arange(space.size) % 4, 2), ("atoms", "cube")),
+    "GroupSparse within": (lambda space: GroupSparse(space, np.arange(space.size) % 3, 2, max_per_group=2), ("atoms",)),
+    "GroupSparse overlapping": (lambda space: GroupSparse(space, overlapping(space), 2), ("atoms",)),
     "SparseStates": (lambda space: SparseStates(space, 2), ("cube", "box", "states")),
 }
 
@@ -124,6 +150,11 @@ SOLVERS = {
 """Searches are kept short: contracts hold of every answer, however long it was searched for."""
 
 NEEDS_ENGINE = {"greedy", "exact", "exchange"}
+STRUCTURED = ("SparseSimplex conditioned", "GroupSparse", "GroupSparse within", "GroupSparse overlapping")
+LOSSES = ("AbsoluteError", "DownsideError")
+FEW = ("KL", "Moments", "Functional", *LOSSES)
+"""What meets sets and losses that are solved by programmes, which take longer."""
+SHORT = ("iht default", "greedy", "exact", "exchange", "frank_wolfe")
 NEEDS_SMOOTHNESS = {"frank_wolfe"}
 
 
@@ -133,6 +164,9 @@ def pairs():
         for space_name in spaces:
             for objective_name, build in OBJECTIVES.items():
                 space = SPACES[space_name]
+                structured = constraint_name in STRUCTURED and objective_name not in FEW
+                if structured or (objective_name in LOSSES and space_name != "atoms"):
+                    continue
                 yield f"{objective_name} on {constraint_name} on {space_name}", build(space), make(space)
 
 
@@ -142,5 +176,7 @@ def runs():
         for solver_name, solver in SOLVERS.items():
             engine = solver_name not in NEEDS_ENGINE or served(F, C)
             smooth = solver_name not in NEEDS_SMOOTHNESS or F.smoothness < np.inf
-            if engine and smooth:
+            programmed = any(word in name for word in (*STRUCTURED, *LOSSES))
+            usual = solver_name in SHORT and not ("Absolute" in name and "iht" in solver_name)
+            if engine and smooth and (usual or not programmed):
                 yield f"{solver_name}: {name}", solver, F, C

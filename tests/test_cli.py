@@ -307,3 +307,26 @@ def test_nothing_covered_is_an_answer_too(tmp_path):
     assert "rows covered 0.00 %" in err
     summary = json.loads(run("dims", "pairs.csv", "-k", "1", "--json", "--quiet", cwd=tmp_path)[0])
     assert summary["answers"][0]["value"] is None
+
+
+def test_terms_takes_conditions_from_options_and_files(files):
+    names = [f"S{i}" for i in range(RETURNS.shape[1])]
+    columns = pl.read_csv(files / "returns.csv").columns
+    names = [name for name in columns if name != "INDEX"]
+    (files / "g.csv").write_text("column,group\n" + "\n".join(f"{n},{'ab'[i % 2]}" for i, n in enumerate(names)))
+    (files / "w.csv").write_text(f"column,weight\n{names[0]},0.5\n{names[1]},0.5\n")
+    (files / "c.csv").write_text(f"{names[0]},limit\n1,0.4\n")
+    args = "terms", files / "returns.csv", "--target", "INDEX", "-k", "3", "--solver", "greedy", "--json"
+    limits = "--groups", files / "g.csv", "--max-group-weight", "a=0.6", "--min-per-group", "1"
+    moved = "--previous", files / "w.csv", "--max-turnover", "1", "--constraints", files / "c.csv"
+    page = files / "page.html"
+    out, _ = run(*args, *limits, *moved, "--report", page)
+    answer = json.loads(out)["answers"][0]
+    q = np.zeros(len(names))
+    for name, weight in zip(answer["kept"]["column"], answer["kept"]["weight"], strict=True):
+        q[names.index(name)] = weight
+    assert q[::2].sum() <= 0.6 + 1e-9
+    assert q[0] <= 0.4 + 1e-9
+    assert abs(q[0] - 0.5) + abs(q[1] - 0.5) + q[2:].sum() <= 1.0 + 1e-8
+    assert "Weight of each group." in page.read_text("utf-8")
+    assert "Turnover from the previous weights" in page.read_text("utf-8")

@@ -56,7 +56,7 @@ def test_every_private_module_is_protected():
     named = {name for contract in contracts for name in contract.get("protected_modules", ())}
     there = {
         f"fewer.{path.parent.name}.{path.stem}"
-        for package in ("cli", "data", "engines", "jobs", "objectives", "solvers")
+        for package in ("cli", "constraints", "data", "engines", "jobs", "objectives", "solvers")
         for path in (ROOT / "src/fewer" / package).glob("_[a-z]*.py")
     }
     assert named == there

@@ -34,7 +34,7 @@ def least_squares(seed, n, rows):
 
 def rules(G, k, **bounds):
     C = SparseSimplex(Atoms(len(G)), k, **bounds)
-    return rules_of(C, np.arange(len(G)), np.diag(G).copy(), k)
+    return rules_of(C, np.arange(len(G)), np.diag(G).copy())
 
 
 def blank(G, k, **bounds):
@@ -114,7 +114,7 @@ def test_forced_swaps_take_the_candidates_that_lower_f_most_and_keep_the_table(s
     used, value = np.array([5]), affine_value(G, units)
     others = [j for j in range(25) if j not in units and not barred[j]]
     expected = min(others, key=lambda j: affine_value(G, [4, j, 0, 17, 22]))
-    picked = best_entry(table.rules, table.arrays, 1, value, barred, used)
+    picked = best_entry(table.rules, table.arrays, 1, value, barred, used, True)
     assert affine_value(G, [4, picked, 0, 17, 22]) == pytest.approx(affine_value(G, [4, expected, 0, 17, 22]))
     forced_swaps(G, table.rules, table.arrays, table.size, np.array([9]), np.empty(0, np.int64), barred, used)
     assert table.units.tolist() == [4, picked, 0, 17, 22]
@@ -186,7 +186,7 @@ def listed_moves(table, barred=()):
     size, out = table.rules.k + 2, np.zeros(len(table.G), bool)
     out[list(barred)] = True
     moves = Moves(np.empty(size), np.empty(size, np.int64), np.empty(size), np.empty(size, bool))
-    used = np.bincount(table.rules.group[table.units], minlength=table.rules.groups)
+    used = np.bincount(table.rules.group[table.units], minlength=len(table.rules.cap))
     best_moves(table.rules, table.arrays, table.size, table.slope, out, used, 0.0, table.inverse, moves)
     return moves
 

@@ -4,7 +4,9 @@ TYPE_CHECKING = False  # not imported: until the command has its hands on Ctrl-C
 if TYPE_CHECKING:
     from ._validation import InvalidInput
     from ._warm import warm
+    from .constraints.conditions import Conditions
     from .constraints.dimension_sparse import DimensionSparse
+    from .constraints.group_sparse import GroupSparse
     from .constraints.simplex import Simplex
     from .constraints.sparse_simplex import SparseSimplex
     from .constraints.sparse_states import SparseStates
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from .jobs.summaries import merge, solve, summarize
     from .jobs.terms import terms
     from .jobs.terms_regressor import FewerTerms
+    from .objectives.absolute_error import AbsoluteError
+    from .objectives.downside_error import DownsideError
     from .objectives.functional import Functional
     from .objectives.kl import KL
     from .objectives.l2 import L2
@@ -43,12 +47,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AbsoluteError": "objectives.absolute_error",
     "Atoms": "spaces",
     "Backtracking": "solvers.steps",
+    "Conditions": "constraints.conditions",
     "Constant": "solvers.steps",
     "DimensionSparse": "constraints.dimension_sparse",
     "Distribution": "distribution",
     "Doubling": "solvers.steps",
+    "DownsideError": "objectives.downside_error",
     "FewerBins": "jobs.bins_transformer",
     "FewerDims": "jobs.dims_selector",
     "FewerPoints": "jobs.points_transformer",
@@ -56,6 +63,7 @@ _HOMES = {
     "FewerSampler": "jobs.points_sampler",
     "FewerTerms": "jobs.terms_regressor",
     "Functional": "objectives.functional",
+    "GroupSparse": "constraints.group_sparse",
     "InvalidInput": "_validation",
     "KL": "objectives.kl",
     "L2": "objectives.l2",
@@ -99,12 +107,15 @@ __all__ = [
     "KL",
     "L2",
     "MMD",
+    "AbsoluteError",
     "Atoms",
     "Backtracking",
+    "Conditions",
     "Constant",
     "DimensionSparse",
     "Distribution",
     "Doubling",
+    "DownsideError",
     "FewerBins",
     "FewerDims",
     "FewerPoints",
@@ -112,6 +123,7 @@ __all__ = [
     "FewerSampler",
     "FewerTerms",
     "Functional",
+    "GroupSparse",
     "InvalidInput",
     "Lattice",
     "Moments",

@@ -168,6 +168,26 @@ class Direct(Protocol):
 
 
 @runtime_checkable
+class Programmed(Protocol):
+    """An objective that finds its best weights on some entries under linear conditions by itself, with their proof."""
+
+    def fitted(self, entries: Indices, low: Vector, high: Vector, rows: Vector, right: Vector) -> Any:
+        """Min F over Σw = 1, low <= w <= high, rows w <= right: (weights and multipliers, g), or None: nothing fits.
+
+        F[q] >= F[w] + <g, q - w> for every q, and with the multipliers this is tight.
+        """
+        ...
+
+    def distances(self, p: Vector) -> Vector:
+        """How far apart, squared, each entry's own outcome and that of p are, (size,)."""
+        ...
+
+    def fit_cost(self, count: int) -> float:
+        """Multiplications of one such fit, about."""
+        ...
+
+
+@runtime_checkable
 class Covered(Protocol):
     """An objective whose minimum over a face of dimensions depends only on the mass the face covers."""
 
@@ -227,6 +247,71 @@ class Sparsity(Protocol):
         ...
 
 
+@runtime_checkable
+class Approximating(Protocol):
+    """A constraint whose projection may not be the nearest member."""
+
+    @property
+    def projection_note(self) -> str:
+        """What a result that depends on projections should say; empty where they are exact."""
+        ...
+
+
+@runtime_checkable
+class Combining(Protocol):
+    """A sparse set whose units are entries, that says which of them may be held together and what weights must meet."""
+
+    @property
+    def open(self) -> Any:
+        """Which entries may be held, (size,)."""
+        ...
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The fewest and the most entries that can be held."""
+        ...
+
+    @property
+    def min_weight(self) -> float:
+        """What is held has at least so much mass."""
+        ...
+
+    @property
+    def max_weight(self) -> float:
+        """And at most so much."""
+        ...
+
+    @property
+    def include(self) -> Any:
+        """Entries that are always held."""
+        ...
+
+    @property
+    def all_conditions(self) -> Any:
+        """Linear conditions on the weights, or None."""
+        ...
+
+    def addable(self, entries: Indices) -> Any:
+        """Which entries fit beside these, (size,)."""
+        ...
+
+    def allows(self, entries: Indices) -> bool:
+        """Whether no more are held than may be."""
+        ...
+
+    def reachable(self, entries: Indices) -> bool:
+        """Whether some of these may be a support."""
+        ...
+
+    def lacking(self, entries: Indices) -> int:
+        """How many further entries a support needs."""
+        ...
+
+    def fitting(self, ranked: Indices, size: int) -> Indices:
+        """The first of a ranking that may be held together."""
+        ...
+
+
 def offers(thing: object, *protocols: type) -> bool:
     """Whether `thing` has every member; unlike isinstance it never evaluates a costly property."""
     return not any(missing(thing, protocol) for protocol in protocols)
@@ -236,6 +321,12 @@ def whole_faces(constraint: object) -> bool:
     """Whether the constraint is made of faces, and every distribution on one of them is a member."""
     sparse: Any = constraint
     return offers(constraint, Sparsity) and bool(sparse.whole_faces)
+
+
+def projection_note(constraint: object) -> str:
+    """What to say of projections onto a constraint; empty where they are exact."""
+    approximate: Any = constraint
+    return str(approximate.projection_note) if offers(constraint, Approximating) else ""
 
 
 def require_whole_faces(constraint: object, who: str) -> None:

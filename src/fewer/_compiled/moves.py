@@ -38,13 +38,16 @@ class Table(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What supports are allowed: at most k units, `cap` of each group, weights in [low, high], the held ones always."""
+    """What supports are allowed: at most k units, some of each group, weights in [low, high], the held ones always.
+
+    A group that has fewer than its fewest takes up as many as that of the k; where low > 0 it never has fewer.
+    """
 
     group: Indices  # (p,)
     held: Mask  # (p,)
     diagonal: Vector  # (p,), of G
-    groups: int  # how many
-    cap: int
+    fewest: Indices  # (groups,)
+    cap: Indices  # (groups,)
     k: int
     low: float
     high: float
@@ -102,6 +105,15 @@ def sure(rules: Rules, table: Table, s: int, a: int, unit: int, inverse: float, 
 
 
 @compiled
+def spare_units(rules: Rules, used: Indices, s: int) -> int:
+    """How many of the k units are left when each group has its fewest; used: (groups,)."""
+    spare = rules.k - s
+    for g in range(used.size):
+        spare -= max(rules.fewest[g] - used[g], 0)
+    return spare
+
+
+@compiled
 def best_moves(
     rules: Rules, table: Table, s: int, slope: Vector, barred: Mask, used: Indices, least: float, h: float, moves: Moves
 ) -> None:
@@ -118,15 +130,18 @@ def best_moves(
     values, shares = np.empty(p), np.empty(p)
     for a in range(s):
         free += table.free[a]
+    spare = spare_units(rules, used, s)
     for position in range(s + 1):
         a, mine = (position if position < s else np.int64(-1)), np.int64(-1)
         moves.change[position], moves.enter[position], moves.share[position] = np.inf, -1, 0.0
         moves.sure[position] = False
         A = B = C = ratio = 0.0
-        low, high, row, tied = rules.low, rules.high, table.T[max(a, 0)], False
+        low, high, row, tied, opens, bound = rules.low, rules.high, table.T[max(a, 0)], False, spare > 0, False
         if a >= 0:
             unit, w = table.units[a], table.w[a]
             mine, tied = rules.group[unit], free - int(table.free[a]) == 0
+            bound = rules.low > 0.0 and used[mine] <= rules.fewest[mine]  # only its own group may follow it
+            opens = used[mine] > rules.fewest[mine] or (opens and not bound)
             if rules.held[unit]:
                 continue
             if tied:
@@ -153,7 +168,8 @@ def best_moves(
             found, pick = least, np.int64(-1)
             for j in range(p):
                 if values[j] < found and not table.inside[j] and not barred[j]:
-                    if used[rules.group[j]] < rules.cap or rules.group[j] == mine:
+                    g = rules.group[j]
+                    if g == mine or (used[g] < rules.cap[g] and (opens or (used[g] < rules.fewest[g] and not bound))):
                         found, pick = values[j], j
             if pick < 0:
                 break
@@ -164,7 +180,7 @@ def best_moves(
             if fits:
                 break
             values[pick] = np.inf
-        if a >= 0 and not tied and best > C and (s - 1) * rules.high >= 1.0 - SLACK:
+        if a >= 0 and not tied and not bound and best > C and (s - 1) * rules.high >= 1.0 - SLACK:
             best, moves.enter[position], moves.sure[position] = C, -1, False
         if best < least:
             moves.change[position] = best
@@ -215,10 +231,11 @@ def swap(G: Matrix, table: Table, s: int, a: int, unit: int) -> None:
 
 
 @compiled
-def best_entry(rules: Rules, table: Table, a: int, value: float, barred: Mask, used: Indices) -> int:
+def best_entry(rules: Rules, table: Table, a: int, value: float, barred: Mask, used: Indices, opens: bool) -> int:
     """The candidate that lowers F most when it takes the place of the unit at position a, or -1; all units are free.
 
-    The formulas of `best_moves`, where `value` = F = 1 / h and no weight has bounds.
+    The formulas of `best_moves`, where `value` = F = 1 / h and no weight has bounds.  `opens`: whether it may be of a
+    group that has its fewest.
     """
     u, edge, row = table.u[a], table.edge, table.T[a]
     A, mine = 1.0 / max(table.M[a, a] - u * u * value, 1e-300), rules.group[table.units[a]]
@@ -228,7 +245,8 @@ def best_entry(rules: Rules, table: Table, a: int, value: float, barred: Mask, u
         bend = max(table.curve[j] + value * edge[j] * edge[j] + A * x * x, FLAT * rules.diagonal[j])
         pull = value * (edge[j] + A * u * x)
         if pull * abs(pull) > best * bend and not table.inside[j] and not barred[j]:
-            if used[rules.group[j]] < rules.cap or rules.group[j] == mine:
+            g = rules.group[j]
+            if g == mine or (used[g] < rules.cap[g] and (opens or used[g] < rules.fewest[g])):
                 best, pick = pull * pull / bend, j
     return pick
 
@@ -247,13 +265,15 @@ def forced_swaps(
         for b in range(s):
             a, h = (b if table.units[b] == unit else a), h + table.u[b]
         mine = rules.group[unit]
+        opens = used[mine] > rules.fewest[mine] or spare_units(rules, used, s) > 0
         while at < listed.size and pick < 0:
             j, at = listed[at], at + 1
             if not table.inside[j] and not barred[j] and table.curve[j] > FIRM * rules.diagonal[j]:
-                if used[rules.group[j]] < rules.cap or rules.group[j] == mine:
+                g = rules.group[j]
+                if g == mine or (used[g] < rules.cap[g] and (opens or used[g] < rules.fewest[g])):
                     pick = j
         if listed.size == 0:
-            pick = best_entry(rules, table, a, 1.0 / h, barred, used)
+            pick = best_entry(rules, table, a, 1.0 / h, barred, used, opens)
         if pick >= 0:
             used[mine] -= 1
             used[rules.group[pick]] += 1

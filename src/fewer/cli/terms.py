@@ -9,9 +9,11 @@ from ._options import asked, for_all_jobs
 
 if TYPE_CHECKING:
     from ..data.files import FileTable
+    from ..jobs.holdings import Holdings
     from ..jobs.tracking import Tracked
 
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+PER_GROUP = "max_per_group", "min_per_group", "max_group_weight", "min_group_weight"
 LAST_SHARE = 0.3
 """The share of the rows, the last ones by date, on which fits are tested where several k are asked for."""
 EXAMPLE = "fewer terms prices.csv --target INDEX --date day --returns simple -k 20 --max-weight 0.2 --test-last 0.25"
@@ -26,7 +28,20 @@ EXAMPLE = "fewer terms prices.csv --target INDEX --date day --returns simple -k 
 @click.option("--include", help="Columns that must be held: a,b.")
 @click.option("--exclude", help="Columns that must not: c.")
 @click.option("--groups", metavar="FILE", help="A table of two columns: column, group.")
-@click.option("--max-per-group", type=click.IntRange(1), help="Most columns of a group that are held.")
+@click.option("--max-per-group", metavar="N", help="Most columns of a group that are held: 2, or tech=2,oil=1.")
+@click.option("--min-per-group", metavar="N", help="Fewest columns of a group, likewise.")
+@click.option("--max-group-weight", metavar="W", help="Most weight of a group: 0.3, or tech=0.3,oil=0.2.")
+@click.option("--min-group-weight", metavar="W", help="Least weight of a group, likewise.")
+@click.option("--previous", metavar="FILE", help="Weights held before: a table of two columns, column and weight.")
+@click.option("--max-turnover", type=click.FloatRange(0), help="Most that weights may differ from --previous, in all.")
+@click.option("--constraints", metavar="FILE", help="A table of rows G q <= h: named columns, and one named limit.")
+@click.option(
+    "--loss",
+    type=click.Choice(["squared", "absolute", "downside"]),
+    default="squared",
+    show_default=True,
+    help="What is minimised: squared or absolute errors, or squared shortfalls.",
+)
 @click.option("--returns", type=click.Choice(["simple", "log"]), help="The columns are prices; track their returns.")
 @click.option("--date", metavar="COL", help="A column of dates, by which rows are sorted.")
 @click.option(
@@ -62,18 +77,18 @@ def terms(target: str, columns: str | None, groups: str | None, **options: Any) 
     from ..studies.terms import TermsProblem
     from ._run import perform
 
-    bounds = {name: options[name] for name in ("min_weight", "max_weight", "max_per_group", "validation")}
     test = tested(data, options, bool(common.path))
     problem = TermsProblem(
         data.X,
         data.y,
         data.names or [],
+        limits=limited(data, options),
         include=data.include,
         exclude=data.exclude,
         groups=data.groups,
+        validation=options["validation"],
         test_rows=test,
         note=data.note,
-        **bounds,
     )
     share = options["test_fraction"] if test is None else len(test) / len(data.y)
     kind = f"{options['returns']} returns" if options["returns"] else "rows"
@@ -90,8 +105,13 @@ def check_together(options: dict[str, Any], groups: str | None) -> None:
         raise click.UsageError(f"{' and '.join(given)} choose the rows to test on in different ways; give one of them")
     if options["test_from"] and not options["date"]:
         raise click.UsageError("--test-from needs --date, the column of dates")
-    if (options["max_per_group"] is None) != (groups is None):
-        raise click.UsageError("--groups and --max-per-group go together: give both or neither")
+    given = [name for name in PER_GROUP if options[name] is not None]
+    if groups is None and given:
+        raise click.UsageError(f"--groups and --{given[0].replace('_', '-')} go together: give both or neither")
+    if groups is not None and not given:
+        raise click.UsageError("--groups and --max-per-group go together: give both, or another limit of groups")
+    if (options["previous"] is None) != (options["max_turnover"] is None):
+        raise click.UsageError("--previous and --max-turnover go together: give both or neither")
 
 
 def tracked(
@@ -124,24 +144,68 @@ def tracked(
         raise InvalidInput(f"{table.label}: {error}") from None
 
 
+def limited(data: "Tracked", options: dict[str, Any]) -> "Holdings":
+    """What may be held, as options say it."""
+    from ..jobs.holdings import Holdings, conditions_of
+
+    edges = {name: options[name] for name in ("min_weight", "max_weight", "loss")}
+    groups = {name: per_group(options[name], name) for name in PER_GROUP}
+    previous = None if options["previous"] is None else pairs(options["previous"], "weight")
+    rows = None if options["constraints"] is None else linear_rows(options["constraints"])
+    n = data.X.shape[1]
+    return Holdings(**edges, **groups, conditions=conditions_of(previous, options["max_turnover"], rows, data.names, n))
+
+
+def per_group(text: str | None, option: str) -> Any:
+    """A number, or numbers by label: 0.3, or tech=0.3,oil=0.2."""
+    if text is None:
+        return None
+    number: Any = int if option.endswith("per_group") else float
+    kind = "a whole number" if number is int else "a number"
+    found: dict[str, Any] = {}
+    for part in text.split(",") if "=" in text else [text]:
+        label, _, value = part.rpartition("=")
+        try:
+            found[label.strip()] = number(value)
+        except ValueError:
+            name = f"--{option.replace('_', '-')}"
+            raise click.UsageError(f"{name}: expected {kind}, or label={kind}, got {part.strip()!r}") from None
+    return found if "=" in text else found[""]
+
+
+def linear_rows(file: str) -> Any:
+    """The rows G of a table, but for its column `limit`, and that column: h."""
+    from ..data.files import open_table
+    from ._table import framed
+
+    table = open_table(file)
+    if "limit" not in table.names or len(table.names) < 2:
+        raise InvalidInput(f"{table.label}: expected columns of the data and one named limit, for G q <= limit")
+    frame = framed(table, table.names)
+    return frame.drop("limit"), frame["limit"].to_numpy()
+
+
 def grouping(file: str | None) -> dict[str, str] | None:
     """The group of each column, from a table of two columns: `column` and `group`, or in this order."""
-    if file is None:
-        return None
+    return None if file is None else pairs(file, "group")
+
+
+def pairs(file: str, value: str) -> dict[str, Any]:
+    """What a table of two columns says of each column of the data: `column` and `value`, or in this order."""
     from ..data.files import open_table
 
     table = open_table(file)
-    names = ["column", "group"] if {"column", "group"} <= set(table.names) else table.names
+    names = ["column", value] if {"column", value} <= set(table.names) else table.names
     if len(names) != 2:
-        raise InvalidInput(f"{table.label}: expected two columns, column and group, got {len(names)}")
-    frame = table.frame(names, categories=names)
+        raise InvalidInput(f"{table.label}: expected two columns, column and {value}, got {len(names)}")
+    frame = table.frame(names, categories=names if value == "group" else names[:1])
     for name in names:
         if frame[name].null_count():
             raise InvalidInput(f"{table.label}, row {frame[name].is_null().arg_max()}, column {name!r}: is missing")
     members = frame[names[0]].to_list()
     if len(set(members)) < len(members):
         twice = next(name for i, name in enumerate(members) if name in members[:i])
-        raise InvalidInput(f"{table.label}: gives {twice!r} a group twice")
+        raise InvalidInput(f"{table.label}: gives {twice!r} a {value} twice")
     return dict(zip(members, frame[names[1]].to_list(), strict=True))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import Indices, InvalidInput, as_units, library_of, shown
+from ..constraints.groups import Groups
 
 MAX_COMPARED_NAMES = 2000
 """Names among which the nearest to a wrong one is looked for."""
@@ -106,8 +107,9 @@ def group_codes(groups: Any, names: Sequence[Any] | None, held: Indices) -> Any:
 
     `held` are the columns that need one; the others get labels of their own.
 
-    >>> group_codes({"a": "tech", "c": "tech"}, ["a", "b", "c"], np.array([0, 2])).tolist()
-    [0, 1, 0]
+    >>> codes, labels = group_codes({"a": "tech", "c": "tech"}, ["a", "b", "c"], np.array([0, 2]))
+    >>> codes.tolist(), labels[0]
+    ([0, 1, 0], 'tech')
     """
     if groups is None or names is None:
         return groups
@@ -125,4 +127,4 @@ def group_codes(groups: Any, names: Sequence[Any] | None, held: Indices) -> Any:
         codes[i] = number.setdefault(groups[names[i]], len(number))
     alone = np.flatnonzero(codes < 0)
     codes[alone] = len(number) + np.arange(alone.size)
-    return codes
+    return Groups(codes, (*number, *(("no label:", names[i]) for i in alone.tolist())))

@@ -5,15 +5,27 @@ from typing import Any
 from ..constraints.dimension_sparse import DimensionSparse
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..protocols import Covered, FaceSolvable, Objective, Quadratic, offers, require_whole_faces, whole_faces
+from ..protocols import (
+    Combining,
+    Covered,
+    FaceSolvable,
+    Objective,
+    Programmed,
+    Quadratic,
+    offers,
+    require_whole_faces,
+    whole_faces,
+)
 from .engine import Engine
 
 
 def engine_of(
     objective: Objective, constraint: Any, who: str = "the solver", deadline: Deadline | None = None
 ) -> Engine:
-    """The engine for a problem: coverage for L2 and KL over D_k, quadratic on sparse simplices, faces for the rest.
+    """The engine for a problem.
 
+    Coverage for L2 and KL over D_k, conditioned where weights have linear conditions or the loss its own programme,
+    quadratic on other sparse simplices, faces for the rest.
     Raises a sentence where none can serve; `who` is the solver that asks, `deadline` when it has to have an answer.
     """
     until = Deadline.after(None) if deadline is None else deadline
@@ -23,6 +35,10 @@ def engine_of(
         engine = coverage_engine(objective, constraint)
         if engine is not None:
             return engine
+    if programmed(objective, constraint):
+        from .conditioned import ConditionedEngine
+
+        return ConditionedEngine(objective, constraint, until)
     if isinstance(constraint, SparseSimplex) and offers(objective, Quadratic):
         from .quadratic import QuadraticEngine
 
@@ -35,4 +51,18 @@ def engine_of(
 
 def served(objective: Objective, constraint: Any) -> bool:
     """Whether an engine serves the problem."""
-    return whole_faces(constraint) or (isinstance(constraint, SparseSimplex) and offers(objective, Quadratic))
+    simple = isinstance(constraint, SparseSimplex) and offers(objective, Quadratic)
+    return whole_faces(constraint) or simple or programmed(objective, constraint)
+
+
+def programmed(objective: Objective, constraint: Any) -> bool:
+    """Whether supports are sets of entries with rules of their own, or weights are found by convex programmes.
+
+    That is: conditions on weights, a loss that has its own programme, or entries within a few groups.
+    """
+    if not offers(constraint, Combining):
+        return False
+    if isinstance(constraint, SparseSimplex):
+        own = offers(objective, Programmed)
+        return own or (constraint.all_conditions is not None and offers(objective, Quadratic))
+    return not whole_faces(constraint)

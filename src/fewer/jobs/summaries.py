@@ -229,21 +229,19 @@ def _solved_bins(summary: Summary, k: int, options: dict[str, Any]) -> Result:
 
 
 def _solved_terms(summary: Summary, k: int, options: dict[str, Any]) -> Result:
+    from .holdings import Holdings, conditions_of
     from .terms import track
 
-    defaults = {
-        "min_weight": 0.0,
-        "max_weight": 1.0,
-        "include": (),
-        "exclude": (),
-        "groups": None,
-        "max_per_group": None,
-    }
-    given = _take(options, SEARCH | defaults, "terms")
-    data = summary.tracked(given["include"], given["exclude"], given["groups"])
-    bounds = given["min_weight"], given["max_weight"], given["max_per_group"]
+    bounds = {"min_weight": 0.0, "max_weight": 1.0}
+    of_groups = dict.fromkeys(("max_per_group", "min_per_group", "max_group_weight", "min_group_weight"))
+    columns = {"include": (), "exclude": (), "groups": None}
+    conditions = dict.fromkeys(("previous", "max_turnover", "constraints"))
+    given = _take(options, SEARCH | bounds | of_groups | columns | conditions, "terms")
+    data = summary.tracked(**{name: given[name] for name in columns})
+    held = conditions_of(*(given[name] for name in conditions), data.names, data.X.shape[1])
+    limits = Holdings(**{name: given[name] for name in (*bounds, *of_groups)}, conditions=held)
     search = {name: given[name] for name in ("solver", "rng", "callback")}
-    return track(data, k, bounds, deadline=Deadline.after(given["time_limit"]), **search)
+    return track(data, k, limits, deadline=Deadline.after(given["time_limit"]), **search)
 
 
 def _solved_dims(summary: Summary, k: int, options: dict[str, Any]) -> Result:

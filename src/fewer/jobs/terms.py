@@ -3,24 +3,23 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
-from .._validation import as_integer, known, renamed
+from .._validation import InvalidInput, as_integer, known
 from ..constraints.sparse_simplex import SparseSimplex
 from ..data.blocks import as_blocks, is_lazy
 from ..deadline import Deadline
-from ..objectives.moments import Moments, as_matrix
+from ..objectives.moments import Moments
 from ..progress import watched_by_user
 from ..result import Result
 from ..solvers.loop import Callback, as_callback
 from ..solvers.minimize import SOLVERS, minimize
-from ..spaces import Atoms
 from ._early_stopping import early_stopped
 from ._lazy import refuse_for_blocks, terms_of_blocks
+from .holdings import LOSSES, Holdings, conditions_of
 from .sample import as_bytes
 from .tracking import Tracked
-
-LOSS = "squared error"
 
 
 def terms(
@@ -33,7 +32,14 @@ def terms(
     include: Any = (),
     exclude: Any = (),
     groups: Any = None,
-    max_per_group: int | None = None,
+    max_per_group: Any = None,
+    min_per_group: Any = None,
+    max_group_weight: Any = None,
+    min_group_weight: Any = None,
+    previous: Any = None,
+    max_turnover: float | None = None,
+    constraints: Any = None,
+    loss: str = "squared",
     sample_weight: npt.ArrayLike | None = None,
     missing: str = "error",
     returns: str | None = None,
@@ -49,6 +55,8 @@ def terms(
     """Weights q on at most k columns of X that track y.
 
         min ‖X q - y‖²   over q >= 0, Σ q = 1, at most k entries not zero
+
+    and further conditions, if wanted: bounds of weights, counts and weights of groups, a turnover, G q <= h.
 
     Parameters
     ----------
@@ -67,12 +75,22 @@ def terms(
     include, exclude : list of names or int
         Columns that are held (with min_weight = 0 their best weight may be zero), and columns that are not.
     groups : array of shape (n,), mapping or Series, optional
-        A label for each column, by position or by name; of the columns with one label at most `max_per_group` are
-        held.
-    max_per_group : int, optional
-        Given together with `groups`.
+        A label for each column, by position or by name; limits of groups need it.
+    max_per_group, min_per_group : int, mapping or sequence, optional
+        How many columns of one label are held, at most and at least: one number for all, numbers by label, or one for
+        each label in sorted order. With min_weight = 0 a column may be held at weight zero.
+    max_group_weight, min_group_weight : float, mapping or sequence, optional
+        The weight of all columns of one label lies between them, such as max_group_weight={"tech": 0.3}.
+    previous : array, mapping, Series or Result, optional
+        Weights held before, by position or by name.
+    max_turnover : float, optional
+        Given together with `previous`: Σ |q - previous| is at most this.
+    constraints : pair (G, h), optional
+        G q <= h: an array (m, n), or a table whose columns are names of X (others count 0), and m numbers.
+    loss : {"squared", "absolute", "downside"}
+        ‖X q - y‖², Σ |X q - y|, or Σ max(y - X q, 0)², with `sample_weight` as weights of the rows.
     sample_weight : array of shape (r,), optional
-        Weights of the squared errors.
+        Weights of the rows' errors.
     missing : {"error", "drop", "impute", "ffill"}
         What becomes of missing values: refused, their rows left out, the column's median (not for y), and for prices
         the last one before. `note` says how many there were; columns that are excluded may lack any.
@@ -125,6 +143,15 @@ def terms(
     >>> result = terms(frame, "index", 1, returns="simple")
     >>> result.labels.tolist(), result.indices.tolist()
     (['a'], [0])
+
+    No more than 30 % in one sector, and a turnover of at most 0.4:
+
+    >>> held = terms(X, y, 3, groups=["tech", "tech", "oil", "oil"], max_group_weight={"tech": 0.3}, rng=0)
+    >>> held.weights.round(6).tolist()
+    [0.3, 0.45, 0.25]
+    >>> moved = terms(X, y, 3, previous=[0.0, 0.5, 0.5, 0.0], max_turnover=0.4, rng=0)
+    >>> round(float(abs(moved.p - [0.0, 0.5, 0.5, 0.0]).sum()), 6)
+    0.4
     """
     deadline = Deadline.after(time_limit)
     known(solver, SOLVERS, "solver")
@@ -134,22 +161,26 @@ def terms(
         blocks = as_blocks(X, y, sample_weight)
         whole = blocks.gathered(as_bytes(max_memory) // 2)
         if whole is None:
-            refuse_for_blocks(returns=returns, date=date, validation=validation)
+            refuse_for_blocks(
+                returns=returns, date=date, validation=validation, loss=None if loss == "squared" else loss
+            )
             data = terms_of_blocks(blocks, y, sample_weight, missing).tracked(**columns)
         else:
             X, y = whole.X, y if isinstance(y, str) else whole.y
             data = Tracked.of(X, y, **columns, **{**given, "sample_weight": whole.weight})
     else:
         data = Tracked.of(X, y, **columns, **given)
-    bounds = min_weight, max_weight, max_per_group
+    conditions = conditions_of(previous, max_turnover, constraints, data.names, _width(data.X))
+    groups_have = max_per_group, min_per_group, max_group_weight, min_group_weight
+    limits = Holdings(min_weight, max_weight, *groups_have, conditions, loss)
     with watched_by_user(progress, "terms", deadline, callback) as told:
-        return track(data, k, bounds, solver=solver, validation=validation, deadline=deadline, rng=rng, callback=told)
+        return track(data, k, limits, solver=solver, validation=validation, deadline=deadline, rng=rng, callback=told)
 
 
 def track(
     data: Tracked,
     k: int,
-    bounds: tuple[float, float, int | None],
+    limits: Holdings,
     *,
     solver: str = "auto",
     validation: float | None = None,
@@ -157,23 +188,27 @@ def track(
     rng: Any = None,
     callback: Callback | None = None,
 ) -> Result:
-    """`terms` on data that were looked through; `bounds` are the least and most weight, and the most of a group."""
-    F = least_squares(data.X, data.y, data.sample_weight)
+    """`terms` on data that were looked through."""
+    F = limits.objective(data.X, data.y, data.sample_weight)
     as_integer(k, "k", 1, F.space.size, "columns")
-    lowest, highest, per_group = bounds
-    C = SparseSimplex(F.space, k, lowest, highest, data.include, data.exclude, data.groups, per_group)
-    found = solve(F, C, solver, validation, deadline or Deadline.after(None), rng, callback).named("columns", LOSS)
+    C = limits.constraint(F.space, k, data.include, data.exclude, data.groups)
+    found = solve(F, C, solver, validation, deadline or Deadline.after(None), rng, callback)
+    found = found.named("columns", LOSSES[limits.loss])
     note = "; ".join(filter(None, (found.note, data.note)))
     return replace(found, labels=data.labels(found.indices), note=note)
 
 
+def _width(X: Any) -> int:
+    """How many columns there are; 0 where that is not known yet."""
+    shape = getattr(X, "shape", None)
+    shape = np.shape(X) if shape is None else shape
+    return int(shape[1]) if len(shape) == 2 else 0
+
+
 def least_squares(X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Moments:
     """‖X q - y‖², rows weighted; X is looked through once."""
-    with renamed(A="X", b="y"):
-        shape = getattr(X, "shape", ())
-        if not isinstance(shape, tuple) or len(shape) != 2 or 0 in shape:
-            X = as_matrix(X)
-        return Moments(Atoms(X.shape[1]), X, y, sample_weight)
+    F: Moments = Holdings().objective(X, y, sample_weight)
+    return F
 
 
 def solve(
@@ -185,11 +220,13 @@ def solve(
     rng: Any,
     callback: Callback | None = None,
 ) -> Result:
-    """Run a solver by name on a quadratic, with or without rows kept for early stopping."""
+    """Run a solver by name, with or without rows kept for early stopping."""
     known(solver, SOLVERS, "solver")
     as_callback(callback)
     if validation is None:
         found = minimize(F, C, solver, time_limit=deadline, rng=rng, callback=callback)
+    elif not isinstance(F, Moments):
+        raise InvalidInput("validation goes with loss='squared' alone: early stopping compares squared errors")
     else:
         found = early_stopped(F, C, solver, validation, deadline, rng, callback)
     return replace(found, seconds=deadline.elapsed())

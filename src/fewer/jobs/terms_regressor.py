@@ -9,8 +9,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import InvalidInput, as_units, known
-from ..constraints.sparse_simplex import SparseSimplex
+from .._validation import as_units, known
 from ..data.align import aligned, group_codes, positions
 from ..data.blocks import as_blocks, is_lazy, lazily
 from ..data.frames import is_table, names_of
@@ -21,9 +20,10 @@ from ..result import Result
 from ..solvers.minimize import SOLVERS
 from ..spaces import Atoms
 from ._estimator import Shown, at_most, our_error, seed_of, unchanged_if_it_fails, validated
-from ._lazy import terms_of_blocks
+from ._lazy import refuse_for_blocks, terms_of_blocks
+from .holdings import LOSSES, Holdings, conditions_of
 from .sample import as_bytes
-from .terms import LOSS, least_squares, solve
+from .terms import solve
 from .tracking import Tracked
 
 
@@ -41,10 +41,20 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
     include, exclude : list of names or int
         Columns that are held, and columns that are not.
     groups : array of shape (n,), mapping or Series, optional
-        A label for each column, by position or by name; of the columns with one label at most `max_per_group` are
-        held.
-    max_per_group : int, optional
-        Given together with `groups`.
+        A label for each column, by position or by name; limits of groups need it.
+    max_per_group, min_per_group : int, mapping or sequence, optional
+        How many columns of one label are held, at most and at least: one number for all, numbers by label, or one for
+        each label in sorted order. With min_weight = 0 a column may be held at weight zero.
+    max_group_weight, min_group_weight : float, mapping or sequence, optional
+        The weight of all columns of one label lies between them, such as max_group_weight={"tech": 0.3}.
+    previous : array, mapping, Series or Result, optional
+        Weights held before, by position or by name.
+    max_turnover : float, optional
+        Given together with `previous`: Σ |q - previous| is at most this.
+    constraints : pair (G, h), optional
+        G q <= h; see `terms`.
+    loss : {"squared", "absolute", "downside"}
+        ‖X q - y‖², Σ |X q - y|, or Σ max(y - X q, 0)², with `sample_weight` as weights of the rows.
     validation : float, optional
         A share of the rows for early stopping; see `terms`.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
@@ -65,7 +75,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
     indices_, weights_ : ndarray, or a list of one for each target
         The columns that are held, heaviest first, and their weights.
     value_, bound_, gap_ : float, or a list of them
-        The squared error, a proven lower bound on the best one (None where nothing is proven), and their difference.
+        The loss, a proven lower bound on the best one (None where nothing is proven), and their difference.
     result_ : Result, or a list of them
 
     Examples
@@ -88,7 +98,14 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         include: Any = (),
         exclude: Any = (),
         groups: Any = None,
-        max_per_group: int | None = None,
+        max_per_group: Any = None,
+        min_per_group: Any = None,
+        max_group_weight: Any = None,
+        min_group_weight: Any = None,
+        previous: Any = None,
+        max_turnover: float | None = None,
+        constraints: Any = None,
+        loss: str = "squared",
         validation: float | None = None,
         solver: str = "auto",
         max_memory: Any = "1GB",
@@ -103,6 +120,13 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         self.exclude = exclude
         self.groups = groups
         self.max_per_group = max_per_group
+        self.min_per_group = min_per_group
+        self.max_group_weight = max_group_weight
+        self.min_group_weight = min_group_weight
+        self.previous = previous
+        self.max_turnover = max_turnover
+        self.constraints = constraints
+        self.loss = loss
         self.validation = validation
         self.solver = solver
         self.max_memory = max_memory
@@ -135,8 +159,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         if whole is not None and not isinstance(y, str):
             self.fit(whole.X, whole.y, whole.weight)
             return
-        if self.validation is not None:
-            raise InvalidInput("validation needs all rows in memory, got data in blocks")
+        refuse_for_blocks(validation=self.validation, loss=None if self.loss == "squared" else self.loss)
         data = terms_of_blocks(blocks, y, sample_weight, "error").tracked(self.include, self.exclude, self.groups)
         head = blocks.head(1024).X
         validated(self, head[data.names] if isinstance(y, str) else head, accept_sparse="csc")
@@ -157,14 +180,18 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         """One result for each target."""
         known(self.solver, SOLVERS, "solver")
         n = data.X.shape[1]
-        columns = data.include, data.exclude, data.groups, self.max_per_group
-        C = SparseSimplex(Atoms(n), at_most(self.k, n, "columns"), self.min_weight, self.max_weight, *columns)
+        conditions = conditions_of(self.previous, self.max_turnover, self.constraints, data.names, n)
+        groups_have = self.max_per_group, self.min_per_group, self.max_group_weight, self.min_group_weight
+        limits = Holdings(self.min_weight, self.max_weight, *groups_have, conditions, self.loss)
+        k = at_most(self.k, n, "columns")
+        C = limits.constraint(Atoms(n), k, data.include, data.exclude, data.groups)
         seed, targets = seed_of(self.random_state), data.y.reshape(len(data.y), -1)
-        F, results = least_squares(data.X, targets[:, 0], data.sample_weight), []
+        F, results = limits.objective(data.X, targets[:, 0], data.sample_weight), []
         with watched_by_user(as_verbose(self.verbose), "FewerTerms", deadline, None) as told:
             for done, b in enumerate(targets.T):
                 own = deadline.share(1.0 / (targets.shape[1] - done))
-                found = solve(F.toward(b), C, self.solver, self.validation, own, seed, told).named("columns", LOSS)
+                found = solve(F.toward(b), C, self.solver, self.validation, own, seed, told)
+                found = found.named("columns", LOSSES[self.loss])
                 results.append(replace(found, labels=data.labels(found.indices)))
         return results
 

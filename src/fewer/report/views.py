@@ -107,7 +107,22 @@ def _(view: Tracking, captions: Sequence[str] = ()) -> Html:
         words=words,
         logs=(False, False),
     )
-    return join(above, below)
+    return join(above, below, held(view))
+
+
+def held(view: Tracking) -> Html:
+    """What the limits say: a bar for each group, the turnover, and the conditions that bind."""
+    parts = []
+    if view.groups:
+        more = f" {len(view.groups) - MAX_BARS} more are not shown." if len(view.groups) > MAX_BARS else ""
+        parts += [bars(view.groups[:MAX_BARS]), tag("figcaption", f"Weight of each group.{more}")]
+    if view.turnover is not None:
+        turned, most = view.turnover
+        parts.append(tag("p", f"Turnover from the previous weights: {turned:.4g} of at most {most:g}."))
+    if view.binding is not None:
+        what = f"Conditions that bind: {'; '.join(view.binding)}." if view.binding else "No condition binds."
+        parts.append(tag("p", what))
+    return tag("figure", parts) if parts else Html("")
 
 
 @picture.register

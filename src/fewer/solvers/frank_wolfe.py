@@ -10,7 +10,7 @@ from .._validation import InvalidInput, Vector, as_generator, as_integer, as_num
 from ..deadline import Deadline
 from ..engines.fit import affordable, refit_cost
 from ..engines.paths import lower_bound_of, slope_error
-from ..protocols import Centred, Constraint, Objective, Quadratic, Scaled, offers
+from ..protocols import Centred, Constraint, Objective, Quadratic, Scaled, offers, projection_note
 from ..result import Result, Status
 from .iht import within_budget
 from .loop import Callback, Outcome, Step, Steps, drive, meet
@@ -86,9 +86,9 @@ def frank_wolfe(
 
     def solve() -> Result:
         steps = within_budget(objective, _path(objective, constraint, max_iter, tol, deadline), most)
-        return drive(
-            objective, constraint, steps, solver="frank_wolfe", time_limit=deadline, callback=callback, seed=seed
-        )
+        note = projection_note(constraint)
+        told: dict[str, Any] = {"time_limit": deadline, "callback": callback, "seed": seed}
+        return drive(objective, constraint, steps, solver="frank_wolfe", note=note, **told)
 
     return solve_by(deadline, objective, constraint, "frank_wolfe", solve)
 

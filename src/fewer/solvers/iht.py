@@ -10,8 +10,18 @@ from .._validation import InvalidInput, Vector, as_generator, as_integer, as_num
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..engines.paths import lower_bound_of
-from ..engines.select import engine_of
-from ..protocols import Constraint, Counted, FaceSolvable, Objective, Quadratic, Sparsity, offers, whole_faces
+from ..engines.select import engine_of, programmed
+from ..protocols import (
+    Constraint,
+    Counted,
+    FaceSolvable,
+    Objective,
+    Quadratic,
+    Sparsity,
+    offers,
+    projection_note,
+    whole_faces,
+)
 from ..result import Result, Status
 from .exchange import grown
 from .loop import Callback, Outcome, Step, Steps, as_start, drive, meet
@@ -106,7 +116,7 @@ def iht(
 
     def solve() -> Result:
         generator.bit_generator.state = state  # a second attempt meets the same random numbers
-        grows = step is None and quadratic(objective, constraint)
+        grows = step is None and (quadratic(objective, constraint) or programmed(objective, constraint))
         p = given if given is not None or grows else random_member(constraint, generator)
         return drive(
             objective,
@@ -118,6 +128,7 @@ def iht(
             time_limit=deadline,
             callback=callback,
             seed=seed,
+            note=projection_note(constraint),
         )
 
     return solve_by(deadline, objective, constraint, "iht", solve, given)
@@ -140,13 +151,16 @@ def within_budget(objective: Any, steps: Steps, budget: float) -> Steps:
 
 def quadratic(objective: Objective, constraint: Constraint) -> bool:
     """Whether supports and weights of this problem are the quadratic engine's business."""
-    return isinstance(constraint, SparseSimplex) and offers(objective, Quadratic)
+    simple = isinstance(constraint, SparseSimplex) and constraint.all_conditions is None
+    return simple and offers(objective, Quadratic)
 
 
 def default_rule(objective: Objective, constraint: Constraint) -> StepRule:
     """Doubling where there are local optima to leave; otherwise the fastest rule that fits F."""
     if quadratic(objective, constraint):
         return Refitting()
+    if programmed(objective, constraint):
+        return Refitting() if offers(objective, Quadratic) else Doubling(refit=True)
     if offers(constraint, Sparsity):
         return Doubling(refit=offers(objective, FaceSolvable) and whole_faces(constraint))
     return Momentum() if objective.smoothness < math.inf else Backtracking()

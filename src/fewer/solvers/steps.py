@@ -8,8 +8,10 @@ import numpy as np
 
 from .._validation import Vector, as_number, known
 from ..constraints.sparse_simplex import SparseSimplex
+from ..engines.conditioned import best_weights
 from ..engines.faces import face_best
 from ..engines.fit import refitted
+from ..engines.select import programmed
 from ..protocols import Constraint, Objective, Quadratic, Sparsity, offers, whole_faces
 from ..result import Status
 from .loop import Outcome, Step, Steps
@@ -134,11 +136,14 @@ class Doubling:
         mu = self.mu or (1.0 / (64.0 * objective.smoothness) if smooth else 0.1)
         doublings, best = 0, math.inf
         support = constraint.support(p).tobytes()
-        seen = {support}
+        seen, shown = {support}, p
+        last = b""
         while doublings <= MOST_DOUBLINGS:
             after = forward(objective, constraint, p, mu * 2.0**doublings)
-            value = yield Step(self._shown(objective, constraint, after))
             before, support = support, constraint.support(after).tobytes()
+            if not self.refit or support != last:
+                shown, last = self._shown(objective, constraint, after), support
+            value = yield Step(shown)
             escaped = {
                 "support": support != before,
                 "seen": support not in seen,
@@ -152,7 +157,7 @@ class Doubling:
 
     def _shown(self, objective: Objective, constraint: Any, p: Vector) -> Vector:
         """An iterate, or the best distribution on its support."""
-        return face_best(objective, constraint.face(constraint.support(p))) if self.refit else p
+        return best_near(objective, constraint, p) if self.refit else p
 
 
 @dataclass(frozen=True)
@@ -248,6 +253,8 @@ class Refitting:
 
 def best_near(objective: Any, constraint: Any, p: Vector) -> Vector:
     """The best member with the support of p, where that is known; else p."""
+    if programmed(objective, constraint):
+        return best_weights(objective, constraint, p)
     if isinstance(constraint, SparseSimplex) and offers(objective, Quadratic):
         units = constraint.support(p)
         found = refitted(objective, constraint, units, p[units])

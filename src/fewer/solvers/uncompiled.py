@@ -9,7 +9,7 @@ from .._validation import Indices, InvalidInput, Vector
 from ..constraints.dimension_sparse import DimensionSparse
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline, answer_by
-from ..protocols import Constraint, Covered, FaceSolvable, Objective, Quadratic, offers, whole_faces
+from ..protocols import Combining, Constraint, Covered, FaceSolvable, Objective, Quadratic, offers, whole_faces
 from ..result import Result, Status
 from ..spaces import States
 from ..tables import as_table
@@ -45,12 +45,15 @@ def uncompiled_result(
     """A member of the constraint found without compiled code, or the start if that is better; the result says so."""
     if offers(objective, Quadratic) and isinstance(constraint, SparseSimplex):
         p = uncompiled_greedy(objective, constraint, deadline)
+        p = p if constraint.all_conditions is None else constraint.project(p)
     elif isinstance(constraint, DimensionSparse) and offers(objective, Covered, FaceSolvable):
         p = objective.best_on(_covering(objective.target, constraint))
     elif whole_faces(constraint):
         p = _on_units(objective, constraint, deadline)
     else:
         p = np.full(constraint.space.size, 1.0 / constraint.space.size)
+        if offers(constraint, Combining):
+            p = constraint.project(p)
         if not constraint.contains(p):
             raise InvalidInput(
                 f"the time limit of {deadline.seconds:g} s is too short to compile what {solver} needs; "

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls as scipy_nnls
 
-from .._validation import Indices, Vector
+from .._validation import Indices, InvalidInput, Vector
+from ..constraints.groups import as_groups
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
+from ..engines.conditioned import best_weights
 from ..engines.fit import refitted
+from ..jobs.holdings import LOSSES, Holdings
 from ..jobs.terms import track
 from ..jobs.tracking import Tracked
 from ..objectives.matrix import scaled, typical_size
@@ -22,6 +25,8 @@ from ..spaces import Atoms
 from .study import Judge, Table
 from .views import Tracking, tracking
 
+UNLIMITED = Holdings()
+"""No bounds, and squared errors."""
 MAX_EXPONENT = 400
 """Powers of two up to which squares of entries are sure to stay in the range of floats."""
 MAX_NNLS_ENTRIES = 5_000_000
@@ -38,12 +43,10 @@ class TermsProblem:
     A: Any
     b: Vector
     names: Sequence[Any]
-    min_weight: float = 0.0
-    max_weight: float = 1.0
+    limits: Holdings = UNLIMITED
     include: Any = ()
     exclude: Any = ()
     groups: Any = None
-    max_per_group: int | None = None
     validation: float | None = None
     test_rows: Indices | None = None
     note: str = ""
@@ -58,20 +61,12 @@ class TermsProblem:
         """The number of columns that may be held."""
         return len(self.names) - len(self.exclude)
 
-    @property
-    def bounds(self) -> dict[str, Any]:
-        """The bounds, by the names that `terms` and `SparseSimplex` know."""
-        edges = {"min_weight": self.min_weight, "max_weight": self.max_weight}
-        groups = {"groups": self.groups, "max_per_group": self.max_per_group}
-        return {**edges, "include": self.include, "exclude": self.exclude, **groups}
-
     def solve(self, k: int, *, time_limit: float | None = None, **search: Any) -> Result:
         """Run the job."""
         deadline = Deadline.after(time_limit)
         columns = self.include, self.exclude, self.groups
         data = Tracked(self.A, self.b, list(self.names), *columns, note=self.note)
-        bounds = self.min_weight, self.max_weight, self.max_per_group
-        return track(data, k, bounds, validation=self.validation, deadline=deadline, **search)
+        return track(data, k, self.limits, validation=self.validation, deadline=deadline, **search)
 
     @cached_property
     def _near_one(self) -> tuple[Any, Vector, int]:
@@ -106,7 +101,26 @@ class TermsProblem:
     def view(self, result: Result) -> Tracking:
         """The target and what tracks it, row by row."""
         A, b, power = self._near_one
-        return tracking(np.asarray(scaled(b, power)), np.asarray(scaled(np.asarray(A @ result.p), power)))
+        shown = tracking(np.asarray(scaled(b, power)), np.asarray(scaled(np.asarray(A @ result.p), power)))
+        return replace(shown, **self._held(result))
+
+    def _held(self, result: Result) -> dict[str, Any]:
+        """What limits say of an answer: weights of groups, turnover, and the conditions that bind."""
+        conditions = self._limited(len(result.indices)).all_conditions
+        found: dict[str, Any] = {}
+        if self.groups is not None:
+            codes, labels = as_groups(self.groups, len(self.names))
+            weights = np.bincount(codes, result.p, len(labels))
+            found["groups"] = [(str(labels[g]), float(weights[g])) for g in np.argsort(-weights) if weights[g] > 0.0]
+        if conditions is not None:
+            found["binding"] = conditions.binding(result.p)
+            if conditions.previous is not None:
+                found["turnover"] = conditions.turnover(result.p), conditions.max_turnover
+        return found
+
+    def _limited(self, k: int) -> SparseSimplex:
+        """The set of weights on k columns."""
+        return self.limits.constraint(Atoms(len(self.names)), max(k, 1), self.include, self.exclude, self.groups)
 
     def lost(self, result: Result) -> dict[str, float]:
         """The error, the variance explained, the value and its gap."""
@@ -115,7 +129,9 @@ class TermsProblem:
         facts = {"root mean squared error": self.error(result)}
         if spread > 0:
             facts["variance explained"] = 1.0 - left / spread
-        facts["value (squared error)"] = result.value
+        facts[f"value ({LOSSES[self.limits.loss]})"] = result.value
+        if self.limits.conditions is not None and self.limits.conditions.previous is not None:
+            facts["turnover"] = self.limits.conditions.turnover(result.p)
         return facts if result.gap is None else {**facts, "gap": result.gap}
 
     @cached_property
@@ -147,13 +163,20 @@ class TermsProblem:
 
         Infinite where there are no k such columns, or no weights on them fit.
         """
-        if k * self.max_weight < 1.0 or k * self.min_weight > 1.0:
+        try:
+            C = self._limited(k)
+        except InvalidInput:
             return math.inf
-        C = SparseSimplex(F.space, k, **self.bounds)
         columns = C.fitting(ranking, k)
-        if columns.size < k:
+        if columns.size < k or k not in range(C.sizes[0], C.sizes[1] + 1):
             return math.inf
-        root = math.sqrt(max(refitted(F, C, columns).value, 0.0) / len(self.b))
+        value = refitted(F, C, columns).value
+        if C.all_conditions is not None:
+            p = np.zeros(F.space.size)
+            p[columns] = 1.0 / k
+            p = best_weights(F, C, p)
+            value = F.value(p) if C.contains(p) else math.inf
+        root = math.sqrt(max(value, 0.0) / len(self.b))
         return float(scaled(root, self._near_one[2]))
 
     def split(self, share: float, rng: np.random.Generator) -> tuple["TermsProblem", Judge] | None:

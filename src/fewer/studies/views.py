@@ -39,12 +39,15 @@ class Cumulative:
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """A target and what tracks it, at some `rows` of `total`."""
+    """A target and what tracks it, at some `rows` of `total`; what groups weigh, turnover and its limit, what binds."""
 
     rows: Vector
     target: Vector
     tracked: Vector
     total: int
+    groups: Sequence[tuple[str, float]] = ()
+    turnover: tuple[float, float] | None = None
+    binding: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, eq=False)

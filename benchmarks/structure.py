@@ -1,0 +1,267 @@
+"""Structure side by side: conditions on weights beside MIP solvers, groups beside group lasso, and quarterly tracking.
+
+    python benchmarks/structure.py DATA/index_tracking.npz [--seconds 20] [--picture docs/images/structure_tracking.png]
+
+Every method gets the same numbers; values are recomputed here, and an answer that breaks a condition by more than 1e-6
+is shown as such. Peers that are not installed are left out with a reason.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+
+from fewer import Atoms, GroupSparse, Moments, minimize, terms
+
+CAP, CLUSTERS, TURNOVER, PER_CLUSTER = 0.10, 8, 0.20, 0.30
+
+
+def clusters(X: np.ndarray, count: int = CLUSTERS) -> np.ndarray:
+    """Groups of columns whose returns go together: complete linkage of correlation distances."""
+    distance = np.sqrt(np.maximum(0.5 * (1.0 - np.corrcoef(X.T)), 0.0))
+    upper = distance[np.triu_indices(len(distance), 1)]
+    return fcluster(linkage(upper, "complete"), count, "maxclust") - 1
+
+
+def by_fewer(X: np.ndarray, y: np.ndarray, k: int, asked: dict[str, Any], seconds: float) -> np.ndarray:
+    """Our local search, without a clock."""
+    return terms(X, y, k, rng=0, solver="exchange", **asked).p
+
+
+def membership(asked: dict[str, Any]) -> np.ndarray | None:
+    """Which columns each group has; None where groups have no limit."""
+    if "max_group_weight" not in asked:
+        return None
+    return (asked["groups"][None] == np.arange(asked["groups"].max() + 1)[:, None]).astype(float)
+
+
+def by_scip(X: np.ndarray, y: np.ndarray, k: int, asked: dict[str, Any], seconds: float) -> np.ndarray:
+    """The mixed-integer quadratic programme as cvxpy says it to SCIP."""
+    import cvxpy as cp
+
+    n = X.shape[1]
+    q, z = cp.Variable(n, nonneg=True), cp.Variable(n, boolean=True)
+    rows = [cp.sum(q) == 1, q <= asked["max_weight"] * z, cp.sum(z) <= k]
+    inside = membership(asked)
+    if inside is not None:
+        rows.append(inside @ q <= asked["max_group_weight"])
+    if "previous" in asked:
+        rows.append(cp.norm1(q - asked["previous"]) <= asked["max_turnover"])
+    problem = cp.Problem(cp.Minimize(1e4 * cp.sum_squares(X @ q - y)), rows)
+    problem.solve(solver="SCIP", scip_params={"limits/time": seconds})
+    if q.value is None:
+        raise RuntimeError("no answer in time")
+    return tidy(q.value, k)
+
+
+def by_skfolio(X: np.ndarray, y: np.ndarray, k: int, asked: dict[str, Any], seconds: float) -> np.ndarray:
+    """Skfolio's benchmark tracker: the standard deviation of excess returns, by SCIP."""
+    import cvxpy as cp
+    from skfolio.optimization import BenchmarkTracker
+
+    def conditions(w: Any) -> list[Any]:
+        inside = membership(asked)
+        rows = [] if inside is None else [inside @ w <= asked["max_group_weight"]]
+        if "previous" in asked:
+            rows.append(cp.norm1(w - asked["previous"]) <= asked["max_turnover"])
+        return rows
+
+    model = BenchmarkTracker(
+        cardinality=k,
+        max_weights=asked["max_weight"],
+        add_constraints=conditions if set(asked) & {"previous", "max_group_weight"} else None,
+        solver="SCIP",
+        solver_params={"scip_params": {"limits/time": seconds}},
+    )
+    return tidy(np.asarray(model.fit(X, y).weights_), k)
+
+
+def tidy(q: np.ndarray, k: int) -> np.ndarray:
+    """A solver's weights with its rounding taken off: the k heaviest, not negative, of sum one."""
+    q = np.maximum(q, 0.0)
+    q[np.argsort(-q)[k:]] = 0.0
+    q[q < 1e-7] = 0.0
+    return q / q.sum()
+
+
+METHODS: dict[str, Callable[..., np.ndarray]] = {
+    "fewer": by_fewer,
+    "cvxpy + SCIP": by_scip,
+    "skfolio (SCIP)": by_skfolio,
+}
+
+
+def broken(p: np.ndarray, k: int, asked: dict[str, Any]) -> float:
+    """How far the weights miss any condition."""
+    missed = [abs(p.sum() - 1), p.max() - asked["max_weight"], float(np.count_nonzero(p) - k)]
+    if "max_group_weight" in asked:
+        missed.append(float(np.bincount(asked["groups"], p).max() - asked["max_group_weight"]))
+    if "previous" in asked:
+        missed.append(float(np.abs(p - asked["previous"]).sum() - asked["max_turnover"]))
+    return max(missed)
+
+
+def attempt(method: Callable[..., np.ndarray], *problem: Any) -> tuple[np.ndarray | None, float, str]:
+    """The answer, the seconds, and why there is none."""
+    begun = time.perf_counter()
+    try:
+        p = method(*problem)
+    except Exception as error:  # a peer's own
+        return None, time.perf_counter() - begun, type(error).__name__
+    return p, time.perf_counter() - begun, ""
+
+
+def side_by_side(markets: dict[str, tuple[np.ndarray, np.ndarray]], seconds: float) -> None:
+    """One fit under conditions, all methods."""
+    print("| problem | method | squared error | seconds | breaks conditions by |\n|---|---|---|---|---|")
+    for name, k in (("Hang Seng 31", 10), ("FTSE 89", 15), ("S&P 386", 20)):
+        X, y = markets[name]
+        half = len(y) // 2
+        groups = clusters(X[:half])
+        cap = max(CAP, 1.2 / k)
+        before = terms(X[:half], y[:half], k, max_weight=cap, rng=0).p
+        for title, asked in (
+            ("10 % caps, 30 % per cluster", {"max_weight": cap, "groups": groups, "max_group_weight": PER_CLUSTER}),
+            ("10 % caps, turnover 0.4", {"max_weight": cap, "previous": before, "max_turnover": 2 * TURNOVER}),
+        ):
+            for method, solve in METHODS.items():
+                p, taken, why = attempt(solve, X[half:], y[half:], k, asked, seconds)
+                value = "none" if p is None else f"{np.square(X[half:] @ p - y[half:]).sum():.4g}"
+                off = why if p is None else f"{max(broken(p, k, asked), 0):.0e}"
+                print(f"| {name}, k = {k}, {title} | {method} | {value} | {taken:.1f} | {off} |", flush=True)
+
+
+def whole_groups() -> None:
+    """K of 40 groups of 5 columns: our search, greedy, and group lasso with its groups refitted; abess where it is."""
+    print("\n| k of 40 groups | method | squared error | seconds |\n|---|---|---|---|")
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 5)
+    X = rng.standard_normal((80, 200)) + 0.7 * rng.standard_normal((80, 40))[:, groups]
+    truth = np.where(np.isin(groups, rng.permutation(40)[:6]), rng.dirichlet(np.ones(200)), 0.0)
+    y = X @ (truth / truth.sum()) + 0.05 * rng.standard_normal(80)
+    F = Moments(Atoms(200), X, y)
+
+    def lasso(k: int) -> np.ndarray:
+        from celer import GroupLasso
+
+        most = max(np.linalg.norm(X[:, groups == g].T @ y) for g in range(40)) / len(y)
+        for alpha in np.geomspace(most, most / 1000, 60):
+            w = GroupLasso(groups=5, alpha=alpha, fit_intercept=False).fit(X, y).coef_
+            size = np.array([np.linalg.norm(w[groups == g]) for g in range(40)])
+            if np.count_nonzero(size) >= k:
+                break
+        return F.best_on(np.flatnonzero(np.isin(groups, np.argsort(-size)[:k])))
+
+    def by_abess(k: int) -> np.ndarray:
+        from abess import LinearRegression
+
+        model = LinearRegression(support_size=k, fit_intercept=False, group=groups).fit(X, y)
+        used = np.unique(groups[np.flatnonzero(model.coef_)])
+        return F.best_on(np.flatnonzero(np.isin(groups, used[:k])))
+
+    for k in (3, 6):
+        C = GroupSparse(F.space, groups, k)
+        ways = {
+            "fewer": lambda k, C=C: minimize(F, C, rng=0).p,
+            "fewer, greedy": lambda k, C=C: minimize(F, C, "greedy").p,
+            "celer group lasso, refitted": lasso,
+            "abess groups, refitted": by_abess,
+        }
+        for name, solve in ways.items():
+            p, taken, why = attempt(solve, k)
+            print(f"| {k} | {name} | {why if p is None else f'{F.value(p):.4g}'} | {taken:.2f} |", flush=True)
+
+
+def rolled(
+    X: np.ndarray, y: np.ndarray, plan: tuple[int, int, int], limited: bool, method: Any, seconds: float
+) -> dict[str, Any]:
+    """Rebalance each quarter on the window before it; what follows is out of sample."""
+    window, quarter, k = plan
+    begun, p, errors, turned = time.perf_counter(), None, [], []
+    for start, end in pairwise(range(window, len(y) + 1, quarter)):
+        past = slice(start - window, start)
+        asked: dict[str, Any] = {"max_weight": 1.0}
+        if limited:
+            asked = {"max_weight": CAP, "groups": clusters(X[past]), "max_group_weight": PER_CLUSTER}
+            if p is not None:
+                groups = asked["groups"]
+                drifted = np.bincount(groups, p, groups.max() + 1).max() > PER_CLUSTER or p.max() > CAP
+                asked |= {"previous": p, "max_turnover": 2 * TURNOVER if drifted else TURNOVER}
+        try:
+            q = method(X[past], y[past], k, asked, seconds)
+        except Exception:  # conditions that cannot be met, or no answer: nothing is traded
+            q = p
+        if q is None:
+            return {"te": np.nan, "turnover": np.nan, "seconds": np.nan, "errors": np.zeros(0)}
+        if p is not None:
+            turned.append(float(np.abs(q - p).sum()))
+        ahead = slice(start, end)
+        errors.append(X[ahead] @ q - y[ahead])
+        grown = q * np.prod(1.0 + X[ahead], axis=0)
+        p = grown / grown.sum()
+    left = np.concatenate(errors)
+    spent = time.perf_counter() - begun
+    return {"te": float(left.std()), "turnover": float(np.mean(turned)), "seconds": spent, "errors": left}
+
+
+def tracking(markets: dict[str, tuple[np.ndarray, np.ndarray]], picture: str | None, seconds: float) -> None:
+    """Quarterly rebalancing out of sample."""
+    print("\n| market | method | tracking error per period | mean turnover | seconds |\n|---|---|---|---|---|")
+    shown = {}
+    for name, (window, quarter, k) in {"FTSE 89": (186, 13, 20), "S&P 386": (126, 63, 25)}.items():
+        X, y = markets[name]
+        ways = {"fewer, no limits": (by_fewer, False), "fewer, limits": (by_fewer, True)}
+        ways["skfolio, limits"] = (by_skfolio, True)
+        for method, (solve, limited) in ways.items():
+            found = rolled(X, y, (window, quarter, k), limited, solve, seconds)
+            shown[name, method] = found
+            numbers = f"{found['te']:.5f} | {found['turnover']:.2f} | {found['seconds']:.0f}"
+            print(f"| {name}, k = {k} | {method} | {numbers} |", flush=True)
+    if picture:
+        draw(shown, picture)
+
+
+def draw(shown: dict[tuple[str, str], dict[str, Any]], path: str) -> None:
+    """The cumulative difference from the index, out of sample."""
+    import matplotlib.pyplot as plt
+
+    names = list(dict.fromkeys(market for market, _ in shown))
+    figure, axes = plt.subplots(1, len(names), figsize=(5.2 * len(names), 3.4), layout="constrained")
+    for axis, market in zip(np.atleast_1d(axes), names, strict=True):
+        for (where, method), found in shown.items():
+            if where == market and found["errors"].size:
+                label = f"{method}: turnover {found['turnover']:.2f}"
+                axis.plot(100 * np.cumsum(found["errors"]), label=label, lw=1.4)
+        axis.axhline(0, color="0.6", lw=0.8)
+        axis.set(title=market, xlabel="weeks" if "FTSE" in market else "days", ylabel="tracked minus index, %")
+        axis.legend(frameon=False, fontsize=8)
+    figure.savefig(path, dpi=130)
+
+
+def main() -> None:
+    """Run all three."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data")
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--picture")
+    parser.add_argument("--part", choices=["side", "groups", "tracking"])
+    given = parser.parse_args()
+    data = np.load(given.data, allow_pickle=False)
+    markets = {"S&P 386": (data["sp500_2010_asset_returns"], data["sp500_2010_index_returns"])}
+    for name, key in (("Hang Seng 31", "orlib1_hangseng31_prices"), ("FTSE 89", "orlib3_ftse89_prices")):
+        returns = data[key][1:] / data[key][:-1] - 1
+        markets[name] = returns[:, 1:], returns[:, 0]
+    if given.part in (None, "groups"):
+        whole_groups()
+    if given.part in (None, "side"):
+        side_by_side(markets, given.seconds)
+    if given.part in (None, "tracking"):
+        tracking(markets, given.picture, given.seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""Conditions on weights, losses and groups, drawn at random, and a referee of cvxpy and enumeration."""
+
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+LOSSES = ("squared", "absolute", "downside")
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One small problem and everything that was asked."""
+
+    A: Any
+    b: Any
+    k: int
+    groups: Any
+    loss: str
+    sample_weight: Any = None
+    bounds: dict[str, Any] = field(default_factory=dict)
+    conditions: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """Columns."""
+        return int(self.A.shape[1])
+
+    def limits(self) -> dict[str, Any]:
+        """The same as `SparseSimplex` takes it."""
+        from fewer import Conditions
+
+        grouped = any("group" in name for name in self.bounds)
+        more = {"groups": self.groups} if grouped else {}
+        return {**self.bounds, **more, **({"conditions": Conditions(**self.conditions)} if self.conditions else {})}
+
+    def supports(self) -> Any:
+        """Every support that counts allow."""
+        size = int(self.groups.max()) + 1
+        fewest = np.broadcast_to(self.bounds.get("min_per_group", 0), size)
+        most = np.broadcast_to(self.bounds.get("max_per_group", self.n), size)
+        for count in range(1, self.k + 1):
+            for S in combinations(range(self.n), count):
+                used = np.bincount(self.groups[list(S)], minlength=size)
+                if set(self.bounds.get("include", [])) <= set(S) and (used >= fewest).all() and (used <= most).all():
+                    yield list(S)
+
+    def violation(self, p: Any) -> float:
+        """How far weights miss any condition on them."""
+        held = p[p > 0]
+        missed = [abs(p.sum() - 1), -p.min(), held.max() - self.bounds["max_weight"]]
+        missed.append(self.bounds["min_weight"] - held.min())
+        weight = np.bincount(self.groups, p)
+        if "max_group_weight" in self.bounds:
+            missed.append(float((weight - self.bounds["max_group_weight"]).max()))
+        if "min_group_weight" in self.bounds:
+            missed.append(float((self.bounds["min_group_weight"] - weight).max()))
+        if "G" in self.conditions:
+            missed.append(float((self.conditions["G"] @ p - self.conditions["h"]).max()))
+        if "previous" in self.conditions:
+            missed.append(float(np.abs(p - self.conditions["previous"]).sum() - self.conditions["max_turnover"]))
+        return max(missed)
+
+
+def drawn(seed: int, loss: str) -> Case:
+    """A small problem; some are impossible."""
+    rng = np.random.default_rng(seed)
+    n, r = int(rng.integers(4, 8)), int(rng.integers(3, 9))
+    k = int(rng.integers(2, min(n, 4) + 1))
+    A = rng.standard_normal((r, n))
+    b = A @ rng.dirichlet(np.ones(n)) + 0.3 * rng.standard_normal(r)
+    groups = np.unique(rng.integers(0, 3, n), return_inverse=True)[1]
+    size = int(groups.max()) + 1
+    bounds: dict[str, Any] = {
+        "min_weight": float(rng.choice([0, 0, 0.05, 0.15])),
+        "max_weight": float(rng.choice([1, 1, 0.7, 0.5])),
+    }
+    options = {
+        "max_group_weight": (0.5, rng.uniform(0.3, 1, size)),
+        "min_group_weight": (0.4, rng.uniform(0, 0.4, size)),
+        "max_per_group": (0.3, int(rng.integers(1, 3))),
+        "min_per_group": (0.3, rng.integers(0, 2, size)),
+        "include": (0.3, [int(rng.integers(n))]),
+    }
+    bounds.update({name: value for name, (chance, value) in options.items() if rng.random() < chance})
+    conditions: dict[str, Any] = {}
+    if rng.random() < 0.4:
+        conditions.update(G=rng.standard_normal((2, n)), h=rng.uniform(-0.2, 1, 2))
+    if rng.random() < 0.4:
+        previous = np.zeros(n)
+        previous[rng.permutation(n)[:k]] = rng.dirichlet(np.ones(k))
+        conditions.update(previous=previous, max_turnover=float(rng.uniform(0.1, 1.2)))
+    weights = rng.uniform(0.2, 2, r) if rng.random() < 0.3 else None
+    return Case(A, b, k, groups, loss, weights, bounds, conditions)
+
+
+def best_by_enumeration(case: Case) -> float:
+    """The least loss over all supports, each by Clarabel through cvxpy; infinite where none is feasible."""
+    import cvxpy as cp
+
+    best = np.inf
+    weights = np.ones(len(case.b)) if case.sample_weight is None else case.sample_weight
+    inside = (case.groups[None] == np.arange(case.groups.max() + 1)[:, None]).astype(float)
+    mask = cp.Parameter(case.n, nonneg=True)
+    q = cp.Variable(case.n)
+    short = case.A @ q - case.b
+    value = {
+        "squared": cp.sum(cp.multiply(weights, cp.square(short))),
+        "absolute": cp.sum(cp.multiply(weights, cp.abs(short))),
+        "downside": cp.sum(cp.multiply(weights, cp.square(cp.pos(-short)))),
+    }[case.loss]
+    asked = [cp.sum(q) == 1, q >= case.bounds["min_weight"] * mask, q <= case.bounds["max_weight"] * mask]
+    if "max_group_weight" in case.bounds:
+        asked.append(inside @ q <= case.bounds["max_group_weight"])
+    if "min_group_weight" in case.bounds:
+        asked.append(inside @ q >= case.bounds["min_group_weight"])
+    if "G" in case.conditions:
+        asked.append(case.conditions["G"] @ q <= case.conditions["h"])
+    if "previous" in case.conditions:
+        asked.append(cp.norm1(q - case.conditions["previous"]) <= case.conditions["max_turnover"])
+    problem = cp.Problem(cp.Minimize(value), asked)
+    for S in case.supports():
+        mask.value = np.isin(np.arange(case.n), S).astype(float)
+        try:
+            problem.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+        except cp.SolverError:
+            continue
+        if problem.status in ("optimal", "optimal_inaccurate"):
+            best = min(best, float(problem.value))
+    return best
+
+
+def nearest_groups(v: Any, groups: Any, k: int, most: int | None) -> float:
+    """The least squared distance of v to distributions on k groups, `most` entries of each: all choices, by sorting."""
+    best = np.inf
+    for S in combinations(range(int(groups.max()) + 1), k):
+        parts = [np.sort(v[groups == g])[::-1][:most] for g in S]
+        inside = np.sort(np.concatenate(parts))[::-1]
+        sums = np.cumsum(inside) - 1.0
+        count = int(np.flatnonzero(inside - sums / np.arange(1, len(inside) + 1) > 0)[-1]) + 1
+        p = np.maximum(inside - sums[count - 1] / count, 0.0)
+        best = min(best, float(np.square(p - inside).sum() + v @ v - inside @ inside))
+    return best

@@ -1,0 +1,202 @@
+"""Linear side conditions on weights: G q <= h, and how far q may be from weights held before."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._validation import Indices, InvalidInput, Vector, as_array, as_number, as_vector, shown
+from ..programmes import Solved  # noqa: TC001 - in a public signature
+
+Matrix = npt.NDArray[np.float64]
+
+MOST_CUTS = 200
+"""Planes that describe a turnover, at most."""
+CUT = 1e-11
+"""A turnover exceeded by less is kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """Linear conditions on a distribution, beside those on its support.
+
+        G p <= h   and   Σ |p - previous| <= max_turnover
+
+    Parameters
+    ----------
+    G : array of shape (m, size), optional
+        One row for each condition.
+    h : array of shape (m,), optional
+        Given together with G.
+    previous : array of shape (size,), optional
+        What was held before; it need not sum to one.
+    max_turnover : float, optional
+        Given together with `previous`. 2 allows everything where both sum to one.
+    names : sequence of str, optional
+        What messages call the rows.
+
+    Examples
+    --------
+    >>> C = Conditions(G=[[1.0, 1.0, 0.0]], h=[0.5], previous=[0.0, 0.2, 0.8], max_turnover=0.5)
+    >>> C.holds(np.array([0.25, 0.2, 0.55])), C.holds(np.array([0.0, 0.6, 0.4]))
+    (True, False)
+    """
+
+    G: Any = None
+    h: Any = None
+    previous: Any = None
+    max_turnover: float | None = None
+    names: Any = ()
+
+    def __post_init__(self) -> None:
+        store = object.__setattr__
+        if (self.G is None) != (self.h is None):
+            raise InvalidInput("constraints must be two arrays, G and h, for G q <= h")
+        if (self.previous is None) != (self.max_turnover is None):
+            raise InvalidInput("previous and max_turnover go together: give both or neither")
+        if self.G is not None:
+            G = as_array(self.G, "G")
+            if G.ndim != 2:
+                raise InvalidInput(f"G must have two dimensions, one row for each condition, got shape {G.shape}")
+            store(self, "G", np.asarray(G, np.float64))
+            store(self, "h", as_vector(self.h, (len(G),), "h"))
+            names = tuple(self.names) or tuple(f"row {i} of constraints" for i in range(len(G)))
+            if len(names) != len(G):
+                raise InvalidInput(f"names must be one for each of the {len(G)} rows of G, got {len(names)}")
+            store(self, "names", names)
+        if self.previous is not None:
+            previous = as_array(self.previous, "previous")
+            if previous.ndim != 1:
+                raise InvalidInput(f"previous must be a vector of weights, got shape {previous.shape}")
+            store(self, "previous", np.asarray(previous, np.float64))
+            store(self, "max_turnover", as_number(self.max_turnover, "max_turnover", allow_equal=True))
+
+    def check(self, n: int) -> None:
+        """Refuse what is not about n entries."""
+        if self.G is not None and self.G.shape[1] != n:
+            raise InvalidInput(f"G must have {n} columns, one for each entry, got {self.G.shape[1]}")
+        if self.previous is not None and len(self.previous) != n:
+            raise InvalidInput(f"previous must have {n} weights, one for each entry, got {len(self.previous)}")
+
+    def rows(self, entries: Indices) -> tuple[Matrix, Vector]:
+        """The rows of G at these entries, and h."""
+        if self.G is None:
+            return np.zeros((0, len(entries))), np.zeros(0)
+        return np.ascontiguousarray(self.G[:, entries]), self.h
+
+    def turnover(self, p: Vector) -> float:
+        """Σ |p - previous|; 0 where there is none."""
+        return 0.0 if self.previous is None else float(np.abs(p - self.previous).sum())
+
+    def holds(self, p: Vector, tol: float = 1e-9) -> bool:
+        """Whether every condition does, to within tol times the size of its row."""
+        if self.G is not None and (self.G @ p - self.h > tol * np.maximum(self._lengths, 1.0)).any():
+            return False
+        return self.max_turnover is None or self.turnover(p) <= self.max_turnover + tol * max(1, p.size**0.5)
+
+    @property
+    def _lengths(self) -> Vector:
+        return np.asarray(np.linalg.norm(self.G, axis=1))
+
+    def binding(self, p: Vector, tol: float = 1e-6) -> list[str]:
+        """The names of the conditions that hold with equality."""
+        found: list[str] = []
+        if self.G is not None:
+            found = [self.names[i] for i in np.flatnonzero(np.abs(self.G @ p - self.h) <= tol)]
+        if self.max_turnover is not None and self.turnover(p) >= self.max_turnover - tol:
+            found.append(f"max_turnover = {self.max_turnover:g}")
+        return found
+
+    def cut(self, p: Vector) -> tuple[Vector, float] | None:
+        """A plane g'q <= r that all q of sum one within the turnover obey and p does not; None where p is within it.
+
+        With M = {i : p_i < previous_i}: Σ |q - previous| >= 1 - Σ previous + 2 Σ_M (previous - q), tight at p.
+        """
+        if self.max_turnover is None or self.turnover(p) <= self.max_turnover + CUT:
+            return None
+        below = p < self.previous
+        room = self.max_turnover - 1.0 + float(self.previous.sum()) - 2.0 * float(self.previous[below].sum())
+        return np.where(below, -2.0, 0.0), room
+
+    def solved(
+        self, entries: Indices, solve: "Callable[[Matrix, Vector], Solved | None]", cuts: "Cuts | None" = None
+    ) -> "Conditioned | None":
+        """Solve a programme of weights on some entries under all conditions, with planes for the turnover.
+
+        `solve(rows, right)` minimises over rows w <= right. None where nothing is feasible. Planes found go to `cuts`.
+        """
+        known = Cuts([], []) if cuts is None else cuts
+        G, h = self.rows(entries)
+        n = 0 if self.previous is None else len(self.previous)
+        for _ in range(MOST_CUTS):
+            rows = np.vstack([G, *(plane[entries] for plane in known.planes)])
+            right = np.append(h, known.rooms)
+            found = solve(rows, right)
+            if found is None or self.previous is None:
+                break
+            p = np.zeros(n)
+            p[entries] = found.weights
+            plane = self.cut(p)
+            if plane is None:
+                break
+            known.planes.append(plane[0])
+            known.rooms.append(plane[1])
+        if found is None:
+            return None
+        price = np.zeros(len(self.G[0]) if self.G is not None else n)
+        if self.G is not None:
+            price = found.multipliers[: len(h)] @ self.G
+        for multiplier, plane_ in zip(found.multipliers[len(h) :], known.planes, strict=True):
+            price = price + multiplier * plane_
+        return Conditioned(found.weights, price, float(found.multipliers @ right))
+
+
+class Cuts:
+    """Planes that turnovers asked for, kept from one programme to the next."""
+
+    def __init__(self, planes: list[Vector], rooms: list[float]) -> None:
+        self.planes, self.rooms = planes, rooms
+
+    def trimmed(self, most: int = 12) -> "Cuts":
+        """The latest ones."""
+        return Cuts(self.planes[-most:], self.rooms[-most:])
+
+
+@dataclass(frozen=True, eq=False)
+class Conditioned:
+    """The best weights on some entries, and what the conditions cost: λ'(G q - h) = price'q - charge for all q."""
+
+    weights: Vector
+    price: Vector
+    charge: float
+
+
+def group_rows(
+    codes: Indices, names: tuple[Any, ...], most: Vector | None, least: Vector | None
+) -> tuple[Matrix, Vector, tuple[str, ...]]:
+    """Rows, right sides and names for the weights of groups, at most and at least; those that say nothing left out."""
+    inside = (codes[None, :] == np.arange(len(names))[:, None]).astype(np.float64)
+    rows, right, called = [], [], []
+    for limit, sign, option in ((most, 1.0, "max_group_weight"), (least, -1.0, "min_group_weight")):
+        if limit is None:
+            continue
+        for g in range(len(names)):
+            if sign * limit[g] < (1.0 if sign > 0 else 0.0):
+                rows.append(sign * inside[g])
+                right.append(sign * limit[g])
+                called.append(f"{option} = {limit[g]:g} of group {shown(names[g])}")
+    return np.array(rows).reshape(len(rows), len(codes)), np.array(right), tuple(called)
+
+
+def together(first: Conditions | None, second: Conditions | None) -> Conditions | None:
+    """Both."""
+    if first is None or second is None:
+        return first or second
+    parts = [c for c in (first, second) if c.G is not None]
+    turning = second if second.previous is not None else first
+    G = np.vstack([c.G for c in parts]) if parts else None
+    h = np.concatenate([c.h for c in parts]) if parts else None
+    names = tuple(name for c in parts for name in c.names)
+    return Conditions(G, h, turning.previous, turning.max_turnover, names)

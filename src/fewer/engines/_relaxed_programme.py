@@ -1,0 +1,80 @@
+"""The programme without a limit on the support: what a branch is bounded by."""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._validation import Indices, Vector
+from ..constraints.feasibility import Feasibility
+from ..deadline import Deadline
+from ._programme import Programmes, Weighed
+
+Mask = npt.NDArray[np.bool_]
+
+WHOLE = 250
+"""Units up to which a relaxation is one programme; beyond, units enter it as their slopes ask for them."""
+ENTERING = 50
+"""Units that enter a relaxation at a time."""
+MOST_ROUNDS = 100
+"""Rounds of that."""
+CLOSED = 1e-8
+"""A branch that could win no more than this share is closed."""
+
+
+class Relaxed:
+    """Programmes over all units that a branch leaves, with rigorous bounds."""
+
+    def __init__(self, programmes: Programmes, limits: Any, deadline: Deadline) -> None:
+        self.programmes, self.limits, self.deadline = programmes, limits, deadline
+
+    def over(self, units: Indices, inside: Mask, known: Weighed | None) -> tuple[Weighed | None, float]:
+        """The programme over some units, those inside with their least weight, and its bound."""
+        low = np.where(inside, self.limits.min_weight, 0.0)
+        high = np.full(len(units), min(self.limits.max_weight, 1.0))
+        if len(units) <= WHOLE:
+            found = self.programmes.fitted(units, low, high)
+            return found, -math.inf if found is None else self.programmes.bound(
+                found, self.programmes.slopes(found), units, low, high
+            )
+        return self._entering(units, inside, low, high, known)
+
+    def _entering(
+        self, units: Indices, inside: Mask, low: Vector, high: Vector, known: Weighed | None
+    ) -> tuple[Weighed | None, float]:
+        """The same for many units: those whose slopes ask for weight enter, until none does."""
+        chosen = inside.copy()
+        if known is not None:
+            chosen |= np.isin(units, known.units)
+        if not chosen.any() or self.programmes.fitted(units[chosen], low[chosen], high[chosen]) is None:
+            v = -np.asarray(
+                self.programmes.objective.gradient(np.full(self.limits.space.size, 1.0 / self.limits.space.size))
+            )
+            start = self._feasible_start(v)
+            chosen |= np.isin(units, start)
+        best = -math.inf
+        for _ in range(MOST_ROUNDS):
+            found = self.programmes.fitted(units[chosen], low[chosen], high[chosen])
+            if found is None:
+                return self.programmes.fitted(units, low, high), best
+            slopes = self.programmes.slopes(found)
+            best = max(best, self.programmes.bound(found, slopes, units, low, high))
+            if best >= found.value - CLOSED * abs(found.value) or self.deadline.passed:
+                break
+            rank = np.where(chosen, np.inf, slopes[units])
+            entering = np.argsort(rank, kind="stable")[:ENTERING]
+            entering = entering[np.isfinite(rank[entering])]
+            if not len(entering):
+                break
+            chosen[entering] = True
+        return found, best
+
+    def _feasible_start(self, v: Vector) -> Indices:
+        """Some units on which conditions can be met, steep ones first."""
+        steep = np.argsort(-v, kind="stable")[:ENTERING]
+        conditions = self.limits.all_conditions
+        if conditions is None:
+            return steep
+        held = Feasibility(self.limits, conditions).best(v)
+        return steep if held is None else np.union1d(steep, np.flatnonzero(held))

@@ -1,0 +1,97 @@
+"""The sum of absolute errors: tracking that a few bad rows do not rule."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._validation import Indices, Vector
+from ..programmes import Solved, least_absolute
+from ..spaces import Space
+from ._residuals import as_residuals, column_sizes, columns, product, squared_distances
+
+
+@dataclass(frozen=True, eq=False)
+class AbsoluteError:
+    """How far the expectations of some functions are from given ones, in absolute numbers.
+
+        F[p] = Σ_i w_i |A p - b|_i
+
+    Parameters
+    ----------
+    space : Atoms, Lattice or States
+        Where p lives.
+    A : array or sparse matrix of shape (r, size)
+        The functions, one in each row.
+    b : array of shape (r,)
+        Their expectations.
+    sample_weight : array of shape (r,), optional
+        Row i counts w_i times.
+
+    Attributes
+    ----------
+    smoothness : float
+        Infinite: F has kinks.
+    lower_bound : float
+        0.
+
+    Examples
+    --------
+    >>> from fewer import Atoms
+    >>> F = AbsoluteError(Atoms(3), [[0.0, 1.0, 4.0], [1.0, 1.0, 0.0]], [1.0, 1.0])
+    >>> F.value(np.array([0.5, 0.5, 0.0]))
+    0.5
+    """
+
+    space: Space
+    A: Any
+    b: Any
+    sample_weight: Any = None
+
+    def __post_init__(self) -> None:
+        A, b, weights = as_residuals(self.space, self.A, self.b, self.sample_weight, "AbsoluteError")
+        self.__dict__.update(A=A, b=b, sample_weight=weights)
+
+    @property
+    def smoothness(self) -> float:
+        """Infinite: F has kinks."""
+        return math.inf
+
+    @property
+    def lower_bound(self) -> float:
+        """0: no error is less."""
+        return 0.0
+
+    def toward(self, b: Any) -> "AbsoluteError":
+        """The same functions with another target."""
+        return AbsoluteError(self.space, self.A, b, self.sample_weight)
+
+    @cached_property
+    def scale(self) -> float:
+        """The error of a typical column."""
+        return max(float((column_sizes(self.A, self.b, 1)).mean() * self.sample_weight.max()), 1e-300)
+
+    def value(self, p: Vector) -> float:
+        """Σ w |A p - b|."""
+        return float(self.sample_weight @ np.abs(product(self.A, p) - self.b))
+
+    def gradient(self, p: Vector) -> Vector:
+        """Aᵀ(w sign(A p - b)): a subgradient."""
+        return np.asarray(self.A.T @ (self.sample_weight * np.sign(product(self.A, p) - self.b)))
+
+    def fitted(
+        self, entries: Indices, low: Vector, high: Vector, rows: Vector, right: Vector
+    ) -> tuple[Solved, Vector] | None:
+        """The best weights on some entries by a linear programme, and the subgradient (size,) that proves them."""
+        found = least_absolute(columns(self.A, entries), self.b, self.sample_weight, low, high, rows, right)
+        return None if found is None else (found[0], np.asarray(self.A.T @ found[1]))
+
+    def distances(self, p: Vector) -> Vector:
+        """Σ_i w_i (A_ij - A p)_i² of each entry j, (size,)."""
+        return squared_distances(self.A, product(self.A, p), self.sample_weight)
+
+    def fit_cost(self, count: int) -> float:
+        """Multiplications of one fit, about."""
+        return 3e6 + 20.0 * len(self.b) * count
