@@ -70,14 +70,17 @@ class Held(NamedTuple):
     groups: Indices | None
     limits: Limits
 
-    def apart(self, n: int) -> Indices | None:
-        """A number for each row of X: equal rows are merged only where it is the same; None where it is for all."""
-        if not self.include.size and not self.exclude.size and self.groups is None:
+    def apart(self, n: int, others: int = 0) -> Indices | None:
+        """A number for each of the n rows of X and of `others` below them; None where it is the same for all.
+
+        Equal rows are merged only where it is equal.
+        """
+        if not self.include.size and not self.exclude.size and self.groups is None and not others:
             return None
         codes = np.zeros(n, np.int64) if self.groups is None else 2 * self.groups
         codes[self.exclude] += 1
         codes[self.include] = codes.max() + 1 + np.arange(len(self.include))
-        return codes
+        return np.append(codes, np.full(others, codes.max() + 1))
 
     def choice(self, first: Indices, rng: np.random.Generator) -> Choice:
         """Of rows `first` (M,) of X those that may be candidates, and those that must be."""

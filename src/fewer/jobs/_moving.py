@@ -165,6 +165,7 @@ class _Stop(Exception):  # noqa: N818 - an end, not an error
 
 def moved(
     sample: Sample,
+    against: Sample,
     target: Target,
     similarity: Similarity,
     begin: Start,
@@ -175,11 +176,14 @@ def moved(
     deadline: Deadline,
     callback: Callback | None,
 ) -> Moved:
-    """Points moved from rows of a sample, or left there where that is better on all rows; weights lie in `bounds`."""
+    """Points moved from rows of a sample, or left there where they stand better for those of `against`.
+
+    Weights lie in `bounds`.
+    """
     units = begin.units
     rows = _dense(sample.rows[units])
     labels = None if sample.labels is None else sample.labels[units]
-    plan = Plan.of(sample, len(units), memory, deadline.seconds)
+    plan = Plan.of(sample, len(units), memory, deadline.seconds, against)
     until = deadline.share(TIME_SHARE)
     start = np.clip(rows[:, movable.columns], movable.low, movable.high)
     start = np.where(movable.fixed, rows[:, movable.columns], start)
@@ -190,18 +194,18 @@ def moved(
         here[:, movable.columns] = places
         here = sp.csr_array(here) if getattr(sample.rows, "sparse", sp.issparse(sample.rows)) else here
         if target.whole:
-            both = None if labels is None or sample.labels is None else (labels, sample.labels)
-            mean = mean_to(here, sample.rows, sample.weights, similarity, both, memory)
+            both = None if labels is None or against.labels is None else (labels, against.labels)
+            mean = mean_to(here, against.rows, against.weights, similarity, both, memory)
         else:
-            mean, _ = target_means(sample, here, labels, similarity, plan, rng, deadline)
+            mean, _ = target_means(against, here, labels, similarity, plan, rng, deadline)
         F = RowsMMD(Atoms(len(units)), here, similarity, mean, target.F.constant, labels, memory)
         every = np.arange(len(units))
         w = box_weights(F.cross(every, every), mean, *bounds, begin.weights)
         return w, *replace(target, F=F, candidates=every).judged(every, w)
 
     first = judge(start)
-    against, note = _compared(sample, plan, until, rng, memory)
-    problem, centre = _problem(sample.take(against), rows, labels, similarity, movable.columns, bounds)
+    some, note = _compared(against, plan, until, rng, memory)
+    problem, centre = _problem(against.take(some), rows, labels, similarity, movable.columns, bounds)
     tell = None if callback is None else _teller(callback, begin, target.F.space.size, first[1], deadline)
     found, history, stopped = _descend(problem, start, movable, centre, first, until, tell)
     last = judge(found)
@@ -231,10 +235,10 @@ def _compared(
     work = min(MAX_WORK, CANDIDATE_WORK_PER_SECOND * max(until.left(), 0.0)) / EVALUATIONS
     d = sample.rows.shape[1]
     most = int(min(work / (plan.k * plan.cost), memory / 4 / (8 * d)))
-    if max(most, MIN_SAMPLED) >= plan.n:
-        return np.arange(plan.n), ""
+    if max(most, MIN_SAMPLED) >= plan.m:
+        return np.arange(plan.m), ""
     count = max(most, MIN_SAMPLED)
-    return np.sort(rng.choice(plan.n, count, replace=False)), f", by {count} of {plan.n} rows, drawn at random"
+    return np.sort(rng.choice(plan.m, count, replace=False)), f", by {count} of {plan.m} rows, drawn at random"
 
 
 def _dense(rows: Any) -> Matrix:

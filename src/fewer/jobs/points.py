@@ -8,6 +8,7 @@ from .._validation import gathered
 from ..deadline import Deadline
 from ..result import Result
 from ..solvers.loop import Callback
+from ._aim import as_aim
 from ._held import Limits
 from .sample import as_bytes
 from .setting import Setting
@@ -19,6 +20,8 @@ def points(
     *,
     labels: npt.ArrayLike | str | None = None,
     sample_weight: npt.ArrayLike | str | None = None,
+    target: Any = None,
+    target_weight: npt.ArrayLike | str | None = None,
     columns: Any = None,
     missing: str = "error",
     move: Any = False,
@@ -67,6 +70,13 @@ def points(
         different floats are refused: they are no classes.
     sample_weight : array of shape (N,) or str, optional
         A weight counts as so many equal rows; or the name of a column of a table.
+    target : array, sparse matrix, or table of shape (M, d), optional
+        Another set that the chosen rows of X are to stand for, in the container of X with the columns that are
+        compared: training rows that explain a test set, a sample that is to look like a population. Gamma, scales and
+        the box of `move` come from both together, and there `sample_weight` counts still; `counts` are rows of the
+        target. `labels` must then name a column that both have.
+    target_weight : array of shape (M,) or str, optional
+        The weights of its rows, or the name of a column of it.
     columns : dict or list, optional
         A dict says what columns of a table are, {"age": "number", "plan": "category", "id": "ignore"}; the kinds are
         number, boolean, category, date and ignore. The others are inferred. Texts that are all different and
@@ -146,4 +156,5 @@ def points(
     deadline = Deadline.after(time_limit)
     limits = Limits(include, exclude, groups, max_per_group, min_weight, max_weight, equal_weights)
     how = (similarity, gamma, standardize, solver, as_bytes(max_memory), deadline, callback, columns, missing)
-    return Setting(*how, move, bounds, limits).solve(gathered(X), k, labels, sample_weight, rng).result
+    aim = as_aim(target, target_weight)
+    return Setting(*how, move, bounds, limits, aim).solve(gathered(X), k, labels, sample_weight, rng).result
