@@ -10,7 +10,8 @@ from ..data.columns import used_columns
 from ..data.encode import columns_at, refuse_missing
 from ..data.frames import columns_of
 from ..data.stack import stacked_arrays, stacked_tables
-from ._given import named
+from ._given import Given, named
+from .explain import Source
 from .sample import Sample
 
 
@@ -42,6 +43,15 @@ class Together(NamedTuple):
         mass = self.mass if kept is None else self.mass[kept[kept >= self.n] - self.n]
         total = float(mass.sum())
         return here.as_shares(self.n, total), there.as_shares(self.others, total)
+
+    def source(self, X: Any, given: Given, precomputed: bool) -> Source:
+        """The rows to stand for, which are all of X, as they were handed in."""
+        weights = None if given.weights is None else np.asarray(given.weights, np.float64)
+        if self.mass is None:
+            return Source(X, given.kept, weights, precomputed)
+        mine = slice(self.n, None) if given.kept is None else given.kept >= self.n
+        kept = None if given.kept is None else given.kept[mine] - self.n
+        return Source(gathered(X), kept, None if weights is None else weights[mine])
 
 
 class Aim(NamedTuple):

@@ -13,12 +13,17 @@ from .._validation import InvalidInput, gathered, is_frame, known, shown
 from ..data.frames import take_rows
 from ..deadline import Deadline
 from ..solvers.minimize import SOLVERS
+from ._aim import Aim, as_aim
 from ._estimator import at_most, our_error, seed_of, unchanged_if_it_fails, validated
 from ._given import is_encoded
+from ._held import UNLIMITED, Limits
 from .comparison import Comparison, comparison_of
 from .explain import criticisms
 from .sample import as_bytes
 from .setting import SPARSE, Chosen, Setting
+
+LIMITS = ("max_per_group", "min_weight", "max_weight", "equal_weights")
+"""Parameters that limit which rows are kept, and their weights."""
 
 
 class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
@@ -41,6 +46,12 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         Whether points leave their rows; see `points`.
     bounds : pair or dict, optional
         The box in which they move, that of the data if None; see `points`.
+    max_per_group : int, optional
+        How many rows of one group may be kept; the `groups` are given to `fit`.
+    min_weight, max_weight : float
+        The weight of a row that is kept lies between them.
+    equal_weights : bool
+        Exactly k rows of weight 1 / k.
     similarity : str or callable
         See `points`.
     gamma : float or {"median", "scale", "cv"}
@@ -92,6 +103,10 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         missing: str = "error",
         move: Any = False,
         bounds: Any = None,
+        max_per_group: Any = None,
+        min_weight: float = 0.0,
+        max_weight: float = 1.0,
+        equal_weights: bool = False,
         similarity: Any = "rbf",
         gamma: Any = "median",
         standardize: Any = "auto",
@@ -106,6 +121,10 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         self.missing = missing
         self.move = move
         self.bounds = bounds
+        self.max_per_group = max_per_group
+        self.min_weight = min_weight
+        self.max_weight = max_weight
+        self.equal_weights = equal_weights
         self.similarity = similarity
         self.gamma = gamma
         self.standardize = standardize
@@ -114,11 +133,27 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         self.time_limit = time_limit
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerPoints":
-        """Choose the points; y is ignored unless `by_label`: then similarities across its classes are zero."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        include: Any = (),
+        exclude: Any = (),
+        groups: Any = None,
+        target: Any = None,
+        target_weight: npt.ArrayLike | str | None = None,
+    ) -> "FewerPoints":
+        """Choose the points; y is ignored unless `by_label`: then similarities across its classes are zero.
+
+        What is said of single rows is given here: `include`, `exclude`, `groups`, and a `target`; see `points`.
+        """
         deadline = Deadline.after(self.time_limit)
         with unchanged_if_it_fails(self):
-            chosen(self, checked(self, X), labels_for(self, y), sample_weight, deadline)
+            limits = Limits(include, exclude, groups, **{name: getattr(self, name) for name in LIMITS})
+            aim = as_aim(target, target_weight)
+            chosen(self, checked(self, X), labels_for(self, y), sample_weight, deadline, limits, aim)
         return self
 
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
@@ -135,9 +170,15 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         """The most similar point of each row, as a position in `indices_` and `points_`, (n,); see `fewer.assign`."""
         return np.asarray(self.transform(X).argmax(axis=1), np.int64)
 
-    def criticisms(self, X: Any, n: int, method: str = "residual") -> npt.NDArray[np.int64]:
-        """The n rows of X that the points represent worst, the worst first; see `fewer.criticisms`."""
+    def criticisms(self, n: int, method: str = "residual", X: Any = None) -> npt.NDArray[np.int64]:
+        """The n rows that the points represent worst, the worst first; see `fewer.criticisms`.
+
+        They are rows of what was fitted (of its target, if it had one), which `result_` holds by reference: it is not
+        stored with the model. Of a loaded model give X.
+        """
         check_is_fitted(self)
+        if X is None:
+            return np.asarray(self.result_.criticisms(n, method))
         return criticisms(self.result_, checked(self, X, reset=False), n, method)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
@@ -185,13 +226,21 @@ def checked(model: Any, X: Any, **how: Any) -> Any:
     )
 
 
-def chosen(model: Any, X: Any, labels: Any, sample_weight: Any, deadline: Deadline) -> Chosen:
+def chosen(
+    model: Any,
+    X: Any,
+    labels: Any,
+    sample_weight: Any,
+    deadline: Deadline,
+    limits: Limits = UNLIMITED,
+    aim: Aim | None = None,
+) -> Chosen:
     """Fit an estimator's points, heaviest first; a k above the number of distinct rows means all of them."""
     known(model.solver, SOLVERS, "solver")
     solver = "exchange" if getattr(model, "refine", False) and model.solver == "auto" else model.solver  # no proof
     how = (model.similarity, model.gamma, model.standardize, solver, as_bytes(model.max_memory), deadline)
     more = {name: getattr(model, name) for name in ("move", "bounds") if hasattr(model, name)}
-    setting = Setting(*how, columns=model.columns, missing=model.missing, **more)
+    setting = Setting(*how, columns=model.columns, missing=model.missing, limits=limits, aim=aim, **more)
     found = setting.solve(X, model.k, labels, sample_weight, seed_of(model.random_state), most=False)
     result, comparison = found.result, found.comparison
     model._encoding = comparison.encoding

@@ -29,6 +29,7 @@ from ._scaling import NOTE, Standardization, standardizes
 from ._target import Target, target_of
 from .bandwidth import validated_width
 from .comparison import Comparison, checked_function, in_unit, odd, ordinary_exponent
+from .explain import Source
 from .sample import Sample, as_gram, as_rows
 
 SPARSE = ("rbf", "matern32", "matern52", "cosine", "linear")
@@ -54,6 +55,8 @@ class Prepared(NamedTuple):
     given: Given
     against: Sample
     """The rows that points are to stand for: `sample` itself where there is no other target."""
+    source: Source
+    """The same as they were handed in."""
 
     @property
     def held(self) -> Held:
@@ -200,7 +203,8 @@ class Setting:
         means = MEANS_NOTE.get(self.similarity, "") if isinstance(self.similarity, str) else ""
         notes = [NOTE if scaled else "", *given.notes, note, means, sample.note]
         parts = both.parts(sample, given.kept)
-        return Prepared(parts[0], comparison._replace(encoding=given.encoding), notes, given, parts[1])
+        source = both.source(X if self.aim is None else self.aim.target, given, self.precomputed)
+        return Prepared(parts[0], comparison._replace(encoding=given.encoding), notes, given, parts[1], source)
 
     def _solve(self, X: Any, k: int, labels: Any, sample_weight: Any, rng: Any, most: bool) -> Chosen:
         generator, seed = as_generator(rng)
@@ -208,7 +212,7 @@ class Setting:
         if self.deadline.limited:
             get_ready(self.deadline)
         prepared = self.prepared(X, k, labels, sample_weight, generator, most)
-        sample, comparison, notes, _, against = prepared
+        sample, comparison, notes, _, against, _ = prepared
         k = min(k, len(sample.weights))
         held, rows = prepared.held, sample.at(np.arange(len(sample.weights)))
         how = (k, self.memory, generator, self.deadline, held.choice(rows, generator))
@@ -218,7 +222,7 @@ class Setting:
         found = self.searched(target, C, generator, seed)
         result = on_rows(found, target, sample, comparison.unit, self.deadline.elapsed(), notes)
         stored = None if self.precomputed else comparison.stored(self.similarity)
-        result = replace(self.in_users_terms(result, X), compared=stored)
+        result = replace(self.in_users_terms(result, X), compared=stored, source=prepared.source)
         if self.move:
             result = self.moved(result, X, found, target, prepared, generator)
         return Chosen(result, comparison, target, sample)
@@ -227,7 +231,7 @@ class Setting:
         self, result: Result, X: Any, found: Result, target: Target, prepared: Prepared, rng: np.random.Generator
     ) -> Result:
         """The points moved away from their rows, which `indices` goes on to name."""
-        sample, comparison, _, given, against = prepared
+        sample, comparison, _, given, against, _ = prepared
         assert result.weights is not None  # noqa: S101 - rows are entries
         at = found.indices[np.argsort(sample.at(target.candidates[found.indices]))]
         begin = Start(target.candidates[at], at, result.weights)

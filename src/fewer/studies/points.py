@@ -77,7 +77,7 @@ class PointsProblem:
         setting = Setting(similarity, gamma, scales, "auto", as_bytes("1GB"), deadline, **rules)
         data = options.get("labels"), options.get("sample_weight")
         with own_threads(), deadline.enforced():
-            _, comparison, _, given, _ = setting.prepared(X, k, *data, np.random.default_rng(seed))
+            _, comparison, _, given, *_ = setting.prepared(X, k, *data, np.random.default_rng(seed))
         width = comparison.gamma
         number = gamma if width is None or not 0.0 < width < math.inf else width
         m = given.rows.shape[0]
