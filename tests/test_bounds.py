@@ -104,6 +104,23 @@ BAD = [
     ),
     ({"groups": [0] * 6, "max_per_group": 1, "include": [0, 1]}, "include holds 2 entries of one group"),
     ({"groups": [0] * 6, "max_per_group": 1, "max_weight": 0.5}, "the 1 entries that may be held"),
+    ({"min_per_group": 1}, "groups and min_per_group go together"),
+    ({"groups": list("aabbcc"), "min_per_group": 2}, "min_per_group asks for 6 entries in all, more than k = 3"),
+    (
+        {"groups": list("aabbcc"), "min_per_group": {"b": 2}, "max_per_group": {"b": 1}},
+        "min_per_group = 2 is above max_per_group = 1 in group 'b'",
+    ),
+    (
+        {"groups": list("aabbcc"), "min_per_group": {"c": 2}, "exclude": [5]},
+        "min_per_group asks for 2 entries of group 'c', of which only 1 may be held",
+    ),
+    ({"groups": list("aabbcc"), "min_per_group": {"d": 1}}, "min_per_group: there is no group 'd'; the groups are 'a'"),
+    ({"groups": list("aabbcc"), "max_per_group": [1, 2]}, "one number for each of the 3 groups, got 2 numbers"),
+    ({"groups": list("aabbcc"), "max_per_group": {"a": 0.5}}, "max_per_group of group 'a' must be an integer"),
+    (
+        {"groups": list("aabbcc"), "min_per_group": {"a": 2, "b": 1}, "include": [4]},
+        "min_per_group beside those of include asks for 4 entries in all",
+    ),
 ]
 
 

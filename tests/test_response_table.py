@@ -34,7 +34,7 @@ def least_squares(seed, n, rows):
 
 def rules(G, k, **bounds):
     C = SparseSimplex(Atoms(len(G)), k, **bounds)
-    return rules_of(C, np.arange(len(G)), np.diag(G).copy(), k)
+    return rules_of(C, np.arange(len(G)), np.diag(G).copy())
 
 
 def blank(G, k, **bounds):
@@ -150,7 +150,7 @@ def listed_moves(table, barred=()):
     size, out = table.rules.k + 2, np.zeros(len(table.G), bool)
     out[list(barred)] = True
     moves = Moves(np.empty(size), np.empty(size, np.int64), np.empty(size), np.empty(size, bool))
-    used = np.bincount(table.rules.group[table.units], minlength=table.rules.groups)
+    used = np.bincount(table.rules.group[table.units], minlength=len(table.rules.cap))
     best_moves(table.rules, table.arrays, table.size, table.slope, out, used, 0.0, table.inverse, moves)
     return moves
 

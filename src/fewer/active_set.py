@@ -199,7 +199,10 @@ class ActiveSet:
         return self.count > 0
 
     def _entered(self, unit: int, slope: float, level: float, error: Vector) -> bool:
-        """Let a unit enter and descend; whether F fell by more than rounding. Undone where it rose."""
+        """Let a unit enter and descend; whether F fell by more than rounding. Undone where it rose.
+
+        A step shorter than rounding onto the last bound also counts: other units are free afterwards.
+        """
         w, residual = self.w.copy(), self.residual
         way = 1.0 if residual[unit] > level else -1.0
         if not self.free(unit):  # dependent: move it if the slope beats the curvature
@@ -215,9 +218,10 @@ class ActiveSet:
         doubt = 2.0 * float(np.abs(moved) @ error)
         if drop < -doubt:
             self.w[:] = w
+        emptied = not self.count and bool((self.w != w).any())
         if drop < -doubt or not self.count:
             self.restart()
-        return drop > doubt
+        return drop > doubt or emptied
 
 
 def box_quadratic(H: Matrix, c: Vector, lo: Vector, hi: Vector, start: Vector) -> tuple[Vector, int]:

@@ -37,13 +37,16 @@ class Table(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What supports are allowed: at most k units, `cap` of each group, weights in [low, high], the held ones always."""
+    """What supports are allowed: at most k units, some of each group, weights in [low, high], the held ones always.
+
+    A group that has fewer than its fewest takes up as many as that of the k; where low > 0 it never has fewer.
+    """
 
     group: Indices  # (p,)
     held: Mask  # (p,)
     diagonal: Vector  # (p,), of G
-    groups: int  # how many
-    cap: int
+    fewest: Indices  # (groups,)
+    cap: Indices  # (groups,)
     k: int
     low: float
     high: float
@@ -117,15 +120,20 @@ def best_moves(
     values, shares = np.empty(p), np.empty(p)
     for a in range(s):
         free += table.free[a]
+    spare = rules.k - s
+    for g in range(used.size):
+        spare -= max(rules.fewest[g] - used[g], 0)
     for position in range(s + 1):
         a, mine = (position if position < s else np.int64(-1)), np.int64(-1)
         moves.change[position], moves.enter[position], moves.share[position] = np.inf, -1, 0.0
         moves.sure[position] = False
         A = B = C = ratio = 0.0
-        low, high, row, tied = rules.low, rules.high, table.T[max(a, 0)], False
+        low, high, row, tied, opens, bound = rules.low, rules.high, table.T[max(a, 0)], False, spare > 0, False
         if a >= 0:
             unit, w = table.units[a], table.w[a]
             mine, tied = rules.group[unit], free - int(table.free[a]) == 0
+            bound = rules.low > 0.0 and used[mine] <= rules.fewest[mine]  # only its own group may follow it
+            opens = used[mine] > rules.fewest[mine] or (opens and not bound)
             if rules.held[unit]:
                 continue
             if tied:
@@ -152,7 +160,8 @@ def best_moves(
             found, pick = least, np.int64(-1)
             for j in range(p):
                 if values[j] < found and not table.inside[j] and not barred[j]:
-                    if used[rules.group[j]] < rules.cap or rules.group[j] == mine:
+                    g = rules.group[j]
+                    if g == mine or (used[g] < rules.cap[g] and (opens or (used[g] < rules.fewest[g] and not bound))):
                         found, pick = values[j], j
             if pick < 0:
                 break
@@ -163,7 +172,7 @@ def best_moves(
             if fits:
                 break
             values[pick] = np.inf
-        if a >= 0 and not tied and best > C and (s - 1) * rules.high >= 1.0 - SLACK:
+        if a >= 0 and not tied and not bound and best > C and (s - 1) * rules.high >= 1.0 - SLACK:
             best, moves.enter[position], moves.sure[position] = C, -1, False
         if best < least:
             moves.change[position] = best

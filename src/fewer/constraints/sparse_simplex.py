@@ -1,6 +1,5 @@
 """Distributions with at most k entries: vector sparsity, with bounds on what is held."""
 
-import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,11 +18,10 @@ from .._validation import (
     as_number,
     as_units,
     as_vector,
-    read,
     shown,
-    unmasked,
 )
 from ..spaces import Space, Units, as_space
+from .groups import Counts, as_counts, as_groups, numbers_of
 from .simplex import is_distribution
 
 
@@ -45,9 +43,11 @@ class SparseSimplex:
         Entries that are held, and entries that are not. An included one is always in the support and takes up one of
         the k, and one of its group's, whatever its mass; with min_weight = 0 its best mass may be zero.
     groups : array of shape (size,), optional
-        A label for each entry; of the entries with one label at most `max_per_group` are held.
-    max_per_group : int, optional
-        Given together with `groups`.
+        A label for each entry; limits per group need it.
+    min_per_group, max_per_group : int, mapping or sequence, optional
+        How many entries of one label are held, at least and at most: one number for all, numbers by label, or one for
+        each in the order of the sorted labels. Equal ones mean exactly. With min_weight = 0 an entry may be held at
+        mass zero, as one of `include` may: it takes up one of the k.
 
     Attributes
     ----------
@@ -72,7 +72,8 @@ class SparseSimplex:
     include: Any = ()
     exclude: Any = ()
     groups: Any = None
-    max_per_group: int | None = None
+    max_per_group: Any = None
+    min_per_group: Any = None
 
     def __post_init__(self) -> None:
         as_space(self.space, "SparseSimplex")
@@ -83,14 +84,26 @@ class SparseSimplex:
         store(self, "max_weight", as_number(self.max_weight, "max_weight"))
         for name in ("include", "exclude"):
             store(self, name, as_units(getattr(self, name), n, "entries", name))
-        if (self.groups is None) != (self.max_per_group is None):
-            raise InvalidInput("groups and max_per_group go together: give both or neither")
-        if self.groups is not None:
-            store(self, "groups", as_groups(self.groups, n))
-            store(self, "max_per_group", min(as_integer(self.max_per_group, "max_per_group", 1), n))
+        self._take_groups(n)
         problem = self._trouble()
         if problem:
             raise InvalidInput(problem)
+
+    def _take_groups(self, n: int) -> None:
+        """Read the labels, and the counts that hold for each."""
+        given = [name for name in ("max_per_group", "min_per_group") if getattr(self, name) is not None]
+        if self.groups is None and given:
+            raise InvalidInput(f"groups and {given[0]} go together: give both or neither")
+        if self.groups is not None and not given:
+            raise InvalidInput("groups and max_per_group go together: give both, or groups and min_per_group")
+        if self.groups is None:
+            return
+        codes, names = as_groups(self.groups, n)
+        object.__setattr__(self, "groups", codes)
+        object.__setattr__(self, "_names", names)
+        for name in given:
+            counted = as_counts(getattr(self, name), names, name, n)
+            object.__setattr__(self, name, counted)
 
     def _trouble(self) -> str | None:
         """Why no distribution can meet the bounds, or None."""
@@ -101,18 +114,17 @@ class SparseSimplex:
             return f"include must hold at most k = {self.k} entries, got {self.include.size}"
         if self.min_weight > self.max_weight:
             return f"min_weight must be at most max_weight = {self.max_weight:g}, got {self.min_weight:g}"
-        if self.groups is not None and self.include.size:
-            held = np.bincount(self.groups[self.include])
-            if held.max() > (self.max_per_group or 0):
-                most_in = f"more than max_per_group = {self.max_per_group}"
-                return f"include holds {held.max()} entries of one group, {most_in}"
+        if self.groups is not None:
+            problem = self._trouble_with_groups()
+            if problem:
+                return problem
         most = self.most_held
         if most * self.max_weight < 1.0 - 1e-12:
             return (
                 f"max_weight = {self.max_weight:g} is too small: the {most} entries that may be held "
                 f"sum to at most {most * self.max_weight:g}, not 1"
             )
-        least = max(self.include.size, 1)
+        least = self._fewest_held
         if least * self.min_weight > 1.0 + 1e-12:
             return f"min_weight = {self.min_weight:g} is too large: {least} entries held sum to more than 1"
         if not any(True for _ in self._counts(most)):
@@ -122,18 +134,63 @@ class SparseSimplex:
             )
         return None
 
+    def _trouble_with_groups(self) -> str | None:
+        """Why no support has the counts that groups ask for, or None."""
+        names: tuple[Any, ...] = self._names  # type: ignore[attr-defined] # set beside `groups`
+        fewest, most = (numbers_of(given, len(names), rest) for given, rest in self._asked)
+        held = np.bincount(self.groups[self.include], minlength=len(names))
+        free = np.bincount(np.delete(self.groups, self.exclude), minlength=len(names))
+        for g in np.flatnonzero((fewest > most) | (held > most) | (fewest > free)):
+            group = f"group {shown(names[g])}"
+            if held[g] > most[g]:
+                return f"include holds {held[g]} entries of one group, {group}: more than max_per_group = {most[g]}"
+            if fewest[g] > most[g]:
+                return f"min_per_group = {fewest[g]} is above max_per_group = {most[g]} in {group}"
+            return f"min_per_group asks for {fewest[g]} entries of {group}, of which only {free[g]} may be held"
+        needed = int(np.maximum(fewest, held).sum())
+        if needed > self.k:
+            beside = " beside those of include" if (held > fewest).any() else ""
+            return f"min_per_group{beside} asks for {needed} entries in all, more than k = {self.k}"
+        return None
+
+    @property
+    def _asked(self) -> tuple[tuple[Any, int], ...]:
+        """What was asked of each group, at least and at most, and what holds where nothing was."""
+        return (self.min_per_group, 0), (self.max_per_group, self.space.size)
+
+    @cached_property
+    def counts(self) -> Counts | None:
+        """How many entries of each group may be held; None without groups.
+
+        The largest counts are those that are left when all other groups hold no more than they must.
+        """
+        if self.groups is None:
+            return None
+        size = int(self.groups.max()) + 1
+        fewest, most = (numbers_of(given, size, rest) for given, rest in self._asked)
+        base = np.maximum(fewest, np.bincount(self.groups[self.include], minlength=size))
+        free = np.bincount(np.delete(self.groups, self.exclude), minlength=size)
+        return Counts(self.groups, fewest, np.minimum(np.minimum(most, free), self.k - base.sum() + base))
+
+    @property
+    def strict(self) -> bool:
+        """Whether groups must hold their fewest with mass: where weights have a lower bound above zero."""
+        return self.counts is not None and self.min_weight > 0.0 and bool(self.counts.fewest.any())
+
     @cached_property
     def most_held(self) -> int:
         """How many entries can be held at once."""
-        free = self.space.size - self.exclude.size
-        if self.groups is not None:
-            allowed = np.delete(self.groups, self.exclude)
-            free = int(np.minimum(np.bincount(allowed), self.max_per_group or 0).sum()) if allowed.size else 0
+        free = self.space.size - self.exclude.size if self.counts is None else int(self.counts.most.sum())
         return int(min(self.k, free))
+
+    @cached_property
+    def _fewest_held(self) -> int:
+        """How many entries must be held, whatever the weights."""
+        return max(self.include.size if self.counts is None else self.counts.needed(self.include), 1)
 
     def _counts(self, most: int) -> Iterator[int]:
         """The numbers of entries that weights in the box can sum to one on."""
-        for count in range(max(self.include.size, 1), most + 1):
+        for count in range(self._fewest_held, most + 1):
             if count * self.min_weight <= 1.0 + 1e-12 and count * self.max_weight >= 1.0 - 1e-12:
                 yield count
 
@@ -198,30 +255,33 @@ class SparseSimplex:
         """Which entries may be held, (size,)."""
         mask = np.ones(self.space.size, bool)
         mask[self.exclude] = False
-        return mask
+        return mask if self.counts is None else mask & (self.counts.most[self.counts.codes] > 0)
 
-    def codes(self, entries: Indices) -> Indices:
-        """The groups of these entries as small integers; all zero without groups."""
-        if self.groups is None:
-            return np.zeros(len(entries), np.int64)
-        return np.unique(self.groups[entries], return_inverse=True)[1].astype(np.int64).reshape(-1)
+    def lacking(self, entries: Indices) -> int:
+        """How many further entries a support needs: for its size, and for the fewest of each group."""
+        short = max(self.sizes[0] - len(entries), 0)
+        return max(short, self.counts.needed(entries) - len(entries)) if self.counts is not None else short
 
     def fitting(self, ranked: Indices, size: int) -> Indices:
         """`include` and the first of a ranking of entries that fit beside it, `size` in all, sorted.
 
-        Excluded entries and those past their group's cap are passed over.
+        Excluded entries, those past their group's cap, and those that leave no room for the fewest of other groups
+        are passed over.
         """
         rest = ranked[self.open[ranked] & ~np.isin(ranked, self.include)]
         room = size - self.include.size
-        if self.groups is None:
+        if self.counts is None:
             return np.sort(np.concatenate([self.include, rest[: max(room, 0)]]))
-        held = np.bincount(self.groups[self.include], minlength=int(self.groups.max()) + 1)
-        kept = list(self.include)
+        used = self.counts.used(self.include)
+        kept, taken = list(self.include), self.counts.needed(self.include)
         for entry in rest:
             if len(kept) >= size:
                 break
-            if held[self.groups[entry]] < (self.max_per_group or 0):
-                held[self.groups[entry]] += 1
+            g = self.counts.codes[entry]
+            within = used[g] < self.counts.fewest[g]
+            if used[g] < self.counts.most[g] and (within or taken < size):
+                used[g] += 1
+                taken += not within
                 kept.append(entry)
         return np.sort(np.array(kept, np.int64))
 
@@ -233,39 +293,28 @@ class SparseSimplex:
             return False
         if p[held].min() < self.min_weight - tol or p[held].max() > self.max_weight + tol:
             return False
-        return self.groups is None or int(np.bincount(self.groups[held]).max()) <= (self.max_per_group or 0)
+        if self.counts is None:
+            return True
+        used = self.counts.used(held)
+        return bool((used <= self.counts.most).all() and (used >= self.counts.fewest).all())
 
     def support(self, p: Vector) -> Indices:
-        """The entries that are held: those with mass, and those of `include`."""
+        """The entries that are held: those with mass, those of `include`, and where groups still lack some the first.
+
+        With a min_weight above zero none is added.
+        """
         entries = np.flatnonzero(as_vector(p, self.space.shape, "p"))
-        return np.union1d(entries, self.include) if self.include.size else entries
-
-
-def as_groups(labels: Any, n: int) -> Indices:
-    """Labels of n entries, of one kind that can be told apart, as integers from 0."""
-    labels = unmasked(labels, "groups")
-    array = read(labels, "groups")
-    if array.shape != (n,):
-        raise InvalidInput(f"groups must have shape ({n},), one label for each entry, got {array.shape}")
-    if not isinstance(labels, np.ndarray) or array.dtype == object:
-        kinds = {kind_of(label) for label in labels}
-        if len(kinds) > 1 or None in kinds:
-            raise InvalidInput(
-                f"groups must be labels of one kind (integers, numbers or strings) without gaps, got {shown(labels)}"
-            )
-        array = np.array([str(label) for label in labels]) if kinds == {"text"} else array
-    if array.dtype.kind not in "biufUSmM" or (array.dtype.kind in "fmM" and (array != array).any()):
-        raise InvalidInput(f"groups must be integers, numbers or strings without gaps, got {shown(labels)}")
-    return np.asarray(np.unique(array, return_inverse=True)[1], np.int64).reshape(-1)
-
-
-def kind_of(label: Any) -> str | None:
-    """What kind of label this is; None where it is none."""
-    if isinstance(label, (bool, np.bool_)):
-        return "flag"
-    if isinstance(label, (str, bytes)):
-        return type(label).__name__ if isinstance(label, bytes) else "text"
-    return "number" if isinstance(label, numbers.Real) and label == label else None
+        entries = np.union1d(entries, self.include) if self.include.size else entries
+        if self.counts is None or self.min_weight > 0.0 or not self.counts.fewest.any():
+            return entries
+        short = np.maximum(self.counts.fewest - self.counts.used(entries), 0)
+        if not short.any():
+            return entries
+        rest = np.setdiff1d(np.flatnonzero(self.open), entries)
+        rest = rest[np.argsort(self.counts.codes[rest], kind="stable")]
+        codes = self.counts.codes[rest]
+        rank = np.arange(len(rest)) - np.searchsorted(codes, codes)
+        return np.union1d(entries, rest[rank < short[codes]])
 
 
 def largest(v: Vector, k: int) -> Indices:

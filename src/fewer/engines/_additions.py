@@ -56,11 +56,11 @@ def additions(problem: Quadratic, limits: SparseSimplex) -> Answers:
     most. While the support is too small for the bounds on the weights it grows without them.
     """
     loose = replace(limits, min_weight=0.0, max_weight=1.0)
-    fewest, most = limits.sizes
+    most = limits.sizes[1]
     found = refitted(problem, loose, first_unit(problem, limits))
     units = found.units
     while True:
-        if len(units) >= fewest:
+        if not limits.lacking(units):
             yield refitted(problem, limits, units) if limits.bounded else found
         if len(units) >= most:
             return
@@ -94,8 +94,6 @@ def _one_more(
 def _that_fit(limits: SparseSimplex, units: Indices, others: Indices) -> Indices:
     """The units of a list that are not held and whose group has room."""
     others = others[~np.isin(others, units)]
-    if limits.groups is None:
+    if limits.counts is None:
         return others
-    codes = limits.codes(np.arange(limits.space.size))
-    used = np.bincount(codes[units], minlength=int(codes.max()) + 1)
-    return others[used[codes[others]] < int(limits.max_per_group or 0)]
+    return others[limits.counts.room(units, limits.sizes[1])[limits.counts.codes[others]]]

@@ -49,9 +49,7 @@ def labels(constraint: SparseSimplex) -> Indices:
 
 def caps(constraint: SparseSimplex) -> Indices:
     """How many units each group may give."""
-    if constraint.groups is None:
-        return np.array([constraint.space.size])
-    return np.full(int(constraint.groups.max()) + 1, constraint.max_per_group or 0)
+    return np.array([constraint.space.size]) if constraint.counts is None else constraint.counts.most
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +130,7 @@ class Relaxations:
         self.work = 0.0  # multiplications so far, about
         self.value, self.support, self.weights = math.inf, np.zeros(0, np.int64), np.zeros(0)
         self._group, self._caps = labels(rules), caps(rules)
+        self._fewest = np.zeros_like(self._caps) if rules.counts is None else rules.counts.fewest
         centred = H - c[:, None] - c[None, :] + const
         self._scale = float(np.diag(centred).mean()) or 1.0
         self._H = np.ascontiguousarray(centred / self._scale)
@@ -185,10 +184,11 @@ class Relaxations:
             self._left.append(Branch(node.units[node.inside], outside, bound * self._scale, node))
 
     def _room(self, node: Relaxation) -> tuple[int, Indices]:
-        """How many more units may enter: in all, and of each group."""
+        """How many more units may enter: in all, and of each group, places kept for the fewest of the others."""
         inside = node.units[node.inside]
         used = np.bincount(self._group[inside], minlength=len(self._caps))
-        return self.k - len(inside), self._caps - used
+        spare = self.k - int(np.maximum(used, self._fewest).sum())
+        return self.k - len(inside), np.minimum(self._caps - used, np.maximum(self._fewest - used, 0) + spare)
 
     def _possible(self, node: Relaxation) -> bool:
         """Whether counts and weights leave any support at all."""
@@ -198,6 +198,9 @@ class Relaxations:
         free = np.bincount(self._group[node.units[~node.inside]], minlength=len(left))
         most = self.k - room + min(room, int(np.minimum(free, left).sum()))
         least = (self.k - room) * self.rules.min_weight
+        here = np.bincount(self._group[node.units], minlength=len(left))
+        if self.rules.strict and (here < self._fewest).any():
+            return False
         return most > 0 and most * self.rules.max_weight >= 1.0 - 1e-12 and least <= 1.0 + 1e-12
 
     def _easy(self, bound: float, node: Relaxation) -> bool:
@@ -207,13 +210,14 @@ class Relaxations:
             open_group = left[self._group[node.units]] > 0
             node = node.keep(node.inside | (open_group if room else False), node.inside)
         free = ~node.inside
-        if free.sum() > room or (np.bincount(self._group[node.units[free]], minlength=len(left)) > left).any():
+        every = np.bincount(self._group[node.units], minlength=len(left))
+        if np.maximum(every, self._fewest).sum() > self.k or (every > self._caps).any():
             return False
         lower = np.where(node.inside, self.rules.min_weight, 0.0)
         q, gap = self._refit(node.units, lower)
         value = float(q @ self._H[np.ix_(node.units, node.units)] @ q)
         low = max(bound, value - gap)
-        broken = np.flatnonzero((q > 0.0) & (q < self.rules.min_weight * (1.0 - 1e-12)))
+        broken = np.flatnonzero(free & self._broken(node, q))
         if broken.size == 0:
             self.nodes += 1
             used = node.inside | (q > 0.0)
@@ -222,6 +226,14 @@ class Relaxations:
         elif low < self._cutoff():
             self._branch(low, node, int(broken[np.argmax(q[broken])]), 0.0, 0.0)
         return True
+
+    def _broken(self, node: Relaxation, q: Vector) -> Mask:
+        """Which weights are none: too small, or zero in a group that lacks units with weight."""
+        low = self.rules.min_weight * (1.0 - 1e-12)
+        group = self._group[node.units]
+        used = np.bincount(group[node.inside | (q > 0.0)], minlength=len(self._fewest))
+        short = (used < self._fewest)[group] & (low > 0.0)
+        return np.asarray((q < low) & ((q > 0.0) | short))
 
     def _refit(self, units: Indices, lower: Vector) -> tuple[Vector, float]:
         """The best weights (s,) on given units between `lower` and the largest weight, and their duality gap."""
@@ -281,13 +293,17 @@ class Relaxations:
     def _round(self, node: Relaxation) -> None:
         """Offer the best weights on the units of the largest relaxed weights."""
         room, left = self._room(node)
-        chosen = certificate.choose(node.weights() + 1e-300, node.inside, room, self._group[node.units], left)
-        units = node.units[chosen]
+        if self._fewest.any():
+            order = node.units[np.lexsort((-node.weights(), ~node.inside))]
+            units = self.rules.fitting(np.append(order, np.setdiff1d(np.flatnonzero(self.rules.open), order)), self.k)
+        else:
+            chosen = certificate.choose(node.weights() + 1e-300, node.inside, room, self._group[node.units], left)
+            units = node.units[chosen]
         low, high = self.rules.min_weight, self.rules.max_weight
         if len(units) * low > 1.0 or len(units) * high < 1.0:
             return
         q, _ = self._refit(units, np.full(len(units), low))
-        used = node.inside[chosen] | (q > 0.0)
+        used = np.isin(units, node.units[node.inside]) | (q > 0.0)
         self.offer(units[used], q[used])
 
 

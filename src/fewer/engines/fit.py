@@ -111,10 +111,10 @@ def promising(problem: Quadratic, limits: SparseSimplex, found: Found, count: in
 def feasible_support(problem: Quadratic, limits: SparseSimplex, ranked: Indices, size: int | None = None) -> Indices:
     """The first units of a ranking that fit; where they are too few to carry weight one, steep ones are added."""
     units = limits.fitting(ranked, limits.sizes[1] if size is None else size)
-    if len(units) >= limits.sizes[0]:
+    if not limits.lacking(units):
         return units
     slopes = problem.slopes(units, np.full(len(units), 1.0 / max(1, len(units))))
     slopes[~limits.open] = -np.inf
     slopes[units] = -np.inf
     rest = steepest_units(slopes, problem.space.size)
-    return limits.fitting(np.concatenate([units, rest]), limits.sizes[0])
+    return limits.fitting(np.concatenate([units, rest]), len(units) + limits.lacking(units))

@@ -8,6 +8,7 @@ undone unless it lowers F.
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from .._compiled.moves import CLOSE, FLAT, Moves, Rules, best_moves, sure_moves
 from .._validation import Indices, Vector
@@ -50,8 +51,8 @@ class CandidatePool:
     def __init__(self, problem: Quadratic, limits: SparseSimplex, units: Indices, entry_cost: float = 1.0) -> None:
         self.units, self.limits = units, limits
         self.G, self._shift = regular(target_gram(problem, units, units))
-        self.k = min(limits.sizes[1], len(units))
-        self.rules = rules_of(limits, units, np.diag(self.G).copy(), self.k)
+        self.rules = rules_of(limits, units, np.diag(self.G).copy())
+        self.k = self.rules.k
         self.table, self._start, self._kept = (ResponseTable(self.G, self.rules) for _ in range(3))
         self._barred = np.zeros(len(units), np.bool_)
         numbers = (np.empty(self.k + 2) for _ in range(2))
@@ -113,7 +114,7 @@ class CandidatePool:
 
     def _used(self) -> Indices:
         """How many units of each group are in the support, (groups,)."""
-        return np.bincount(self.rules.group[self.table.units], minlength=self.rules.groups)
+        return np.bincount(self.rules.group[self.table.units], minlength=len(self.rules.cap))
 
     @quiet
     def improve(self, limit: int = 10**6) -> int:
@@ -183,11 +184,16 @@ class CandidatePool:
         """The candidate whose entry lowers F most were no bound met, or -1: h rises by edge² / curve."""
         table, rules = self.table.arrays, self.rules
         fits = (table.edge > 0.0) & ~table.inside & ~self._barred & (table.curve > FLAT * rules.diagonal)
-        if rules.groups > 1:
-            fits &= used[rules.group] < rules.cap
+        if len(rules.cap) > 1:
+            fits &= self._room(used, self.k)[rules.group]
         gain = np.where(fits, table.edge**2 / np.where(fits, table.curve, 1.0), 0.0)
         unit = int(np.argmax(gain))
         return unit if gain[unit] > 0.0 else -1
+
+    def _room(self, used: Indices, size: int) -> npt.NDArray[np.bool_]:
+        """For each group whether one more of its units fits into a support of `size`."""
+        spare = np.maximum(used, self.rules.fewest).sum() < size
+        return np.asarray((used < self.rules.cap) & (spare | (used < self.rules.fewest)))
 
     @quiet
     def fill(self, size: int) -> int:
@@ -239,7 +245,7 @@ class CandidatePool:
             table.leave(int(np.flatnonzero(table.units == unit)[0]))
         self._barred[out] = True
         self._enter(entering, size)
-        if table.spread():
+        if self._allowed() and table.spread():
             table.slide()
             if not entering.size:
                 made = self._improve(min(2 * count, limit))
@@ -266,10 +272,14 @@ class CandidatePool:
                 return
             if entering.size:
                 firm = table.arrays.curve[unit] > FIRM * rules.diagonal[unit]
-                if table.arrays.inside[unit] or not firm or used[rules.group[unit]] >= rules.cap:
+                if table.arrays.inside[unit] or not firm or not self._room(used, self.k)[rules.group[unit]]:
                     continue
             table.let_go(table.join(unit, 0.0))
             used[rules.group[unit]] += 1
+
+    def _allowed(self) -> bool:
+        """Whether no group lacks units that must have weight."""
+        return self.rules.low == 0.0 or bool((self._used() >= self.rules.fewest).all())
 
     def release(self) -> None:
         """Forget the matrix and the tables, so that those of the next pool take their place in memory."""
@@ -292,11 +302,16 @@ def regular(G: Matrix) -> tuple[Matrix, float]:
     return np.ascontiguousarray(G), SHIFT * scale
 
 
-def rules_of(limits: SparseSimplex, units: Indices, diagonal: Vector, k: int) -> Rules:
-    """The rules of a constraint for some candidates."""
-    cap = k if limits.groups is None else int(limits.max_per_group or 0)
-    held, group = np.isin(units, limits.include), limits.codes(units)
+def rules_of(limits: SparseSimplex, units: Indices, diagonal: Vector) -> Rules:
+    """The rules of a constraint for some candidates; the fewest of groups that have none among them are set aside."""
+    k = min(limits.sizes[1], len(units))
+    group, fewest, cap = np.zeros(len(units), np.int64), np.zeros(1, np.int64), np.array([k])
+    if limits.counts is not None:
+        present, codes = np.unique(limits.counts.codes[units], return_inverse=True)
+        group, fewest, cap = codes.astype(np.int64), limits.counts.fewest[present], limits.counts.most[present]
+        k = min(k, limits.sizes[1] - int(limits.counts.fewest.sum() - fewest.sum()))
+    held = np.isin(units, limits.include)
     high = float(limits.max_weight) if limits.max_weight < 1.0 else 2.0
     bounded = bool(limits.bounded or held.any())
-    sizes = int(group.max()) + 1, cap, k, float(limits.min_weight), high
+    sizes = fewest, cap, k, float(limits.min_weight), high
     return Rules(group, held, diagonal, *sizes, bounded, NOISE * float(diagonal.mean()))

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._validation import Indices, InvalidInput, as_integer, as_number, as_units, read, shown, unmasked
-from ..constraints.sparse_simplex import SparseSimplex, as_groups
+from ..constraints.groups import as_groups
+from ..constraints.sparse_simplex import SparseSimplex
 from ..data.align import aligned, nearest
 from ..data.frames import columns_of, index_of, is_table
 from ..spaces import Space
@@ -137,7 +138,7 @@ def group_codes(X: Any, groups: Any, n: int) -> Indices:
     if column is None and is_table(groups):
         column = columns_of(aligned(groups, X, "groups"))[0]
     if column is None:
-        return as_groups(groups, n)
+        return as_groups(groups, n).codes
     if len(column.levels.codes) != n:
         raise InvalidInput(f"groups must have one label for each of the {n} rows, got {len(column.levels.codes)}")
     if column.missing is not None:
