@@ -29,7 +29,8 @@ def points(
     include: Any = (),
     exclude: Any = (),
     groups: Any = None,
-    max_per_group: int | None = None,
+    min_per_group: Any = None,
+    max_per_group: Any = None,
     min_weight: float = 0.0,
     max_weight: float = 1.0,
     equal_weights: bool = False,
@@ -100,8 +101,10 @@ def points(
         stand for; an included one takes up one of the k, and does not move.
     groups : array of shape (N,) or str, optional
         A label for each row, or the name of a column of a table, which then is no part of the rows.
-    max_per_group : int, optional
-        How many rows of one group may be kept; given together with `groups`.
+    min_per_group, max_per_group : int, dict or list, optional
+        How many rows of each group are kept, at least and at most: one number for all groups, {"north": 3} for some, or
+        one for each in the order of the sorted labels. Equal ones mean exactly so many. A row that is kept for its
+        group's sake may weigh nothing: `min_weight` or `equal_weights` gives it weight.
     min_weight, max_weight : float
         The weight of a row that is kept lies between them.
     equal_weights : bool
@@ -154,7 +157,7 @@ def points(
     ([0, 3], [0.4, 0.6])
     """
     deadline = Deadline.after(time_limit)
-    limits = Limits(include, exclude, groups, max_per_group, min_weight, max_weight, equal_weights)
+    limits = Limits(include, exclude, groups, min_per_group, max_per_group, min_weight, max_weight, equal_weights)
     how = (similarity, gamma, standardize, solver, as_bytes(max_memory), deadline, callback, columns, missing)
     aim = as_aim(target, target_weight)
     return Setting(*how, move, bounds, limits, aim).solve(gathered(X), k, labels, sample_weight, rng).result

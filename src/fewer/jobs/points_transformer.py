@@ -22,7 +22,7 @@ from .explain import criticisms
 from .sample import as_bytes
 from .setting import SPARSE, Chosen, Setting
 
-LIMITS = ("max_per_group", "min_weight", "max_weight", "equal_weights")
+LIMITS = ("min_per_group", "max_per_group", "min_weight", "max_weight", "equal_weights")
 """Parameters that limit which rows are kept, and their weights."""
 
 
@@ -46,8 +46,8 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         Whether points leave their rows; see `points`.
     bounds : pair or dict, optional
         The box in which they move, that of the data if None; see `points`.
-    max_per_group : int, optional
-        How many rows of one group may be kept; the `groups` are given to `fit`.
+    min_per_group, max_per_group : int, dict or list, optional
+        How many rows of each group are kept; see `points`. The `groups` are given to `fit`.
     min_weight, max_weight : float
         The weight of a row that is kept lies between them.
     equal_weights : bool
@@ -103,6 +103,7 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         missing: str = "error",
         move: Any = False,
         bounds: Any = None,
+        min_per_group: Any = None,
         max_per_group: Any = None,
         min_weight: float = 0.0,
         max_weight: float = 1.0,
@@ -121,6 +122,7 @@ class FewerPoints(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scik
         self.missing = missing
         self.move = move
         self.bounds = bounds
+        self.min_per_group = min_per_group
         self.max_per_group = max_per_group
         self.min_weight = min_weight
         self.max_weight = max_weight

@@ -215,7 +215,7 @@ class Setting:
         sample, comparison, notes, _, against, _ = prepared
         k = min(k, len(sample.weights))
         held, rows = prepared.held, sample.at(np.arange(len(sample.weights)))
-        how = (k, self.memory, generator, self.deadline, held.choice(rows, generator))
+        how = (k, self.memory, generator, self.deadline, held.choice(rows, k, generator))
         target = target_of(sample, comparison.similarity, *how, against)
         notes = [*notes, target.note]
         C = held.constraint(target.F.space, min(k, target.F.space.size), rows[target.candidates])
