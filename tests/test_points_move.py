@@ -208,7 +208,7 @@ def test_limits_and_callbacks_end_it_with_an_answer_no_worse_than_the_rows():
     assert found.value <= points(X, 20, rng=0, solver="greedy").value
     short = points(X, 20, rng=0, move=True, time_limit=0.3)
     assert short.rows.shape == (20, 8)
-    assert short.value > 0
+    assert short.value + 3 * short.value_se > 0  # an estimate of it may be 0
 
 
 def test_where_nothing_can_move_the_rows_come_back():

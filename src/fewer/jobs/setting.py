@@ -1,11 +1,13 @@
 """How points are chosen: the settings, the rows made ready, the search, and the answer in terms of X."""
 
 import math
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, known
 from ..active_set import simplex_weights
@@ -20,7 +22,7 @@ from ..similarity import BANDED, SIMILARITIES, from_matrix, similarity_of
 from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS, minimize
 from ..spaces import Atoms
-from ._aim import Aim, Together, alone
+from ._aim import Aim, Together, alone, as_aim
 from ._given import Given, given_rows
 from ._held import UNLIMITED, Held, Limits
 from ._moving import SLOPES, Start, moved
@@ -42,6 +44,8 @@ MEANS_NOTE = {
     "linear": "linear compares the means of the rows only: clusters can be missed; rbf sees them",
 }
 """What similarities that are inner products do not see."""
+LIMITS = tuple(one.name for one in fields(Limits))
+"""Options of `points` that limit what is kept."""
 SEARCH_TIME_SHARE = 0.4
 """The share of what is left of a time limit that choosing rows may take where they are to move."""
 
@@ -238,11 +242,14 @@ class Setting:
         ends = ends_of(X, given, self.move, self.bounds)
         movable = movable_of(ends, comparison.scaled, sample.rows[begin.units], given.encoding)
         gone = movable.fixed.copy()
-        movable.fixed[np.isin(result.indices, prepared.held.include)] = True
+        stays = np.isin(result.indices, prepared.held.include)
+        movable.fixed[stays] = True
         weights = self.limits.weights(len(result.indices))
         how = (self.memory, rng, self.deadline, self.callback)
         answer = moved(sample, against, target, comparison.similarity, begin, movable, weights, *how)
         places = comparison.unscaled(answer.places, ends.columns)
+        own = given.rows[given.of_rows(result.indices[stays], "include")]  # as it was, without any rounding
+        places[stays] = np.asarray(own.toarray() if sp.issparse(own) else own)[:, ends.columns]
         rows = in_rows(result.rows, places, ends, gone, given.encoding)
         ended = {"time": Status.TIME_LIMIT, "callback": Status.CALLBACK}.get(answer.stopped, Status.FINISHED)
         return replace(
@@ -285,6 +292,15 @@ class Setting:
         until = self.deadline.share(SEARCH_TIME_SHARE) if self.move else self.deadline
         options: dict[str, Any] = {"time_limit": until, "callback": self.callback, "rng": rng}
         return replace(minimize(target.F, C, solver, **options), seed=seed)
+
+
+def setting_of(similarity: Any, gamma: Any, memory: int, deadline: Deadline, options: Mapping[str, Any]) -> Setting:
+    """The setting of a call of `points` with these options of it."""
+    limits = Limits(**{name: options[name] for name in LIMITS if name in options})
+    aim = as_aim(options.get("target"), options.get("target_weight"))
+    more = {name: options[name] for name in ("columns", "missing", "move", "bounds") if name in options}
+    scales = options.get("standardize", "auto")
+    return Setting(similarity, gamma, scales, "auto", memory, deadline, limits=limits, aim=aim, **more)
 
 
 def get_ready(deadline: Deadline) -> None:
