@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 from fewer import FewerPoints, InvalidInput, Status, points
 from fewer.jobs import _moving, _target
-from fewer.jobs._moving import Moving, Part
+from fewer.jobs._moving import SLOPES, Moving, Part
 from fewer.similarity import bandwidth, similarity_of
 
 SMOOTH = ("rbf", "matern32", "matern52")
@@ -41,7 +41,11 @@ def test_gradient_is_that_of_the_projected_value(name, bounds):
     labels, own = rng.integers(2, size=30), np.array([0, 0, 1, 1, 1])
     t, apart = rng.dirichlet(np.ones(30)), rng.uniform(0.0, 2.0, (5, 30))
     of_class = [(np.flatnonzero(own == c), np.flatnonzero(labels == c)) for c in (0, 1)]
-    parts = tuple(Part(mine, X[theirs], t[theirs], apart[np.ix_(mine, theirs)]) for mine, theirs in of_class)
+    scale = SLOPES[name].scale(0.4)
+    parts = tuple(
+        Part.of(mine, scale * X[theirs], t[theirs], scale**2 * apart[np.ix_(mine, theirs)], np.float64)
+        for mine, theirs in of_class
+    )
     same = (own[:, None] == own).astype(float)
     f = Moving(similarity_of(name, 0.4), parts, np.zeros((5, 5)), same, *bounds)
     start = np.full(5, 0.2)
