@@ -23,7 +23,7 @@ from ._places import Movable
 from ._target import CANDIDATE_WORK_PER_SECOND, MIN_SAMPLED, Plan, Target, target_means
 from .sample import Sample
 
-MAX_ITER = 150
+MAX_ITER = 120
 """Steps of L-BFGS-B, at most."""
 MEMORY = 20
 """Steps that it remembers."""
@@ -39,7 +39,7 @@ GONE = "the points moved away from the rows that `indices` names"
 TILE = 2**17
 """Similarities of a tile."""
 
-FLOAT32_ERROR = 4e-9
+FLOAT32_ERROR = 1.5e-9
 """A gain that is told from rounding where points and rows are compared in float32."""
 
 
@@ -117,10 +117,15 @@ class Moving:
     low: float = 0.0
     high: float = 1.0
 
+    @property
+    def scale(self) -> float:
+        """By what places are multiplied to be in units of the bandwidth."""
+        return SLOPES[self.similarity.name].scale(float(self.similarity.gamma or 0.0))
+
     def __call__(self, Y: Matrix, start: Vector) -> tuple[float, Vector, Matrix]:
         """The value, the best weights (k,), and the gradient (k, m), at Y (k, m)."""
         slope, gamma = SLOPES[self.similarity.name], float(self.similarity.gamma or 0.0)
-        scale, factor = slope.scale(gamma), slope.factor(gamma)
+        scale, factor = self.scale, slope.factor(gamma)
         Z = scale * Y
         K, own = (part * self.same for part in slope.of(_exponents(Z, _beside(Z)) - self.apart))
         np.fill_diagonal(K, 1.0)
@@ -238,7 +243,8 @@ def moved(
     last = judge(found)
     if not last[1] <= first[1]:
         return Moved(start, *first, np.array([first[1]]), stopped, "no move was better than the rows themselves")
-    return Moved(found, *last, first[1] * np.asarray(history), stopped, f"{GONE}{note}")
+    values = np.append(first[1] * np.asarray(history)[:-1], last[1])  # the last as judged
+    return Moved(found, *last, values, stopped, f"{GONE}{note}")
 
 
 Tell = Callable[[int, float, Vector], Any]
@@ -309,12 +315,12 @@ def _descend(
     until: Deadline,
     tell: Tell | None,
 ) -> tuple[Matrix, list[float], str]:
-    """L-BFGS-B from `start` (k, m), values in units of the first one."""
+    """L-BFGS-B from `start` (k, m), places in units of the bandwidth and values in units of the first one."""
     weights, unit = first[0], max(first[1], 1e-14)
     base = problem(start - centre, weights)[0]
     best: list[Any] = [start, 1.0, weights]
     history, stopped = [1.0], ""
-    moves = ~movable.fixed
+    moves, scale = ~movable.fixed, problem.scale
 
     def value(flat: Vector) -> tuple[float, Matrix]:
         nonlocal stopped
@@ -322,12 +328,12 @@ def _descend(
             stopped = "time"
             raise _Stop
         places = start.copy()
-        places[moves] = flat
+        places[moves] = flat / scale
         f, w, slope = problem(places - centre, best[2])
         scaled = (f - base) / unit + 1.0
         if scaled < best[1]:
             best[:] = [places, scaled, w]
-        return scaled, slope[moves] / unit
+        return scaled, slope[moves] / (unit * scale)
 
     def step(flat: Vector) -> None:
         nonlocal stopped
@@ -337,11 +343,13 @@ def _descend(
             raise _Stop
 
     ends = np.broadcast_arrays(movable.low, movable.high, start)[:2]
-    box = np.column_stack([end[moves] for end in ends])
+    box = scale * np.column_stack([end[moves] for end in ends])
     options = {"maxiter": MAX_ITER, "maxcor": MEMORY, "ftol": MIN_GAIN, "gtol": 0.0, "maxfun": 2 * MAX_ITER}
     try:
         if moves.any():
-            descend(value, start[moves], jac=True, method="L-BFGS-B", bounds=box, callback=step, options=options)
+            descend(
+                value, scale * start[moves], jac=True, method="L-BFGS-B", bounds=box, callback=step, options=options
+            )
     except _Stop:
         pass
     return best[0], history, stopped
