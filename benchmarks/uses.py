@@ -102,7 +102,7 @@ def learned(options) -> None:
 
 def limits(options) -> None:
     """The value of `points` under limits over that of the best feasible set, by enumeration."""
-    n, k = 24, 4
+    n, k = 16, 4
     groups = np.arange(n) % 4
     cases = {
         "none": ({}, lambda at: True, 0.0, 1.0),
@@ -137,7 +137,8 @@ def limits(options) -> None:
             feasible = feasible and bool(allowed(found.indices.tolist()) and within)
             ratios.append(found.value / best)
         near = np.mean(np.array(ratios) <= 1.01)
-        print(f"  {name:22s}{max(ratios):8.4f}{np.mean(ratios):9.4f}{near:8.0%}{'' if feasible else '  NOT FEASIBLE'}", flush=True)
+        said = "" if feasible else "  NOT FEASIBLE"
+        print(f"  {name:22s}{max(ratios):8.4f}{np.mean(ratios):9.4f}{near:8.0%}{said}", flush=True)
 
 
 def outliers(options) -> None:
