@@ -22,8 +22,8 @@ from ._places import Movable
 from ._target import CANDIDATE_WORK_PER_SECOND, MIN_SAMPLED, Plan, Target, target_means
 from .sample import Sample
 
-MAX_ITER = 120
-"""Steps of L-BFGS-B, at most."""
+FEWEST_ITER, MOST_ITER, ITER_TIMES_POINTS = 120, 400, 12_000
+"""Steps of L-BFGS-B, at most: more for few points, whose steps cost less (`benchmarks/points.py --part move`)."""
 MEMORY = 20
 """Steps that it remembers."""
 MIN_GAIN = 2e-5
@@ -347,7 +347,8 @@ def _descend(
 
     ends = np.broadcast_arrays(movable.low, movable.high, start)[:2]
     box = scale * np.column_stack([end[moves] for end in ends])
-    options = {"maxiter": MAX_ITER, "maxcor": MEMORY, "ftol": MIN_GAIN, "gtol": 0.0, "maxfun": 2 * MAX_ITER}
+    most = min(max(ITER_TIMES_POINTS // len(start), FEWEST_ITER), MOST_ITER)
+    options = {"maxiter": most, "maxcor": MEMORY, "ftol": MIN_GAIN, "gtol": 0.0, "maxfun": 2 * most}
     try:
         if moves.any():
             descend(
