@@ -211,7 +211,7 @@ def test_limits_and_callbacks_end_it_with_an_answer_no_worse_than_the_rows():
     assert found.status is Status.CALLBACK
     assert found.value <= points(X, 20, rng=0, solver="greedy").value
     short = points(X, 20, rng=0, move=True, time_limit=0.3)
-    assert short.rows.shape == (20, 8)
+    assert short.rows.shape == (len(short.indices), 8)  # on a slow machine fewer than 20 were grown
     assert short.value + 3 * short.value_se > 0  # an estimate of it may be 0
 
 
