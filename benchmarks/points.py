@@ -1,9 +1,10 @@
 """points: MMD² and 1-NN error against every baseline, time against forming the matrix, and growth up to a million rows.
 
 Parts: digits (bundled with scikit-learn), usps (usps.npz, looked for in --data), speed (the same), scale (a Gaussian
-mixture in 8 dimensions whose MMD² is known in closed form), move (points that leave their rows, on digits, USPS and
-mixtures). Times are wall time in this process after a warm-up that compiles.
-Run: python benchmarks/points.py [--part digits|usps|speed|scale|move] [--quick] [--data DIR] [--time-limit S]
+mixture in 8 dimensions whose MMD² is known in closed form), move (points that leave their rows: places.py), downstream,
+limits, outliers and clusters (what points are good for: uses.py). Times are wall time in this process after a warm-up
+that compiles.
+Run: python benchmarks/points.py [--part NAME] [--quick] [--data DIR] [--time-limit S]
 """
 
 import argparse
@@ -13,13 +14,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
+import uses
 from fewer import Doubling, FewerPointsClassifier, RowsMMD, SparseSimplex, iht, points
 from fewer.active_set import simplex_weights
 from fewer.baselines import prototypes as baselines
@@ -213,8 +213,6 @@ class Mixture:
         constant = self.shares @ self._mean(between(self.centres, self.centres), both, gamma) @ self.shares
         c = self._mean(between(rows, self.centres), self.widths[None] ** 2, gamma) @ self.shares
         K = np.exp(-gamma * between(rows, rows))
-        from fewer._compiled.box_quadratic import simplex_weights
-
         best = simplex_weights(K, c, weights)
         return tuple(float(w @ K @ w - 2 * c @ w + constant) for w in (weights, best))
 
@@ -257,54 +255,6 @@ def scale(options) -> None:
                 print(f"    peak above the input: {peak_above(measured, X, k, gamma)[1]:.0f} MB", flush=True)
 
 
-def move(options) -> None:
-    data = {"digits": load_digits().data, "mixture, 8,000": Mixture().draw(8000)}
-    found = load_usps(options)
-    if found is not None:
-        data["USPS"] = found[0]
-    if not options.quick:
-        data |= {f"mixture, {n:,}": Mixture().draw(n) for n in (10**5, 10**6)}
-    print("\nPoints that move: MMD² to all rows relative to the best rows, and seconds")
-    for name, X in data.items():
-        similarity = similarity_of("rbf", bandwidth(X, "rbf", "median"))
-        for k in (20,) if options.quick else (20, 100):
-            first, rows = timed(points, X, k, gamma=similarity.gamma, rng=0)
-            print(f"{name}, k = {k}: rows {rows.value:.3e} in {first:.1f} s")
-            for how in (True, "free"):
-                took, result = timed(points, X, k, gamma=similarity.gamma, move=how, rng=0)
-                print(f"  move={how!s:6s} {result.value / rows.value:8.3f} {took:7.1f} s ({took / first:.1f} times)")
-            base = quadratic(X, rows.rows, rows.weights, similarity)
-            for other, method in CENTRES.items():
-                if len(X) * k <= PATIENCE:
-                    took, (centres, weights) = timed(method, X, k, similarity)
-                    value = rows.value + quadratic(X, centres, weights, similarity) - base
-                    print(f"  {other:11s} {value / rows.value:8.3f} {took:7.1f} s", flush=True)
-
-
-def quadratic(X, places, weights, similarity) -> float:
-    """MMD² of weighted places from the rows X, without its constant."""
-    return float(weights @ similarity(places, places) @ weights - 2 * mean_similarity(X, places, similarity) @ weights)
-
-
-def mean_similarity(X, places, similarity):
-    parts = np.array_split(X, max(1, len(X) // 10_000))
-    return sum(similarity(places, part).sum(axis=1) for part in parts) / len(X)
-
-
-def reweighed(X, places, similarity):
-    """Places with their best weights."""
-    return places, simplex_weights(similarity(places, places), mean_similarity(X, places, similarity))
-
-
-CENTRES = {
-    "k-means": lambda X, k, s: reweighed(X, KMeans(k, random_state=0, n_init=3).fit(X).cluster_centers_, s),
-    "mixture EM": lambda X, k, s: reweighed(
-        X, GaussianMixture(k, covariance_type="diag", random_state=0, reg_covar=1e-3).fit(X).means_, s
-    ),
-}
-"""Places that are no rows, with the best weights in MMD."""
-
-
 def report(name: str, took: float, mixture: Mixture, X, units, weights, gamma) -> None:
     share = weights if len(weights) == len(units) else weights[units]
     raw, best = mixture.judge(X[units], share, gamma)
@@ -321,15 +271,30 @@ def compress(X, k: int, gamma: float):
     return rows[np.unique(found)]
 
 
+def move(options) -> None:
+    import places
+
+    data = {"digits": load_digits().data, "mixture, 8,000": Mixture().draw(8000)}
+    found = load_usps(options)
+    data |= {} if found is None else {"USPS": found[0]}
+    if not options.quick:
+        data["MNIST-like, 20,000 x 784"] = places.distorted_digits(20_000)
+        data |= {f"mixture, {n:,}": Mixture().draw(n) for n in (10**5, 10**6)}
+    places.compare(data, (20,) if options.quick else (20, 100))
+
+
+PARTS = [digits, usps, speed, scale, move, uses.downstream, uses.limits, uses.outliers, uses.clusters]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--part", choices=("digits", "usps", "speed", "scale", "move"))
+    parser.add_argument("--part", choices=[part.__name__ for part in PARTS])
     parser.add_argument("--time-limit", type=float, default=None, help="also run auto with this limit")
     parser.add_argument("--quick", action="store_true", help="fewer sizes, and no million rows")
     options = parser.parse_args()
     warm_up()
-    for part in (digits, usps, speed, scale, move):
+    for part in PARTS:
         if options.part in (None, part.__name__):
             part(options)
 

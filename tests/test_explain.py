@@ -84,14 +84,59 @@ def test_planted_outliers_are_among_the_first():
     found = points(X, 20, rng=0, solver="greedy")
     assert (criticisms(found, X, 30) >= 1797).sum() >= 15
     model = FewerPoints(20, random_state=0, solver="greedy").fit(X)
-    assert (model.criticisms(X, 30) >= 1797).sum() >= 15
+    assert (model.criticisms(30) >= 1797).sum() >= 15
 
 
 def test_a_stored_estimator_still_explains():
     X = rows()
     model = FewerPoints(5, random_state=0).fit(X)
     again = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own bytes
-    assert np.array_equal(again.criticisms(X, 3), model.criticisms(X, 3))
+    assert np.array_equal(again.criticisms(3, X=X), model.criticisms(3))
+    assert (
+        len(pickle.dumps(model)) < len(pickle.dumps(FewerPoints(5, random_state=0).fit(np.repeat(X, 9, axis=0)))) + 99
+    )
+    with pytest.raises(InvalidInput, match=r"does not hold the rows .* use assign\(result, X\)"):
+        again.criticisms(3)
+
+
+def test_a_result_knows_which_rows_its_points_stand_for():
+    X = rows()
+    found = points(X, 5, gamma=GAMMA, rng=0)
+    assert np.array_equal(found.assignment, assign(found, X))
+    assert found.shares == pytest.approx(np.bincount(found.assignment) / 60)
+    assert np.array_equal(found.criticisms(4), criticisms(found, X, 4))
+    assert np.array_equal(pickle.loads(pickle.dumps(found)).assignment, found.assignment)  # noqa: S301 - our own bytes
+    weight = np.arange(1.0, 61.0)
+    heavy = points(X.tolist(), 5, gamma=GAMMA, sample_weight=weight, rng=0)
+    assert heavy.shares == pytest.approx(np.bincount(assign(heavy, X), weight / weight.sum()))
+    gram = similarity_of("rbf", GAMMA)(X, X)
+    given = points(gram, 5, similarity="precomputed", rng=0)
+    assert np.array_equal(given.assignment, gram[:, given.indices].argmax(axis=1))
+    assert given.criticisms(1)[0] == np.argmax(residuals(gram, given.indices))
+
+
+def test_rows_that_were_left_out_are_assigned_to_none():
+    frame = pd.DataFrame(rows(), columns=["a", "b"])
+    frame.loc[[3, 7], "a"] = np.nan
+    found = points(frame, 5, missing="drop", rng=0)
+    assert np.flatnonzero(found.assignment < 0).tolist() == [3, 7]
+    assert np.array_equal(np.delete(found.assignment, [3, 7]), assign(found, frame.dropna()))
+    assert not {3, 7} & set(found.criticisms(50))
+    assert found.shares.sum() == pytest.approx(1.0)
+
+
+def test_with_a_target_its_rows_are_assigned_and_criticised():
+    X, T = rows(), rows(90)[60:] + 1.0
+    weight = np.arange(1.0, 31.0)
+    found = points(X, 4, target=T, target_weight=weight, rng=0)
+    assert np.array_equal(found.assignment, assign(found, T))
+    assert found.shares == pytest.approx(np.bincount(assign(found, T), weight / weight.sum(), 4))
+    assert np.array_equal(found.criticisms(3), criticisms(found, T, 3))
+    gone = T.copy()
+    gone[5, 0] = np.nan
+    dropped = points(X, 4, target=gone, missing="drop", rng=0)
+    assert np.flatnonzero(dropped.assignment < 0).tolist() == [5]
+    assert dropped.counts.sum() == pytest.approx(29.0)
 
 
 def test_what_cannot_be_explained_is_refused_in_a_sentence():

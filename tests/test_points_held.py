@@ -39,6 +39,19 @@ CASES = [
     ({"include": np.arange(N) == 4, "exclude": [0, 1]}, lambda at: 4 in at and not {0, 1} & set(at), 0.0, 1.0),
     ({"exclude": [0, 3, 5, 7]}, lambda at: not {0, 3, 5, 7} & set(at), 0.0, 1.0),
     ({"groups": GROUPS, "max_per_group": 1}, lambda at: len(set(GROUPS[at])) == K, 0.0, 1.0),
+    ({"groups": GROUPS, "min_per_group": {0: 2}}, lambda at: (GROUPS[at] == 0).sum() >= 2, 0.0, 1.0),
+    (
+        {"groups": GROUPS, "max_per_group": [2, 0, 3]},
+        lambda at: 1 not in GROUPS[at] and (GROUPS[at] < 1).sum() < 3,
+        0,
+        1,
+    ),
+    (
+        {"groups": GROUPS, "min_per_group": 1, "max_per_group": 1, "equal_weights": True},
+        lambda at: len(set(GROUPS[at])) == K,
+        1 / K,
+        1 / K,
+    ),
     ({"equal_weights": True}, lambda at: True, 1 / K, 1 / K),
     ({"max_weight": 0.4}, lambda at: True, 0.0, 0.4),
     ({"min_weight": 0.3, "include": [2]}, lambda at: 2 in at, 0.3, 1.0),
@@ -113,6 +126,20 @@ def test_large_data_have_what_is_held_among_the_candidates(monkeypatch):
     assert few.weights == pytest.approx(1 / 6)
 
 
+def test_large_data_keep_the_fewest_of_rare_groups(monkeypatch):
+    for name, value in {"MAX_PAIRWISE_WORK": 1, "MIN_CANDIDATES": 50, "MAX_CANDIDATE_WORK": 10**6}.items():
+        monkeypatch.setattr(_target, name, value)
+    X = np.random.default_rng(5).standard_normal((4000, 2))
+    names = np.where(np.arange(4000) < 4, "rare", np.where(np.arange(4000) % 2, "odd", "even"))
+    asked = {"min_per_group": {"rare": 2, "odd": 3}, "max_per_group": {"rare": 2}, "min_weight": 0.02}
+    found = points(X, 8, rng=0, groups=names, **asked)
+    kept = names[found.indices].tolist()
+    assert "candidate rows" in found.note
+    assert kept.count("rare") == 2
+    assert kept.count("odd") >= 3
+    assert found.weights.min() >= 0.02 - 1e-12
+
+
 def test_digits_by_class_in_equal_numbers():
     X, y = load_digits(return_X_y=True)
     found = points(X, 20, rng=0, groups=y, max_per_group=2, equal_weights=True)
@@ -124,7 +151,7 @@ def test_what_is_included_does_not_move_and_weights_keep_their_bounds():
     X = np.random.default_rng(6).standard_normal((200, 3))
     found = points(X, 5, rng=0, include=[7], move=True, equal_weights=True)
     at = found.indices.tolist().index(7)
-    assert found.rows[at] == pytest.approx(X[7], abs=1e-12)
+    assert found.rows[at].tolist() == X[7].tolist()
     assert found.weights == pytest.approx(0.2)
     assert found.value < points(X, 5, rng=0, include=[7], equal_weights=True).value
 
@@ -136,7 +163,11 @@ def test_what_is_included_does_not_move_and_weights_keep_their_bounds():
         ({"include": [0, 1, 2, 3]}, "include must hold at most k = 3"),
         ({"include": [99]}, "include"),
         ({"exclude": np.ones(4, bool)}, r"exclude: a mask must have shape \(13,\)"),
-        ({"groups": GROUPS}, "groups and max_per_group go together"),
+        ({"groups": GROUPS}, "groups needs min_per_group or max_per_group"),
+        ({"max_per_group": 1}, "max_per_group needs groups"),
+        ({"groups": GROUPS, "min_per_group": 2}, "min_per_group asks for 6 entries in all, more than k = 3"),
+        ({"groups": GROUPS, "min_per_group": {7: 1}}, "min_per_group: there is no group 7"),
+        ({"groups": GROUPS, "min_per_group": 1, "exclude": GROUPS == 2}, "min_per_group asks for 1"),
         ({"groups": GROUPS[:4], "max_per_group": 1}, r"groups must have shape \(13,\)"),
         ({"groups": "team", "max_per_group": 1}, "names a column, which needs a table"),
         ({"groups": GROUPS, "max_per_group": 0}, "max_per_group"),

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 from fewer import FewerPoints, InvalidInput, Status, points
 from fewer.jobs import _moving, _target
-from fewer.jobs._moving import Moving, Part
+from fewer.jobs._moving import SLOPES, Moving, Part
 from fewer.similarity import bandwidth, similarity_of
 
 SMOOTH = ("rbf", "matern32", "matern52")
@@ -41,7 +41,11 @@ def test_gradient_is_that_of_the_projected_value(name, bounds):
     labels, own = rng.integers(2, size=30), np.array([0, 0, 1, 1, 1])
     t, apart = rng.dirichlet(np.ones(30)), rng.uniform(0.0, 2.0, (5, 30))
     of_class = [(np.flatnonzero(own == c), np.flatnonzero(labels == c)) for c in (0, 1)]
-    parts = tuple(Part(mine, X[theirs], t[theirs], apart[np.ix_(mine, theirs)]) for mine, theirs in of_class)
+    scale = SLOPES[name].scale(0.4)
+    parts = tuple(
+        Part.of(mine, scale * X[theirs], t[theirs], scale**2 * apart[np.ix_(mine, theirs)], np.float64)
+        for mine, theirs in of_class
+    )
     same = (own[:, None] == own).astype(float)
     f = Moving(similarity_of(name, 0.4), parts, np.zeros((5, 5)), same, *bounds)
     start = np.full(5, 0.2)
@@ -207,8 +211,8 @@ def test_limits_and_callbacks_end_it_with_an_answer_no_worse_than_the_rows():
     assert found.status is Status.CALLBACK
     assert found.value <= points(X, 20, rng=0, solver="greedy").value
     short = points(X, 20, rng=0, move=True, time_limit=0.3)
-    assert short.rows.shape == (20, 8)
-    assert short.value > 0
+    assert short.rows.shape == (len(short.indices), 8)  # on a slow machine fewer than 20 were grown
+    assert short.value + 3 * short.value_se > 0  # an estimate of it may be 0
 
 
 def test_where_nothing_can_move_the_rows_come_back():

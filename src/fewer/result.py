@@ -102,6 +102,9 @@ class Result:
         What the weights are shares of: the number of rows or values, or the sum of their weights.
     compared : tuple or None
         Points: how rows are encoded, scaled and compared, for `assign`, `criticisms` and `witness`.
+    source : object or None
+        Points: the rows that they stand for, by reference, for `assignment`, `shares` and `criticisms`; no part of
+        what is pickled or copied.
 
     Attributes
     ----------
@@ -119,6 +122,10 @@ class Result:
         `indices`, by their name in the theory.
     distribution : Distribution
         The states that carry mass, with their weights.
+    assignment : ndarray of int of shape (N,)
+        Points: which of them each row is most similar to, as positions in `indices`; -1 for rows that were left out.
+    shares : ndarray of float of shape (k,)
+        Points: the share of the rows, by their weights, that each is the most similar one of.
 
     Examples
     --------
@@ -149,6 +156,7 @@ class Result:
     rows: Any = None
     total: float | None = None
     compared: Any = None
+    source: Any = None
 
     def __post_init__(self) -> None:
         if self.weights is None and self.table is None:
@@ -194,6 +202,48 @@ class Result:
     def distribution(self) -> Distribution:
         """The states that carry mass, with their weights."""
         return Distribution.of(self.space, self.p) if self.kept is None else self.kept
+
+    @cached_property
+    def assignment(self) -> Indices:
+        """Points: the most similar one of each row that they stand for; see `fewer.assign`."""
+        found: Indices = self._source().assignment(self)
+        return found
+
+    @cached_property
+    def shares(self) -> Vector:
+        """Points: the share of the rows that each is the most similar one of."""
+        found: Vector = self._source().shares(self)
+        return found
+
+    def criticisms(self, n: int, method: str = "residual") -> Indices:
+        """Points: the n rows that they represent worst, the worst first.
+
+        Parameters
+        ----------
+        n : int
+            How many rows are listed.
+        method : {"residual", "witness"}
+            By what they are chosen; see `fewer.criticisms`.
+
+        Returns
+        -------
+        ndarray of int of shape (n,)
+            Rows of what the points stand for.
+        """
+        found: Indices = self._source().criticisms(self, n, method)
+        return found
+
+    def _source(self) -> Any:
+        """The rows that points stand for."""
+        if self.source is None:
+            raise InvalidInput(
+                "this result does not hold the rows that it stands for: it is none of points, or it was stored or "
+                "copied; use assign(result, X) and criticisms(result, X, n)"
+            )
+        return self.source
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "source": None}
 
     def heaviest_first(self) -> tuple[Indices, Vector]:
         """`indices` and `weights`, the heaviest first and of equal ones the lowest index.

@@ -4,6 +4,7 @@ import math
 import platform
 import shlex
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -13,6 +14,7 @@ from rich.console import Console
 
 from .._validation import InvalidInput
 from ..data.files import FileTable
+from ..files import written_whole
 from ..studies.study import Problem, Study, study
 from ..text import shown_path, visible
 from ._app import complain
@@ -21,6 +23,8 @@ from ._process import INTERRUPTED, seen, stoppable
 from ._show import Watcher, console, show
 from ._write import Kept, as_csv, as_json, summary_of, write_result
 
+Also = tuple[Path, Callable[[Path, Study], bytes]]
+"""A file, and what is written to it."""
 TEST_FRACTION = 0.3
 """The share of the data held out where nothing else was asked."""
 
@@ -33,10 +37,12 @@ def perform(
     held_out: float | None = None,
     note: str = "",
     table: FileTable | None = None,
+    also: Also | None = None,
 ) -> int:
     """Study the problem as asked, then write and print under a title after the number kept; returns the exit code.
 
-    `table` is the file whose rows are kept, for those who write them whole; None where no rows are.
+    `table` is the file whose rows are kept, for those who write them whole; None where no rows are. `also` is a further
+    file to write.
     """
     for k in asked.ks:
         if k > problem.size:
@@ -60,7 +66,7 @@ def perform(
             )
     except InvalidInput as error:
         raise InvalidInput(f"{asked.file}: {error}") from None
-    deliver(found, asked, f"{len(found.chosen.result.indices)} {title}", note, table)
+    deliver(found, asked, f"{len(found.chosen.result.indices)} {title}", note, table, also)
     if found.interrupted:
         return complain("interrupted; this is the best so far", INTERRUPTED)
     return INTERRUPTED if seen() else 0
@@ -72,7 +78,9 @@ def compared(asked: Asked) -> bool:
     return asked.baselines and (written or asked.json or not asked.quiet)
 
 
-def deliver(found: Study, asked: Asked, title: str, note: str, table: FileTable | None = None) -> None:
+def deliver(
+    found: Study, asked: Asked, title: str, note: str, table: FileTable | None = None, also: Also | None = None
+) -> None:
     """Files first, then what goes to stdout, then what people read; a file that fails is reported after the rest."""
     carried = asked.json or (asked.out is None and not sys.stdout.isatty())
     kept = Kept(found, table)
@@ -81,6 +89,9 @@ def deliver(found: Study, asked: Asked, title: str, note: str, table: FileTable 
     failed: OSError | None = None
     try:
         write_files(kept, asked, title, summary)
+        if also is not None:
+            with written_whole(also[0], replace=asked.force) as file:
+                file.write(also[1](also[0], found))
     except OSError as error:
         failed = error
     with nullcontext() if failed is None else suppress(OSError):
@@ -88,7 +99,7 @@ def deliver(found: Study, asked: Asked, title: str, note: str, table: FileTable 
             sys.stdout.write(as_json(summary) if asked.json else text)
             sys.stdout.flush()
         if not asked.quiet:
-            written = () if failed else (asked.out, asked.report)
+            written = () if failed else (asked.out, asked.report, None if also is None else also[0])
             tell(console(carried), found, title, note, asked.image_shape, written)
     if failed is not None:
         raise failed

@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..report.svg import short
-from ..studies.study import Answer, Study
+from ..studies.study import Study
+from ..studies.study import Table as Columns
 from ..text import sentence, visible
 
 MAX_SHOWN_COLUMNS = 8
@@ -103,10 +104,13 @@ def show(out: Console, study: Study, title: str, pixels: int = 0) -> None:
         out.print(Text(f"metric: {study.problem.metric} (lower is better)", style="dim"))
         out.print(path_table(study))
         out.print(Text(f"k = {answer.k}: {study.why}."))
-    out.print(kept_table(answer, study.problem.shares, pixels))
-    rest = left_out(answer, pixels)
+    out.print(kept_table(answer.kept, study.problem.shares, pixels))
+    rest = left_out(answer.kept, pixels)
     if rest:
         out.print(Text(rest, style="dim"))
+    for name, table in answer.more.items():
+        out.print(Text(name, style="bold"))
+        out.print(kept_table(table, study.problem.shares, pixels))
     for name, value in answer.lost.items():
         out.print(Text.assemble((f"{name} ", "dim"), number(value, name in study.problem.shares)))
     if answer.held_out is not None and len(study.answers) == 1:
@@ -122,25 +126,25 @@ def show(out: Console, study: Study, title: str, pixels: int = 0) -> None:
         out.print(Text(sentence(study.comparison), style="bold"))
 
 
-def kept_table(answer: Answer, shares: frozenset[str], pixels: int) -> Table:
+def kept_table(kept: Columns, shares: frozenset[str], pixels: int) -> Table:
     """The first rows of what was kept."""
-    rows = len(next(iter(answer.kept.values()), []))
-    shown = dict(list(answer.kept.items())[: most_columns(answer, pixels)])
+    rows = len(next(iter(kept.values()), []))
+    shown = dict(list(kept.items())[: most_columns(kept, pixels)])
     table = plain_table([clean(name) for name in shown], [is_numeric(values) for values in shown.values()])
     for i in range(min(rows, MAX_SHOWN_ROWS)):
         table.add_row(*(Text(number(values[i], name in shares)) for name, values in shown.items()))
     return table
 
 
-def most_columns(answer: Answer, pixels: int) -> int:
+def most_columns(kept: Columns, pixels: int) -> int:
     """How many columns of what was kept are shown."""
-    return min(MAX_SHOWN_COLUMNS, len(answer.kept) - pixels)
+    return min(MAX_SHOWN_COLUMNS, len(kept) - pixels)
 
 
-def left_out(answer: Answer, pixels: int) -> str:
+def left_out(kept: Columns, pixels: int) -> str:
     """How much of what was kept the table does not show."""
-    rows = len(next(iter(answer.kept.values()), [])) - MAX_SHOWN_ROWS
-    columns = len(answer.kept) - most_columns(answer, pixels)
+    rows = len(next(iter(kept.values()), [])) - MAX_SHOWN_ROWS
+    columns = len(kept) - most_columns(kept, pixels)
     left = [f"{count} more {what}" for count, what in ((rows, "rows"), (columns, "columns")) if count > 0]
     return f"{' and '.join(left)}; -o FILE writes all" if left else ""
 

@@ -183,7 +183,8 @@ def answer_summary(answer: "Answer", kept: Columns) -> dict[str, Any]:
     errors = {"error": answer.error, "held_out": answer.held_out, "baselines": answer.baselines, "lost": answer.lost}
     search = {"seconds": result.seconds, "iterations": result.n_iter, "indices": result.indices}
     on_a_line = result.kept is not None and result.kept.values is not None
-    more = {"distribution": result.distribution.to_dict()} if on_a_line else {}
+    more: dict[str, Any] = {"distribution": result.distribution.to_dict()} if on_a_line else {}
+    more |= dict(answer.more)
     return {"k": answer.k, **found, **errors, **search, "kept": kept, **more}
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._validation import InvalidInput
 from ._options import asked, for_all_jobs, shape
+from ._points_options import about_rows, assigned, check_together, limits_of, target_of
 
 if TYPE_CHECKING:
     from ..data.files import FileTable
@@ -43,6 +44,7 @@ def gamma(text: str) -> Any:
     "--standardize/--no-standardize", default=None, help="Numbers to mean 0, deviation 1; on for tables, off for npy."
 )
 @click.option("--image-shape", type=shape, metavar="HxW", help="Rows are pictures: show them on the page.")
+@about_rows
 def points(
     label: str | None,
     weight: str | None,
@@ -58,31 +60,42 @@ def points(
 
     The weighted rows are as near as possible to all rows in maximum mean discrepancy (MMD). Numbers and dates are
     scaled, categories and texts compared by equality; identifiers are left out. With --path a random part of the rows
-    is held out. FILE is csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy or npz, or - for stdin.
+    is held out. With --target the kept rows stand for those of another file. FILE is csv, tsv, parquet, feather, xlsx,
+    jsonl, sqlite, npy or npz, or - for stdin.
     """
     common = asked(options)
+    check_together(options)
     if gamma == "cv" and label is None:
         raise click.UsageError("--gamma cv needs --label: it is chosen by how well the points tell labels apart")
     from ..data.files import open_table
     from ._blocks import is_large, points_in_blocks
     from ._table import check_weights, known_column, noted
-    from ._write import check_targets
+    from ._write import check_target, check_targets
 
     check_targets(common)
+    if options["assign"] is not None:
+        check_target("--assign", options["assign"], common.force)
     table = open_table(common.files)
     if is_large(table, common):
         return points_in_blocks(table, common, label, weight, columns, ignore, missing, similarity, gamma, standardize)
-    apart = [known_column(table, name, option) for name, option in ((label, "--label"), (weight, "--weight")) if name]
+    named = (label, "--label"), (weight, "--weight"), (options["groups"], "--groups")
+    apart = list(dict.fromkeys(known_column(table, name, option) for name, option in named if name))
     names, kinds = asked_columns(table, columns, ignore, apart)
     data: dict[str, Any] = {"similarity": similarity, "labels": label, "sample_weight": weight}
-    if table.plain or similarity == "precomputed":
+    plain = table.plain or similarity == "precomputed"
+    texts = [name for name, kind in kinds.items() if kind == "category"] + [name for name in [label] if name]
+    data |= limits_of(options, table, plain)
+    other = ""
+    if options["target"]:
+        found, data["shown_target"], other = target_of(options, names, label, texts, plain)
+        data |= found
+    if plain:
         X: Any = table.numbers(names)
         data |= {"labels": None if label is None else np.asarray(table.values(label))}
         data |= {"sample_weight": None if weight is None else table.numbers([weight])[:, 0]}
         shown = {} if label is None else {label: data["labels"]}
         shown |= dict(zip(names, X.T, strict=True))
     else:
-        texts = [name for name, kind in kinds.items() if kind == "category"] + [name for name in [label] if name]
         X = table.frame([*names, *(name for name in apart if name not in names)], categories=texts)
         data |= {"columns": kinds or None, "missing": missing}
         shown = {name: X[name] for name in [*apart, *names]}
@@ -100,12 +113,20 @@ def points(
 
     try:
         problem = PointsProblem.of(
-            X, max(common.ks), common.seed, gamma, shown=shown, time_limit=common.time_limit, **data
+            X,
+            max(common.ks),
+            common.seed,
+            gamma,
+            shown=shown,
+            time_limit=common.time_limit,
+            n_criticisms=options["criticisms"] or 0,
+            **data,
         )
     except InvalidInput as error:
         raise InvalidInput(f"{common.file}: {error}") from None
-    title = f"of {problem.size} rows of {table.label}"
-    return perform(problem, common, title, note=noted(table), table=table)
+    title = f"of {problem.size} rows of {table.label}" + (f" that stand for {other}" if other else "")
+    also = None if options["assign"] is None else (options["assign"], assigned)
+    return perform(problem, common, title, note=noted(table), table=None if problem.moves else table, also=also)
 
 
 def asked_columns(

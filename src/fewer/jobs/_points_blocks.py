@@ -40,6 +40,8 @@ def spec_of(head: Any, setting: Setting, k: int, labels: Any, weight: Any, seed:
         value = getattr(limits, name)
         if value is not None and not (isinstance(value, (tuple, list)) and len(value) == 0):
             raise InvalidInput(f"{name} is about rows in memory, got data in blocks")
+    if setting.aim is not None:
+        raise InvalidInput("target needs rows in memory, got data in blocks")
     chosen = chosen_columns(head, setting.columns, {"labels": labels, "sample_weight": weight}, setting.missing)
     if chosen is not None:
         chosen = replace(chosen, kinds=tuple("category" if kind == "boolean" else kind for kind in chosen.kinds))

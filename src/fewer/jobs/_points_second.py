@@ -20,18 +20,8 @@ from ..spaces import Atoms
 from ._block_columns import read_block
 from ._points_first import FirstSummary, PointsSpec, classes_of
 from ._scaling import NOTE, Standardization
-from ._target import (
-    MAX_CANDIDATE_WORK,
-    MAX_FEATURE_CELLS,
-    MAX_FLOAT32_PHASE,
-    MIN_SAMPLED,
-    SPECTRA,
-    Complex,
-    Target,
-    Waves,
-    first_constant,
-    with_constant,
-)
+from ._target import MAX_CANDIDATE_WORK, MAX_FEATURE_CELLS, MIN_SAMPLED, Target, first_constant, with_constant
+from ._waves import MAX_FLOAT32_PHASE, SPECTRA, Complex, Waves
 from .comparison import Comparison, odd
 from .sample import Sample
 

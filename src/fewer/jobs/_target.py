@@ -2,22 +2,21 @@
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector
 from ..deadline import CompilationTimeout, Deadline
 from ..distances import centre_of
 from ..lazy_rows import in_memory, some_rows
-from ..objectives.pairs import OutOfTime, image_until, spans, spread, threads, tile_rows
-from ..objectives.rows_mmd import RowsMMD, mean_to, plain_middle
+from ..objectives.pairs import OutOfTime, image_until
+from ..objectives.rows_mmd import RowsMMD, mean_to, own_mean, plain_middle
 from ..similarity import Similarity
 from ..spaces import Atoms
 from ._merge import merged
+from ._waves import SPECTRA, Waves, estimate, wave_sums
 from .sample import Sample
 
 # Work is counted in pairs of rows times (columns + 20). What sizes without a time limit cost and gain up to a million
@@ -46,24 +45,8 @@ MIN_SAMPLED = 256
 """Rows of the target that candidates are compared with, and frequencies, at least."""
 MAX_FIRST_ROWS = 200
 """Rows of the first answer from which the constant is taken, at most."""
-MAX_FLOAT32_PHASE = 1e3
-"""The largest phase of a random feature that is computed in float32, in radians."""
 VALUE_MARGIN = 1.25
 """The first estimate of a value is raised by this factor, so that no later value falls below zero."""
-
-Complex = npt.NDArray[np.complex128]
-
-
-class Waves(NamedTuple):
-    """Frequencies (D, d), the features' means of the target (classes, D), and the variance of these, (D,).
-
-    `centre` (d,) is what is subtracted from all rows first, None where that is nothing.
-    """
-
-    frequencies: Any
-    means: Complex
-    variance: Vector
-    centre: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,19 +73,34 @@ class Target:
 
 @dataclass(frozen=True)
 class Plan:
-    """How much may be compared: it depends on the size of the data, k, the memory and the time limit alone."""
+    """How much may be compared: it depends on the size of the data, k, the memory and the time limit alone.
+
+    `others` is how many rows the target has where it is another set; 0 where the n rows are the target too.
+    """
 
     n: int
     cost: int
     k: int
     memory: int
     limit: float
+    others: int = 0
 
     @classmethod
-    def of(cls, sample: Sample, k: int, memory: int, limit: float) -> "Plan":
-        """For all rows of a sample, k of which are chosen within `limit` seconds."""
+    def of(cls, sample: Sample, k: int, memory: int, limit: float, against: Sample | None = None) -> "Plan":
+        """For all rows of a sample, k of which are chosen within `limit` seconds to stand for those of `against`."""
         n, d = sample.rows.shape
-        return cls(n, d + 20, k, memory, limit)
+        others = 0 if against is None or against is sample else len(against.weights)
+        return cls(n, d + 20, k, memory, limit, others)
+
+    @property
+    def m(self) -> int:
+        """The number of rows of the target."""
+        return self.others or self.n
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of rows an exact value takes: those of the target, and each row with it."""
+        return self.n**2 if not self.others else self.others * (self.n + self.others)
 
     @property
     def limited(self) -> bool:
@@ -117,8 +115,8 @@ class Plan:
     @property
     def whole(self) -> bool:
         """Whether all pairs of rows are compared."""
-        few = self.n <= max(MIN_CANDIDATES, 4 * self.k) and not self.limited  # as many candidates would be all rows
-        return few or self.n**2 * self.cost <= min(
+        few = max(self.n, self.others) <= max(MIN_CANDIDATES, 4 * self.k)  # as many candidates would be all rows
+        return (few and not self.limited) or self.pairs * self.cost <= min(
             MAX_PAIRWISE_WORK, max(PAIRWISE_WORK_PER_SECOND * self.limit, MIN_PAIRWISE_WORK)
         )
 
@@ -132,7 +130,7 @@ class Plan:
         """The number of candidates."""
         least = max(min(MIN_CANDIDATES, math.sqrt(self.work / self.cost)), 1.1 * self.k)
         most = max(
-            min(MAX_CANDIDATE_WORK, self.work) // (self.n * self.cost),
+            min(MAX_CANDIDATE_WORK, self.work) // (self.m * self.cost),
             least,
             min(4 * self.k, self.work / self.cost / self.k),
         )
@@ -141,21 +139,21 @@ class Plan:
     @property
     def against(self) -> int:
         """The number of rows that they are compared with."""
-        return int(min(self.n, max(min(MAX_TARGET_WORK, self.work) // (self.count * self.cost), MIN_SAMPLED)))
+        return int(min(self.m, max(min(MAX_TARGET_WORK, self.work) // (self.count * self.cost), MIN_SAMPLED)))
 
     @property
     def frequencies(self) -> int:
         """The number of random features."""
         least = MIN_SAMPLED if self.limit < 0.5 else 2 * MIN_SAMPLED
-        return int(np.clip(min(MAX_FEATURE_CELLS, self.work / WORK_PER_FEATURE_CELL) // self.n, least, 2048))
+        return int(np.clip(min(MAX_FEATURE_CELLS, self.work / WORK_PER_FEATURE_CELL) // self.m, least, 2048))
 
     @property
     def felt(self) -> int:
         """The number of rows from which their means are taken."""
         return (
-            int(np.clip(self.work / WORK_PER_FEATURE_CELL // self.frequencies, MIN_SAMPLED, self.n))
+            int(np.clip(self.work / WORK_PER_FEATURE_CELL // self.frequencies, MIN_SAMPLED, self.m))
             if self.limited
-            else self.n
+            else self.m
         )
 
 
@@ -174,29 +172,43 @@ def target_of(
     rng: np.random.Generator,
     deadline: Deadline,
     choice: Choice = Choice(),  # noqa: B008 - it is a constant
+    against: Sample | None = None,
 ) -> Target:
     """The target of a sample: exact where all pairs can be compared, else over candidates with estimated values.
 
-    Under a time limit both the sizes that are compared whole and the numbers of candidates are smaller, and each
-    stage ends after a share of it.
+    `against` are the rows to stand for where they are not those of the sample. Under a time limit both the sizes that
+    are compared whole and the numbers of candidates are smaller, and each stage ends after a share of it.
     """
-    plan = Plan.of(sample, k, memory, deadline.seconds)
+    against = sample if against is None else against
+    plan = Plan.of(sample, k, memory, deadline.seconds, against)
     cheap = not plan.limited and (similarity.plain or similarity.name == "precomputed")
     if (plan.whole or cheap) and plan.fits:
-        rows = in_memory(sample.rows, memory // 8)
         with suppress(OutOfTime):
-            until = deadline.share(PAIRWISE_TIME_SHARE) if plan.n**2 * plan.cost > MIN_PAIRWISE_WORK else None
-            F = RowsMMD.between(rows, sample.weights, similarity, labels=sample.labels, memory=memory, deadline=until)
-            return Target(F, np.arange(plan.n), whole=True)
+            until = deadline.share(PAIRWISE_TIME_SHARE) if plan.pairs * plan.cost > MIN_PAIRWISE_WORK else None
+            return Target(_exact(sample, against, similarity, memory, until), np.arange(plan.n), whole=True)
     if plan.count < k:
         raise InvalidInput(f"max_memory must hold k = {k} columns of at least {k} similarities, got {memory} bytes")
     stands = similarity.name not in SPECTRA and not similarity.plain  # then candidates stand for all rows
-    pool = np.arange(plan.n) if stands or choice.allowed is None else choice.allowed
+    pool = np.arange(plan.n) if choice.allowed is None or (stands and not plan.others) else choice.allowed
     some = rng.choice(len(pool), min(plan.count, len(pool)), replace=False)
     chosen = _distinct(sample, np.union1d(pool[some], choice.always))
     if stands:
-        return _of_sample(sample, similarity, chosen, memory, deadline)
-    return _of_candidates(sample, similarity, plan, chosen, rng, deadline)
+        part = rng.choice(plan.m, min(plan.count, plan.m), replace=False) if plan.others else None
+        others = None if part is None else against.take(np.sort(part))
+        return _of_sample(sample, similarity, chosen, memory, deadline, others)
+    return _of_candidates(sample, similarity, plan, chosen, rng, deadline, against)
+
+
+def _exact(sample: Sample, against: Sample, similarity: Similarity, memory: int, until: Deadline | None) -> RowsMMD:
+    """The discrepancy of weights on all rows of a sample, every pair that it takes compared."""
+    rows = in_memory(sample.rows, memory // 8)
+    if against is sample:
+        return RowsMMD.between(rows, sample.weights, similarity, labels=sample.labels, memory=memory, deadline=until)
+    others = in_memory(against.rows, memory // 8)
+    both = None if sample.labels is None or against.labels is None else (sample.labels, against.labels)
+    mean = mean_to(rows, others, against.weights, similarity, both, memory, until)
+    constant = against.weights @ own_mean(others, against.weights, similarity, against.labels, memory, until)
+    return RowsMMD(Atoms(len(mean)), rows, similarity, mean, float(constant), sample.labels, memory)
 
 
 def _distinct(sample: Sample, chosen: Indices) -> Indices:
@@ -208,35 +220,62 @@ def _distinct(sample: Sample, chosen: Indices) -> Indices:
     return chosen if first is None else np.sort(chosen[first])
 
 
-def _of_sample(sample: Sample, similarity: Similarity, chosen: Indices, memory: int, deadline: Deadline) -> Target:
-    """The rows of a sample stand for all: the error is the discrepancy of the two, of expectation (s_ii - s̄) / m."""
+def _of_sample(
+    sample: Sample, similarity: Similarity, chosen: Indices, memory: int, deadline: Deadline, others: Sample | None
+) -> Target:
+    """The rows of a sample stand for all: the error is the discrepancy of the two, of expectation (s_ii - s̄) / m.
+
+    `others` are rows of the target where it is another set.
+    """
     own = sample.take(chosen)
-    rows, weights = sample.rows[chosen], own.weights / own.weights.sum()
+    data = own if others is None else others
+    rows, weights = sample.rows[chosen], data.weights / data.weights.sum()
+    there = rows if others is None else data.rows[:]
     if deadline.limited:
-        order = np.random.default_rng(0).permutation(len(chosen))
-        labels = None if own.labels is None else (own.labels, own.labels[order])
-        until = deadline.share(STAGE_TIME_SHARE)
-        mean, _ = image_until(rows, rows[order], weights[order], similarity, labels, memory, until)
-        F = RowsMMD(Atoms(len(chosen)), rows, similarity, mean, float(weights @ mean), own.labels, memory)
+        order = np.random.default_rng(0).permutation(len(weights))
+        part, mass, until = there[order], weights[order], deadline.share(STAGE_TIME_SHARE)
+        codes = None if data.labels is None else data.labels[order]
+        mean = _mean_until(rows, own.labels, part, mass, codes, similarity, memory, until)
+        inner = (
+            mean if others is None else _mean_until(there, data.labels, part, mass, codes, similarity, memory, until)
+        )
+        F = RowsMMD(Atoms(len(chosen)), rows, similarity, mean, float(weights @ inner), own.labels, memory)
     else:
-        F = RowsMMD.between(rows, weights, similarity, labels=own.labels, memory=memory)
-    error = max(float(weights @ F.diagonal) - F.constant, 0.0) / len(chosen)
-    note = f"{len(chosen)} of {len(sample.weights)} rows, drawn at random, stand for all: their own MMD² is {error:.2g}"
+        own, data = (replace(part, rows=kept, weights=weights) for part, kept in ((own, rows), (data, there)))
+        F = _exact(own, own if others is None else data, similarity, memory, None)
+    error = max(float(weights @ similarity.itself(there)) - F.constant, 0.0) / len(weights)
+    said = (
+        f"{len(weights)} rows of the target" if others is not None else f"{len(chosen)} of {len(sample.weights)} rows"
+    )
+    note = f"{said}, drawn at random, stand for all: their own MMD² is {error:.2g}"
     return Target(F, chosen, note=note, error=error)
 
 
+def _mean_until(rows: Any, own: Indices | None, data: Any, weights: Vector, codes: Indices | None, *how: Any) -> Vector:
+    """The mean similarity of rows to data in random order, as much of it as a deadline allows, (n,)."""
+    similarity, memory, until = how
+    both = None if own is None or codes is None else (own, codes)
+    return image_until(rows, data, weights, similarity, both, memory, until)[0]
+
+
 def _of_candidates(
-    sample: Sample, similarity: Similarity, plan: Plan, chosen: Indices, rng: np.random.Generator, deadline: Deadline
+    sample: Sample,
+    similarity: Similarity,
+    plan: Plan,
+    chosen: Indices,
+    rng: np.random.Generator,
+    deadline: Deadline,
+    against: Sample,
 ) -> Target:
     """Candidates drawn at random, each compared with all rows, or with as many as the work and a deadline allow."""
     rows, own = sample.rows[chosen], None if sample.labels is None else sample.labels[chosen]
-    mean, used = target_means(sample, rows, own, similarity, plan, rng, deadline)
+    mean, used = target_means(against, rows, own, similarity, plan, rng, deadline)
     F = RowsMMD(Atoms(len(chosen)), rows, similarity, mean, 0.0, own, plan.memory)
-    sampled = f", each compared with all {plan.n}" if used == plan.n else f", compared with {used} of {plan.n} rows"
+    sampled = f", each compared with all {plan.m}" if used == plan.m else f", compared with {used} of {plan.m} rows"
     note = f"{len(chosen)} candidate rows, drawn at random{sampled}"
     if similarity.plain:
-        return Target(with_constant(F, _plain_constant(sample, similarity, plan.memory)), chosen, note=note)
-    waves = waves_of(sample, F, plan, rng, deadline)
+        return Target(with_constant(F, _plain_constant(against, similarity, plan.memory)), chosen, note=note)
+    waves = waves_of(against, F, plan, rng, deadline)
     note += f"; the value is an estimate by {len(waves.frequencies)} random Fourier features"
     return Target(with_constant(F, first_constant(F, waves, plan.k, rng)), chosen, waves, note)
 
@@ -256,7 +295,7 @@ def target_means(
     deadline: Deadline,
 ) -> tuple[Vector, int]:
     """The mean similarity of candidates to the target, (n,), and to how many rows of it they were compared."""
-    whole = similarity.plain or (plan.against >= plan.n and not plan.limited)
+    whole = similarity.plain or (plan.against >= plan.m and not plan.limited)
     data = sample if whole else drawn(sample, plan.against, rng)
     weights = data.weights if whole else data.weights / data.weights.sum()
     both = None if own is None or data.labels is None else (own, data.labels)
@@ -289,20 +328,6 @@ def _plain_constant(sample: Sample, similarity: Similarity, memory: int) -> floa
     return float(sum(np.square(mean).sum() for mean in means))
 
 
-def _student(freedom: int, D: int, d: int, rng: np.random.Generator) -> Vector:
-    normal = rng.standard_normal((D, d))
-    return np.asarray(normal / np.sqrt(rng.chisquare(freedom, D) / freedom)[:, None])
-
-
-SPECTRA = {
-    "rbf": lambda gamma, D, d, rng: math.sqrt(2.0 * gamma) * rng.standard_normal((D, d)),
-    "laplace": lambda gamma, D, d, rng: gamma * rng.standard_cauchy((D, d)),
-    "matern32": lambda gamma, D, d, rng: gamma * _student(3, D, d, rng),
-    "matern52": lambda gamma, D, d, rng: gamma * _student(5, D, d, rng),
-}
-"""Draws of D frequencies in d dimensions from the Fourier transform of a similarity (Rahimi & Recht 2007)."""
-
-
 def waves_of(sample: Sample, F: RowsMMD, plan: Plan, rng: np.random.Generator, deadline: Deadline) -> Waves:
     """Frequencies and the mean of exp(i ωᵀx) over the target, or over as many of its rows as work and time allow."""
     frequencies = SPECTRA[F.similarity.name](F.similarity.gamma, plan.frequencies, sample.rows.shape[1], rng)
@@ -312,59 +337,7 @@ def waves_of(sample: Sample, F: RowsMMD, plan: Plan, rng: np.random.Generator, d
     centre = centre_of(F.rows)
     until = deadline.share(STAGE_TIME_SHARE)
     sums, squares, used = wave_sums(data.rows, data.weights, codes, classes, frequencies, centre, F.memory, until)
-    mass = 1.0 if used == plan.n else float(data.weights[:used].sum())
+    mass = 1.0 if used == plan.m else float(data.weights[:used].sum())
     means, squares = sums / mass, squares / mass**2
-    variance = (squares[:, None] - np.abs(means) ** 2 * squares.sum()).sum(axis=0) * (1.0 - used / plan.n)
+    variance = (squares[:, None] - np.abs(means) ** 2 * squares.sum()).sum(axis=0) * (1.0 - used / plan.m)
     return Waves(frequencies, means, np.maximum(variance, 0.0), centre)
-
-
-def wave_sums(
-    rows: Any,
-    weights: Vector,
-    codes: Indices,
-    classes: int,
-    frequencies: Vector,
-    centre: Any,
-    memory: int,
-    deadline: Deadline | None = None,
-    dtype: Any = np.float32,
-) -> tuple[Complex, Vector, int]:
-    """Σ_j weights_j exp(i ωᵀx_j) over each class, (classes, D), Σ_j weights_j² of each, and over how many rows.
-
-    These are the first ones, as many as the deadline allows.
-    """
-    size = float(np.quantile(np.abs(frequencies), 0.99))
-    high = min(max(1, 2**20 // len(frequencies)), tile_rows(rows.shape[1] + len(frequencies), memory))
-    parts = spans(rows.shape[0], high)
-
-    def work(part: slice) -> Complex:
-        block = rows[part] if centre is None else rows[part] - centre
-        near = size * float(np.abs(block.data if centre is None else block).max(initial=0.0)) < MAX_FLOAT32_PHASE
-        narrow = dtype if near else np.float64
-        phase = np.asarray(block.astype(narrow) @ frequencies.T.astype(narrow))
-        w, own = weights[part].astype(narrow), codes[part]
-        shares = w[None] if classes == 1 else sp.csr_array((w, (own, np.arange(len(w)))), (classes, len(w)))
-        return np.asarray(shares @ np.cos(phase) + 1j * (shares @ np.sin(phase)), np.complex128)
-
-    sums, used = np.zeros((classes, len(frequencies)), np.complex128), 0
-    for some in (parts[a : a + 2 * threads()] for a in range(0, len(parts), 2 * threads())):
-        sums += sum(spread(work, some))
-        used = some[-1].stop
-        if deadline is not None and deadline.passed:
-            break
-    return sums, np.bincount(codes[:used], weights[:used] ** 2, classes).astype(np.float64), used
-
-
-def estimate(F: RowsMMD, waves: Waves, units: Indices, weights: Vector) -> tuple[float, float]:
-    """MMD² of weights on candidates as the mean of |E_q exp(iωᵀx) - E_t exp(iωᵀx)|², and its standard error.
-
-    Where the means of the target come from a sample of it, their variance is subtracted and counted as an error.
-    """
-    codes = np.zeros(len(units), np.int64) if F.labels is None else F.labels[units]
-    how = (waves.frequencies, waves.centre, F.memory)
-    own, _, _ = wave_sums(F.rows[units], weights, codes, len(waves.means), *how, dtype=np.float64)
-    squared = (np.abs(own - waves.means) ** 2).sum(axis=0)
-    extra = float(waves.variance.mean())
-    value = max(float(squared.mean()) - extra, 0.0)
-    error = float(squared.std() / math.sqrt(len(squared)))
-    return value, error + extra + 2.0 * math.sqrt(value * extra)

@@ -1,14 +1,18 @@
 """What points stand for, and what they miss: assignment, criticisms, and the witness function."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._validation import Indices, InvalidInput, Vector, as_integer, gathered, known
+from ..data.frames import take_rows
 from ..distances import Matrix, evenly
 from ..result import Result
-from .comparison import Comparison, comparison_of
+from ..similarity import Similarity, from_matrix
+from .comparison import comparison_of
+from .sample import as_rows
 
 METHODS = {"residual": "largest residual", "witness": "MMD-critic"}
 MAX_TILE = 2**20
@@ -119,17 +123,24 @@ def witness(result: Result, X: Any) -> Vector:
 class _Seen:
     """Rows (N, d) and weighted points (k, d) as they are compared."""
 
-    def __init__(self, comparison: Comparison, X: Any, few: Any, weights: Vector) -> None:
-        self.similarity = comparison.similarity
-        self.rows, self.few = (comparison.rows(as_given(part), np.float64) for part in (gathered(X), few))
-        self.weights = weights
+    def __init__(self, similarity: Similarity, rows: Any, few: Any, weights: Vector) -> None:
+        self.similarity, self.rows, self.few, self.weights = similarity, rows, few, weights
 
     @classmethod
     def of(cls, result: Result, X: Any) -> "_Seen":
         """From a result of `points`, which knows how rows are compared."""
         if result.compared is None or result.rows is None or result.weights is None:
             raise InvalidInput("a result of points on rows is needed: this one does not tell how rows are compared")
-        return cls(comparison_of(result.compared), X, result.rows, result.weights)
+        comparison = comparison_of(result.compared)
+        rows, few = (comparison.rows(as_given(part), np.float64) for part in (gathered(X), result.rows))
+        return cls(comparison.similarity, rows, few, result.weights)
+
+    @classmethod
+    def of_matrix(cls, result: Result, gram: Any) -> "_Seen":
+        """From a result of `points` on precomputed similarities, and these."""
+        assert result.weights is not None  # noqa: S101 - rows are entries
+        rows = np.arange(gram.shape[0])[:, None]
+        return cls(from_matrix(as_rows(gram, sparse=False)), rows, rows[result.indices], result.weights)
 
     def blocks(self, others: Any, rows: Any = None) -> Iterator[Matrix]:
         """Similarities of rows to others, some rows at a time."""
@@ -185,6 +196,50 @@ class _Seen:
             open_[best] = False
             chosen = np.append(chosen, best)
         return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The rows that points stand for, as the user handed them in: `Result.assignment` and `.criticisms` look there.
+
+    `kept` are those without a missing value where the others were left out, all if None; `weights` belong to them.
+    """
+
+    X: Any
+    kept: Indices | None = None
+    weights: Vector | None = None
+    precomputed: bool = False
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
+
+    def seen(self, result: Result) -> _Seen:
+        """These rows beside the points of a result."""
+        if self.precomputed:
+            return _Seen.of_matrix(result, self.X)
+        return _Seen.of(result, self.X if self.kept is None else take_rows(self.X, self.kept))
+
+    def assignment(self, result: Result) -> Indices:
+        """The most similar point of each row, (N,), -1 where the row was left out."""
+        found = self.seen(result).assignment()
+        if self.kept is None:
+            return found
+        every = np.full(self.size, -1, np.int64)
+        every[self.kept] = found
+        return every
+
+    def shares(self, result: Result) -> Vector:
+        """The share of the rows, by weight, that each point is the most similar one of, (k,)."""
+        found = result.assignment if self.kept is None else result.assignment[self.kept]
+        counts = np.bincount(found, self.weights, len(result.indices)).astype(np.float64)
+        return np.asarray(counts / counts.sum())
+
+    def criticisms(self, result: Result, n: Any, method: Any) -> Indices:
+        """The n rows that are represented worst."""
+        found = self.seen(result).criticisms(n, method)
+        return found if self.kept is None else self.kept[found]
 
 
 def worst(scores: Vector, n: int) -> Indices:

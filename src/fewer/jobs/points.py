@@ -10,6 +10,7 @@ from ..deadline import Deadline
 from ..progress import watched_by_user
 from ..result import Result
 from ..solvers.loop import Callback
+from ._aim import as_aim
 from ._held import Limits
 from ._points_blocks import points_of_blocks
 from .sample import as_bytes
@@ -22,6 +23,8 @@ def points(
     *,
     labels: npt.ArrayLike | str | None = None,
     sample_weight: npt.ArrayLike | str | None = None,
+    target: Any = None,
+    target_weight: npt.ArrayLike | str | None = None,
     columns: Any = None,
     missing: str = "error",
     move: Any = False,
@@ -29,7 +32,8 @@ def points(
     include: Any = (),
     exclude: Any = (),
     groups: Any = None,
-    max_per_group: int | None = None,
+    min_per_group: Any = None,
+    max_per_group: Any = None,
     min_weight: float = 0.0,
     max_weight: float = 1.0,
     equal_weights: bool = False,
@@ -74,6 +78,13 @@ def points(
         different floats are refused: they are no classes.
     sample_weight : array of shape (N,) or str, optional
         A weight counts as so many equal rows; or the name of a column of a table.
+    target : array, sparse matrix, or table of shape (M, d), optional
+        Another set that the chosen rows of X are to stand for, in the container of X with the columns that are
+        compared: training rows that explain a test set, a sample that is to look like a population. Gamma, scales and
+        the box of `move` come from both together, and there `sample_weight` counts still; `counts` are rows of the
+        target. `labels` must then name a column that both have.
+    target_weight : array of shape (M,) or str, optional
+        The weights of its rows, or the name of a column of it.
     columns : dict or list, optional
         A dict says what columns of a table are, {"age": "number", "plan": "category", "id": "ignore"}; the kinds are
         number, boolean, category, date and ignore. The others are inferred. Texts that are all different and
@@ -97,8 +108,10 @@ def points(
         stand for; an included one takes up one of the k, and does not move.
     groups : array of shape (N,) or str, optional
         A label for each row, or the name of a column of a table, which then is no part of the rows.
-    max_per_group : int, optional
-        How many rows of one group may be kept; given together with `groups`.
+    min_per_group, max_per_group : int, dict or list, optional
+        How many rows of each group are kept, at least and at most: one number for all groups, {"north": 3} for some, or
+        one for each in the order of the sorted labels. Equal ones mean exactly so many. A row that is kept for its
+        group's sake may weigh nothing: `min_weight` or `equal_weights` gives it weight.
     min_weight, max_weight : float
         The weight of a row that is kept lies between them.
     equal_weights : bool
@@ -156,10 +169,11 @@ def points(
     ([0, 3], [0.4, 0.6])
     """
     deadline = Deadline.after(time_limit)
-    limits = Limits(include, exclude, groups, max_per_group, min_weight, max_weight, equal_weights)
+    limits = Limits(include, exclude, groups, min_per_group, max_per_group, min_weight, max_weight, equal_weights)
+    aim = as_aim(target, target_weight)
     with watched_by_user(progress, "points", deadline, callback) as told:
         how = (similarity, gamma, standardize, solver, as_bytes(max_memory), deadline, told, columns, missing)
-        setting = Setting(*how, move, bounds, limits)
+        setting = Setting(*how, move, bounds, limits, aim)
         if is_lazy(X) or as_integer(passes, "passes", 1, 2) == 1:
             blocks = X if is_lazy(X) else lambda: iter([gathered(X)])
             return points_of_blocks(blocks, k, labels, sample_weight, setting, rng, passes).result

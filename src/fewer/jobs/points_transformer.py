@@ -16,14 +16,19 @@ from ..deadline import Deadline
 from ..progress import as_verbose, watched_by_user
 from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS
+from ._aim import Aim, as_aim
 from ._estimator import Shown, Streaming, at_most, our_error, seed_of, unchanged_if_it_fails, validated
 from ._given import is_encoded
+from ._held import UNLIMITED, Limits
 from ._points_blocks import points_of_blocks
 from ._points_stream import answered_points, continued
 from .comparison import Comparison, comparison_of
 from .explain import criticisms
 from .sample import as_bytes
 from .setting import SPARSE, Chosen, Setting
+
+LIMITS = ("min_per_group", "max_per_group", "min_weight", "max_weight", "equal_weights")
+"""Parameters that limit which rows are kept, and their weights."""
 
 
 class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
@@ -46,6 +51,12 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         Whether points leave their rows; see `points`.
     bounds : pair or dict, optional
         The box in which they move, that of the data if None; see `points`.
+    min_per_group, max_per_group : int, dict or list, optional
+        How many rows of each group are kept; see `points`. The `groups` are given to `fit`.
+    min_weight, max_weight : float
+        The weight of a row that is kept lies between them.
+    equal_weights : bool
+        Exactly k rows of weight 1 / k.
     similarity : str or callable
         See `points`.
     gamma : float or {"median", "scale", "cv"}
@@ -101,6 +112,11 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         missing: str = "error",
         move: Any = False,
         bounds: Any = None,
+        min_per_group: Any = None,
+        max_per_group: Any = None,
+        min_weight: float = 0.0,
+        max_weight: float = 1.0,
+        equal_weights: bool = False,
         similarity: Any = "rbf",
         gamma: Any = "median",
         standardize: Any = "auto",
@@ -117,6 +133,11 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         self.missing = missing
         self.move = move
         self.bounds = bounds
+        self.min_per_group = min_per_group
+        self.max_per_group = max_per_group
+        self.min_weight = min_weight
+        self.max_weight = max_weight
+        self.equal_weights = equal_weights
         self.similarity = similarity
         self.gamma = gamma
         self.standardize = standardize
@@ -127,12 +148,28 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerPoints":
-        """Choose the points; y is ignored unless `by_label`: then similarities across its classes are zero."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        include: Any = (),
+        exclude: Any = (),
+        groups: Any = None,
+        target: Any = None,
+        target_weight: npt.ArrayLike | str | None = None,
+    ) -> "FewerPoints":
+        """Choose the points; y is ignored unless `by_label`: then similarities across its classes are zero.
+
+        What is said of single rows is given here: `include`, `exclude`, `groups`, and a `target`; see `points`.
+        """
         deadline = Deadline.after(self.time_limit)
         with unchanged_if_it_fails(self):
             self._no_stream()
-            chosen(self, checked(self, X), labels_for(self, y), sample_weight, deadline)
+            limits = Limits(include, exclude, groups, **{name: getattr(self, name) for name in LIMITS})
+            aim = as_aim(target, target_weight)
+            chosen(self, checked(self, X), labels_for(self, y), sample_weight, deadline, limits, aim)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerPoints":
@@ -172,9 +209,15 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
             return lazily(X, self.assign, None, np.int64)  # type: ignore[no-any-return]
         return np.asarray(self.transform(X).argmax(axis=1), np.int64)
 
-    def criticisms(self, X: Any, n: int, method: str = "residual") -> npt.NDArray[np.int64]:
-        """The n rows of X that the points represent worst, the worst first; see `fewer.criticisms`."""
+    def criticisms(self, n: int, method: str = "residual", X: Any = None) -> npt.NDArray[np.int64]:
+        """The n rows that the points represent worst, the worst first; see `fewer.criticisms`.
+
+        They are rows of what was fitted (of its target, if it had one), which `result_` holds by reference: it is not
+        stored with the model. Of a loaded model give X.
+        """
         check_is_fitted(self)
+        if X is None:
+            return np.asarray(self.result_.criticisms(n, method))
         return criticisms(self.result_, checked(self, X, reset=False), n, method)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
@@ -225,12 +268,20 @@ def checked(model: Any, X: Any, **how: Any) -> Any:
     )
 
 
-def chosen(model: Any, X: Any, labels: Any, sample_weight: Any, deadline: Deadline) -> Chosen:
+def chosen(
+    model: Any,
+    X: Any,
+    labels: Any,
+    sample_weight: Any,
+    deadline: Deadline,
+    limits: Limits = UNLIMITED,
+    aim: Aim | None = None,
+) -> Chosen:
     """Fit an estimator's points, heaviest first; a k above the number of distinct rows means all of them."""
     seed = seed_of(model.random_state)
     passes = as_integer(getattr(model, "passes", 2), "passes", 1, 2)
     with watched_by_user(as_verbose(model.verbose), type(model).__name__, deadline, None) as told:
-        setting = setting_of(model, deadline, told)
+        setting = setting_of(model, deadline, told, limits, aim)
         if is_lazy(X) or passes == 1:
             blocks = X if is_lazy(X) else lambda: iter([X])
             found = points_of_blocks(blocks, model.k, labels, sample_weight, setting, seed, passes, most=False)
@@ -240,13 +291,21 @@ def chosen(model: Any, X: Any, labels: Any, sample_weight: Any, deadline: Deadli
     return found
 
 
-def setting_of(model: Any, deadline: Deadline, callback: Callback | None = None) -> Setting:
+def setting_of(
+    model: Any,
+    deadline: Deadline,
+    callback: Callback | None = None,
+    limits: Limits = UNLIMITED,
+    aim: Aim | None = None,
+) -> Setting:
     """How an estimator chooses points."""
     known(model.solver, SOLVERS, "solver")
     solver = "exchange" if getattr(model, "refine", False) and model.solver == "auto" else model.solver  # no proof
     how = (model.similarity, model.gamma, model.standardize, solver, as_bytes(model.max_memory), deadline)
     more = {name: getattr(model, name) for name in ("move", "bounds") if hasattr(model, name)}
-    return Setting(*how, callback=callback, columns=model.columns, missing=model.missing, **more)
+    return Setting(
+        *how, callback=callback, columns=model.columns, missing=model.missing, limits=limits, aim=aim, **more
+    )
 
 
 def answered(model: Any) -> None:

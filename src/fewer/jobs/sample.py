@@ -185,6 +185,10 @@ class Sample:
             apart=None if self.apart is None else self.apart[index],
         )
 
+    def as_shares(self, size: int, total: float) -> "Sample":
+        """The same rows of `size` in all, with weights of sum one that are shares of `total`."""
+        return replace(self, size=size, weights=self.weights / self.weights.sum(), total=total)
+
     def at(self, index: Indices) -> Indices:
         """Indices in X of some of the rows."""
         return index if self.first is None else self.first[index]

@@ -1,11 +1,13 @@
 """How points are chosen: the settings, the rows made ready, the search, and the answer in terms of X."""
 
 import math
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, known
 from ..active_set import simplex_weights
@@ -20,6 +22,7 @@ from ..similarity import BANDED, SIMILARITIES, from_matrix, similarity_of
 from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS, minimize
 from ..spaces import Atoms
+from ._aim import Aim, Together, alone, as_aim
 from ._given import Given, given_rows
 from ._held import UNLIMITED, Held, Limits
 from ._moving import SLOPES, Start, moved
@@ -28,6 +31,7 @@ from ._scaling import NOTE, Standardization, standardizes
 from ._target import Target, target_of
 from .bandwidth import validated_width
 from .comparison import Comparison, checked_function, in_unit, odd, ordinary_exponent
+from .explain import Source
 from .sample import Sample, as_gram, as_rows
 
 SPARSE = ("rbf", "matern32", "matern52", "cosine", "linear")
@@ -40,6 +44,8 @@ MEANS_NOTE = {
     "linear": "linear compares the means of the rows only: clusters can be missed; rbf sees them",
 }
 """What similarities that are inner products do not see."""
+LIMITS = tuple(one.name for one in fields(Limits))
+"""Options of `points` that limit what is kept."""
 SEARCH_TIME_SHARE = 0.4
 """The share of what is left of a time limit that choosing rows may take where they are to move."""
 
@@ -51,6 +57,10 @@ class Prepared(NamedTuple):
     comparison: Comparison
     notes: list[str]
     given: Given
+    against: Sample
+    """The rows that points are to stand for: `sample` itself where there is no other target."""
+    source: Source
+    """The same as they were handed in."""
 
     @property
     def held(self) -> Held:
@@ -84,6 +94,7 @@ class Setting:
     move: Any = False
     bounds: Any = None
     limits: Limits = UNLIMITED
+    aim: Aim | None = None
 
     def check(self) -> None:
         """Refuse names and numbers that are none, before any work."""
@@ -98,14 +109,23 @@ class Setting:
         if as_move(self.move, self.bounds) and (callable(self.similarity) or self.similarity not in SLOPES):
             name = "a function" if callable(self.similarity) else repr(self.similarity)
             raise InvalidInput(f"move needs a smooth similarity ({', '.join(SLOPES)}), got {name}")
+        if self.aim is not None and self.precomputed:
+            raise InvalidInput("target needs rows to compare, got similarity='precomputed'")
 
     @property
     def precomputed(self) -> bool:
         """Whether X is the matrix of similarities."""
         return isinstance(self.similarity, str) and self.similarity == "precomputed"
 
-    def given(self, X: Any, labels: Any, sample_weight: Any, scales: bool) -> Given:
-        """X in the form that the similarity compares, for precomputed ones row numbers."""
+    def together(self, X: Any, labels: Any, sample_weight: Any) -> Together:
+        """X alone, or with the rows of another target below it."""
+        if self.aim is None:
+            return alone(X, labels, sample_weight, self.columns)
+        return self.aim.beside(X, labels, sample_weight, self.columns, self.missing, self.limits.groups)
+
+    def given(self, both: Together, scales: bool) -> Given:
+        """Rows in the form that the similarity compares, for precomputed ones row numbers."""
+        X, labels, sample_weight = both.X, both.labels, both.weights
         if self.precomputed:
             if self.columns is not None or self.missing != "error":
                 raise InvalidInput("columns and missing are about rows, got similarity='precomputed'")
@@ -113,18 +133,19 @@ class Setting:
             return Given(rows, None, labels, sample_weight, len(rows))
         codes = isinstance(self.similarity, str) and self.similarity == "hamming"
         sparse = similarity_of(self.similarity).sparse
-        rules = (self.columns, self.missing)
+        rules = (both.columns, self.missing)
         apart = [self.limits.groups] if isinstance(self.limits.groups, str) else []
         return given_rows(X, labels, sample_weight, *rules, apart, codes=codes, sparse=sparse, scales=scales)
 
-    def sample(self, X: Any, labels: Any, sample_weight: Any) -> tuple[Sample, Standardization | None, Given]:
-        """The distinct rows of X with their weights, standardized where asked for, and how."""
+    def sample(self, X: Any, both: Together) -> tuple[Sample, Standardization | None, Given]:
+        """The distinct rows of X, and of another target, with their weights, standardized where asked for, and how."""
         scales = standardizes(self.standardize, X, self.similarity)
         deadline = self.deadline if self.deadline.limited else None
-        given = self.given(X, labels, sample_weight, scales)
-        held = self.limits.on(X, given.size)
-        given = given._replace(held=held)
-        always, apart = given.of_rows(held.include, "include"), given.some(held.apart(given.size))
+        given = self.given(both, scales)
+        held = self.limits.on(X, given.size - both.others)
+        given = given._replace(held=held, notes=(*both.notes, *given.notes))
+        always = given.of_rows(held.include, "include")
+        apart = given.some(held.apart(given.size - both.others, both.others))
         sample = Sample.of(given.rows, given.labels, given.weights, not self.precomputed, deadline, always, apart)
         sample = replace(sample, top=given.top)
         if given.kept is not None:
@@ -172,8 +193,9 @@ class Setting:
         """The rows that are compared, and how; `rng` is left as it is."""
         self.check()
         k = as_integer(k, "k", 1)
-        sample, scaling, given = self.sample(X, labels, sample_weight)
-        distinct = len(sample.weights)
+        both = self.together(X, labels, sample_weight)
+        sample, scaling, given = self.sample(X, both)
+        distinct = len(both.parts(sample, given.kept)[0].weights)
         k = as_integer(k if most else min(k, distinct), "k", 1, distinct, "distinct rows")
         self.check_memory(
             k,
@@ -184,7 +206,9 @@ class Setting:
         scaled = scaling is not None and (given.encoding is None or given.encoding.numbers > 0)
         means = MEANS_NOTE.get(self.similarity, "") if isinstance(self.similarity, str) else ""
         notes = [NOTE if scaled else "", *given.notes, note, means, sample.note]
-        return Prepared(sample, comparison._replace(encoding=given.encoding), notes, given)
+        parts = both.parts(sample, given.kept)
+        source = both.source(X if self.aim is None else self.aim.target, given, self.precomputed)
+        return Prepared(parts[0], comparison._replace(encoding=given.encoding), notes, given, parts[1], source)
 
     def _solve(self, X: Any, k: int, labels: Any, sample_weight: Any, rng: Any, most: bool) -> Chosen:
         generator, seed = as_generator(rng)
@@ -192,17 +216,17 @@ class Setting:
         if self.deadline.limited:
             get_ready(self.deadline)
         prepared = self.prepared(X, k, labels, sample_weight, generator, most)
-        sample, comparison, notes, _ = prepared
+        sample, comparison, notes, _, against, _ = prepared
         k = min(k, len(sample.weights))
         held, rows = prepared.held, sample.at(np.arange(len(sample.weights)))
-        how = (k, self.memory, generator, self.deadline, held.choice(rows, generator))
-        target = target_of(sample, comparison.similarity, *how)
+        how = (k, self.memory, generator, self.deadline, held.choice(rows, k, generator))
+        target = target_of(sample, comparison.similarity, *how, against)
         notes = [*notes, target.note]
         C = held.constraint(target.F.space, min(k, target.F.space.size), rows[target.candidates])
         found = self.searched(target, C, generator, seed)
         result = on_rows(found, target, sample, comparison.unit, self.deadline.elapsed(), notes)
         stored = None if self.precomputed else comparison.stored(self.similarity)
-        result = replace(self.in_users_terms(result, X), compared=stored)
+        result = replace(self.in_users_terms(result, X), compared=stored, source=prepared.source)
         if self.move:
             result = self.moved(result, X, found, target, prepared, generator)
         return Chosen(result, comparison, target, sample)
@@ -211,18 +235,21 @@ class Setting:
         self, result: Result, X: Any, found: Result, target: Target, prepared: Prepared, rng: np.random.Generator
     ) -> Result:
         """The points moved away from their rows, which `indices` goes on to name."""
-        sample, comparison, _, given = prepared
+        sample, comparison, _, given, against, _ = prepared
         assert result.weights is not None  # noqa: S101 - rows are entries
         at = found.indices[np.argsort(sample.at(target.candidates[found.indices]))]
         begin = Start(target.candidates[at], at, result.weights)
         ends = ends_of(X, given, self.move, self.bounds)
         movable = movable_of(ends, comparison.scaled, sample.rows[begin.units], given.encoding)
         gone = movable.fixed.copy()
-        movable.fixed[np.isin(result.indices, prepared.held.include)] = True
+        stays = np.isin(result.indices, prepared.held.include)
+        movable.fixed[stays] = True
         weights = self.limits.weights(len(result.indices))
         how = (self.memory, rng, self.deadline, self.callback)
-        answer = moved(sample, target, comparison.similarity, begin, movable, weights, *how)
+        answer = moved(sample, against, target, comparison.similarity, begin, movable, weights, *how)
         places = comparison.unscaled(answer.places, ends.columns)
+        own = given.rows[given.of_rows(result.indices[stays], "include")]  # as it was, without any rounding
+        places[stays] = np.asarray(own.toarray() if sp.issparse(own) else own)[:, ends.columns]
         rows = in_rows(result.rows, places, ends, gone, given.encoding)
         ended = {"time": Status.TIME_LIMIT, "callback": Status.CALLBACK}.get(answer.stopped, Status.FINISHED)
         return replace(
@@ -265,6 +292,15 @@ class Setting:
         until = self.deadline.share(SEARCH_TIME_SHARE) if self.move else self.deadline
         options: dict[str, Any] = {"time_limit": until, "callback": self.callback, "rng": rng}
         return replace(minimize(target.F, C, solver, **options), seed=seed)
+
+
+def setting_of(similarity: Any, gamma: Any, memory: int, deadline: Deadline, options: Mapping[str, Any]) -> Setting:
+    """The setting of a call of `points` with these options of it."""
+    limits = Limits(**{name: options[name] for name in LIMITS if name in options})
+    aim = as_aim(options.get("target"), options.get("target_weight"))
+    more = {name: options[name] for name in ("columns", "missing", "move", "bounds") if name in options}
+    scales = options.get("standardize", "auto")
+    return Setting(similarity, gamma, scales, "auto", memory, deadline, limits=limits, aim=aim, **more)
 
 
 def get_ready(deadline: Deadline) -> None:

@@ -238,7 +238,8 @@ def _solved_terms(summary: Summary, k: int, options: dict[str, Any]) -> Result:
     conditions = dict.fromkeys(("previous", "max_turnover", "constraints"))
     given = _take(options, SEARCH | bounds | of_groups | columns | conditions, "terms")
     data = summary.tracked(**{name: given[name] for name in columns})
-    held = conditions_of(*(given[name] for name in conditions), data.names, data.X.shape[1])
+    asked = given["previous"], given["max_turnover"], given["constraints"]
+    held = conditions_of(*asked, data.names, data.X.shape[1])
     limits = Holdings(**{name: given[name] for name in (*bounds, *of_groups)}, conditions=held)
     search = {name: given[name] for name in ("solver", "rng", "callback")}
     return track(data, k, limits, deadline=Deadline.after(given["time_limit"]), **search)

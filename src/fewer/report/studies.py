@@ -14,6 +14,7 @@ from .views import picture
 
 BASELINES = ("baseline", "baseline2", "baseline3")
 """The styles of their curves."""
+SHARES = ("share of rows", "weight")
 MAX_SHOWN_COLUMNS = 9
 """Columns of the user's table that are shown; those of pictures are not."""
 
@@ -110,7 +111,27 @@ def panel(study: Study, answer: Answer, image_shape: tuple[int, int] | None) -> 
         None if shown and study.problem.job == "points" else picture(study.problem.view(answer.result), named(answer))
     )
     label = f"{study.problem.unit} kept"
-    return join(facts(spoken(study, answer), large=True), shown, drawn, table(columns, label=label), more)
+    first = facts(spoken(study, answer), large=True), shown, drawn, table(columns, label=label), more
+    return join(*first, explained(study, answer, image_shape))
+
+
+def explained(study: Study, answer: Answer, image_shape: tuple[int, int] | None) -> Html | None:
+    """What each point stands for, and the rows that the points represent worst, where the job knows."""
+    problem: Any = study.problem
+    if not hasattr(problem, "stands_for") or answer.result.source is None:
+        return None
+    own, missed = problem.stands_for(answer.result), problem.criticisms(answer.result)
+    columns = [Column(n, values, bar=n == "share of rows", share=n in SHARES) for n, values in own.items()]
+    words = "The rows that are more similar to this point than to any other, beside its weight."
+    each = tag("h3", "What each point stands for"), table(columns, caption=words)
+    names = list(missed)[:MAX_SHOWN_COLUMNS]
+    drawn = None
+    if image_shape is not None:
+        names = names[: max(len(missed) - math.prod(image_shape), 1)]
+        drawn = pictures(problem.pixels(missed["index"]), [f"row {i}" for i in missed["index"]], image_shape)
+    words = "The rows that the points represent worst, the worst first."
+    worst = table([Column(n, missed[n]) for n in names], caption=words)
+    return join(*each, tag("h3", "Criticisms"), drawn, worst)
 
 
 def images(study: Study, answer: Answer, image_shape: tuple[int, int]) -> Html | None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,21 +12,22 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import Indices, Vector, as_weights
-from ..baselines.lloyd import lloyd, nearest
+from ..data.frames import take_rows
 from ..deadline import Deadline
 from ..jobs.comparison import Comparison
 from ..jobs.points import points
 from ..jobs.sample import as_bytes, as_labels
-from ..jobs.setting import Setting
+from ..jobs.setting import LIMITS, setting_of
 from ..objectives.pairs import own_threads
 from ..result import Result
+from .sampled import Sampled
 from .study import Judge, Table
 from .views import Cloud, Plane, plane_of_rows, plane_of_similarities
 
 MAX_COMPARED_ROWS = 2000
 """Rows on which baselines and held-out errors are measured, at most: all their pairs are compared."""
-RANDOM_DRAWS = 10
-"""Samples over which the error of random sampling is averaged."""
+SHOWN_CRITICISMS = 10
+"""Rows that the points represent worst that a page shows where no number was asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,9 @@ class PointsProblem:
 
     `solve` is `points` of X with `options`, the bandwidth as a number: `comparison` holds it, and how rows are encoded
     and scaled before they are compared. `rows` (M, d) are the encoded ones, `codes` and `weights` (M,) their labels and
-    weights or None, and `used` which rows of X they are, all if None. Make one with `PointsProblem.of`.
+    weights or None, and `used` which rows of X they are, all if None. Where points stand for another target, the first
+    `choices` of `rows` are of X and the others of the target, whose columns are `shown_target`. `n_criticisms` says how
+    many of the worst represented rows are listed. Make one with `PointsProblem.of`.
     """
 
     X: Any
@@ -47,6 +51,9 @@ class PointsProblem:
     similarity: str = "rbf"
     gamma: Any = "median"
     options: Mapping[str, Any] = field(default_factory=dict)
+    choices: int | None = None
+    shown_target: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    n_criticisms: int = 0
     job = "points"
     unit = "points"
     usual_seconds = None
@@ -64,27 +71,32 @@ class PointsProblem:
         shown: Mapping[str, Sequence[Any]],
         similarity: str = "rbf",
         time_limit: float | None = None,
+        shown_target: Mapping[str, Sequence[Any]] | None = None,
+        n_criticisms: int = 0,
         **options: Any,
     ) -> "PointsProblem":
         """The problem with its bandwidth as a number, so that every k and every part of the data is measured alike.
 
-        It is the number that `points(X, k, gamma=gamma, rng=seed, ...)` takes; `options` are its labels,
-        sample_weight, columns, missing and standardize.
+        It is the number that `points(X, k, gamma=gamma, rng=seed, ...)` takes; `options` are further ones of `points`.
         """
         deadline = Deadline.after(time_limit)
-        rules = {name: options[name] for name in ("columns", "missing") if name in options}
-        scales = options.get("standardize", "auto")
-        setting = Setting(similarity, gamma, scales, "auto", as_bytes("1GB"), deadline, **rules)
+        setting = setting_of(similarity, gamma, as_bytes("1GB"), deadline, options)
         data = options.get("labels"), options.get("sample_weight")
         with own_threads(), deadline.enforced():
-            _, comparison, _, given = setting.prepared(X, k, *data, np.random.default_rng(seed))
+            sample, comparison, _, given, *_ = setting.prepared(X, k, *data, np.random.default_rng(seed))
         width = comparison.gamma
         number = gamma if width is None or not 0.0 < width < math.inf else width
         m = given.rows.shape[0]
         codes = None if given.labels is None else as_labels(given.labels, m)[1]
         weights = None if given.weights is None else as_weights(given.weights, m, "sample_weight")
         rows = X if similarity == "precomputed" else given.rows
-        return cls(X, shown, comparison, rows, codes, weights, given.kept, similarity, number, options)
+        choices = None
+        if setting.aim is not None:
+            n = sample.size
+            choices = n if given.kept is None else int(np.searchsorted(given.kept, n))
+            weights = (np.ones(m) if weights is None else weights) * (np.arange(m) >= choices)
+        found = cls(X, shown, comparison, rows, codes, weights, given.kept, similarity, number, options, choices)
+        return replace(found, shown_target=shown_target or {}, n_criticisms=n_criticisms)
 
     @cached_property
     def Z(self) -> Any:  # noqa: N802 - as statisticians write standardized rows
@@ -93,12 +105,17 @@ class PointsProblem:
 
     @property
     def size(self) -> int:
-        """The number of rows."""
-        return int(self.rows.shape[0])
+        """The number of rows to choose from."""
+        return int(self.rows.shape[0]) if self.choices is None else self.choices
+
+    @property
+    def moves(self) -> bool:
+        """Whether points leave their rows."""
+        return bool(self.options.get("move", False))
 
     @property
     def masses(self) -> Vector:
-        """The weights of the rows, of sum one."""
+        """The weights of the rows, of sum one; zero for those that are not to be stood for."""
         return np.full(self.size, 1.0 / self.size) if self.weights is None else self.weights / self.weights.sum()
 
     def solve(self, k: int, **search: Any) -> Result:
@@ -117,10 +134,45 @@ class PointsProblem:
         """The rows with their weights, heaviest first, as the user's table has them."""
         rows, weights = result.heaviest_first()
         table: Table = {"index": rows.tolist(), "weight": weights.tolist()}
-        return table | {name: [plain(values[i]) for i in rows.tolist()] for name, values in self.shown.items()}
+        table |= {name: [plain(values[i]) for i in rows.tolist()] for name, values in self.shown.items()}
+        return table | self._moved(result) if self.moves else table
+
+    def _moved(self, result: Result) -> Table:
+        """The columns of points that left their rows, where they are now."""
+        few = take_rows(result.rows, positions(result))
+        names = list(few.columns) if hasattr(few, "columns") else list(self.shown)[-few.shape[1] :]
+        columns = [few[name] if hasattr(few, "columns") else few[:, at] for at, name in enumerate(names)]
+        return {name: [plain(value) for value in column] for name, column in zip(names, columns, strict=True)}
+
+    def stands_for(self, result: Result) -> Table:
+        """The points, heaviest first, with the rows that each is the most similar one of."""
+        order = positions(result)
+        counts = np.bincount(result.assignment[result.assignment >= 0], minlength=len(order))
+        own = {"index": result.indices[order].tolist(), "rows": counts[order].tolist()}
+        return own | {"share of rows": result.shares[order].tolist(), "weight": self.kept(result)["weight"]}
+
+    def criticisms(self, result: Result, n: int | None = None) -> Table:
+        """The n rows that the points represent worst, as the user's table has them."""
+        n = self.n_criticisms or SHOWN_CRITICISMS if n is None else n
+        count = self.size if self.choices is None else self.rows.shape[0] - self.choices
+        rows = result.criticisms(min(n, count)).tolist()
+        shown = self.shown if self.choices is None else self.shown_target
+        return {"index": rows} | {name: [plain(values[i]) for i in rows] for name, values in shown.items()}
+
+    def pixels(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
+        """Rows that the points stand for, as numbers."""
+        at = np.asarray(rows) + (0 if self.choices is None else self.X.shape[0])
+        return np.asarray(self.rows[self.places(at)])
+
+    def more(self, result: Result) -> dict[str, Table]:
+        """Further tables that were asked for."""
+        return {"criticisms": self.criticisms(result)} if self.n_criticisms else {}
 
     def rows_of(self, result: Result) -> npt.NDArray[np.float64]:
         """The kept rows as numbers, in the same order."""
+        if self.moves:
+            few, encoding = take_rows(result.rows, positions(result)), self.comparison.encoding
+            return np.asarray(few if encoding is None else encoding(few))
         return np.asarray(self.rows[self.places(result.heaviest_first()[0])])
 
     @cached_property
@@ -133,11 +185,16 @@ class PointsProblem:
     def view(self, result: Result) -> Cloud:
         """The kept rows among all."""
         rows, weights = result.heaviest_first()
-        return self.plane.cloud(self.places(rows), weights)
+        cloud = self.plane.cloud(self.places(rows), weights)
+        if not self.moves:
+            return cloud
+        few = self.comparison.rows(take_rows(result.rows, positions(result)), np.float64)
+        return replace(cloud, kept=self.plane.at(few))
 
     def lost(self, result: Result) -> dict[str, float]:
         """MMD² and its root, and the gap where a bound above zero is proven."""
-        facts = {"MMD² to all rows": result.value, "MMD": math.sqrt(max(result.value, 0.0))}
+        name = "MMD² to all rows" if self.choices is None else "MMD² to the target"
+        facts = {name: result.value, "MMD": math.sqrt(max(result.value, 0.0))}
         if isinstance(self.gamma, float):
             facts["gamma"] = self.gamma
         return {**facts, "gap": result.gap} if result.gap is not None and result.bound else facts
@@ -145,21 +202,28 @@ class PointsProblem:
     @cached_property
     def sample(self) -> "Sampled":
         """The rows, or as many as are compared pair by pair."""
-        rng = np.random.default_rng(0)
-        few = (
-            np.arange(self.size)
-            if self.size <= MAX_COMPARED_ROWS
-            else np.sort(rng.choice(self.size, MAX_COMPARED_ROWS, replace=False))
-        )
+        rng, total = np.random.default_rng(0), self.rows.shape[0]
+        ends = [0, total] if self.choices is None else [0, self.choices, total]
+        most = MAX_COMPARED_ROWS // (len(ends) - 1)
+        parts = [
+            np.arange(a, b) if b - a <= most else np.sort(a + rng.choice(b - a, most, replace=False))
+            for a, b in pairwise(ends)
+        ]
+        few = np.concatenate(parts)
         masses = self.masses[few]
-        return Sampled(self, few, self.block(few, few), masses / masses.sum())
+        choices = None if self.choices is None else len(parts[0])
+        return Sampled(self, few, self.block(few, few), masses / masses.sum(), choices)
 
-    def block(self, some: Indices, others: Indices) -> npt.NDArray[np.float64]:
-        """Similarities between rows; zero across labels."""
+    def block(self, some: Indices, others: Indices, few: Any = None, rest: Any = None) -> npt.NDArray[np.float64]:
+        """Similarities between rows; zero across labels. `few` and `rest` are where these rows are now, if they moved.
+
+        They are compared as they are.
+        """
         if self.similarity == "precomputed":
             found = self.rows[np.ix_(some, others)]
         else:
-            found = np.asarray(self.comparison.similarity(self.Z[some], self.Z[others]), np.float64)
+            here, there = self.Z[some] if few is None else few, self.Z[others] if rest is None else rest
+            found = np.asarray(self.comparison.similarity(here, there), np.float64)
         if self.codes is not None:
             found = found * (self.codes[some][:, None] == self.codes[others][None, :])
         return np.asarray(found)
@@ -169,64 +233,69 @@ class PointsProblem:
         """Random rows of equal weight (mean of 10 draws); for few rows also k-means centres snapped to rows."""
         found: dict[str, Callable[[int], float]] = {"random sampling": self.sample.at_random}
         has_centres = self.similarity not in ("precomputed", "hamming") and not sp.issparse(self.rows)
-        if self.size <= MAX_COMPARED_ROWS and has_centres:
+        if self.rows.shape[0] <= MAX_COMPARED_ROWS and has_centres:
             found["k-means"] = self.sample.snapped
         return found
 
     def split(self, share: float, rng: np.random.Generator) -> tuple["PointsProblem", Judge] | None:
-        """Some rows are held out; the error there is MMD² to them."""
-        order = rng.permutation(self.size)
-        held = max(round(share * self.size), 1)
-        if held >= self.size:
+        """Some rows are held out; the error there is MMD² to them. Rows that must be kept are not held out.
+
+        None where each group must have some rows, and for another target.
+        """
+        if self.choices is not None or self.options.get("min_per_group") is not None:
             return None
-        test, train = np.sort(order[:held][:MAX_COMPARED_ROWS]), np.sort(order[held:])
+        limits = self.limits
+        order = rng.permutation(np.setdiff1d(np.arange(self.size), self.places(limits["include"])))
+        held = max(round(share * self.size), 1)
+        if held >= len(order):
+            return None
+        test = np.sort(order[:held][:MAX_COMPARED_ROWS])
+        train = np.setdiff1d(np.arange(self.size), order[:held])
         masses = self.masses[test] / self.masses[test].sum()
         inner = float(masses @ self.block(test, test) @ masses)
 
         def judge(result: Result) -> float:
-            units, q = train[result.indices], result.p[result.indices]
-            cross = float(q @ self.block(units, test) @ masses)
-            return max(float(q @ self.block(units, units) @ q) - 2.0 * cross + inner, 0.0)
+            assert result.weights is not None  # noqa: S101 - rows are entries
+            units, q = train[result.indices], result.weights
+            few = None if self.similarity == "precomputed" else result.rows
+            cross = float(q @ self.block(units, test, few) @ masses)
+            return max(float(q @ self.block(units, units, few, few) @ q) - 2.0 * cross + inner, 0.0)
 
         rows = self.rows[np.ix_(train, train)] if self.similarity == "precomputed" else self.Z[train]
         codes = None if self.codes is None else self.codes[train]
         weights = None if self.weights is None else self.weights[train]
         gamma = self.comparison.similarity.gamma or self.gamma  # rows and bandwidth in the units of all rows
-        options = {"labels": codes, "sample_weight": weights, "standardize": False}
+        options = {"labels": codes, "sample_weight": weights, "standardize": False, **limits}
+        options |= {name: np.searchsorted(train, self._within(limits[name], train)) for name in ("include", "exclude")}
+        if limits.get("groups") is not None:
+            options["groups"] = limits["groups"][train]
+        if self.moves:
+            options["move"] = self.options["move"]
         part: dict[str, Any] = {"X": rows, "rows": rows, "codes": codes, "weights": weights, "used": None}
         part |= {"shown": {}, "gamma": gamma, "options": options}
         return replace(self, **part), judge
 
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What limits the points, as row numbers of X and labels of the rows that are used."""
+        given: dict[str, Any] = {name: self.options[name] for name in LIMITS if name in self.options}
+        setting = setting_of(self.similarity, self.gamma, 1, Deadline.after(None), given)
+        held = setting.limits.on(self.X, self.X.shape[0])
+        given |= {"include": held.include, "exclude": held.exclude}
+        if held.groups is not None:
+            codes = held.groups.codes if self.used is None else held.groups.codes[self.used]
+            given["groups"] = np.array(held.groups.names)[codes]
+        return given
 
-@dataclass(frozen=True, eq=False)
-class Sampled:
-    """Some rows with all similarities K between them and weights t: where baselines are measured."""
+    def _within(self, rows: Indices, train: Indices) -> Indices:
+        """Of rows of X those that are among the training rows, as numbers of used rows."""
+        used = rows if self.used is None else self.places(np.intersect1d(rows, self.used))
+        return np.intersect1d(used, train)
 
-    problem: PointsProblem
-    rows: Indices
-    K: npt.NDArray[np.float64]
-    t: Vector
 
-    def discrepancy(self, q: Vector) -> float:
-        """(q - t)ᵀ K (q - t)."""
-        d = q - self.t
-        return max(float(d @ (self.K @ d)), 0.0)
-
-    def at_random(self, k: int) -> float:
-        """The mean over draws of k rows with equal weights; rows may come twice where they weigh differently."""
-        rng = np.random.default_rng(1)
-        n, again = len(self.t), self.problem.weights is not None or k > len(self.t) or self.problem.size > len(self.t)
-        draws = (rng.choice(n, k, replace=again, p=self.t) for _ in range(RANDOM_DRAWS))
-        return float(np.mean([self.discrepancy(np.bincount(draw, minlength=n) / k) for draw in draws]))
-
-    def snapped(self, k: int) -> float:
-        """The rows nearest to k-means centres, with the shares of their clusters."""
-        Z = self.problem.Z[self.rows]
-        k = min(k, len(Z))
-        with own_threads():
-            centres, labels = lloyd(Z, k, self.t, np.random.default_rng(0))
-            shares = np.bincount(labels, self.t, k)
-            return self.discrepancy(np.asarray(np.bincount(nearest(centres, Z)[0], shares, len(Z)), np.float64))
+def positions(result: Result) -> Indices:
+    """Where the points are in `indices`, heaviest first."""
+    return np.searchsorted(result.indices, result.heaviest_first()[0])
 
 
 def plain(value: Any) -> Any:

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -90,6 +90,8 @@ class Answer:
     lost: dict[str, float]
     baselines: dict[str, float]
     held_out: float | None = None
+    more: Mapping[str, Table] = field(default_factory=dict)
+    """Further tables that were asked for, by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +157,8 @@ def _answer(problem: Problem, k: int, watch: Watch, search: dict[str, Any]) -> A
     lost = problem.lost(result)
     if proven_bound(result) is None:
         lost.pop("gap", None)
-    return Answer(k, result, problem.error(result), problem.kept(result), lost, {})
+    more = problem.more(result) if hasattr(problem, "more") else {}
+    return Answer(k, result, problem.error(result), problem.kept(result), lost, {}, more=more)
 
 
 def proven_bound(result: Result) -> float | None:

@@ -71,6 +71,8 @@ class Plane:
     place: Callable[[Indices], Matrix]
     axes: tuple[str, str]
     total: int
+    at: Callable[[Any], Matrix] = lambda rows: np.asarray(rows)
+    """The same for rows that are given themselves."""
 
     def cloud(self, kept: Indices, weights: Vector) -> Cloud:
         """The picture of an answer."""
@@ -92,7 +94,13 @@ def plane_of_rows(Z: Any, names: Sequence[str] = ()) -> Plane:
         across = (str(names[0]) if len(names) == 1 else "value", "")
         spread = np.full(n, 0.5)
         spread[drawn] = (np.arange(len(drawn)) * 0.618034) % 1.0
-        return Plane(drawn, lambda some: np.column_stack([np.asarray(Z[some])[:, 0], spread[some]]), across, n)
+        return Plane(
+            drawn,
+            lambda some: np.column_stack([np.asarray(Z[some])[:, 0], spread[some]]),
+            across,
+            n,
+            lambda rows: np.column_stack([rows[:, 0], np.full(len(rows), 0.5)]),
+        )
     if d == 2:
         both = (str(names[0]), str(names[1])) if len(names) == 2 else ("first column", "second column")
         return Plane(drawn, lambda some: np.asarray(Z[some], np.float64), both, n)
@@ -101,7 +109,11 @@ def plane_of_rows(Z: Any, names: Sequence[str] = ()) -> Plane:
     _, lengths, directions = np.linalg.svd(some - centre, full_matrices=False)
     shares = lengths**2 / max(float((lengths**2).sum()), 1e-300)
     axes = component_names(shares)
-    return Plane(drawn, lambda kept: np.asarray((np.asarray(Z[kept]) - centre) @ directions[:2].T), axes, n)
+
+    def at(rows: Any) -> Matrix:
+        return np.asarray((np.asarray(rows) - centre) @ directions[:2].T)
+
+    return Plane(drawn, lambda kept: at(Z[kept]), axes, n, at)
 
 
 def plane_of_similarities(block: Callable[[Indices, Indices], Matrix], n: int) -> Plane:

@@ -1,0 +1,114 @@
+"""`fewer points` with everything about rows: what it writes is what the library gives."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import fewer
+from commands import run
+
+RNG = np.random.default_rng(3)
+
+
+def table(n, shift):
+    numbers = {name: np.round(RNG.normal(shift, 1.0, n), 3) for name in ("x", "y")}
+    return pl.DataFrame({**numbers, "kind": RNG.choice(["a", "b", "c"], n), "team": np.arange(n) % 3})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    home = tmp_path_factory.mktemp("rows")
+    table(90, 0.0).write_csv(home / "mine.csv")
+    table(60, 0.5).with_columns(w=np.arange(60) % 4).write_csv(home / "theirs.csv")
+    np.save(home / "mine.npy", RNG.standard_normal((50, 3)))
+    np.save(home / "theirs.npy", RNG.standard_normal((70, 3)))
+    return home
+
+
+def asked(folder, *options, file="mine.csv"):
+    return json.loads(run("points", folder / file, "-k", "6", "-q", "--json", "--no-baselines", *options)[0])
+
+
+CASES = [
+    (["--include", "3,5-6", "--exclude", "0-2"], {"include": [3, 5, 6], "exclude": [0, 1, 2]}),
+    (["--groups", "team", "--max-per-group", "2"], {"groups": "team", "max_per_group": 2}),
+    (["--groups", "team", "--min-per-group", "0=3,1=1"], {"groups": "team", "min_per_group": {0: 3, 1: 1}}),
+    (["--groups", "kind", "--min-per-group", "a=3"], {"groups": "kind", "min_per_group": {"a": 3}}),
+    (["--equal-weights"], {"equal_weights": True}),
+    (["--min-weight", "0.1", "--max-weight", "0.3"], {"min_weight": 0.1, "max_weight": 0.3}),
+    (["--move"], {"move": True}),
+    (["--move-free"], {"move": "free"}),
+]
+
+
+@pytest.mark.parametrize(("words", "options"), CASES)
+def test_the_command_gives_what_the_library_gives(folder, words, options):
+    found, expected = asked(folder, *words), fewer.points(pl.read_csv(folder / "mine.csv"), 6, rng=0, **options)
+    answer = found["answers"][0]
+    assert answer["indices"] == expected.indices.tolist()
+    assert answer["value"] == pytest.approx(expected.value, rel=1e-9)
+    order = np.searchsorted(expected.indices, answer["kept"]["index"])
+    assert answer["kept"]["weight"] == pytest.approx(expected.weights[order].tolist())
+    assert answer["kept"]["x"] == pytest.approx(expected.rows["x"].to_numpy()[order].tolist())
+
+
+@pytest.mark.parametrize("ending", ["csv", "npy"])
+def test_rows_that_stand_for_another_file(folder, ending):
+    weigh = ["--target-weight", "w"] if ending == "csv" else []
+    out = folder / f"who-{ending}.csv"
+    words = ["--target", folder / f"theirs.{ending}", *weigh, "--criticisms", "4", "--assign", out, "--force"]
+    answer = asked(folder, *words, file=f"mine.{ending}")["answers"][0]
+    mine, theirs = ((pl.read_csv if ending == "csv" else np.load)(folder / f"{n}.{ending}") for n in ("mine", "theirs"))
+    expected = fewer.points(mine, 6, target=theirs, target_weight="w" if weigh else None, rng=0)
+    assert answer["indices"] == expected.indices.tolist()
+    assert answer["value"] == pytest.approx(expected.value, rel=1e-9)
+    assert answer["criticisms"]["index"] == fewer.criticisms(expected, theirs, 4).tolist()
+    written = pl.read_csv(out)
+    assert written["position"].to_list() == fewer.assign(expected, theirs).tolist()
+    assert written["point"].to_list() == expected.indices[fewer.assign(expected, theirs)].tolist()
+
+
+def test_every_k_of_a_path_keeps_the_limits_and_is_tested_on_rows_held_out(folder):
+    words = ["--path", "3,5", "--include", "7", "--max-weight", "0.5", "--json", "-q"]
+    found = json.loads(
+        run("points", folder / "mine.csv", *words, "--move", "--groups", "team", "--max-per-group", "3")[0]
+    )
+    for answer in found["answers"]:
+        assert 7 in answer["indices"]
+        assert max(answer["kept"]["weight"]) <= 0.5 + 1e-12
+        assert 0.0 <= answer["held_out"] < 1.0
+    assert found["answers"][0]["baselines"]["random sampling"] > found["answers"][1]["value"]
+
+
+def test_the_page_shows_what_points_stand_for_and_miss(folder):
+    page = folder / "page.html"
+    for more in ([], ["--target", folder / "theirs.csv"], ["--move"]):
+        _, told = run("points", folder / "mine.csv", "-k", "4", "--criticisms", "2", "--report", page, "--force", *more)
+        text = page.read_text()
+        assert "What each point stands for" in text
+        assert "The rows that the points represent worst, the worst first." in text
+        assert "criticisms" in told
+    assert "wrote" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--max-per-group", "2"], "--max-per-group needs --groups"),
+        (["--groups", "team"], "--groups needs --min-per-group or --max-per-group"),
+        (["--groups", "temm", "--max-per-group", "2"], "has no column 'temm' (--groups); the nearest is 'team'"),
+        (["--target-weight", "w"], "--target-weight needs --target"),
+        (["--move", "--move-free"], "--move and --move-free are two ways to move"),
+        (["--include", "a"], "expected row numbers from 0 such as 3,17 or 0-9, got 'a'"),
+        (["--include", "900"], "include"),
+        (["--groups", "team", "--max-per-group", "x=2"], "the groups are numbers, got 'x'"),
+        (["--groups", "kind", "--max-per-group", "d=2"], "there is no group 'd'"),
+        (["--assign", "who.txt"], "expected an ending of .csv, .parquet, got '.txt'"),
+        (["--target", "nowhere.csv"], "nowhere.csv"),
+    ],
+)
+def test_what_does_not_go_together_is_said(folder, words, said):
+    _, err = run("points", folder / "mine.csv", "-k", "3", *words, code=2)
+    assert said in " ".join(err.split())
