@@ -5,7 +5,7 @@ from inspect import getattr_static
 from typing import Any, Protocol, runtime_checkable
 
 from ._validation import Indices, InvalidInput, Vector
-from .cover import Cover
+from .cover import Allowance, Cover
 from .spaces import Space, Units
 
 
@@ -227,6 +227,16 @@ class Sparsity(Protocol):
         ...
 
 
+@runtime_checkable
+class Budgeted(Protocol):
+    """A constraint whose faces are those of dimensions within an allowance, each of them whole."""
+
+    @property
+    def allowance(self) -> Allowance:
+        """What dimensions cost, and how much a face may."""
+        ...
+
+
 def offers(thing: object, *protocols: type) -> bool:
     """Whether `thing` has every member; unlike isinstance it never evaluates a costly property."""
     return not any(missing(thing, protocol) for protocol in protocols)
@@ -236,6 +246,11 @@ def whole_faces(constraint: object) -> bool:
     """Whether the constraint is made of faces, and every distribution on one of them is a member."""
     sparse: Any = constraint
     return offers(constraint, Sparsity) and bool(sparse.whole_faces)
+
+
+def refits(constraint: object) -> bool:
+    """Whether every distribution on the face of a member's support is a member."""
+    return whole_faces(constraint) or offers(constraint, Budgeted)
 
 
 def require_whole_faces(constraint: object, who: str) -> None:

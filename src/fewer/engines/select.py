@@ -2,22 +2,21 @@
 
 from typing import Any
 
-from ..constraints.dimension_sparse import DimensionSparse
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..protocols import Covered, FaceSolvable, Objective, Quadratic, offers, require_whole_faces, whole_faces
+from ..protocols import Budgeted, Covered, FaceSolvable, Objective, Quadratic, offers, require_whole_faces, whole_faces
 from .engine import Engine
 
 
 def engine_of(
     objective: Objective, constraint: Any, who: str = "the solver", deadline: Deadline | None = None
 ) -> Engine:
-    """The engine for a problem: coverage for L2 and KL over D_k, quadratic on sparse simplices, faces for the rest.
+    """The engine for a problem: coverage for L2 and KL over dimensions, quadratic on sparse simplices, else faces.
 
     Raises a sentence where none can serve; `who` is the solver that asks, `deadline` when it has to have an answer.
     """
     until = Deadline.after(None) if deadline is None else deadline
-    if isinstance(constraint, DimensionSparse) and offers(objective, Covered, FaceSolvable):
+    if offers(constraint, Budgeted) and offers(objective, Covered, FaceSolvable):
         from .coverage import coverage_engine
 
         engine = coverage_engine(objective, constraint)
@@ -35,4 +34,6 @@ def engine_of(
 
 def served(objective: Objective, constraint: Any) -> bool:
     """Whether an engine serves the problem."""
+    if offers(constraint, Budgeted) and offers(objective, Covered, FaceSolvable):
+        return True
     return whole_faces(constraint) or (isinstance(constraint, SparseSimplex) and offers(objective, Quadratic))

@@ -11,13 +11,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, check_non_negative
 
 from .._validation import Indices, known
-from ..data.align import aligned, positions
+from ..data.align import aligned
 from ..data.frames import is_table, names_of
 from ..deadline import Deadline
 from ..solvers.minimize import SOLVERS
 from ._estimator import at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
 from .coding import Coding
-from .dims import OBJECTIVES, cover, coverage, has_labels, take_columns
+from .dims import OBJECTIVES, cover, coverage, has_labels, one_limit, take_columns
 
 
 class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
@@ -25,8 +25,13 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
 
     Parameters
     ----------
-    k : int
-        How many columns are kept; a k above the number of columns means all of them, with a warning.
+    k : int, or float with `costs`
+        How many columns are kept, or units; a k above their number means all of them, with a warning. With `costs` the
+        budget.
+    units, costs : array of shape (n,), mapping or Series, optional
+        Labels of columns that are chosen whole, and what columns cost; see `dims`.
+    budget : float, optional
+        What may be spent on `costs`, instead of k.
     objective : {"kl", "l2"}
         What is minimised.
     baseline : {"auto", "zero", "mode"}, mapping or array of shape (n,)
@@ -73,8 +78,11 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
 
     def __init__(
         self,
-        k: int = 10,
+        k: float = 10,
         *,
+        units: Any = None,
+        costs: Any = None,
+        budget: float | None = None,
         objective: str = "kl",
         baseline: Any = "auto",
         include: Any = (),
@@ -86,6 +94,9 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
         random_state: Any = None,
     ) -> None:
         self.k = k
+        self.units = units
+        self.costs = costs
+        self.budget = budget
         self.objective = objective
         self.baseline = baseline
         self.include = include
@@ -99,7 +110,7 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerDims":
         """Choose the columns; y is ignored."""
         deadline = Deadline.after(self.time_limit)
-        given = {name: getattr(self, name) for name in ("baseline", "include", "exclude", "missing")}
+        given = {name: getattr(self, name) for name in ("baseline", "units", "costs", "include", "exclude", "missing")}
         with unchanged_if_it_fails(self):
             known(self.objective, dict.fromkeys(OBJECTIVES), "objective")
             known(self.solver, dict.fromkeys(SOLVERS), "solver")
@@ -109,21 +120,19 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
                 X = validated(self, X, accept_sparse="csr", dtype="numeric")
                 with our_error():
                     check_non_negative(X, "FewerDims.fit")
-                for option in ("include", "exclude"):
-                    given[option] = positions(given[option], names, option)
+                given["names"] = names
             else:
                 _check_feature_names(self, X, reset=True)
                 _check_n_features(self, X, reset=True)
                 given["columns"] = self.columns
-            coding = Coding.of(X, sample_weight=sample_weight, **given)
-            self._fit(replace(coding, names=names), deadline)
+            self._fit(Coding.of(X, sample_weight=sample_weight, **given), deadline)
         return self
 
     def _fit(self, coding: Coding, deadline: Deadline) -> None:
         """Fit checked rows."""
         n = coding.X.shape[1]
         search: dict[str, Any] = {"objective": self.objective, "solver": self.solver, "rng": seed_of(self.random_state)}
-        self.result_ = cover(coding, at_most(self.k, n, "columns"), deadline=deadline, **search)
+        self.result_ = cover(coding, self._limit(coding), deadline=deadline, **search)
         self._coding = replace(coding, X=None, sample_weight=None)
         self.levels_ = coding.levels
         self.indices_: Indices = self.result_.indices
@@ -134,6 +143,14 @@ class FewerDims(SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
         self.baseline_ = self.distribution_.origin
         weight = coding.sample_weight
         self.coverage_ = coverage(coding.X, self.indices_, sample_weight=weight, baseline=self.baseline_)
+
+    def _limit(self, coding: Coding) -> Any:
+        """How many columns or units, or what they may cost."""
+        if coding.costs is not None:
+            return self.k if self.budget is None else self.budget
+        one_limit(None if self.budget is not None else self.k, self.budget, self.costs)
+        units = coding.units
+        return at_most(self.k, coding.X.shape[1] if units is None else len(units), "units" if units else "columns")
 
     def transform(self, X: Any) -> Any:
         """The chosen columns of X; of a table with labels in its own container."""

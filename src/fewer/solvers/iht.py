@@ -11,7 +11,7 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..engines.paths import lower_bound_of
 from ..engines.select import engine_of
-from ..protocols import Constraint, Counted, FaceSolvable, Objective, Quadratic, Sparsity, offers, whole_faces
+from ..protocols import Constraint, Counted, FaceSolvable, Objective, Quadratic, Sparsity, offers, refits, whole_faces
 from ..result import Result, Status
 from .exchange import grown
 from .loop import Callback, Outcome, Step, Steps, as_start, drive, meet
@@ -148,7 +148,7 @@ def default_rule(objective: Objective, constraint: Constraint) -> StepRule:
     if quadratic(objective, constraint):
         return Refitting()
     if offers(constraint, Sparsity):
-        return Doubling(refit=offers(objective, FaceSolvable) and whole_faces(constraint))
+        return Doubling(refit=offers(objective, FaceSolvable) and refits(constraint))
     return Momentum() if objective.smoothness < math.inf else Backtracking()
 
 

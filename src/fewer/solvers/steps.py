@@ -10,7 +10,7 @@ from .._validation import Vector, as_number, known
 from ..constraints.sparse_simplex import SparseSimplex
 from ..engines.faces import face_best
 from ..engines.fit import refitted
-from ..protocols import Constraint, Objective, Quadratic, Sparsity, offers, whole_faces
+from ..protocols import Constraint, Objective, Quadratic, Sparsity, offers, refits
 from ..result import Status
 from .loop import Outcome, Step, Steps
 
@@ -254,7 +254,7 @@ def best_near(objective: Any, constraint: Any, p: Vector) -> Vector:
         best = np.zeros(p.size)
         best[found.units] = found.weights
         return best
-    return face_best(objective, constraint.face(constraint.support(p))) if whole_faces(constraint) else p
+    return face_best(objective, constraint.face(constraint.support(p))) if refits(constraint) else p
 
 
 def line_search(objective: Objective, p: Vector, gradient: Vector, direction: Vector) -> float:
