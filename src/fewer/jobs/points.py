@@ -11,6 +11,7 @@ from ..solvers.loop import Callback
 from ._held import Limits
 from .sample import as_bytes
 from .setting import Setting
+from .units import points_of_units
 
 
 def points(
@@ -25,6 +26,7 @@ def points(
     bounds: Any = None,
     include: Any = (),
     exclude: Any = (),
+    units: Any = None,
     groups: Any = None,
     max_per_group: int | None = None,
     min_weight: float = 0.0,
@@ -88,6 +90,10 @@ def points(
     include, exclude : list of int, mask of shape (N,), or labels of a pandas index
         Rows that are kept in any case, and rows that never are. Excluded rows still count among those that the points
         stand for; an included one takes up one of the k, and does not move.
+    units : array of shape (N,) or str, optional
+        A label for each row (a patient, a household, a document), or the name of a column of a table, which then is no
+        part of the rows. Units are chosen whole: k counts units, all rows of each are kept, and weights are on units,
+        shared by the rows of a unit as their own weights are. Included and excluded rows stand for their units.
     groups : array of shape (N,) or str, optional
         A label for each row, or the name of a column of a table, which then is no part of the rows.
     max_per_group : int, optional
@@ -130,6 +136,8 @@ def points(
         `indices` are rows of X (of equal rows the first), `rows` these rows in the container of X, `counts` how many
         rows each stands for, `value` is MMD², `bound` a proven lower bound over all rows, at least 0, or None where
         only some rows were candidates. With `move`, `rows` are the points, and `indices` the rows they started from.
+        With `units`, `indices` are all rows of the units that were chosen, `units` their labels and `unit_weights` the
+        weights of these.
 
     References
     ----------
@@ -142,8 +150,13 @@ def points(
     >>> result = points(X, 2, rng=0)
     >>> result.indices.tolist(), result.weights.round(2).tolist()
     ([0, 3], [0.4, 0.6])
+    >>> result = points(X, 2, units=["ann", "ann", "bob", "cid", "cid"], rng=0)
+    >>> result.indices.tolist(), result.units.tolist(), result.unit_weights.round(2).tolist()
+    ([0, 1, 3, 4], ['ann', 'cid'], [0.4, 0.6])
     """
     deadline = Deadline.after(time_limit)
     limits = Limits(include, exclude, groups, max_per_group, min_weight, max_weight, equal_weights)
     how = (similarity, gamma, standardize, solver, as_bytes(max_memory), deadline, callback, columns, missing)
+    if units is not None:
+        return points_of_units(Setting(*how, move, bounds, limits), gathered(X), k, units, labels, sample_weight, rng)
     return Setting(*how, move, bounds, limits).solve(gathered(X), k, labels, sample_weight, rng).result
