@@ -32,6 +32,7 @@ def gamma(text: str) -> Any:
 @for_all_jobs
 @click.option("--label", metavar="COL", help="Class labels: similarities across classes are zero.")
 @click.option("--weight", metavar="COL", help="Sample weights.")
+@click.option("--units", metavar="COL", help="Keep k whole units, all rows with one label: a patient, a household.")
 @click.option("--columns", metavar="A,B,…", help="Only these columns; or what columns are: age:number,plan:category.")
 @click.option("--ignore", metavar="A,B,…", help="Not these columns.")
 @click.option("--missing", type=click.Choice(MISSING), default="error", show_default=True, help="Missing values.")
@@ -46,6 +47,7 @@ def gamma(text: str) -> Any:
 def points(
     label: str | None,
     weight: str | None,
+    units: str | None,
     columns: str | None,
     ignore: str | None,
     missing: str,
@@ -69,7 +71,8 @@ def points(
 
     check_targets(common)
     table = open_table(common.files)
-    apart = [known_column(table, name, option) for name, option in ((label, "--label"), (weight, "--weight")) if name]
+    named = ((label, "--label"), (weight, "--weight"), (units, "--units"))
+    apart = [known_column(table, name, option) for name, option in named if name]
     names, kinds = asked_columns(table, columns, ignore, apart)
     data: dict[str, Any] = {"similarity": similarity, "labels": label, "sample_weight": weight}
     if table.plain or similarity == "precomputed":
@@ -85,6 +88,10 @@ def points(
         shown = {name: X[name] for name in [*apart, *names]}
         if weight is not None:
             check_weights(X[weight], table.label)
+    if units is not None:
+        members = np.asarray(table.values(units))
+        data["units"], shown = members, {units: members, **shown}
+        X = X if not hasattr(X, "drop") else X.drop([units])
     if common.image_shape is not None and np.prod(common.image_shape) != len(names):
         height, width = common.image_shape
         raise click.UsageError(

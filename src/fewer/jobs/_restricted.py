@@ -14,7 +14,7 @@ from ..objectives.seen import MAX_COPIES, SeenL2
 from ..result import Result, Status, Words
 from ..solvers.loop import Callback, Progress
 from ..spaces import States
-from ._column_units import Limit
+from .column_units import Limit
 from .rows import Rows, listed
 
 Run = Callable[[Any, Any, Callback | None], Result]

@@ -14,7 +14,7 @@ from ..data.baskets import baskets_of
 from ..data.columns import array_columns, as_kind, left_out, told_kinds
 from ..data.frames import Column, columns_of, is_table, n_rows, names_of
 from ..tables import MOST_CODES
-from ._column_units import ColumnUnits, as_costs
+from .column_units import ColumnUnits, as_costs
 from .rows import heaviest_codes
 
 MISSING = {

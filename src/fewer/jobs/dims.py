@@ -20,10 +20,10 @@ from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS, minimize
 from ..solvers.uncompiled import uncompiled_result
 from ..spaces import Lattice, States
-from ._column_units import Limit
 from ._hurried import MAX_UNCOMPILED_ROWS, affordable, need_compiled_code, on_all
 from ._restricted import Restriction, Run, restricted
 from .coding import Coding
+from .column_units import Limit
 from .rows import Rows, listed
 
 OBJECTIVES = {"kl": "KL", "l2": "squared distance"}

@@ -97,6 +97,12 @@ class PointsProblem:
         return int(self.rows.shape[0])
 
     @property
+    def members(self) -> Any:
+        """The unit of each row that is used, (M,), or None."""
+        units = self.options.get("units")
+        return None if units is None else np.asarray(units)[slice(None) if self.used is None else self.used]
+
+    @property
     def masses(self) -> Vector:
         """The weights of the rows, of sum one."""
         return np.full(self.size, 1.0 / self.size) if self.weights is None else self.weights / self.weights.sum()
@@ -166,7 +172,12 @@ class PointsProblem:
 
     @cached_property
     def baselines(self) -> Mapping[str, Callable[[int], float]]:
-        """Random rows of equal weight (mean of 10 draws); for few rows also k-means centres snapped to rows."""
+        """Random rows of equal weight (mean of 10 draws); for few rows also k-means centres snapped to rows.
+
+        Where whole units are kept, random units of equal weight.
+        """
+        if self.members is not None:
+            return {"random units": self.sample.units_at_random}
         found: dict[str, Callable[[int], float]] = {"random sampling": self.sample.at_random}
         has_centres = self.similarity not in ("precomputed", "hamming") and not sp.issparse(self.rows)
         if self.size <= MAX_COMPARED_ROWS and has_centres:
@@ -193,6 +204,8 @@ class PointsProblem:
         weights = None if self.weights is None else self.weights[train]
         gamma = self.comparison.similarity.gamma or self.gamma  # rows and bandwidth in the units of all rows
         options = {"labels": codes, "sample_weight": weights, "standardize": False}
+        if self.members is not None:
+            options["units"] = self.members[train]
         part: dict[str, Any] = {"X": rows, "rows": rows, "codes": codes, "weights": weights, "used": None}
         part |= {"shown": {}, "gamma": gamma, "options": options}
         return replace(self, **part), judge
@@ -218,6 +231,15 @@ class Sampled:
         n, again = len(self.t), self.problem.weights is not None or k > len(self.t) or self.problem.size > len(self.t)
         draws = (rng.choice(n, k, replace=again, p=self.t) for _ in range(RANDOM_DRAWS))
         return float(np.mean([self.discrepancy(np.bincount(draw, minlength=n) / k) for draw in draws]))
+
+    def units_at_random(self, k: int) -> float:
+        """The mean over draws of k units with equal weights; infinite where there are fewer."""
+        _, members = np.unique(self.problem.members[self.rows], return_inverse=True)
+        rng, total = np.random.default_rng(1), np.bincount(members, self.t)
+        if k > len(total):
+            return math.inf
+        draws = (np.isin(members, rng.choice(len(total), k, replace=False)) for _ in range(RANDOM_DRAWS))
+        return float(np.mean([self.discrepancy(drawn * self.t / total[members] / k) for drawn in draws]))
 
     def snapped(self, k: int) -> float:
         """The rows nearest to k-means centres, with the shares of their clusters."""

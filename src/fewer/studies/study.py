@@ -210,7 +210,7 @@ def compare(problem: Problem, answer: Answer) -> str:
     most = min(problem.size, MAX_BASELINE_FACTOR * answer.k)
     size, tried = matching_size(problem.baselines[best], answer.k, answer.error, most)
     if size is not None:
-        return f"baseline {best} matches this with {size} {problem.unit} ({size / answer.k:.1f}x)"
+        return f"baseline {best} matches this with {size:g} {problem.unit} ({size / answer.k:.1f}x)"
     return f"baseline {best} did not match this with {one_of(tried)} {problem.unit}" if tried else ""
 
 
@@ -264,5 +264,5 @@ def one_of(sizes: Sequence[int]) -> str:
     >>> one_of([5]), one_of([5, 10, 20])
     ('5', '5, 10 or 20')
     """
-    *some, last = map(str, sizes)
+    *some, last = (f"{size:g}" for size in sizes)
     return f"{', '.join(some)} or {last}" if some else last
