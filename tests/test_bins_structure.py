@@ -90,7 +90,7 @@ def test_a_round_equals_its_twin():
         ends, owners, state = np.empty((2, 2 * m + 2, 2)), np.empty((2, 2 * m + 2), np.int64), np.array([0, 0, 1])
         ends[0, 0] = x.min(), x.max()
         while state[2] <= m:
-            advance_bars(before, sums, after, choice, ends, owners, state, 3)
+            advance_bars(before, sums, after, choice, ends, owners, state, np.finfo(float).max, 3)
         for e in range(1, m + 1):
             costs = [
                 before[s]

@@ -66,6 +66,7 @@ def advance_bars(
     ends: Vector,
     owners: Indices,
     state: Indices,
+    ceiling: float,
     work: int,
 ) -> None:
     """after[e] = min over s < e of before[s] + spread(s, e), with its argmin in choice, for values in any order.
@@ -74,22 +75,22 @@ def advance_bars(
     kept as pieces, an interval and the s it belongs to each. A start s that is lowest for no u never is again, so few
     pieces are left, mostly. `ends` (2, 2 n + 2, 2) and `owners` (2, 2 n + 2) hold the pieces, old and new; `state` is
     their number, which side is old, and the next e. The first piece of the old side holds the range of u to begin with.
-    It pauses after about `work` pieces.
+    Costs above `ceiling` do not matter, and need not be right. It pauses after about `work` pieces.
     """
     counts, first, second = sums
     while state[2] < len(after) and work > 0:
         old, e = state[1], state[2]
         s, level, made = e - 1, before[e - 1], 0
-        if state[0] == 0 and level < np.inf:  # the first bar that can begin
+        if state[0] == 0 and level <= ceiling:  # the first bar that can begin
             owners[old, 0] = s
             state[0] = 1
-        elif level < np.inf:
+        elif level <= ceiling:
             for t in range(state[0]):
                 c, low, high = owners[old, t], ends[old, t, 0], ends[old, t, 1]
                 width = counts[s] - counts[c]
                 least = before[c] + spread_of(counts, first, second, c, s)
                 left, right = high, high  # where the old owner stays the lower one
-                if least < level:
+                if least < level and least <= ceiling:
                     mean, half = (first[s] - first[c]) / width, np.sqrt((level - least) / width)
                     left, right = min(max(low, mean - half), high), max(min(high, mean + half), low)
                     if left >= right:

@@ -57,7 +57,9 @@ def even_bound(cover: Cover, allowance: Allowance, mode: int) -> float:
     """
     values, constant = tangent(cover, allowance, mode, np.zeros(cover.n, np.int8), 0.0)
     sizes = np.diff(cover.indptr)
-    prices = np.bincount(cover.indices, np.repeat(values / np.maximum(sizes, 1), sizes), cover.n)
+    prices: Vector = np.bincount(cover.indices, np.repeat(values / np.maximum(sizes, 1), sizes), cover.n).astype(
+        np.float64
+    )
     return float(values[sizes == 0].sum() + allowance.most_worth(prices)) + constant
 
 

@@ -92,7 +92,7 @@ class Search:
 
     def improve(self, moves: int = NO_LIMIT) -> int:
         """Best swaps until none helps, at most `moves`; how many were made."""
-        swaps, gain = _cover.improve(*self._arrays, *self._state, moves)
+        swaps, gain = _cover.improve(*self._arrays, *self._state, moves)  # type: ignore[call-arg] # as many as it has
         self.gain = max(self.gain, float(gain))
         self._count(swaps)
         return int(swaps)
@@ -110,7 +110,8 @@ class Search:
         barred = np.zeros(c.n, np.bool_)
         barred[drops] = rng.random() < 0.5
         before, kept = self.gain, (self._inside.copy(), self._missing.copy())
-        swaps, gain = _cover.perturb(*self._arrays, *self._state, drops, supports, barred, NO_LIMIT)
+        more = drops, supports, barred, NO_LIMIT
+        swaps, gain = _cover.perturb(*self._arrays, *self._state, *more)  # type: ignore[call-arg] # as many as it has
         self._count(swaps)
         self.work += count * self.one_pass
         close = _cover.CLOSE * abs(before)

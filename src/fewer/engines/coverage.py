@@ -61,7 +61,7 @@ class CoverageEngine:
 
     def __init__(self, objective: Any, constraint: Any, cover: Cover, norm: float, mode: int) -> None:
         self.objective, self.constraint = objective, constraint
-        self.cover, self.norm, self.mode, self.k = cover, norm, mode, constraint.k
+        self.cover, self.norm, self.mode, self.k = cover, norm, mode, int(constraint.k)
         self.allowance: Allowance = constraint.allowance
         self._search = Search(cover, self.allowance, mode)
         self._answered: tuple[bytes, Vector | None] = (b"", None)

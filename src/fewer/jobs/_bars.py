@@ -24,6 +24,8 @@ COMPARISONS = 4_000_000
 """Pieces looked at between two chances to stop: some hundredths of a second."""
 MERGED_AT_ONCE = 0.25
 """The share of the runs that are merged before the costs of merging are looked at again."""
+CEILING, ROUNDING = 1.0 + 1e-9, 1e-12
+"""How far above the cost of the quick start one may be and still count, relative to it and to the sum of squares."""
 LOSS = "squared difference"
 
 
@@ -94,11 +96,13 @@ def best_bars(x: Vector, k: int) -> Iterator[tuple[Vector | None, float | None]]
     """
     n, every = len(x), Runs.of(x)
     runs = every.merged(max(MAX_CHOICES // k, k))
-    yield runs.merged(k).spread(n), 0.0
+    quick = runs.merged(k)
+    yield quick.spread(n), 0.0
     rounds, m = min(k, len(runs.starts)), len(runs.starts)
     off = runs.means - float(x.mean())
     terms = runs.widths, runs.widths * off, runs.widths * off**2
     count, first, second = (np.append(0.0, np.cumsum(term)) for term in terms)
+    ceiling = CEILING * quick.cost(runs, n) + ROUNDING * float(second[-1])
     before = np.append(0.0, np.full(m, np.inf))
     choices = np.zeros((rounds, m + 1), np.int32)
     ends, owners = np.empty((2, 2 * m + 2, 2)), np.empty((2, 2 * m + 2), np.int64)
@@ -106,7 +110,7 @@ def best_bars(x: Vector, k: int) -> Iterator[tuple[Vector | None, float | None]]
         after, state = np.full(m + 1, np.inf), np.array([0, 0, 1])
         ends[0, 0] = off.min(), off.max()
         while state[2] <= m:
-            advance_bars(before, (count, first, second), after, choices[bar], ends, owners, state, COMPARISONS)
+            advance_bars(before, (count, first, second), after, choices[bar], ends, owners, state, ceiling, COMPARISONS)
             yield None, None
         before = after
     begins = [m]

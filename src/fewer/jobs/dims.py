@@ -177,16 +177,18 @@ def cover(
     with deadline.uncompiled():
         whole = rows if units is None else units.rows(rows, objective)
     limit = Limit.of(k, whole.n, coding.costs, "columns" if units is None else "units")
-    named = (
-        as_units(coding.include, rows.n, "columns", "include"),
-        as_units(coding.exclude, rows.n, "columns", "exclude"),
+    held, never = (
+        as_units(given, rows.n, "columns", name)
+        for given, name in ((coding.include, "include"), (coding.exclude, "exclude"))
     )
-    held = Restriction.of(*(named if units is None else map(units.of_columns, named)), limit)
+    if units is not None:
+        held, never = units.of_columns(held), units.of_columns(never)
+    restriction = Restriction.of(held, never, limit)
 
     def solved(used: Rows, run: Run) -> Result:
         """The units that `run` finds, on some rows."""
-        if held:
-            return restricted(used, limit, objective, held, run, callback)
+        if restriction:
+            return restricted(used, limit, objective, restriction, run, callback)
         return run(*problem(used, limit, objective), callback)
 
     def searched() -> Result:

@@ -40,7 +40,7 @@ class Patients:
     labels: Any
 
     @classmethod
-    def of(cls, X: Any, units: Any, codes: Indices) -> "Patients":
+    def of(cls, X: Any, units: Any, codes: Any) -> "Patients":
         """By the codes that the rows were given."""
         column = named(X, units, "units")
         if column is None and is_table(units):

@@ -94,8 +94,8 @@ def _(view: Profile, captions: Sequence[str] = ()) -> Html:
     lines.append(Series("before", x, view.before.tolist(), "baseline", "steps"))
     most = float(abs(view.before - view.after).max())
     words = f"The share of each bin, and of the bar it is in; where drawn they differ by at most {most:.2%}."
-    named = {"x": view.name, "y": "share of each bin", "title": "The histogram and its bars", "words": words}
-    return curve(lines, logs=(False, False), **named)
+    title = "The histogram and its bars"
+    return curve(lines, x=view.name, y="share of each bin", title=title, words=words, logs=(False, False))
 
 
 @picture.register

@@ -168,12 +168,12 @@ def _covering(target: Vector, constraint: Any) -> Indices:
     states = np.flatnonzero(target > 0.0)
     states = states[np.argsort(-target[states], kind="stable")[:MOST_STATES]]
     table = space.rows[states] if isinstance(space, States) else as_table(space.unravel(states))
-    face = constraint.face(look_ahead(table, target[states], constraint.allowance))
+    face: Indices = constraint.face(look_ahead(table, target[states], constraint.allowance))
     if face.size:
         return face
     every = space.rows if isinstance(space, States) else table
     smallest = int(constraint.allowance.of_supports(every.indptr, every.indices).argmin())
-    return constraint.face(every.indices[every.indptr[smallest] : every.indptr[smallest + 1]])
+    return np.asarray(constraint.face(every.indices[every.indptr[smallest] : every.indptr[smallest + 1]]))
 
 
 def look_ahead(table: Any, weights: Vector, allowance: Allowance) -> Indices:

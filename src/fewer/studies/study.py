@@ -29,10 +29,13 @@ class Problem(Protocol):
     """What a study asks of a job on a data set; errors are such that less is better."""
 
     job: str
-    unit: str
-    """What is kept, in the plural."""
     shares: frozenset[str]
     """The columns and facts that are shares of one."""
+
+    @property
+    def unit(self) -> str:
+        """What is kept, in the plural."""
+        ...
 
     @property
     def metric(self) -> str:
@@ -114,7 +117,7 @@ def study(
     problem: Problem,
     ks: Sequence[int],
     *,
-    k: int | None = None,
+    k: float | None = None,
     held_out: float | None = None,
     seed: int = 0,
     baselines: bool = True,
@@ -173,7 +176,7 @@ def _held_out(k: int, parts: tuple[Problem, Judge], watch: Watch, search: dict[s
     return judge(result)
 
 
-def choose(answers: Sequence[Answer], k: int | None) -> tuple[Answer, str]:
+def choose(answers: Sequence[Answer], k: float | None) -> tuple[Answer, str]:
     """The answer for the given k; else the smallest sufficient k by held-out error, or by error if none is held out."""
     if k is not None or len(answers) == 1:
         return next((a, "as requested") for a in answers if k is None or a.k == k)
