@@ -85,20 +85,20 @@ def by_highs(X: Any, costs: Any, budget: float, seconds: float) -> tuple[float, 
 
 def budgets() -> None:
     """Dims with costs, and with units, beside HiGHS."""
-    print("| problem | rows x columns | covered, fewer | covered, HiGHS (60 s) | proven by | fewer, s | HiGHS, s |")
+    print("| problem | rows x columns | covered, fewer | covered, HiGHS (30 s) | proven by | fewer, s | HiGHS, s |")
     print("|---|---|---|---|---|---|---|")
-    for N, n, seed in ((2000, 40, 0), (5000, 60, 1), (5000, 100, 2)):
+    for N, n, seed in ((2000, 40, 0), (5000, 60, 1)):
         X = baskets(N, n, 4, rng=seed).toarray()
         rng = np.random.default_rng(seed)
         costs = np.round(rng.uniform(0.5, 4.0, n), 1)
         budget = round(0.3 * costs.sum(), 1)
         took, result = timed(lambda X=X, c=costs, b=budget: dims(X, budget=b, costs=c, rng=0))
-        slow, (value, bound) = timed(lambda X=X, c=costs, b=budget: by_highs(X, c, b * (1 + 1e-9), 60.0))
+        slow, (value, bound) = timed(lambda X=X, c=costs, b=budget: by_highs(X, c, b * (1 + 1e-9), 30.0))
         report("budget", (N, n), result, value, bound, took, slow)
         units = np.arange(n) // 4
         merged = np.array([X[:, units == u].any(axis=1) for u in range(n // 4)]).T
         took, result = timed(lambda X=X, u=units: dims(X, 5, units=u, rng=0))
-        slow, (value, bound) = timed(lambda M=merged: by_highs(M, np.ones(M.shape[1]), 5.0, 60.0))
+        slow, (value, bound) = timed(lambda M=merged: by_highs(M, np.ones(M.shape[1]), 5.0, 30.0))
         report("units of four", (N, n), result, value, bound, took, slow)
 
 
