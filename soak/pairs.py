@@ -269,7 +269,7 @@ def solver_options(rng: Generator, solver: str, C: Pair, most: int) -> dict[str,
         options |= {"rng": 0, "max_iter": most, "step": STEPS[step]()}
         if rng.random() < 0.5:
             options["start"] = C.ours.project(rng.dirichlet(np.ones(C.ours.space.size)))
-    elif solver == "exchange":
+    elif solver in ("exchange", "exact"):
         options["rng"] = 0
     return options
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from numba.core import caching
 
-from fewer import L2, Atoms, Doubling, InvalidInput, SparseSimplex, Status, iht, warm
+from fewer import L2, MMD, Atoms, Doubling, InvalidInput, SparseSimplex, Status, exact, iht, warm
 from fewer import deadline as deadlines
 from fewer._compiled import _compile, compilation
 from fewer.deadline import CompilationTimeout, Deadline, answer_by
-from fewer.solvers.uncompiled import box_by_bisection
+from fewer.solvers.uncompiled import box_by_bisection, uncompiled_result
 
 SPACE = Atoms(6)
 C = SparseSimplex(SPACE, 2)
@@ -219,3 +219,13 @@ def test_warm_takes_names_of_jobs():
     with pytest.raises(InvalidInput, match="jobs must be a list of names"):
         warm(3)
     assert warm("bins") > 0.0
+
+
+def test_an_answer_without_compiled_code_is_no_worse_than_the_start_that_was_given():
+    F = MMD(Atoms(4), np.diag([1.0, 1e14, 1.0, 1.0]) + 0.1, [0.1, 0.7, 0.1, 0.1])
+    C = SparseSimplex(F.space, 2)
+    start = np.array([0.0, 0.7, 0.3, 0.0])
+    alone, begun = (uncompiled_result(F, C, Deadline.after(60.0), "iht", given) for given in (None, start))
+    assert begun.value <= min(alone.value, F.value(start))
+    best = exact(F, C, rng=0)
+    assert uncompiled_result(F, C, Deadline.after(60.0), "iht", best.p).value <= best.value

@@ -567,3 +567,17 @@ def test_the_first_use_of_compiled_code_waits_for_numba_only_where_there_is_time
         compilation.get_ready()
     with OVER.uncompiled():
         compilation.get_ready()  # it is ready
+
+
+def test_the_scale_rule_does_not_overflow_in_single_precision():
+    X = sp.coo_array(np.array([[0.0, 1e7, 3.0], [1.0, 0.0, 2.0]], np.float32) * np.float32(7e15))
+    dense = points(X.toarray().astype(np.float64), 2, similarity="matern52", gamma="scale", solver="greedy")
+    found = points(X, 2, similarity="matern52", gamma="scale", solver="greedy")
+    assert found.value == pytest.approx(dense.value, abs=1e-12)
+
+
+def test_fourth_powers_of_rows_near_1e90_do_not_overflow():
+    result = points(np.diag([3e89, 2e89, 1e89]), 2, similarity="linear", solver="greedy")
+    small = points(np.diag([3.0, 2.0, 1.0]), 2, similarity="linear", solver="greedy")
+    assert result.indices.tolist() == small.indices.tolist()
+    assert result.value == pytest.approx(small.value * 1e178)

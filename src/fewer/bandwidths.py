@@ -19,8 +19,8 @@ SAMPLED_ROWS = 1000
 """Rows, evenly spaced, from which a bandwidth is taken where there are more than twice as many."""
 BLOCK_ENTRIES = 2**18
 """Entries of a table that are looked at together."""
-ORDINARY = 1e-100, 1e100
-"""Sizes of rows and bandwidths whose squares and products keep clear of overflow and underflow."""
+ORDINARY = 1e-70, 1e70
+"""Sizes of rows and bandwidths whose fourth powers keep clear of overflow and underflow."""
 MANY_VALUES = 20_000
 """Values from which only those near their median are sorted."""
 OUTLIER_RATIO = 1e6
@@ -253,4 +253,4 @@ def _spread(rows: Any, share: Vector, mean: float) -> float:
         return float(share @ squared_lengths(rows - np.float64(mean)))
     owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     empty = rows.shape[1] - np.diff(rows.indptr)
-    return float(share[owner] @ (rows.data - mean) ** 2 + mean * mean * (share @ empty))
+    return float(share[owner] @ (rows.data - np.float64(mean)) ** 2 + mean * mean * (share @ empty))

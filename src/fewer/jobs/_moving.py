@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import minimize as descend
 
 from .._validation import Indices, Vector
 from ..active_set import box_weights
@@ -277,6 +276,10 @@ def _descend(
     tell: Tell | None,
 ) -> tuple[Matrix, list[float], str]:
     """L-BFGS-B from `start` (k, m), values in units of the first one."""
+    from scipy.optimize import (
+        minimize as descend,
+    )  # here: it takes a third of a second to import, and few calls move points
+
     weights, unit = first[0], max(first[1], 1e-14)
     base = problem(start - centre, weights)[0]
     best: list[Any] = [start, 1.0, weights]

@@ -120,7 +120,7 @@ def iht(
             seed=seed,
         )
 
-    return solve_by(deadline, objective, constraint, "iht", solve)
+    return solve_by(deadline, objective, constraint, "iht", solve, given)
 
 
 def within_budget(objective: Any, steps: Steps, budget: float) -> Steps:

@@ -30,14 +30,21 @@ GRACE = 0.05
 
 
 def solve_by(
-    deadline: Deadline, objective: Objective, constraint: Constraint, solver: str, solve: Callable[[], Result]
+    deadline: Deadline,
+    objective: Objective,
+    constraint: Constraint,
+    solver: str,
+    solve: Callable[[], Result],
+    start: Vector | None = None,
 ) -> Result:
     """`solve()`, or where a time limit leaves no time to compile what it needs, an answer without compiled code."""
-    return answer_by(deadline, solve, lambda: uncompiled_result(objective, constraint, deadline, solver))
+    return answer_by(deadline, solve, lambda: uncompiled_result(objective, constraint, deadline, solver, start))
 
 
-def uncompiled_result(objective: Any, constraint: Any, deadline: Deadline, solver: str) -> Result:
-    """A member of the constraint found without compiled code, as a result that says so."""
+def uncompiled_result(
+    objective: Any, constraint: Any, deadline: Deadline, solver: str, start: Vector | None = None
+) -> Result:
+    """A member of the constraint found without compiled code, or the start if that is better; the result says so."""
     if offers(objective, Quadratic) and isinstance(constraint, SparseSimplex):
         p = uncompiled_greedy(objective, constraint, deadline)
     elif offers(constraint, Budgeted) and offers(objective, Covered, FaceSolvable):
@@ -51,7 +58,7 @@ def uncompiled_result(objective: Any, constraint: Any, deadline: Deadline, solve
                 f"the time limit of {deadline.seconds:g} s is too short to compile what {solver} needs; "
                 f"call fewer.warm() once on this machine"
             )
-    return drive(objective, constraint, _answered(p), solver=solver, time_limit=deadline, note=WARM)
+    return drive(objective, constraint, _answered(p), solver=solver, start=start, time_limit=deadline, note=WARM)
 
 
 def _answered(p: Vector) -> Steps:
