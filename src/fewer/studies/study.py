@@ -194,20 +194,16 @@ def resampling_error(values: Vector, share: float) -> float:
     return math.sqrt((1.0 / len(values) + share / (1.0 - share)) * float(np.var(values, ddof=1)))
 
 
-def within_one_standard_error(errors: Any, share: float, reduction: float = SUFFICIENT_REDUCTION) -> int:
+def within_one_standard_error(errors: Any, share: float) -> int:
     """The first k whose mean error over splits, errors (R, K), is within one standard error of the lowest.
 
-    Where splits agree so well that this says little, a k with a share of the reduction from the first is as good.
-
-    >>> within_one_standard_error(np.array([[9.0, 1.1, 1.0], [9.1, 0.9, 1.0], [9.3, 1.0, 0.9]]), 0.3, 1.0)
+    >>> within_one_standard_error(np.array([[9.0, 1.1, 1.0], [9.1, 0.9, 1.0], [9.3, 1.0, 0.9]]), 0.3)
     1
     """
     means = errors.mean(axis=0)
     best = int(np.argmin(means))
-    slack = resampling_error(errors[:, best], share)
-    if math.isfinite(means[0]):
-        slack = max(slack, (1.0 - reduction) * float(means[0] - means[best]))
-    return next((at for at in range(best) if means[at] <= means[best] + slack), best)
+    most = means[best] + resampling_error(errors[:, best], share)
+    return next((at for at in range(best) if means[at] <= most), best)
 
 
 def _answer(problem: Problem, k: int, watch: Watch, search: dict[str, Any]) -> Answer:
