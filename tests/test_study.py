@@ -124,7 +124,7 @@ class Noisy:
         return None
 
     def split(self, share, rng):
-        noise = 0.3 * rng.normal(size=10)
+        noise = 0.3 * rng.normal() + 0.02 * rng.normal(size=10)  # splits differ more than k do
         return self, lambda result: self.curve[len(result.indices)] + float(noise[len(result.indices)])
 
 
@@ -137,7 +137,9 @@ def test_several_splits_are_averaged_and_the_smallest_k_within_their_error_is_ta
         assert answer.held_out_se == pytest.approx(spread**0.5)
     assert found.chosen.k == 2
     assert found.why == "smallest k within one standard error of the lowest held-out error, over 5 splits"
-    assert {study(Noisy(), [1, 2, 3, 4], held_out=0.3, seed=s).chosen.k for s in range(20)} == {2}
+    chosen = [study(Noisy(), [1, 2, 3, 4], held_out=0.3, seed=s).chosen.k for s in range(20)]
+    assert chosen.count(2) >= 14
+    assert 1 not in chosen
     assert len(study(Noisy(), [1, 2], k=2, held_out=0.3).chosen.held_outs) == 1
     page = study_page(found, "title", {})
     assert 'class="band"' in page
