@@ -100,12 +100,12 @@ class Result:
         Points: the kept rows in the user's own container, aligned with `indices`.
     total : float or None
         What the weights are shares of: the number of rows or values, or the sum of their weights.
+    compared : tuple or None
+        Points: how rows are encoded, scaled and compared, for `assign`, `criticisms` and `witness`.
     units : array-like or None
         Dims and points that choose whole units: the labels of those chosen.
     unit_weights : ndarray of float or None
         Points that choose whole units: the weights, aligned with `units`.
-    compared : tuple or None
-        Points: how rows are encoded, scaled and compared, for `assign`, `criticisms` and `witness`.
 
     Attributes
     ----------
