@@ -87,19 +87,19 @@ def even(cover, values):
     return prices, sum(value for s, value in zip(supports(cover), values, strict=True) if not s)
 
 
-def level(prices, ptr, items, value, share):
-    """Refill each support by bisection on the water level."""
+def level(prices, ptr, items, value, share, costs):
+    """Refill each support by bisection on the water level, the price for each unit of cost."""
     prices, share = prices.copy(), share.copy()
     for e in range(len(value)):
         part = slice(ptr[e], ptr[e + 1])
-        rest = prices[items[part]] - share[part]
-        low, high = rest.min(), rest.max() + value[e]
+        rest, cost = prices[items[part]] - share[part], costs[items[part]]
+        low, high = (rest / cost).min(), ((rest + value[e]) / cost).max()
         for _ in range(200):
             middle = (low + high) / 2
-            if np.maximum(middle - rest, 0).sum() < value[e]:
+            if np.maximum(middle * cost - rest, 0).sum() < value[e]:
                 low = middle
             else:
                 high = middle
-        share[part] = np.maximum(high - rest, 0)
+        share[part] = np.maximum(high * cost - rest, 0)
         prices[items[part]] = rest + share[part]
     return prices, share

@@ -13,7 +13,7 @@ import naive_cover as naive
 from fewer._compiled import cover as _cover
 from fewer._compiled import fold as _fold
 from fewer._compiled import prices as _prices
-from fewer.cover import KL, L2, cover_of, promise
+from fewer.cover import KL, L2, Allowance, cover_of, promise
 from fewer.engines._masks import best_mask, subset_sums
 from fewer.engines._prices import Proof, common_unit, even_bound
 from fewer.engines._search import NOTHING, Search
@@ -31,9 +31,14 @@ def folded(x, weights=None, m=None, max_size=None):
     return cover_of(states, states.weights, max_size or states.n)[0]
 
 
+def counted_out(cover, k):
+    """Any k dimensions; an allowance as it is."""
+    return k if isinstance(k, Allowance) else Allowance.count(cover.n, k)
+
+
 def filled(cover, k, mode, face=NOTHING):
-    search = Search(cover, k, mode, face)
-    search.grow(k, by_gain=False)
+    search = Search(cover, counted_out(cover, k), mode, face)
+    search.grow(cover.n, by_gain=False)
     return search
 
 
@@ -61,10 +66,11 @@ def random_inside(rng, n, k):
 
 
 def prove(cover, k, mode):
-    """(face, gain, bounds) by branch and bound from the first k dimensions, the newest branch first."""
-    face = np.arange(k)
+    """(face, gain, bounds) by branch and bound from the first dimensions, the newest branch first."""
+    allowance = counted_out(cover, k)
+    face = np.arange(k) if allowance.counts else np.zeros(0, np.int64)
     gain = cover.gain(face, mode)
-    proof = Proof(cover, k, mode, cover.measure(face)[0])
+    proof = Proof(cover, allowance, mode, cover.measure(face)[0])
     nodes, bounds = [(np.inf, proof.node(NOTHING, NOTHING))], []
     while nodes:
         above, node = nodes.pop()
@@ -125,10 +131,11 @@ def test_kernels_equal_their_twins(seed, mode):
     missing = cover.missing(face)
     assert missing.tolist() == [len(s - set(face.tolist())) for s in naive.supports(cover)]
     np.testing.assert_allclose(cover.measure(face), naive.measure(cover, face.tolist()), atol=1e-14)
-    scores = _cover.look_ahead(cover.indptr, cover.indices, cover.mass, missing, 3, cover.n)
+    one = np.ones(cover.n)
+    scores = _cover.look_ahead(cover.indptr, cover.indices, cover.mass, inside, missing, one, 3.0)
     np.testing.assert_allclose(scores, naive.lookahead(cover, cover.mass, inside, 3), atol=1e-14)
     r, a, after, before = _cover.best_swap(
-        cover.indptr, cover.indices, inside, missing, cover.mass, cover.squares, cover.log_m, mode
+        cover.indptr, cover.indices, inside, missing, cover.mass, cover.squares, cover.log_m, mode, one, 0.0
     )
     assert inside[r]
     assert not inside[a]
@@ -136,11 +143,11 @@ def test_kernels_equal_their_twins(seed, mode):
     assert after == pytest.approx(naive.best_swap_gain(cover, face.tolist(), mode), abs=1e-13)
     assert after == pytest.approx(cover.gain(np.append(face[face != r], a), mode), abs=1e-13)
     prices, base = naive.even(cover, cover.mass)
-    assert even_bound(cover, k, KL) == pytest.approx(base + np.sort(prices)[cover.n - k :].sum())
-    search = Search(cover, k, mode)
+    assert even_bound(cover, counted_out(cover, k), KL) == pytest.approx(base + np.sort(prices)[cover.n - k :].sum())
+    search = Search(cover, counted_out(cover, k), mode)
     while search.grow(2, by_gain=True):
         pass
-    assert search.face.tolist() == naive.greedy(cover, k, mode, promise(cover, k, mode))
+    assert search.face.tolist() == naive.greedy(cover, k, mode, promise(cover, counted_out(cover, k), mode))
     assert search.gain == pytest.approx(cover.gain(search.face, mode), abs=1e-14)
     for i in range(cover.n):
         starts, holders = cover.index
@@ -155,7 +162,7 @@ def test_look_ahead_equals_its_twin_and_swaps_end_where_none_helps(seed):
     k = int(rng.integers(1, cover.n))
     assert filled(cover, k, KL).face.tolist() == naive.fill(cover, cover.mass, [], k).tolist()
     for mode in MODES:
-        search = Search(cover, k, mode, face=rng.choice(cover.n, k, replace=False))
+        search = Search(cover, counted_out(cover, k), mode, face=rng.choice(cover.n, k, replace=False))
         search.improve()
         gain = cover.gain(search.face, mode)
         assert naive.best_swap_gain(cover, search.face.tolist(), mode) <= gain + 1e-11 * abs(gain) + 1e-15
@@ -194,16 +201,17 @@ def test_levelling_equals_its_twin_and_never_raises_the_spread(seed):
     rng = np.random.default_rng(seed)
     cover = random_cover(rng, n=8)
     fixed = rng.choice(3, 8, p=[0.8, 0.1, 0.1]).astype(np.int8)
+    costs, room = (np.ones(8), 5.0) if rng.random() < 0.5 else (rng.uniform(0.5, 3.0, 8), 8.0)
     _, lone, ptr, items, value, share, _, entry = _prices.restrict(
-        cover.indptr, cover.indices, cover.mass.copy(), rng.random(len(cover.indices)), fixed, 5
+        cover.indptr, cover.indices, cover.mass.copy(), rng.random(len(cover.indices)), fixed, costs, room
     )
     before = lone + np.bincount(items, share, 8)
-    expected, _ = naive.level(before, ptr, items, value, share)
-    prices = _prices.level(lone, ptr, items, value, share, entry)
+    expected, _ = naive.level(before, ptr, items, value, share, costs)
+    prices = _prices.level(lone, ptr, items, value, share, entry, costs)
     np.testing.assert_allclose(prices, expected, atol=1e-12)
     np.testing.assert_allclose(prices, lone + np.bincount(items, share, 8), atol=1e-12)
     np.testing.assert_allclose(np.add.reduceat(share, ptr[:-1]) if len(value) else [], value, atol=1e-12)
-    assert (prices**2).sum() <= (before**2).sum() + 1e-12
+    assert (prices**2 / costs).sum() <= (before**2 / costs).sum() + 1e-12
 
 
 @quick
@@ -214,7 +222,9 @@ def test_prices_bound_every_face(seed):
     k = int(rng.integers(1, cover.n))
     fixed, values, split = np.zeros(cover.n, np.int8), cover.mass.copy(), np.zeros(len(cover.indices))
     floor = rng.random()
-    ended, bound, _, work = _prices.tighten(cover.indptr, cover.indices, values, split, fixed, k, floor, np.inf, 50)
+    ended, bound, _, work = _prices.tighten(
+        cover.indptr, cover.indices, values, split, fixed, np.ones(cover.n), k, floor, np.inf, 50
+    )
     better = [f for f in combinations(range(cover.n), k) if cover.gain(np.array(f), KL) > floor + 1e-12]
     assert not (better and ended == _prices.CLOSED)
     assert work >= 0
@@ -234,7 +244,8 @@ def test_the_dearest_equal_a_sort(seed):
     fixed = rng.choice(3, 9, p=[0.7, 0.2, 0.1]).astype(np.int8)
     free = np.sort(prices[fixed == _prices.FREE])[::-1]
     for room in range(1, len(free)):
-        assert _prices.dearest(prices, fixed, room) == (free[:room].sum(), free[room - 1], free[room])
+        found = _prices.dearest(prices, fixed, np.ones(9), float(room))
+        assert found == (free[:room].sum(), free[room - 1], free[room])
 
 
 @settings(max_examples=60, deadline=None)
@@ -244,13 +255,13 @@ def test_everything_agrees_with_enumeration(seed, mode, counted):
     cover = random_cover(rng, counted=counted)
     for k in range(1, cover.n + 1):
         best = naive.best(cover, k, mode)
-        assert cover.gain(best_mask(cover, k, mode), mode) == pytest.approx(best, abs=1e-13)
+        assert cover.gain(best_mask(cover, counted_out(cover, k), mode), mode) == pytest.approx(best, abs=1e-13)
         face, gain, bounds = prove(fitting(cover, k), k, mode)
         assert cover.gain(face, mode) == pytest.approx(best, abs=1e-11)
         assert min(bounds) >= best - 1e-13
         assert bounds[-1] <= best + 1e-9
         assert gain == pytest.approx(best, abs=1e-11)
-        assert even_bound(cover, k, mode) >= best - 1e-12
+        assert even_bound(cover, counted_out(cover, k), mode) >= best - 1e-12
         search = filled(cover, k, mode)
         gains = [cover.gain(search.face, mode)]
         search.improve()
@@ -269,7 +280,7 @@ def test_proof_agrees_with_all_masks_on_larger_problems(mode):
     for seed in range(4):
         cover = random_cover(np.random.default_rng(seed), n=16, rows=3000)
         for k in (4, 8, 12):
-            gain = cover.gain(best_mask(cover, k, mode), mode)
+            gain = cover.gain(best_mask(cover, counted_out(cover, k), mode), mode)
             assert prove(fitting(cover, k), k, mode)[1] == pytest.approx(gain, abs=1e-11)
 
 

@@ -1,14 +1,17 @@
 """Studies: what is said of baselines was measured, and what is no proof is not shown as one."""
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
+import fewer
 from fewer import Status
+from fewer.report.studies import study_page
 from fewer.studies.bins import BinsProblem
 from fewer.studies.points import PointsProblem
-from fewer.studies.study import compare, matching_size, proven_bound, study
+from fewer.studies.study import SPLITS, compare, matching_size, proven_bound, study
 from fewer.studies.terms import TermsProblem
 
 
@@ -95,3 +98,55 @@ def test_that_no_error_is_below_zero_is_no_proof():
     exact = study(whole, [2], solver="exact").chosen
     assert exact.result.status is Status.OPTIMAL
     assert proven_bound(exact.result) == exact.result.bound
+
+
+class Noisy:
+    """A problem whose errors are known: a curve on all data, and the same with noise where some are held out."""
+
+    job, metric, usual_seconds, size, shares, unit = "bins", "error", None, 9, frozenset(), "bins"
+    curve: ClassVar = {1: 10.0, 2: 1.0, 3: 0.95, 4: 0.94}
+
+    baselines: ClassVar = {}
+
+    def solve(self, k, **search):
+        return fewer.bins([1, 2, 3, 4, 5, 6, 7, 8, 9], k)
+
+    def error(self, result):
+        return self.curve[len(result.indices)]
+
+    def kept(self, result):
+        return {"index": result.indices.tolist()}
+
+    def lost(self, result):
+        return {}
+
+    def view(self, result):
+        return None
+
+    def split(self, share, rng):
+        noise = 0.3 * rng.normal() + 0.02 * rng.normal(size=10)  # splits differ more than k do
+        return self, lambda result: self.curve[len(result.indices)] + float(noise[len(result.indices)])
+
+
+def test_several_splits_are_averaged_and_the_smallest_k_within_their_error_is_taken():
+    found = study(Noisy(), [1, 2, 3, 4], held_out=0.3, seed=0)
+    for answer in found.answers:
+        assert len(answer.held_outs) == SPLITS
+        assert answer.held_out == pytest.approx(np.mean(answer.held_outs))
+        spread = np.var(answer.held_outs, ddof=1) * (1 / SPLITS + 0.3 / 0.7)
+        assert answer.held_out_se == pytest.approx(spread**0.5)
+    assert found.chosen.k == 2
+    assert found.why == "smallest k within one standard error of the lowest held-out error, over 5 splits"
+    chosen = [study(Noisy(), [1, 2, 3, 4], held_out=0.3, seed=s).chosen.k for s in range(20)]
+    assert chosen.count(2) >= 14
+    assert 1 not in chosen
+    assert len(study(Noisy(), [1, 2], k=2, held_out=0.3).chosen.held_outs) == 1
+    page = study_page(found, "title", {})
+    assert 'class="band"' in page
+    assert "± standard error" in page
+
+
+def test_rows_that_are_given_to_test_on_are_not_split_again():
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    problem = TermsProblem(X, X[:, 0], list("abcd"), test_rows=np.arange(15, 20))
+    assert [len(a.held_outs) for a in study(problem, [1, 2], held_out=0.25, solver="greedy").answers] == [1, 1]

@@ -310,6 +310,13 @@ def as_number(x: Any, name: str, *, above: float = 0.0, allow_equal: bool = Fals
     return value
 
 
+def as_flag(x: Any, name: str) -> bool:
+    """`x`, which must be True or False."""
+    if not isinstance(x, (bool, np.bool_)):
+        raise InvalidInput(f"{name} must be True or False, got {shown(x)}")
+    return bool(x)
+
+
 def _collected(x: Any) -> Any:
     """A set, a range or another collection that NumPy would take for one object as a list."""
     whole = not isinstance(x, Collection) or isinstance(x, (str, bytes, Mapping)) or hasattr(x, "__array__")

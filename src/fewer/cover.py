@@ -117,14 +117,73 @@ def cover_of(space: Lattice | States, q: Vector, k: int, squared: Vector | None 
     return Cover(supports.indptr, supports.indices, mass, squares, log_m), float(squared.sum())
 
 
-def largest_log_size(log_m: Vector, k: int) -> float:
-    """Log M of the largest face of k dimensions: the sum of the k largest log_m."""
-    return float(np.sort(log_m)[len(log_m) - k :].sum())
+@dataclass(frozen=True, eq=False)
+class Allowance:
+    """Which faces are allowed: those whose dimensions cost at most `room` together, costs (n,) above zero.
+
+    k dimensions are costs of one and room for k.
+
+    >>> Allowance(np.array([2.0, 1.0, 4.0]), 3.5).most, Allowance.count(5, 2).most
+    (2, 2)
+    """
+
+    costs: Vector
+    room: float
+
+    @classmethod
+    def count(cls, n: int, k: int) -> "Allowance":
+        """K of n dimensions."""
+        return cls(np.ones(n), float(k))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "costs", as_signature(self.costs, np.float64))
+
+    @cached_property
+    def most(self) -> int:
+        """The largest number of dimensions that an allowed face may have."""
+        return int(np.searchsorted(np.cumsum(np.sort(self.costs)), self.room, side="right"))
+
+    @cached_property
+    def counts(self) -> bool:
+        """Whether all dimensions cost one: only their number matters."""
+        return bool((self.costs == 1.0).all())
+
+    @property
+    def everything(self) -> bool:
+        """Whether all dimensions together are allowed."""
+        return self.most == len(self.costs)
+
+    def allows(self, face: Ints) -> bool:
+        """Whether a face is within the room."""
+        return float(self.costs[face].sum()) <= self.room
+
+    def of_supports(self, indptr: Ints, indices: Ints) -> Vector:
+        """What each support costs, (E,)."""
+        owners = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        return np.asarray(np.bincount(owners, self.costs[indices], len(indptr) - 1), np.float64)
+
+    def most_worth(self, worth: Vector, among: Any = None, room: float | None = None) -> float:
+        """No allowed face has more of `worth` (n,): the best by worth for its cost first, the last in part.
+
+        >>> Allowance(np.array([2.0, 1.0, 4.0]), 3.0).most_worth(np.array([2.0, 3.0, 8.0]))
+        7.0
+        """
+        costs, room = self.costs, self.room if room is None else room
+        if among is not None:
+            costs, worth = costs[among], worth[among]
+        order = np.argsort(-(worth / costs), kind="stable")
+        spent = np.cumsum(costs[order])
+        whole = int(np.searchsorted(spent, room, side="right"))
+        total = float(worth[order[:whole]].sum())
+        if whole < len(order) and room > 0.0:
+            left = room - (float(spent[whole - 1]) if whole else 0.0)
+            total += left * float(worth[order[whole]] / costs[order[whole]])
+        return total
 
 
-def promise(cover: Cover, k: int, mode: int) -> Vector:
+def promise(cover: Cover, allowance: Allowance, mode: int) -> Vector:
     """What covering each support is worth to look-ahead: its mass (KL), or squares + 2 mass / M (l2), (E,)."""
     if mode != L2:
         return cover.mass
-    values: Vector = cover.squares + 2.0 * np.exp(-largest_log_size(cover.log_m, k)) * cover.mass
+    values: Vector = cover.squares + 2.0 * np.exp(-allowance.most_worth(cover.log_m)) * cover.mass
     return values

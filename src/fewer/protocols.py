@@ -5,7 +5,7 @@ from inspect import getattr_static
 from typing import Any, Protocol, runtime_checkable
 
 from ._validation import Indices, InvalidInput, Vector
-from .cover import Cover
+from .cover import Allowance, Cover
 from .spaces import Space, Units
 
 
@@ -312,6 +312,16 @@ class Combining(Protocol):
         ...
 
 
+@runtime_checkable
+class Budgeted(Protocol):
+    """A constraint whose faces are those of dimensions within an allowance, each of them whole."""
+
+    @property
+    def allowance(self) -> Allowance:
+        """What dimensions cost, and how much a face may."""
+        ...
+
+
 def offers(thing: object, *protocols: type) -> bool:
     """Whether `thing` has every member; unlike isinstance it never evaluates a costly property."""
     return not any(missing(thing, protocol) for protocol in protocols)
@@ -327,6 +337,11 @@ def projection_note(constraint: object) -> str:
     """What to say of projections onto a constraint; empty where they are exact."""
     approximate: Any = constraint
     return str(approximate.projection_note) if offers(constraint, Approximating) else ""
+
+
+def refits(constraint: object) -> bool:
+    """Whether every distribution on the face of a member's support is a member."""
+    return whole_faces(constraint) or offers(constraint, Budgeted)
 
 
 def require_whole_faces(constraint: object, who: str) -> None:

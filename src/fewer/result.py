@@ -105,6 +105,10 @@ class Result:
     source : object or None
         Points: the rows that they stand for, by reference, for `assignment`, `shares` and `criticisms`; no part of
         what is pickled or copied.
+    units : array-like or None
+        Dims and points that choose whole units: the labels of those chosen.
+    unit_weights : ndarray of float or None
+        Points that choose whole units: the weights, aligned with `units`.
 
     Attributes
     ----------
@@ -157,6 +161,8 @@ class Result:
     total: float | None = None
     compared: Any = None
     source: Any = None
+    units: Any = None
+    unit_weights: Vector | None = None
 
     def __post_init__(self) -> None:
         if self.weights is None and self.table is None:
@@ -265,7 +271,8 @@ class Result:
         """What was kept as a table: `weight`, `index` (from 0), and what the user calls it.
 
         Points: the whole original rows, under the labels of the frame's own index (polars: in a column `label`); of an
-        array columns x0, x1, ... Bins: `value` where each sits, and its edges `from` and `to`. Terms and dims: `name`.
+        array columns x0, x1, ... Bins: `value` where each sits, and its edges `from` and `to`; cells of a histogram of
+        two or three dimensions: `i`, `j`, `l`, and their centres `x`, `y`, `z`. Terms and dims: `name`.
         Heaviest first, as the command line has it, but bins and what has no weights in their own order. A column of the
         user's that is called `weight` or `index` gets the ending `_in_table`.
 

@@ -1,10 +1,11 @@
-"""Searching k dimensions that cover the most mass, on an inverted index.
+"""Searching the dimensions that cover the most mass within a budget, on an inverted index.
 
 A cover is E supports in CSR (indptr, indices) with mass w and squares w2, the inverted index (starts, holders), and
 log_m. The state of a search is `inside` (n,) bool and `missing` (E,), the number of dimensions each support still
 lacks; adding or removing a dimension touches only its holders. Covers too large for an index have empty
 (starts, holders): a move then costs a pass, as look-ahead does anyway.
 Mode 0 (KL) has gain Q, mode 1 (l2) has gain Q2 - (1 - Q)^2 / M.
+A dimension i costs costs[i] > 0, and a face may cost `room` together; k dimensions are costs of one and room for k.
 Constants that one of these functions hands to another are cast: numba compiles a literal as a type of its own.
 """
 
@@ -86,18 +87,46 @@ def lone_gains(
 
 
 @compiled
-def look_ahead(indptr: Ints, indices: Ints, values: Vector, missing: Ints, left: int, n: int) -> Vector:
-    """Score every dimension: the sum of values 10^(1 - missing) over its supports that `left` dimensions can cover."""
-    scores = np.zeros(n)
-    discounts = np.ones(left + 1)
-    for t in range(2, left + 1):
+def look_ahead(
+    indptr: Ints, indices: Ints, values: Vector, inside: Mask, missing: Ints, costs: Vector, left: float
+) -> Vector:
+    """Score every dimension: the sum of values 10^(1 - missing) over its supports that `left` can pay for."""
+    scores = np.zeros(len(inside))
+    least, most = np.inf, 0.0
+    for i in range(len(inside)):
+        if not inside[i]:
+            least, most = min(least, costs[i]), max(most, costs[i])
+    if least > left:
+        return scores
+    longest, sure = min(int(left / least), len(inside)), int(left / most)
+    discounts = np.ones(longest + 1)
+    for t in range(2, longest + 1):
         discounts[t] = DISCOUNT * discounts[t - 1]
     for e in range(len(missing)):
-        if 0 < missing[e] <= left:
+        if 0 < missing[e] <= longest and (missing[e] <= sure or lacking(e, indptr, indices, inside, costs) <= left):
             value = values[e] * discounts[missing[e]]
             for j in range(indptr[e], indptr[e + 1]):
                 scores[indices[j]] += value
     return scores
+
+
+@compiled
+def lacking(e: int, indptr: Ints, indices: Ints, inside: Mask, costs: Vector) -> float:
+    """What the dimensions cost that a support still lacks."""
+    total = 0.0
+    for j in range(indptr[e], indptr[e + 1]):
+        if not inside[indices[j]]:
+            total += costs[indices[j]]
+    return total
+
+
+@compiled
+def spare(inside: Mask, costs: Vector, room: float) -> float:
+    """What the face leaves of the room."""
+    for i in range(len(inside)):
+        if inside[i]:
+            room -= costs[i]
+    return room
 
 
 @compiled
@@ -113,48 +142,68 @@ def grow(
     inside: Mask,
     missing: Ints,
     mode: int,
-    left: int,
+    costs: Vector,
+    left: float,
     count: int,
     by_gain: bool,
     barred: Mask,
-) -> None:
-    """Add `count` of the `left` dimensions that are lacking: by look-ahead, or by gain with ties broken by look-ahead.
+) -> int:
+    """Add at most `count` dimensions that `left` pays for: by look-ahead, or by gain with ties broken by look-ahead.
 
-    By look-ahead, ties go to the larger dimension (l2); then, and by gain, to the lowest index. Dimensions in
-    barred (n,) are taken only when nothing else is left.
+    Both are counted for each unit of cost. By look-ahead, ties go to the larger dimension (l2); then, and by gain, to
+    the lowest index. Dimensions in barred (n,) are taken only when nothing else fits. Returns how many were added.
     """
     for step in range(count):
-        scores = look_ahead(indptr, indices, values, missing, left - step, len(inside))
+        fits = False
+        for i in range(len(inside)):
+            fits |= not inside[i] and costs[i] <= left
+        if not fits:
+            return step
+        scores = look_ahead(indptr, indices, values, inside, missing, costs, left)
         q, q2, log_size = 0.0, 0.0, 0.0
         add, add2 = scores, scores
         if by_gain:
             q, q2, log_size = measure(inside, missing, w, w2, log_m)
             add, add2, _near, _lacks = lone_gains(indptr, indices, inside, missing, w, w2)
-        best, best_gain = np.int64(-1), 0.0
+        before = q if mode == 0 else q2 - (1.0 - q) * (1.0 - q) * np.exp(-log_size)
+        best, best_gain, best_score = np.int64(-1), 0.0, 0.0
         for i in range(len(inside)):
-            if inside[i] or (best >= 0 and barred[i] and not barred[best]):
+            if inside[i] or costs[i] > left or (best >= 0 and barred[i] and not barred[best]):
                 continue
-            gain = 0.0
+            gain, score = 0.0, scores[i] / costs[i]
             if by_gain:
                 gain = q + add[i]
                 if mode == 1:
                     gain = q2 + add2[i] - (1.0 - gain) * (1.0 - gain) * np.exp(-log_size - log_m[i])
+                if costs[i] != 1.0:
+                    gain = before + (gain - before) / costs[i]
             tied = abs(gain - best_gain) <= CLOSE * max(abs(gain), 1e-3)
-            larger = mode == 1 and not by_gain and scores[i] == scores[best] and log_m[i] > log_m[best]
-            ahead = scores[i] > scores[best] or larger if tied else gain > best_gain
+            larger = mode == 1 and not by_gain and score == best_score and log_m[i] > log_m[best]
+            ahead = score > best_score or larger if tied else gain > best_gain
             if best < 0 or ahead or (barred[best] and not barred[i]):
-                best, best_gain = i, gain
+                best, best_gain, best_score = i, gain, score
         move(best, np.int64(-1), inside, missing, indptr, indices, starts, holders)
+        left -= costs[best]
+    return count
 
 
 @compiled
 def best_swap(
-    indptr: Ints, indices: Ints, inside: Mask, missing: Ints, w: Vector, w2: Vector, log_m: Vector, mode: int
+    indptr: Ints,
+    indices: Ints,
+    inside: Mask,
+    missing: Ints,
+    w: Vector,
+    w2: Vector,
+    log_m: Vector,
+    mode: int,
+    costs: Vector,
+    left: float,
 ) -> tuple[int, int, float, float]:
-    """The best exchange of r inside for a outside: (r, a, gain after, gain before).
+    """The best exchange of r inside for a outside, or r = -1 for an addition: (r, a, gain after, gain before).
 
-    Q(S - r + a) = Q(S) - lose[r] + add[a] - both[r, a], where both sums the near supports
-    that hold r and lack a. One pass over the near supports, then k n comparisons; no k x n memory.
+    `left` pays for what a costs more than r. Q(S - r + a) = Q(S) - lose[r] + add[a] - both[r, a], where both sums the
+    near supports that hold r and lack a. One pass over the near supports, then k n comparisons; no k x n memory.
     """
     n = len(inside)
     q, q2, log_size = measure(inside, missing, w, w2, log_m)
@@ -181,6 +230,14 @@ def best_swap(
     best_r, best_a, best_gain = -1, -1, -np.inf
     before = q if mode == 0 else q2 - (1.0 - q) * (1.0 - q) * np.exp(-log_size)
     inverse = np.exp(-log_m)
+    for a in range(n):
+        if inside[a] or costs[a] > left:
+            continue
+        gain = q + add[a]
+        if mode == 1:
+            gain = q2 + add2[a] - (1.0 - gain) * (1.0 - gain) * np.exp(-log_size) * inverse[a]
+        if gain > best_gain:
+            best_a, best_gain = a, gain
     for r in range(n):
         if not inside[r]:
             continue
@@ -189,7 +246,7 @@ def best_swap(
             add2[lacks[t]] -= w2[near[t]]
         shrunk = np.exp(log_m[r] - log_size)
         for a in range(n):
-            if inside[a]:
+            if inside[a] or costs[a] > left + costs[r]:
                 continue
             gain = q - lose[r] + add[a]
             if mode == 1:
@@ -210,19 +267,47 @@ def improve(
     holders: Ints,
     w: Vector,
     w2: Vector,
+    values: Vector,
     log_m: Vector,
     inside: Mask,
     missing: Ints,
     mode: int,
+    costs: Vector,
+    room: float,
     limit: int,
 ) -> tuple[int, float]:
-    """Swap best-first in place until no swap helps, at most `limit` swaps; returns swaps made, gain."""
+    """Swap best-first in place until no swap helps and nothing more fits, at most `limit` swaps; swaps made, gain."""
     done = 0
+    none = np.zeros(len(inside), np.bool_)
     while True:
-        r, a, after, before = best_swap(indptr, indices, inside, missing, w, w2, log_m, mode)
-        if r < 0 or after <= before + CLOSE * abs(before) or done == limit:
+        left = spare(inside, costs, room)
+        r, a, after, before = best_swap(indptr, indices, inside, missing, w, w2, log_m, mode, costs, left)
+        if done == limit:
             return done, before
-        move(r, np.int64(1), inside, missing, indptr, indices, starts, holders)
+        if a < 0 or after <= before + CLOSE * abs(before):
+            added = grow(
+                indptr,
+                indices,
+                starts,
+                holders,
+                w,
+                w2,
+                values,
+                log_m,
+                inside,
+                missing,
+                mode,
+                costs,
+                left,
+                len(inside),
+                np.bool_(False),
+                none,
+            )
+            if added == 0:
+                return done, before
+            continue
+        if r >= 0:
+            move(r, np.int64(1), inside, missing, indptr, indices, starts, holders)
         move(a, np.int64(-1), inside, missing, indptr, indices, starts, holders)
         done += 1
 
@@ -240,6 +325,8 @@ def perturb(
     inside: Mask,
     missing: Ints,
     mode: int,
+    costs: Vector,
+    room: float,
     drops: Ints,
     supports: Ints,
     barred: Mask,
@@ -248,13 +335,13 @@ def perturb(
     """Remove `drops`, add the first of `supports` that then fits, fill up by look-ahead, improve; swaps made, gain."""
     for i in drops:
         move(i, np.int64(1), inside, missing, indptr, indices, starts, holders)
-    left = len(drops)
+    left = spare(inside, costs, room)
     for e in supports:
-        if 0 < missing[e] <= left:
-            left -= missing[e]
+        if missing[e] > 0 and lacking(e, indptr, indices, inside, costs) <= left:
             for j in range(indptr[e], indptr[e + 1]):
                 if not inside[indices[j]]:
                     move(np.int64(indices[j]), np.int64(-1), inside, missing, indptr, indices, starts, holders)
+            left = spare(inside, costs, room)
             break
     grow(
         indptr,
@@ -268,9 +355,10 @@ def perturb(
         inside,
         missing,
         mode,
+        costs,
         left,
-        left,
+        len(inside),
         np.bool_(False),
         barred,
     )
-    return improve(indptr, indices, starts, holders, w, w2, log_m, inside, missing, mode, limit)
+    return improve(indptr, indices, starts, holders, w, w2, values, log_m, inside, missing, mode, costs, room, limit)

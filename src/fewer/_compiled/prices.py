@@ -2,8 +2,9 @@
 
 With a[e, i] >= 0 and sum_i a[e, i] = v[e] for the supports e that can still be covered,
     sum_{e inside S} v[e] <= sum_{i in S} price[i],   price[i] = sum_e a[e, i],
-so the `room` largest prices bound every face. Splits that make the prices as equal as possible (least squares
-over the base polytope) are best for every room at once and reach the bound of the linear relaxation.
+so what `room` pays for at most, the dearest for their cost first and the last in part, bounds every face. Splits that
+make prices for each unit of cost as equal as possible (weighted least squares over the base polytope) are best for
+every room at once and reach the bound of the linear relaxation. Costs of one and room for k: faces of k dimensions.
 """
 
 from typing import Any
@@ -25,11 +26,13 @@ ALONE = 3.0  # branching: how much a dimension's own value counts against it (ch
 
 
 @compiled
-def restrict(indptr: Ints, indices: Ints, values: Vector, split: Vector, fixed: Ints, room: int) -> Restriction:
+def restrict(
+    indptr: Ints, indices: Ints, values: Vector, split: Vector, fixed: Ints, costs: Vector, room: float
+) -> Restriction:
     """The problem left when dimensions are fixed: what is sure, and what each free dimension may add.
 
     Returns base (value already covered), lone (n,) (supports that lack one dimension), and the supports
-    that lack 2..room: CSR (ptr, items), values, splits rescaled to them, their numbers and entries here.
+    that lack more and can be paid for: CSR (ptr, items), values, splits rescaled to them, their numbers and entries.
     Supports that cannot be covered any more get value 0 in place.
     """
     base = 0.0
@@ -45,10 +48,12 @@ def restrict(indptr: Ints, indices: Ints, values: Vector, split: Vector, fixed: 
         if values[e] <= 0.0:
             continue
         stop = end
-        total = 0.0
+        total, needed = 0.0, 0.0
         for j in range(indptr[e], indptr[e + 1]):
             i = indices[j]
-            if fixed[i] == OUT or (fixed[i] == FREE and stop - end == room):
+            if fixed[i] == FREE:
+                needed += costs[i]
+            if fixed[i] == OUT or needed > room:
                 stop = -1
                 break
             if fixed[i] == FREE:
@@ -73,21 +78,21 @@ def restrict(indptr: Ints, indices: Ints, values: Vector, split: Vector, fixed: 
 
 
 @compiled
-def level(lone: Vector, ptr: Ints, items: Ints, value: Vector, share: Vector, entry: Ints) -> Vector:
+def level(lone: Vector, ptr: Ints, items: Ints, value: Vector, share: Vector, entry: Ints, costs: Vector) -> Vector:
     """One round of exact block descent: refill each support from the cheapest of its dimensions up.
 
-    Returns the prices lone[i] + sum_e a[e, i], (n,). Each support is left sorted by price (items, share and entry
-    alike), so later rounds find it nearly sorted.
+    Returns the prices lone[i] + sum_e a[e, i], (n,). Each support is left sorted by price for each unit of cost (items,
+    share and entry alike), so later rounds find it nearly sorted.
     """
     prices = lone.copy()
     for j in range(len(items)):
         prices[items[j]] += share[j]
-    rest = np.empty(len(lone))  # prices without the support at hand
+    rest = np.empty(len(lone))  # prices without the support at hand, for each unit of cost
     for e in range(len(value)):
         start, stop = ptr[e], ptr[e + 1]
         for j in range(start, stop):
             i, own, at = items[j], share[j], entry[j]
-            x = prices[i] - own
+            x = (prices[i] - own) / costs[i]
             s = j
             while s > start and rest[s - start - 1] > x:
                 rest[s - start] = rest[s - start - 1]
@@ -95,15 +100,18 @@ def level(lone: Vector, ptr: Ints, items: Ints, value: Vector, share: Vector, en
                 s -= 1
             rest[s - start] = x
             items[s], share[s], entry[s] = i, own, at
-        total = value[e] + rest[0]
+        width = costs[items[start]]
+        total = value[e] + rest[0] * width
         count = 1
-        while count < stop - start and rest[count] * count < total:
-            total += rest[count]
+        while count < stop - start and rest[count] * width < total:
+            total += rest[count] * costs[items[start + count]]
+            width += costs[items[start + count]]
             count += 1
-        height = total / count
+        height = total / width
         for j in range(start, stop):
-            share[j] = max(0.0, height - rest[j - start])
-            prices[items[j]] = rest[j - start] + share[j]
+            cost = costs[items[j]]
+            share[j] = max(0.0, height - rest[j - start]) * cost
+            prices[items[j]] = rest[j - start] * cost + share[j]
     for i in range(len(lone)):  # afresh: no rounding error may build up in a bound
         prices[i] = lone[i]  # numba takes 3 s to compile this as a slice
     for j in range(len(items)):
@@ -112,29 +120,47 @@ def level(lone: Vector, ptr: Ints, items: Ints, value: Vector, share: Vector, en
 
 
 @compiled
-def dearest(prices: Vector, fixed: Ints, room: int) -> tuple[float, float, float]:
-    """Sum of the `room` largest of more free prices, the last of them, and the next one."""
-    largest = np.empty(room + 1)  # in descending order; what a sort of all does, without compiling one
-    count = 0
+def dearest(prices: Vector, fixed: Ints, costs: Vector, room: float) -> tuple[float, float, float]:
+    """The most that `room` pays for of free prices, the last in part; and for each unit of cost the last, and the next.
+
+    The next is the last where that is paid for in part.
+    """
+    best = np.empty((len(fixed) + 1, 2))  # rate and cost, in descending order; what a sort does, without compiling one
+    count, width = 0, 0.0
     for i in range(len(fixed)):
-        if fixed[i] != FREE or (count > room and prices[i] <= largest[room]):
+        if fixed[i] != FREE:
             continue
-        s = min(count, room)
-        while s > 0 and largest[s - 1] < prices[i]:
-            largest[s] = largest[s - 1]
+        rate = prices[i] / costs[i]
+        if width > room and rate <= best[count - 1, 0]:
+            continue
+        s = count
+        while s > 0 and best[s - 1, 0] < rate:
+            best[s, 0], best[s, 1] = best[s - 1, 0], best[s - 1, 1]
             s -= 1
-        largest[s] = prices[i]
+        best[s, 0], best[s, 1] = rate, costs[i]
         count += 1
-    total = 0.0
-    for s in range(room):
-        total += largest[s]
-    return total, largest[room - 1], largest[room]
+        width += costs[i]
+        while count > 1 and width - best[count - 1, 1] > room:
+            width -= best[count - 1, 1]
+            count -= 1
+    total, last, following = 0.0, 0.0, 0.0
+    for s in range(count):
+        if best[s, 1] > room:
+            total += best[s, 0] * room
+            following = best[s, 0]
+            last = following if room > 0.0 else last
+            break
+        total += best[s, 0] * best[s, 1]
+        room -= best[s, 1]
+        last = best[s, 0]
+    return total, last, following
 
 
 @compiled
 def settle(
     prices: Vector,
     fixed: Ints,
+    costs: Vector,
     ptr: Ints,
     items: Ints,
     number: Ints,
@@ -146,24 +172,24 @@ def settle(
 ) -> int:
     """Fix and forget what the prices prove; returns how many dimensions were fixed and supports forgotten.
 
-    total is the bound, floor the value to beat, last the lowest price paid and following the next one. A dimension is
-    out if it cannot pay its way in, in if nothing can replace it; a support that no face above the floor can cover
-    gets values[e] = 0.
+    total is the bound, floor the value to beat, last the lowest price paid for each unit of cost and following the
+    next one. A dimension is out if it cannot pay its way in, in if nothing can replace it; a support that no face above
+    the floor can cover gets values[e] = 0.
     """
     count = 0
     for i in range(len(fixed)):
         if fixed[i] != FREE:
             continue
-        if prices[i] < last and total - last + prices[i] <= floor:
+        if prices[i] < last * costs[i] and total - last * costs[i] + prices[i] <= floor:
             fixed[i] = OUT
             count += 1
-        elif prices[i] > following and total - prices[i] + following <= floor:
+        elif prices[i] > following * costs[i] and total - prices[i] + following * costs[i] <= floor:
             fixed[i] = IN
             count += 1
     for e in range(len(number)):
         bound = total
         for j in range(ptr[e], ptr[e + 1]):
-            bound -= max(0.0, last - prices[items[j]])
+            bound -= max(0.0, last * costs[items[j]] - prices[items[j]])
         if bound <= floor and values[number[e]] > 0.0:
             values[number[e]] = 0.0
             count += 1
@@ -193,12 +219,13 @@ def tighten(
     values: Vector,
     split: Vector,
     fixed: Ints,
-    k: int,
+    costs: Vector,
+    budget: float,
     floor: float,
     mark: float,
     rounds: int,
 ) -> tuple[int, float, int, int]:
-    """Bound the faces of k dimensions that agree with `fixed`, in at most `rounds` rounds of levelling.
+    """Bound the faces within the budget that agree with `fixed`, in at most `rounds` rounds of levelling.
 
     Fixes dimensions, zeroes hopeless values and improves the splits in place; mark is the bound that an earlier call
     left (inf at first). Returns how it ended (CLOSED: nothing beats the floor; LEAF: one face is left, the IN
@@ -206,24 +233,31 @@ def tighten(
     """
     bound, since, done, work = np.inf, 0, 0, 0
     while True:
-        room, free = k, 0
+        room, free = budget, 0.0
         for i in range(len(fixed)):
-            room -= fixed[i] == IN
-            free += fixed[i] == FREE
-        if room < 0:
+            if fixed[i] == IN:
+                room -= costs[i]
+        if room < 0.0:
             return CLOSED, floor, -1, work
-        if room == 0 or free <= room:
+        for i in range(len(fixed)):
+            if fixed[i] == FREE and costs[i] > room:
+                fixed[i] = OUT
+            elif fixed[i] == FREE:
+                free += costs[i]
+        if free <= room:
             for i in range(len(fixed)):
                 if fixed[i] == FREE:
-                    fixed[i] = IN if room else OUT
+                    fixed[i] = IN
             return LEAF, bound, -1, work
-        base, lone, ptr, items, value, share, number, entry = restrict(indptr, indices, values, split, fixed, room)
+        base, lone, ptr, items, value, share, number, entry = restrict(
+            indptr, indices, values, split, fixed, costs, room
+        )
         work += len(indices)
         changed = 0
         while changed == 0:
-            prices = level(lone, ptr, items, value, share, entry)
+            prices = level(lone, ptr, items, value, share, entry, costs)
             work += len(items) + len(fixed)
-            total, last, following = dearest(prices, fixed, room)
+            total, last, following = dearest(prices, fixed, costs, room)
             total += base
             bound = min(bound, total)
             done += 1
@@ -240,6 +274,6 @@ def tighten(
                 if done == rounds:
                     return MORE, bound, -1, work
                 mark, since = bound, 0
-            changed = settle(prices, fixed, ptr, items, number, values, total, last, following, floor)
+            changed = settle(prices, fixed, costs, ptr, items, number, values, total, last, following, floor)
         for j in range(len(entry)):
             split[entry[j]] = share[j]

@@ -53,7 +53,7 @@ class Asked:
     """The options that all jobs share."""
 
     files: tuple[str, ...]
-    k: int | None
+    k: float | None
     path: tuple[int, ...]
     out: Path | None
     report: Path | None
@@ -76,7 +76,7 @@ class Asked:
         return self.files[0] + more
 
     @property
-    def ks(self) -> list[int]:
+    def ks(self) -> list[Any]:
         """Every k to solve for."""
         return sorted({*self.path, *([] if self.k is None else [self.k])})
 

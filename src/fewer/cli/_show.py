@@ -155,6 +155,8 @@ def path_table(study: Study) -> Table:
     columns: dict[str, list[Any]] = {"error": [a.error for a in answers]}
     if any(a.held_out is not None for a in answers):
         columns["held out"] = [a.held_out for a in answers]
+    if any(a.held_out_se is not None for a in answers):
+        columns["± s.e."] = [a.held_out_se for a in answers]
     columns |= {name: [a.baselines.get(name) for a in answers] for name in answers[0].baselines}
     texts = {name: [number(value, share) for value in values] for name, values in columns.items()}
     if any("gap" in a.lost for a in answers):

@@ -79,3 +79,34 @@ def framed(table: "FileTable", names: Sequence[str]) -> Any:
     """Columns as a frame in which a column without a name has none, so that it is left out and said."""
     frame = table.frame(names)
     return frame.rename({frame.columns[list(names).index("")]: ""}) if list(names).count("") == 1 else frame
+
+
+def pairs_in(file: str, second: str, numbers: bool = False) -> dict[str, Any]:
+    """What a table of two columns says of each name: `column` (or `item`) and `second`, or in this order."""
+    from ..data.files import open_table
+
+    table = open_table(file)
+    first = next((name for name in ("column", "item") if name in table.names), None)
+    names = [first, second] if first is not None and second in table.names else table.names
+    if len(names) != 2:
+        raise InvalidInput(f"{table.label}: expected two columns, column and {second}, got {len(names)}")
+    frame = table.frame(names, categories=names[:1] if numbers else names)
+    for name in names:
+        if frame[name].null_count():
+            raise InvalidInput(f"{table.label}, row {frame[name].is_null().arg_max()}, column {name!r}: is missing")
+    members = frame[names[0]].to_list()
+    if len(set(members)) < len(members):
+        twice = next(name for i, name in enumerate(members) if name in members[:i])
+        raise InvalidInput(f"{table.label}: has {twice!r} twice")
+    values = table.numbers(names[1:])[:, 0].tolist() if numbers else frame[names[1]].to_list()
+    return dict(zip(members, values, strict=True))
+
+
+def pairs_of(frame: Any, item: str, column: str, label: str) -> dict[str, Any]:
+    """What a column of a long table says of each item: the same on all its lines."""
+    both = frame.select([item, column]).unique()
+    members = both[item].to_list()
+    if len(set(members)) < len(members):
+        twice = next(name for i, name in enumerate(members) if name in members[:i])
+        raise InvalidInput(f"{label}, column {column!r}: expected one value for each {item!r}, {twice!r} has several")
+    return dict(zip(members, both[column].to_list(), strict=True))

@@ -180,7 +180,13 @@ def answer_summary(answer: "Answer", kept: Columns) -> dict[str, Any]:
         "status": result.status.name.lower(),
         "note": result.note,
     }
-    errors = {"error": answer.error, "held_out": answer.held_out, "baselines": answer.baselines, "lost": answer.lost}
+    errors = {
+        "error": answer.error,
+        "held_out": answer.held_out,
+        "held_out_se": answer.held_out_se,
+        "baselines": answer.baselines,
+        "lost": answer.lost,
+    }
     search = {"seconds": result.seconds, "iterations": result.n_iter, "indices": result.indices}
     on_a_line = result.kept is not None and result.kept.values is not None
     more: dict[str, Any] = {"distribution": result.distribution.to_dict()} if on_a_line else {}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..data.files import FileTable
     from ..jobs.empirical import Empirical
     from ..studies.study import Problem
+    from ._options import Asked
 
 MAX_BINS = 10_000_000
 """Bins up to which edges are made."""
@@ -29,30 +30,52 @@ MAX_BINS = 10_000_000
 @click.option("--bins", "count", type=WHOLE, metavar="N", help="This many bins; of equal width unless --grid is given.")
 @click.option("--bin-width", type=float, metavar="W", help="Bins of this width, from a multiple of it.")
 @click.option("--counts", is_flag=True, help="The column holds the counts of bins, not values.")
+@click.option("--contiguous", is_flag=True, help="A histogram with k bars that cover all bins; of values with bins.")
+@click.option(
+    "--cells",
+    is_flag=False,
+    flag_value="table",
+    metavar="[AxBxC]",
+    help="The table is a histogram of two dimensions, rows x columns; or its numbers are one of this shape.",
+)
 @click.option("--missing", type=click.Choice(["error", "drop"]), default="error", show_default=True)
-@click.option("--preserve", type=click.Choice(["cdf", "entries"]), default="cdf", show_default=True)
+@click.option(
+    "--preserve",
+    type=click.Choice(["cdf", "entries", "marginals"]),
+    help="Cumulative shares (the default), shares (the default of --cells), or those of each dimension by itself.",
+)
 def bins(
     column: str | None,
     grid: str | None,
     count: int | None,
     bin_width: float | None,
     counts: bool,
+    contiguous: bool,
+    cells: str | None,
     missing: str,
-    preserve: str,
+    preserve: str | None,
     **options: Any,
 ) -> int:
     """Keep k weighted values of a column of FILE: those whose distribution is nearest to that of all values.
 
     The error is to the values themselves, also where --grid, --bins or --bin-width say where the kept ones may sit.
-    With --counts the column holds the counts of bins. With --path a random part of the values is held out.
+    With --counts the column holds the counts of bins, with --cells the whole table does. With --contiguous k bars cover
+    all bins: the shares differ least (v-optimal). With --path a random part of the values is held out.
     FILE is csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy or npz, or - for stdin.
     """
     common = asked(options)
+    if cells is not None:
+        return in_cells(common, cells, preserve, contiguous or counts or bool(column or grid or count or bin_width))
+    if preserve == "marginals":
+        raise click.UsageError("--preserve marginals is for --cells")
     binned = [name for name, given in (("--grid", grid), ("--bins", count), ("--bin-width", bin_width)) if given]
     if bin_width is not None and len(binned) > 1:
         raise click.UsageError("give --bin-width or --bins with or without --grid, not both")
     if counts and binned:
         raise click.UsageError(f"--counts are bins already; leave out {binned[0]}")
+    preserve = preserve or "cdf"
+    if contiguous:
+        preserve = "entries"
     if grid == "auto" and (count is not None or preserve == "entries"):
         raise click.UsageError("--grid auto has no bins; leave it out, or choose equal, log or quantile")
     if bin_width is not None and not (np.isfinite(bin_width) and bin_width > 0):
@@ -69,17 +92,54 @@ def bins(
     if counts:
         from ..studies.bins import BinsProblem
 
-        found: Problem = BinsProblem(checked(table, name, table.numbers([name])[:, 0]), None, preserve)
-        title = f"of {found.size} bins for the counts of {name} in {table.label}"
+        found: Problem = barred(
+            BinsProblem(checked(table, name, table.numbers([name])[:, 0]), None, preserve), contiguous
+        )
+        title = f"{'bars for' if contiguous else 'of'} {found.size} bins, the counts of {name} in {table.label}"
         note = noted(table)
     else:
         P = read_values(table, name, missing)
-        found = of_values(P, grid, count, bin_width, preserve)
-        title = f"of {found.size} {found.unit} for the {P.size} values of {name} in {table.label}"
+        found = barred(of_values(P, grid, count, bin_width, preserve), contiguous)
+        where = f"bars for {found.size} bins" if contiguous else f"of {found.size} {found.unit}"
+        title = f"{where} for the {P.size} values of {name} in {table.label}"
         note = "\n".join(filter(None, [noted(table), f"{P.dropped} missing values were dropped." if P.dropped else ""]))
     from ._run import perform
 
     return perform(found, common, title, note=note)
+
+
+def barred(problem: Any, contiguous: bool) -> "Problem":
+    """The same histogram with k bars where these are asked for."""
+    from ..studies.bars import BarsProblem
+
+    found: Problem = BarsProblem(problem.counts, problem.edges) if contiguous else problem
+    return found
+
+
+def in_cells(common: "Asked", cells: str, preserve: str | None, more: bool) -> int:
+    """A table as a histogram of two dimensions, or its numbers as one of a given shape."""
+    from ..data.files import open_table
+    from ..studies.bars import CellsProblem
+    from ._run import perform
+    from ._write import check_targets
+
+    if more:
+        raise click.UsageError("--cells is a whole histogram: leave out --column, --grid, --bins, --counts and so on")
+    check_targets(common)
+    table = open_table(common.files)
+    names = table.numeric
+    counts = table.numbers(names)
+    if cells != "table":
+        sizes = [int(part) if part.isdigit() else 0 for part in cells.lower().split("x")]
+        if len(sizes) not in (2, 3) or 0 in sizes or int(np.prod(sizes)) != counts.size:
+            raise click.UsageError(f"--cells expected AxB or AxBxC with {counts.size} cells in all, got {cells!r}")
+        counts = counts.reshape(sizes)
+    if counts.min() < 0 or counts.max() == 0:
+        raise InvalidInput(f"{table.label}: expected counts of at least 0, one of them above, got {counts.min():g}")
+    axes = ("row", "column", "layer") if counts.ndim == 2 else ("i", "j", "l")
+    problem = CellsProblem(counts, preserve or "entries", axes)
+    shape = " x ".join(map(str, counts.shape))
+    return perform(problem, common, f"of {problem.size} cells ({shape}) of {table.label}", note=noted(table))
 
 
 def read_values(table: "FileTable", name: str, missing: str) -> "Empirical":

@@ -28,6 +28,13 @@ MAX_COLUMNS_READ_WHOLE = 2000
 @click.option("--transactions", is_flag=True, help="One basket per line, items separated by comma, space or tab.")
 @click.option("--order", metavar="COL", help="A line for each item: the column of the order.")
 @click.option("--item", metavar="COL", help="A line for each item: the column of the item.")
+@click.option(
+    "--units", metavar="FILE|COL", help="Columns kept whole: a table column,unit; or a column of a long table."
+)
+@click.option(
+    "--costs", metavar="FILE|COL", help="What columns cost: a table column,cost; or a column of a long table."
+)
+@click.option("--budget", type=float, metavar="B", help="What may be spent on --costs, instead of -k.")
 @click.option("--include", help="Columns or items that must be held: a,b.")
 @click.option("--exclude", help="Columns or items that must not: a row with one is not covered.")
 @click.option(
@@ -42,8 +49,16 @@ def dims(transactions: bool, objective: str, **options: Any) -> int:
 
     FILE is a wide table of labels or small whole numbers (csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy, npz, or
     - for stdin), a long one with --order and --item, or --transactions. A row is covered when it equals the baseline in
-    every column that is not kept: the order that ships complete.
+    every column that is not kept: the order that ships complete. With --units k counts units, with --costs it is the
+    budget.
     """
+    budget = options.pop("budget")
+    if budget is not None:
+        if options["costs"] is None:
+            raise click.UsageError("--budget is what may be spent on --costs; give these too, or -k")
+        if options["k"] is not None:
+            raise click.UsageError("with --costs -k is the budget: give -k or --budget, not both")
+        options["k"] = budget
     common = asked(options)
     from ._write import check_targets
 
@@ -65,8 +80,8 @@ def dims(transactions: bool, objective: str, **options: Any) -> int:
 
     names = list(coding.names or range(coding.X.shape[1]))
     chosen = {"include": coding.include, "exclude": coding.exclude, "levels": coding.levels, "note": coding.note}
-    problem = DimsProblem(coding.X, names, objective, coding.baseline, **chosen)
-    title = f"of {problem.size} columns for {coding.X.shape[0]} rows of {label}"
+    problem = DimsProblem(coding.X, names, objective, coding.baseline, coding.units, coding.costs, **chosen)
+    title = f"of {len(names) - len(coding.exclude)} columns for {coding.X.shape[0]} rows of {label}"
     return perform(problem, common, title, note=note)
 
 
@@ -97,7 +112,11 @@ def tabled(files: tuple[str, ...], options: dict[str, Any]) -> "tuple[Coding, st
     table = open_table(files)
     if options["order"]:
         pair = [known_column(table, options[name], f"--{name}") for name in ("order", "item")]
-        return coded(table.frame(pair, categories=pair), table.label, options), table.label, noted(table)
+        more = [options[name] for name in ("units", "costs") if options[name] in table.names]
+        frame = table.frame(
+            [*pair, *more], categories=[name for name in (*pair, options["units"]) if name in table.names]
+        )
+        return coded(frame, table.label, options), table.label, noted(table)
     names = chosen_columns(table, options["columns"], "--columns") if options["columns"] else table.names
     if table.plain or (len(names) > MAX_COLUMNS_READ_WHOLE and set(names) <= set(table.numeric)):
         return whole(table, names, options), table.label, noted(table)
@@ -123,6 +142,9 @@ def coded(frame: Any, label: str, options: dict[str, Any]) -> "Coding":
 
     given = {name: options[name] for name in ("missing", "order", "item")}
     chosen: dict[str, Any] = {name: listed(options[name]) for name in ("include", "exclude")}
+    chosen |= paired(options, frame if options["order"] else None, label)
+    if options["order"]:
+        frame = frame.select([options["order"], options["item"]])
     try:
         return Coding.of(frame, baseline=baseline_of(options["baseline"]), **chosen, **given)
     except InvalidInput as error:
@@ -140,7 +162,26 @@ def whole(table: "FileTable", names: list[str], options: dict[str, Any]) -> "Cod
         rule = named_baseline(baseline_of(options["baseline"]), names)
     except InvalidInput as error:
         raise InvalidInput(f"{table.label}: {error}") from None
-    return Coding(table.whole(names), names, None, rule, include, exclude)
+    chosen = paired(options, None, table.label)
+    try:
+        found = Coding.of(table.whole(names), names=names, baseline=rule, include=include, exclude=exclude, **chosen)
+    except InvalidInput as error:
+        raise InvalidInput(f"{table.label}: {error}") from None
+    return found
+
+
+def paired(options: dict[str, Any], long: Any, label: str) -> dict[str, Any]:
+    """Units and costs by the names of columns or items: from files, or from columns of a long table."""
+    from ._table import pairs_in, pairs_of
+
+    found: dict[str, Any] = {}
+    for option, second in (("units", "unit"), ("costs", "cost")):
+        given = options[option]
+        if given is not None and long is not None and given in long.columns:
+            found[option] = pairs_of(long, options["item"], given, label)
+        elif given is not None:
+            found[option] = pairs_in(given, second, numbers=option == "costs")
+    return found
 
 
 def baseline_of(text: str) -> Any:

@@ -33,6 +33,7 @@ def gamma(text: str) -> Any:
 @for_all_jobs
 @click.option("--label", metavar="COL", help="Class labels: similarities across classes are zero.")
 @click.option("--weight", metavar="COL", help="Sample weights.")
+@click.option("--units", metavar="COL", help="Keep k whole units, all rows with one label: a patient, a household.")
 @click.option("--columns", metavar="A,B,…", help="Only these columns; or what columns are: age:number,plan:category.")
 @click.option("--ignore", metavar="A,B,…", help="Not these columns.")
 @click.option("--missing", type=click.Choice(MISSING), default="error", show_default=True, help="Missing values.")
@@ -48,6 +49,7 @@ def gamma(text: str) -> Any:
 def points(
     label: str | None,
     weight: str | None,
+    units: str | None,
     columns: str | None,
     ignore: str | None,
     missing: str,
@@ -78,7 +80,7 @@ def points(
     table = open_table(common.files)
     if is_large(table, common):
         return points_in_blocks(table, common, label, weight, columns, ignore, missing, similarity, gamma, standardize)
-    named = (label, "--label"), (weight, "--weight"), (options["groups"], "--groups")
+    named = (label, "--label"), (weight, "--weight"), (options["groups"], "--groups"), (units, "--units")
     apart = list(dict.fromkeys(known_column(table, name, option) for name, option in named if name))
     names, kinds = asked_columns(table, columns, ignore, apart)
     data: dict[str, Any] = {"similarity": similarity, "labels": label, "sample_weight": weight}
@@ -101,6 +103,10 @@ def points(
         shown = {name: X[name] for name in [*apart, *names]}
         if weight is not None:
             check_weights(X[weight], table.label)
+    if units is not None:
+        members = np.asarray(table.values(units))
+        data["units"], shown = members, {units: members, **shown}
+        X = X if not hasattr(X, "drop") else X.drop([units])
     if common.image_shape is not None and np.prod(common.image_shape) != len(names):
         height, width = common.image_shape
         raise click.UsageError(

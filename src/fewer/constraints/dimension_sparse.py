@@ -11,6 +11,7 @@ from .._compiled.lattice import exact_units, greedy_units
 from .._compiled.simplex import project_simplex, simplex_distance
 from .._compiled.states import exact_state_units, greedy_state_units
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_number, as_vector, known, magnitude, shown
+from ..cover import Allowance
 from ..spaces import Lattice, States, Units
 from .simplex import is_distribution
 
@@ -87,6 +88,11 @@ class DimensionSparse:
     def whole_faces(self) -> bool:
         """Always: k is the only bound."""
         return True
+
+    @cached_property
+    def allowance(self) -> Allowance:
+        """Each dimension costs one, and k may be spent."""
+        return Allowance.count(self.space.n, self.k)
 
     @cached_property
     def _largest(self) -> int:

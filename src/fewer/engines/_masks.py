@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._validation import Indices, Vector
-from ..cover import KL, Cover, Ints
+from ..cover import KL, Allowance, Cover, Ints
 
 CACHED = 2**14
 """Numbers that stay in a core's cache: their bits are done block by block."""
@@ -11,17 +11,21 @@ SHORT = 16
 """Runs below this are not worth a loop of their own in NumPy: one strided sum for each of their entries instead."""
 
 
-def best_mask(cover: Cover, k: int, mode: int) -> Indices:
-    """The best face of k dimensions among all masks; of equals the lowest. n 2^n additions, some 2^n numbers.
+def best_mask(cover: Cover, allowance: Allowance, mode: int) -> Indices:
+    """The best allowed face among all masks (of k dimensions where these count), of equals the lowest.
+
+    n 2^n additions, some 2^n numbers.
 
     >>> supports = np.array([0, 2, 3]), np.array([1, 2, 0])
     >>> cover = Cover(*supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0]))
-    >>> best_mask(cover, 2, KL).tolist()
+    >>> best_mask(cover, Allowance.count(3, 2), KL).tolist()
     [1, 2]
     """
     masks = masks_of(cover)
-    sizes = over_masks(np.ones(cover.n, np.int8))
-    chosen = np.flatnonzero(sizes == k)
+    if allowance.counts:
+        chosen = np.flatnonzero(over_masks(np.ones(cover.n, np.int8)) == allowance.most)
+    else:
+        chosen = np.flatnonzero(over_masks(allowance.costs) <= allowance.room)
     gains = subset_sums(np.bincount(masks, cover.mass, 1 << cover.n).astype(np.float64, copy=False))[chosen]
     if mode != KL:
         squares = subset_sums(np.bincount(masks, cover.squares, 1 << cover.n).astype(np.float64, copy=False))[chosen]

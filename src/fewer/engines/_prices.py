@@ -1,4 +1,4 @@
-"""Bounding the faces of k dimensions by prices: each support's value is split over its dimensions."""
+"""Bounding the allowed faces by prices: each support's value is split over its dimensions."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ import numpy.typing as npt
 from .._compiled import prices as _prices
 from .._compiled.prices import FREE, IN, LEAF, MORE, OUT, STUCK
 from .._validation import Indices, Vector
-from ..cover import KL, Cover, largest_log_size
+from ..cover import KL, Allowance, Cover
 
 Fixed = npt.NDArray[np.int8]
 ENTRIES_PER_CALL = 4_000_000
@@ -32,7 +32,7 @@ def common_unit(mass: Vector) -> float:
     return 0.0
 
 
-def tangent(cover: Cover, k: int, mode: int, fixed: Fixed, h: float) -> tuple[Vector, float]:
+def tangent(cover: Cover, allowance: Allowance, mode: int, fixed: Fixed, h: float) -> tuple[Vector, float]:
     """Values (E,) and a constant with values(S) + constant >= gain(S) for every face S that agrees with `fixed`.
 
     l2 is bounded by its tangent at h, with the largest M the branch allows:
@@ -40,25 +40,27 @@ def tangent(cover: Cover, k: int, mode: int, fixed: Fixed, h: float) -> tuple[Ve
     """
     if mode == KL:
         return cover.mass.copy(), 0.0
-    kept, free = fixed == IN, cover.log_m[fixed == FREE]
-    room = min(max(k - int(kept.sum()), 0), len(free))
-    shrink = float(np.exp(-cover.log_m[kept].sum() - largest_log_size(free, room)))
+    kept = fixed == IN
+    room = allowance.room - float(allowance.costs[kept].sum())
+    shrink = float(np.exp(-cover.log_m[kept].sum() - allowance.most_worth(cover.log_m, fixed == FREE, room)))
     values: Vector = cover.squares + 2.0 * (1.0 - h) * shrink * cover.mass
     return values, -(1.0 - h * h) * shrink
 
 
-def even_bound(cover: Cover, k: int, mode: int) -> float:
-    """A gain that no face of k dimensions exceeds: values split evenly, the k dearest dimensions paid.
+def even_bound(cover: Cover, allowance: Allowance, mode: int) -> float:
+    """A gain that no allowed face exceeds: values split evenly, the dearest dimensions paid.
 
     >>> supports = np.array([0, 2, 3]), np.array([1, 2, 0])
     >>> cover = Cover(*supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0]))
-    >>> even_bound(cover, 2, KL)
+    >>> even_bound(cover, Allowance.count(3, 2), KL)
     0.7
     """
-    values, constant = tangent(cover, k, mode, np.zeros(cover.n, np.int8), 0.0)
+    values, constant = tangent(cover, allowance, mode, np.zeros(cover.n, np.int8), 0.0)
     sizes = np.diff(cover.indptr)
-    prices = np.bincount(cover.indices, np.repeat(values / np.maximum(sizes, 1), sizes), cover.n)
-    return float(values[sizes == 0].sum() + np.sort(prices)[cover.n - k :].sum()) + constant
+    prices: Vector = np.bincount(cover.indices, np.repeat(values / np.maximum(sizes, 1), sizes), cover.n).astype(
+        np.float64
+    )
+    return float(values[sizes == 0].sum() + allowance.most_worth(prices)) + constant
 
 
 class Node(NamedTuple):
@@ -82,8 +84,8 @@ class Proof:
     known one has the same gain there. l2 is bounded by its tangent at Q = `touch`.
     """
 
-    def __init__(self, cover: Cover, k: int, mode: int, touch: float) -> None:
-        self.cover, self.k, self.mode, self.touch = cover, k, mode, touch
+    def __init__(self, cover: Cover, allowance: Allowance, mode: int, touch: float) -> None:
+        self.cover, self.allowance, self.mode, self.touch = cover, allowance, mode, touch
         self.shrunk, self.steps, self.work = False, 0, 0.0
         self._unit = common_unit(cover.mass) if mode == KL else 0.0
         self._split = np.zeros(len(cover.indices))
@@ -120,8 +122,9 @@ class Proof:
         scale = self._unit or 1.0
         floor = (gain + self.slack - constant) / scale
         rounds = _prices.PATIENCE + ENTRIES_PER_CALL // (1 + len(self._split))
+        allowed = self.allowance.costs, self.allowance.room
         ended, raw, i, work = _prices.tighten(
-            cover.indptr, cover.indices, values, self._split, fixed, self.k, floor, node.mark, rounds
+            cover.indptr, cover.indices, values, self._split, fixed, *allowed, floor, node.mark, rounds
         )
         self.steps += 1
         self.work += work
@@ -139,7 +142,7 @@ class Proof:
 
     def _linear(self, fixed: Fixed) -> tuple[Vector, float]:
         """Values (E,) and a constant such that unit * values(S) + constant >= gain(S) for every S of the branch."""
-        values, constant = tangent(self.cover, self.k, self.mode, fixed, self.touch)
+        values, constant = tangent(self.cover, self.allowance, self.mode, fixed, self.touch)
         return (np.rint(values / self._unit) if self._unit else values), constant
 
     def _child(self, node: Node, i: int, side: int) -> Node:

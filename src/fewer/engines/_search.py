@@ -1,10 +1,12 @@
-"""Finding good faces of k dimensions of a cover: look-ahead, swaps, perturbations."""
+"""Finding good faces of a cover: look-ahead, swaps, perturbations."""
+
+from typing import Any
 
 import numpy as np
 
 from .._compiled import cover as _cover
 from .._validation import Indices
-from ..cover import Cover, Ints, promise
+from ..cover import Allowance, Cover, Ints, promise
 
 TRIES = 20
 """Supports drawn at random, of which a perturbation may take in the first that fits."""
@@ -13,23 +15,23 @@ NOTHING = np.zeros(0, np.int64)
 
 
 class Search:
-    """A face of at most k dimensions on the move: kept as `inside` (n,) and what every support still lacks.
+    """An allowed face on the move: kept as `inside` (n,) and what every support still lacks.
 
     `grow` fills it up; the other methods improve it in place and never worsen it. `gain` is kept up to rounding, `work`
     counts the entries passed over.
 
     >>> supports = np.array([0, 2, 3]), np.array([1, 2, 0])
     >>> cover = Cover(*supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0]))
-    >>> search = Search(cover, k=2, mode=0)
+    >>> search = Search(cover, Allowance.count(3, 2), mode=0)
     >>> search.grow(2, by_gain=False), search.improve(), search.face.tolist(), search.gain
     (2, 1, [1, 2], 0.7)
     """
 
-    def __init__(self, cover: Cover, k: int, mode: int, face: Ints = NOTHING) -> None:
-        self.cover, self.k, self.mode = cover, k, mode
+    def __init__(self, cover: Cover, allowance: Allowance, mode: int, face: Ints = NOTHING) -> None:
+        self.cover, self.allowance, self.mode = cover, allowance, mode
+        self.k = allowance.most
         self.work = 0.0
-        self._arrays = *cover.arrays, cover.mass, cover.squares
-        self._values = promise(cover, k, mode)
+        self._arrays = *cover.arrays, cover.mass, cover.squares, promise(cover, allowance, mode), cover.log_m
         self.go_to(face)
 
     @property
@@ -44,8 +46,14 @@ class Search:
 
     @property
     def lacking(self) -> int:
-        """How many dimensions may still be added."""
-        return self.k - int(np.count_nonzero(self._inside))
+        """How many dimensions may still be added, at most."""
+        costs = np.sort(self.allowance.costs[~self._inside])
+        return int(np.searchsorted(np.cumsum(costs), self._left, side="right"))
+
+    @property
+    def _left(self) -> float:
+        """What the face leaves of the room."""
+        return float(_cover.spare(self._inside, self.allowance.costs, self.allowance.room))
 
     @property
     def one_pass(self) -> float:
@@ -55,7 +63,7 @@ class Search:
     @property
     def exhausted(self) -> bool:
         """Whether swaps alone see every face: a perturbation cannot help."""
-        return self.k < 2 or self.k == self.cover.n or len(self.cover) == 0
+        return self.k < 2 or self.allowance.everything or len(self.cover) == 0
 
     def go_to(self, face: Ints) -> None:
         """Take this face."""
@@ -69,24 +77,22 @@ class Search:
         """Add at most `count` dimensions by Algorithm 3, ties broken by look-ahead, or by look-ahead alone.
 
         >>> alone = Cover(np.array([0, 2]), np.array([1, 2]), np.ones(1), np.ones(1), np.log([2.0, 2.0, 2.0]))
-        >>> search = Search(alone, k=2, mode=0)
+        >>> search = Search(alone, Allowance.count(3, 2), mode=0)
         >>> search.grow(1, by_gain=True), search.grow(1, by_gain=True), search.face.tolist()
         (1, 1, [1, 2])
         """
-        left = self.lacking
-        count = min(count, left)
+        count = min(count, self.lacking)
         if count:
             barred = np.zeros(self.cover.n, np.bool_)
-            state = self._values, self.cover.log_m, self._inside, self._missing, self.mode
-            _cover.grow(*self._arrays, *state, left, count, by_gain, barred)
+            state = self._inside, self._missing, self.mode, self.allowance.costs, self._left
+            count = int(_cover.grow(*self._arrays, *state, count, by_gain, barred))
             self.gain = self.cover.gain(self.face, self.mode, self._missing)
             self.work += count * self.one_pass
         return count
 
     def improve(self, moves: int = NO_LIMIT) -> int:
         """Best swaps until none helps, at most `moves`; how many were made."""
-        c = self.cover
-        swaps, gain = _cover.improve(*self._arrays, c.log_m, self._inside, self._missing, self.mode, moves)
+        swaps, gain = _cover.improve(*self._arrays, *self._state, moves)  # type: ignore[call-arg] # as many as it has
         self.gain = max(self.gain, float(gain))
         self._count(swaps)
         return int(swaps)
@@ -103,9 +109,9 @@ class Search:
         supports = rng.integers(len(c), size=TRIES) if rng.random() < 0.5 else NOTHING
         barred = np.zeros(c.n, np.bool_)
         barred[drops] = rng.random() < 0.5
-        state = self._values, c.log_m, self._inside, self._missing, self.mode
         before, kept = self.gain, (self._inside.copy(), self._missing.copy())
-        swaps, gain = _cover.perturb(*self._arrays, *state, drops, supports, barred, NO_LIMIT)
+        more = drops, supports, barred, NO_LIMIT
+        swaps, gain = _cover.perturb(*self._arrays, *self._state, *more)  # type: ignore[call-arg] # as many as it has
         self._count(swaps)
         self.work += count * self.one_pass
         close = _cover.CLOSE * abs(before)
@@ -114,6 +120,11 @@ class Search:
             return False
         self.gain = float(gain)
         return bool(gain > before + close)
+
+    @property
+    def _state(self) -> tuple[Any, ...]:
+        """What the compiled searches change, and the limits they keep."""
+        return self._inside, self._missing, self.mode, self.allowance.costs, self.allowance.room
 
     def _count(self, swaps: int) -> None:
         """Add the work of swaps: two passes, and a look at every pair."""

@@ -7,8 +7,7 @@ import numpy as np
 
 from .._compiled.prices import IN, OUT
 from .._validation import Indices, Vector
-from ..constraints.dimension_sparse import DimensionSparse
-from ..cover import KL, Cover
+from ..cover import KL, Allowance, Cover
 from ..spaces import States
 from ._masks import best_mask
 from ._prices import Node, Proof, even_bound
@@ -33,19 +32,25 @@ GAP = 1e-9
 """A bound this close to the gain, relative to it (KL) or to ‖q‖² (l2), is rounding and counts as equal."""
 
 
-def coverage_engine(objective: Any, constraint: DimensionSparse) -> "CoverageEngine | None":
-    """The engine of a `Covered` objective over D_k, or None where its q or its space does not allow it."""
+def coverage_engine(objective: Any, constraint: Any) -> "CoverageEngine | None":
+    """The engine of a `Covered` objective over allowed faces, or None where its q or its space does not allow it."""
     covered = objective.cover(constraint.k)
-    return None if covered is None else CoverageEngine(objective, constraint, *covered)
+    if covered is None:
+        return None
+    cover, norm, mode = covered
+    if not constraint.allowance.counts:
+        costs = constraint.allowance.of_supports(cover.indptr, cover.indices)
+        cover = cover.take(np.flatnonzero(costs <= constraint.allowance.room))
+    return CoverageEngine(objective, constraint, cover, norm, mode)
 
 
 class CoverageEngine:
-    """A face of k dimensions on the move: max Q(S) (KL) or max Q2(S) - (1 - Q(S))² / M(S) (l2) over |S| <= k.
+    """A face on the move: max Q(S) (KL) or max Q2(S) - (1 - Q(S))² / M(S) (l2) over |S| <= k, or Σ_S costs <= budget.
 
     Q and Q2 are the sums of q and q² over X_S, M the number of its states. Supports are proven best by all masks of few
     dimensions, else by branch and bound on prices.
 
-    >>> from fewer import KL, Lattice
+    >>> from fewer import KL, DimensionSparse, Lattice
     >>> F = KL(Lattice(3, 2), [0.3, 0.1, 0.2, 0.1, 0.1, 0.1, 0.05, 0.05])
     >>> engine = coverage_engine(F, DimensionSparse(F.space, 2))
     >>> engine.grow(1), engine.grow(2), engine.grow(1), engine.support.tolist(), round(math.exp(-engine.value), 6)
@@ -54,10 +59,11 @@ class CoverageEngine:
     ((), True)
     """
 
-    def __init__(self, objective: Any, constraint: DimensionSparse, cover: Cover, norm: float, mode: int) -> None:
+    def __init__(self, objective: Any, constraint: Any, cover: Cover, norm: float, mode: int) -> None:
         self.objective, self.constraint = objective, constraint
-        self.cover, self.norm, self.mode, self.k = cover, norm, mode, constraint.k
-        self._search = Search(cover, self.k, mode)
+        self.cover, self.norm, self.mode, self.k = cover, norm, mode, int(constraint.k)
+        self.allowance: Allowance = constraint.allowance
+        self._search = Search(cover, self.allowance, mode)
         self._answered: tuple[bytes, Vector | None] = (b"", None)
         self._valued: tuple[bytes, float] = (b"", math.inf)
         self._beside: Search | None = None  # the search within a proof, on what is left of the cover
@@ -105,7 +111,7 @@ class CoverageEngine:
     def proven(self) -> float:
         """The value less rounding, once `bound` was called; before that what one pass proves of all supports."""
         if not self._began:
-            return self._loss(even_bound(self.cover, self.k, self.mode))
+            return self._loss(even_bound(self.cover, self.allowance, self.mode))
         close = GAP * (self._search.gain if self.mode == KL else self.norm)
         return self.value if self._rounding <= close else self._loss(self._search.gain + self._rounding)
 
@@ -161,7 +167,7 @@ class CoverageEngine:
             units = self.cover.indices[self.cover.indptr[e] : self.cover.indptr[e + 1]]
         else:
             rows = self._states.rows
-            smallest = int(np.diff(rows.indptr).argmin())
+            smallest = int(self.allowance.of_supports(rows.indptr, rows.indices).argmin())
             units = rows.indices[rows.indptr[smallest] : rows.indptr[smallest + 1]]
         self._search.go_to(units)
         self._search.grow(self.k, by_gain=False)
@@ -191,7 +197,7 @@ class CoverageEngine:
                 if self.cover.n <= MAX_DIMENSIONS_BY_MASKS:
                     return self._value_all_masks()
             touch = self.cover.measure(self.support)[0]
-            node = Proof(self.cover, self.k, self.mode, touch).node(branch.included, branch.excluded)
+            node = Proof(self.cover, self.allowance, self.mode, touch).node(branch.included, branch.excluded)
         proof = node.proof
         self._began, self._rounding = True, proof.rounding
         if proof.steps >= LOOKS_BEFORE_MASKS and self.cover.n <= MAX_DIMENSIONS_IN_MEMORY:
@@ -217,7 +223,7 @@ class CoverageEngine:
 
     def _value_all_masks(self) -> tuple[Branch, ...]:
         """Move to the best face of all; nothing is left then."""
-        self._offer(best_mask(self.cover, self.k, self.mode))
+        self._offer(best_mask(self.cover, self.allowance, self.mode))
         self._more_work += float(self.cover.n << self.cover.n)
         self._began, self._rounding, self._complete = True, 0.0, True
         return ()
@@ -225,7 +231,7 @@ class CoverageEngine:
     def _search_beside(self, proof: Proof) -> bool:
         """Perturbations on what is left of the cover, for a share of the proof's work; whether they found better."""
         if self._beside is None or self._beside.cover is not proof.cover:
-            self._beside = Search(proof.cover, self.k, self.mode, self.support)
+            self._beside = Search(proof.cover, self.allowance, self.mode, self.support)
             self._beside.work = 0.0
         search, before = self._beside, self._beside.work
         if search.exhausted or before >= SEARCH_SHARE * proof.work:

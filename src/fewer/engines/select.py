@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from ..constraints.dimension_sparse import DimensionSparse
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..protocols import (
+    Budgeted,
     Combining,
     Covered,
     FaceSolvable,
@@ -29,7 +29,7 @@ def engine_of(
     Raises a sentence where none can serve; `who` is the solver that asks, `deadline` when it has to have an answer.
     """
     until = Deadline.after(None) if deadline is None else deadline
-    if isinstance(constraint, DimensionSparse) and offers(objective, Covered, FaceSolvable):
+    if offers(constraint, Budgeted) and offers(objective, Covered, FaceSolvable):
         from .coverage import coverage_engine
 
         engine = coverage_engine(objective, constraint)
@@ -51,6 +51,8 @@ def engine_of(
 
 def served(objective: Objective, constraint: Any) -> bool:
     """Whether an engine serves the problem."""
+    if offers(constraint, Budgeted) and offers(objective, Covered, FaceSolvable):
+        return True
     simple = isinstance(constraint, SparseSimplex) and offers(objective, Quadratic)
     return whole_faces(constraint) or simple or programmed(objective, constraint)
 

@@ -1,4 +1,4 @@
-"""dims with columns that are held in any case, and columns that never are: the problem on the others."""
+"""dims with units that are held in any case, and units that never are: the problem on the others."""
 
 import math
 from collections.abc import Callable
@@ -7,40 +7,45 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import Indices, InvalidInput, Vector, as_units
-from ..constraints.dimension_sparse import DimensionSparse
+from .._validation import Indices, InvalidInput, Vector
+from ..cover import Allowance
 from ..objectives.kl import KL
 from ..objectives.seen import MAX_COPIES, SeenL2
 from ..result import Result, Status, Words
 from ..solvers.loop import Callback, Progress
 from ..spaces import States
+from .column_units import Limit
 from .rows import Rows, listed
 
-Run = Callable[[Any, DimensionSparse, Callback | None], Result]
-"""Minimise F over D_k, and show a callback the progress."""
+Run = Callable[[Any, Any, Callback | None], Result]
+"""Minimise F over faces of dimensions, and show a callback the progress."""
 
 
 @dataclass(frozen=True, eq=False)
 class Restriction:
-    """Columns that are held in any case, and columns that never are; `free` are the others, (n - both,)."""
+    """Units that are held in any case, and units that never are; `free` are the others, (n - both,)."""
 
     include: Indices
     exclude: Indices
     free: Indices
 
     @classmethod
-    def of(cls, include: Any, exclude: Any, n: int, k: int) -> "Restriction":
-        """Check both, for k of n columns."""
-        held = as_units(include, n, "columns", "include")
-        never = as_units(exclude, n, "columns", "exclude")
-        both = np.intersect1d(held, never)
+    def of(cls, include: Indices, exclude: Indices, limit: Limit) -> "Restriction":
+        """Check both, for as many units as the limit allows; what costs nothing is held."""
+        both = np.intersect1d(include, exclude)
         if both.size:
             raise InvalidInput(f"include and exclude must not overlap, both hold {both.tolist()}")
-        if held.size > k:
-            raise InvalidInput(f"include must hold at most k = {k} columns, got {held.size}")
-        if never.size == n:
-            raise InvalidInput(f"exclude must leave a column, got all {n}")
-        return cls(held, never, np.setdiff1d(np.arange(n), np.union1d(held, never)))
+        if limit.costs is None and include.size > limit.most:
+            raise InvalidInput(f"include must hold at most k = {limit.most} columns, got {include.size}")
+        if limit.spent(include) > limit.room:
+            raise InvalidInput(
+                f"include costs {limit.spent(include):g} together, more than the budget of {limit.most:g}"
+            )
+        if exclude.size == limit.n:
+            raise InvalidInput(f"exclude must leave a column, got all {limit.n}")
+        if limit.costs is not None:
+            include = np.union1d(include, np.setdiff1d(np.flatnonzero(limit.costs == 0.0), exclude))
+        return cls(include, exclude, np.setdiff1d(np.arange(limit.n), np.union1d(include, exclude)))
 
     def __bool__(self) -> bool:
         return bool(self.include.size or self.exclude.size)
@@ -53,9 +58,9 @@ class Restriction:
 
 
 def restricted(
-    rows: Rows, k: int, objective: str, held: Restriction, run: Run, callback: Callback | None = None
+    rows: Rows, limit: Limit, objective: str, held: Restriction, run: Run, callback: Callback | None = None
 ) -> Result:
-    """The best k columns that hold `include` and none of `exclude`, by `run` on the problem of the other columns.
+    """The best columns that hold `include` and none of `exclude`, by `run` on the problem of the other columns.
 
     With I the included columns, X_{I ∪ T} covers the rows that lie in X_T but for their columns in I. So
     -log Q(I ∪ T) is KL on the rows without these columns, less the log of the mass that rows without an excluded column
@@ -63,18 +68,18 @@ def restricted(
     """
     alive = held.allowed(rows.table)
     mass = float(rows.weights[alive].sum())
-    count = min(k - held.include.size, held.free.size)
-    if count == 0 or not alive.any():
-        return _decided(rows, objective, held, count)
+    left = limit.after(held.include, held.free)
+    if left.size == 0 or not alive.any():
+        return _decided(rows, objective, held, left)
     part = _on_free(rows, held, alive)
     if objective == "kl":
-        seen = listed(part, count)
+        seen = listed(part, left.reaches)
         F: Any = KL(seen, seen.weights)
         units = 1.0, -math.log(mass) if mass < 1.0 else 0.0
     else:
         F = _squared_distance(rows, held, alive, part)
         units = 1.0 / F.copies, 0.0
-    found = run(F, DimensionSparse(F.space, count), _told(callback, *units))
+    found = run(F, left.on(F.space), _told(callback, *units))
     indices = np.union1d(held.include, held.free[found.indices])
     return replace(_in_units(found, *units), indices=indices, words=Words("columns", rows.n))
 
@@ -113,24 +118,29 @@ def numbered(table: Any, weights: Vector, shape: tuple[int, ...]) -> tuple[State
     return States(table, weights, shape), distinct_rows(table)[1]
 
 
-def _decided(rows: Rows, objective: str, held: Restriction, count: int) -> Result:
+def _decided(rows: Rows, objective: str, held: Restriction, left: Limit) -> Result:
     """Where nothing is left to choose, or no row can be covered: the included columns and those of most codes."""
-    sizes = np.array([rows.shape[i] for i in held.free])
-    chosen = held.free[np.argsort(-sizes, kind="stable")[:count]] if objective == "l2" else held.free[:count]
-    indices = np.union1d(held.include, chosen).astype(np.int64)
+    sizes = np.log([rows.shape[i] for i in held.free])
+    order = np.arange(len(held.free))
+    if objective == "l2":
+        order = np.argsort(-sizes if left.costs is None else -sizes / left.costs, kind="stable")
+    indices = np.union1d(held.include, held.free[left.first(order)]).astype(np.int64)
     inside = rows.inside(indices)
     Q = min(float(rows.weights[inside].sum()), 1.0)
     if objective == "kl":
-        value = -math.log(Q) if Q > 0.0 else math.inf
+        value = bound = -math.log(Q) if Q > 0.0 else math.inf
     else:
         whole = rows.states()
         outside = np.setdiff1d(np.arange(whole.size), whole.face(indices))
-        spread = (1.0 - Q) ** 2 * math.exp(-math.fsum(math.log(rows.shape[i]) for i in indices))
-        value = float(np.square(whole.weights[outside]).sum()) + spread
+        lost = float(np.square(whole.weights[outside]).sum())
+        value = lost + (1.0 - Q) ** 2 * math.exp(-math.fsum(math.log(rows.shape[i]) for i in indices))
+        most = Allowance(left.costs, left.room).most_worth(sizes) if left.size and left.costs is not None else 0.0
+        held_size = math.fsum(math.log(rows.shape[i]) for i in held.include)
+        bound = lost + (1.0 - Q) ** 2 * math.exp(-held_size - most) if most else value
     space = States(np.zeros((1, rows.n), np.int32), m=rows.shape)
-    status, words = Status.OPTIMAL, Words("columns", rows.n)
+    status, words = Status.OPTIMAL if value == bound else Status.FINISHED, Words("columns", rows.n)
     history = np.array([value])
-    return Result(indices, None, value, value, status, history, 1, 0.0, space, table=np.ones(1), words=words)
+    return Result(indices, None, value, bound, status, history, 1, 0.0, space, table=np.ones(1), words=words)
 
 
 def _in_units(found: Result, factor: float, shift: float) -> Result:

@@ -11,6 +11,7 @@ from .._validation import (
     InvalidInput,
     Vector,
     as_array,
+    as_flag,
     as_integer,
     as_vector,
     as_weights,
@@ -31,6 +32,8 @@ from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS
 from ..solvers.units import in_units, watched
 from ..spaces import Atoms
+from ._bars import with_bars
+from ._cells import best_cells
 from ._lazy import bins_of_blocks, solved_bins
 from ._values import best_values, in_values
 from .empirical import Empirical
@@ -54,7 +57,8 @@ def bins(
     missing: str = "error",
     edges: npt.ArrayLike | None = None,
     positions: npt.ArrayLike | None = None,
-    preserve: Any = "cdf",
+    preserve: Any = None,
+    contiguous: bool = False,
     validation: float | None = None,
     solver: str = "auto",
     max_memory: Any = "1GB",
@@ -69,13 +73,15 @@ def bins(
         cdf      min Σ_t g_t (Q_t - P_t)²   P, Q the cumulative sums of the old and new shares p and q
         entries  min ‖q - p‖²
         matrix   min ‖A q - A p‖²           over q >= 0, Σ q = 1, at most k entries not zero
+        bars     min ‖q - p‖²               over q that are constant on k runs of bins (`contiguous`)
 
     Parameters
     ----------
-    counts : array of shape (n,), optional
-        The histogram: counts or probabilities. Exactly one of `counts` and `values` is given.
+    counts : array of shape (n,), (n, m) or (n, m, l), optional
+        The histogram: counts or probabilities, in one, two or three dimensions. Exactly one of `counts` and `values` is
+        given.
     k : int
-        How many bins or values are kept.
+        How many bins, values or cells are kept; with `contiguous` bars.
     values : array of shape (N,), optional
         Numbers in any order, a column of a DataFrame among them. The loss is to the values, whatever the grid. Also
         data in blocks: a Dask array, paths or a pattern of them, a callable that returns an iterator of blocks.
@@ -89,15 +95,22 @@ def bins(
         Weights of the values.
     missing : {"error", "drop"}
         What is done with a missing value (NaN): refused with its index, or dropped, which the note says.
-    edges : array of shape (n + 1,), optional
-        For `counts`: where bins begin and end.
+    edges : array of shape (n + 1,), or list of arrays, optional
+        For `counts`: where bins begin and end; in several dimensions an array for each, as np.histogramdd has them.
     positions : array of shape (n,), optional
         For `counts`: where bins sit, increasing; the centres where only edges are given. Then "cdf" has
         g_t = positions_{t+1} - positions_t, so that the loss is the integral of (Q - P)² dx. Without both g_t = 1.
-    preserve : {"cdf", "entries"} or a matrix or LinearOperator A of shape (r, n)
-        What is kept near: cumulative shares (for ordered bins), shares, or the expectations of functionals, of which
-        only A p is used. The first two are solved to proven optimality, "cdf" by dynamic programming in O(k n log n)
+    preserve : {"cdf", "entries", "marginals"} or a matrix or LinearOperator A of shape (r, n)
+        What is kept near: cumulative shares (for ordered bins; the default), shares, or the expectations of
+        functionals, of which only A p is used. In several dimensions "entries" is the default, "marginals" are the
+        shares of each dimension by itself, "cdf" their cumulative shares, and n counts all cells. Shares and, in one
+        dimension, cumulative ones are solved to proven optimality, "cdf" by dynamic programming in O(k n log n)
         time and 4 k n bytes. For `values` anything but "cdf" needs a grid with bins.
+    contiguous : bool
+        A histogram with k bars instead of k bins: constant on k runs that cover all bins, with the least squared
+        difference of the entries (v-optimal), proven by dynamic programming in about k n log n steps. Where k times the
+        number of bins is above 50 million, neighbours are merged first, and `gap` says what that may cost. For `values`
+        a grid with bins is needed; `preserve` is "entries" then, whatever it says.
     validation : float, optional
         For a matrix: a share of its rows for early stopping, as in `terms`.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
@@ -120,11 +133,15 @@ def bins(
         `indices` are bins, or positions of the grid; `p` is the new histogram on all of them; `labels` where the kept
         ones sit; `distribution` speaks in these values, and has `edges`: of the bins, or with grid="auto" the range of
         the values that each kept one stands for. For `values`, `bound` is a lower bound on ∫ (Q - P)² dx over all Q
-        with k values, wherever they sit: `gap` includes what the grid costs.
+        with k values, wherever they sit: `gap` includes what the grid costs. With `contiguous`, `indices` are the bins
+        where bars begin, `weights` the masses of the bars, and the edges say from where to where each reaches. In
+        several dimensions `indices` are positions in counts.ravel(), `distribution.states` and `to_frame` the same as
+        one index for each dimension, and `labels` the centres where edges are given.
 
     References
     ----------
     Wang and Song (2011), Ckmeans.1d.dp: optimal k-means clustering in one dimension by dynamic programming.
+    Jagadish et al. (1998), Optimal histograms with quality guarantees (v-optimal).
 
     Examples
     --------
@@ -134,6 +151,9 @@ def bins(
     >>> result = bins(values=[1.5, 9.0, 1.0, 2.0, 8.0, 1.5], k=2)
     >>> result.labels.tolist(), result.weights.round(3).tolist(), result.distribution.quantile(0.5)
     ([1.5, 8.0], [0.654, 0.346], 1.5)
+    >>> result = bins([4, 5, 1, 0, 0, 2], 2, contiguous=True)
+    >>> result.indices.tolist(), result.weights.tolist(), result.p.tolist()
+    ([0, 2], [0.75, 0.25], [0.375, 0.375, 0.0625, 0.0625, 0.0625, 0.0625])
     """
     deadline = Deadline.after(time_limit)
     known(solver, SOLVERS, "solver")
@@ -142,21 +162,37 @@ def bins(
             f"give counts, a histogram, or values, numbers that are not counted yet: exactly one of them, got "
             f"{'neither' if counts is None else 'both'}"
         )
-    with watched_by_user(progress, "bins", deadline, callback) as told:
-        search: Search = {"solver": solver, "deadline": deadline, "rng": rng, "callback": told}
+    with watched_by_user(progress, "bins", deadline, callback) as watching:
+        search: Search = {"solver": solver, "deadline": deadline, "rng": rng, "callback": watching}
         if counts is not None:
             refuse({"n_bins": n_bins, "sample_weight": sample_weight}, "values, not for counts")
-            return best_bins(Histogram.of(counts, positions, edges), k, preserve, validation, search)
+            array = as_array(counts, "counts")
+            if array.ndim in (2, 3) and array.size:
+                if as_flag(contiguous, "contiguous"):
+                    raise InvalidInput(f"contiguous=True is for one dimension, got counts of shape {array.shape}")
+                shares, total = as_histogram(array.reshape(-1))
+                told = "entries" if preserve is None else preserve
+                return best_cells(shares, array.shape, total, k, told, (positions, edges), validation, search)
+            preserve = "cdf" if preserve is None else preserve
+            given = Histogram.of(array, positions, edges)
+            if as_flag(contiguous, "contiguous"):
+                return contiguous_bars(given, k, preserve, validation, search)
+            return best_bins(given, k, preserve, validation, search)
         refuse({"positions": positions, "edges": edges}, "counts; for values give edges as grid")
+        preserve = "cdf" if preserve is None else preserve
         if is_lazy(values):
             blocks = as_blocks(values, None, sample_weight)
             whole = blocks.gathered(as_bytes(max_memory) // 2)
             if whole is None:
-                if not isinstance(preserve, str) or preserve != "cdf":
+                if not isinstance(preserve, str) or preserve != "cdf" or as_flag(contiguous, "contiguous"):
                     raise InvalidInput('preserve other than "cdf" needs all values in memory, got data in blocks')
                 return solved_bins(bins_of_blocks(blocks, missing), 0, k, grid, n_bins, search)
             values, sample_weight = whole.X, whole.weight
         P = values if isinstance(values, Empirical) else Empirical.of(values, sample_weight, missing)
+        if as_flag(contiguous, "contiguous"):
+            if isinstance(grid, str) and grid == "auto":
+                raise InvalidInput('contiguous=True needs bins: give grid as "equal", "log", "quantile" or edges')
+            return contiguous_bars(Histogram.from_values(P, k, grid, n_bins), k, preserve, validation, search)
         if isinstance(preserve, str) and preserve == "cdf":
             refuse({"validation": validation}, "a matrix of functionals")
             return best_values(P, k, grid_of(P, k, grid, n_bins, deadline.seconds), search)
@@ -208,6 +244,15 @@ class Histogram(NamedTuple):
 Search = dict[str, Any]
 
 
+def contiguous_bars(given: Histogram, k: Any, preserve: Any, validation: Any, search: Search) -> Result:
+    """A histogram with k bars."""
+    refuse({"validation": validation}, "a matrix of functionals; contiguous=True has none")
+    if not isinstance(preserve, str):
+        raise InvalidInput("contiguous=True preserves the entries; a matrix of functionals is for k single bins")
+    known(preserve, LOSSES, "preserve")
+    return with_bars(given, as_integer(k, "k", 1, given.shares.size, "bars"), search)
+
+
 def best_bins(given: Histogram, k: Any, preserve: Any, validation: Any, search: Search) -> Result:
     """Keep k bins of a histogram."""
     target, n = given.shares, given.shares.size
@@ -237,7 +282,9 @@ def as_histogram(counts: Any) -> tuple[Vector, float]:
     """Counts or probabilities of at least one bin, as probabilities, and their sum."""
     array = as_array(counts, "counts")
     if array.ndim != 1 or not array.size:
-        raise InvalidInput(f"counts must be a histogram (n,) with at least one bin, got shape {array.shape}")
+        raise InvalidInput(
+            f"counts must be a histogram of one, two or three dimensions with at least one bin, got shape {array.shape}"
+        )
     shares = as_weights(array, array.size, "counts")
     with np.errstate(over="ignore"):
         total = float(array.sum())

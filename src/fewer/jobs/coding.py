@@ -14,6 +14,7 @@ from ..data.baskets import baskets_of
 from ..data.columns import array_columns, as_kind, left_out, told_kinds
 from ..data.frames import Column, columns_of, is_table, n_rows, names_of
 from ..tables import MOST_CODES
+from .column_units import ColumnUnits, as_costs
 from .rows import heaviest_codes
 
 MISSING = {
@@ -32,7 +33,8 @@ class Coding:
     """Rows of codes `X` (N, n), and what they stand for: columns are those of the table, in its order.
 
     `levels` are the labels of each column, None where codes are numbers themselves; `baseline` the code that counts as
-    absent in each column, or a rule for it. Columns that are left out are zero, `ignored` and among `exclude`.
+    absent in each column, or a rule for it. Columns that are left out are zero, `ignored` and among `exclude`. `units`
+    are chosen whole, None where each column is one; `costs` (U,) what they cost, None where they are counted.
     """
 
     X: Any
@@ -44,22 +46,59 @@ class Coding:
     sample_weight: Any = None
     note: str = ""
     ignored: frozenset[int] = frozenset()
+    units: ColumnUnits | None = None
+    costs: Vector | None = None
 
     @classmethod
     def of(
         cls,
         X: Any,
         *,
-        baseline: Any = "auto",
+        names: list[Any] | None = None,
+        units: Any = None,
+        costs: Any = None,
         include: Any = (),
         exclude: Any = (),
+        **given: Any,
+    ) -> "Coding":
+        """Check what was given; `names` are those of an array's columns, and what is not said here is for `coded`."""
+        coded = cls.coded(X, **given)
+        coded = coded if names is None else replace(coded, names=names)
+        grouped = paid = None
+        if units is not None:
+            grouped = ColumnUnits.of(units, coded.names, coded.n, coded.ignored)
+            include, exclude = grouped.expanded(include, coded.names), grouped.expanded(exclude, coded.names)
+        if costs is not None:
+            paid = as_costs(costs, coded.names, coded.n, grouped, coded.ignored)
+        held, never = positions(include, coded.names, "include"), positions(exclude, coded.names, "exclude")
+        clash = [i for i in held if i in coded.ignored] if coded.ignored else []
+        if clash:
+            name = shown((coded.names or [])[clash[0]])
+            raise InvalidInput(f"include: the column {name} is left out; columns= may take it in")
+        if len(coded.exclude):
+            never = np.union1d(never, coded.exclude)
+        return replace(coded, include=held, exclude=never, units=grouped, costs=paid)
+
+    @property
+    def n(self) -> int:
+        """The number of columns."""
+        if self.names is not None:
+            return len(self.names)
+        return int(self.X.shape[1]) if sp.issparse(self.X) else int(_two_dimensional(self.X).shape[1])
+
+    @classmethod
+    def coded(
+        cls,
+        X: Any,
+        *,
+        baseline: Any = "auto",
         sample_weight: Any = None,
         missing: str = "error",
         columns: Any = None,
         order: Any = None,
         item: Any = None,
     ) -> "Coding":
-        """Check what was given; arrays and sparse matrices without missing values pass as they are."""
+        """The rows as codes; arrays and sparse matrices without missing values pass as they are."""
         known(missing, MISSING, "missing")
         if (order is None) != (item is None):
             raise InvalidInput("order and item go together: give both or neither")
@@ -67,31 +106,22 @@ class Coding:
             if sample_weight is not None:
                 raise InvalidInput("sample_weight is for rows of a wide table, not for lines of orders")
             found = baskets_of(_long(X), order, item)
-            chosen = positions(include, found.names, "include"), positions(exclude, found.names, "exclude")
-            rule = named_baseline(baseline, found.names)
-            return cls(found.table, found.names, None, rule, *chosen, note=found.note)
+            return cls(found.table, found.names, None, named_baseline(baseline, found.names), note=found.note)
         if not is_table(X):
             if columns is not None:
                 raise InvalidInput(f"columns are those of a table, but X is {type(X).__name__}")
             if missing == "error" or sp.issparse(X):
                 rule = "zero" if isinstance(baseline, str) and baseline == "auto" else baseline
-                return cls(X, None, None, rule, include, exclude, sample_weight)
+                return cls(X, None, None, rule, sample_weight=sample_weight)
             array = _two_dimensional(X)
-            coder = _Coder(array_columns(array), len(array), None, {}, sample_weight, missing)
-            return replace(coder.coded(baseline), include=include, exclude=exclude)
+            return _Coder(array_columns(array), len(array), None, {}, sample_weight, missing).coded(baseline)
         X = gathered(X)
         names = names_of(X)
         if len(set(names)) < len(names):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise InvalidInput(f"X has the column {shown(twice)} twice; columns are told apart by their names")
         weight = aligned(sample_weight, X, "sample_weight")
-        coder = _Coder(columns_of(X), n_rows(X), names, told_kinds(columns, names), weight, missing)
-        held, never = positions(include, names, "include"), positions(exclude, names, "exclude")
-        clash = [i for i in held.tolist() if i in coder.ignored]
-        if clash:
-            raise InvalidInput(f"include: the column {shown(names[clash[0]])} is left out; columns= may take it in")
-        coded = coder.coded(baseline)
-        return replace(coded, include=held, exclude=np.union1d(never, coded.exclude))
+        return _Coder(columns_of(X), n_rows(X), names, told_kinds(columns, names), weight, missing).coded(baseline)
 
     def labels(self, indices: Indices) -> Any:
         """The names of some columns, as objects; None where there are none."""

@@ -1,4 +1,4 @@
-"""Keep k dimensions of discrete data: which k columns cover the most rows."""
+"""Keep k dimensions of discrete data: which columns cover the most rows."""
 
 import math
 from dataclasses import replace
@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import Indices, as_generator, as_integer, known
-from ..constraints.dimension_sparse import DimensionSparse
+from .._validation import Indices, InvalidInput, as_generator, as_units, known
 from ..data.blocks import is_lazy
 from ..data.frames import columns_of, names_of
 from ..deadline import Deadline, answer_by
@@ -18,15 +17,16 @@ from ..objectives.kl import KL
 from ..objectives.l2 import L2
 from ..objectives.seen import SeenL2
 from ..progress import watched_by_user
-from ..result import Result
+from ..result import Result, Words
 from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS, minimize
 from ..solvers.uncompiled import uncompiled_result
 from ..spaces import Lattice, States
 from ._hurried import MAX_UNCOMPILED_ROWS, affordable, need_compiled_code, on_all
-from ._lazy import dims_of_blocks
+from ._lazy import dims_of_blocks, refuse_for_blocks
 from ._restricted import Restriction, Run, restricted
 from .coding import Coding
+from .column_units import Limit
 from .rows import Rows, listed
 from .sample import as_bytes
 
@@ -38,8 +38,11 @@ MAX_LATTICE_BITS = 13
 
 def dims(
     X: Any,
-    k: int,
+    k: Any = None,
     *,
+    units: Any = None,
+    costs: Any = None,
+    budget: float | None = None,
     objective: str = "kl",
     sample_weight: npt.ArrayLike | None = None,
     baseline: Any = "auto",
@@ -73,8 +76,17 @@ def dims(
         pyarrow may also hold truth values and labels, which are coded in sorted order; identifiers, free text and dates
         are left out, and said in `note`. With `order` and `item` a long table. Also data in blocks: a Dask array or
         frame, a list of delayed blocks, paths or a pattern of them, a callable that returns an iterator of blocks.
-    k : int
-        How many columns are kept, at most n.
+    k : int, or float with `costs`
+        How many columns are kept, at most n; with `units` how many units; with `costs` the budget.
+    units : array of shape (n,), mapping or Series, optional
+        A label for each column, by position or by name. The columns of a label are chosen together or not at all: the
+        dummies of one variable, the items of one supplier. A column without a label is a unit of its own. A table with
+        labels needs no dummies: its columns are the units.
+    costs : array of shape (n,), mapping or Series, optional
+        What each column costs, at least 0: shelf metres, minutes of a questionnaire. The chosen columns cost at most
+        `budget` together. A unit costs the sum of its columns; a mapping may also say what a unit costs.
+    budget : float, optional
+        What may be spent; the same as k where `costs` are given.
     objective : {"kl", "l2"}
         What is minimised.
     sample_weight : array of shape (N,), optional
@@ -84,7 +96,8 @@ def dims(
         each column. "auto" is zero, and the most frequent one of columns of labels; so it is for names that a mapping
         lacks.
     include, exclude : list of names or int
-        Columns that are held in any case, and columns that never are: a row that uses one is not covered.
+        Columns that are held in any case, and columns that never are: a row that uses one is not covered. With `units`
+        a column stands for its whole unit, and the label of a unit may be given too.
     missing : {"error", "drop", "impute", "category"}
         What becomes of missing values: refused, their rows left out, the column's most frequent value, or a label of
         their own. `note` says how many there were.
@@ -114,7 +127,8 @@ def dims(
     Result
         `indices` are the columns, `weights` is None. `p` lives on the distinct rows inside X_S, in codes where the
         baseline is 0; for l2 the mass of states never seen is in `distribution.rest`. `distribution` is in the codes
-        of X, or numbers labels in their order. `labels` are the names of the columns, or the items.
+        of X, or numbers labels in their order. `labels` are the names of the columns, or the items; `units` the labels
+        of the units that were chosen.
 
     Examples
     --------
@@ -131,13 +145,23 @@ def dims(
     >>> dims(lines, 2, order="order", item="item", exclude=["rum"]).labels.tolist()
     ['tea', 'milk']
 
+    Columns that come together, and columns that cost:
+
+    >>> dims(orders, 1, units=["a", "a", "b", "b"]).indices.tolist()
+    [0, 1]
+    >>> dims(orders, costs=[3.0, 3.0, 1.0, 1.5], budget=4.0).indices.tolist()
+    [2, 3]
+
     """
     deadline = Deadline.after(time_limit)
     known(objective, dict.fromkeys(OBJECTIVES), "objective")
     known(solver, SOLVERS, "solver")
     given = {"sample_weight": sample_weight, "missing": missing, "columns": columns, "order": order, "item": item}
+    chosen = {"units": units, "costs": costs, "include": include, "exclude": exclude}
+    k = one_limit(k, budget, costs)
     with watched_by_user(progress, "dims", deadline, callback) as told:
         if is_lazy(X):
+            refuse_for_blocks(units=units, costs=costs)
             found = dims_of_blocks(
                 X,
                 k,
@@ -152,13 +176,23 @@ def dims(
             if isinstance(found, Result):
                 return found
             X, given["sample_weight"] = found.X, sample_weight if isinstance(sample_weight, str) else found.weight
-        coding = Coding.of(X, baseline=baseline, include=include, exclude=exclude, **given)
+        coding = Coding.of(X, baseline=baseline, **chosen, **given)
         return cover(coding, k, objective=objective, solver=solver, deadline=deadline, rng=rng, callback=told)
+
+
+def one_limit(k: Any, budget: Any, costs: Any) -> Any:
+    """K, or the budget: exactly one of them is given."""
+    if budget is not None and costs is None:
+        raise InvalidInput("budget is what may be spent on costs; give costs too, or k to count columns")
+    if (k is None) == (budget is None):
+        spelled = "k or budget" if costs is not None else "k"
+        raise InvalidInput(f"give {spelled}: how much may be chosen, got {'neither' if k is None else 'both'}")
+    return budget if k is None else k
 
 
 def cover(
     coding: Coding,
-    k: int,
+    k: Any,
     *,
     objective: str = "kl",
     solver: str = "auto",
@@ -166,51 +200,66 @@ def cover(
     rng: Any = None,
     callback: Callback | None = None,
 ) -> Result:
-    """`dims` on rows that were looked through."""
+    """`dims` on rows that were looked through; k is the budget where columns have costs."""
     generator, seed = as_generator(rng)
-    rows = Rows.of(coding.X, coding.sample_weight, coding.baseline)
-    k = as_integer(k, "k", 1, rows.n, "columns")
-    held = Restriction.of(coding.include, coding.exclude, rows.n, k)
+    rows, units = Rows.of(coding.X, coding.sample_weight, coding.baseline), coding.units
+    with deadline.uncompiled():
+        whole = rows if units is None else units.rows(rows, objective)
+    limit = Limit.of(k, whole.n, coding.costs, "columns" if units is None else "units")
+    held, never = (
+        as_units(given, rows.n, "columns", name)
+        for given, name in ((coding.include, "include"), (coding.exclude, "exclude"))
+    )
+    if units is not None:
+        held, never = units.of_columns(held), units.of_columns(never)
+    restriction = Restriction.of(held, never, limit)
 
     def solved(used: Rows, run: Run) -> Result:
-        """The columns that `run` finds, on some rows."""
-        return (
-            restricted(used, k, objective, held, run, callback) if held else run(*problem(used, k, objective), callback)
-        )
+        """The units that `run` finds, on some rows."""
+        if restriction:
+            return restricted(used, limit, objective, restriction, run, callback)
+        return run(*problem(used, limit, objective), callback)
 
     def searched() -> Result:
-        """The columns that a solver finds, on all rows or as many as time allows."""
+        """The units that a solver finds, on all rows or as many as time allows."""
         need_compiled_code(deadline)
-        used = affordable(rows, deadline, k if solver == "iht" else 1, generator)
+        used = affordable(whole, deadline, limit.size if solver == "iht" else 1, generator)
         found = solved(
             used, lambda F, C, told: minimize(F, C, solver, time_limit=deadline, rng=generator, callback=told)
         )
-        return finish(found if used is rows else on_all(found, used, rows, objective), rows, objective)
+        return answer(found if used is whole else on_all(found, used, whole, objective))
 
     def hurried() -> Result:
-        """Columns found without compiled code, on some of the rows."""
-        used = affordable(rows, deadline, k, generator, MAX_UNCOMPILED_ROWS)
+        """Units found without compiled code, on some of the rows."""
+        used = affordable(whole, deadline, limit.size, generator, MAX_UNCOMPILED_ROWS)
         found = solved(used, lambda F, C, told: uncompiled_result(F, C, deadline, solver))
-        return finish(on_all(found, used, rows, objective), rows, objective)
+        return answer(on_all(found, used, whole, objective))
+
+    def answer(found: Result) -> Result:
+        """The columns of the units, and the distribution on them."""
+        if units is not None:
+            chosen = found.indices
+            found = replace(found, indices=units.columns(chosen), units=units.labels[chosen])
+        return finish(found, rows, objective)
 
     found = answer_by(deadline, searched, hurried)
     note, labels = "; ".join(filter(None, (found.note, coding.note))), coding.labels(found.indices)
     return replace(found, seed=seed, seconds=deadline.elapsed(), note=note, labels=labels)
 
 
-def problem(rows: Rows, k: int, objective: str) -> tuple[Any, DimensionSparse]:
-    """(F, C) of which dims is the minimum: KL or the squared distance to the rows, over D_k."""
+def problem(rows: Rows, limit: Limit, objective: str) -> tuple[Any, Any]:
+    """(F, C) of which dims is the minimum: KL or the squared distance to the rows, over faces within the limit."""
     if objective == "kl":
-        seen = listed(rows, k)
-        return KL(seen, seen.weights), DimensionSparse(seen, k)
+        seen = listed(rows, limit.reaches)
+        return KL(seen, seen.weights), limit.on(seen)
     seen = rows.states()
     if math.fsum(map(math.log2, rows.shape)) > MAX_LATTICE_BITS:
         F = SeenL2(seen)
-        return F, DimensionSparse(F.space, k)
+        return F, limit.on(F.space)
     space = Lattice(rows.n, rows.shape)
     q = np.zeros(space.size)
     q[space.ravel(seen.unravel(np.arange(seen.size)))] = seen.weights
-    return L2(space, q), DimensionSparse(space, k)
+    return L2(space, q), limit.on(space)
 
 
 def finish(found: Result, rows: Rows, objective: str) -> Result:
@@ -229,7 +278,8 @@ def finish(found: Result, rows: Rows, objective: str) -> Result:
     rest = max(1.0 - float(p.sum()), 0.0) if spread and size > space.size else 0.0
     codes = space.rows[:, dims].toarray().astype(np.int64)
     kept = Distribution(rows.decode(codes, dims), p, dims, rows.shape, rest, rows.origin)
-    return replace(found, weights=None, table=p, space=space, kept=kept).named("columns", OBJECTIVES[objective])
+    found = replace(found, weights=None, table=p, space=space, kept=kept, words=Words("columns", rows.n))
+    return found.named("columns", OBJECTIVES[objective])
 
 
 def coverage(X: Any, support: Any, *, sample_weight: npt.ArrayLike | None = None, baseline: Any = "auto") -> float:

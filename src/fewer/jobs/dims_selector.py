@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, check_non_negative
 
 from .._validation import Indices, InvalidInput, as_numbers, known
-from ..data.align import aligned, positions
+from ..data.align import aligned
 from ..data.blocks import Block, Tree, as_blocks, head_of, is_lazy, lazily
 from ..data.frames import is_table, names_of
 from ..deadline import Deadline
@@ -20,9 +20,9 @@ from ..progress import as_verbose, watched_by_user
 from ..solvers.minimize import SOLVERS
 from ._dims_blocks import DimsSpec, DimsSummary
 from ._estimator import Shown, Streaming, at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
-from ._lazy import dims_spec, dims_summary
+from ._lazy import dims_spec, dims_summary, refuse_for_blocks
 from .coding import Coding
-from .dims import OBJECTIVES, cover, coverage, has_labels, take_columns
+from .dims import OBJECTIVES, cover, coverage, has_labels, one_limit, take_columns
 from .sample import as_bytes
 
 
@@ -31,8 +31,13 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
 
     Parameters
     ----------
-    k : int
-        How many columns are kept; a k above the number of columns means all of them, with a warning.
+    k : int, or float with `costs`
+        How many columns are kept, or units; a k above their number means all of them, with a warning. With `costs` the
+        budget.
+    units, costs : array of shape (n,), mapping or Series, optional
+        Labels of columns that are chosen whole, and what columns cost; see `dims`.
+    budget : float, optional
+        What may be spent on `costs`, instead of k.
     objective : {"kl", "l2"}
         What is minimised.
     baseline : {"auto", "zero", "mode"}, mapping or array of shape (n,)
@@ -83,8 +88,11 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
 
     def __init__(
         self,
-        k: int = 10,
+        k: float = 10,
         *,
+        units: Any = None,
+        costs: Any = None,
+        budget: float | None = None,
         objective: str = "kl",
         baseline: Any = "auto",
         include: Any = (),
@@ -98,6 +106,9 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
         verbose: int = 0,
     ) -> None:
         self.k = k
+        self.units = units
+        self.costs = costs
+        self.budget = budget
         self.objective = objective
         self.baseline = baseline
         self.include = include
@@ -113,7 +124,7 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerDims":
         """Choose the columns; y is ignored."""
         deadline = Deadline.after(self.time_limit)
-        given = {name: getattr(self, name) for name in ("baseline", "include", "exclude", "missing")}
+        given = {name: getattr(self, name) for name in ("baseline", "units", "costs", "include", "exclude", "missing")}
         with unchanged_if_it_fails(self):
             self._no_stream()
             if is_lazy(X):
@@ -127,14 +138,12 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
                 X = validated(self, X, accept_sparse="csr", dtype="numeric")
                 with our_error():
                     check_non_negative(X, "FewerDims.fit")
-                for option in ("include", "exclude"):
-                    given[option] = positions(given[option], names, option)
+                given["names"] = names
             else:
                 _check_feature_names(self, X, reset=True)
                 _check_n_features(self, X, reset=True)
                 given["columns"] = self.columns
-            coding = Coding.of(X, sample_weight=sample_weight, **given)
-            self._fit(replace(coding, names=names), deadline)
+            self._fit(Coding.of(X, sample_weight=sample_weight, **given), deadline)
         return self
 
     def _fit_blocks(self, X: Any, sample_weight: Any, deadline: Deadline) -> None:
@@ -144,6 +153,7 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
         if whole is not None:
             self.fit(whole.X, None, whole.weight)
             return
+        refuse_for_blocks(units=self.units, costs=self.costs)
         self._check_head(blocks.head(1024).X)
         how = (sample_weight, self.baseline, self.missing, self.columns)
         self._fit_summary(dims_summary(blocks, dims_spec(blocks, self.k, memory, self.objective, *how)), deadline)
@@ -192,7 +202,7 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
         n = coding.X.shape[1]
         search: dict[str, Any] = {"objective": self.objective, "solver": self.solver, "rng": seed_of(self.random_state)}
         with watched_by_user(as_verbose(self.verbose), "FewerDims", deadline, None) as told:
-            self.result_ = cover(coding, at_most(self.k, n, "columns"), deadline=deadline, callback=told, **search)
+            self.result_ = cover(coding, self._limit(coding), deadline=deadline, callback=told, **search)
         self._coding = replace(coding, X=None, sample_weight=None)
         self.levels_ = coding.levels
         self.indices_: Indices = self.result_.indices
@@ -203,6 +213,14 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
         self.baseline_ = self.distribution_.origin
         weight = coding.sample_weight
         self.coverage_ = coverage(coding.X, self.indices_, sample_weight=weight, baseline=self.baseline_)
+
+    def _limit(self, coding: Coding) -> Any:
+        """How many columns or units, or what they may cost."""
+        if coding.costs is not None:
+            return self.k if self.budget is None else self.budget
+        one_limit(None if self.budget is not None else self.k, self.budget, self.costs)
+        units = coding.units
+        return at_most(self.k, coding.X.shape[1] if units is None else len(units), "units" if units else "columns")
 
     def transform(self, X: Any) -> Any:
         """The chosen columns of X; of a table with labels in its own container."""

@@ -15,6 +15,7 @@ from ._held import Limits
 from ._points_blocks import points_of_blocks
 from .sample import as_bytes
 from .setting import Setting
+from .units import points_of_units
 
 
 def points(
@@ -31,6 +32,7 @@ def points(
     bounds: Any = None,
     include: Any = (),
     exclude: Any = (),
+    units: Any = None,
     groups: Any = None,
     min_per_group: Any = None,
     max_per_group: Any = None,
@@ -106,6 +108,10 @@ def points(
     include, exclude : list of int, mask of shape (N,), or labels of a pandas index
         Rows that are kept in any case, and rows that never are. Excluded rows still count among those that the points
         stand for; an included one takes up one of the k, and does not move.
+    units : array of shape (N,) or str, optional
+        A label for each row (a patient, a household, a document), or the name of a column of a table, which then is no
+        part of the rows. Units are chosen whole: k counts units, all rows of each are kept, and weights are on units,
+        shared by the rows of a unit as their own weights are. Included and excluded rows stand for their units.
     groups : array of shape (N,) or str, optional
         A label for each row, or the name of a column of a table, which then is no part of the rows.
     min_per_group, max_per_group : int, dict or list, optional
@@ -155,6 +161,8 @@ def points(
         `indices` are rows of X (of equal rows the first), `rows` these rows in the container of X, `counts` how many
         rows each stands for, `value` is MMD², `bound` a proven lower bound over all rows, at least 0, or None where
         only some rows were candidates. With `move`, `rows` are the points, and `indices` the rows they started from.
+        With `units`, `indices` are all rows of the units that were chosen, `units` their labels and `unit_weights` the
+        weights of these.
 
     References
     ----------
@@ -167,6 +175,9 @@ def points(
     >>> result = points(X, 2, rng=0)
     >>> result.indices.tolist(), result.weights.round(2).tolist()
     ([0, 3], [0.4, 0.6])
+    >>> result = points(X, 2, units=["ann", "ann", "bob", "cid", "cid"], rng=0)
+    >>> result.indices.tolist(), result.units.tolist(), result.unit_weights.round(2).tolist()
+    ([0, 1, 3, 4], ['ann', 'cid'], [0.4, 0.6])
     """
     deadline = Deadline.after(time_limit)
     limits = Limits(include, exclude, groups, min_per_group, max_per_group, min_weight, max_weight, equal_weights)
@@ -174,6 +185,8 @@ def points(
     with watched_by_user(progress, "points", deadline, callback) as told:
         how = (similarity, gamma, standardize, solver, as_bytes(max_memory), deadline, told, columns, missing)
         setting = Setting(*how, move, bounds, limits, aim)
+        if units is not None:
+            return points_of_units(setting, gathered(X), k, units, labels, sample_weight, rng)
         if is_lazy(X) or as_integer(passes, "passes", 1, 2) == 1:
             blocks = X if is_lazy(X) else lambda: iter([gathered(X)])
             return points_of_blocks(blocks, k, labels, sample_weight, setting, rng, passes).result

@@ -1,5 +1,6 @@
 """Rows of the dims job: checked, weighted, and recoded so that the baseline is zero."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,10 +72,10 @@ class Rows:
         return np.where(codes == 0, base, np.where(codes <= base, codes - 1, codes))
 
 
-def listed(rows: Rows, k: int) -> States:
-    """The distinct states; with the origin, of no mass, where every row uses more than k columns."""
+def listed(rows: Rows, reaches: Callable[[Any], bool]) -> States:
+    """The distinct states; with the origin, of no mass, where what may be chosen reaches none of them."""
     seen = rows.states()
-    if np.diff(seen.indptr).min() <= k:
+    if reaches(seen.rows):
         return seen
     table = sp.vstack([seen.rows, sp.csr_array((1, rows.n), dtype=seen.rows.dtype)], format="csr")
     return States(table, np.append(seen.weights, 0.0), rows.shape)

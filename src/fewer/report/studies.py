@@ -74,7 +74,10 @@ def which_k(study: Study) -> Html:
     lines = [Series("fewer", ks, [a.error for a in answers], "ours")]
     held = [a for a in answers if a.held_out is not None]
     if held:
-        lines.append(Series("fewer, held out", [a.k for a in held], [float(a.held_out or 0.0) for a in held], "held"))
+        values, spread = [float(a.held_out or 0.0) for a in held], [a.held_out_se for a in held]
+        several = "" if None in spread else f" (mean of {len(held[0].held_outs)} splits, band: standard error)"
+        around = () if None in spread else tuple(float(each or 0.0) for each in spread)
+        lines.append(Series(f"fewer, held out{several}", [a.k for a in held], values, "held", spread=around))
     names = list(answers[0].baselines)
     for name, style in zip(names, BASELINES, strict=False):
         having = [a for a in answers if name in a.baselines]
@@ -86,6 +89,8 @@ def which_k(study: Study) -> Html:
     columns = [Column("k", ks), Column("error", [a.error for a in answers], share=share)]
     if held:
         columns.append(Column("held out", [a.held_out for a in answers], share=share))
+        if any(a.held_out_se is not None for a in answers):
+            columns.append(Column("± standard error", [a.held_out_se for a in answers], share=share))
     columns += [Column(name, [a.baselines.get(name) for a in answers], share=share) for name in names]
     if any("gap" in a.lost for a in answers):
         columns.append(Column("gap", [a.lost.get("gap") for a in answers]))

@@ -17,7 +17,7 @@ class Series:
     """A named curve: y against x, in the order given.
 
     `style` is ours, held, baseline, baseline2 or baseline3; `form` is points (joined by lines), line, or steps (level
-    until the next x).
+    until the next x). `spread` is half the height of a band around the curve, one for each x.
     """
 
     name: str
@@ -25,6 +25,7 @@ class Series:
     y: Sequence[float]
     style: str = "baseline"
     form: str = "points"
+    spread: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,19 @@ def line(series: Series, across: Axis, up: Axis) -> Html:
         tag("circle", tag("title", f"{series.name}, {short(x)}: {short(y)}"), cx=a, cy=b, r=3.4)
         for (a, b), (x, y) in zip(points, pairs, strict=True)
     ]
-    return tag("g", tag("polyline", points=path), dots, class_=f"series {series.style}")
+    return tag("g", band(series, across, up), tag("polyline", points=path), dots, class_=f"series {series.style}")
+
+
+def band(series: Series, across: Axis, up: Axis) -> Html | None:
+    """The band around a curve, cut off where the axis ends."""
+    if not len(series.spread):
+        return None
+    rows = zip(series.x, series.y, series.spread, strict=True)
+    known = [(x, y, half) for x, y, half in rows if math.isfinite(y) and math.isfinite(half)]
+    upper = [(x, min(y + half, up.high)) for x, y, half in known]
+    lower = [(x, max(y - half, up.low)) for x, y, half in known]
+    corners = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in [*upper, *reversed(lower)])
+    return tag("polygon", points=corners, class_="band")
 
 
 def stairs(points: Sequence[tuple[str, str]]) -> str:

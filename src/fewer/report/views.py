@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
 
-from ..studies.views import Cloud, Cumulative, Shares, Tracking
+from ..studies.views import Cloud, Cumulative, Profile, Shares, Tracking
 from .html import Html, join, tag
 from .svg import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Axis, Series, curve, frame, short, weight_bar
 
@@ -82,6 +82,20 @@ def _(view: Cumulative, captions: Sequence[str] = ()) -> Html:
     words = f"Two rising steps from 0 to 1 against the {view.name}; where drawn they differ by at most {most:.2%}."
     lines = [Series("after", x, after, "ours", "steps"), Series("before", x, before, "baseline", "steps")]
     return curve(lines, x=view.name, y="cumulative share", title=title, words=words, logs=(log, False))
+
+
+@picture.register
+def _(view: Profile, captions: Sequence[str] = ()) -> Html:
+    """The histogram and its bars."""
+    if not drawable(view.x):
+        return Html("")
+    x = view.x.tolist()
+    lines = [Series("bars", x, view.after.tolist(), "ours", "steps")]
+    lines.append(Series("before", x, view.before.tolist(), "baseline", "steps"))
+    most = float(abs(view.before - view.after).max())
+    words = f"The share of each bin, and of the bar it is in; where drawn they differ by at most {most:.2%}."
+    title = "The histogram and its bars"
+    return curve(lines, x=view.name, y="share of each bin", title=title, words=words, logs=(False, False))
 
 
 @picture.register

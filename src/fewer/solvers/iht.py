@@ -20,6 +20,7 @@ from ..protocols import (
     Sparsity,
     offers,
     projection_note,
+    refits,
     whole_faces,
 )
 from ..result import Result, Status
@@ -162,7 +163,7 @@ def default_rule(objective: Objective, constraint: Constraint) -> StepRule:
     if programmed(objective, constraint):
         return Refitting() if offers(objective, Quadratic) else Doubling(refit=True)
     if offers(constraint, Sparsity):
-        return Doubling(refit=offers(objective, FaceSolvable) and whole_faces(constraint))
+        return Doubling(refit=offers(objective, FaceSolvable) and refits(constraint))
     return Momentum() if objective.smoothness < math.inf else Backtracking()
 
 

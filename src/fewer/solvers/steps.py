@@ -12,7 +12,7 @@ from ..engines.conditioned import best_weights
 from ..engines.faces import face_best
 from ..engines.fit import refitted
 from ..engines.select import programmed
-from ..protocols import Constraint, Objective, Quadratic, Sparsity, offers, whole_faces
+from ..protocols import Constraint, Objective, Quadratic, Sparsity, offers, refits
 from ..result import Status
 from .loop import Outcome, Step, Steps
 
@@ -261,7 +261,7 @@ def best_near(objective: Any, constraint: Any, p: Vector) -> Vector:
         best = np.zeros(p.size)
         best[found.units] = found.weights
         return best
-    return face_best(objective, constraint.face(constraint.support(p))) if whole_faces(constraint) else p
+    return face_best(objective, constraint.face(constraint.support(p))) if refits(constraint) else p
 
 
 def line_search(objective: Objective, p: Vector, gradient: Vector, direction: Vector) -> float:

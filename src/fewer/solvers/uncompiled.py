@@ -6,10 +6,20 @@ from typing import Any
 import numpy as np
 
 from .._validation import Indices, InvalidInput, Vector
-from ..constraints.dimension_sparse import DimensionSparse
 from ..constraints.sparse_simplex import SparseSimplex
+from ..cover import Allowance
 from ..deadline import Deadline, answer_by
-from ..protocols import Combining, Constraint, Covered, FaceSolvable, Objective, Quadratic, offers, whole_faces
+from ..protocols import (
+    Budgeted,
+    Combining,
+    Constraint,
+    Covered,
+    FaceSolvable,
+    Objective,
+    Quadratic,
+    offers,
+    whole_faces,
+)
 from ..result import Result, Status
 from ..spaces import States
 from ..tables import as_table
@@ -23,6 +33,8 @@ MOST_STATES = 20000
 """States that columns are chosen by."""
 DISCOUNT = 10.0
 """What a state counts less for each further column that it lacks, in look-ahead."""
+ROUNDING = 1e-12
+"""What sums of costs may be off."""
 GRACE = 0.05
 """Seconds that choosing may take when loading numba has used up the limit."""
 
@@ -46,7 +58,7 @@ def uncompiled_result(
     if offers(objective, Quadratic) and isinstance(constraint, SparseSimplex):
         p = uncompiled_greedy(objective, constraint, deadline)
         p = p if constraint.all_conditions is None else constraint.project(p)
-    elif isinstance(constraint, DimensionSparse) and offers(objective, Covered, FaceSolvable):
+    elif offers(constraint, Budgeted) and offers(objective, Covered, FaceSolvable):
         p = objective.best_on(_covering(objective.target, constraint))
     elif whole_faces(constraint):
         p = _on_units(objective, constraint, deadline)
@@ -170,38 +182,43 @@ def box_by_bisection(v: Vector, low: float, high: float) -> Vector:
     return np.asarray(w)
 
 
-def _covering(target: Vector, constraint: DimensionSparse) -> Indices:
+def _covering(target: Vector, constraint: Any) -> Indices:
     """A face that covers much of the target, chosen by look-ahead on its heaviest states."""
     space = constraint.space
     states = np.flatnonzero(target > 0.0)
     states = states[np.argsort(-target[states], kind="stable")[:MOST_STATES]]
     table = space.rows[states] if isinstance(space, States) else as_table(space.unravel(states))
-    face = constraint.face(look_ahead(table, target[states], constraint.k))
+    face: Indices = constraint.face(look_ahead(table, target[states], constraint.allowance))
     if face.size:
         return face
     every = space.rows if isinstance(space, States) else table
-    smallest = int(np.diff(every.indptr).argmin())
-    return constraint.face(every.indices[every.indptr[smallest] : every.indptr[smallest + 1]])
+    smallest = int(constraint.allowance.of_supports(every.indptr, every.indices).argmin())
+    return np.asarray(constraint.face(every.indices[every.indptr[smallest] : every.indptr[smallest + 1]]))
 
 
-def look_ahead(table: Any, weights: Vector, k: int) -> Indices:
-    """K columns of a CSR table, each the one that the rows still lacking few columns lack most.
+def look_ahead(table: Any, weights: Vector, allowance: Allowance) -> Indices:
+    """Allowed columns of a CSR table, each the one for its cost that the rows still lacking few columns lack most.
 
-    >>> look_ahead(as_table([[0, 1, 1], [0, 0, 1], [1, 1, 1]]), np.array([0.5, 0.25, 0.25]), 2).tolist()
+    >>> table = as_table([[0, 1, 1], [0, 0, 1], [1, 1, 1]])
+    >>> look_ahead(table, np.array([0.5, 0.25, 0.25]), Allowance.count(3, 2)).tolist()
     [1, 2]
     """
-    columns, n = table.tocsc(), table.shape[1]
+    columns, n, costs = table.tocsc(), table.shape[1], allowance.costs
     owner = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
     missing = np.diff(table.indptr).astype(np.int64)
-    inside = np.zeros(n, bool)
-    for left in range(k, 0, -1):
-        open_rows = (missing > 0) & (missing <= left)
+    owed = allowance.of_supports(table.indptr, table.indices)
+    inside, left = np.zeros(n, bool), allowance.room
+    while (~inside & (costs <= left)).any():
+        open_rows = (missing > 0) & (owed <= left + ROUNDING)
         values: Vector = np.where(open_rows, weights * DISCOUNT ** -(missing - 1.0).clip(0.0, 300.0), 0.0)
-        scores = np.bincount(table.indices, values[owner], n)
-        scores[inside] = -1.0
+        scores: Vector = np.bincount(table.indices, values[owner], n) / costs
+        scores[inside | (costs > left)] = -1.0
         best = int(scores.argmax())
         inside[best] = True
-        missing[columns.indices[columns.indptr[best] : columns.indptr[best + 1]]] -= 1
+        left -= float(costs[best])
+        holders = columns.indices[columns.indptr[best] : columns.indptr[best + 1]]
+        missing[holders] -= 1
+        owed[holders] -= costs[best]
     return np.flatnonzero(inside)
 
 

@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import Vector
+from .._validation import Indices, Vector
 from ..deadline import Deadline
 from ..jobs.coding import Coding
+from ..jobs.column_units import ColumnUnits
 from ..jobs.dims import cover, coverage
 from ..jobs.rows import Rows
 from ..result import Result
 from .study import Judge, Table
 from .views import Shares
 
+ANY_COST = 10**18
+"""No budget is above this."""
 RANDOM_DRAWS = 20
 """Random rankings over which the error of random selection is averaged."""
 
@@ -26,33 +29,53 @@ RANDOM_DRAWS = 20
 class DimsProblem:
     """Which k columns of X (N, n) cover the most rows; X dense or sparse, `names` (n,).
 
-    `levels` are the labels of columns whose codes stand for some; `note` is said of every answer.
+    `levels` are the labels of columns whose codes stand for some; `note` is said of every answer. `units` are columns
+    that are kept whole, and `costs` (U,) what they cost: k is a budget then.
     """
 
     X: Any
     names: Sequence[Any]
     objective: str = "kl"
     baseline: Any = "zero"
+    units: ColumnUnits | None = None
+    costs: Vector | None = None
     include: Any = ()
     exclude: Any = ()
     levels: Any = None
     note: str = ""
     job = "dims"
-    unit = "columns"
     usual_seconds = None
     metric = "share of rows not covered"
     shares = frozenset({metric, "rows covered", "upper bound on coverage", "in rows", "in covered rows"})
 
     @property
+    def unit(self) -> str:
+        """What is counted, or what costs are counted in."""
+        return "of cost" if self.costs is not None else "columns" if self.units is None else "units"
+
+    @property
     def size(self) -> int:
-        """The number of columns that may be held."""
-        return len(self.names) - len(self.exclude)
+        """The number of columns or units that may be held; of costs any."""
+        if self.costs is not None:
+            return ANY_COST
+        return len(self.names) - len(self.exclude) if self.units is None else len(self.units) - len(self.never)
+
+    @property
+    def never(self) -> Indices:
+        """The units that may not be held."""
+        excluded = np.asarray(self.exclude, np.int64)
+        return excluded if self.units is None else self.units.of_columns(excluded)
 
     @property
     def coding(self) -> Coding:
         """What the job is asked."""
-        told = self.include, self.exclude
-        return Coding(self.X, list(self.names), self.levels, self.baseline, *told, note=self.note)
+        told = {"include": self.include, "exclude": self.exclude, "units": self.units, "costs": self.costs}
+        return Coding(self.X, list(self.names), self.levels, self.baseline, note=self.note, **told)
+
+    @cached_property
+    def whole(self) -> Rows:
+        """The rows with a column for each unit."""
+        return self.rows if self.units is None else self.units.rows(self.rows, "kl")
 
     @cached_property
     def rows(self) -> Rows:
@@ -80,8 +103,13 @@ class DimsProblem:
         order = np.argsort(-within, kind="stable")
         columns = result.indices[order].tolist()
         absent = {"baseline": [self.coding.label(i, self.rows.origin[i]) for i in columns]}
+        number = np.arange(len(self.names)) if self.units is None else self.units.number
+        more: Table = {} if self.units is None else {"unit": [self.units.labels[number[i]] for i in columns]}
+        if self.costs is not None:
+            more["cost" if self.units is None else "cost of the unit"] = self.costs[number[columns]].tolist()
         return {
             "column": [self.names[i] for i in columns],
+            **more,
             "index": columns,
             **(absent if self.rows.origin.any() or self.levels is not None else {}),
             "in rows": everywhere[order].tolist(),
@@ -103,14 +131,22 @@ class DimsProblem:
         facts = {"rows covered": self.covered(result)}
         if self.objective == "kl" and result.bound is not None:
             facts["upper bound on coverage"] = min(math.exp(-result.bound), 1.0)
+        if self.costs is not None:
+            facts["cost"] = self.spent(result)
         facts["value (KL)" if self.objective == "kl" else "value (squared l2)"] = result.value
         return facts if result.gap is None else {**facts, "gap": result.gap}
+
+    def spent(self, result: Result) -> float:
+        """What the kept columns cost."""
+        assert self.costs is not None  # noqa: S101 - asked where there are costs
+        chosen = result.indices if self.units is None else self.units.of_columns(result.indices)
+        return float(self.costs[chosen].sum())
 
     @cached_property
     def baselines(self) -> Mapping[str, Callable[[int], float]]:
         """Columns ranked by frequency, and random columns (mean of 20 draws)."""
-        frequency = used(self.rows.table, self.rows.weights)
-        allowed = np.setdiff1d(np.arange(len(self.names)), self.exclude)
+        frequency = used(self.whole.table, self.rows.weights)
+        allowed = np.setdiff1d(np.arange(self.whole.n), self.never)
         rng = np.random.default_rng(0)
         rankings = {
             "frequency ranking": [allowed[np.argsort(-frequency[allowed], kind="stable")]],
@@ -119,13 +155,15 @@ class DimsProblem:
         return {name: self._left_over([self._need(r) for r in orders]) for name, orders in rankings.items()}
 
     def _need(self, ranking: Any) -> Any:
-        """How many columns of a ranking each row needs to be covered."""
-        held = np.isin(ranking, self.include)
-        rank = np.full(len(self.names), len(self.names) + 1, np.int64)
-        rank[np.concatenate([ranking[held], ranking[~held]])] = np.arange(1, self.size + 1)
-        rows = self.rows.table
-        table = sp.csr_array((rank[rows.indices], rows.indices, rows.indptr), shape=rows.shape)
-        return table.max(axis=1).toarray().ravel() if table.nnz else np.zeros(rows.shape[0], np.int64)
+        """How many columns or units of a ranking each row needs to be covered, or what these cost."""
+        include = np.asarray(self.include, np.int64)
+        held = np.isin(ranking, include if self.units is None else self.units.of_columns(include))
+        order = np.concatenate([ranking[held], ranking[~held]])
+        rank = np.full(self.whole.n, np.inf)
+        rank[order] = np.arange(1.0, len(order) + 1) if self.costs is None else np.cumsum(self.costs[order])
+        rows = self.whole.table
+        table = sp.csr_array((rank[rows.indices] + 1.0, rows.indices, rows.indptr), shape=rows.shape)  # none is zero
+        return table.max(axis=1).toarray().ravel() - 1.0 if table.nnz else np.full(rows.shape[0], -1.0)
 
     def _left_over(self, needs: list[Any]) -> Callable[[int], float]:
         weights = self.rows.weights

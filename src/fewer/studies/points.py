@@ -114,6 +114,12 @@ class PointsProblem:
         return bool(self.options.get("move", False))
 
     @property
+    def members(self) -> Any:
+        """The unit of each row that is used, (M,), or None."""
+        units = self.options.get("units")
+        return None if units is None else np.asarray(units)[slice(None) if self.used is None else self.used]
+
+    @property
     def masses(self) -> Vector:
         """The weights of the rows, of sum one; zero for those that are not to be stood for."""
         return np.full(self.size, 1.0 / self.size) if self.weights is None else self.weights / self.weights.sum()
@@ -230,7 +236,12 @@ class PointsProblem:
 
     @cached_property
     def baselines(self) -> Mapping[str, Callable[[int], float]]:
-        """Random rows of equal weight (mean of 10 draws); for few rows also k-means centres snapped to rows."""
+        """Random rows of equal weight (mean of 10 draws); for few rows also k-means centres snapped to rows.
+
+        Where whole units are kept, random units of equal weight.
+        """
+        if self.members is not None:
+            return {"random units": self.sample.units_at_random}
         found: dict[str, Callable[[int], float]] = {"random sampling": self.sample.at_random}
         has_centres = self.similarity not in ("precomputed", "hamming") and not sp.issparse(self.rows)
         if self.rows.shape[0] <= MAX_COMPARED_ROWS and has_centres:
@@ -271,6 +282,8 @@ class PointsProblem:
             options["groups"] = limits["groups"][train]
         if self.moves:
             options["move"] = self.options["move"]
+        if self.members is not None:
+            options["units"] = self.members[train]
         part: dict[str, Any] = {"X": rows, "rows": rows, "codes": codes, "weights": weights, "used": None}
         part |= {"shown": {}, "gamma": gamma, "options": options}
         return replace(self, **part), judge

@@ -1,5 +1,6 @@
 """Baselines of points, measured on as many rows as can be compared pair by pair."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,15 @@ class Sampled:
         again = self.problem.weights is not None or k > m or self.problem.size > m
         draws = (rng.choice(m, k, replace=again, p=shares) for _ in range(RANDOM_DRAWS))
         return float(np.mean([self.discrepancy(np.bincount(draw, minlength=n) / k) for draw in draws]))
+
+    def units_at_random(self, k: int) -> float:
+        """The mean over draws of k units with equal weights; infinite where there are fewer."""
+        _, members = np.unique(self.problem.members[self.rows], return_inverse=True)
+        rng, total = np.random.default_rng(1), np.bincount(members, self.t)
+        if k > len(total):
+            return math.inf
+        draws = (np.isin(members, rng.choice(len(total), k, replace=False)) for _ in range(RANDOM_DRAWS))
+        return float(np.mean([self.discrepancy(drawn * self.t / total[members] / k) for drawn in draws]))
 
     def snapped(self, k: int) -> float:
         """The rows nearest to k-means centres, with the shares of their clusters."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .._validation import Vector
 from ..result import Result, Status
 from .views import View
 
@@ -21,6 +22,10 @@ MAX_BASELINE_FACTOR = 100
 """A baseline is given at most this many times k units."""
 SAME = 1e-9
 """Errors that differ by less than this share of them are equal."""
+SPLITS = 5
+"""Random splits over which held-out errors are averaged where a k is to be recommended (benchmarks/which_k.py)."""
+SEARCHED = ("dims", "points", "terms")
+"""Jobs whose default is a search followed by a proof."""
 SUFFICIENT_REDUCTION = 0.9
 """The share of the error reduction along a path that makes a k sufficient."""
 
@@ -29,10 +34,13 @@ class Problem(Protocol):
     """What a study asks of a job on a data set; errors are such that less is better."""
 
     job: str
-    unit: str
-    """What is kept, in the plural."""
     shares: frozenset[str]
     """The columns and facts that are shares of one."""
+
+    @property
+    def unit(self) -> str:
+        """What is kept, in the plural."""
+        ...
 
     @property
     def metric(self) -> str:
@@ -81,7 +89,10 @@ class Problem(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The result for one k and its errors: on the data, held out, and of the baselines."""
+    """The result for one k and its errors: on the data, held out, and of the baselines.
+
+    `held_out` is the mean over random splits, `held_outs` what each of them gives, `held_out_se` the standard error.
+    """
 
     k: int
     result: Result
@@ -92,6 +103,8 @@ class Answer:
     held_out: float | None = None
     more: Mapping[str, Table] = field(default_factory=dict)
     """Further tables that were asked for, by name."""
+    held_outs: tuple[float, ...] = ()
+    held_out_se: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +129,9 @@ def study(
     problem: Problem,
     ks: Sequence[int],
     *,
-    k: int | None = None,
+    k: float | None = None,
     held_out: float | None = None,
+    splits: int | None = None,
     seed: int = 0,
     baselines: bool = True,
     watch: Watch = lambda label: nullcontext(),
@@ -125,22 +139,24 @@ def study(
 ) -> Study:
     """Solve for every k and compare; `held_out` is the share of the data on which fits on the rest are tested.
 
+    That is done over `splits` random splits, by default five where a k is to be recommended and one where it is given.
     `baselines`: whether to compare with them. The answers themselves are fitted on all data. An interrupt ends the
     study with what it has so far.
     """
     began = time.perf_counter()
     answers: list[Answer] = []
     interrupted, comparison = False, ""
-    parts = None if held_out is None else problem.split(held_out, np.random.default_rng(seed))
+    repeats = splits or (SPLITS if k is None and len(set(ks)) > 1 else 1)
+    parts = [] if held_out is None else parts_of(problem, held_out, seed, repeats)
     try:
         for budget in sorted(set(ks)):
             answers.append(_answer(problem, budget, watch, {"rng": seed, **search}))
             if answers[-1].result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
             others = {name: baseline(budget) for name, baseline in problem.baselines.items()} if baselines else {}
-            held = None if parts is None else _held_out(budget, parts, watch, {"rng": seed, **search})
-            answers[-1] = replace(answers[-1], baselines=others, held_out=held)
-        chosen, why = choose(answers, k)
+            held = tuple(_held_out(budget, part, watch, {"rng": seed, **search}) for part in parts)
+            answers[-1] = replace(answers[-1], baselines=others, **averaged(held, held_out))
+        chosen, why = choose(answers, k, held_out or 0.0)
         comparison = compare(problem, chosen)
     except KeyboardInterrupt:
         if not answers:
@@ -148,6 +164,48 @@ def study(
         interrupted = True
         chosen, why = answers[-1], "the last before the interrupt"
     return Study(problem, tuple(answers), chosen, why, comparison, interrupted, time.perf_counter() - began)
+
+
+def parts_of(problem: Problem, share: float, seed: int, repeats: int) -> list[tuple[Problem, Judge]]:
+    """Random splits of the data; one where the rows to test on are given, none where a split has no meaning."""
+    if getattr(problem, "test_rows", None) is not None:
+        repeats = 1
+    found = (problem.split(share, np.random.default_rng([seed, i] if i else seed)) for i in range(repeats))
+    return [part for part in found if part is not None]
+
+
+def averaged(held: Sequence[float], share: float | None) -> dict[str, Any]:
+    """The fields of an answer from its errors on several splits."""
+    if not held:
+        return {}
+    error = resampling_error(np.array(held), share or 0.0) if len(held) > 1 else None
+    return {"held_out": float(np.mean(held)), "held_outs": tuple(held), "held_out_se": error}
+
+
+def resampling_error(values: Vector, share: float) -> float:
+    """The standard error of a mean over random splits that hold out a share each, corrected for their overlap.
+
+    √((1/R + share / (1 - share)) s²) for R splits. Source: Nadeau and Bengio (2003), Inference for the generalization
+    error.
+
+    >>> round(resampling_error(np.array([1.0, 2.0, 3.0]), 0.5), 4)
+    1.1547
+    """
+    if not np.isfinite(values).all():
+        return math.inf
+    return math.sqrt((1.0 / len(values) + share / (1.0 - share)) * float(np.var(values, ddof=1)))
+
+
+def within_one_standard_error(errors: Any, share: float) -> int:
+    """The first k whose mean error over splits, errors (R, K), is within one standard error of the lowest.
+
+    >>> within_one_standard_error(np.array([[9.0, 1.1, 1.0], [9.1, 0.9, 1.0], [9.3, 1.0, 0.9]]), 0.3)
+    1
+    """
+    means = errors.mean(axis=0)
+    best = int(np.argmin(means))
+    most = means[best] + resampling_error(errors[:, best], share)
+    return next((at for at in range(best) if means[at] <= most), best)
 
 
 def _answer(problem: Problem, k: int, watch: Watch, search: dict[str, Any]) -> Answer:
@@ -169,6 +227,8 @@ def proven_bound(result: Result) -> float | None:
 def _held_out(k: int, parts: tuple[Problem, Judge], watch: Watch, search: dict[str, Any]) -> float:
     """The error on the held-out data of the same search on the rest."""
     train, judge = parts
+    if train.job in SEARCHED and search.get("solver", "auto") == "auto":
+        search = {**search, "solver": "exchange"}  # nothing is to be proven here
     with watch(f"{train.job} k = {k}, on the training part") as callback:
         result = train.solve(min(k, train.size), callback=callback, **search)
     if result.status is Status.INTERRUPTED:
@@ -176,10 +236,16 @@ def _held_out(k: int, parts: tuple[Problem, Judge], watch: Watch, search: dict[s
     return judge(result)
 
 
-def choose(answers: Sequence[Answer], k: int | None) -> tuple[Answer, str]:
+def choose(answers: Sequence[Answer], k: float | None, share: float = 0.3) -> tuple[Answer, str]:
     """The answer for the given k; else the smallest sufficient k by held-out error, or by error if none is held out."""
     if k is not None or len(answers) == 1:
         return next((a, "as requested") for a in answers if k is None or a.k == k)
+    splits = min(len(a.held_outs) for a in answers)
+    if splits > 1:
+        at = within_one_standard_error(np.array([a.held_outs[:splits] for a in answers]).T, share)
+        if at == len(answers) - 1:
+            return answers[at], f"held-out error still decreasing over {splits} splits; try larger k"
+        return answers[at], f"smallest k within one standard error of the lowest held-out error, over {splits} splits"
     held = all(a.held_out is not None for a in answers)
     errors = [float(a.held_out if a.held_out is not None and held else a.error) for a in answers]
     at = sufficient(errors)
@@ -213,7 +279,7 @@ def compare(problem: Problem, answer: Answer) -> str:
     most = min(problem.size, MAX_BASELINE_FACTOR * answer.k)
     size, tried = matching_size(problem.baselines[best], answer.k, answer.error, most)
     if size is not None:
-        return f"baseline {best} matches this with {size} {problem.unit} ({size / answer.k:.1f}x)"
+        return f"baseline {best} matches this with {size:g} {problem.unit} ({size / answer.k:.1f}x)"
     return f"baseline {best} did not match this with {one_of(tried)} {problem.unit}" if tried else ""
 
 
@@ -267,5 +333,5 @@ def one_of(sizes: Sequence[int]) -> str:
     >>> one_of([5]), one_of([5, 10, 20])
     ('5', '5, 10 or 20')
     """
-    *some, last = map(str, sizes)
+    *some, last = (f"{size:g}" for size in sizes)
     return f"{', '.join(some)} or {last}" if some else last

@@ -60,7 +60,17 @@ class Shares:
     what: str
 
 
-View = Cloud | Cumulative | Tracking | Shares
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Shares of bins before and after, at their lower edges `x` and one last upper edge: a step at each."""
+
+    x: Vector
+    before: Vector
+    after: Vector
+    name: str
+
+
+View = Cloud | Cumulative | Profile | Tracking | Shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +161,18 @@ def cumulative(x: Vector, before: Vector, after: Vector, name: str) -> Cumulativ
         some = np.concatenate([np.minimum(np.searchsorted(levels, wanted), len(x) - 1), even, np.flatnonzero(after)])
         places = np.unique(some)
     return Cumulative(x[places], np.cumsum(before)[places], np.cumsum(after)[places], name)
+
+
+def profile(edges: Vector, before: Vector, after: Vector, name: str) -> Profile:
+    """Two histograms on the same bins; of many, neighbours are drawn as one, with their mean, unless a bar ends."""
+    starts = np.arange(len(before))
+    if len(before) > MAX_DRAWN_STEPS:
+        even = np.linspace(0, len(before) - 1, MAX_DRAWN_STEPS).astype(np.int64)
+        starts = np.unique(np.concatenate([even, np.flatnonzero(np.append(True, np.diff(after) != 0))]))
+    lengths = np.diff(np.append(starts, len(before)))
+    drawn = [np.add.reduceat(each, starts) / lengths for each in (before, after)]
+    last = [np.append(each, each[-1]) for each in drawn]
+    return Profile(np.append(edges[starts], edges[-1]), last[0], last[1], name)
 
 
 def tracking(target: Vector, tracked: Vector) -> Tracking:

@@ -1,0 +1,227 @@
+"""k units of rows that stand for a whole data set: all rows of k patients, with weights on the patients."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._validation import Indices, InvalidInput, Vector, as_generator, as_integer, renamed
+from ..bandwidths import times_power_of_two
+from ..constraints.groups import Groups
+from ..constraints.sparse_simplex import SparseSimplex
+from ..deadline import Deadline
+from ..lazy_rows import some_rows
+from ..objectives.mmd import MMD
+from ..objectives.pairs import HIGH, OutOfTime, check, own_threads, spans, spread, tile_entries, tile_rows
+from ..result import Result, Status, Words
+from ..solvers.minimize import minimize
+from ..spaces import Atoms
+from ..text import visible
+from ._held import Limits, as_groups_of
+from .sample import Sample
+from .setting import Setting
+
+MAX_PAIRWISE_WORK = 10**11
+"""Pairs of rows times (columns + 20) up to which all are compared; beyond it some rows of each unit, at random."""
+WORK_PER_SECOND = 10**9
+"""The same for each second of a time limit: about a half of it."""
+MIN_WORK = 2 * 10**8
+"""The same under any time limit."""
+ALL_OF_A_GROUP = 2**62
+NO_ROWS = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Patients:
+    """Which unit each row of X belongs to, (N,), and what the units are called, (G,)."""
+
+    codes: Indices
+    labels: Any
+
+    @classmethod
+    def of(cls, groups: Groups) -> "Patients":
+        """By the labels that the rows were given."""
+        present, again = np.unique(groups.codes, return_inverse=True)
+        names = np.asarray(groups.names)
+        return cls(again.reshape(-1), (names if names.dtype.kind != "O" else np.array(groups.names, object))[present])
+
+    def rows(self, units: Indices) -> Indices:
+        """All rows of some units, sorted."""
+        return np.flatnonzero(np.isin(self.codes, units))
+
+    def one_each(self, values: Indices, name: str) -> Indices:
+        """What all rows of a unit have in common, (G,); a sentence where they do not."""
+        each = np.zeros(len(self.labels), np.int64)
+        each[self.codes] = values
+        differ = np.flatnonzero(each[self.codes] != values)
+        if differ.size:
+            label = visible(self.labels[self.codes[differ[0]]])
+            raise InvalidInput(f"{name} must be the same for all rows of a unit, but differs within {label}")
+        return each
+
+
+def points_of_units(setting: Setting, X: Any, k: Any, units: Any, labels: Any, sample_weight: Any, rng: Any) -> Result:
+    """`points` with rows chosen whole by unit.
+
+    With x_u the distribution of the rows of unit u, MMD²(Σ q_u x_u, all rows) = (q - t)ᵀ H (q - t) for the mean
+    similarities H_uv between the rows of u and v, and t_u the share of unit u among all rows.
+    """
+    if setting.move:
+        raise InvalidInput("move is for single rows; units are kept as they are")
+    if setting.aim is not None:
+        raise InvalidInput("target is for single rows; units stand for the rows of X")
+    generator, seed = as_generator(rng)
+    user, deadline = setting.limits, setting.deadline
+    user.check()
+    k = as_integer(k, "k", 1)
+    apart = Limits(groups=units, max_per_group=ALL_OF_A_GROUP)
+    with own_threads(), deadline.enforced():
+        with renamed(groups="units"):
+            ready = replace(setting, limits=apart).prepared(X, k, labels, sample_weight, generator, most=False)
+        assert ready.held.groups is not None  # noqa: S101 - these are the units
+        patients = Patients.of(ready.held.groups)
+        sample = ready.sample
+        of_row = patients.codes[sample.at(np.arange(len(sample.weights)))]
+        present = np.unique(of_row)
+        k = as_integer(k, "k", 1, len(present), "units")
+        used, note = compared_rows(sample, of_row, deadline, generator)
+        H = mean_similarities(
+            used, np.searchsorted(present, of_row_of(used, patients)), ready, setting.memory, deadline
+        )
+        shares = np.bincount(np.searchsorted(present, of_row), sample.weights, len(present))
+        F = MMD(Atoms(len(present)), H, shares / shares.sum())
+        C = constraint_of(user, X, patients, present, k, F)
+        options: dict[str, Any] = {"time_limit": deadline, "callback": setting.callback, "rng": generator}
+        found = minimize(F, C, setting.solver, **options)
+    notes = "; ".join(filter(None, [*ready.notes, note, found.note]))
+    result = on_rows(replace(found, seed=seed, note=notes), patients, present, ready, note == "")
+    stored = None if setting.precomputed else ready.comparison.stored(setting.similarity)
+    return replace(setting.in_users_terms(result, X), compared=stored, seconds=deadline.elapsed())
+
+
+def of_row_of(sample: Sample, patients: Patients) -> Indices:
+    """The unit of each row of a sample."""
+    return patients.codes[sample.at(np.arange(len(sample.weights)))]
+
+
+def compared_rows(sample: Sample, of_row: Indices, deadline: Deadline, rng: np.random.Generator) -> tuple[Sample, str]:
+    """All rows, or where all pairs are too many some of each unit at random, and what is to be said of that."""
+    n, d = sample.rows.shape
+    work = MAX_PAIRWISE_WORK if not deadline.limited else max(WORK_PER_SECOND * deadline.left(), MIN_WORK)
+    most = int((min(work, MAX_PAIRWISE_WORK) / (d + 20)) ** 0.5)
+    if n <= most:
+        return sample, ""
+    order = rng.permutation(n)
+    order = order[np.argsort(of_row[order], kind="stable")]
+    rank = np.arange(n) - np.searchsorted(of_row[order], of_row[order])
+    sizes = np.bincount(of_row)
+    each = 1
+    while np.minimum(sizes, 2 * each).sum() <= most:
+        each *= 2
+    kept = np.sort(order[rank < each])
+    note = f"mean similarities of units are those of at most {each} rows of each, {len(kept)} of {n}, drawn at random"
+    return sample.take(kept, sample.weights[kept] / sample.weights[kept].sum()), f"{note}; the value is an estimate"
+
+
+def mean_similarities(sample: Sample, of_row: Indices, ready: Any, memory: int, deadline: Deadline) -> Vector:
+    """H (G, G): the mean similarity of the rows of two units, by their weights; in tiles, each pair compared once."""
+    count = int(of_row.max()) + 1
+    if 16 * count * count > memory:
+        raise InvalidInput(
+            f"units: {count} units need a matrix of {8 * count * count} bytes and as much again, max_memory is {memory}"
+        )
+    order = np.argsort(of_row, kind="stable")
+    rows, unit = some_rows(sample.rows, order), of_row[order]
+    inside = sample.weights[order] / np.bincount(of_row, sample.weights, count)[unit]
+    labels = None if sample.labels is None else sample.labels[order]
+    similarity = ready.comparison.similarity
+    centre = similarity.centre(rows)
+    high = max(1, min(HIGH, int(tile_entries(memory) ** 0.5), tile_rows(rows.shape[1], memory)))
+    parts = spans(len(unit), high)
+    H = np.zeros((count, count))
+    last = deadline if deadline.limited else None
+
+    def work(i: int) -> list[tuple[slice, slice, Vector]]:
+        left, done = similarity.left(rows[parts[i]], centre, np.float64), []
+        for j in range(i, len(parts)):
+            check(last)
+            block = similarity.between(left, similarity.right(rows[parts[j]], centre, np.float64))
+            block = block.astype(np.float64, copy=False)
+            if labels is not None:
+                block = block * (labels[parts[i]][:, None] == labels[parts[j]])
+            done.append(added_up(block, inside, unit, parts[i], parts[j]))
+        return done
+
+    try:
+        for first in range(0, len(parts), 16):
+            tiles = list(range(first, min(first + 16, len(parts))))
+            for i, done in zip(tiles, spread(work, tiles), strict=True):
+                for j, (down, across, sums) in enumerate(done, start=i):
+                    H[down, across] += sums
+                    if i != j:
+                        H[across, down] += sums.T
+    except OutOfTime:
+        raise InvalidInput(
+            f"the time limit of {deadline.seconds:g} s ended before the units were compared; give more time"
+        ) from None
+    return (H + H.T) / 2.0
+
+
+def added_up(block: Vector, inside: Vector, unit: Indices, part: slice, other: slice) -> tuple[slice, slice, Vector]:
+    """A tile of similarities as weighted sums over units, which are neighbours there, and where these belong in H."""
+    down, across = unit[part], unit[other]
+    sums = (block * inside[part][:, None]) * inside[other]
+    sums = np.add.reduceat(sums, np.flatnonzero(np.append(True, np.diff(down) != 0)), axis=0)
+    sums = np.add.reduceat(sums, np.flatnonzero(np.append(True, np.diff(across) != 0)), axis=1)
+    return slice(down[0], down[-1] + 1), slice(across[0], across[-1] + 1), sums
+
+
+def constraint_of(user: Limits, X: Any, patients: Patients, present: Indices, k: int, F: MMD) -> SparseSimplex:
+    """At most k units, within what was asked of rows: an included or excluded row stands for its unit."""
+    n = len(patients.codes)
+    held = replace(user, groups=None, min_per_group=None, max_per_group=None).on(X, n)
+    include, exclude = (
+        np.flatnonzero(np.isin(present, patients.codes[some])) if some.size else NO_ROWS
+        for some in (held.include, held.exclude)
+    )
+    groups = None
+    if user.groups is not None:
+        rows = as_groups_of(X, user.groups, n)
+        found, codes = np.unique(patients.one_each(rows.codes, "groups")[present], return_inverse=True)
+        groups = Groups(codes.reshape(-1), tuple(rows.names[at] for at in found))
+    low, high = user.weights(k)
+    counts = user.max_per_group, user.min_per_group
+    return SparseSimplex(F.space, k, low, high, include, exclude, groups, *counts)
+
+
+def on_rows(found: Result, patients: Patients, present: Indices, ready: Any, whole: bool) -> Result:
+    """A result on units as one on all their rows, each with its share of the unit's weight."""
+    given, unit = ready.given, ready.comparison.unit
+    weights = np.asarray(found.weights)
+    chosen = present[found.indices]
+    mass = np.zeros(len(patients.codes))
+    mass[slice(None) if given.kept is None else given.kept] = 1.0 if given.weights is None else given.weights
+    rows = patients.rows(chosen)
+    rows = rows if given.kept is None else np.intersect1d(rows, given.kept)
+    of_unit = np.zeros(len(patients.labels))
+    of_unit[chosen] = weights
+    total = np.bincount(patients.codes, mass, len(patients.labels))
+    codes = patients.codes[rows]
+    each = of_unit[codes] * mass[rows] / total[codes]
+    bound = min(max(found.bound or 0.0, 0.0), found.value) if whole else None
+    status = Status.FINISHED if bound is None and found.status is Status.OPTIMAL else found.status
+    return replace(
+        found,
+        indices=rows,
+        weights=each,
+        table=None,
+        value=times_power_of_two(found.value, unit),
+        bound=None if bound is None else times_power_of_two(bound, unit),
+        status=status,
+        history=np.ldexp(found.history, unit),
+        space=Atoms(len(patients.codes)),
+        words=Words("points", len(patients.codes), "MMD²"),
+        total=ready.sample.total,
+        units=patients.labels[chosen],
+        unit_weights=weights,
+    )

@@ -1,0 +1,209 @@
+"""bins with k bars, and of two and three dimensions: against enumeration, a plain dynamic program and cvxpy."""
+
+from itertools import combinations, pairwise
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from fewer import InvalidInput, Status, bins
+from fewer._compiled.segments import advance_bars
+from fewer.jobs import _bars
+from fewer.jobs._cells import marginals
+
+
+def cost_of(x, begins):
+    """The squared difference to the means of runs that begin there."""
+    return sum(((x[a:b] - x[a:b].mean()) ** 2).sum() for a, b in pairwise([*begins, len(x)]))
+
+
+def by_enumeration(x, k):
+    return min(cost_of(x, [0, *cuts]) for cuts in combinations(range(1, len(x)), min(k, len(x)) - 1))
+
+
+def by_numpy(x, k):
+    """The plain O(k n²) dynamic program."""
+    n = len(x)
+    c1, c2 = np.append(0.0, np.cumsum(x)), np.append(0.0, np.cumsum(x**2))
+    best = np.append(0.0, np.full(n, np.inf))
+    for _ in range(k):
+        after = np.full(n + 1, np.inf)
+        for e in range(1, n + 1):
+            s = np.arange(e)
+            after[e] = (best[:e] + (c2[e] - c2[s]) - (c1[e] - c1[s]) ** 2 / (e - s)).min()
+        best = after
+    return best[n]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_bars_are_the_best_of_all(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 10))
+    k = int(rng.integers(1, n + 1))
+    counts = rng.integers(0, 4, n) + (rng.random(n) if seed % 2 else 0.0)
+    counts[rng.integers(n)] += 1
+    x = counts / counts.sum()
+    result = bins(x, k, contiguous=True)
+    best = by_enumeration(x, k)
+    assert result.value == pytest.approx(best, abs=1e-15)
+    assert result.bound <= best + 1e-15
+    assert result.status is Status.OPTIMAL
+    assert result.value == pytest.approx(((result.p - x) ** 2).sum(), abs=1e-15)
+    assert result.indices[0] == 0
+    assert len(result.indices) <= k
+    assert len(np.flatnonzero(np.diff(result.p))) <= k - 1
+    assert result.weights.sum() == pytest.approx(1.0)
+    stops = np.append(result.indices[1:], n)
+    np.testing.assert_allclose(
+        result.weights, [result.p[a:b].sum() for a, b in zip(result.indices, stops, strict=True)]
+    )
+
+
+@pytest.mark.parametrize("kind", ["normal", "noise", "ramp", "steps", "spikes"])
+def test_long_histograms_agree_with_the_plain_program(kind):
+    rng = np.random.default_rng(1)
+    n = 400
+    counts = {
+        "normal": np.histogram(rng.normal(size=5000), n)[0],
+        "noise": rng.integers(0, 1000, n),
+        "ramp": np.arange(n) ** 2,
+        "steps": np.repeat(rng.integers(0, 50, 20), 20),
+        "spikes": (rng.random(n) < 0.05) * rng.integers(1, 10**6, n),
+    }[kind]
+    x = counts / counts.sum()
+    for k in (1, 2, 7, 25):
+        result = bins(counts, k, contiguous=True)
+        assert result.value == pytest.approx(by_numpy(x, k), rel=1e-9, abs=1e-15)
+        assert result.status is Status.OPTIMAL
+
+
+def test_a_round_equals_its_twin():
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        m = int(rng.integers(1, 12))
+        x, w = rng.normal(size=m), rng.integers(1, 4, m).astype(float)
+        sums = tuple(np.append(0.0, np.cumsum(term)) for term in (w, w * x, w * x**2))
+        before = np.sort(rng.random(m + 1))
+        before[: rng.integers(0, m)] = np.inf if rng.random() < 0.5 else before[: rng.integers(0, m)].sum()
+        before[rng.integers(0, m)] = 0.1
+        after, choice = np.full(m + 1, np.inf), np.zeros(m + 1, np.int32)
+        ends, owners, state = np.empty((2, 2 * m + 2, 2)), np.empty((2, 2 * m + 2), np.int64), np.array([0, 0, 1])
+        ends[0, 0] = x.min(), x.max()
+        while state[2] <= m:
+            advance_bars(before, sums, after, choice, ends, owners, state, np.finfo(float).max, 3)
+        for e in range(1, m + 1):
+            costs = [
+                before[s]
+                + np.average((x[s:e] - np.average(x[s:e], weights=w[s:e])) ** 2, weights=w[s:e]) * w[s:e].sum()
+                for s in range(e)
+            ]
+            assert after[e] == pytest.approx(min(costs), abs=1e-12)
+            if min(costs) < np.inf:
+                assert costs[choice[e]] == pytest.approx(min(costs), abs=1e-12)
+
+
+def test_merged_neighbours_leave_a_true_bound(monkeypatch):
+    monkeypatch.setattr(_bars, "MAX_CHOICES", 60)
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        x = rng.dirichlet(np.ones(60))
+        result = bins(x, 3, contiguous=True)
+        best = by_numpy(x, 3)
+        assert result.bound <= best + 1e-12 <= result.value + 2e-12
+        assert result.bound > 0.0
+        assert "others could gain at most the gap" in result.note
+
+
+def test_bars_speak_in_edges():
+    result = bins([4, 4, 1, 1, 1, 1], 2, contiguous=True, edges=[0, 1, 2, 4, 6, 8, 10])
+    assert result.value == 0.0
+    assert result.distribution.edges.tolist() == [[0, 2], [2, 10]]
+    frame = result.to_frame()
+    assert frame["from"].tolist() == [0, 2]
+    assert frame["to"].tolist() == [2, 10]
+    assert frame["index"].tolist() == [0, 2]
+    assert result.counts.tolist() == [8.0, 4.0]
+    assert result.distribution.mean() == pytest.approx((8 * 1 + 4 * 6) / 12)
+    values = np.r_[np.full(30, 1.0), np.full(10, 9.0)]
+    from_values = bins(values=values, k=2, contiguous=True, grid=[0.0, 2.0, 8.0, 10.0])
+    assert from_values.indices.tolist() == [0, 1]
+    assert bins([3, 1, 2], 2, contiguous=True).distribution.edges.tolist() == [[0, 0], [1, 2]]
+
+
+def test_what_bars_cannot_do():
+    for words, asked in {
+        "needs bins: give grid": {"values": [1.0, 2.0], "k": 1},
+        "solver must be 'auto' or 'exact', got 'iht'": {"counts": [1, 2], "k": 1, "solver": "iht"},
+        "a matrix of functionals is for k single bins": {"counts": [1, 2], "k": 1, "preserve": np.eye(2)},
+        r"contiguous=True is for one dimension, got counts of shape \(2, 2\)": {"counts": np.ones((2, 2)), "k": 1},
+        r"k must be in 1\.\.2 \(bars\), got 3": {"counts": [1, 2], "k": 3},
+    }.items():
+        with pytest.raises(InvalidInput, match=words):
+            bins(contiguous=True, **asked)
+    with pytest.raises(InvalidInput, match="contiguous must be True or False, got 'yes'"):
+        bins([1, 2], 1, contiguous="yes")
+
+
+def test_a_time_limit_leaves_merged_neighbours():
+    x = np.random.default_rng(0).random(5000)
+    result = bins(x / x.sum(), 40, contiguous=True, time_limit=1e-9)
+    assert result.status is Status.TIME_LIMIT
+    assert len(result.indices) == 40
+    assert result.bound == 0.0
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (2, 3, 2)])
+def test_cells_keep_the_largest_entries(shape):
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 50, shape)
+    result = bins(counts, 3)
+    assert sorted(result.indices) == sorted(np.argsort(-counts.ravel(), kind="stable")[:3])
+    assert result.status is Status.OPTIMAL
+    where = np.column_stack(np.unravel_index(result.indices, shape))
+    assert (result.distribution.states == where).all()
+    edges = [np.arange(n + 1.0) * (axis + 1) for axis, n in enumerate(shape)]
+    frame = bins(counts, 3, edges=edges).to_frame()
+    for axis, (index, centre) in enumerate(zip("ijl", "xyz", strict=True)):
+        if axis < len(shape):
+            np.testing.assert_allclose(frame[centre], (frame[index] + 0.5) * (axis + 1))
+    assert (counts[tuple(frame[name] for name in "ijl"[: len(shape)])] == counts.ravel()[frame["index"]]).all()
+    assert sorted(frame["weight"], reverse=True) == frame["weight"].tolist()
+
+
+@pytest.mark.parametrize(("shape", "preserve"), [((3, 3), "marginals"), ((3, 2), "cdf"), ((2, 2, 2), "marginals")])
+def test_cells_keep_marginals_as_cvxpy_does(shape, preserve):
+    rng = np.random.default_rng(sum(shape))
+    counts = rng.integers(1, 30, shape)
+    p, k = counts.ravel() / counts.sum(), 2
+    total = np.zeros(0)
+    for axis, n in enumerate(shape):  # the slow obvious matrix, row by row
+        for t in range(n):
+            keep = np.arange(n) <= t if preserve == "cdf" else np.arange(n) == t
+            mask = np.zeros(shape) + keep.reshape([-1 if a == axis else 1 for a in range(len(shape))])
+            total = np.append(total, mask.ravel())
+    A = total.reshape(-1, p.size)
+    np.testing.assert_array_equal(marginals(shape, cumulative=preserve == "cdf").toarray(), A)
+    best = np.inf
+    for cells in combinations(range(p.size), k):
+        q = cp.Variable(k, nonneg=True)
+        problem = cp.Problem(cp.Minimize(cp.sum_squares(A[:, list(cells)] @ q - A @ p)), [cp.sum(q) == 1])
+        best = min(best, problem.solve(solver=cp.CLARABEL))
+    result = bins(counts, k, preserve=preserve, solver="exact", rng=0)
+    assert result.value == pytest.approx(best, abs=1e-7)
+    assert result.bound <= best + 1e-7
+    assert result.value == pytest.approx(((A @ (result.p - p)) ** 2).sum(), abs=1e-12)
+
+
+def test_what_cells_cannot_do():
+    counts = np.ones((2, 3))
+    for words, asked in {
+        "preserve must be one of 'cdf', 'entries', 'marginals', got 'mean'": {"preserve": "mean"},
+        "edges must be 2 arrays, one for each dimension, got 1": {"edges": [[0, 1, 2]]},
+        r"edges\[1\] must be 4 for 3 bins, got 3": {"edges": [[0, 1, 2], [0, 1, 2]]},
+        "preserve must have 6 columns": {"preserve": np.ones((2, 5))},
+        "validation is for a matrix": {"validation": 0.3},
+    }.items():
+        with pytest.raises(InvalidInput, match=words):
+            bins(counts, 2, **asked)
+    with pytest.raises(InvalidInput, match="one, two or three dimensions"):
+        bins(np.ones((2, 2, 2, 2)), 1)

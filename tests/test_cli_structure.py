@@ -1,0 +1,110 @@
+"""The command line: units, costs, bars and cells give what the library gives."""
+
+import numpy as np
+import polars as pl
+
+import fewer
+from commands import CLOUD, RNG, VALUES, WIDE, run, table
+
+NAMES = [f"c{j}" for j in range(9)]
+COUNTS = RNG.integers(0, 40, (4, 6))
+
+
+def written(folder):
+    """Small tables."""
+    pl.DataFrame(WIDE, schema=NAMES, orient="row").write_csv(folder / "wide.csv")
+    pl.DataFrame({"column": NAMES, "unit": [f"u{j // 3}" for j in range(9)]}).write_csv(folder / "units.csv")
+    pl.DataFrame({"column": NAMES, "cost": np.linspace(1.0, 2.0, 9)}).write_csv(folder / "costs.csv")
+    row, column = np.nonzero(WIDE)
+    lines = {"order": row, "item": [NAMES[j] for j in column], "maker": [f"u{j // 3}" for j in column]}
+    pl.DataFrame(lines).write_csv(folder / "lines.csv")
+    pl.DataFrame({"ms": VALUES}).write_csv(folder / "ms.csv")
+    np.save(folder / "counts.npy", COUNTS)
+    who = np.arange(len(CLOUD)) % 7
+    pl.DataFrame({"x": CLOUD[:, 0], "y": CLOUD[:, 1], "who": [f"p{w}" for w in who]}).write_csv(folder / "cloud.csv")
+    return folder
+
+
+def test_dims_with_units_and_costs(tmp_path):
+    files = written(tmp_path)
+    units, costs = np.arange(9) // 3, np.linspace(1.0, 2.0, 9)
+    out, err = run("dims", files / "wide.csv", "-k", "2", "--units", files / "units.csv")
+    assert sorted(table(out)["index"]) == fewer.dims(WIDE, 2, units=units, rng=0).indices.tolist()
+    assert "Optimal (proven)." in err
+    out, err = run("dims", files / "wide.csv", "--budget", "4.5", "--costs", files / "costs.csv")
+    expected = fewer.dims(WIDE, costs=costs, budget=4.5, rng=0)
+    assert sorted(table(out)["index"]) == expected.indices.tolist()
+    assert f"cost {costs[expected.indices].sum():.4g}" in err
+    page = files / "page.html"
+    out, _ = run(
+        "dims",
+        files / "lines.csv",
+        "--order",
+        "order",
+        "--item",
+        "item",
+        "--units",
+        "maker",
+        "-k",
+        "1",
+        "--report",
+        page,
+    )
+    assert len(set(table(out)["unit"])) == 1
+    assert f">{table(out)['unit'][0]}</td>" in page.read_text()
+
+
+def test_dims_refuses_half_a_budget(tmp_path):
+    files = written(tmp_path)
+    _, err = run("dims", files / "wide.csv", "--budget", "2", code=2)
+    assert "--budget is what may be spent on --costs" in err
+    _, err = run("dims", files / "wide.csv", "--budget", "2", "-k", "2", "--costs", files / "costs.csv", code=2)
+    assert "give -k or --budget, not both" in err
+    (files / "few.csv").write_text("column,cost\nc0,1\n")
+    _, err = run("dims", files / "wide.csv", "--budget", "2", "--costs", files / "few.csv", code=2)
+    assert "costs has none for the column 'c1', 'c2', 'c3' and 5 more" in err
+    (files / "twice.csv").write_text("column,unit\nc0,a\nc0,b\n")
+    _, err = run("dims", files / "wide.csv", "-k", "2", "--units", files / "twice.csv", code=2)
+    assert "has 'c0' twice" in err
+    (files / "lines2.csv").write_text("order,item,maker\n1,a,x\n2,a,y\n2,b,x\n")
+    _, err = run(
+        "dims", files / "lines2.csv", "--order", "order", "--item", "item", "--units", "maker", "-k", "1", code=2
+    )
+    assert "expected one value for each 'item', 'a' has several" in err
+
+
+def test_bins_with_bars_and_cells(tmp_path):
+    files = written(tmp_path)
+    page = files / "bars.html"
+    out, err = run("bins", files / "ms.csv", "-k", "5", "--bins", "60", "--contiguous", "--report", page)
+    expected = fewer.bins(values=VALUES, k=5, grid="equal", n_bins=60, contiguous=True)
+    assert table(out)["index"].to_list() == expected.indices.tolist()
+    np.testing.assert_allclose(table(out)["weight"], expected.weights)
+    np.testing.assert_allclose(table(out)["from"], expected.distribution.edges[:, 0])
+    assert "The histogram and its bars" in page.read_text()
+    assert "Optimal (proven)." in err
+    out, _ = run("bins", files / "ms.csv", "--path", "2,4,8", "--bins", "60", "--contiguous", "-q")
+    assert table(out)["k"].to_list() == [2] * 2 + [4] * 4 + [8] * 8
+    out, _ = run("bins", files / "counts.npy", "--cells", "-k", "4")
+    expected = fewer.bins(COUNTS, 4)
+    assert set(zip(table(out)["row"], table(out)["column"], strict=True)) == set(
+        map(tuple, expected.distribution.states)
+    )
+    out, _ = run("bins", files / "counts.npy", "--cells", "2x3x4", "--preserve", "marginals", "-k", "3")
+    expected = fewer.bins(COUNTS.reshape(2, 3, 4), 3, preserve="marginals", rng=0)
+    assert sorted(table(out)["index"]) == expected.indices.tolist()
+    _, err = run("bins", files / "counts.npy", "--cells", "2x3x5", "-k", "3", code=2)
+    assert "AxBxC with 24 cells in all" in err
+    _, err = run("bins", files / "ms.csv", "--preserve", "marginals", "-k", "3", code=2)
+    assert "--preserve marginals is for --cells" in err
+
+
+def test_points_with_units(tmp_path):
+    files = written(tmp_path)
+    out, err = run("points", files / "cloud.csv", "--units", "who", "-k", "2")
+    frame = pl.read_csv(files / "cloud.csv")
+    expected = fewer.points(frame, 2, units="who", rng=0)
+    assert sorted(table(out)["index"]) == expected.indices.tolist()
+    assert set(table(out)["who"]) == set(expected.units)
+    assert "random units" in err
+    run("points", files / "cloud.csv", "--units", "who", "--path", "1,2,3", "-q")
