@@ -14,6 +14,7 @@ from fewer.deadline import Deadline
 from fewer.engines.coverage import CoverageEngine, coverage_engine
 from fewer.engines.engine import Bounding, Branch, Engine
 from fewer.engines.select import engine_of
+from fewer.jobs.column_units import Limit
 from fewer.jobs.dims import problem
 from fewer.jobs.rows import Rows
 from fewer.protocols import offers
@@ -225,7 +226,7 @@ def test_k_of_one_and_k_of_all_need_no_perturbation():
 
 def test_the_same_seed_gives_the_same_bits_and_the_cover_stays_as_it_is():
     X = baskets(1500, 60, 5, rng=1)
-    F, C = problem(Rows.of(X), 12, "kl")
+    F, C = problem(Rows.of(X), Limit.of(12, 60, None, "columns"), "kl")
     before = [array.copy() for array in (F.cover(12)[0].mass, F.cover(12)[0].indices)]
     first, second = (minimize(F, C, "exchange", rng=3) for _ in range(2))
     assert first.p.tobytes() == second.p.tobytes()

@@ -387,7 +387,7 @@ def test_points_take_k_of_any_integer_type_and_rows_of_any_format():
     assert points(X, np.int8(2), rng=0).p.tolist() == plain.p.tolist()
     for kind in (sp.coo_array, sp.coo_matrix, sp.dia_array, sp.bsr_array):
         assert FewerSampler(2, by_label=False, random_state=0).fit_resample(kind(X)).shape == (2, 2)
-    refused("X must hold real numbers, got dtype <U3", FewerPoints(2).fit, "abc")
+    refused("abc: there is no such file", FewerPoints(2).fit, "abc")
     refused("refine must be True or False", FewerPointsClassifier(2, refine=np.ones(3)).fit, X, [0, 0, 1, 1])
     refused("similarity must be one of", FewerPoints(2, similarity=np.ones(3)).fit, X)
     refused("callback must be a function", terms, np.eye(2), [1.0, 0.0], 1, validation=0.5, callback=3)

@@ -280,7 +280,10 @@ def test_bad_input_gets_a_sentence(change, sentence):
     [
         (lambda: bins([0, 0, 0], 1), "counts must have a positive sum, got all zeros"),
         (lambda: bins([1, -1], 1), "counts must be non-negative, got -1.0 at index 1"),
-        (lambda: bins([], 1), r"counts must be a histogram \(n,\) with at least one bin, got shape \(0,\)"),
+        (
+            lambda: bins([], 1),
+            r"counts must be a histogram of one, .* at least one bin, got shape \(0,\)",
+        ),
         (lambda: bins([1, 2], 3), r"k must be in 1\.\.2 \(bins\), got 3"),
         (lambda: bins([1, 2], 1, preserve="mean"), "preserve must be one of 'cdf', 'entries', got 'mean'"),
         (lambda: bins([1, 2], 1, preserve=np.ones((1, 3))), "preserve must have 2 columns, one for each bin, got 3"),

@@ -67,14 +67,16 @@ def dims(transactions: bool, objective: str, **options: Any) -> int:
         raise click.UsageError("--order and --item go together: give both or neither")
     if transactions and (options["columns"] or options["order"]):
         raise click.UsageError("--columns, --order and --item have no meaning with --transactions")
-    if not transactions:
+    if transactions:
+        coding, label, note = transacted(common.files, options)
+    else:
         from ..data.files import open_table
         from ._blocks import dims_in_blocks, is_large
 
         table = open_table(common.files)
         if is_large(table, common):
             return dims_in_blocks(table, common, objective, {**options, "baseline": baseline_of(options["baseline"])})
-    coding, label, note = transacted(common.files, options) if transactions else tabled(common.files, options)
+        coding, label, note = tabled(table, options)
     from ..studies.dims import DimsProblem
     from ._run import perform
 
@@ -102,14 +104,12 @@ def transacted(files: tuple[str, ...], options: dict[str, Any]) -> "tuple[Coding
     return coded(pl.concat(parts), label, {**options, "order": "basket", "item": "item"}), label, ""
 
 
-def tabled(files: tuple[str, ...], options: dict[str, Any]) -> "tuple[Coding, str, str]":
+def tabled(table: "FileTable", options: dict[str, Any]) -> "tuple[Coding, str, str]":
     """The rows of a wide table, or of a long one: as asked, or found by its two columns."""
     from ..data.baskets import long_columns
-    from ..data.files import open_table
     from ..data.frames import columns_of
     from ._table import chosen_columns, framed, known_column, noted
 
-    table = open_table(files)
     if options["order"]:
         pair = [known_column(table, options[name], f"--{name}") for name in ("order", "item")]
         more = [options[name] for name in ("units", "costs") if options[name] in table.names]

@@ -303,9 +303,12 @@ def is_lazy(X: Any) -> bool:
     >>> is_lazy("data/*.parquet"), is_lazy(["a.npy", "b.npy"]), is_lazy([[1.0]]), is_lazy(lambda: iter([]))
     (True, True, False, True)
     """
-    if is_paths(X) or is_dask(X) or isinstance(X, Stream):
-        return True
-    return callable(X) and not hasattr(X, "shape") and not isinstance(X, type)
+    try:
+        if is_paths(X) or is_dask(X) or isinstance(X, Stream):
+            return True
+        return callable(X) and not hasattr(X, "shape") and not isinstance(X, type)
+    except Exception:  # an object that cannot even be asked; whoever reads it says so
+        return False
 
 
 def is_paths(X: Any) -> bool:

@@ -3,10 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from .._validation import InvalidInput, as_integer, known
+from .._validation import InvalidInput, as_integer, known, read
 from ..constraints.sparse_simplex import SparseSimplex
 from ..data.blocks import as_blocks, is_lazy
 from ..deadline import Deadline
@@ -201,7 +200,7 @@ def track(
 def _width(X: Any) -> int:
     """How many columns there are; 0 where that is not known yet."""
     shape = getattr(X, "shape", None)
-    shape = np.shape(X) if shape is None else shape
+    shape = read(X, "X").shape if shape is None else shape
     return int(shape[1]) if len(shape) == 2 else 0
 
 

@@ -137,7 +137,7 @@ class Doubling:
         doublings, best = 0, math.inf
         support = constraint.support(p).tobytes()
         seen, shown = {support}, p
-        last = b""
+        last: bytes | None = None
         while doublings <= MOST_DOUBLINGS:
             after = forward(objective, constraint, p, mu * 2.0**doublings)
             before, support = support, constraint.support(after).tobytes()
