@@ -10,8 +10,8 @@ import click
 from ..files import written_whole
 
 REQUESTS = 1000
-SEARCH = {"time_limit": 1.5, "solver": "exchange"}
-"""A search without proof: what it needs is compiled in half the time."""
+SEARCH = {"solver": "exchange"}
+"""A search without proof, by its default work: what it needs is compiled in half the time."""
 
 
 @dataclass(frozen=True)
@@ -157,4 +157,4 @@ def parts() -> Iterator[Part]:
     unusual = DimsProblem(np.column_stack(list(data["unusual"].values())), list(data["unusual"]))
     rare = DimsProblem(unusual.X[:60, :24], unusual.names[:24])
     words = "Which measurements hold everything unusual (the top tenth of each) about the most of 569 patients?"
-    yield Part("of 30 measurements cover the most patients", words, unusual, rare, (5, 10, 15, 20), {"time_limit": 5.0})
+    yield Part("of 30 measurements cover the most patients", words, unusual, rare, (5, 10, 15, 20), {})
