@@ -6,7 +6,12 @@ from typing import Any
 
 import numpy as np
 
+NAME = "structure"
+SECONDS = 120.0
 LOSSES = ("squared", "absolute", "downside")
+SOLVERS = ("exact", "exact", "auto", "exchange", "greedy", "iht")
+NEAR = 1e-6
+"""How near the referee, an interior-point method, comes to the truth, relative to 1 + |F|."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,3 +147,41 @@ def nearest_groups(v: Any, groups: Any, k: int, most: int | None) -> float:
         p = np.maximum(inside - sums[count - 1] / count, 0.0)
         best = min(best, float(np.square(p - inside).sum() + v @ v - inside @ inside))
     return best
+
+
+def case(rng: np.random.Generator) -> tuple[str, list[str]]:
+    """One problem by one solver: feasible, bound <= optimum <= value, refused where nothing is feasible."""
+    import fewer
+
+    seed, loss = int(rng.integers(2**31)), LOSSES[int(rng.integers(len(LOSSES)))]
+    solver = SOLVERS[int(rng.integers(len(SOLVERS)))]
+    asked = drawn(seed, loss)
+    text = f"terms by {solver}, drawn({seed}, {loss!r})"
+    kinds = {"squared": fewer.Moments, "absolute": fewer.AbsoluteError, "downside": fewer.DownsideError}
+    best = best_by_enumeration(asked)
+    space = fewer.Atoms(asked.n)
+    try:
+        C = fewer.SparseSimplex(space, asked.k, **asked.limits())
+        F = kinds[loss](space, asked.A, asked.b, asked.sample_weight)
+        found = fewer.minimize(F, C, solver, rng=0)
+    except fewer.InvalidInput as error:
+        return text, [f"it refuses, the optimum is {best}: {error}"] if np.isfinite(best) else []
+    return text, judged(asked, found, best, solver)
+
+
+def judged(asked: Case, found: Any, best: float, solver: str) -> list[str]:
+    """What is wrong with an answer."""
+    problems, tol = [], NEAR * (1.0 + abs(best)) if np.isfinite(best) else 0.0
+    if not np.isfinite(best):
+        return [f"nothing is feasible, and it answers {found.p}"] if asked.violation(found.p) > NEAR else []
+    if asked.violation(found.p) > 1e-7:
+        problems.append(f"a condition is missed by {asked.violation(found.p):.1e}")
+    if found.value < best - tol:
+        problems.append(f"value {found.value!r} is below the referee's optimum {best!r}")
+    if found.bound is not None and found.bound > best + tol:
+        problems.append(f"bound {found.bound!r} is above the optimum {best!r}")
+    if found.status.name == "OPTIMAL" and found.value > best + tol:
+        problems.append(f"OPTIMAL is said at {found.value!r}; the optimum is {best!r}")
+    if solver == "exact" and found.status.name != "OPTIMAL":
+        problems.append(f"exact ends with {found.status.name} at n = {asked.n}: {found.value!r}, {found.bound!r}")
+    return problems
