@@ -7,7 +7,7 @@ Ctrl-C ends in a traceback.
 import gc
 import os
 import sys
-from _signal import SIG_IGN, SIGINT, getsignal, signal  # type: ignore[import-not-found]
+from _signal import SIG_IGN, SIGINT, getsignal, signal  # type: ignore[import-not-found] # has no stub
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -322,7 +322,9 @@ class SparseSimplex:
         """Whether some of these entries may be a support, as far as counts tell."""
         if len(entries) < self.sizes[0] and (self.counts is None or self.strict):
             return False
-        return not self.strict or bool((self.counts.used(entries) >= self.counts.fewest).all())  # type: ignore[union-attr]
+        if not self.strict or self.counts is None:
+            return True
+        return bool((self.counts.used(entries) >= self.counts.fewest).all())
 
     def fitting(self, ranked: Indices, size: int) -> Indices:
         """`include` and the first of a ranking of entries that fit beside it, `size` in all, sorted.

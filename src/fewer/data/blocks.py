@@ -358,8 +358,8 @@ def lazily(X: Any, function: Callable[[Any], Any], columns: int | None, dtype: A
         from ._dask import lazily as on_dask
 
         return on_dask(X, function, columns, dtype)
-    stream = as_blocks(X)
-    return (function(block.X) for block in stream.raw(0) if height(block.X))  # type: ignore[attr-defined]
+    stream: Any = as_blocks(X)  # of files or a callable, which have `raw`
+    return (function(block.X) for block in stream.raw(0) if height(block.X))
 
 
 def head_of(X: Any) -> Any:

@@ -149,7 +149,7 @@ def with_bars(given: Any, k: int, search: dict[str, Any]) -> Result:
     runs, most = len(Runs.of(x).starts), max(MAX_CHOICES // k, k)
     merged = f"bars end at {most} of {runs} places, those of the largest steps; others could gain at most the gap"
     notes = "; ".join(filter(None, (merged if runs > most else "", found.note)))
-    return placed(replace(found, note=notes, seconds=deadline.elapsed(), words=Words("bars", runs, LOSS)), given)
+    return placed(replace(found, note=notes, seconds=deadline.elapsed(), words=Words("bars", n, LOSS)), given)
 
 
 def placed(found: Result, given: Any) -> Result:
