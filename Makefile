@@ -68,8 +68,8 @@ $(VENV)/.docs: $(STAMP)
 
 .venv-oldest/.installed: pyproject.toml constraints-oldest.txt
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --constraint constraints-oldest.txt --editable ".[cli,plot]" \
-	  cvxpy hypothesis imbalanced-learn import-linter pandas pyarrow pytest pytest-xdist xlsxwriter
+	.venv-oldest/bin/python -m pip install --quiet --constraint constraints-oldest.txt --editable ".[cli,dask,plot]" \
+	  cvxpy distributed hypothesis imbalanced-learn import-linter pandas pyarrow pytest pytest-xdist xlsxwriter
 	touch $@
 
 $(VENV)/.demo: pyproject.toml constraints.txt
