@@ -81,7 +81,7 @@ MISSING = {
     "decimals": (pd.Series([Decimal("0.5"), None], dtype=object), "number", [0.5, None]),
     "nothing": (pd.Series([None, None], dtype=object), "number", [None, None]),
     "nothing as floats": (pd.Series([np.nan, np.nan]), "number", [None, None]),
-    "nothing as text": (pd.Series([None, None], dtype="str"), "category", [None, None]),
+    "nothing as text": (pd.Series([None, None], dtype="string"), "category", [None, None]),
     "text": (pd.Series(["b", None, "a"], dtype="str"), "category", ["b", None, "a"]),
     "text as objects": (pd.Series(["b", None, "a"], dtype=object), "category", ["b", None, "a"]),
     "text of the old dtype": (pd.Series(["b", None, "a"], dtype="string"), "category", ["b", None, "a"]),
