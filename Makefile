@@ -38,11 +38,13 @@ dist: $(STAMP)
 	   bin/python -c "import fewer; print(fewer.bins([4, 0, 1, 5], 2))") || exit 1; \
 	done
 
-# The tests with the oldest versions that pyproject.toml allows. Outputs of the guide are those of today's versions.
+# The tests with the oldest versions that pyproject.toml allows. Outputs of the guide are those of today's versions; one check
+# of scikit-learn 1.6 subtracts a mean from integers in place, which NumPy refuses.
 oldest: .venv-oldest/.installed
 	.venv-oldest/bin/fewer warm
 	OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/pytest -n 2 --dist worksteal --ignore tests/test_guide.py \
-	  --ignore tests/test_notebooks.py --ignore tests/test_benchmarks.py -W ignore::DeprecationWarning -W ignore::FutureWarning $(ARGS)
+	  --ignore tests/test_notebooks.py --ignore tests/test_benchmarks.py -W ignore::DeprecationWarning -W ignore::FutureWarning \
+	  -k 'not check_positive_only_tag_during_fit' $(ARGS)
 
 demo: $(VENV)/.demo
 	$(BIN)/fewer demo
@@ -68,8 +70,8 @@ $(VENV)/.docs: $(STAMP)
 
 .venv-oldest/.installed: pyproject.toml constraints-oldest.txt
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --constraint constraints-oldest.txt --editable ".[cli,plot]" \
-	  cvxpy hypothesis imbalanced-learn import-linter pandas pyarrow pytest pytest-xdist xlsxwriter
+	.venv-oldest/bin/python -m pip install --quiet --constraint constraints-oldest.txt --editable ".[cli,dask,plot]" \
+	  cvxpy distributed hypothesis imbalanced-learn import-linter pandas pyarrow pytest pytest-xdist xlsxwriter
 	touch $@
 
 $(VENV)/.demo: pyproject.toml constraints.txt

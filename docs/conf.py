@@ -1,4 +1,4 @@
-"""How the site is built: `make docs`. Nothing is fetched: MathJax comes with the extra `docs`."""
+"""How the site is built: `make docs`. Nothing is fetched: MathJax comes with the extra, names to link with the tree."""
 
 import os
 import sys
@@ -11,6 +11,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import inventories  # noqa: E402 - from _ext
+
 import fewer  # noqa: E402 - after the thread count is set
 
 project = "fewer"
@@ -22,6 +24,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_copybutton",
@@ -41,7 +44,19 @@ myst_heading_anchors = 4
 autodoc_typehints = "none"
 autosummary_generate = True
 numpydoc_show_class_members = False
-numpydoc_xref_param_type = False
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"  # words that are no names
+numpydoc_xref_aliases = {
+    "Axes": "matplotlib.axes.Axes",
+    "DataFrame": "pandas.DataFrame",
+    "Generator": "numpy.random.Generator",
+    "LinearOperator": "scipy.sparse.linalg.LinearOperator",
+    "RandomState": "numpy.random.RandomState",
+    "Series": "pandas.Series",
+    "ndarray": "numpy.ndarray",
+    **{name: f"fewer.{name}" for name in fewer.__all__ if name[0].isupper()},
+}
+intersphinx_mapping = inventories.mapping(HERE / "_inventories" / "names.txt", HERE.parent / "build" / "inventories")
 
 mathjax_path = "mathjax/tex-svg.js"
 mathjax3_config = {"svg": {"fontCache": "global"}, "options": {"enableMenu": False}}

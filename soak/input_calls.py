@@ -383,7 +383,7 @@ def loaded(d: Any, damage: int) -> Any:
         kind = kinds[int(rng.integers(len(kinds)))]
         changed = [plain, plain[..., None], plain.reshape(-1)[:1], np.concatenate([plain.reshape(-1)] * 2), -plain]
         fields[name] = changed[int(rng.integers(5))].astype(np.int64).astype(kind)
-        np.savez(path, allow_pickle=True, **fields)
+        np.savez(path, **fields)
         return fewer.Distribution.load(path)
 
 

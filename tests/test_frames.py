@@ -81,7 +81,7 @@ MISSING = {
     "decimals": (pd.Series([Decimal("0.5"), None], dtype=object), "number", [0.5, None]),
     "nothing": (pd.Series([None, None], dtype=object), "number", [None, None]),
     "nothing as floats": (pd.Series([np.nan, np.nan]), "number", [None, None]),
-    "nothing as text": (pd.Series([None, None], dtype="str"), "category", [None, None]),
+    "nothing as text": (pd.Series([None, None], dtype="string"), "category", [None, None]),
     "text": (pd.Series(["b", None, "a"], dtype="str"), "category", ["b", None, "a"]),
     "text as objects": (pd.Series(["b", None, "a"], dtype=object), "category", ["b", None, "a"]),
     "text of the old dtype": (pd.Series(["b", None, "a"], dtype="string"), "category", ["b", None, "a"]),
@@ -256,3 +256,11 @@ def test_columns_of_one_name_are_told_apart_by_place():
     assert [column.kind for column in columns_of(frame)] == ["number", "category"]
     with pytest.raises(InvalidInput, match="X's column 'a' must hold real numbers"):
         as_numbers(frame, "X")
+
+
+def test_a_lazy_frame_is_the_frame_it_makes_when_columns_are_taken():
+    from fewer import FewerDims
+
+    frame = pl.DataFrame({"a": [0, 1, 0, 1], "b": [1, 0, 0, 1], "c": [0, 0, 0, 1]})
+    model = FewerDims(2, random_state=0).fit(frame)
+    assert np.array_equal(model.transform(frame.lazy()), model.transform(frame))

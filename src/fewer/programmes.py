@@ -1,4 +1,4 @@
-"""Convex programmes of a few weights: quadratic ones by DAQP, linear ones by HiGHS.
+"""Convex programmes of a few weights: quadratic ones by DAQP, linear ones by HiGHS, least squares by SciPy.
 
 Used where linear side conditions meet weights, or where the loss is no quadratic; the simplex cut by a box has its own
 exact solver in `active_set`. DAQP was chosen by `benchmarks/qp_solvers.py`: the fastest of five, and exact to rounding.
@@ -134,3 +134,20 @@ def least_absolute(
     multipliers = np.maximum(-np.asarray(found.ineqlin.marginals), 0.0) if len(rows) else np.zeros(0)
     signs = np.clip(-np.asarray(found.eqlin.marginals[:r]), -weights, weights)
     return Solved(w, multipliers), signs
+
+
+def nonnegative_least_squares(A: Matrix, b: Vector, max_iter: int | None = None) -> Vector:
+    """Min ‖A q - b‖² over q >= 0: SciPy's active set, and where that does not end, its interior method.
+
+    >>> nonnegative_least_squares(np.eye(2), np.array([0.5, -1.0])).tolist()
+    [0.5, 0.0]
+    """
+    from scipy.optimize import lsq_linear, nnls  # here: they are slow to import
+
+    q, used = np.zeros(A.shape[1]), np.flatnonzero(np.any(A != 0.0, axis=0))  # columns of zeros crash it
+    if used.size:
+        try:
+            q[used] = nnls(A[:, used], b, maxiter=max_iter)[0]
+        except RuntimeError:  # too many iterations: it may cycle where columns are nearly dependent
+            q[used] = np.maximum(lsq_linear(A[:, used], b, (0.0, np.inf)).x, 0.0)
+    return q

@@ -9,7 +9,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls as scipy_nnls
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path, orthogonal_mp
 
@@ -18,6 +17,7 @@ from .._validation import InvalidInput, Vector, as_array, as_generator, as_integ
 from ..constraints.simplex import Simplex
 from ..constraints.sparse_simplex import SparseSimplex, largest
 from ..objectives.moments import Moments
+from ..programmes import nonnegative_least_squares
 from ..solvers.iht import iht
 from ..solvers.steps import Momentum, Refitting
 from ..spaces import Atoms
@@ -88,16 +88,7 @@ def nonnegative(A: Any, b: Any, k: int, *, refit: bool = True) -> Vector:
     [0.2, 0.8, 0.0]
     """
     F, k = problem(A, b, k)
-    return onto(F, k, nonnegative_whole(F), refit)
-
-
-def nonnegative_whole(F: Moments) -> Vector:
-    """SciPy's non-negative least squares."""
-    used = np.flatnonzero(np.any(F.A != 0.0, axis=0))  # zero columns crash SciPy's solver
-    q = np.zeros(F.space.size)
-    if used.size:
-        q[used] = scipy_nnls(F.A[:, used], F.b)[0]
-    return q
+    return onto(F, k, nonnegative_least_squares(F.A, F.b), refit)
 
 
 def at_random(A: Any, b: Any, k: int, *, tries: int = 300, rng: Any = None) -> Vector:

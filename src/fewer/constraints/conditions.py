@@ -87,7 +87,7 @@ class Conditions:
         return np.ascontiguousarray(self.G[:, entries]), self.h
 
     def turnover(self, p: Vector) -> float:
-        """Σ |p - previous|; 0 where there is none."""
+        """`Σ |p - previous|`; 0 where there is none."""
         return 0.0 if self.previous is None else float(np.abs(p - self.previous).sum())
 
     def holds(self, p: Vector, tol: float = 1e-9) -> bool:
@@ -112,7 +112,7 @@ class Conditions:
     def cut(self, p: Vector) -> tuple[Vector, float] | None:
         """A plane g'q <= r that all q of sum one within the turnover obey and p does not; None where p is within it.
 
-        With M = {i : p_i < previous_i}: Σ |q - previous| >= 1 - Σ previous + 2 Σ_M (previous - q), tight at p.
+        With M = {i : p_i < previous_i}: `Σ |q - previous| >= 1 - Σ previous + 2 Σ_M (previous - q)`, tight at p.
         """
         if self.max_turnover is None or self.turnover(p) <= self.max_turnover + CUT:
             return None

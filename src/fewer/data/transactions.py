@@ -57,6 +57,8 @@ def items_of(path: Path, separator: str, label: str) -> Any:
             .with_columns(pl.when(item != "").then(item).alias("item"))
             .collect(engine="streaming")
         )
+    except pl.exceptions.NoDataError:
+        return pl.DataFrame(schema={"basket": pl.UInt32, "item": pl.String})
     except pl.exceptions.PolarsError as error:
         raise InvalidInput(f"{label}: cannot be read as lines of items: {str(error).splitlines()[0]}") from None
     gaps = items.filter(pl.col("item").is_null())

@@ -20,6 +20,7 @@ from .._validation import (
     as_numbers,
     as_sparse,
     callers_level,
+    gathered,
     is_frame,
     read,
     shown,
@@ -133,7 +134,7 @@ def readable(X: Any, name: str = "X", missing: bool = False) -> Any:
     They would drop a mask, read text as numbers, and not say where in a frame a value is missing. A dict they refuse
     themselves, in words that their own tests of estimators ask for.
     """
-    X = unmasked(X, name)
+    X = unmasked(gathered(X), name)
     if sp.issparse(X):
         as_sparse(X, name)
         return X

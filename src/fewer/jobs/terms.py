@@ -83,11 +83,11 @@ def terms(
     previous : array, mapping, Series or Result, optional
         Weights held before, by position or by name.
     max_turnover : float, optional
-        Given together with `previous`: Σ |q - previous| is at most this.
+        Given together with `previous`: `Σ |q - previous|` is at most this.
     constraints : pair (G, h), optional
         G q <= h: an array (m, n), or a table whose columns are names of X (others count 0), and m numbers.
     loss : {"squared", "absolute", "downside"}
-        ‖X q - y‖², Σ |X q - y|, or Σ max(y - X q, 0)², with `sample_weight` as weights of the rows.
+        `‖X q - y‖²`, `Σ |X q - y|`, or `Σ max(y - X q, 0)²`, with `sample_weight` as weights of the rows.
     sample_weight : array of shape (r,), optional
         Weights of the rows' errors.
     missing : {"error", "drop", "impute", "ffill"}

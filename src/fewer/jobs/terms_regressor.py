@@ -50,11 +50,11 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
     previous : array, mapping, Series or Result, optional
         Weights held before, by position or by name.
     max_turnover : float, optional
-        Given together with `previous`: Σ |q - previous| is at most this.
+        Given together with `previous`: `Σ |q - previous|` is at most this.
     constraints : pair (G, h), optional
         G q <= h; see `terms`.
     loss : {"squared", "absolute", "downside"}
-        ‖X q - y‖², Σ |X q - y|, or Σ max(y - X q, 0)², with `sample_weight` as weights of the rows.
+        `‖X q - y‖²`, `Σ |X q - y|`, or `Σ max(y - X q, 0)²`, with `sample_weight` as weights of the rows.
     validation : float, optional
         A share of the rows for early stopping; see `terms`.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}

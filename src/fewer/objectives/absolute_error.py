@@ -74,7 +74,7 @@ class AbsoluteError:
         return max(float((column_sizes(self.A, self.b, 1)).mean() * self.sample_weight.max()), 1e-300)
 
     def value(self, p: Vector) -> float:
-        """Σ w |A p - b|."""
+        """`Σ w |A p - b|`."""
         return float(self.sample_weight @ np.abs(product(self.A, p) - self.b))
 
     def gradient(self, p: Vector) -> Vector:

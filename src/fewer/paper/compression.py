@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
 
 from .._validation import Vector
 from ..baselines import least_squares as baselines
@@ -13,6 +12,7 @@ from ..constraints.simplex import Simplex
 from ..constraints.sparse_simplex import SparseSimplex
 from ..jobs.bins import bins
 from ..objectives.moments import Moments
+from ..programmes import nonnegative_least_squares
 from ..solvers.iht import iht, random_member
 from ..solvers.steps import Constant, Doubling, Momentum, StepRule
 from ..spaces import Atoms
@@ -190,7 +190,7 @@ OURS: dict[str, Method] = {
 STRONGER: dict[str, Method] = {
     "Lasso >= 0": lasso("best", positive=True),
     "OMP": by_baseline(baselines.matching_pursuit),
-    "NNLS, k largest": shared(lambda given: nnls(given.F.A, given.F.b)[0], refit=True),
+    "NNLS, k largest": shared(lambda given: nonnegative_least_squares(given.F.A, given.F.b), refit=True),
     "two-stage": shared(whole_simplex, refit=False),
     "accelerated IHT": by_baseline(baselines.accelerated_iht),
 }

@@ -9,6 +9,7 @@ from .._validation import Indices, InvalidInput, Vector
 from ..constraints.sparse_simplex import SparseSimplex
 from ..cover import Allowance
 from ..deadline import Deadline, answer_by
+from ..programmes import nonnegative_least_squares
 from ..protocols import (
     Budgeted,
     Combining,
@@ -144,14 +145,12 @@ def _refit(problem: Quadratic, units: Indices) -> Vector:
     With the target for origin F = wᵀGw, and minimising w'Gw on the simplex is min ‖[L; h 1]ᵀ w - [0; h]‖² scaled to
     sum one, whatever h is.
     """
-    from scipy.optimize import nnls  # here: it takes longer to import than all else that most calls need of SciPy
-
     c = problem.linear(units)
     G = problem.cross(units, units) + problem.constant - c[:, None] - c[None, :]
     eigenvalues, vectors = np.linalg.eigh(G / max(float(np.abs(G).max()), 1e-300))
     root = vectors * np.sqrt(np.maximum(eigenvalues, 1e-13))
     rows = np.vstack([root.T, np.ones(len(units))])
-    w, _ = nnls(rows, np.append(np.zeros(len(units)), 1.0), maxiter=30 * len(units) + 100)
+    w = nonnegative_least_squares(rows, np.append(np.zeros(len(units)), 1.0), 30 * len(units) + 100)
     total = float(w.sum())
     return np.asarray(w / total) if total > 0.0 else np.full(len(units), 1.0 / len(units))
 

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls as scipy_nnls
 
 from .._validation import Indices, InvalidInput, Vector
 from ..constraints.groups import as_groups
@@ -20,6 +19,7 @@ from ..jobs.terms import track
 from ..jobs.tracking import Tracked
 from ..objectives.matrix import scaled, typical_size
 from ..objectives.moments import Moments
+from ..programmes import nonnegative_least_squares
 from ..result import Result
 from ..spaces import Atoms
 from .study import Judge, Table
@@ -143,7 +143,7 @@ class TermsProblem:
         correlation = self._correlation(A, b)
         rankings = {"correlation ranking": np.zeros(A.shape[1])}
         if A.size <= MAX_NNLS_ENTRIES:
-            rankings["NNLS ranking"] = nnls(A, b)
+            rankings["NNLS ranking"] = nonnegative_least_squares(A, b)
         return {name: self._ranked(F, first, correlation) for name, first in rankings.items()}
 
     def _correlation(self, A: Any, b: Vector) -> Vector:
@@ -193,12 +193,3 @@ class TermsProblem:
             return self._error(result, test)
 
         return replace(self, A=self.A[train], b=self.b[train], test_rows=None), judge
-
-
-def nnls(A: Any, b: Vector) -> Vector:
-    """Non-negative least squares over all columns; a column of zeros, which crashes SciPy's solver, is left out."""
-    used = np.flatnonzero(np.any(A != 0.0, axis=0))
-    q = np.zeros(A.shape[1])
-    if used.size:
-        q[used] = scipy_nnls(A[:, used], b)[0]
-    return q
