@@ -132,7 +132,7 @@ class SparseSimplex:
 
     def _trouble(self) -> str | None:
         """Why no distribution can meet the bounds, or None."""
-        both = np.intersect1d(self.include, self.exclude)
+        both = np.intersect1d(self.include, self.exclude) if self.include.size else self.include
         if both.size:
             return f"include and exclude must not overlap, both hold {both.tolist()}"
         if self.include.size > self.k:
@@ -352,7 +352,8 @@ class SparseSimplex:
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
         """Whether p is a distribution within all bounds; masses may be off by tol, the entries held may not."""
         p, tol = as_vector(p, self.space.shape, "p"), as_number(tol, "tol", allow_equal=True)
-        used, held = np.flatnonzero(p), self.support(p)
+        used = np.flatnonzero(p)
+        held = used if self.counts is None and not self.include.size else self.support(p)
         if not is_distribution(p, tol) or held.size > self.k or not self.open[used].all():
             return False
         if p[held].min() < self.min_weight - tol or p[held].max() > self.max_weight + tol:

@@ -57,6 +57,11 @@ FEWEST_IDLE, IDLE_PER_UNIT, MOVES_PER_PERTURBATION = 20, 2, 8
 """Perturbations in a row without a gain that are enough for few units, and for each of them; their moves, about."""
 IDLE_POOLS, KERNEL_IDLE_POOLS = 1, 1
 """The same where a pool is not everything: pools in a row without a gain; and for entries of H alone."""
+TOLERATED, MOVED = 0.05, 5
+"""How far above the best answer a search may go on from, as a share of its value, where F is not known by entries of H
+alone (there it only loses time); after how many such steps a small pool is gathered anew around where it stands."""
+SETTLED = 1e-4
+"""Relative gain for which a small pool is renewed once more."""
 MATRIX_SHARE = 0.5
 """What perturbations may cost in any case, as a share of the work of forming the matrix of all units."""
 BRIEF = 5e7
@@ -84,7 +89,7 @@ class QuadraticEngine:
         self._pool: CandidatePool | None = None
         self._starts: list[Indices] = []
         self._pool_began = self._spent = 0.0
-        self._pools = 0
+        self._pools = self._moved = 0
         self._growing = self._start()
         self._adding = additions(problem, limits)
         self._improving: Answers | None = None
@@ -261,6 +266,11 @@ class QuadraticEngine:
         return offers(self.problem, Centred)
 
     @cached_property
+    def _follows(self) -> bool:
+        """Whether pools are small and follow the search: slopes are cheap there, and a pool around it finds more."""
+        return self._centred and self._width < self._open
+
+    @cached_property
     def _open(self) -> int:
         """How many units there are to choose from."""
         return int(self.limits.open.sum())
@@ -312,20 +322,25 @@ class QuadraticEngine:
     # leaving local optima
 
     def perturb(self, rng: np.random.Generator) -> bool:
-        """Replace some units, improve, stay if better; in a pool that has been searched enough, gather a new one."""
+        """Replace some units and improve; go on from there unless that is much worse than the answer.
+
+        Small pools follow the search, and one that has been searched enough is followed by another around the answer.
+        Source: Lourenço, Martin & Stützle 2003, "Iterated local search", sec. 3.3 (acceptance of worse local optima).
+        """
         pool = self._pool
         if pool is None or self._hopeless(pool):
             self._spent += math.inf
             return False
         if len(pool.units) < self._open and pool.work - self._pool_began > self._pool_patience:
-            return self._renewed()
-        before = self.value
-        if not pool.perturb(rng):
+            return self._renewed(pool, self.found)
+        if not pool.perturb(rng, (1.0 + TOLERATED) * self.value if self._centred else -math.inf):
             return False
-        found = self._answer_of(pool)
-        better = self._take(polished(self.problem, self.limits, found)) and self.value < before
-        if better and self._centred and len(pool.units) < self._open:
-            self._renewed()  # slopes are cheap there, and a small pool around the answer finds more than a large one
+        found = self._answer_of(pool) if pool.promises(self.value) else None
+        better = found is not None and self._take(polished(self.problem, self.limits, found))
+        self._moved = 0 if better else self._moved + 1
+        if self._follows and (better or self._moved == MOVED):
+            here, self._moved = self.found if better else self._answer_of(pool), 0
+            better |= self._renewed(pool, here, settles=better)
         return better
 
     def _hopeless(self, pool: CandidatePool) -> bool:
@@ -333,16 +348,23 @@ class QuadraticEngine:
         few = self._open <= max(len(self.limits.include), self.limits.sizes[1]) and not self.limits.bounded
         return pool.nothing or self._reached or few or len(self.limits.include) == self.limits.sizes[1]
 
-    def _renewed(self) -> bool:
-        """Local search in a new pool around the answer; whether it is better."""
-        assert self.found is not None  # noqa: S101 - there is a pool, hence an answer
-        before, old = self.value, self._pool
-        assert old is not None  # noqa: S101
-        self._pool = pool = self._next(old, self.found)
-        self._pool_began = pool.work
-        pool.improve()
-        self._take(self._answer_of(pool))
-        return self.value < before
+    def _renewed(self, pool: CandidatePool, here: Found | None, settles: bool = False) -> bool:
+        """Local search in a new pool around an answer, in place of another pool; whether the best answer is new.
+
+        If it `settles`, the lightest units are replaced too, and this is repeated while it helps.
+        """
+        better = False
+        while True:
+            assert here is not None  # noqa: S101 - there is a pool, hence an answer
+            before, pool = here.value, self._next(pool, here)
+            if settles:
+                pool.replace_lightest()
+            pool.improve()
+            here = self._answer_of(pool)
+            better |= self._take(here)
+            if not settles or not here.value < before * (1.0 - SETTLED):
+                self._pool, self._pool_began = pool, pool.work
+                return better
 
     # proofs
 

@@ -257,7 +257,8 @@ def best_bins(given: Histogram, k: Any, preserve: Any, validation: Any, search: 
     """Keep k bins of a histogram."""
     target, n = given.shares, given.shares.size
     k = as_integer(k, "k", 1, n, "bins")
-    space, C = Atoms(n), SparseSimplex(Atoms(n), k)
+    space = Atoms(n)
+    C = SparseSimplex(space, k)
     named = known(preserve, LOSSES, "preserve") if isinstance(preserve, str) else ""
     exponent = 0
     if not named:
