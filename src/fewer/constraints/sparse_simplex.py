@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._compiled.box import project_box
-from .._compiled.simplex import BLOCK, project_simplex
+from .._compiled.simplex import project_simplex
 from .._validation import (
     Indices,
     InvalidInput,
@@ -25,7 +25,7 @@ from ._nearest import nearest
 from .conditions import Conditions, group_rows, together
 from .feasibility import Feasibility
 from .groups import Counts, as_counts, as_groups, as_shares, numbers_of
-from .simplex import is_distribution
+from .simplex import is_distribution, largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,26 +382,3 @@ class SparseSimplex:
         codes = self.counts.codes[rest]
         rank = np.arange(len(rest)) - np.searchsorted(codes, codes)
         return np.union1d(entries, rest[rank < short[codes]])
-
-
-def largest(v: Vector, k: int) -> Indices:
-    """Sorted indices of the k largest entries; among equals the lowest indices; O(n).
-
-    Of a long v only what reaches the k-th largest top of a block of BLOCK entries is looked at twice.
-    """
-    blocks = v.size // BLOCK
-    if blocks > k:
-        tops = v[: blocks * BLOCK].reshape(blocks, BLOCK).max(axis=1)
-        near = np.flatnonzero(v >= np.partition(tops, blocks - k)[blocks - k])
-        return near[_largest(v[near], k)]
-    return _largest(v, k)
-
-
-def _largest(v: Vector, k: int) -> Indices:
-    """`largest` by partial sorting."""
-    if k >= v.size:
-        return np.arange(v.size)
-    least = np.partition(v, v.size - k)[v.size - k]
-    above = np.flatnonzero(v > least)
-    equal = np.flatnonzero(v == least)[: k - above.size]
-    return np.sort(np.concatenate([above, equal]))
