@@ -351,7 +351,8 @@ def as_units(units: Iterable[int] | npt.ArrayLike, n: int, what: str, name: str 
     array = as_indices(units, n, name, what)
     if array.size and array.ndim != 1:
         raise InvalidInput(f"{name} must be a list of {what} indices, got {shown(units)}")
-    return np.unique(array) if array.size else array.ravel()
+    array = array.ravel()
+    return array if (array[1:] > array[:-1]).all() else np.unique(array)
 
 
 def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:

@@ -352,7 +352,7 @@ class SparseSimplex:
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
         """Whether p is a distribution within all bounds; masses may be off by tol, the entries held may not."""
         p, tol = as_vector(p, self.space.shape, "p"), as_number(tol, "tol", allow_equal=True)
-        used = np.flatnonzero(p)
+        used = np.flatnonzero(p != 0.0)
         held = used if self.counts is None and not self.include.size else self.support(p)
         if not is_distribution(p, tol) or held.size > self.k or not self.open[used].all():
             return False
@@ -370,7 +370,7 @@ class SparseSimplex:
 
         With a min_weight above zero none is added.
         """
-        entries = np.flatnonzero(as_vector(p, self.space.shape, "p"))
+        entries = np.flatnonzero(as_vector(p, self.space.shape, "p") != 0.0)
         entries = np.union1d(entries, self.include) if self.include.size else entries
         if self.counts is None or self.min_weight > 0.0 or not self.counts.fewest.any():
             return entries

@@ -271,7 +271,8 @@ def best_bins(given: Histogram, k: Any, preserve: Any, validation: Any, search: 
         F: Any = Cumulative(space, target, widths) if preserve == "cdf" else L2(space, target)
         callback = watched(search["callback"], exponent)
         found = solve(F, C, validation=None, **{**search, "callback": callback})
-    found = replace(in_units(found, exponent), total=given.total).named("bins", named or "squared error")
+    words = found.words._replace(unit="bins", loss=named or "squared error")
+    found = replace(in_units(found, exponent), total=given.total, words=words)
     if given.positions is None:
         return found
     at = found.indices
