@@ -30,6 +30,8 @@ SHARE_NEAR, SHARE_RANDOM = 0.5, 0.15
 """Shares of the perturbations that take similar units out, and that put random ones in."""
 MOVE_WORK = 6e4
 """Work that a move costs beside its passes over the table: what Python does meanwhile."""
+MOVES_PER_PIVOT = 0.25
+"""Work of a pivot by itself, in moves."""
 NONE = np.empty(0, np.int64)
 quiet = np.errstate(divide="ignore", invalid="ignore", over="ignore")
 """What rounding has spoilt gives an infinity or NaN, which no comparison takes for an improvement."""
@@ -89,7 +91,10 @@ class CandidatePool:
         return self.value - self._shift < (1.0 + CLOSE) * value
 
     def _cost(self, moves: float) -> None:
-        self.work += moves * move_work(self.k, len(self.units))
+        """Count moves; where bounds make weights slide from one to the next, the pivots of that too."""
+        pivots, self.table.pivots = self.table.pivots, 0
+        slid = MOVES_PER_PIVOT * pivots if self.rules.bounded else 0.0
+        self.work += (moves + slid) * move_work(self.k, len(self.units))
 
     @quiet
     def stand(self, support: Indices, weights: Vector | None = None) -> None:
