@@ -1,5 +1,6 @@
 """docs/architecture.md: the calls walk as it says, and the files that it names are there."""
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -86,3 +87,15 @@ def test_the_page_draws_the_layers_that_are_kept():
     kept = re.search(r"^layers = \[\n(.*?)^\]", (ROOT / "pyproject.toml").read_text(), re.DOTALL | re.MULTILINE)[1]
     drawn = re.search(r"`(cli -> .*?_compiled)`", PAGE, re.DOTALL)[1]
     assert drawn.split() == " -> ".join(re.findall(r'"(.+)"', kept)).split()
+
+
+def test_no_function_or_class_of_solvers_and_engines_has_the_name_of_another():
+    names = [
+        node.name
+        for package in ("solvers", "engines")
+        for path in (PACKAGE / package).glob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    ]
+    assert len(names) > 100
+    assert sorted(names) == sorted(set(names))

@@ -34,7 +34,7 @@ from fewer.bandwidths import bandwidth, bandwidth_in_units, weighted_median
 from fewer.cli.points import points as command
 from fewer.deadline import CompilationTimeout, Deadline
 from fewer.distances import distance_blocks
-from fewer.engines import pool, quadratic
+from fewer.engines import _gather, pool
 from fewer.jobs import _merge, _target
 from fewer.jobs._scaling import Standardization
 from fewer.jobs.bandwidth import most_rows
@@ -524,9 +524,9 @@ def test_rows_that_are_not_merged_give_distinct_points():
 
 def test_pools_keep_to_the_memory_and_to_a_share_of_the_time():
     for k in (1, 50, 500):
-        p = quadratic.width(10**6, k, 30.0, 50 * 10**6, math.inf)
+        p = _gather.width(10**6, k, 30.0, 50 * 10**6, math.inf)
         assert 8 * p * p + 24 * k * p <= 50 * 10**6 or p == k + 1
-    assert quadratic.width(10**6, 10, 30.0, 10**9, 0.05) < quadratic.width(10**6, 10, 30.0, 10**9, 1.0)
+    assert _gather.width(10**6, 10, 30.0, 10**9, 0.05) < _gather.width(10**6, 10, 30.0, 10**9, 1.0)
     with pytest.raises(InvalidInput, match="bytes for each of the 3000 rows"):
         points(rows(0, 3000), 2, max_memory=50_000)
 

@@ -27,7 +27,7 @@ from fewer import (
 from fewer._compiled.lattice import exact_units, greedy_units
 from fewer._compiled.simplex import simplex_distance
 from fewer._compiled.states import exact_state_units, greedy_state_units
-from fewer.constraints.sparse_simplex import largest
+from fewer.constraints.simplex import largest
 
 
 def random_table(seed):

@@ -15,7 +15,7 @@ import naive_quadratic as naive
 from fewer import MMD, Atoms, InvalidInput, Moments, SparseSimplex, Status, minimize
 from fewer.active_set import box_weights
 from fewer.deadline import Deadline
-from fewer.engines import quadratic
+from fewer.engines import _gather, quadratic
 from fewer.engines.engine import Bounding, Branch, Engine
 from fewer.engines.fit import feasible_support, polished, refitted
 from fewer.engines.quadratic import QuadraticEngine
@@ -269,11 +269,11 @@ def test_pools_that_are_not_everything_find_as_much_as_one_of_all(monkeypatch, b
     C = SparseSimplex(F.space, 5, **bounds)
     whole = minimize(F, C, "exchange", budget=20 * BUDGET, rng=0).value
     for name, value in {"WHOLE": 100, "WIDE": 100, "POOL_PATIENCE": 1e4, "KERNEL_POOL_PATIENCE": 1e4}.items():
-        monkeypatch.setattr(quadratic, name, value)
+        monkeypatch.setattr(_gather, name, value)
     engine = QuadraticEngine(F, C, Deadline.after(None))
     sizes = {len(now._pool.units) for now in visited(engine, 300) if now._pool is not None}
     assert sizes == {100}
-    assert engine._pools > 5
+    assert engine.pools.gathered > 5
     feasible(engine.answer(), C)
     assert engine.value <= 1.1 * whole
 

@@ -335,12 +335,24 @@ def as_indices(x: Any, n: int, name: str, what: str) -> Indices:
     return array.astype(np.int64)
 
 
+def lacking(thing: object, names: Iterable[str]) -> list[str]:
+    """Those of the names that are no members of `thing`, looked up without evaluating any.
+
+    >>> lacking(1 + 2j, ["real", "bound"])
+    ['bound']
+    """
+    kind = thing if isinstance(thing, type) else type(thing)
+    own = getattr(thing, "__dict__", {})
+    return [name for name in names if not hasattr(kind, name) and name not in own]
+
+
 def as_units(units: Iterable[int] | npt.ArrayLike, n: int, what: str, name: str = "units") -> Indices:
     """`units` as sorted distinct indices below n."""
     array = as_indices(units, n, name, what)
     if array.size and array.ndim != 1:
         raise InvalidInput(f"{name} must be a list of {what} indices, got {shown(units)}")
-    return np.unique(array)
+    array = array.ravel()
+    return array if (array[1:] > array[:-1]).all() else np.unique(array)
 
 
 def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:

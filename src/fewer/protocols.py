@@ -1,10 +1,10 @@
 """What objectives and constraints offer each other's partners: capabilities, not classes."""
 
 from collections.abc import Iterator
-from inspect import getattr_static
+from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
-from ._validation import Indices, InvalidInput, Vector
+from ._validation import Indices, InvalidInput, Vector, lacking
 from .cover import Allowance, Cover
 from .spaces import Space, Units
 
@@ -354,15 +354,15 @@ def require_whole_faces(constraint: object, who: str) -> None:
         )
 
 
-def members(protocol: type) -> list[str]:
+@cache
+def members(protocol: type) -> tuple[str, ...]:
     """The names a protocol asks for."""
-    return sorted(name for name in vars(protocol) if not name.startswith("_"))
+    return tuple(sorted(name for name in vars(protocol) if not name.startswith("_")))
 
 
 def missing(thing: object, protocol: type) -> list[str]:
     """The names of a protocol that `thing` does not have."""
-    nothing = object()
-    return [name for name in members(protocol) if getattr_static(thing, name, nothing) is nothing]
+    return lacking(thing, members(protocol))
 
 
 def require(thing: object, protocol: type, who: str) -> None:

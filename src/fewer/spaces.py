@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from inspect import getattr_static
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -20,6 +19,7 @@ from ._validation import (
     as_numbers,
     as_units,
     as_weights,
+    lacking,
     shown,
 )
 from .tables import as_cardinalities, as_table, distinct_rows, physical_memory, row_keys
@@ -356,9 +356,7 @@ class States:
 
 def as_space(space: Any, who: str) -> None:
     """Refuse what is not a space, for an objective or a constraint that needs one."""
-    nothing = object()
-    needed = ("size", "shape", "cardinalities", "n_units", "face", "unravel")
-    if isinstance(space, type) or any(getattr_static(space, name, nothing) is nothing for name in needed):
+    if isinstance(space, type) or lacking(space, ("size", "shape", "cardinalities", "n_units", "face", "unravel")):
         raise InvalidInput(f"{who} needs a space such as Atoms(n), Lattice(n, m) or States(rows), got {shown(space)}")
 
 

@@ -14,8 +14,8 @@ from sklearn.linear_model import lasso_path, orthogonal_mp
 
 from .._compiled.simplex import project_simplex
 from .._validation import InvalidInput, Vector, as_array, as_generator, as_integer
-from ..constraints.simplex import Simplex
-from ..constraints.sparse_simplex import SparseSimplex, largest
+from ..constraints.simplex import Simplex, largest
+from ..constraints.sparse_simplex import SparseSimplex
 from ..objectives.moments import Moments
 from ..programmes import nonnegative_least_squares
 from ..solvers.iht import iht

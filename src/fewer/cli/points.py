@@ -71,7 +71,7 @@ def points(
         raise click.UsageError("--gamma cv needs --label: it is chosen by how well the points tell labels apart")
     from ..data.files import open_table
     from ._blocks import is_large, points_in_blocks
-    from ._table import check_weights, known_column, noted
+    from ._table import known_column, noted
     from ._write import check_target, check_targets
 
     check_targets(common)
@@ -92,26 +92,15 @@ def points(
         found, data["shown_target"], other = target_of(options, names, label, texts, plain)
         data |= found
     if plain:
-        X: Any = table.numbers(names)
-        data |= {"labels": None if label is None else np.asarray(table.values(label))}
-        data |= {"sample_weight": None if weight is None else table.numbers([weight])[:, 0]}
-        shown = {} if label is None else {label: data["labels"]}
-        shown |= dict(zip(names, X.T, strict=True))
+        X, found, shown = plain_rows(table, names, label, weight)
+        data |= found
     else:
-        X = table.frame([*names, *(name for name in apart if name not in names)], categories=texts)
+        X, shown = mixed_rows(table, names, apart, texts, weight)
         data |= {"columns": kinds or None, "missing": missing}
-        shown = {name: X[name] for name in [*apart, *names]}
-        if weight is not None:
-            check_weights(X[weight], table.label)
     if units is not None:
-        members = np.asarray(table.values(units))
-        data["units"], shown = members, {units: members, **shown}
-        X = X if not hasattr(X, "drop") else X.drop([units])
-    if common.image_shape is not None and np.prod(common.image_shape) != len(names):
-        height, width = common.image_shape
-        raise click.UsageError(
-            f"--image-shape {height}x{width} needs {height * width} columns, {table.label} gives {len(names)}"
-        )
+        X, data["units"] = without_units(X, table, units)
+        shown = {units: data["units"], **shown}
+    check_image(common.image_shape, len(names), table.label)
     if standardize is not None or common.image_shape is not None:
         data["standardize"] = bool(standardize)
     from ..studies.points import PointsProblem
@@ -133,6 +122,43 @@ def points(
     title = f"of {problem.size} rows of {table.label}" + (f" that stand for {other}" if other else "")
     also = None if options["assign"] is None else (options["assign"], assigned)
     return perform(problem, common, title, note=noted(table), table=None if problem.moves else table, also=also)
+
+
+def plain_rows(
+    table: "FileTable", names: list[str], label: str | None, weight: str | None
+) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """Rows of numbers alone: the matrix, labels and weights for the job, and the columns that are shown."""
+    X = table.numbers(names)
+    labels = None if label is None else np.asarray(table.values(label))
+    weights = None if weight is None else table.numbers([weight])[:, 0]
+    shown = {} if label is None else {label: labels}
+    return X, {"labels": labels, "sample_weight": weights}, shown | dict(zip(names, X.T, strict=True))
+
+
+def mixed_rows(
+    table: "FileTable", names: list[str], apart: list[str], texts: list[str], weight: str | None
+) -> tuple[Any, dict[str, Any]]:
+    """Rows with columns of any kind: the frame, and the columns that are shown."""
+    from ._table import check_weights
+
+    X = table.frame([*names, *(name for name in apart if name not in names)], categories=texts)
+    if weight is not None:
+        check_weights(X[weight], table.label)
+    return X, {name: X[name] for name in [*apart, *names]}
+
+
+def without_units(X: Any, table: "FileTable", units: str) -> tuple[Any, Any]:
+    """The rows without the column that names their units, and that column."""
+    return (X.drop([units]) if hasattr(X, "drop") else X), np.asarray(table.values(units))
+
+
+def check_image(image: tuple[int, int] | None, columns: int, label: str) -> None:
+    """Refuse pictures that have another number of pixels than rows have numbers."""
+    if image is not None and image[0] * image[1] != columns:
+        height, width = image
+        raise click.UsageError(
+            f"--image-shape {height}x{width} needs {height * width} columns, {label} gives {columns}"
+        )
 
 
 def asked_columns(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._compiled.box import project_box
-from .._compiled.simplex import BLOCK, project_simplex
+from .._compiled.simplex import project_simplex
 from .._validation import (
     Indices,
     InvalidInput,
@@ -25,7 +25,7 @@ from ._nearest import nearest
 from .conditions import Conditions, group_rows, together
 from .feasibility import Feasibility
 from .groups import Counts, as_counts, as_groups, as_shares, numbers_of
-from .simplex import is_distribution
+from .simplex import is_distribution, largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ class SparseSimplex:
 
     def _trouble(self) -> str | None:
         """Why no distribution can meet the bounds, or None."""
-        both = np.intersect1d(self.include, self.exclude)
+        both = np.intersect1d(self.include, self.exclude) if self.include.size else self.include
         if both.size:
             return f"include and exclude must not overlap, both hold {both.tolist()}"
         if self.include.size > self.k:
@@ -352,7 +352,8 @@ class SparseSimplex:
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
         """Whether p is a distribution within all bounds; masses may be off by tol, the entries held may not."""
         p, tol = as_vector(p, self.space.shape, "p"), as_number(tol, "tol", allow_equal=True)
-        used, held = np.flatnonzero(p), self.support(p)
+        used = np.flatnonzero(p != 0.0)
+        held = used if self.counts is None and not self.include.size else self.support(p)
         if not is_distribution(p, tol) or held.size > self.k or not self.open[used].all():
             return False
         if p[held].min() < self.min_weight - tol or p[held].max() > self.max_weight + tol:
@@ -369,7 +370,7 @@ class SparseSimplex:
 
         With a min_weight above zero none is added.
         """
-        entries = np.flatnonzero(as_vector(p, self.space.shape, "p"))
+        entries = np.flatnonzero(as_vector(p, self.space.shape, "p") != 0.0)
         entries = np.union1d(entries, self.include) if self.include.size else entries
         if self.counts is None or self.min_weight > 0.0 or not self.counts.fewest.any():
             return entries
@@ -381,26 +382,3 @@ class SparseSimplex:
         codes = self.counts.codes[rest]
         rank = np.arange(len(rest)) - np.searchsorted(codes, codes)
         return np.union1d(entries, rest[rank < short[codes]])
-
-
-def largest(v: Vector, k: int) -> Indices:
-    """Sorted indices of the k largest entries; among equals the lowest indices; O(n).
-
-    Of a long v only what reaches the k-th largest top of a block of BLOCK entries is looked at twice.
-    """
-    blocks = v.size // BLOCK
-    if blocks > k:
-        tops = v[: blocks * BLOCK].reshape(blocks, BLOCK).max(axis=1)
-        near = np.flatnonzero(v >= np.partition(tops, blocks - k)[blocks - k])
-        return near[_largest(v[near], k)]
-    return _largest(v, k)
-
-
-def _largest(v: Vector, k: int) -> Indices:
-    """`largest` by partial sorting."""
-    if k >= v.size:
-        return np.arange(v.size)
-    least = np.partition(v, v.size - k)[v.size - k]
-    above = np.flatnonzero(v > least)
-    equal = np.flatnonzero(v == least)[: k - above.size]
-    return np.sort(np.concatenate([above, equal]))

@@ -25,11 +25,13 @@ NOISE = 1e-14
 TRIES = 3
 """Moves that meet a bound tried before a round is given up."""
 MOST_REPLACED = 10
-"""Units replaced in one perturbation, at most."""
+"""Units replaced in one perturbation, at most; a tenth of k where that is more."""
 SHARE_NEAR, SHARE_RANDOM = 0.5, 0.15
 """Shares of the perturbations that take similar units out, and that put random ones in."""
 MOVE_WORK = 6e4
 """Work that a move costs beside its passes over the table: what Python does meanwhile."""
+MOVES_PER_PIVOT = 0.25
+"""Work of a pivot by itself, in moves."""
 NONE = np.empty(0, np.int64)
 quiet = np.errstate(divide="ignore", invalid="ignore", over="ignore")
 """What rounding has spoilt gives an infinity or NaN, which no comparison takes for an improvement."""
@@ -84,8 +86,15 @@ class CandidatePool:
         """Whether F is zero to rounding: nothing can be gained any more."""
         return self.value <= 2.0 * self._shift
 
+    def promises(self, value: float) -> bool:
+        """Whether F, as the table has it, may be below a value that is free of the table's rounding."""
+        return self.value - self._shift < (1.0 + CLOSE) * value
+
     def _cost(self, moves: float) -> None:
-        self.work += moves * move_work(self.k, len(self.units))
+        """Count moves; where bounds make weights slide from one to the next, the pivots of that too."""
+        pivots, self.table.pivots = self.table.pivots, 0
+        slid = MOVES_PER_PIVOT * pivots if self.rules.bounded else 0.0
+        self.work += (moves + slid) * move_work(self.k, len(self.units))
 
     @quiet
     def stand(self, support: Indices, weights: Vector | None = None) -> None:
@@ -206,28 +215,28 @@ class CandidatePool:
         self._cost(max(self.size - before, 1))
         return self.size - before
 
-    def perturb(self, rng: np.random.Generator, limit: int = 10**6) -> bool:
-        """Replace some units, improve, stay if F is lower; whether it is."""
-        count = int(math.exp(rng.uniform(0.0, math.log(min(self.k, MOST_REPLACED) + 1))))
+    def perturb(self, rng: np.random.Generator, ceiling: float = -math.inf) -> bool:
+        """Replace some units, improve, stay if F is lower, or at least below a ceiling; whether the support is new."""
+        count = int(math.exp(rng.uniform(0.0, math.log(min(self.k, max(MOST_REPLACED, self.k // MOST_REPLACED)) + 1))))
         near, random = bool(rng.random() < SHARE_NEAR), bool(rng.random() < SHARE_RANDOM)
         order = rng.permutation(len(self.units))
         leaving = order[self.table.arrays.inside[order] & ~self.rules.held[order]]
         if near and len(leaving):
             leaving = leaving[np.argsort(-self.G[leaving[0], leaving], kind="stable")]
-        return self._replace(leaving, order[::-1] if random else NONE, count, limit)
+        return self._replace(leaving, order[::-1] if random else NONE, count, ceiling)
 
     def replace_lightest(self) -> bool:
         """Replace the lightest units, an eighth of them, then half as many, while that lowers F; whether it did."""
         size, better = self.size // 8, False
         while size >= 2 and not self.nothing:
             leaving = self.table.units[np.argsort(self.table.w, kind="stable")]
-            made = self._replace(leaving, NONE, size, 10**6)
+            made = self._replace(leaving, NONE, size)
             better, size = better or made, size if made else size // 2
         return better
 
     @quiet
-    def _replace(self, leaving: Indices, entering: Indices, count: int, limit: int) -> bool:
-        """Replace `count` units, improve, and stay if F fell, else go back; whether it fell.
+    def _replace(self, leaving: Indices, entering: Indices, count: int, ceiling: float = -math.inf) -> bool:
+        """Replace `count` units, improve, and stay if F fell or is below the ceiling, else go back; whether it stayed.
 
         The first units of `leaving`, which are in the support, leave; the first candidates of `entering` that fit come
         in, or where that is empty the best ones that did not just leave.
@@ -239,17 +248,18 @@ class CandidatePool:
         self._barred[out] = True
         feasible = self._forced(out, entering)
         if feasible and not entering.size:
-            made = self._improve(min(2 * count, limit))
+            made = self._improve(2 * count)
         self._barred[out] = False
         if feasible:
-            made += self._improve(min(4 * count + 20, limit))
-        better = feasible and table.value < before - self._worth(before)
+            made += self._improve(4 * count + 20)
+        fell = table.value < before - self._worth(before)
+        stays = feasible and (fell or before + self._worth(before) < table.value < ceiling + self._shift)
         self._cost(made + 1.0 + 0.5 * count)
-        if better:
+        if stays:
             self._refresh()
         else:
             self._start.copy_to(table)
-        return better
+        return stays
 
     def _forced(self, out: Indices, entering: Indices) -> bool:
         """Replace the units `out` by others, whether or not F falls; whether there are weights for the new support."""

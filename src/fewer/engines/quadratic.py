@@ -3,7 +3,6 @@
 import math
 from collections.abc import Generator, Iterator
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,52 +10,37 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..protocols import Centred, Costly, Counted, LowerBoundAttained, offers
+from ..protocols import LowerBoundAttained, offers
 from ._additions import additions
+from ._gather import BLAS_WORK, Pools
 from ._gram import target_gram
 from ._relaxation import Relaxations
 from ._starts import opening, starts
 from .engine import Branch
-from .fit import Answers, Found, affordable, polished, promising, refit_cost, refitted
+from .fit import Answers, Found, affordable, polished, refit_cost, refitted
 from .paths import REACHED, lower_bound_of, relaxed_bounds
 from .pool import CandidatePool, move_work
 
 # Tuned by `python benchmarks/against.py a220a01`: values and seconds beside the search before engines.
-WHOLE = 600
-"""Up to this many units all are candidates."""
-WIDE = 2000
-"""Candidates of a pool, at least; at most twice as many, but for a very large k."""
-PER_UNIT, CELLS = 20, 1.6e6
-"""Candidates for each of the k units, while k times the pool is no more than so many cells."""
-AROUND = 256
-"""Candidates of a pool beside the support where slopes are cheap, at least; half of k where that is more."""
 FIRST_FILLED = 128
 """Units that are added before a first answer is given."""
-POOL_WORK = 1e9
-"""Multiplications that forming the matrix of a pool may cost."""
-POOL_SHARE = 0.4
-"""The share of `max_memory` for a pool's matrix and tables."""
-PER_SECOND = 4e6
-"""Entries of a pool's matrix for each second of a time limit."""
-RANDOM_SHARE = 0.3
-"""The share of random units in a pool that is not everything."""
 ENOUGH = 1e-3
 """Relative gain for which a further pool is worth gathering."""
 FEWEST_POOLS, MOST_POOLS = 3, 8
 """Pools gathered around the answer before the first perturbation."""
-POOL_PATIENCE, KERNEL_POOL_PATIENCE = 1.5e6, 7e4
-"""Work of perturbations after which a pool that is not everything is renewed, in roots of the work of a move; the same
-where F is known by entries of H alone."""
-BLAS_WORK = 0.25
-"""Work of a multiplication by BLAS: it makes four while the search makes one."""
-PATIENCE, KERNEL_PATIENCE = 6e8, 1.1e8
+PATIENCE, KERNEL_PATIENCE = 6e8, 9e7
 """Default work that perturbations may cost in a row without a gain; where F is known by entries of H alone."""
-FEW_UNITS = 10
+FEW_UNITS = 14
 """So many units or fewer get at least twice that: moves are cheap, and local optima far apart."""
 FEWEST_IDLE, IDLE_PER_UNIT, MOVES_PER_PERTURBATION = 20, 2, 8
 """Perturbations in a row without a gain that are enough for few units, and for each of them; their moves, about."""
 IDLE_POOLS, KERNEL_IDLE_POOLS = 1, 1
 """The same where a pool is not everything: pools in a row without a gain; and for entries of H alone."""
+TOLERATED, MOVED = 0.05, 5
+"""How far above the best answer a search may go on from, as a share of its value, where F is not known by entries of H
+alone (there it only loses time); after how many such steps a small pool is gathered anew around where it stands."""
+SETTLED = 1e-4
+"""Relative gain for which a small pool is renewed once more."""
 MATRIX_SHARE = 0.5
 """What perturbations may cost in any case, as a share of the work of forming the matrix of all units."""
 BRIEF = 5e7
@@ -80,11 +64,11 @@ class QuadraticEngine:
 
     def __init__(self, problem: Any, limits: SparseSimplex, deadline: Deadline) -> None:
         self.problem, self.limits, self.deadline = problem, limits, deadline
+        self.pools = Pools(problem, limits, deadline)
         self.found: Found | None = None
         self._pool: CandidatePool | None = None
         self._starts: list[Indices] = []
-        self._pool_began = self._spent = 0.0
-        self._pools = 0
+        self._pool_began, self._moved = 0.0, 0
         self._growing = self._start()
         self._adding = additions(problem, limits)
         self._improving: Answers | None = None
@@ -106,23 +90,23 @@ class QuadraticEngine:
     @property
     def work(self) -> float:
         """Multiplications so far, about."""
-        counted = BLAS_WORK * float(self.problem.work) if self._counts else 0.0
+        counted = BLAS_WORK * float(self.problem.work) if self.pools.counts else 0.0
         proof = 0.0 if self._relaxations is None else self._relaxations.work
         pool = 0.0 if self._pool is None else self._pool.work
-        return self._spent + pool + proof + counted
+        return self.pools.spent + pool + proof + counted
 
     @property
     def patience(self) -> float:
         """Work of idle perturbations: more where pools have to be renewed on the way; 0 where nothing can be gained."""
         if self._pool is not None and self._hopeless(self._pool):
             return 0.0
-        if self._width < self._open:
-            pools = IDLE_POOLS if self._centred else KERNEL_IDLE_POOLS
-            return pools * (self._pool_patience + BLAS_WORK * self._entry_cost * float(self._width) ** 2)
-        each = MOVES_PER_PERTURBATION * move_work(self.limits.sizes[1], self._open)
-        most = (PATIENCE if self._centred else KERNEL_PATIENCE) * (1.0 + FEW_UNITS / self.limits.sizes[1])
-        most = max(most, MATRIX_SHARE * BLAS_WORK * self._entry_cost * float(self._open) ** 2)
-        return min(most, (FEWEST_IDLE + IDLE_PER_UNIT * self._open) * each)
+        if self.pools.width < self.pools.open:
+            pools = IDLE_POOLS if self.pools.centred else KERNEL_IDLE_POOLS
+            return pools * (self.pools.patience + BLAS_WORK * self.pools.entry_cost * float(self.pools.width) ** 2)
+        each = MOVES_PER_PERTURBATION * move_work(self.limits.sizes[1], self.pools.open)
+        most = (PATIENCE if self.pools.centred else KERNEL_PATIENCE) * (1.0 + FEW_UNITS / self.limits.sizes[1])
+        most = max(most, MATRIX_SHARE * BLAS_WORK * self.pools.entry_cost * float(self.pools.open) ** 2)
+        return min(most, (FEWEST_IDLE + IDLE_PER_UNIT * self.pools.open) * each)
 
     def answer(self) -> Vector | None:
         """The weights on all units."""
@@ -164,7 +148,7 @@ class QuadraticEngine:
         Where F is known by entries of H alone, slopes cost more than the path gains: it grows in a pool instead.
         """
         yield from opening(self.problem, self.limits)
-        if not self._centred and not self.limits.bounded and not len(self.limits.include):
+        if not self.pools.centred and not self.limits.bounded and not len(self.limits.include):
             yield from self._filled()
             return
         for begun in starts(self.problem, self.limits, self.deadline):
@@ -181,11 +165,11 @@ class QuadraticEngine:
     def _filled(self) -> Answers:
         """Best additions in a pool of everything, or of random units; an answer whenever the support has doubled."""
         k, units = self.limits.sizes[1], np.flatnonzero(self.limits.open)
-        if not affordable(self.deadline, self._entry_cost * float(self._width) ** 2):
+        if not affordable(self.deadline, self.pools.entry_cost * float(self.pools.width) ** 2):
             return
-        if self._width < len(units):
-            units = np.sort(np.random.default_rng(0).choice(units, self._width, replace=False))
-        self._pool, size = self._pool_of(units), 0
+        if self.pools.width < len(units):
+            units = np.sort(np.random.default_rng(0).choice(units, self.pools.width, replace=False))
+        self._pool, size = self.pools.of(units), 0
         while size < k:
             size = min(max(FIRST_FILLED, 2 * size), k)
             self._pool.fill(size)
@@ -207,10 +191,10 @@ class QuadraticEngine:
         if self._reached or self.found is None:
             return
         k = self.limits.sizes[1]
-        if not affordable(self.deadline, refit_cost(k) + k * float(self._width) ** 2):
+        if not affordable(self.deadline, refit_cost(k) + k * float(self.pools.width) ** 2):
             return
         best, known = self.found, np.unique(np.concatenate([self.found.units, *self._starts]))
-        pool = self._gather(best, known) if self._pool is None else self._pool
+        pool = self.pools.around(best, known) if self._pool is None else self._pool
         for units in self._starts or [pool.support]:
             pool.stand(np.sort(units))
             while pool.improve(self._brief(pool)) == self._brief(pool):
@@ -231,10 +215,10 @@ class QuadraticEngine:
     def _renewing(self, pool: CandidatePool, found: Found) -> Generator[Found | None, None, CandidatePool]:
         """New pools around the answer, and swaps in each, while that helps."""
         for turn in range(1, MOST_POOLS + 1):
-            if len(pool.units) == self._open or pool.nothing:
+            if len(pool.units) == self.pools.open or pool.nothing:
                 break
             before = found.value
-            pool = self._next(pool, found)
+            pool = self.pools.after(pool, found)
             while pool.improve(self._brief(pool)) == self._brief(pool):
                 yield None
             found = min(found, self._answer_of(pool), key=lambda each: each.value)
@@ -243,106 +227,56 @@ class QuadraticEngine:
                 break
         return pool
 
-    def _next(self, pool: CandidatePool, found: Found) -> CandidatePool:
-        """The pool that follows one that ends, in its place in memory."""
-        self._spent += pool.work
-        pool.release()
-        return self._gather(found, found.units)
-
-    @property
-    def _pool_patience(self) -> float:
-        """Work of perturbations in one pool."""
-        each = POOL_PATIENCE if self._centred else KERNEL_POOL_PATIENCE
-        return each * math.sqrt(move_work(self.limits.sizes[1], self._width))
-
-    @cached_property
-    def _centred(self) -> bool:
-        """Whether F can be looked at from its target; otherwise it is known by entries of H alone."""
-        return offers(self.problem, Centred)
-
-    @cached_property
-    def _open(self) -> int:
-        """How many units there are to choose from."""
-        return int(self.limits.open.sum())
-
-    @cached_property
-    def _counts(self) -> bool:
-        """Whether the objective counts its own work."""
-        return offers(self.problem, Counted)
-
     def _answer_of(self, pool: CandidatePool) -> Found:
         """The support of a pool with its best weights."""
         return refitted(self.problem, self.limits, pool.support, pool.weights)
 
-    @cached_property
-    def _width(self) -> int:
-        """How many candidates a pool has: as many as memory, time and the cost of their matrix allow."""
-        memory, k = float(getattr(self.problem, "memory", 2**33)), self.limits.sizes[1]
-        if self._centred and self._open > 2 * WIDE:
-            return min(self._open, k + max(AROUND, k // 2))
-        return width(self._open, k, self._entry_cost, memory, self.deadline.seconds)
-
-    @cached_property
-    def _entry_cost(self) -> float:
-        """Multiplications for one entry of H."""
-        return float(self.problem.entry_cost) if offers(self.problem, Costly) else 1.0
-
-    def _gather(self, found: Found, known: Indices) -> CandidatePool:
-        """A pool around an answer: what is known, the most promising units, and some random ones."""
-        units = np.flatnonzero(self.limits.open)
-        width = max(self._width, len(known))
-        if width < len(units):
-            share = 0.0 if self._centred else RANDOM_SHARE
-            drawn = int(share * (width - len(known))) if len(units) > 2 * width else 0
-            near = promising(self.problem, self.limits, found, width - len(known) - drawn)
-            known = np.union1d(known, near)
-            rest = np.setdiff1d(units, known)
-            self._pools += 1
-            drawn_units = np.random.default_rng(self._pools).choice(rest, min(drawn, len(rest)), replace=False)
-            units = np.union1d(known, drawn_units)
-        pool = self._pool_of(units)
-        pool.stand(found.units, found.weights)
-        return pool
-
-    def _pool_of(self, units: Indices) -> CandidatePool:
-        """A pool of these units; the work of forming its matrix is counted once."""
-        entry = 1.0 if self._counts else BLAS_WORK * self._entry_cost
-        return CandidatePool(self.problem, self.limits, units, entry)
-
     # leaving local optima
 
     def perturb(self, rng: np.random.Generator) -> bool:
-        """Replace some units, improve, stay if better; in a pool that has been searched enough, gather a new one."""
+        """Replace some units and improve; go on from there unless that is much worse than the answer.
+
+        Small pools follow the search, and one that has been searched enough is followed by another around the answer.
+        Source: Lourenço, Martin & Stützle 2003, "Iterated local search", sec. 3.3 (acceptance of worse local optima).
+        """
         pool = self._pool
         if pool is None or self._hopeless(pool):
-            self._spent += math.inf
+            self.pools.spent += math.inf
             return False
-        if len(pool.units) < self._open and pool.work - self._pool_began > self._pool_patience:
-            return self._renewed()
-        before = self.value
-        if not pool.perturb(rng):
+        if len(pool.units) < self.pools.open and pool.work - self._pool_began > self.pools.patience:
+            return self._renewed(pool, self.found)
+        if not pool.perturb(rng, (1.0 + TOLERATED) * self.value if self.pools.centred else -math.inf):
             return False
-        found = self._answer_of(pool)
-        better = self._take(polished(self.problem, self.limits, found)) and self.value < before
-        if better and self._centred and len(pool.units) < self._open:
-            self._renewed()  # slopes are cheap there, and a small pool around the answer finds more than a large one
+        found = self._answer_of(pool) if pool.promises(self.value) else None
+        better = found is not None and self._take(polished(self.problem, self.limits, found))
+        self._moved = 0 if better else self._moved + 1
+        if self.pools.follows and (better or self._moved == MOVED):
+            here, self._moved = self.found if better else self._answer_of(pool), 0
+            better |= self._renewed(pool, here, settles=better)
         return better
 
     def _hopeless(self, pool: CandidatePool) -> bool:
         """Whether nothing can be gained: the target is reached, or there is no other support."""
-        few = self._open <= max(len(self.limits.include), self.limits.sizes[1]) and not self.limits.bounded
+        few = self.pools.open <= max(len(self.limits.include), self.limits.sizes[1]) and not self.limits.bounded
         return pool.nothing or self._reached or few or len(self.limits.include) == self.limits.sizes[1]
 
-    def _renewed(self) -> bool:
-        """Local search in a new pool around the answer; whether it is better."""
-        assert self.found is not None  # noqa: S101 - there is a pool, hence an answer
-        before, old = self.value, self._pool
-        assert old is not None  # noqa: S101
-        self._pool = pool = self._next(old, self.found)
-        self._pool_began = pool.work
-        pool.improve()
-        self._take(self._answer_of(pool))
-        return self.value < before
+    def _renewed(self, pool: CandidatePool, here: Found | None, settles: bool = False) -> bool:
+        """Local search in a new pool around an answer, in place of another pool; whether the best answer is new.
+
+        If it `settles`, the lightest units are replaced too, and this is repeated while it helps.
+        """
+        better = False
+        while True:
+            assert here is not None  # noqa: S101 - there is a pool, hence an answer
+            before, pool = here.value, self.pools.after(pool, here)
+            if settles:
+                pool.replace_lightest()
+            pool.improve()
+            here = self._answer_of(pool)
+            better |= self._take(here)
+            if not settles or not here.value < before * (1.0 - SETTLED):
+                self._pool, self._pool_began = pool, pool.work
+                return better
 
     # proofs
 
@@ -397,16 +331,3 @@ class QuadraticEngine:
                 branch._replace(bound=max(branch.bound, min(found if found is not None else -math.inf, self.value))),
             )
         return (branch,)
-
-
-def width(n: int, k: int, entry_cost: float, memory: float, seconds: float) -> int:
-    """Candidates of a pool for k of n units: as many as memory, a time limit and the cost of their matrix allow.
-
-    >>> width(500, 10, 100.0, 2**30, math.inf), width(10**6, 20, 28.0, 2**30, math.inf)
-    (500, 2000)
-    """
-    wide = min(max(WIDE, min(PER_UNIT * k, int(CELLS / k))), 2 * WIDE, int(math.sqrt(POOL_WORK / entry_cost)))
-    wide = max(wide, WHOLE, k + WHOLE // 2)
-    fits = int(math.sqrt(2.25 * k * k + POOL_SHARE * memory / 8) - 1.5 * k)
-    in_time = max(int(math.sqrt(PER_SECOND * min(seconds, 1e9))), k + WHOLE // 5)
-    return min(n, max(min(wide, fits, in_time), k + 1))

@@ -31,7 +31,8 @@ Matrix = npt.NDArray[np.float64]
 class ResponseTable:
     """The support, its weights, and the table; everything is updated in place.
 
-    `slope` (p,), `value`, `level` and `inverse` (1 / h) are those of the last call of `slopes`.
+    `slope` (p,), `value`, `level` and `inverse` (1 / h) are those of the last call of `slopes`; `pivots` counts the
+    units that were let go or laid down one by one.
     """
 
     def __init__(self, G: Matrix, rules: Rules) -> None:
@@ -50,6 +51,7 @@ class ResponseTable:
             np.zeros(p, np.bool_),
         )
         self.slope, self.value, self.level, self.inverse = np.zeros(p), math.inf, 0.0, 0.0
+        self.pivots = 0
 
     @property
     def units(self) -> Indices:
@@ -115,6 +117,7 @@ class ResponseTable:
         With pivot d = T_aa, e = edge_a and v = T_a:  T_b -= T_ba v / d,  M_bc += T_ba T_ca / d,  u_b -= T_ba e / d.
         """
         s, table = self.size, self.arrays
+        self.pivots += 1
         unit, free = table.units[a], self.free
         inverse, e = 1.0 / table.T[a, unit], float(table.edge[unit])
         part = table.T[:s, unit] * -inverse
@@ -133,6 +136,7 @@ class ResponseTable:
         With m = M_aa and v = T_a:  T_b -= M_ba v / m (free b),  T_b += v_b v / m (resting b),  M_bc -= M_ba M_ac / m.
         """
         s, table = self.size, self.arrays
+        self.pivots += 1
         inverse = 1.0 / table.M[a, a] if table.M[a, a] > 0.0 else 0.0  # spoilt by rounding: must not end the search
         weight, free = float(table.u[a]), self.free
         free[a] = False

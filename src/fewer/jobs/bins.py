@@ -257,7 +257,8 @@ def best_bins(given: Histogram, k: Any, preserve: Any, validation: Any, search: 
     """Keep k bins of a histogram."""
     target, n = given.shares, given.shares.size
     k = as_integer(k, "k", 1, n, "bins")
-    space, C = Atoms(n), SparseSimplex(Atoms(n), k)
+    space = Atoms(n)
+    C = SparseSimplex(space, k)
     named = known(preserve, LOSSES, "preserve") if isinstance(preserve, str) else ""
     exponent = 0
     if not named:
@@ -270,7 +271,8 @@ def best_bins(given: Histogram, k: Any, preserve: Any, validation: Any, search: 
         F: Any = Cumulative(space, target, widths) if preserve == "cdf" else L2(space, target)
         callback = watched(search["callback"], exponent)
         found = solve(F, C, validation=None, **{**search, "callback": callback})
-    found = replace(in_units(found, exponent), total=given.total).named("bins", named or "squared error")
+    words = found.words._replace(unit="bins", loss=named or "squared error")
+    found = replace(in_units(found, exponent), total=given.total, words=words)
     if given.positions is None:
         return found
     at = found.indices

@@ -1,6 +1,7 @@
 """What losses of residuals share: a matrix, a target, and weights of rows."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,6 +10,33 @@ from scipy.sparse.linalg import LinearOperator
 from .._validation import Indices, InvalidInput, Vector, as_vector
 from ..spaces import Space, as_space
 from .matrix import as_matrix, as_row_weights
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualLoss:
+    """A loss of the residuals A p - b, w_i of row i: what all of them have; each adds F, its slopes and its fits."""
+
+    space: Space
+    A: Any
+    b: Any
+    sample_weight: Any = None
+
+    def __post_init__(self) -> None:
+        A, b, weights = as_residuals(self.space, self.A, self.b, self.sample_weight, type(self).__name__)
+        self.__dict__.update(A=A, b=b, sample_weight=weights)
+
+    @property
+    def lower_bound(self) -> float:
+        """0: no error is less."""
+        return 0.0
+
+    def toward(self, b: Any) -> Self:
+        """The same functions with another target."""
+        return type(self)(self.space, self.A, b, self.sample_weight)
+
+    def distances(self, p: Vector) -> Vector:
+        """Σ_i w_i (A_ij - A p)_i² of each entry j, (size,)."""
+        return squared_distances(self.A, product(self.A, p), self.sample_weight)
 
 
 def as_residuals(space: Space, A: Any, b: Any, sample_weight: Any, who: str) -> tuple[Any, Vector, Vector]:

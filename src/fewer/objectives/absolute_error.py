@@ -3,18 +3,16 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from .._validation import Indices, Vector
 from ..programmes import Solved, least_absolute
-from ..spaces import Space
-from ._residuals import as_residuals, column_sizes, columns, product, squared_distances
+from ._residuals import ResidualLoss, column_sizes, columns, product
 
 
 @dataclass(frozen=True, eq=False)
-class AbsoluteError:
+class AbsoluteError(ResidualLoss):
     """How far the expectations of some functions are from given ones, in absolute numbers.
 
         F[p] = Σ_i w_i |A p - b|_i
@@ -45,28 +43,10 @@ class AbsoluteError:
     0.5
     """
 
-    space: Space
-    A: Any
-    b: Any
-    sample_weight: Any = None
-
-    def __post_init__(self) -> None:
-        A, b, weights = as_residuals(self.space, self.A, self.b, self.sample_weight, "AbsoluteError")
-        self.__dict__.update(A=A, b=b, sample_weight=weights)
-
     @property
     def smoothness(self) -> float:
         """Infinite: F has kinks."""
         return math.inf
-
-    @property
-    def lower_bound(self) -> float:
-        """0: no error is less."""
-        return 0.0
-
-    def toward(self, b: Any) -> "AbsoluteError":
-        """The same functions with another target."""
-        return AbsoluteError(self.space, self.A, b, self.sample_weight)
 
     @cached_property
     def scale(self) -> float:
@@ -87,10 +67,6 @@ class AbsoluteError:
         """The best weights on some entries by a linear programme, and the subgradient (size,) that proves them."""
         found = least_absolute(columns(self.A, entries), self.b, self.sample_weight, low, high, rows, right)
         return None if found is None else (found[0], np.asarray(self.A.T @ found[1]))
-
-    def distances(self, p: Vector) -> Vector:
-        """Σ_i w_i (A_ij - A p)_i² of each entry j, (size,)."""
-        return squared_distances(self.A, product(self.A, p), self.sample_weight)
 
     def fit_cost(self, count: int) -> float:
         """Multiplications of one fit, about."""

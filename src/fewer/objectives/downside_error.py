@@ -8,8 +8,7 @@ import numpy as np
 
 from .._validation import Indices, Vector
 from ..programmes import Solved, quadratic_programme
-from ..spaces import Space
-from ._residuals import as_residuals, column_sizes, columns, product, squared_distances
+from ._residuals import ResidualLoss, column_sizes, columns, product
 
 MOST_STEPS = 60
 """Newton steps of one fit."""
@@ -20,7 +19,7 @@ STILL = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
-class DownsideError:
+class DownsideError(ResidualLoss):
     """How far the expectations of some functions fall short of given ones.
 
         F[p] = Σ_i w_i max(b - A p, 0)_i²
@@ -49,29 +48,11 @@ class DownsideError:
     (0.25, 0.0)
     """
 
-    space: Space
-    A: Any
-    b: Any
-    sample_weight: Any = None
-
-    def __post_init__(self) -> None:
-        A, b, weights = as_residuals(self.space, self.A, self.b, self.sample_weight, "DownsideError")
-        self.__dict__.update(A=A, b=b, sample_weight=weights)
-
     @cached_property
     def smoothness(self) -> float:
         """2 ‖√w A‖², by its Frobenius norm: an upper estimate."""
         squares = self.A.multiply(self.A) if hasattr(self.A, "multiply") else np.square(self.A)
         return 2.0 * float(np.asarray(squares.sum(axis=1)).reshape(-1) @ self.sample_weight) or 1e-300
-
-    @property
-    def lower_bound(self) -> float:
-        """0: no error is less."""
-        return 0.0
-
-    def toward(self, b: Any) -> "DownsideError":
-        """The same functions with another target."""
-        return DownsideError(self.space, self.A, b, self.sample_weight)
 
     @cached_property
     def scale(self) -> float:
@@ -143,10 +124,6 @@ class DownsideError:
             middle = 0.5 * (least + most)
             least, most = (middle, most) if slope(middle) < 0.0 else (least, middle)
         return least
-
-    def distances(self, p: Vector) -> Vector:
-        """Σ_i w_i (A_ij - A p)_i² of each entry j, (size,)."""
-        return squared_distances(self.A, product(self.A, p), self.sample_weight)
 
     def fit_cost(self, count: int) -> float:
         """Multiplications of one fit, about."""

@@ -147,4 +147,4 @@ def largest_entries(v: Vector, k: int) -> Indices:
     """
     least = np.partition(v, len(v) - k)[len(v) - k]
     above, equal = np.flatnonzero(v > least), np.flatnonzero(v == least)
-    return np.union1d(above, equal[: k - len(above)])
+    return np.sort(np.concatenate([above, equal[: k - len(above)]]))

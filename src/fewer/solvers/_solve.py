@@ -40,11 +40,12 @@ def solve(
     deadline = Deadline.after(time_limit)
     work = as_budget(budget, deadline)
     generator, seed = as_generator(rng)
-    state = generator.bit_generator.state
+    state = generator.bit_generator.state if deadline.limited else None
     inner, exponent = normalised(objective)
 
     def steps() -> Steps:
-        generator.bit_generator.state = state  # a second attempt meets the same random numbers
+        if state is not None:
+            generator.bit_generator.state = state  # a second attempt meets the same random numbers
         known = lower_bound_of(inner)
         yield Step(bound=known if known > -math.inf else None)
         if proves and offers(inner, Direct) and isinstance(constraint, SparseSimplex) and constraint.whole_faces:
@@ -55,7 +56,8 @@ def solve(
         seen = watched(callback, exponent)
         return drive(inner, constraint, steps(), solver=name, time_limit=deadline, callback=seen, seed=seed)
 
-    return replace(in_units(solve_by(deadline, inner, constraint, name, attempt), exponent), seed=seed)
+    found = in_units(solve_by(deadline, inner, constraint, name, attempt), exponent)
+    return found if found.seed == seed else replace(found, seed=seed)
 
 
 def directly(objective: Any, k: int) -> Steps:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 from inspect import signature
 from typing import Any
 
@@ -113,10 +114,16 @@ def minimize(
     return result
 
 
+@cache
+def options_of(solve: Callable[..., Result]) -> frozenset[str]:
+    """The names of a solver's options: all but the objective and the constraint."""
+    return frozenset(list(signature(solve).parameters)[2:])
+
+
 def check_options(solve: Callable[..., Result], options: dict[str, Any]) -> None:
     """Refuse options that a solver does not have."""
-    known_options = list(signature(solve).parameters)[2:]
-    unknown = sorted(options.keys() - set(known_options))
+    known_options = options_of(solve)
+    unknown = sorted(options.keys() - known_options)
     if unknown:
         raise InvalidInput(
             f"{solve.__name__} has no option {unknown[0]!r}; its options are {', '.join(sorted(known_options))}"
