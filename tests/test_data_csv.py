@@ -159,3 +159,13 @@ def test_missing_texts_are_found_among_few_and_among_many(texts):
     cells = pl.Series("plan", texts, pl.String)
     expected = [None if text.strip() in MISSING else text for text in texts]
     assert without_missing(cells).to_list() == expected
+
+
+def test_a_first_line_that_counts_columns_is_a_head_and_said(tmp_path):
+    path = tmp_path / "counted.csv"
+    path.write_text("0,1,2,3\n5,6,7,8\n1,2,3,4\n")
+    table = open_table(path)
+    assert (table.names, table.frame().height) == (["0", "1", "2", "3"], 2)
+    assert "counts the columns" in table.notes[0]
+    path.write_text("0,1\n5,6\n")
+    assert open_table(path).frame().height == 2

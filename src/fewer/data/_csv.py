@@ -7,6 +7,7 @@ are tried in one pass that keeps nothing, and the columns in question are read a
 
 import csv
 import io
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -227,17 +228,17 @@ def by_head(path: Path, label: str, dialect: Dialect, head: Any, *notes: str) ->
     shape = head.width, head.height
     empty = _table((cells.is_null() | (cells == "")), shape)
     filled = (~(empty | _table(cells.is_in(MISSING), shape))).sum(axis=1)
-    coded, iso = cells.str.contains(r"^[-+]?0\d"), cells.str.contains(ISO_DATE)
+    coded = cells.str.contains(r"^[-+]?0\d")
     tests = {
         pl.Int64: held(cells, pl.Int64) & ~coded,
         pl.Float64: held(cells, pl.Float64) & ~coded,
         pl.Boolean: held(cells, pl.Boolean),
-        pl.Date: iso.set(iso, held(cells.filter(iso), pl.Date).all()),
     }
     native: dict[str, Any] = {}
     for dtype, fitting in tests.items():
         fits = (_table(fitting, shape) | empty).all(axis=1) & (filled > 0)
         native |= {head.columns[i]: dtype for i in np.flatnonzero(fits) if head.columns[i] not in native}
+    native |= {name: pl.Date for name in head.columns if name not in native and is_dated(head[name])}
     digits = _table(cells.str.contains(r"\d") | tests[pl.Boolean], shape).sum(axis=1)
     odd = np.flatnonzero((digits > MOSTLY * filled) | (filled == 0))
     suspects = [head.columns[i] for i in odd if head.columns[i] not in native]
@@ -256,6 +257,14 @@ def by_head(path: Path, label: str, dialect: Dialect, head: Any, *notes: str) ->
     numeric = [name for name in head.columns if name in numbers and name]
     said = [*dialect.notes, *notes, *(found.note for found in looks.values() if found.note)]
     return CsvSource(path, label, dialect, native, set(suspects), numeric, decimal, said)
+
+
+def is_dated(cells: Any) -> bool:
+    """Whether all cells are dates such as 2024-05-31, or empty."""
+    bare = cells.set(cells == "", None).drop_nulls()
+    if not len(bare) or not re.fullmatch(ISO_DATE, bare[0]):
+        return False
+    return bool(bare.str.contains(ISO_DATE).all() and held(bare, pl.Date).all())
 
 
 def _table(flags: Any, shape: tuple[int, int]) -> Any:
