@@ -39,7 +39,7 @@ BAD = {
     "fraction": (["dims", "half.csv", "-k", "1"], "half.csv: column 'a', row 1: expected a small"),
     "negative": (["dims", "minus.csv", "-k", "1"], "minus.csv: column 'b', row 0: expected"),
     "hole": (["bins", "hole.csv", "--column", "b", "-k", "1"], "hole.csv, row 1, column 'b'"),
-    "hole dims": (["dims", "hole.csv", "-k", "1"], "hole.csv: column 'b', row 1: is missing; missing='drop'"),
+    "hole dims": (["dims", "hole.csv", "-k", "1"], "hole.csv: column 'b', row 1: is missing; --missing drop leaves"),
     "ragged": (["dims", "ragged.csv", "-k", "1"], "ragged.csv, row 1: expected 2 cells, got 3"),
     "column": (["bins", "cost.csv", "--column", "costs", "-k", "2"], "the nearest is 'cost'"),
     "which column": (["bins", "wide.csv", "-k", "2"], "name one by --column"),

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -94,3 +95,31 @@ def test_dates_categories_and_missing_values_are_shown_as_they_are(tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "4 kept points among all 80 rows" in page
     assert page.count("<circle") == 4
+
+
+def test_columns_keep_their_numbers_in_the_file_and_kinds_can_be_said(tmp_path):
+    rows = "".join(f"{i / 7},{'ab'[i % 2]},{'xyz'[i % 3]},{i % 2}\n" for i in range(30))
+    (tmp_path / "t.csv").write_text("size,plan,place,flag\n" + rows)
+    out, _ = run("dims", "t.csv", "-k", "2", "--ignore", "size", "-q", cwd=tmp_path)
+    index = dict(line.split(",")[:2] for line in out.splitlines()[1:])
+    assert index.items() <= {"plan": "1", "place": "2", "flag": "3"}.items()
+    out, _ = run("dims", "t.csv", "-k", "1", "--columns", "size:category,flag:ignore", "-q", cwd=tmp_path)
+    assert out.splitlines()[1].split(",")[0] in ("size", "plan", "place")
+    (tmp_path / "p.csv").write_text("a,b,c,y\n" + "".join(f"{i},{i % 3},{i % 5},{i}\n" for i in range(20)))
+    np.save(tmp_path / "a.npy", np.array([[0.5, 1.0]]))
+    assert run("dims", "a.npy", "-k", "1", cwd=tmp_path, code=2)[1].count("a.npy") == 1
+    asked = ["terms", "p.csv", "--target", "y", "--columns", "c,a", "-k", "1", "-q"]
+    assert run(*asked, cwd=tmp_path)[0].splitlines()[1].startswith("a,0,")
+    assert run(*asked, "--max-memory", "100B", cwd=tmp_path)[0].splitlines()[1].endswith(",0,a")
+
+
+@pytest.mark.filterwarnings("default:counts are neither whole:UserWarning")
+def test_sentences_speak_of_options_and_warnings_are_sentences(tmp_path):
+    (tmp_path / "t.csv").write_text("age,plan\n31,a\n,b\n40,a\n")
+    _, said = run("points", "t.csv", "-k", "1", cwd=tmp_path, code=2)
+    assert "use --missing drop, impute or category, or --ignore age" in said
+    (tmp_path / "v.csv").write_text("ms\n1.5\n2.25\n9.125\n")
+    _, said = run("bins", "v.csv", "--column", "ms", "--counts", "-k", "1", cwd=tmp_path)
+    assert said.startswith("fewer: counts are neither whole")
+    assert "leave --counts away" in said
+    assert "UserWarning" not in said

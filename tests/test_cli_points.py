@@ -112,3 +112,15 @@ def test_the_page_shows_what_points_stand_for_and_miss(folder):
 def test_what_does_not_go_together_is_said(folder, words, said):
     _, err = run("points", folder / "mine.csv", "-k", "3", *words, code=2)
     assert said in " ".join(err.split())
+
+
+def test_labels_of_a_file_are_classes_as_in_the_library(tmp_path):
+    rng = np.random.default_rng(0)
+    people = np.repeat(np.arange(40), 3)
+    frame = pl.DataFrame({"x": rng.standard_normal(120), "income": rng.lognormal(10.0, 1.0, 120), "person": people})
+    frame.write_csv(tmp_path / "t.csv")
+    _, said = run("points", "t.csv", "-k", "3", "--label", "income", cwd=tmp_path, code=2)
+    assert "labels must be classes, got 120 different numbers" in said
+    out, _ = run("points", "t.csv", "-k", "3", "--label", "person", "-q", cwd=tmp_path)
+    found = fewer.points(frame, 3, labels="person", rng=0)
+    assert sorted(int(line.split(",")[1]) for line in out.splitlines()[1:]) == found.indices.tolist()

@@ -4,11 +4,14 @@ import datetime as dt
 import string
 
 import numpy as np
+import polars as pl
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fewer import InvalidInput
-from fewer.data._cells import MISSING
+from fewer.data import _csv
+from fewer.data._cells import MISSING, without_missing
 from fewer.data.files import open_table
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -126,3 +129,43 @@ def test_any_column_is_an_answer_or_a_sentence_with_its_cell(tmp_path, cells):
     assert column.is_null().to_list() == [text in MISSING for text in cells]
     if not column.dtype.is_numeric():
         assert column.drop_nulls().to_list() == [text for text in cells if text not in MISSING]
+
+
+@pytest.mark.parametrize(
+    ("last", "kept"),
+    [
+        ("2024-05-06", [dt.date(2024, 5, 6)]),
+        ("", [None]),
+        ("NA", [None]),
+        ("2024-13-06", ["2024-13-06"]),
+        ("soon", ["soon"]),
+    ],
+)
+def test_dates_are_parsed_while_they_are_read_and_cells_further_down_decide(tmp_path, monkeypatch, last, kept):
+    monkeypatch.setattr(_csv, "HEAD_ROWS", 20)
+    path = tmp_path / "days.csv"
+    days = [f"2024-01-{1 + i % 28:02d}" for i in range(50)]
+    path.write_text("day,x\n" + "".join(f"{day},{i}\n" for i, day in enumerate([*days, last])))
+    table = open_table(path)
+    assert table.numeric == ["x"]
+    column = table.frame()["day"]
+    assert column[-1:].to_list() == kept
+    assert str(column[0]) == days[0]
+
+
+@QUICK
+@given(st.lists(st.sampled_from(["gold", " NA", "free", "?", "", "NA ", "none", "a b"]), min_size=1, max_size=400))
+def test_missing_texts_are_found_among_few_and_among_many(texts):
+    cells = pl.Series("plan", texts, pl.String)
+    expected = [None if text.strip() in MISSING else text for text in texts]
+    assert without_missing(cells).to_list() == expected
+
+
+def test_a_first_line_that_counts_columns_is_a_head_and_said(tmp_path):
+    path = tmp_path / "counted.csv"
+    path.write_text("0,1,2,3\n5,6,7,8\n1,2,3,4\n")
+    table = open_table(path)
+    assert (table.names, table.frame().height) == (["0", "1", "2", "3"], 2)
+    assert "counts the columns" in table.notes[0]
+    path.write_text("0,1\n5,6\n")
+    assert open_table(path).frame().height == 2

@@ -3,6 +3,7 @@
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -176,3 +177,30 @@ def test_errors_name_the_arguments_of_the_caller():
         bins([1.0, 2.0], 1, preserve=[[np.nan, 1.0]])
     with pytest.raises(InvalidInput, match=r"^counts must be non-negative"):
         bins([1.0, -2.0], 1)
+
+
+def test_missing_values_are_refused_by_row_or_their_rows_left_out():
+    x = np.random.default_rng(0).lognormal(3.0, 1.0, 300)
+    gaps = x.copy()
+    gaps[[3, 90]] = np.nan
+    with pytest.raises(InvalidInput, match=r"column 0, row 3; missing='drop'"):
+        FewerBins(k=4).fit(gaps)
+    model = FewerBins(k=4, missing="drop").fit(gaps)
+    whole = FewerBins(k=4).fit(np.delete(x, [3, 90]))
+    np.testing.assert_array_equal(model.kept_values_, whole.kept_values_)
+    mapped = model.transform(gaps)
+    np.testing.assert_array_equal(np.isnan(mapped), np.isnan(gaps))
+    streamed = FewerBins(k=4, missing="drop")
+    for part in np.array_split(gaps, 3):
+        streamed.partial_fit(part)
+    np.testing.assert_array_equal(streamed.kept_values_, model.kept_values_)
+    with pytest.raises(InvalidInput, match="every row"):
+        FewerBins(k=1, missing="drop").fit([np.nan, np.nan])
+
+
+def test_tables_with_nullable_columns_leave_their_rows_out():
+    frame = pd.DataFrame({"a": pd.array([1, None, 3, 4, 5], dtype="Int64"), "b": [1.0, 2.0, 3.0, 4.0, np.nan]})
+    model = FewerBins(k=2, missing="drop").fit(frame)
+    assert list(model.feature_names_in_) == ["a", "b"]
+    assert [sorted(kept.tolist()) for kept in model.kept_values_] == [[1.0, 4.0], [1.0, 4.0]]
+    assert np.isnan(model.transform(frame)).sum() == 2

@@ -48,8 +48,18 @@ def test_look_says_what_columns_are_and_who_would_use_them(customers):
     assert found["jobs"]["points"]["leaves"] == ["customer_id"]
     assert found["jobs"]["bins"]["uses"] == ["age", "income", "weight"]
     assert found["jobs"]["terms"]["leaves"] == ["customer_id", "plan", "joined"]
-    assert found["jobs"]["dims"]["uses"] == ["active"]
+    assert found["jobs"]["dims"]["uses"] == ["age", "plan", "active"]
+    assert found["jobs"]["dims"]["refuses"] == ["income", "weight"]
     assert "income" in found["notes"][0]
+
+
+def test_look_says_of_a_long_table_what_dims_does_with_it(tmp_path):
+    lines = [f"o{i},{item}\n" for i in range(30) for item in ("milk", "tea")[: 1 + i % 2]]
+    (tmp_path / "long.csv").write_text("order_id,item\n" + "".join(lines))
+    out, _ = run("look", "long.csv", cwd=tmp_path)
+    assert "orders by order_id, items by item" in out
+    _, said = run("dims", "long.csv", "-k", "1", cwd=tmp_path)
+    assert "orders are 'order_id'" in said
 
 
 @pytest.mark.parametrize("width", [7, 40, 2000])

@@ -263,9 +263,9 @@ class Result:
         order = np.argsort(-weights, kind="stable")
         return self.indices[order], weights[order]
 
-    def named(self, unit: str, loss: str) -> "Result":
-        """The same, spoken of in these words."""
-        return replace(self, words=self.words._replace(unit=unit, loss=loss))
+    def named(self, unit: str, loss: str, total: int | None = None) -> "Result":
+        """The same, spoken of in these words; `total` units could have been kept, all of the space by default."""
+        return replace(self, words=Words(unit, self.words.total if total is None else total, loss))
 
     def to_frame(self, backend: str | None = None) -> Any:
         """What was kept as a table: `weight`, `index` (from 0), and what the user calls it.

@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+import warnings
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
@@ -14,6 +15,7 @@ import click
 from .. import __version__
 from ..text import shown_path, visible
 from ._process import INTERRUPTED, handle, handler, seen
+from ._words import in_options
 
 COMMANDS = {
     "points": "Keep k weighted rows that stand for all of them.",
@@ -98,9 +100,23 @@ def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; what went wrong is one sentence on stderr."""
     before = handler()
     try:
-        return guarded(arguments)
+        with warnings.catch_warnings():
+            warnings.showwarning = warned(warnings.showwarning)
+            return guarded(arguments)
     finally:
         handle(before)
+
+
+def warned(otherwise: Any) -> Any:
+    """How warnings are shown: ours to users as a sentence, others as they were."""
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if category is UserWarning:
+            complain(in_options(str(message)), 0)
+        else:
+            otherwise(message, category, *where, **more)
+
+    return show
 
 
 def guarded(arguments: list[str] | None) -> int:
@@ -131,7 +147,7 @@ def guarded(arguments: list[str] | None) -> int:
         from .._validation import InvalidInput  # not sooner: NumPy takes longer than --help
 
         if isinstance(error, InvalidInput):
-            return complain(str(error), BAD)
+            return complain(in_options(str(error)), BAD)
         if os.environ.get("FEWER_TRACEBACK"):  # our own bug: say so, and how to see more
             traceback.print_exc()
         more = "set FEWER_TRACEBACK=1 to see where, and report it"

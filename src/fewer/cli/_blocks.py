@@ -25,7 +25,7 @@ from ..text import sentence, shown_path, visible
 from ._options import Asked
 from ._process import INTERRUPTED, seen, stoppable
 from ._show import Screen, console, number, plain_table
-from ._table import known_column, listed
+from ._table import known_column, listed, numbered
 from ._write import as_csv, as_json, as_parquet, beside, saved
 
 MIN_SECONDS, COST_SHARE = 1.0, 0.05
@@ -141,14 +141,21 @@ def run_in_blocks(
             result = job(as_blocks(files, names=names), int(asked.k or 1))
     except InvalidInput as error:
         raise InvalidInput(f"{asked.file}: {error}") from None
-    write(result, asked, time.monotonic() - started)
+    write(result, asked, time.monotonic() - started, in_file(result, table, bool(about.get("order"))))
     if folder is not None:
         folder.remove()
     return INTERRUPTED if seen() else 0
 
 
-def write(result: Result, asked: Asked, seconds: float) -> None:
-    """What was kept, to -o, to stdout and for people."""
+def in_file(result: Result, table: FileTable, long: bool) -> Sequence[int]:
+    """The numbers in the file of what was kept: of columns their places, unless they are items of a `long` table."""
+    if result.words.unit != "columns" or result.labels is None or long:
+        return [int(i) for i in result.indices]
+    return numbered(table, result.labels.tolist())
+
+
+def write(result: Result, asked: Asked, seconds: float, places: Sequence[int]) -> None:
+    """What was kept, to -o, to stdout and for people; `places` are the indices in the file."""
     import sys
 
     frame = result.to_frame("polars")
@@ -156,6 +163,8 @@ def write(result: Result, asked: Asked, seconds: float) -> None:
         name if i < len(frame.columns) - _own(result) else beside(name, frame.columns): frame[name].to_list()
         for i, name in enumerate(frame.columns)
     }
+    place = dict(zip(result.indices.tolist(), np.asarray(places).tolist(), strict=True))
+    table["index"] = [place[i] for i in table["index"]]
     about = {"value": result.value, "value_se": result.value_se, "bound": result.bound, "note": result.note}
     summary: dict[str, Any] = {
         "file": asked.file,
@@ -164,7 +173,7 @@ def write(result: Result, asked: Asked, seconds: float) -> None:
         "status": result.status.name.lower(),
         **about,
     }
-    summary |= {"indices": result.indices, "kept": table}
+    summary |= {"indices": places, "kept": table}
     if asked.out is not None:
         kind = asked.out.suffix.lower()
         content = {
@@ -224,7 +233,7 @@ def points_in_blocks(
 ) -> int:
     """`fewer points` on blocks."""
     from ..jobs.points import points
-    from .points import asked_columns
+    from ._table import asked_columns
 
     apart = [known_column(table, name, option) for name, option in ((label, "--label"), (weight, "--weight")) if name]
     if table.plain and apart:
@@ -256,7 +265,7 @@ def bins_in_blocks(
 def dims_in_blocks(table: FileTable, asked: Asked, objective: str, options: dict[str, Any]) -> int:
     """`fewer dims` on blocks."""
     from ..jobs.dims import dims
-    from ._table import chosen_columns
+    from ._table import asked_columns
 
     data: dict[str, Any] = {"objective": objective, "baseline": options["baseline"], "missing": options["missing"]}
     data |= {name: listed(options[name]) for name in ("include", "exclude")}
@@ -264,7 +273,8 @@ def dims_in_blocks(table: FileTable, asked: Asked, objective: str, options: dict
     if data["order"]:
         names = [known_column(table, data[name], f"--{name}") for name in ("order", "item")]
     else:
-        names = chosen_columns(table, options["columns"], "--columns") if options["columns"] else table.names
+        names, kinds = asked_columns(table, options["columns"], options["ignore"])
+        data |= {"columns": kinds or None}
     about = {"job": "dims", "names": names, **data}
     return run_in_blocks(table, asked, names, about, lambda X, k: dims(X, k, **data, **search_of(asked)))
 

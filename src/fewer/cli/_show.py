@@ -177,4 +177,4 @@ def plain_table(heads: Sequence[str], numeric: Sequence[bool]) -> Table:
 
 def is_numeric(values: Sequence[Any]) -> bool:
     """Whether all are numbers."""
-    return all(isinstance(v, (int, float)) for v in values)
+    return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)

@@ -75,9 +75,41 @@ def chosen_columns(table: "FileTable", text: str | None, option: str, without: S
     return found
 
 
-def framed(table: "FileTable", names: Sequence[str]) -> Any:
+def asked_columns(
+    table: "FileTable", columns: str | None, ignore: str | None, apart: Sequence[str] = ()
+) -> tuple[list[str], dict[str, str]]:
+    """The columns to read, and what the options say of some of them.
+
+    A name alone chooses; a name with a kind says what it is, and chooses too where names stand alone beside it.
+    """
+    from ..data.columns import KINDS
+
+    kinds: dict[str, str] = {}
+    chosen, alone = [], False
+    for part in listed(columns):
+        name, _, kind = part.rpartition(":")
+        if name and part not in table.names and (kind in KINDS or name in table.names):
+            kinds[known_column(table, name, "--columns")] = kind
+        else:
+            name, alone = part, True
+        chosen += [known_column(table, one, "--columns") for one in table.expand([name])]
+    left_out = {known_column(table, name, "--ignore") for name in listed(ignore)}
+    names = list(dict.fromkeys(chosen)) if alone else (table.numeric if table.plain else table.names)
+    found = [name for name in names if name not in left_out and name not in apart and kinds.get(name) != "ignore"]
+    if not found:
+        raise InvalidInput(f"{table.label}: has no column besides {', '.join([*apart, *left_out])}")
+    return found, {name: kind for name, kind in kinds.items() if name in found}
+
+
+def numbered(table: "FileTable", names: Sequence[str]) -> list[int]:
+    """Where columns are in the file."""
+    place = {name: i for i, name in enumerate(table.names)}
+    return [place[name] for name in names]
+
+
+def framed(table: "FileTable", names: Sequence[str], categories: Sequence[str] = ()) -> Any:
     """Columns as a frame in which a column without a name has none, so that it is left out and said."""
-    frame = table.frame(names)
+    frame = table.frame(names, categories=categories)
     return frame.rename({frame.columns[list(names).index("")]: ""}) if list(names).count("") == 1 else frame
 
 

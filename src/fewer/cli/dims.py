@@ -11,13 +11,16 @@ if TYPE_CHECKING:
     from ..data.files import FileTable
     from ..jobs.coding import Coding
 
+Found = tuple["Coding", str, str, list[int] | None]
+"""What `dims` is asked, what to call the file, a note, and where columns are in the file, None of items."""
 MAX_COLUMNS_READ_WHOLE = 2000
 """Columns up to which a table is read with its types; wider ones are read in parts that keep no zeros."""
 
 
 @click.command(epilog="Example: fewer dims orders.csv --order order_id --item sku --path 5,10,20 --report orders.html")
 @for_all_jobs
-@click.option("--columns", help="Only these columns: a,b,c.")
+@click.option("--columns", metavar="A,B,…", help="Only these columns; or what columns are: size:category.")
+@click.option("--ignore", metavar="A,B,…", help="Not these columns.")
 @click.option("--objective", type=click.Choice(["kl", "l2"]), default="kl", show_default=True)
 @click.option(
     "--baseline",
@@ -65,10 +68,10 @@ def dims(transactions: bool, objective: str, **options: Any) -> int:
     check_targets(common)
     if (options["order"] is None) != (options["item"] is None):
         raise click.UsageError("--order and --item go together: give both or neither")
-    if transactions and (options["columns"] or options["order"]):
-        raise click.UsageError("--columns, --order and --item have no meaning with --transactions")
+    if transactions and (options["columns"] or options["ignore"] or options["order"]):
+        raise click.UsageError("--columns, --ignore, --order and --item have no meaning with --transactions")
     if transactions:
-        coding, label, note = transacted(common.files, options)
+        coding, label, note, places = transacted(common.files, options)
     else:
         from ..data.files import open_table
         from ._blocks import dims_in_blocks, is_large
@@ -76,18 +79,20 @@ def dims(transactions: bool, objective: str, **options: Any) -> int:
         table = open_table(common.files)
         if is_large(table, common):
             return dims_in_blocks(table, common, objective, {**options, "baseline": baseline_of(options["baseline"])})
-        coding, label, note = tabled(table, options)
+        coding, label, note, places = tabled(table, options)
     from ..studies.dims import DimsProblem
     from ._run import perform
 
     names = list(coding.names or range(coding.X.shape[1]))
     chosen = {"include": coding.include, "exclude": coding.exclude, "levels": coding.levels, "note": coding.note}
+    chosen |= {"places": places}
     problem = DimsProblem(coding.X, names, objective, coding.baseline, coding.units, coding.costs, **chosen)
-    title = f"of {len(names) - len(coding.exclude)} columns for {coding.X.shape[0]} rows of {label}"
+    units = "" if coding.units is None else f" in whole units ({len(coding.units)} in all)"
+    title = f"of {len(names) - len(coding.exclude)} columns{units} for {coding.X.shape[0]} rows of {label}"
     return perform(problem, common, title, note=note)
 
 
-def transacted(files: tuple[str, ...], options: dict[str, Any]) -> "tuple[Coding, str, str]":
+def transacted(files: tuple[str, ...], options: dict[str, Any]) -> Found:
     """The baskets of files with one on each line."""
     import polars as pl
 
@@ -101,14 +106,14 @@ def transacted(files: tuple[str, ...], options: dict[str, Any]) -> "tuple[Coding
         before += int(frame["basket"].max()) + 1
         labels.append(label)
     label = labels[0] + (f" and {len(labels) - 1} more" if len(labels) > 1 else "")
-    return coded(pl.concat(parts), label, {**options, "order": "basket", "item": "item"}), label, ""
+    return coded(pl.concat(parts), label, {**options, "order": "basket", "item": "item"}), label, "", None
 
 
-def tabled(table: "FileTable", options: dict[str, Any]) -> "tuple[Coding, str, str]":
+def tabled(table: "FileTable", options: dict[str, Any]) -> Found:
     """The rows of a wide table, or of a long one: as asked, or found by its two columns."""
     from ..data.baskets import long_columns
     from ..data.frames import columns_of
-    from ._table import chosen_columns, framed, known_column, noted
+    from ._table import asked_columns, framed, known_column, noted, numbered
 
     if options["order"]:
         pair = [known_column(table, options[name], f"--{name}") for name in ("order", "item")]
@@ -116,31 +121,33 @@ def tabled(table: "FileTable", options: dict[str, Any]) -> "tuple[Coding, str, s
         frame = table.frame(
             [*pair, *more], categories=[name for name in (*pair, options["units"]) if name in table.names]
         )
-        return coded(frame, table.label, options), table.label, noted(table)
-    names = chosen_columns(table, options["columns"], "--columns") if options["columns"] else table.names
+        return coded(frame, table.label, options), table.label, noted(table), None
+    names, kinds = asked_columns(table, options["columns"], options["ignore"])
+    places = numbered(table, names)
     if table.plain or (len(names) > MAX_COLUMNS_READ_WHOLE and set(names) <= set(table.numeric)):
-        return whole(table, names, options), table.label, noted(table)
-    frame, said = framed(table, names), noted(table)
+        return whole(table, names, options), table.label, noted(table), places
+    frame, said = framed(table, names, [name for name, kind in kinds.items() if kind == "category"]), noted(table)
     try:
         found = long_columns(columns_of(frame)) if len(names) == len(table.names) == 2 else None
     except InvalidInput as error:
         raise InvalidInput(f"{table.label}: {error} (--order COL --item COL)") from None
     if found is None:
-        return coded(frame, table.label, options), table.label, said
+        return coded(frame, table.label, options, kinds), table.label, said, places
     order, item, why = found
     said = "\n".join(
         filter(None, [f"Read as a line for each item: orders are {order!r}, {why}; items {item!r}.", said])
     )
     frame = table.frame([order, item], categories=[order, item])
-    return coded(frame, table.label, {**options, "order": order, "item": item}), table.label, said
+    return coded(frame, table.label, {**options, "order": order, "item": item}), table.label, said, None
 
 
-def coded(frame: Any, label: str, options: dict[str, Any]) -> "Coding":
+def coded(frame: Any, label: str, options: dict[str, Any], kinds: dict[str, str] | None = None) -> "Coding":
     """A frame as `dims` takes it."""
     from ..jobs.coding import Coding
     from ._table import listed
 
-    given = {name: options[name] for name in ("missing", "order", "item")}
+    given: dict[str, Any] = {name: options[name] for name in ("missing", "order", "item")}
+    given |= {"columns": kinds} if kinds else {}
     chosen: dict[str, Any] = {name: listed(options[name]) for name in ("include", "exclude")}
     chosen |= paired(options, frame if options["order"] else None, label)
     if options["order"]:
@@ -162,9 +169,9 @@ def whole(table: "FileTable", names: list[str], options: dict[str, Any]) -> "Cod
         rule = named_baseline(baseline_of(options["baseline"]), names)
     except InvalidInput as error:
         raise InvalidInput(f"{table.label}: {error}") from None
-    chosen = paired(options, None, table.label)
+    chosen, X = paired(options, None, table.label), table.whole(names)
     try:
-        found = Coding.of(table.whole(names), names=names, baseline=rule, include=include, exclude=exclude, **chosen)
+        found = Coding.of(X, names=names, baseline=rule, include=include, exclude=exclude, **chosen)
     except InvalidInput as error:
         raise InvalidInput(f"{table.label}: {error}") from None
     return found

@@ -4,6 +4,7 @@ import math
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,11 @@ import click
 from .._validation import InvalidInput
 
 if TYPE_CHECKING:
+    from ..data.column import Column
     from ..data.files import FileTable
 
 MAX_COLUMNS = 12
 """Columns that are shown one by one, so that all is on one screen."""
-MAX_CODES = 50
-"""Whole numbers up to which dims takes a column for one of small counts."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class Look:
     distinct: int
     values: str
     problem: str = ""
+    coded: bool = False
+    """Whether dims takes it."""
 
 
 @click.command(epilog="Example: fewer look customers.csv")
@@ -46,8 +48,8 @@ def look(files: tuple[str, ...], as_json: bool) -> int:
     from ._write import as_json as in_json
 
     table = open_table(files)
-    rows, looks = looked(table)
-    jobs = uses(looks, table.plain)
+    rows, looks, pair = looked(table)
+    jobs = uses(looks, table.plain, pair)
     if as_json:
         summary = {"file": table.label, "rows": rows, "columns": [asdict(found) for found in looks]}
         sys.stdout.write(in_json({**summary, "jobs": jobs, "notes": table.notes}))
@@ -56,8 +58,9 @@ def look(files: tuple[str, ...], as_json: bool) -> int:
     return 0
 
 
-def looked(table: "FileTable") -> tuple[int, list[Look]]:
-    """The number of rows, and every column."""
+def looked(table: "FileTable") -> tuple[int, list[Look], tuple[str, str] | None]:
+    """The number of rows, every column, and those of orders and items where dims would read lines of orders."""
+    from ..data.baskets import long_columns
     from ..data.columns import left_out
     from ..data.frames import columns_of
 
@@ -67,13 +70,17 @@ def looked(table: "FileTable") -> tuple[int, list[Look]]:
         problems.update({name: str(error) for name in table.names if f"column {name!r}:" in str(error)})
 
     frame = table.frame(refuse=refused)
-    found = []
-    for series, column in zip(frame.get_columns(), columns_of(frame), strict=True):
+    found, columns = [], columns_of(frame)
+    for series, column in zip(frame.get_columns(), columns, strict=True):
         problem = problems.get(series.name, "")
         why = "" if problem or column.kind == "other" else left_out(column)
         kind = "mixed" if problem else {"identifiers": "identifier"}.get(why, why) or column.kind
-        found.append(Look(series.name, kind, *facts(series), problem))
-    return frame.height, found
+        coded = kind == column.kind and is_coded(column)
+        found.append(Look(series.name, kind, *facts(series), problem, coded))
+    pair = None
+    with suppress(InvalidInput):  # which of two columns is that of the orders nobody can tell
+        pair = None if table.plain or problems else long_columns(columns)
+    return frame.height, found, None if pair is None else pair[:2]
 
 
 def facts(series: Any) -> tuple[int, int, str]:
@@ -98,34 +105,41 @@ def spelt(value: Any) -> str:
     return str(value)
 
 
-def uses(looks: Sequence[Look], plain: bool) -> dict[str, dict[str, Any]]:
+def uses(looks: Sequence[Look], plain: bool, pair: tuple[str, str] | None) -> dict[str, dict[str, Any]]:
     """Which columns each job would use, and which it would leave out."""
     refused = [found.name for found in looks if found.kind == "mixed"]
     kinds = {kind: [found.name for found in looks if found.kind == kind] for kind in {one.kind for one in looks}}
     numbers = [found.name for found in looks if found.kind in ("number", "boolean") and found.name]
     compared = [found.name for found in looks if found.kind in ("number", "boolean", "category", "date") and found.name]
-    counts = [found.name for found in looks if found.name in set(numbers) and is_count(found)]
+    labels = [found.name for found in looks if found.name and found.coded]
+    fractions = [found.name for found in looks if found.name and found.kind == "number" and not found.coded]
     every = [found.name for found in looks if found.name not in refused]
 
-    def job(used: list[str], how: str) -> dict[str, Any]:
-        kept = set(used)
-        return {"uses": used, "leaves": [name for name in every if name not in kept], "refuses": refused, "how": how}
+    def job(used: list[str], how: str, more: Sequence[str] = ()) -> dict[str, Any]:
+        named = {*used, *more}
+        rest = [name for name in every if name not in named]
+        return {"uses": used, "leaves": rest, "refuses": [*refused, *more], "how": how}
 
     return {
         "points": job(compared, "compared as they are" if plain else "compared, numbers scaled"),
-        "bins": job(kinds.get("number", []), "one of which --column names"),
-        "terms": job(numbers, "one of which --target names"),
-        "dims": job(counts, "of small whole numbers"),
+        "bins": job(kinds.get("number", []), "to choose from by --column"),
+        "terms": job(numbers, "to choose from, the target by --target"),
+        "dims": job(labels, "of labels or whole numbers", fractions)
+        if pair is None
+        else job(list(pair), f"as a line for each item: orders by {pair[0]}, items by {pair[1]}"),
     }
 
 
-def is_count(found: Look) -> bool:
-    """Whether a column holds few whole numbers from 0 on."""
-    if found.kind == "boolean":
-        return True
-    low, _, high = found.values.partition(" to ")
-    bounds = [low, high or low]
-    return all(bound.isdigit() for bound in bounds) and int(bounds[1]) <= MAX_CODES
+def is_coded(column: "Column") -> bool:
+    """Whether dims takes a column unasked: labels, truth values, or whole numbers from 0 on."""
+    from ..jobs.coding import whole_numbers
+
+    if column.kind != "number":
+        return column.kind in ("category", "boolean")
+    try:
+        return len(whole_numbers(column)) > 0
+    except InvalidInput:
+        return False
 
 
 def show(table: "FileTable", rows: int, looks: Sequence[Look], jobs: dict[str, dict[str, Any]]) -> None:

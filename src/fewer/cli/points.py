@@ -1,6 +1,6 @@
 """`fewer points`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
@@ -8,9 +8,6 @@ import numpy as np
 from .._validation import InvalidInput
 from ._options import asked, for_all_jobs, shape
 from ._points_options import about_rows, assigned, check_together, limits_of, target_of
-
-if TYPE_CHECKING:
-    from ..data.files import FileTable
 
 SIMILARITIES = ("rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming", "precomputed")
 MISSING = ("error", "drop", "impute", "category")
@@ -71,7 +68,7 @@ def points(
         raise click.UsageError("--gamma cv needs --label: it is chosen by how well the points tell labels apart")
     from ..data.files import open_table
     from ._blocks import is_large, points_in_blocks
-    from ._table import known_column, noted
+    from ._table import asked_columns, known_column, noted
     from ._write import check_target, check_targets
 
     check_targets(common)
@@ -85,7 +82,8 @@ def points(
     names, kinds = asked_columns(table, columns, ignore, apart)
     data: dict[str, Any] = {"similarity": similarity, "labels": label, "sample_weight": weight}
     plain = table.plain or similarity == "precomputed"
-    texts = [name for name, kind in kinds.items() if kind == "category"] + [name for name in [label] if name]
+    texts = [name for name, kind in kinds.items() if kind == "category"]
+    texts += [label] if label and label not in table.numeric else []
     data |= limits_of(options, table, plain)
     other = ""
     if options["target"]:
@@ -159,30 +157,3 @@ def check_image(image: tuple[int, int] | None, columns: int, label: str) -> None
         raise click.UsageError(
             f"--image-shape {height}x{width} needs {height * width} columns, {label} gives {columns}"
         )
-
-
-def asked_columns(
-    table: "FileTable", columns: str | None, ignore: str | None, apart: list[str]
-) -> tuple[list[str], dict[str, str]]:
-    """The columns to read, and what the options say of some of them.
-
-    A name alone chooses; a name with a kind says what it is, and chooses too where names stand alone beside it.
-    """
-    from ..data.columns import KINDS
-    from ._table import known_column, listed
-
-    kinds: dict[str, str] = {}
-    chosen, alone = [], False
-    for part in listed(columns):
-        name, _, kind = part.rpartition(":")
-        if name and part not in table.names and (kind in KINDS or name in table.names):
-            kinds[known_column(table, name, "--columns")] = kind
-        else:
-            name, alone = part, True
-        chosen += [known_column(table, one, "--columns") for one in table.expand([name])]
-    left_out = {known_column(table, name, "--ignore") for name in listed(ignore)}
-    names = list(dict.fromkeys(chosen)) if alone else (table.numeric if table.plain else table.names)
-    found = [name for name in names if name not in left_out and name not in apart and kinds.get(name) != "ignore"]
-    if not found:
-        raise InvalidInput(f"{table.label}: has no column to compare besides {', '.join([*apart, *left_out])}")
-    return found, {name: kind for name, kind in kinds.items() if name in found}

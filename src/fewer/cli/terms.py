@@ -73,7 +73,7 @@ def terms(target: str, columns: str | None, groups: str | None, **options: Any) 
     table = open_table(common.files)
     if is_large(table, common):
         return terms_in_blocks(table, common, target, columns, groups, options)
-    data, text = tracked(table, target, columns, groups, options)
+    data, text, places = tracked(table, target, columns, groups, options)
     from ..studies.terms import TermsProblem
     from ._run import perform
 
@@ -89,6 +89,7 @@ def terms(target: str, columns: str | None, groups: str | None, **options: Any) 
         validation=options["validation"],
         test_rows=test,
         note=data.note,
+        places=places,
     )
     share = options["test_fraction"] if test is None else len(test) / len(data.y)
     kind = f"{options['returns']} returns" if options["returns"] else "rows"
@@ -116,11 +117,11 @@ def check_together(options: dict[str, Any], groups: str | None) -> None:
 
 def tracked(
     table: "FileTable", target: str, columns: str | None, groups: str | None, options: dict[str, Any]
-) -> "tuple[Tracked, str]":
-    """The file's columns as `terms` takes them, and the columns of text that it does not."""
+) -> "tuple[Tracked, str, list[int]]":
+    """The file's columns as `terms` takes them, the columns of text that it does not, and where they are."""
     from ..data.align import quoted
     from ..jobs.tracking import Tracked
-    from ._table import chosen_columns, framed, known_column, listed
+    from ._table import chosen_columns, framed, known_column, listed, numbered
 
     date, wanted = options["date"], [target, *([options["date"]] if options["date"] else [])]
     for name, option in zip(wanted, ("--target", "--date"), strict=False):
@@ -139,7 +140,8 @@ def tracked(
     given = {"missing": options["missing"], "returns": options["returns"], "date": date}
     try:
         chosen: dict[str, Any] = {"include": asked_for["include"], "exclude": exclude, "groups": grouping(groups)}
-        return Tracked.of(frame, target, **chosen, **given), quoted(texts) if texts else ""
+        found = Tracked.of(frame, target, **chosen, **given)
+        return found, quoted(texts) if texts else "", numbered(table, names)
     except InvalidInput as error:
         raise InvalidInput(f"{table.label}: {error}") from None
 

@@ -24,8 +24,16 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
     given = list(items)
     if len(given) < 2:
         return [work(item) for item in given]
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, MAX_THREADS, len(given))) as pool:
+    count = min(usable_cores(), MAX_THREADS, len(given))
+    if count < 2:
+        return [work(item) for item in given]
+    with ThreadPoolExecutor(count) as pool:
         return list(pool.map(work, given))
+
+
+def usable_cores() -> int:
+    """The cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def zeros(shape: tuple[int, int], dtype: Any) -> npt.NDArray[Any]:

@@ -16,7 +16,7 @@ TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 MOSTLY = 0.5
 """The share of cells above which a column is meant to be of numbers."""
 SAMPLE = 200
-"""Cells on which a date format is tried before all are."""
+"""Cells on which a date format is tried before all are, and from which is seen whether few or many differ."""
 DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d %b %Y", "%b %d, %Y", "%d-%b-%Y")
 TIMES = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M")
 ZONED = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z")
@@ -68,7 +68,9 @@ class Parsed:
 
 
 def without_missing(cells: pl.Series) -> pl.Series:
-    """The texts with the missing ones as nulls."""
+    """The texts with the missing ones as nulls; where few differ, each of them is looked at once."""
+    if cells.head(SAMPLE).n_unique() < SAMPLE // 2 and not cells.unique().str.strip_chars().is_in(MISSING).any():
+        return cells
     bare = cells.str.strip_chars()
     return cells.set(bare.is_in(MISSING), None)
 

@@ -1,12 +1,13 @@
 """csv and its kin through polars: read once, each column with the type that its first rows show.
 
-Columns that programs wrote (numbers, booleans) are parsed while they are read. Others are read as texts and looked at
-whole (`_cells`). Where a cell further down is not of the type of the first rows, all cells are tried in one pass that
-keeps nothing, and the columns in question are read again as texts.
+Columns that programs wrote (numbers, booleans, dates such as 2024-05-31) are parsed while they are read. Others come
+as texts and are looked at whole (`_cells`). Where a cell further down is not of the type of the first rows, all cells
+are tried in one pass that keeps nothing, and the columns in question are read again as texts.
 """
 
 import csv
 import io
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,8 @@ HEAD_BYTES = 1 << 22
 WIDE_COLUMNS = 100_000
 """Columns from which a csv file is read line by line: polars needs 3 kB of memory for each."""
 NOT_UTF8 = "the file is not in UTF-8, so it is read as Windows-1252"
+ISO_DATE = r"^\d{4}-\d{2}-\d{2}$"
+"""Dates that polars parses while it reads."""
 ROW = "\x00row"
 """A name that no column has."""
 
@@ -122,8 +125,7 @@ class CsvSource:
         tests = []
         for name, dtype in types.items():
             cell = pl.col(name)
-            held = cell.is_in([*TRUE, *FALSE]) if dtype == pl.Boolean else cell.cast(dtype, strict=False).is_not_null()
-            tests.append((held | cell.is_null() | (cell == "")).all().alias(name))
+            tests.append((held(cell, dtype) | cell.is_null() | (cell == "")).all().alias(name))
         try:
             kept = self.scan({}).select(tests).collect(engine="streaming").row(0, named=True)
         except pl.exceptions.PolarsError as reason:
@@ -145,6 +147,14 @@ def scan(path: Path | io.BytesIO, dialect: Dialect, schema: dict[str, Any], **op
     """A text file with these types."""
     layout: dict[str, Any] = {"separator": dialect.separator, "has_header": False, "skip_rows": int(dialect.header)}
     return pl.scan_csv(path, schema=schema, glob=False, **layout, **options)
+
+
+def held(cell: Any, dtype: Any) -> Any:
+    """Which texts are of a type."""
+    if dtype == pl.Boolean:
+        return cell.is_in([*TRUE, *FALSE])
+    dates = dtype == pl.Date
+    return (cell.str.to_date("%Y-%m-%d", strict=False) if dates else cell.cast(dtype, strict=False)).is_not_null()
 
 
 def is_encoding(error: Exception) -> bool:
@@ -218,15 +228,17 @@ def by_head(path: Path, label: str, dialect: Dialect, head: Any, *notes: str) ->
     shape = head.width, head.height
     empty = _table((cells.is_null() | (cells == "")), shape)
     filled = (~(empty | _table(cells.is_in(MISSING), shape))).sum(axis=1)
+    coded = cells.str.contains(r"^[-+]?0\d")
     tests = {
-        pl.Int64: cells.cast(pl.Int64, strict=False).is_not_null() & ~cells.str.contains(r"^[-+]?0\d"),
-        pl.Float64: cells.cast(pl.Float64, strict=False).is_not_null() & ~cells.str.contains(r"^[-+]?0\d"),
-        pl.Boolean: cells.is_in([*TRUE, *FALSE]),
+        pl.Int64: held(cells, pl.Int64) & ~coded,
+        pl.Float64: held(cells, pl.Float64) & ~coded,
+        pl.Boolean: held(cells, pl.Boolean),
     }
     native: dict[str, Any] = {}
-    for dtype, held in tests.items():
-        fits = (_table(held, shape) | empty).all(axis=1) & (filled > 0)
+    for dtype, fitting in tests.items():
+        fits = (_table(fitting, shape) | empty).all(axis=1) & (filled > 0)
         native |= {head.columns[i]: dtype for i in np.flatnonzero(fits) if head.columns[i] not in native}
+    native |= {name: pl.Date for name in head.columns if name not in native and is_dated(head[name])}
     digits = _table(cells.str.contains(r"\d") | tests[pl.Boolean], shape).sum(axis=1)
     odd = np.flatnonzero((digits > MOSTLY * filled) | (filled == 0))
     suspects = [head.columns[i] for i in odd if head.columns[i] not in native]
@@ -238,10 +250,21 @@ def by_head(path: Path, label: str, dialect: Dialect, head: Any, *notes: str) ->
         suspects += doubtful
         looks |= _looks(head, doubtful, True, decimal)
         native = {name: dtype for name, dtype in native.items() if name not in doubtful}
-    numbers = {*native, *(name for name, found in looks.items() if found.numeric)}
+    numbers = {
+        *(name for name, dtype in native.items() if dtype != pl.Date),
+        *(name for name, found in looks.items() if found.numeric),
+    }
     numeric = [name for name in head.columns if name in numbers and name]
     said = [*dialect.notes, *notes, *(found.note for found in looks.values() if found.note)]
     return CsvSource(path, label, dialect, native, set(suspects), numeric, decimal, said)
+
+
+def is_dated(cells: Any) -> bool:
+    """Whether all cells are dates such as 2024-05-31, or empty."""
+    bare = cells.set(cells == "", None).drop_nulls()
+    if not len(bare) or not re.fullmatch(ISO_DATE, bare[0]):
+        return False
+    return bool(bare.str.contains(ISO_DATE).all() and held(bare, pl.Date).all())
 
 
 def _table(flags: Any, shape: tuple[int, int]) -> Any:

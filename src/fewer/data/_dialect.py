@@ -12,6 +12,9 @@ SEPARATORS = ("\t", ";", "|", ",")
 SNIFFED_LINES = 200
 MAX_LINE_BYTES = 1 << 28
 MAX_CELL_CHARS = 131_072
+MIN_COUNTED = 4
+"""Cells from which a line that counts its columns from 0 on is a head: fewer may well be data."""
+COUNTED = "the first line counts the columns (0, 1, 2, ...), so it is taken for their names"
 
 
 @dataclass(frozen=True)
@@ -25,18 +28,28 @@ class Dialect:
 
 
 def dialect_of(path: Path, label: str) -> Dialect:
-    """Separator, head and names of a text file in UTF-8; a first line of numbers is no head."""
+    """Separator, head and names of a text file in UTF-8; a first line of numbers is a head if it counts columns."""
     with path.open("rb") as file:
         line = file.readline(MAX_LINE_BYTES)
     if b"\r" in line.rstrip(b"\r\n") and not line.endswith(b"\n"):
         raise InvalidInput(f"{label}: its lines end in CR alone; expected LF or CRLF")
     separator = separator_of(start_of(path))
     first = first_record(path, separator, label)
-    header = not all(is_number(cell) for cell in first)
-    if not header:
+    if counts_columns(first):
+        return Dialect(separator, True, first, (COUNTED,))
+    if all(is_number(cell) for cell in first):
         return Dialect(separator, False, [f"column_{i + 1}" for i in range(len(first))])
     names, notes = distinct(first)
     return Dialect(separator, True, names, notes)
+
+
+def counts_columns(cells: list[str]) -> bool:
+    """Whether a line is 0, 1, 2, ... to the end: what pandas writes over columns without names.
+
+    >>> counts_columns(["0", "1", "2", "3"]), counts_columns(["0", "1"]), counts_columns(["0", "1", "2", "4"])
+    (True, False, False)
+    """
+    return len(cells) >= MIN_COUNTED and cells == [str(i) for i in range(len(cells))]
 
 
 def separator_of(start: bytes) -> str:

@@ -123,7 +123,7 @@ def left_out(column: Column) -> str:
     if column.kind == "category" and column.dtype != "category":
         refuse_mixed(column)
         levels, codes = column.levels
-        present = int((codes >= 0).sum())
+        present = len(codes) if column.missing is None else int((codes >= 0).sum())
         if len(levels) == present and (present >= MIN_IDENTIFIER_ROWS or (is_identifier(column.name) and present > 1)):
             return "identifiers"
         if present >= MIN_TEXT_ROWS and len(levels) > MAX_DISTINCT_SHARE * present:
@@ -153,8 +153,8 @@ def has_distinct_whole_numbers(column: Column) -> bool:
 def is_constant(column: Column) -> bool:
     """Whether all rows are alike in a column."""
     if column.kind == "category":
-        codes = column.levels.codes
-        return bool((codes == codes[:1]).all())
+        levels, codes = column.levels
+        return len(codes) == 0 or (len(levels) < 2 and bool((codes == codes[:1]).all()))
     if column.missing is not None:
         return False
     if column.part is not None and len(np.unique(column.part(0, MIN_TEXT_ROWS))) > 1:

@@ -142,4 +142,5 @@ def _taken(labels: Any, kept: Indices) -> Any:
     values, gone = labels.values[kept], None if labels.missing is None else labels.missing[kept]
     whole = labels.levels
     missing = gone if gone is not None and gone.any() else None
-    return Column(labels.name, labels.kind, missing, lambda: values, lambda: whole._replace(codes=whole.codes[kept]))
+    levels = whole._replace(codes=whole.codes[kept])
+    return Column(labels.name, labels.kind, missing, lambda: values, lambda: levels, labels.dtype)

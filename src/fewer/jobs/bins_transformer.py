@@ -9,12 +9,24 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import Vector, as_integer, as_numbers, as_weights, is_frame, read, unmasked
+from .._validation import (
+    InvalidInput,
+    Vector,
+    as_integer,
+    as_numbers,
+    as_weights,
+    gathered,
+    is_frame,
+    known,
+    read,
+    unmasked,
+)
 from ..data.blocks import Block, Tree, as_blocks, head_of, is_lazy, lazily
+from ..data.frames import put_columns
 from ..deadline import Deadline
 from ..progress import as_verbose
 from ..result import Result
-from ._bins_blocks import BinsSummary
+from ._bins_blocks import BinsSummary, table_of
 from ._estimator import Shown, Streaming, at_most, seed_of, unchanged_if_it_fails, validated
 from ._lazy import bins_of_blocks, solved_bins
 from .bins import bins
@@ -39,6 +51,8 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
         Where the kept values may sit, as in `bins`; the same for all columns.
     n_bins : int, optional
         As in `bins`.
+    missing : {"error", "drop"}
+        What is done about missing values: refused, or their rows left out; `transform` then leaves them missing.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         See `bins`.
     max_memory : int or str
@@ -76,6 +90,7 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
         *,
         grid: Any = "auto",
         n_bins: int | None = None,
+        missing: str = "error",
         solver: str = "auto",
         max_memory: Any = "1GB",
         time_limit: float | None = None,
@@ -85,6 +100,7 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
         self.k = k
         self.grid = grid
         self.n_bins = n_bins
+        self.missing = missing
         self.solver = solver
         self.max_memory = max_memory
         self.time_limit = time_limit
@@ -103,10 +119,25 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
                 self._fit_blocks(X, sample_weight, deadline)
                 return self
             one = y is None and is_column(X)
-            X = validated(self, as_table(X) if one else X, dtype=[np.float64, np.float32])
+            X = self._numbers(as_table(X) if one else X)
             weights = None if sample_weight is None else as_weights(sample_weight, len(X), "sample_weight")
+            X, weights = without_gaps(X, weights)
             self._choose([Empirical.of(column, weights) for column in X.T], one, deadline)
         return self
+
+    def _numbers(self, X: Any, reset: bool = True) -> npt.NDArray[Any]:
+        """X as numbers (n, d), NaN where a value is missing and may be."""
+        drops = known(self.missing, {"error": False, "drop": True}, "missing")
+        X, gaps = filled(X) if drops and is_frame(X) else (X, None)
+        kinds = [np.float64, np.float32]
+        found = validated(self, X, missing=True, dtype=kinds, ensure_all_finite="allow-nan", reset=reset)
+        if gaps is not None:
+            found = np.where(gaps, np.nan, found)
+        elif not drops and np.isnan(found).any():
+            row, column = (int(i) for i in np.argwhere(np.isnan(found))[0])
+            rule = "missing='drop' leaves such rows out"
+            raise InvalidInput(f"X has a missing value (NaN) in column {column}, row {row}; {rule}")
+        return np.asarray(found)
 
     def _fit_blocks(self, X: Any, sample_weight: Any, deadline: Deadline) -> None:
         """Choose values of columns that come in blocks."""
@@ -117,8 +148,8 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
             return
         head = blocks.head(1024).X
         one = is_column(head)
-        validated(self, as_table(head) if one else head, dtype=[np.float64, np.float32])
-        self._solve_columns(bins_of_blocks(blocks, "error"), one, deadline)
+        self._numbers(as_table(head) if one else head)
+        self._solve_columns(bins_of_blocks(blocks, self.missing), one, deadline)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerBins":
         """Learn from more rows of a stream, in memory that does not grow with them; y is ignored.
@@ -130,8 +161,8 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
             first = vars(self).get("_stream") is None
             one = is_column(X) if first else self._stream.one
             given = as_table(X) if is_column(X) else X
-            rows = validated(self, given, dtype=[np.float64, np.float32], reset=first)
-            found = BinsSummary.of(Block(rows, None, sample_weight))
+            rows = self._numbers(given, reset=first)
+            found = BinsSummary.of(Block(rows, None, sample_weight), self.missing)
             self._streamed((BinsStream(one, Tree(BinsSummary.merged)) if first else self._stream).with_block(found))
         return self
 
@@ -187,14 +218,16 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
             head = head_of(X)
             return lazily(X, self.transform, None if is_column(head) else self.n_features_in_)  # type: ignore[no-any-return]
         one = self.n_features_in_ == 1 and is_column(X)
-        X = validated(self, as_table(X) if one else X, dtype=[np.float64, np.float32], reset=False)
+        X = self._numbers(as_table(X) if one else X, reset=False)
         kept = [self.kept_values_] if isinstance(self.result_, Result) else self.kept_values_
         mapped = np.column_stack([nearest(column, np.sort(few)) for column, few in zip(X.T, kept, strict=True)])
+        mapped[np.isnan(X)] = np.nan
         return (mapped[:, 0] if one else mapped).astype(X.dtype)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.allow_nan = self.missing == "drop"
         return tags
 
 
@@ -219,6 +252,26 @@ def is_column(X: Any) -> bool:
 def as_table(x: Any) -> npt.NDArray[Any]:
     """One column (n,) as a table (n, 1)."""
     return as_numbers(x, "X")[:, None]
+
+
+def filled(X: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
+    """A table with zeros where values are missing, and where that is; None where none is."""
+    X = gathered(X)
+    values = table_of(X)
+    gaps = np.isnan(values)
+    if not gaps.any():
+        return X, None
+    return put_columns(X, {i: np.where(gaps[:, i], 0.0, values[:, i]) for i in range(values.shape[1])}), gaps
+
+
+def without_gaps(X: npt.NDArray[Any], weights: Vector | None) -> tuple[npt.NDArray[Any], Vector | None]:
+    """The rows in which nothing is missing, and their weights."""
+    whole = ~np.isnan(X).any(axis=1)
+    if whole.all():
+        return X, weights
+    if not whole.any():
+        raise InvalidInput("every row has a missing value; missing='drop' leaves none")
+    return X[whole], None if weights is None else as_weights(weights[whole], int(whole.sum()), "sample_weight")
 
 
 def nearest(x: Vector, kept: Vector) -> Vector:

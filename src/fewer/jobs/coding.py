@@ -330,9 +330,10 @@ def whole_numbers(column: Column) -> Indices:
         right = gone | ((values >= 0) & (values == np.floor(values)) & (values < MOST_CODES))
     if not right.all():
         row = int(np.argmin(right))
+        ignored, labels = (f"columns={{{column.name!r}: {kind!r}}}" for kind in ("ignore", "category"))
         raise InvalidInput(
             f"column {shown(column.name)}, row {row}: expected a small whole number, a label or a truth value, got "
-            f"{values[row]:g}; columns={{{column.name!r}: 'ignore'}} leaves it out, 'category' takes it as labels"
+            f"{values[row]:g}; {ignored} leaves it out, {labels} takes it as labels"
         )
     return np.where(gone, -1, values).astype(np.int64)
 

@@ -238,7 +238,8 @@ def _of_column(y: Column, size: int) -> tuple[npt.NDArray[Any], Indices]:
     if classes.dtype.kind == "f":
         if not np.isfinite(classes).all():
             raise InvalidInput("labels must not hold NaN or infinity")
-        refuse_continuous(classes, size)
+        if not y.dtype.lower().lstrip("u").startswith("int"):  # whole numbers by their type are classes, as in arrays
+            refuse_continuous(classes, size)
     return classes, codes
 
 

@@ -192,7 +192,7 @@ def track(
     as_integer(k, "k", 1, F.space.size, "columns")
     C = limits.constraint(F.space, k, data.include, data.exclude, data.groups)
     found = solve(F, C, solver, validation, deadline or Deadline.after(None), rng, callback)
-    found = found.named("columns", LOSSES[limits.loss])
+    found = found.named("columns", LOSSES[limits.loss], data.candidates(F.space.size))
     note = "; ".join(filter(None, (found.note, data.note)))
     return replace(found, labels=data.labels(found.indices), note=note)
 

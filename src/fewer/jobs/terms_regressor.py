@@ -191,7 +191,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
             for done, b in enumerate(targets.T):
                 own = deadline.share(1.0 / (targets.shape[1] - done))
                 found = solve(F.toward(b), C, self.solver, self.validation, own, seed, told)
-                found = found.named("columns", LOSSES[self.loss])
+                found = found.named("columns", LOSSES[self.loss], data.candidates(n))
                 results.append(replace(found, labels=data.labels(found.indices)))
         return results
 

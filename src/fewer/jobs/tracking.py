@@ -103,6 +103,10 @@ class Tracked:
         """The same with one more note."""
         return replace(self, note="; ".join(filter(None, (self.note, note))))
 
+    def candidates(self, n: int) -> int:
+        """How many of n columns may be held."""
+        return n - len(np.unique(as_units(self.exclude, n, "columns", "exclude")))
+
     def labels(self, indices: Indices) -> Any:
         """The names of some columns, as objects; None where there are none."""
         if self.names is None:

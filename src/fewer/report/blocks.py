@@ -29,7 +29,12 @@ class Column:
     @property
     def numeric(self) -> bool:
         """Whether all values are numbers."""
-        return all(isinstance(v, (int, float, np.integer, np.floating, type(None))) for v in self.values)
+        return all(v is None or is_number(v) for v in self.values)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, which a truth value is not."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def section(title: str, *children: Any) -> Html:
@@ -75,7 +80,7 @@ def cell(column: Column, i: int, largest: float) -> Html:
     value = column.values[i]
     if value is None:
         return tag("td", "–", class_="number")
-    if not isinstance(value, (int, float, np.integer, np.floating)):
+    if not is_number(value):
         return tag("td", value, class_="short" if len(str(value)) <= MAX_UNBROKEN_CHARS else None)
     number = float(value)
     shown = f"{100 * number:.2f} %" if column.share else short(number)

@@ -44,8 +44,9 @@ def _(view: Cloud, captions: Sequence[str] = ()) -> Html:
             view.kept.tolist(), view.weights.tolist(), filled(captions, len(view.kept)), strict=True
         )
     ]
-    some = f"{len(view.rows)} of {view.total} rows" if len(view.rows) < view.total else f"all {view.total} rows"
-    title = f"{len(dots)} kept points among {some}"
+    shown, total = len(view.rows), view.total
+    some = f"{shown} of {total} {view.unit}" if shown < total else f"all {total} {view.unit}"
+    title = f"{len(dots)} kept {view.unit.split()[-1] if view.unit != 'rows' else 'points'} among {some}"
     one = view.axes[1] == ""  # one column: the height means nothing
     drawing = tag(
         "svg",

@@ -150,7 +150,7 @@ class CellsProblem:
         filled = np.argwhere(self.counts > 0)[:, :2].astype(np.float64)
         rows, weights = result.heaviest_first()
         kept = np.column_stack(np.unravel_index(rows, self.counts.shape))[:, :2].astype(np.float64)
-        return Cloud(filled, kept, weights, (str(self.names[0]), str(self.names[1])), len(filled))
+        return Cloud(filled, kept, weights, (str(self.names[0]), str(self.names[1])), len(filled), "filled cells")
 
     def lost(self, result: Result) -> dict[str, float]:
         """The error, the value and its gap."""

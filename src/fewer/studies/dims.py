@@ -30,7 +30,8 @@ class DimsProblem:
     """Which k columns of X (N, n) cover the most rows; X dense or sparse, `names` (n,).
 
     `levels` are the labels of columns whose codes stand for some; `note` is said of every answer. `units` are columns
-    that are kept whole, and `costs` (U,) what they cost: k is a budget then.
+    that are kept whole, and `costs` (U,) what they cost: k is a budget then. `places` (n,) are the columns' numbers in
+    the user's table, where X has only some of them.
     """
 
     X: Any
@@ -43,6 +44,7 @@ class DimsProblem:
     exclude: Any = ()
     levels: Any = None
     note: str = ""
+    places: Sequence[int] | None = None
     job = "dims"
     usual_seconds = None
     metric = "share of rows not covered"
@@ -99,7 +101,7 @@ class DimsProblem:
         inside = self.rows.inside(result.indices)
         everywhere = used(self.rows.table, self.rows.weights)[result.indices]
         within = used(self.rows.table, self.rows.weights * inside)[result.indices]
-        within = within / max(float(self.rows.weights[inside].sum()), 1e-300)
+        within = within / max(math.fsum(self.rows.weights[inside]), 1e-300)
         order = np.argsort(-within, kind="stable")
         columns = result.indices[order].tolist()
         absent = {"baseline": [self.coding.label(i, self.rows.origin[i]) for i in columns]}
@@ -110,7 +112,7 @@ class DimsProblem:
         return {
             "column": [self.names[i] for i in columns],
             **more,
-            "index": columns,
+            "index": columns if self.places is None else [self.places[i] for i in columns],
             **(absent if self.rows.origin.any() or self.levels is not None else {}),
             "in rows": everywhere[order].tolist(),
             "in covered rows": within[order].tolist(),
@@ -187,4 +189,5 @@ class DimsProblem:
 def used(table: Any, weights: Vector) -> Vector:
     """The weight of the rows in which each column is not at its baseline, (n,)."""
     owners = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
-    return np.asarray(np.bincount(table.indices, weights[owners], table.shape[1]), np.float64)
+    unit = float(weights.max(initial=0.0)) or 1.0  # so that equal weights are counted without rounding
+    return np.asarray(np.bincount(table.indices, weights[owners] / unit, table.shape[1]) * unit, np.float64)

@@ -38,6 +38,7 @@ class TermsProblem:
     """Which k columns of A (r, n) track b (r,) with weights within bounds; `names` (n,).
 
     `test_rows` are the rows to be held out, where they are not drawn at random; `note` is said of every answer.
+    `places` (n,) are the columns' numbers in the user's table, where A has only some of them.
     """
 
     A: Any
@@ -50,6 +51,7 @@ class TermsProblem:
     validation: float | None = None
     test_rows: Indices | None = None
     note: str = ""
+    places: Sequence[int] | None = None
     job = "terms"
     unit = "columns"
     usual_seconds = None
@@ -90,7 +92,7 @@ class TermsProblem:
         order, weights = result.heaviest_first()
         return {
             "column": [self.names[i] for i in order],
-            "index": order.tolist(),
+            "index": order.tolist() if self.places is None else [self.places[i] for i in order.tolist()],
             "weight": weights.tolist(),
         }
 
