@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._validation import Indices, Vector
-from ..constraints.conditions import Conditions, Cuts
+from ..constraints.conditions import Conditions
 from ..programmes import Solved, linear_programme, quadratic_programme
 from ..protocols import FaceSolvable, Programmed, Quadratic, offers
 from ._face import face_best
@@ -14,8 +14,6 @@ from .fit import on_support
 
 LOOSE = 1e-8
 """A bound that is further below the value asks for better multipliers."""
-REMEMBERED = 12
-"""Planes of a turnover that the next programme begins with."""
 STEEP = 1e12
 """What stands for an infinite slope."""
 QP_COST = 3e5
@@ -46,7 +44,6 @@ class Programmes:
         self.own = offers(objective, Programmed)
         self.quadratic = not self.own and offers(objective, Quadratic)
         self.work = 0.0
-        self._cuts = Cuts([], [])
 
     def fitted(self, units: Indices, low: Vector, high: Vector) -> Weighed | None:
         """The best weights on some entries within bounds; None where no weights meet all conditions."""
@@ -73,8 +70,7 @@ class Programmes:
                 return None
             weights, price, charge = plain.weights, np.zeros(self.objective.space.size), 0.0
         else:
-            self._cuts = self._cuts.trimmed(REMEMBERED)
-            found = self.conditions.solved(units, solve, self._cuts)
+            found = self.conditions.solved(units, solve)
             if found is None:
                 return None
             weights, price, charge = found.weights, found.price, found.charge
