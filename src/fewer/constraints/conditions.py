@@ -110,9 +110,9 @@ class Conditions:
     def solved(self, entries: Indices, solve: "Callable[[Matrix, Vector], Solved | None]") -> "Conditioned | None":
         """Solve a programme of weights on some entries under all conditions; None where nothing is feasible.
 
-        `solve(rows, right)` minimises over rows (w, d) <= right with some d >= 0. For the turnover, d is what w lacks to
-        `previous`: where the sum is one, Σ |q - previous| = 1 - Σ previous + 2 Σ max(previous - q, 0), and an entry that
-        had no weight can lack nothing.
+        `solve(rows, right)` minimises over rows (w, d) <= right with some d >= 0. For the turnover, d is what w lacks
+        to `previous`: where the sum is one, Σ |q - previous| = 1 - Σ previous + 2 Σ max(previous - q, 0), and an entry
+        that had no weight can lack nothing.
         """
         G, h = self.rows(entries)
         if self.previous is None:
