@@ -86,7 +86,7 @@ def covered(X: Any, weights: Any, columns: Any, objective: str) -> float:
 
 
 def dims_case(rng: np.random.Generator) -> Drawn:
-    """`dims` with units, costs, a budget, include and exclude."""
+    """`dims` with units, costs, a budget, include and exclude; a budget that pays for nothing is refused."""
     import fewer
 
     n = int(rng.integers(3, 8))
@@ -107,7 +107,7 @@ def dims_case(rng: np.random.Generator) -> Drawn:
     for size in range(len(units) + 1):
         for S in combinations(units, size):
             columns = np.flatnonzero(np.isin(labels, S))
-            pays = len(S) <= k if budget is None else costs[columns].sum() <= budget * (1 + 1e-9)
+            pays = len(S) <= k if budget is None else 0.0 < costs[columns].sum() <= budget * (1 + 1e-9)
             if pays and set(held) <= set(S) and not set(never) & set(S):
                 best = min(best, covered(X, weights, columns, objective))
     asked = {"k": k} if budget is None else {"costs": costs, "budget": budget}

@@ -4,7 +4,7 @@ Used where linear side conditions meet weights, or where the loss is no quadrati
 exact solver in `active_set`. DAQP was chosen by `benchmarks/qp_solvers.py`: the fastest of five, and exact to rounding.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,11 @@ SLACK = 2e-9
 """How far a row may be missed by an answer that counts as feasible, relative to its size."""
 LP_TOL = 1e-10
 """The tightest tolerance that HiGHS takes."""
-PROXIMAL, PROXIMAL_FREE, ROUNDS = 1e-9, 1e-7, 6
-"""Added to the diagonal, as a share of it, for weights and for variables without a cost, and how often the point it
-pulls to is renewed at most."""
+PROXIMAL, PROXIMAL_FREE, ROUNDS = (1e-9, 1e-6), 1e-7, 6
+"""Added to the diagonal, as a share of it, for weights and at least for variables without a cost; and how often the
+point it pulls to is renewed at most."""
+INFEASIBLE = -1
+"""DAQP's word for a programme that nothing meets; other failures have others."""
 STILL = 1e-16
 """A smaller pull is none."""
 
@@ -41,15 +43,14 @@ def quadratic_programme(H: Matrix, c: Vector, low: Vector, high: Vector, rows: M
     """Min w'Hw - 2c'w over Σw = 1, low <= w <= high, rows (w, d) <= right, d >= 0; None where nothing is feasible.
 
     H: (s, s) symmetric positive semi-definite, rows: (m, s + e) with e further variables d that cost nothing. A
-    singular H is made definite by a proximal term, whose centre follows the answer.
+    singular H is made definite by a proximal term, whose centre follows the answer; where DAQP cycles, by a larger one.
+    Where that fails, too, the answer is feasible but not the best one.
 
     >>> box = np.zeros(2), np.ones(2)
     >>> found = quadratic_programme(np.eye(2), np.array([1.0, 0.0]), *box, np.eye(2)[:1], np.array([0.7]))
     >>> found.weights.round(9).tolist(), found.multipliers.round(9).tolist()
     ([0.7, 0.3], [1.2])
     """
-    import daqp  # here: only calls with side conditions need it
-
     s, n, lengths = len(c), rows.shape[1], np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
     scale = max(float(np.abs(np.diag(H)).mean()), 1e-300) if s else 1.0
     A = np.zeros((len(rows) + 1, n))
@@ -59,23 +60,37 @@ def quadratic_programme(H: Matrix, c: Vector, low: Vector, high: Vector, rows: M
     sense = np.zeros(len(upper), np.int32)
     sense[-1] = EQUALITY
     sense[:s][low == high] = EQUALITY
-    pull = np.where(np.arange(n) < s, PROXIMAL, PROXIMAL_FREE)
-    P, linear = np.diag(pull), np.zeros(n)
-    P[:s, :s] += H / scale
-    linear[:s] = -c / scale
-    w, lam = np.where(np.arange(n) < s, 1.0 / s, 0.0), np.zeros(len(upper))
+    H, linear = H / scale, np.append(-c / scale, np.zeros(n - s))
+    for proximal in PROXIMAL:
+        pull = np.where(np.arange(n) < s, proximal, np.maximum(proximal, PROXIMAL_FREE))
+        flag, w, lam = _followed(H, linear, pull, (A, upper, lower, sense))
+        if flag == INFEASIBLE:
+            return None
+        if flag <= 0:
+            continue
+        weights = cleaned(w[:s], low, high)
+        if (rows @ np.append(weights, w[s:]) - right <= SLACK * np.maximum(lengths, 1.0)).all():
+            return Solved(weights, np.maximum(2.0 * scale * lam[n:-1] / lengths, 0.0))
+    return linear_programme(H @ np.full(s, 1.0 / s) + linear[:s], low, high, rows, right)
+
+
+def _followed(H: Matrix, linear: Vector, pull: Vector, sides: tuple[Any, ...]) -> tuple[int, Vector, Vector]:
+    """DAQP's flag, answer and multipliers, with a proximal term whose centre follows the answer."""
+    import daqp  # here: only calls with side conditions need it
+
+    s, n = len(H), len(linear)
+    P = np.diag(pull)
+    P[:s, :s] += H
+    w, lam, flag = np.where(np.arange(n) < s, 1.0 / s, 0.0), np.zeros(len(sides[1])), 0
     for _ in range(ROUNDS):
         before = w
-        w, _, flag, info = daqp.solve(P, linear - pull * before, A, upper, lower, sense, primal_tol=PRIMAL_TOL)
+        w, _, flag, info = daqp.solve(P, linear - pull * before, *sides, primal_tol=PRIMAL_TOL)
         if flag <= 0:
-            return None
-        lam = np.asarray(info["lam"])
+            break
+        w, lam = np.asarray(w), np.asarray(info["lam"])
         if float((np.abs(w - before) * pull).max()) < STILL:
             break
-    weights = cleaned(np.asarray(w[:s]), low, high)
-    if (rows @ np.append(weights, w[s:]) - right > SLACK * np.maximum(lengths, 1.0)).any():
-        return None
-    return Solved(weights, np.maximum(2.0 * scale * lam[n:-1] / lengths, 0.0))
+    return int(flag), w, lam
 
 
 def cleaned(w: Vector, low: Vector, high: Vector) -> Vector:

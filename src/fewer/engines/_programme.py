@@ -76,6 +76,16 @@ class Programmes:
             weights, price, charge = found.weights, found.price, found.charge
         return Weighed(units, weights, self.value(units, weights), price, charge, gradient[0] if gradient else None)
 
+    def feasible(self, units: Indices, low: Vector, high: Vector) -> bool:
+        """Whether some weights on these entries meet all conditions, by a linear programme."""
+        if not len(units) or low.sum() > 1.0 + 1e-12 or high.sum() < 1.0 - 1e-12:
+            return False
+        self.work += QP_COST
+        flat = np.zeros(len(units))
+        if self.conditions is None:
+            return True
+        return self.conditions.solved(units, lambda *sides: linear_programme(flat, low, high, *sides)) is not None
+
     def _on_face(self, units: Indices) -> Weighed | None:
         """The best weights on a face for any F, where there is nothing but the face."""
         p = face_best(self.objective, units)
