@@ -250,3 +250,40 @@ def test_a_programme_that_daqp_gives_up_is_not_called_impossible(monkeypatch):
     assert best.status is Status.OPTIMAL
     assert failed.bound <= best.value + 1e-9
     assert failed.status is not Status.OPTIMAL or failed.value == pytest.approx(best.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_best_groups_solve_a_subset_sum(seed):
+    """Theorem 1 for groups: ‖v_g‖² = a - c β_g leaves a parabola in Σ β_g, least at the sum asked for."""
+    rng = np.random.default_rng(seed)
+    numbers, k = rng.integers(1, 40, 9), 4
+    asked = int(rng.choice(numbers, k, replace=False).sum())
+    beta = 0.1 + 1e-4 * numbers
+    c = (1.0 - (k * 0.1 + 1e-4 * asked)) / k
+    squares = (c * beta + beta**2 / 2).max() - c * beta
+    apart = np.sqrt(np.maximum(squares - beta**2 / 2, 0.0) / 2)
+    v = np.column_stack([beta / 2 + apart, beta / 2 - apart]).ravel()
+    groups = np.repeat(np.arange(9), 2)
+    p = GroupSparse(Atoms(18), groups, k).project(v)
+    assert np.count_nonzero(p) == 2 * k  # no entry is clipped
+    assert int(numbers[np.unique(groups[np.flatnonzero(p)])].sum()) == asked
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_iht_with_exact_projections_onto_groups_converges_linearly(seed):
+    """Theorem 4 for groups, phi = 0: ‖p' - p*‖ <= 2 ‖I - mu H‖ ‖p - p*‖, as for any set whose projection is exact."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(6), 3)
+    A = np.eye(18) + 0.04 * rng.standard_normal((18, 18))
+    C = GroupSparse(Atoms(18), groups, 2)
+    best = C.project(rng.random(18))
+    F = Moments(Atoms(18), A, A @ best)
+    H = 2.0 * A.T @ A
+    mu = 2.0 / (np.linalg.eigvalsh(H)[[0, -1]].sum())
+    rate = 2.0 * np.linalg.norm(np.eye(18) - mu * H, 2)
+    assert rate < 1.0
+    p = C.project(rng.random(18))
+    for _ in range(12):
+        after = C.project(p - mu * F.gradient(p))
+        assert np.linalg.norm(after - best) <= rate * np.linalg.norm(p - best) + 1e-12
+        p = after
