@@ -9,6 +9,7 @@ is shown as such. Peers that are not installed are left out with a reason.
 import argparse
 import time
 from collections.abc import Callable
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -152,76 +153,74 @@ def side_by_side(markets: dict[str, tuple[np.ndarray, np.ndarray]], seconds: flo
                 print(f"| {name}, k = {k}, {title} | {method} | {value} | {taken:.1f} | {off} |", flush=True)
 
 
+class GroupProblem:
+    """K of 40 groups of 5 columns; what peers choose is refitted on the simplex."""
+
+    def __init__(self, seconds: float) -> None:
+        rng = np.random.default_rng(0)
+        self.seconds, self.groups = seconds, np.repeat(np.arange(40), 5)
+        self.X = rng.standard_normal((80, 200)) + 0.7 * rng.standard_normal((80, 40))[:, self.groups]
+        truth = np.where(np.isin(self.groups, rng.permutation(40)[:6]), rng.dirichlet(np.ones(200)), 0.0)
+        self.y = self.X @ (truth / truth.sum()) + 0.05 * rng.standard_normal(80)
+        self.F = Moments(Atoms(200), self.X, self.y)
+        self.inside = (self.groups[None] == np.arange(40)[:, None]).astype(float)
+
+    def refitted(self, chosen: np.ndarray) -> np.ndarray:
+        """The best weights on some groups."""
+        return self.F.best_on(np.flatnonzero(np.isin(self.groups, chosen)))
+
+    def fewer(self, k: int, solver: str = "auto") -> np.ndarray:
+        """Our search and its proof."""
+        return minimize(self.F, GroupSparse(self.F.space, self.groups, k), solver, rng=0).p
+
+    def lasso(self, k: int, library: str) -> np.ndarray:
+        """A group lasso with the largest penalty that leaves k groups."""
+        model = import_module(library).GroupLasso
+        most = max(np.linalg.norm(self.X[:, self.groups == g].T @ self.y) for g in range(40)) / len(self.y)
+        for alpha in np.geomspace(most, most / 1000, 60):
+            w = model(groups=5, alpha=alpha, fit_intercept=False).fit(self.X, self.y).coef_
+            size = self.inside @ w**2
+            if np.count_nonzero(size) >= k:
+                break
+        return self.refitted(np.argsort(-size)[:k])
+
+    def abess(self, k: int) -> np.ndarray:
+        """Best subsets of groups without signs or a sum."""
+        from abess import LinearRegression
+
+        model = LinearRegression(support_size=[k], fit_intercept=False, group=self.groups).fit(self.X, self.y)
+        return self.refitted(np.unique(self.groups[np.flatnonzero(model.coef_)]))
+
+    def mip(self, k: int, solver: str) -> np.ndarray:
+        """A mixed-integer programme: squares by SCIP, absolute errors by HiGHS, which has no mixed-integer squares."""
+        import cvxpy as cp
+
+        q, z = cp.Variable(200, nonneg=True), cp.Variable(40, boolean=True)
+        loss = cp.sum_squares if solver == "SCIP" else cp.norm1
+        rows = [cp.sum(q) == 1, self.inside @ q <= z, cp.sum(z) <= k]
+        limit = {"scip_params": {"limits/time": self.seconds}} if solver == "SCIP" else {"time_limit": self.seconds}
+        cp.Problem(cp.Minimize(loss(self.X @ q - self.y)), rows).solve(solver=solver, **limit)
+        return self.refitted(np.argsort(-(self.inside @ q.value))[:k])
+
+
 def whole_groups(seconds: float) -> None:
     """K of 40 groups of 5 columns: fewer, and the groups that peers choose, refitted on the simplex."""
     print("\n| k of 40 groups | method | squared error | seconds |\n|---|---|---|---|")
-    rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(40), 5)
-    X = rng.standard_normal((80, 200)) + 0.7 * rng.standard_normal((80, 40))[:, groups]
-    truth = np.where(np.isin(groups, rng.permutation(40)[:6]), rng.dirichlet(np.ones(200)), 0.0)
-    y = X @ (truth / truth.sum()) + 0.05 * rng.standard_normal(80)
-    F = Moments(Atoms(200), X, y)
-
-    def along_path(k: int, fit: Callable[[float], np.ndarray]) -> np.ndarray:
-        most = max(np.linalg.norm(X[:, groups == g].T @ y) for g in range(40)) / len(y)
-        for alpha in np.geomspace(most, most / 1000, 60):
-            w = fit(alpha)
-            size = np.array([np.linalg.norm(w[groups == g]) for g in range(40)])
-            if np.count_nonzero(size) >= k:
-                break
-        return F.best_on(np.flatnonzero(np.isin(groups, np.argsort(-size)[:k])))
-
-    def lasso(k: int) -> np.ndarray:
-        from celer import GroupLasso
-
-        return along_path(k, lambda alpha: GroupLasso(groups=5, alpha=alpha, fit_intercept=False).fit(X, y).coef_)
-
-    def by_abess(k: int) -> np.ndarray:
-        from abess import LinearRegression
-
-        model = LinearRegression(support_size=[k], fit_intercept=False, group=groups).fit(X, y)
-        return F.best_on(np.flatnonzero(np.isin(groups, np.unique(groups[np.flatnonzero(model.coef_)]))))
-
-    def by_skglm(k: int) -> np.ndarray:
-        from skglm import GroupLasso as SkglmGroupLasso
-
-        return along_path(k, lambda alpha: SkglmGroupLasso(groups=5, alpha=alpha, fit_intercept=False).fit(X, y).coef_)
-
-    def by_highs(k: int) -> np.ndarray:
-        import cvxpy as cp
-
-        q, z = cp.Variable(200, nonneg=True), cp.Variable(40, boolean=True)
-        inside = (groups[None] == np.arange(40)[:, None]).astype(float)
-        rows = [cp.sum(q) == 1, inside @ q <= z, cp.sum(z) <= k]
-        problem = cp.Problem(cp.Minimize(cp.norm1(X @ q - y)), rows)
-        problem.solve(solver="HIGHS", time_limit=seconds)
-        return F.best_on(np.flatnonzero(np.isin(groups, np.flatnonzero(inside @ q.value > 1e-6))))
-
-    def by_scip_groups(k: int) -> np.ndarray:
-        import cvxpy as cp
-
-        q, z = cp.Variable(200, nonneg=True), cp.Variable(40, boolean=True)
-        inside = (groups[None] == np.arange(40)[:, None]).astype(float)
-        rows = [cp.sum(q) == 1, inside @ q <= z, cp.sum(z) <= k]
-        problem = cp.Problem(cp.Minimize(cp.sum_squares(X @ q - y)), rows)
-        problem.solve(solver="SCIP", scip_params={"limits/time": seconds})
-        return F.best_on(np.flatnonzero(np.isin(groups, np.argsort(-(inside @ q.value))[:k])))
-
-    minimize(F, GroupSparse(F.space, groups, 2), rng=0)  # compiled
+    given = GroupProblem(seconds)
+    given.fewer(2)  # compiled
+    ways: dict[str, Callable[[int], np.ndarray]] = {
+        "fewer": given.fewer,
+        "fewer, greedy": lambda k: given.fewer(k, "greedy"),
+        "celer group lasso, refitted": lambda k: given.lasso(k, "celer"),
+        "skglm group lasso, refitted": lambda k: given.lasso(k, "skglm"),
+        "abess groups, refitted": given.abess,
+        "cvxpy + SCIP, refitted": lambda k: given.mip(k, "SCIP"),
+        "cvxpy + HiGHS (absolute errors), refitted": lambda k: given.mip(k, "HIGHS"),
+    }
     for k in (3, 6):
-        C = GroupSparse(F.space, groups, k)
-        ways = {
-            "fewer": lambda k, C=C: minimize(F, C, rng=0).p,
-            "fewer, greedy": lambda k, C=C: minimize(F, C, "greedy").p,
-            "celer group lasso, refitted": lasso,
-            "skglm group lasso, refitted": by_skglm,
-            "abess groups, refitted": by_abess,
-            "cvxpy + SCIP, refitted": by_scip_groups,
-            "cvxpy + HiGHS (absolute errors), refitted": by_highs,
-        }
         for name, solve in ways.items():
             p, taken, why = attempt(solve, k)
-            print(f"| {k} | {name} | {why if p is None else f'{F.value(p):.4g}'} | {taken:.2f} |", flush=True)
+            print(f"| {k} | {name} | {why if p is None else f'{given.F.value(p):.4g}'} | {taken:.2f} |", flush=True)
 
 
 def limits_of(groups: np.ndarray, p: np.ndarray | None) -> dict[str, Any]:

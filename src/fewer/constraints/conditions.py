@@ -154,7 +154,8 @@ class Conditions:
     @property
     def _room(self) -> float:
         """Twice what entries may lack to `previous` in all."""
-        return float(self.max_turnover - 1.0 + self.previous.sum())  # type: ignore[operator] # given with it
+        most = 0.0 if self.max_turnover is None else self.max_turnover
+        return float(most - 1.0 + self.previous.sum())
 
     def _price(self, multipliers: Vector) -> tuple[Vector, float]:
         """What rows of G cost: for each entry, and in all."""
