@@ -71,6 +71,8 @@ def by_highs_mip(X: np.ndarray, y: np.ndarray, k: int, asked: dict[str, Any], se
     inside = np.isin(np.arange(n), chosen).astype(float)
     rules = [cp.sum(q) == 1, q <= asked["max_weight"] * inside, *rows]
     cp.Problem(cp.Minimize(1e4 * cp.sum_squares(X @ q - y)), rules).solve(solver="CLARABEL")
+    if q.value is None:
+        raise RuntimeError("the columns chosen in time carry no feasible weights")
     return tidy(q.value, k)
 
 
@@ -293,7 +295,7 @@ def draw(shown: dict[tuple[str, str], dict[str, Any]], path: str) -> None:
     import matplotlib.pyplot as plt
 
     names, colours = list(dict.fromkeys(market for market, _ in shown)), ("0.55", "#0b6e99", "#c2571a")
-    figure, axes = plt.subplots(1, len(names), figsize=(4.2 * len(names), 3.2), layout="constrained", facecolor="white")
+    figure, axes = plt.subplots(1, len(names), figsize=(4.2 * len(names), 3.8), layout="constrained", facecolor="white")
     for axis, market in zip(np.atleast_1d(axes), names, strict=True):
         found_here = [(method, found) for (where, method), found in shown.items() if where == market]
         for (method, found), colour in zip(found_here, colours, strict=True):
@@ -302,9 +304,9 @@ def draw(shown: dict[tuple[str, str], dict[str, Any]], path: str) -> None:
                 axis.plot(100 * np.cumsum(found["errors"]), label=label, lw=1.4, color=colour)
         axis.axhline(0, color="0.3", lw=0.8)
         axis.set(title=f"{market}, k = {PLANS[market][2]}", xlabel="days" if "386" in market else "weeks")
-        axis.legend(frameon=False, fontsize=7, loc="best")
+        axis.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.17))
     np.atleast_1d(axes)[0].set_ylabel("tracked minus index, %, out of sample")
-    figure.savefig(path, dpi=100)
+    figure.savefig(path, dpi=90)
 
 
 def main() -> None:
