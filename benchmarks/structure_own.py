@@ -43,7 +43,8 @@ def plain_bars(x: Any, k: int) -> float:
 def bars() -> None:
     """Value and time of k bars."""
     rng = np.random.default_rng(0)
-    bins([1, 2, 3, 1], 2, contiguous=True)  # compiled
+    for some in ([1, 2, 3, 1], [1, 2, 3, 4]):
+        bins(some, 2, contiguous=True)  # compiled
     print("| histogram | bins | k | value / plain program | fewer, s | plain program, s | ratio |")
     print("|---|---|---|---|---|---|---|")
     for n, k in ((500, 10), (2000, 20), (5000, 20), (20_000, 50)):
@@ -51,7 +52,9 @@ def bars() -> None:
             "normal": np.histogram(rng.normal(size=10 * n), n)[0],
             "lognormal": np.histogram(rng.lognormal(0, 1, 10 * n), n)[0],
             "noise": rng.integers(0, 1000, n),
-            "ramp (the worst case)": np.arange(n) + 1,
+            "ramp": np.arange(n) + 1,
+            "waves": 10_000 + np.round(9000 * np.sin(12 * np.arange(n) / n)).astype(int),
+            "exponential": 1 + np.round(1e6 * np.exp(-5 * np.arange(n) / n)).astype(int),
         }
         for name, counts in inputs.items():
             took, result = timed(lambda c=counts, k=k: bins(c, k, contiguous=True))

@@ -87,10 +87,11 @@ def test_a_round_equals_its_twin():
         before[: rng.integers(0, m)] = np.inf if rng.random() < 0.5 else before[: rng.integers(0, m)].sum()
         before[rng.integers(0, m)] = 0.1
         after, choice = np.full(m + 1, np.inf), np.zeros(m + 1, np.int32)
-        ends, owners, state = np.empty((2, 2 * m + 2, 2)), np.empty((2, 2 * m + 2), np.int64), np.array([0, 0, 1])
-        ends[0, 0] = x.min(), x.max()
+        ends, owners, state = np.empty((2, 2 * m + 2, 2)), np.full((2, 2 * m + 2), -1), np.array([1, 0, 1])
+        ends[0, 0] = x.min() - 1.0, x.max() + 1.0
+        ceilings = np.full(m + 1, np.finfo(float).max)
         while state[2] <= m:
-            advance_bars(before, sums, after, choice, ends, owners, state, np.finfo(float).max, 3)
+            advance_bars(before, sums, after, choice, ends, owners, state, ceilings, 3)
         for e in range(1, m + 1):
             costs = [
                 before[s]
@@ -100,6 +101,36 @@ def test_a_round_equals_its_twin():
             assert after[e] == pytest.approx(min(costs), abs=1e-12)
             if min(costs) < np.inf:
                 assert costs[choice[e]] == pytest.approx(min(costs), abs=1e-12)
+
+
+def test_bars_are_the_best_whatever_is_looked_ahead(monkeypatch):
+    """Bounds of what follows, from longer runs, cut no optimum off; nor does the shortcut for monotone bins."""
+    monkeypatch.setattr(_bars, "COARSE", 8)
+    monkeypatch.setattr(_bars, "COARSE_PER_BAR", 2)
+    rng, t = np.random.default_rng(5), np.linspace(0.0, 1.0, 70)
+    shapes = (
+        1.1 + np.sin(9.0 * t),
+        np.exp(-20.0 * (t - 0.4) ** 2),
+        np.minimum(t, 1.0 - t) + 0.1,
+        t + 0.1,
+        np.exp(-3.0 * t),
+    )
+    for shape in shapes:
+        for noise in (0.0, 0.01, 0.3):
+            x = np.maximum(shape + noise * rng.normal(size=t.size), 0.0)
+            for k in (1, 3, 6):
+                result = bins(x / x.sum(), k, contiguous=True)
+                assert result.value == pytest.approx(by_numpy(x / x.sum(), k), rel=1e-9, abs=1e-15)
+                assert result.status is Status.OPTIMAL
+
+
+def test_merging_halves_a_curve_in_a_few_passes(monkeypatch):
+    """Where costs rise all the way, more than the lowest one is merged at once."""
+    passes = []
+    at = _bars.Runs.at
+    monkeypatch.setattr(_bars.Runs, "at", lambda self, first: passes.append(len(first)) or at(self, first))
+    assert len(_bars.Runs.of(np.exp(-np.linspace(0.0, 5.0, 5000))).merged(10).starts) == 10
+    assert len(passes) < 100
 
 
 def test_merged_neighbours_leave_a_true_bound(monkeypatch):

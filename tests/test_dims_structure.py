@@ -246,3 +246,9 @@ def test_members_of_a_budget():
             assert ((near - p) ** 2).sum() < 1e-20
     with pytest.raises(InvalidInput, match="no listed state fits into the budget of 1: the cheapest costs 3"):
         DimensionBudget(States([[1, 1]]), [1.0, 2.0], 1.0)
+
+
+def test_units_that_are_both_included_and_excluded_are_named():
+    X = np.array([[1, 0, 0], [0, 1, 1], [0, 0, 1]])
+    with pytest.raises(InvalidInput, match="both hold columns of unit 'left'"):
+        dims(X, 1, units=["left", "left", "right"], include=[0], exclude=[1])

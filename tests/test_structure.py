@@ -22,6 +22,7 @@ from fewer import (
     terms,
 )
 from fewer.constraints._group_projection import greedily
+from fewer.programmes import quadratic_programme
 from soak.structure import LOSSES, best_by_enumeration, drawn, nearest_groups
 
 OBJECTIVES = {"squared": Moments, "absolute": AbsoluteError, "downside": DownsideError}
@@ -209,3 +210,80 @@ def test_greedy_finds_the_groups_of_a_member_where_all_have_one_size_and_the_ste
     v = p / p.sum() - 1e-6 * rng.standard_normal(groups.size)
     C = GroupSparse(Atoms(groups.size), groups, k)
     assert greedily(v, C.matrix, k).tolist() == held.tolist()
+
+
+def test_exact_over_overlapping_groups_ends():
+    """The support of a relaxation may name groups that its branch has left out: branching goes on all the same."""
+    inside = np.array([[1, 1, 0, 0, 0], [0, 1, 1, 0, 1], [0, 0, 1, 1, 0], [1, 0, 1, 0, 1]], bool)
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        A, b = rng.standard_normal((4, 5)), rng.standard_normal(4)
+        for F in (AbsoluteError(Atoms(5), A, b), Moments(Atoms(5), A, b)):
+            found = minimize(F, GroupSparse(F.space, inside, 1), "exact", rng=0, budget=1e9)
+            faces = [np.flatnonzero(row) for row in inside]
+            best = min(
+                minimize(F, SparseSimplex(F.space, 5, exclude=np.setdiff1d(np.arange(5), S)), "exact").value
+                for S in faces
+            )
+            assert found.status is Status.OPTIMAL
+            assert found.value == pytest.approx(best, rel=1e-7, abs=1e-9)
+
+
+def test_a_programme_that_daqp_gives_up_is_not_called_impossible(monkeypatch):
+    """Only a proof that nothing is feasible says so; other failures leave a feasible answer, and proofs open."""
+    import daqp
+
+    solve = daqp.solve
+    monkeypatch.setattr(daqp, "solve", lambda *given, **more: (*solve(*given, **more)[:2], -2, {"lam": np.zeros(99)}))
+    box, rows = (np.zeros(3), np.full(3, 0.6)), np.array([[1.0, 1.0, 0.0]])
+    found = quadratic_programme(np.eye(3), np.array([1.0, 0.0, 0.0]), *box, rows, np.array([0.7]))
+    assert found.weights.sum() == pytest.approx(1.0)
+    assert rows[0] @ found.weights <= 0.7 + 1e-9
+    assert quadratic_programme(np.eye(3), np.zeros(3), *box, rows, np.array([0.2])) is None
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((6, 5))
+    F = Moments(Atoms(5), A, rng.standard_normal(6))
+    C = SparseSimplex(F.space, 2, conditions=Conditions(G=A[:1], h=[0.5]))
+    failed = minimize(F, C, "exact", rng=0)
+    monkeypatch.undo()
+    best = minimize(F, C, "exact", rng=0)
+    assert best.status is Status.OPTIMAL
+    assert failed.bound <= best.value + 1e-9
+    assert failed.status is not Status.OPTIMAL or failed.value == pytest.approx(best.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_best_groups_solve_a_subset_sum(seed):
+    """Theorem 1 for groups: ‖v_g‖² = a - c β_g leaves a parabola in Σ β_g, least at the sum asked for."""
+    rng = np.random.default_rng(seed)
+    numbers, k = rng.integers(1, 40, 9), 4
+    asked = int(rng.choice(numbers, k, replace=False).sum())
+    beta = 0.1 + 1e-4 * numbers
+    c = (1.0 - (k * 0.1 + 1e-4 * asked)) / k
+    squares = (c * beta + beta**2 / 2).max() - c * beta
+    apart = np.sqrt(np.maximum(squares - beta**2 / 2, 0.0) / 2)
+    v = np.column_stack([beta / 2 + apart, beta / 2 - apart]).ravel()
+    groups = np.repeat(np.arange(9), 2)
+    p = GroupSparse(Atoms(18), groups, k).project(v)
+    assert np.count_nonzero(p) == 2 * k  # no entry is clipped
+    assert int(numbers[np.unique(groups[np.flatnonzero(p)])].sum()) == asked
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_iht_with_exact_projections_onto_groups_converges_linearly(seed):
+    """Theorem 4 for groups, phi = 0: ‖p' - p*‖ <= 2 ‖I - mu H‖ ‖p - p*‖, as for any set whose projection is exact."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(6), 3)
+    A = np.eye(18) + 0.04 * rng.standard_normal((18, 18))
+    C = GroupSparse(Atoms(18), groups, 2)
+    best = C.project(rng.random(18))
+    F = Moments(Atoms(18), A, A @ best)
+    H = 2.0 * A.T @ A
+    mu = 2.0 / (np.linalg.eigvalsh(H)[[0, -1]].sum())
+    rate = 2.0 * np.linalg.norm(np.eye(18) - mu * H, 2)
+    assert rate < 1.0
+    p = C.project(rng.random(18))
+    for _ in range(12):
+        after = C.project(p - mu * F.gradient(p))
+        assert np.linalg.norm(after - best) <= rate * np.linalg.norm(p - best) + 1e-12
+        p = after

@@ -4,7 +4,7 @@ Used where linear side conditions meet weights, or where the loss is no quadrati
 exact solver in `active_set`. DAQP was chosen by `benchmarks/qp_solvers.py`: the fastest of five, and exact to rounding.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,13 @@ SLACK = 2e-9
 """How far a row may be missed by an answer that counts as feasible, relative to its size."""
 LP_TOL = 1e-10
 """The tightest tolerance that HiGHS takes."""
-PROXIMAL, ROUNDS = 1e-9, 4
-"""Added to the diagonal, as a share of it, and how often the point it pulls to is renewed."""
+PROXIMAL, PROXIMAL_FREE, ROUNDS = (1e-9, 1e-6), 1e-7, 6
+"""Added to the diagonal, as a share of it, for weights and at least for variables without a cost; and how often the
+point it pulls to is renewed at most."""
+INFEASIBLE = -1
+"""DAQP's word for a programme that nothing meets; other failures have others."""
+STILL = 1e-16
+"""A smaller pull is none."""
 
 
 class Solved(NamedTuple):
@@ -35,41 +40,57 @@ class Solved(NamedTuple):
 
 
 def quadratic_programme(H: Matrix, c: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector) -> Solved | None:
-    """Min w'Hw - 2c'w over Σw = 1, low <= w <= high, rows w <= right; None where nothing is feasible.
+    """Min w'Hw - 2c'w over Σw = 1, low <= w <= high, rows (w, d) <= right, d >= 0; None where nothing is feasible.
 
-    H: (s, s) symmetric positive semi-definite, rows: (m, s). A singular H is made definite by a proximal term, whose
-    centre follows the answer.
+    H: (s, s) symmetric positive semi-definite, rows: (m, s + e) with e further variables d that cost nothing. A
+    singular H is made definite by a proximal term, whose centre follows the answer; where DAQP cycles, by a larger one.
+    Where that fails, too, the answer is feasible but not the best one.
 
     >>> box = np.zeros(2), np.ones(2)
     >>> found = quadratic_programme(np.eye(2), np.array([1.0, 0.0]), *box, np.eye(2)[:1], np.array([0.7]))
     >>> found.weights.round(9).tolist(), found.multipliers.round(9).tolist()
     ([0.7, 0.3], [1.2])
     """
-    import daqp  # here: only calls with side conditions need it
-
-    s, lengths = len(c), np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
+    s, n, lengths = len(c), rows.shape[1], np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
     scale = max(float(np.abs(np.diag(H)).mean()), 1e-300) if s else 1.0
-    A = np.ascontiguousarray(np.vstack([rows / lengths[:, None], np.ones(s)]))
-    upper = np.concatenate([high, right / lengths, [1.0]])
-    lower = np.concatenate([low, np.full(len(rows), -FREE), [1.0]])
+    A = np.zeros((len(rows) + 1, n))
+    A[:-1], A[-1, :s] = rows / lengths[:, None], 1.0
+    upper = np.concatenate([high, np.full(n - s, FREE), right / lengths, [1.0]])
+    lower = np.concatenate([low, np.zeros(n - s), np.full(len(rows), -FREE), [1.0]])
     sense = np.zeros(len(upper), np.int32)
     sense[-1] = EQUALITY
     sense[:s][low == high] = EQUALITY
-    P = np.ascontiguousarray(H / scale + PROXIMAL * np.eye(s))
-    w, lam = np.full(s, 1.0 / s), np.zeros(len(upper))
+    H, linear = H / scale, np.append(-c / scale, np.zeros(n - s))
+    for proximal in PROXIMAL:
+        pull = np.where(np.arange(n) < s, proximal, np.maximum(proximal, PROXIMAL_FREE))
+        flag, w, lam = _followed(H, linear, pull, (A, upper, lower, sense))
+        if flag == INFEASIBLE:
+            return None
+        if flag <= 0:
+            continue
+        weights = cleaned(w[:s], low, high)
+        if (rows @ np.append(weights, w[s:]) - right <= SLACK * np.maximum(lengths, 1.0)).all():
+            return Solved(weights, np.maximum(2.0 * scale * lam[n:-1] / lengths, 0.0))
+    return linear_programme(H @ np.full(s, 1.0 / s) + linear[:s], low, high, rows, right)
+
+
+def _followed(H: Matrix, linear: Vector, pull: Vector, sides: tuple[Any, ...]) -> tuple[int, Vector, Vector]:
+    """DAQP's flag, answer and multipliers, with a proximal term whose centre follows the answer."""
+    import daqp  # here: only calls with side conditions need it
+
+    s, n = len(H), len(linear)
+    P = np.diag(pull)
+    P[:s, :s] += H
+    w, lam, flag = np.where(np.arange(n) < s, 1.0 / s, 0.0), np.zeros(len(sides[1])), 0
     for _ in range(ROUNDS):
         before = w
-        linear = -(c / scale + PROXIMAL * before)
-        w, _, flag, info = daqp.solve(P, linear, A, upper, lower, sense, primal_tol=PRIMAL_TOL)
+        w, _, flag, info = daqp.solve(P, linear - pull * before, *sides, primal_tol=PRIMAL_TOL)
         if flag <= 0:
-            return None
-        lam = np.asarray(info["lam"])
-        if float(np.abs(w - before).max()) * PROXIMAL < 1e-16:
             break
-    w = cleaned(np.asarray(w), low, high)
-    if (rows @ w - right > SLACK * np.maximum(lengths, 1.0)).any():
-        return None
-    return Solved(w, np.maximum(2.0 * scale * lam[s:-1] / lengths, 0.0))
+        w, lam = np.asarray(w), np.asarray(info["lam"])
+        if float((np.abs(w - before) * pull).max()) < STILL:
+            break
+    return int(flag), w, lam
 
 
 def cleaned(w: Vector, low: Vector, high: Vector) -> Vector:
@@ -89,12 +110,19 @@ def linear_programme(cost: Vector, low: Vector, high: Vector, rows: Matrix, righ
     """
     from scipy.optimize import linprog  # here: it is slow to import
 
+    s, more = len(cost), rows.shape[1] - len(cost)
     limits = (rows, right) if len(rows) else (None, None)
-    found = linprog(cost, *limits, np.ones((1, len(cost))), [1.0], np.column_stack([low, high]), method="highs")
+    total, bounds = np.append(np.ones(s), np.zeros(more))[None], _bounds(low, high, more)
+    found = linprog(np.append(cost, np.zeros(more)), *limits, total, [1.0], bounds, method="highs")
     if found.status != 0:
         return None
     multipliers = np.maximum(-np.asarray(found.ineqlin.marginals), 0.0) if len(rows) else np.zeros(0)
-    return Solved(cleaned(np.asarray(found.x), low, high), multipliers)
+    return Solved(cleaned(np.asarray(found.x[:s]), low, high), multipliers)
+
+
+def _bounds(low: Vector, high: Vector, more: int) -> Matrix:
+    """Bounds of weights, and of further variables >= 0."""
+    return np.column_stack([np.append(low, np.zeros(more)), np.append(high, np.full(more, np.inf))])
 
 
 def least_absolute(
@@ -112,24 +140,26 @@ def least_absolute(
     import scipy.sparse as sp
     from scipy.optimize import linprog  # here: it is slow to import
 
-    r, s = A.shape
+    (r, s), more = A.shape, rows.shape[1] - A.shape[1]
     eye = sp.eye_array(r)
-    equal = sp.vstack([sp.hstack([sp.csr_array(A), -eye, eye]), sp.csr_array(np.append(np.ones(s), np.zeros(2 * r)))])
+    parts = sp.csr_array(A), sp.csr_array((r, more)), -eye, eye
+    equal = sp.vstack([sp.hstack(parts), sp.csr_array(np.append(np.ones(s), np.zeros(more + 2 * r)))])
     unequal = sp.hstack([sp.csr_array(rows), sp.csr_array((len(rows), 2 * r))]) if len(rows) else None
     found = linprog(
-        np.concatenate([np.zeros(s), weights, weights]),
+        np.concatenate([np.zeros(s + more), weights, weights]),
         unequal,
         right if len(rows) else None,
         equal.tocsc(),
         np.append(b, 1.0),
-        np.column_stack([np.append(low, np.zeros(2 * r)), np.append(high, np.full(2 * r, np.inf))]),
+        _bounds(low, high, more + 2 * r),
         method="highs",
         options={"primal_feasibility_tolerance": LP_TOL, "dual_feasibility_tolerance": LP_TOL},
     )
     if found.status != 0:
         return None
     w = cleaned(np.asarray(found.x[:s]), low, high)
-    if len(rows) and (rows @ w - right > SLACK * np.maximum(np.linalg.norm(rows, axis=1), 1.0)).any():
+    missed = rows @ np.append(w, found.x[s : s + more]) - right
+    if (missed > SLACK * np.maximum(np.linalg.norm(rows, axis=1), 1.0)).any():
         return None
     multipliers = np.maximum(-np.asarray(found.ineqlin.marginals), 0.0) if len(rows) else np.zeros(0)
     signs = np.clip(-np.asarray(found.eqlin.marginals[:r]), -weights, weights)

@@ -66,7 +66,7 @@ def advance_bars(
     ends: Vector,
     owners: Indices,
     state: Indices,
-    ceiling: float,
+    ceilings: Vector,
     work: int,
 ) -> None:
     """after[e] = min over s < e of before[s] + spread(s, e), with its argmin in choice, for values in any order.
@@ -74,43 +74,46 @@ def advance_bars(
     By functional pruning (Rigaill 2015): of the last bar's height u, f(u) = min over s of before[s] + Σ w (x - u)² is
     kept as pieces, an interval and the s it belongs to each. A start s that is lowest for no u never is again, so few
     pieces are left, mostly. `ends` (2, 2 n + 2, 2) and `owners` (2, 2 n + 2) hold the pieces, old and new; `state` is
-    their number, which side is old, and the next e. The first piece of the old side holds the range of u to begin with.
-    Costs above `ceiling` do not matter, and need not be right. It pauses after about `work` pieces.
+    their number, which side is old, and the next e. To begin with there is one piece, the range of u, whose owner is
+    -1: nobody.
+    Costs above `ceilings` (n + 1,), what may lie before each position, do not matter, and need not be right. It pauses
+    after about `work` pieces.
     """
     counts, first, second = sums
     while state[2] < len(after) and work > 0:
         old, e = state[1], state[2]
-        s, level, made = e - 1, before[e - 1], 0
-        if state[0] == 0 and level <= ceiling:  # the first bar that can begin
-            owners[old, 0] = s
-            state[0] = 1
-        elif level <= ceiling:
-            for t in range(state[0]):
-                c, low, high = owners[old, t], ends[old, t, 0], ends[old, t, 1]
-                width = counts[s] - counts[c]
-                least = before[c] + spread_of(counts, first, second, c, s)
-                left, right = high, high  # where the old owner stays the lower one
-                if least < level and least <= ceiling:
-                    mean, half = (first[s] - first[c]) / width, np.sqrt((level - least) / width)
-                    left, right = min(max(low, mean - half), high), max(min(high, mean + half), low)
-                    if left >= right:
-                        left, right = high, high
-                made = put(ends, owners, 1 - old, made, low, left, s)
-                made = put(ends, owners, 1 - old, made, left, right, c)
-                made = put(ends, owners, 1 - old, made, right, high, s)
-            work -= state[0]
-            state[0], state[1] = made, 1 - old
-            old = 1 - old
-        best, at = np.inf, 0
+        level, made, ceiling = before[e - 1], 0, ceilings[e - 1]
+        s = e - 1 if level <= ceiling else -1
         for t in range(state[0]):
+            c, low, high = owners[old, t], ends[old, t, 0], ends[old, t, 1]
+            left, right = high, high  # where the old owner stays the lower one
+            if c >= 0 and c < e - 1:
+                width = counts[e - 1] - counts[c]
+                mean = (first[e - 1] - first[c]) / width
+                least, off = before[c] + spread_of(counts, first, second, c, e - 1), min(max(mean, low), high) - mean
+                if least + width * off * off <= ceiling:
+                    if s < 0:
+                        left = low
+                    elif least < level:
+                        half = np.sqrt((level - least) / width)
+                        left, right = min(max(low, mean - half), high), max(min(high, mean + half), low)
+                        if left >= right:
+                            left, right = high, high
+            made = put(ends, owners, 1 - old, made, low, left, s)
+            made = put(ends, owners, 1 - old, made, left, right, c)
+            made = put(ends, owners, 1 - old, made, right, high, s)
+        work -= 2 * state[0] + 1
+        state[0], state[1] = made, 1 - old
+        old = 1 - old
+        best, at = np.inf, 0
+        for t in range(made):
             c = owners[old, t]
-            width, total = counts[e] - counts[c], first[e] - first[c]
-            u = min(max(total / width, ends[old, t, 0]), ends[old, t, 1])
-            off = u - total / width
-            cost = before[c] + spread_of(counts, first, second, c, e) + width * off * off
-            if cost < best:
-                best, at = cost, c
-        work -= state[0] + 1
+            if c >= 0:
+                width, total = counts[e] - counts[c], first[e] - first[c]
+                off = min(max(total / width, ends[old, t, 0]), ends[old, t, 1]) - total / width
+                cost = before[c] + spread_of(counts, first, second, c, e) + width * off * off
+                if cost < best:
+                    best, at = cost, c
         after[e], choice[e] = best, at
         state[2] = e + 1
 

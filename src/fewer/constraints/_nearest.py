@@ -7,7 +7,7 @@ import numpy as np
 
 from .._validation import Indices, InvalidInput, Vector
 from ..programmes import Solved, quadratic_programme
-from .conditions import Conditions, Cuts
+from .conditions import Conditions
 from .feasibility import Feasibility
 
 MOST_RELAXED = 600
@@ -58,7 +58,7 @@ def onto(limits: Any, conditions: Conditions, units: Indices, v: Vector, loose: 
     def solve(rows: Any, right: Vector) -> Solved | None:
         return quadratic_programme(np.eye(len(units)), v[units], low, high, rows, right)
 
-    found = conditions.solved(units, solve, Cuts([], []))
+    found = conditions.solved(units, solve)
     if found is None:
         return None
     p = np.zeros(v.size)

@@ -12,10 +12,8 @@ from ..programmes import Solved  # noqa: TC001 - in a public signature
 
 Matrix = npt.NDArray[np.float64]
 
-MOST_CUTS = 200
-"""Planes that describe a turnover, at most."""
-CUT = 1e-11
-"""A turnover exceeded by less is kept."""
+CUT, THIN = 1e-11, 1e-9
+"""A turnover exceeded by less is kept, and one that leaves less room leaves none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,59 +107,61 @@ class Conditions:
             found.append(f"max_turnover = {self.max_turnover:g}")
         return found
 
-    def cut(self, p: Vector) -> tuple[Vector, float] | None:
-        """A plane g'q <= r that all q of sum one within the turnover obey and p does not; None where p is within it.
+    def solved(self, entries: Indices, solve: "Callable[[Matrix, Vector], Solved | None]") -> "Conditioned | None":
+        """Solve a programme of weights on some entries under all conditions; None where nothing is feasible.
 
-        With M = {i : p_i < previous_i}: `Σ |q - previous| >= 1 - Σ previous + 2 Σ_M (previous - q)`, tight at p.
+        `solve(rows, right)` minimises over rows (w, d) <= right with some d >= 0. For the turnover, d is what w lacks
+        to `previous`: where the sum is one, `Σ |q - previous| = 1 - Σ previous + 2 Σ max(previous - q, 0)`, and an
+        entry that had no weight can lack nothing.
         """
-        if self.max_turnover is None or self.turnover(p) <= self.max_turnover + CUT:
-            return None
-        below = p < self.previous
-        room = self.max_turnover - 1.0 + float(self.previous.sum()) - 2.0 * float(self.previous[below].sum())
-        return np.where(below, -2.0, 0.0), room
-
-    def solved(
-        self, entries: Indices, solve: "Callable[[Matrix, Vector], Solved | None]", cuts: "Cuts | None" = None
-    ) -> "Conditioned | None":
-        """Solve a programme of weights on some entries under all conditions, with planes for the turnover.
-
-        `solve(rows, right)` minimises over rows w <= right. None where nothing is feasible. Planes found go to `cuts`.
-        """
-        known = Cuts([], []) if cuts is None else cuts
         G, h = self.rows(entries)
-        n = 0 if self.previous is None else len(self.previous)
-        for _ in range(MOST_CUTS):
-            rows = np.vstack([G, *(plane[entries] for plane in known.planes)])
-            right = np.append(h, known.rooms)
-            found = solve(rows, right)
-            if found is None or self.previous is None:
-                break
-            p = np.zeros(n)
-            p[entries] = found.weights
-            plane = self.cut(p)
-            if plane is None:
-                break
-            known.planes.append(plane[0])
-            known.rooms.append(plane[1])
+        if self.previous is None:
+            found = solve(G, h)
+            return None if found is None else Conditioned(found.weights, *self._price(found.multipliers))
+        held = np.flatnonzero(self.previous[entries] > 0.0)
+        sold = np.maximum(self.previous, 0.0)
+        sold[entries] = 0.0
+        room = self._room - 2.0 * float(sold.sum())
+        if room < -CUT:
+            return None
+        found = solve(*self._with_lacks(G, h, entries, held, room))
         if found is None:
             return None
-        price = np.zeros(len(self.G[0]) if self.G is not None else n)
-        if self.G is not None:
-            price = found.multipliers[: len(h)] @ self.G
-        for multiplier, plane_ in zip(found.multipliers[len(h) :], known.planes, strict=True):
-            price = price + multiplier * plane_
-        return Conditioned(found.weights, price, float(found.multipliers @ right))
+        lacks, rates = found.multipliers[len(h) : len(h) + len(held)], found.multipliers[len(h) + len(held) :]
+        rate = float(rates[0]) if len(rates) else 0.5 * float(lacks.max(initial=0.0))
+        paid = np.where(sold > 0.0, 2.0 * rate, 0.0)
+        paid[entries[held]] = np.minimum(lacks, 2.0 * rate)
+        price, charge = self._price(found.multipliers[: len(h)])
+        return Conditioned(found.weights, price - paid, charge + rate * self._room - float(paid @ self.previous))
 
+    def _with_lacks(self, G: Matrix, h: Vector, entries: Indices, held: Indices, room: float) -> tuple[Matrix, Vector]:
+        """Rows over weights and what they lack: previous - w <= d for those held before, and 2 Σ d <= room.
 
-class Cuts:
-    """Planes that turnovers asked for, kept from one programme to the next."""
+        Where there is no room, nothing may lack, and there is no d.
+        """
+        s, m, at = len(entries), len(G), np.arange(len(held))
+        free = len(held) if room > THIN else 0
+        rows = np.zeros((m + len(held) + (free > 0), s + free))
+        rows[:m, :s] = G
+        rows[m + at, held] = -1.0
+        lacked = -self.previous[entries[held]]
+        if not free:
+            return rows, np.append(h, lacked + CUT)
+        rows[m + at, s + at] = -1.0
+        rows[-1, s:] = 2.0
+        return rows, np.concatenate([h, lacked, [room]])
 
-    def __init__(self, planes: list[Vector], rooms: list[float]) -> None:
-        self.planes, self.rooms = planes, rooms
+    @property
+    def _room(self) -> float:
+        """Twice what entries may lack to `previous` in all."""
+        most = 0.0 if self.max_turnover is None else self.max_turnover
+        return float(most - 1.0 + self.previous.sum())
 
-    def trimmed(self, most: int = 12) -> "Cuts":
-        """The latest ones."""
-        return Cuts(self.planes[-most:], self.rooms[-most:])
+    def _price(self, multipliers: Vector) -> tuple[Vector, float]:
+        """What rows of G cost: for each entry, and in all."""
+        if self.G is None:
+            return np.zeros(len(self.previous)), 0.0
+        return np.asarray(multipliers @ self.G), float(multipliers @ self.h)
 
 
 @dataclass(frozen=True, eq=False)

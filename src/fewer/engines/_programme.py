@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._validation import Indices, Vector
-from ..constraints.conditions import Conditions, Cuts
+from ..constraints.conditions import Conditions
 from ..programmes import Solved, linear_programme, quadratic_programme
 from ..protocols import FaceSolvable, Programmed, Quadratic, offers
 from ._face import face_best
@@ -14,8 +14,6 @@ from .fit import on_support
 
 LOOSE = 1e-8
 """A bound that is further below the value asks for better multipliers."""
-REMEMBERED = 12
-"""Planes of a turnover that the next programme begins with."""
 STEEP = 1e12
 """What stands for an infinite slope."""
 QP_COST = 3e5
@@ -46,7 +44,6 @@ class Programmes:
         self.own = offers(objective, Programmed)
         self.quadratic = not self.own and offers(objective, Quadratic)
         self.work = 0.0
-        self._cuts = Cuts([], [])
 
     def fitted(self, units: Indices, low: Vector, high: Vector) -> Weighed | None:
         """The best weights on some entries within bounds; None where no weights meet all conditions."""
@@ -73,12 +70,21 @@ class Programmes:
                 return None
             weights, price, charge = plain.weights, np.zeros(self.objective.space.size), 0.0
         else:
-            self._cuts = self._cuts.trimmed(REMEMBERED)
-            found = self.conditions.solved(units, solve, self._cuts)
+            found = self.conditions.solved(units, solve)
             if found is None:
                 return None
             weights, price, charge = found.weights, found.price, found.charge
         return Weighed(units, weights, self.value(units, weights), price, charge, gradient[0] if gradient else None)
+
+    def feasible(self, units: Indices, low: Vector, high: Vector) -> bool:
+        """Whether some weights on these entries meet all conditions, by a linear programme."""
+        if not len(units) or low.sum() > 1.0 + 1e-12 or high.sum() < 1.0 - 1e-12:
+            return False
+        self.work += QP_COST
+        flat = np.zeros(len(units))
+        if self.conditions is None:
+            return True
+        return self.conditions.solved(units, lambda *sides: linear_programme(flat, low, high, *sides)) is not None
 
     def _on_face(self, units: Indices) -> Weighed | None:
         """The best weights on a face for any F, where there is nothing but the face."""

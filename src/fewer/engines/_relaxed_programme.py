@@ -13,9 +13,9 @@ from ._programme import Programmes, Weighed
 
 Mask = npt.NDArray[np.bool_]
 
-WHOLE = 250
+WHOLE = 100
 """Units up to which a relaxation is one programme; beyond, units enter it as their slopes ask for them."""
-ENTERING = 50
+ENTERING = 30
 """Units that enter a relaxation at a time."""
 MOST_ROUNDS = 100
 """Rounds of that."""
@@ -30,9 +30,21 @@ class Relaxed:
         self.programmes, self.limits, self.deadline = programmes, limits, deadline
 
     def over(self, units: Indices, inside: Mask, known: Weighed | None) -> tuple[Weighed | None, float]:
-        """The programme over some units, those inside with their least weight, and its bound."""
+        """The programme over some units, those inside with their least weight, and its bound.
+
+        Where there is none, the bound is infinite if a linear programme says that nothing is feasible, else minus that.
+        """
         low = np.where(inside, self.limits.min_weight, 0.0)
         high = np.full(len(units), min(self.limits.max_weight, 1.0))
+        found, bound = self._solved(units, inside, low, high, known)
+        if found is None:
+            bound = -math.inf if self.programmes.feasible(units, low, high) else math.inf
+        return found, bound
+
+    def _solved(
+        self, units: Indices, inside: Mask, low: Vector, high: Vector, known: Weighed | None
+    ) -> tuple[Weighed | None, float]:
+        """In one programme, or with units that enter."""
         if len(units) <= WHOLE:
             found = self.programmes.fitted(units, low, high)
             return found, -math.inf if found is None else self.programmes.bound(
@@ -67,6 +79,8 @@ class Relaxed:
             entering = entering[np.isfinite(rank[entering])]
             if not len(entering):
                 break
+            at = np.flatnonzero(chosen)
+            chosen[at[(found.weights <= 0.0) & ~inside[at]]] = False  # what weighs nothing makes room
             chosen[entering] = True
         return found, best
 

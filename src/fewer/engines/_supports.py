@@ -8,6 +8,7 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..protocols import FaceSolvable, Objective, Quadratic, offers
 from ._face import FaceOptimum, FaceSolver
+from ._gram_faces import GramFaces, gram_of
 from .paths import lower_bound_of
 
 Support = tuple[int, ...]
@@ -41,6 +42,7 @@ class Supports:
         self.closed_form = offers(objective, FaceSolvable)
         self.work = 0.0
         self._squares = SQUARES if offers(objective, Quadratic) else 0.0
+        self._gram: GramFaces | None = gram_of(objective)
         self._solver: FaceSolver | None = None
         self._known: dict[Support, tuple[FaceOptimum, bool]] = {}
         """Each with whether its minimum was found, and not only that it is high enough."""
@@ -78,8 +80,11 @@ class Supports:
             return FaceOptimum(np.empty(0), math.inf, math.inf)
         if not self.closed_form:
             return self._searched(face, enough, False, start)
-        value = float(self.objective.value_on(face))
         self.work += EVALUATION + face.size + self._squares * face.size**2
+        if self._gram is not None:
+            value = self._gram.best(face)[1]
+            return FaceOptimum(np.empty(0), value, value)
+        value = float(self.objective.value_on(face))
         value = math.inf if math.isnan(value) else value
         return FaceOptimum(np.empty(0), value, value)
 
@@ -109,6 +114,10 @@ class Supports:
             return FaceRelaxation(np.zeros(self.objective.space.size), math.inf, math.inf)
         if self.closed_form and not (face.size > LARGE_RELAXATION and offers(self.objective, Quadratic)):
             self.work += EVALUATION + face.size + self._squares * face.size**2
+            if self._gram is not None:
+                p = np.zeros(self.objective.space.size)
+                p[face], value = self._gram.best(face, None if start is None else start[face])
+                return FaceRelaxation(p, value, value)
             p = self.objective.best_on(face)
             value = float(self.objective.value(p))
             return FaceRelaxation(p, value, value)

@@ -332,7 +332,7 @@ class ConditionedEngine:
             return ()
         relaxed, low = self.relaxed.over(units, np.isin(units, included), self.found)
         if relaxed is None:
-            return ()
+            return () if low == math.inf else (branch,)
         low = max(low, branch.bound)
         used = np.union1d(relaxed.units[relaxed.weights > MASS], included).astype(np.int64)
         free = np.setdiff1d(used, included)

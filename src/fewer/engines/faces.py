@@ -202,11 +202,16 @@ class FacesEngine:
         return ()
 
     def _heaviest(self, p: Vector, units: Indices, included: Indices) -> int:
-        """The undecided unit that carries most mass: without it, so much is not on the face."""
-        used = np.setdiff1d(self._sparse.support(p), included)
-        undecided = used if used.size else np.setdiff1d(units, included)
+        """The undecided unit that carries most mass: without it, so much is not on the face.
+
+        The support of p may name other units than those of the branch, where units overlap.
+        """
+        open_units = np.setdiff1d(units, included)
+        used = np.intersect1d(self._sparse.support(p), open_units)
+        undecided = used if used.size else open_units
         if len(undecided) > MOST_WEIGHED:
-            undecided = self._units_of_heavy_entries(p, included)
+            heavy = np.intersect1d(self._units_of_heavy_entries(p, included), open_units)
+            undecided = heavy if heavy.size else undecided[:MOST_WEIGHED]
         self._supports.work += WEIGHING * len(undecided)
         left = [float(p[self._supports.face(units[units != unit])].sum()) for unit in undecided]
         return int(undecided[int(np.argmin(left))])

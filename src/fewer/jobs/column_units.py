@@ -67,6 +67,14 @@ class ColumnUnits:
         """The units that hold any of these columns."""
         return np.unique(self.number[columns])
 
+    def check_apart(self, include: Indices, exclude: Indices) -> None:
+        """Refuse units that are held in any case and never."""
+        both = np.intersect1d(include, exclude)
+        if both.size:
+            raise InvalidInput(
+                f"include and exclude must not overlap, both hold columns of unit {shown(self.labels[both[0]])}"
+            )
+
     def columns(self, units: Indices) -> Indices:
         """The columns of these units, sorted."""
         return np.flatnonzero(np.isin(self.number, units))

@@ -212,6 +212,7 @@ def cover(
     )
     if units is not None:
         held, never = units.of_columns(held), units.of_columns(never)
+        units.check_apart(held, never)
     restriction = Restriction.of(held, never, limit)
 
     def solved(used: Rows, run: Run) -> Result:
