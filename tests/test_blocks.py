@@ -15,12 +15,14 @@ import pytest
 import scipy.sparse as sp
 
 import fewer
-from fewer import InvalidInput
+from fewer import InvalidInput, row_blocks
 from fewer.data import _dask, blocks
-from fewer.data.blocks import Block, Execution, Tree, as_blocks, canonical_rows, executed, is_lazy, recut
+from fewer.data.blocks import Block, Execution, as_blocks, executed, is_lazy, recut
 from fewer.jobs import _bins_blocks, _points_blocks, _points_second
 from fewer.jobs._points_first import FirstSummary, PointsSpec
 from fewer.jobs.packing import packed, unpacked
+from fewer.objectives import tall
+from fewer.row_blocks import Tree, canonical_rows
 from fewer.similarity import similarity_of
 
 PARTS = (1, 7, 64)
@@ -29,9 +31,9 @@ PARTS = (1, 7, 64)
 @pytest.fixture
 def small(monkeypatch):
     """Blocks of some hundred rows, and nothing gathered."""
-    monkeypatch.setattr(blocks, "BLOCK_CELLS", 2**9)
-    monkeypatch.setattr(blocks, "MAX_BLOCK_ROWS", 256)
-    monkeypatch.setattr(blocks, "MIN_BLOCK_ROWS", 64)
+    monkeypatch.setattr(row_blocks, "BLOCK_CELLS", 2**9)
+    monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", 256)
+    monkeypatch.setattr(row_blocks, "MIN_BLOCK_ROWS", 64)
     monkeypatch.setattr(blocks.Stream, "gathered", lambda self, memory: None)
     monkeypatch.setattr(_dask.DaskBlocks, "gathered", lambda self, memory: None)
     monkeypatch.setattr(_points_blocks, "MAX_CANDIDATES", 200)
@@ -145,6 +147,23 @@ def test_terms_and_dims_equal_the_whole(data, small):
         assert part.distribution.weights.sum() + part.distribution.rest == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_terms_of_blocks_are_those_of_moments_to_the_last_bit(weighted, data, small, monkeypatch):
+    X, y = data["terms"]
+    X, y = 1e5 * X.astype(np.float32), 1e5 * y
+    w = np.random.default_rng(2).random(len(y)) if weighted else np.ones(len(y))
+    parts = [np.array_split(part, 7) for part in (X, y, w)]
+    found = fewer.terms(lambda: zip(*parts[: 2 + weighted], strict=True), None, 2, rng=0)
+    before = fewer.terms(X, y, 2, sample_weight=w if weighted else None, rng=0)
+    monkeypatch.setattr(tall, "MIN_TALL_ROWS", 1)
+    whole = fewer.terms(X, y, 2, sample_weight=w if weighted else None, rng=0)
+    for name in ("value", "bound"):
+        assert getattr(whole, name) == getattr(found, name)
+        assert getattr(whole, name) == pytest.approx(getattr(before, name), rel=1e-5)  # X is float32 there
+    assert whole.weights.tolist() == found.weights.tolist()
+    assert whole.indices.tolist() == found.indices.tolist() == before.indices.tolist()
+
+
 def test_an_ill_conditioned_tall_problem_keeps_its_digits(small):
     rng = np.random.default_rng(0)
     base = rng.normal(size=(4000, 1))
@@ -178,7 +197,7 @@ def test_long_tables_may_be_cut_inside_an_order(small, monkeypatch):
     lines = pl.DataFrame({"order": np.sort(rng.integers(0, 700, 3000)), "item": rng.choice(list("abcdefgh"), 3000)})
     whole = fewer.dims(lines, 3, order="order", item="item")
     for size in (64, 128, 1024):
-        monkeypatch.setattr(blocks, "MAX_BLOCK_ROWS", size)
+        monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", size)
         part = fewer.dims(lambda: iter([lines[:1000], lines[1000:]]), 3, order="order", item="item")
         assert part.labels.tolist() == whole.labels.tolist()
         assert (part.value, part.bound) == pytest.approx((whole.value, whole.bound), rel=1e-12)
@@ -436,14 +455,14 @@ def test_recutting_and_the_tree():
     cut = list(recut((Block(part) for part in np.array_split(np.arange(100), 7)), 16))
     assert [len(block.X) for block in cut] == [16] * 6 + [4]
     assert np.concatenate([block.X for block in cut]).tolist() == list(range(100))
-    assert canonical_rows(10**9) == blocks.MIN_BLOCK_ROWS
+    assert canonical_rows(10**9) == row_blocks.MIN_BLOCK_ROWS
     for count in (1, 7, 8, 9, 64, 65, 100):
         tree = Tree(lambda parts: "(" + "".join(parts) + ")")
         nodes = [chr(200 + i) for i in range(count)]
         for node in nodes:
             tree.add(node)
         while len(nodes) > 1:
-            groups = [nodes[i : i + blocks.FAN_IN] for i in range(0, len(nodes), blocks.FAN_IN)]
+            groups = [nodes[i : i + row_blocks.FAN_IN] for i in range(0, len(nodes), row_blocks.FAN_IN)]
             nodes = ["(" + "".join(group) + ")" if len(group) > 1 else group[0] for group in groups]
         assert tree.root() == nodes[0]
     assert not is_lazy(np.zeros(3))

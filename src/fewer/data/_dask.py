@@ -14,7 +14,8 @@ from dask.base import is_dask_collection
 from dask.delayed import Delayed, delayed
 
 from .._validation import InvalidInput, shown
-from .blocks import FAN_IN, Block, Merge, S, Work, located
+from ..row_blocks import FAN_IN, Merge, S
+from .blocks import Block, Work, located
 from .cutting import cut, height, size_in_bytes, some, stacked
 
 compute: Any = base.compute

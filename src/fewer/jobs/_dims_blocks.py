@@ -136,8 +136,11 @@ class DimsSummary:
         cls, table: Any, weight: Vector | None, spec: DimsSpec, size: int, levels: "LevelsSummary | None" = None
     ) -> "DimsSummary":
         """Of rows of codes."""
-        largest = np.zeros(table.shape[1], np.int64)
-        np.maximum.at(largest, table.indices, table.data)
+        if table.data.max(initial=0) <= 1:  # a fifth of the time of a block of baskets
+            largest = np.minimum(np.bincount(table.indices[table.data > 0], minlength=table.shape[1]), 1)
+        else:
+            largest = np.zeros(table.shape[1], np.int64)
+            np.maximum.at(largest, table.indices, table.data)
         mass = np.ones(table.shape[0]) if weight is None else weight
         found = cls(table, mass, largest, spec, size, size - table.shape[0], levels=levels)
         return found._light()._distinct()._fitting()

@@ -4,9 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 from .._validation import InvalidInput, as_integer
-from ..data.blocks import Block, Blocks, as_blocks, canonical_rows
+from ..data.blocks import Block, Blocks, as_blocks
 from ..data.cutting import width
 from ..result import Result
+from ..row_blocks import canonical_rows
 from ._bins_blocks import BinsSummary, CountedSummary
 from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
 from ._dims_long import long_summary

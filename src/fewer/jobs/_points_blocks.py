@@ -8,11 +8,12 @@ import numpy as np
 
 from .._validation import InvalidInput, as_generator, as_integer
 from ..constraints.sparse_simplex import SparseSimplex
-from ..data.blocks import MAX_BLOCK_ROWS, Blocks, as_blocks, canonical_rows
+from ..data.blocks import Blocks, as_blocks
 from ..data.cutting import some, width
 from ..objectives.pairs import own_threads
 from ..objectives.rows_mmd import RowsMMD
 from ..result import Result, Status
+from ..row_blocks import MAX_BLOCK_ROWS, canonical_rows
 from ._block_columns import chosen_columns
 from ._points_first import FirstSummary, PointsSpec
 from ._points_onepass import Coreset, OnePassPlan, bare_coreset, kept_for

@@ -14,8 +14,9 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from .._validation import Indices, InvalidInput, Vector
-from ..data.blocks import Block, merged_in_tree
+from ..data.blocks import Block
 from ..data.cutting import some, stacked
+from ..row_blocks import merged_in_tree
 from ._points_second import PointsPlan, compared_rows
 
 LEAF_ROWS = 1024

@@ -12,12 +12,14 @@ from .._validation import Indices, InvalidInput, Vector
 from ..bandwidths import bandwidth_in_units, largest
 from ..data.blocks import Block
 from ..data.encode import Code, Encoding
+from ..deadline import CompilationTimeout
 from ..distances import centre_of
 from ..objectives.pairs import spread
 from ..objectives.rows_mmd import RowsMMD
 from ..similarity import BANDED, Similarity, similarity_of
 from ..spaces import Atoms
 from ._block_columns import read_block
+from ._narrow import NarrowSums
 from ._points_first import FirstSummary, PointsSpec, classes_of
 from ._scaling import NOTE, Standardization
 from ._target import MAX_CANDIDATE_WORK, MAX_FEATURE_CELLS, MIN_SAMPLED, Target, first_constant, with_constant
@@ -27,6 +29,8 @@ from .sample import Sample
 
 CHUNK_ROWS = 512
 """Rows that are compared at once; sums are taken over so many, in order, whatever the threads."""
+NARROW_ROWS = 4096
+"""The same in float32."""
 MAX_PRECISE_PAIRS = 4 * 10**8
 """Pairs up to which similarities are float64; beyond, tiles are float32 and their sums float64, as in memory."""
 
@@ -204,32 +208,7 @@ class SecondSummary:
     def of(cls, block: Block, plan: PointsPlan) -> "SecondSummary":
         """Of one block."""
         rows, weights, codes, size = compared_rows(block, plan)
-        similarity = plan.comparison.similarity
-        classes = 1 if plan.classes is None else len(plan.classes)
-        m, d = plan.rows.shape
-        dtype = np.float64 if plan.precise or similarity.plain else np.float32
-        left = None if similarity.plain else similarity.left(plan.rows, plan.centre, dtype)
-        frequencies = None if plan.frequencies is None else plan.frequencies.astype(np.float32)
-        limit = None if frequencies is None else float(np.quantile(np.abs(frequencies), 0.99))
-
-        def work(start: int) -> tuple[Any, Any, Any]:
-            part = rows[start : start + CHUNK_ROWS]
-            w, own = weights[start : start + CHUNK_ROWS], codes[start : start + CHUNK_ROWS]
-            shares = _shares(w, own, classes)
-            if similarity.plain:
-                prepared = similarity.left(part, dtype=np.float64)
-                return np.zeros(m), np.zeros((classes, 0), complex), np.asarray(shares @ prepared).reshape(classes, d)
-            tile = similarity.between(left, similarity.right(part, plan.centre, dtype))
-            if plan.labels is not None:
-                tile *= plan.labels[:, None] == own
-            sums = (tile @ w.astype(tile.dtype)).astype(np.float64)
-            return sums, _features(part, shares, frequencies, plan.centre, limit), np.zeros((classes, 0))
-
-        done = spread(work, list(range(0, max(len(weights), 1), CHUNK_ROWS))) if len(weights) else []
-        D = 0 if frequencies is None else len(frequencies)
-        empty = np.zeros(m), np.zeros((classes, D), complex), np.zeros((classes, d if similarity.plain else 0))
-        sums, waves, middles = (sum((part[i] for part in done), start=empty[i]) for i in range(3))
-        return cls(sums, waves, middles, float(weights.sum()), size, plan)
+        return cls(*summed(rows, weights, codes, plan), float(weights.sum()), size, plan)
 
     @classmethod
     def merged(cls, parts: Sequence["SecondSummary"]) -> "SecondSummary":
@@ -248,6 +227,61 @@ class SecondSummary:
 def bare_second(block: Block, plan: PointsPlan) -> SecondSummary:
     """The summary of a block, for those who know the plan."""
     return SecondSummary.of(block, plan).bare()
+
+
+def summed(rows: Any, weights: Vector, codes: Indices, plan: PointsPlan) -> tuple[Vector, Complex, Vector]:
+    """Σ w s(candidate, row), waves and middles over some rows."""
+    similarity = plan.comparison.similarity
+    classes, (m, d) = 1 if plan.classes is None else len(plan.classes), plan.rows.shape
+    frequencies = None if plan.frequencies is None else plan.frequencies.astype(np.float32)
+    narrow = None
+    if not plan.precise:
+        narrow = NarrowSums.of(similarity, plan.rows, plan.labels, classes, plan.centre, frequencies)
+    tiles = Tiles(plan, classes, frequencies)
+
+    def work(start: int) -> tuple[Any, Any, Any]:
+        part = slice(start, start + high)
+        w, own = weights[part], codes[part]
+        near = None if narrow is None else narrow.near(rows[part])
+        if narrow is not None and near is not None:
+            try:
+                return *narrow.sums(near, w, own), np.zeros((classes, 0))
+            except CompilationTimeout:  # by NumPy then
+                pass
+        return tiles.sums(rows[part], w, own)
+
+    high = CHUNK_ROWS if narrow is None else NARROW_ROWS
+    done = spread(work, list(range(0, len(weights), high)))
+    D = 0 if frequencies is None else len(frequencies)
+    empty = np.zeros(m), np.zeros((classes, D), complex), np.zeros((classes, d if similarity.plain else 0))
+    sums, waves, middles = (sum((part[i] for part in done), start=empty[i]) for i in range(3))
+    return sums, waves, middles
+
+
+class Tiles:
+    """The same in NumPy, a tile of similarities at a time."""
+
+    def __init__(self, plan: PointsPlan, classes: int, frequencies: Any) -> None:
+        self.plan, self.classes, self.frequencies = plan, classes, frequencies
+        self.similarity = similarity = plan.comparison.similarity
+        self.dtype = np.float64 if plan.precise or similarity.plain else np.float32
+        self.left = None if similarity.plain else similarity.left(plan.rows, plan.centre, self.dtype)
+        self.limit = None if frequencies is None else float(np.quantile(np.abs(frequencies), 0.99))
+
+    def sums(self, rows: Any, weights: Vector, codes: Indices) -> tuple[Any, Any, Any]:
+        """Of some rows."""
+        similarity, plan, (m, d) = self.similarity, self.plan, self.plan.rows.shape
+        shares = _shares(weights, codes, self.classes)
+        if similarity.plain:
+            prepared = similarity.left(rows, dtype=np.float64)
+            middles = np.asarray(shares @ prepared).reshape(self.classes, d)
+            return np.zeros(m), np.zeros((self.classes, 0), complex), middles
+        tile = similarity.between(self.left, similarity.right(rows, plan.centre, self.dtype))
+        if plan.labels is not None:
+            tile *= plan.labels[:, None] == codes
+        sums = (tile @ weights.astype(tile.dtype)).astype(np.float64)
+        waves = _features(rows, shares, self.frequencies, plan.centre, self.limit)
+        return sums, waves, np.zeros((self.classes, 0))
 
 
 def _shares(w: Vector, codes: Indices, classes: int) -> Any:

@@ -3,8 +3,9 @@
 from typing import Any, NamedTuple
 
 from .._validation import as_integer
-from ..data.blocks import Block, Tree
+from ..data.blocks import Block
 from ..deadline import Deadline
+from ..row_blocks import Tree
 from ._points_blocks import error_bound, solved, spec_of
 from ._points_first import FirstSummary
 from ._points_onepass import Coreset, coreset_of, kept_for

@@ -10,10 +10,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import Vector, as_integer, as_numbers, as_weights, is_frame, read, unmasked
-from ..data.blocks import Block, Tree, as_blocks, head_of, is_lazy, lazily
+from ..data.blocks import Block, as_blocks, head_of, is_lazy, lazily
 from ..deadline import Deadline
 from ..progress import as_verbose
 from ..result import Result
+from ..row_blocks import Tree
 from ._bins_blocks import BinsSummary
 from ._estimator import Shown, Streaming, at_most, seed_of, unchanged_if_it_fails, validated
 from ._lazy import bins_of_blocks, solved_bins

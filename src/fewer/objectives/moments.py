@@ -14,6 +14,7 @@ from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector
 from ..active_set import simplex_weights
 from ..spaces import Space, as_space
 from .matrix import BLOCK, applied, as_matrix, as_row_weights, scaled, sized_matrix
+from .tall import is_tall, tall_factor
 
 __all__ = ["Moments", "as_matrix"]
 
@@ -119,7 +120,18 @@ class Moments:
         return self._known[name, self.exponent]
 
     def normalised(self) -> tuple["Moments", int]:
-        """(G, e) with F = 2**e G: the same problem with its numbers near one."""
+        """(G, e) with F = 2**e G: the same problem with its numbers near one, and of a tall A with few rows."""
+        return (self.reduced if is_tall(self.A) else self).near_one()
+
+    @cached_property
+    def reduced(self) -> "Moments":
+        """The same F with the triangular factor of [A b] for A and b."""
+        factor = tall_factor(self.A, self.b, self.power, self._roots)
+        exponent = self.exponent + self.power + self._weight_power
+        return Moments(self.space, factor[:, :-1], factor[:, -1], exponent=exponent)
+
+    def near_one(self) -> tuple["Moments", int]:
+        """The same with all its rows."""
         shift = self.power + self._weight_power
         return self._like(exponent=-shift), 2 * (self.exponent + shift)
 
