@@ -229,34 +229,33 @@ def cut(given) -> None:
     never_gather()
     print("| job | where | cut into | value | same indices | relative difference | s |")
     print("|---|---|---|---|---|---|---|")
-    for job, data in small_data().items():
-        X, y = data if job == "terms" else (data, None)
-        first = None
-        for where, n, given_as in ways(given, job, X, y):
-            started = time.perf_counter()
-            with given_as as blocks:
-                found = answer(job, blocks, y)
-            seconds = time.perf_counter() - started
-            first = found if first is None else first
-            same = "yes" if np.array_equal(found.indices, first.indices) else "NO"
-            off = abs(found.value - first.value) / abs(first.value)
-            print(f"| {job} | {where} | {n} | {found.value:.10g} | {same} | {off:.1e} | {seconds:.1f} |", flush=True)
+    data, first = small_data(), {}
+    for where, count in (("memory", 0), ("npy files", 0), ("Dask, 1 worker process", 1), ("Dask, 2", 2)):
+        with on_cluster(count) if count else nullcontext():
+            for job, given_data in data.items():
+                X, y = given_data if job == "terms" else (given_data, None)
+                for n in (1, 7, 64) if where == "memory" else (7, 64):
+                    started = time.perf_counter()
+                    found = answer(job, given_as(given, where, job, X, y, n), None if where == "memory" else y)
+                    seconds = time.perf_counter() - started
+                    same = "yes" if np.array_equal(found.indices, first.setdefault(job, found).indices) else "NO"
+                    off = abs(found.value - first[job].value) / abs(first[job].value)
+                    said = f"| {job} | {where} | {n} | {found.value:.12g} | {same} | {off:.1e} | {seconds:.1f} |"
+                    print(said, flush=True)
 
 
-def ways(given, job: str, X, y):
-    """Where blocks come from and into how many they are cut, with what gives them."""
-    for n in (1, 7, 64):
+def given_as(given, where: str, job: str, X, y, n: int):
+    """Data in n blocks, from memory, files or Dask."""
+    if where == "memory":
         parts = in_parts(X, y, n)
-        yield "memory", n, nullcontext(lambda parts=parts: iter(parts))
-    for n in (7, 64):
+        return lambda: iter(parts)
+    if where == "npy files":
         home = given.folder / f"cut-{job}-{n}"
         home.mkdir(exist_ok=True)
         for i, part in enumerate(np.array_split(X, n)):
             np.save(home / f"{i:03}.npy", part)
-        yield "npy files", n, nullcontext(str(home / "*.npy"))
-    for workers in (1, 2):
-        for n in (7, 64):
-            yield f"Dask, {workers} worker processes", n, on_cluster(workers, in_dask(X, n))
+        return str(home / "*.npy")
+    return in_dask(X, n)
 
 
 def in_parts(X, y, n: int) -> list:
@@ -267,30 +266,26 @@ def in_parts(X, y, n: int) -> list:
 
 
 @contextmanager
-def on_cluster(workers: int, blocks):
-    """Blocks, where there is a cluster."""
+def on_cluster(workers: int):
+    """Within it there is a cluster."""
     local, client = cluster(workers)
     with local, client:
-        yield blocks
+        yield client
 
 
 def kill(given) -> None:
     """Workers killed with -9 in the middle of each job."""
     never_gather()
-    data = small_data()
     print("| job | killed | answer | s |")
     print("|---|---|---|---|")
-    for job in JOBS:
-        X, y = data[job] if job == "terms" else (data[job], None)
-        parts = (
-            np.array_split(X, 7) if y is None else list(zip(np.array_split(X, 7), np.array_split(y, 7), strict=True))
-        )
+    for job, given_data in small_data().items():
+        X, y = given_data if job == "terms" else (given_data, None)
+        parts = in_parts(X, y, 7)
         expected = answer(job, lambda parts=parts: iter(parts))
         for many in (1, 2):
-            local, client = cluster(2)
-            with local, client:
+            with on_cluster(2) as client:
                 pids = list(client.run(os.getpid).values())[:many]
-                timers = [threading.Timer(1.5, os.kill, (pid, signal.SIGKILL)) for pid in pids]
+                timers = [threading.Timer(1.0, os.kill, (pid, signal.SIGKILL)) for pid in pids]
                 for timer in timers:
                     timer.start()
                 started = time.perf_counter()
@@ -300,7 +295,9 @@ def kill(given) -> None:
                     said = f"same, value off by {abs(found.value / expected.value - 1):.0e}" if same else "OTHER"
                 except Exception as error:
                     said = f"{type(error).__name__}: {error}"
-                print(f"| {job} | {many} of 2 | {said} | {time.perf_counter() - started:.1f} |", flush=True)
+                seconds = time.perf_counter() - started
+                early = " (before the kill)" if any(timer.is_alive() for timer in timers) else ""
+                print(f"| {job} | {many} of 2 | {said}{early} | {seconds:.1f} |", flush=True)
                 for timer in timers:
                     timer.join()
 
@@ -454,13 +451,15 @@ def one_block(rows: int) -> dict:
     X = mixture(canonical_rows(8), 0)
     setting = Setting("rbf", "median", False, "auto", 10**9, Deadline.after(None))
     spec = _points_blocks.spec_of(X, setting, 10, None, None, 0)
-    started = time.perf_counter()
+    FirstSummary.of(Block(X), spec)  # have everything imported
+    started = time.process_time()
     first = FirstSummary.of(Block(X), spec)
-    first_s = time.perf_counter() - started
+    first_s = time.process_time() - started
     plan = _points_second.plan_of(_points_second.replace(first, rows=rows))
-    started = time.perf_counter()
+    _points_second.bare_second(Block(X), plan)  # and compiled
+    started = time.process_time()
     second = _points_second.bare_second(Block(X), plan)
-    second_s = time.perf_counter() - started
+    second_s = time.process_time() - started
     sizes = {name: len(pickle.dumps(value)) for name, value in (("first", first), ("second", second), ("plan", plan))}
     return {"rows": len(X), "first_s": first_s, "second_s": second_s, **sizes}
 

@@ -18,7 +18,7 @@ import fewer
 from fewer import InvalidInput, row_blocks
 from fewer.data import _dask, blocks
 from fewer.data.blocks import Block, Execution, as_blocks, executed, is_lazy, recut
-from fewer.jobs import _bins_blocks, _points_blocks, _points_second
+from fewer.jobs import _bins_blocks, _points_blocks, _points_first, _points_second
 from fewer.jobs._points_first import FirstSummary, PointsSpec
 from fewer.jobs.packing import packed, unpacked
 from fewer.objectives import tall
@@ -38,7 +38,7 @@ def small(monkeypatch):
     monkeypatch.setattr(_dask.DaskBlocks, "gathered", lambda self, memory: None)
     monkeypatch.setattr(_points_blocks, "MAX_CANDIDATES", 200)
     monkeypatch.setattr(_points_blocks, "MIN_CANDIDATES", 200)
-    monkeypatch.setattr(_points_second, "MAX_CANDIDATE_WORK", 0)
+    monkeypatch.setattr(_points_first, "MAX_CANDIDATE_WORK", 0)
     monkeypatch.setattr(_points_second, "MAX_FEATURE_CELLS", 0)
     monkeypatch.setattr(_bins_blocks, "SKETCHED", 512)
 

@@ -22,7 +22,7 @@ from ._block_columns import read_block
 from ._narrow import NarrowSums
 from ._points_first import FirstSummary, PointsSpec, classes_of
 from ._scaling import NOTE, Standardization
-from ._target import MAX_CANDIDATE_WORK, MAX_FEATURE_CELLS, MIN_SAMPLED, Target, first_constant, with_constant
+from ._target import MAX_FEATURE_CELLS, MIN_SAMPLED, Target, first_constant, with_constant
 from ._waves import MAX_FLOAT32_PHASE, SPECTRA, Complex, Waves
 from .comparison import Comparison, odd
 from .sample import Sample
@@ -80,8 +80,7 @@ class PointsPlan:
 def plan_of(first: FirstSummary) -> PointsPlan:
     """What the merged first pass decides; of the candidates as many remain as can be compared with all rows."""
     if not first.exact:
-        work = first.rows * (first.candidates.numbers.shape[1] + 20)
-        count = max(first.spec.least, MAX_CANDIDATE_WORK // work)
+        count = first.spec.compared(first.rows, first.candidates.numbers.shape[1])
         first = replace(first, candidates=first.candidates.leading(count))
     spec, found = first.spec, first.candidates
     if len(found.keys) == 0:
