@@ -176,7 +176,7 @@ def small_data() -> dict:
         "points": X,
         "bins": rng.lognormal(size=100_000),
         "dims": D,
-        "terms": (X, X @ np.r_[0.5, 0.3, 0.2, np.zeros(5)]),
+        "terms": (X, X @ np.r_[0.5, 0.3, 0.2, np.zeros(5)] + rng.normal(size=len(X))),
     }
 
 

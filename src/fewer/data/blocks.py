@@ -289,6 +289,17 @@ def as_blocks(X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | 
     return of_paths(X, y, weight, names) if is_paths(X) else of_callable(X, y, weight)
 
 
+def columns_as_blocks(X: Any) -> tuple[Blocks, int] | None:
+    """The columns of a Dask array, or of an npy file, as the rows of blocks, and how many; None for all else."""
+    if is_dask(X):
+        from ._dask import columns_as_blocks as on_dask
+
+        return on_dask(X)
+    from .streams import mapped_columns
+
+    return mapped_columns(X) if is_paths(X) else None
+
+
 def lazily(X: Any, function: Callable[[Any], Any], columns: int | None, dtype: Any = float) -> Any:
     """`function` of the blocks of X when they are asked for: (N, columns), or (N,) where that is None.
 

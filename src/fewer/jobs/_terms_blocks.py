@@ -67,7 +67,10 @@ class TermsSummary:
         if read.y is None:
             raise InvalidInput("terms needs a target: give y, blocks (X, y), or the name of a column")
         if X.shape[1] > MAX_FACTOR_COLUMNS:
-            raise InvalidInput(f"X must have at most {MAX_FACTOR_COLUMNS} columns to be factored, got {X.shape[1]}")
+            raise InvalidInput(
+                f"X must have at most {MAX_FACTOR_COLUMNS} columns to be factored, got {X.shape[1]}; those of a "
+                f"Dask array or of one npy file are read in blocks"
+            )
         both = np.column_stack([X, as_vector(read.y, (len(X),), "y")])
         if read.weight is not None:
             both *= np.sqrt(read.weight)[:, None]

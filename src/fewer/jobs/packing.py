@@ -17,6 +17,7 @@ from . import _points_first as first
 from . import _points_onepass as onepass
 from . import _points_second as second
 from . import _terms_blocks as terms
+from . import _terms_wide as wide
 from ._block_columns import Chosen
 from ._scaling import Standardization
 from .comparison import Compared
@@ -26,7 +27,7 @@ KINDS: dict[str, type] = {
     for kind in (
         *(bins.Sketch, bins.BinsSummary, bins.Cells, bins.CountedSummary),
         *(dims.DimsSpec, dims.LevelsSummary, dims.DimsSummary, long.LongSpec, long.ItemsSummary, long.LongSummary),
-        *(terms.TermsSpec, terms.TermsSummary, onepass.Coreset, second.PointsPlan, second.SecondSummary),
+        *(terms.TermsSpec, terms.TermsSummary, wide.Steepest, onepass.Coreset, second.PointsPlan, second.SecondSummary),
         *(first.PointsSpec, first.Candidates, first.Columns, first.FirstSummary),
         *(Chosen, Code, Encoding, Standardization, Compared),
     )
