@@ -319,9 +319,12 @@ class Judge:
             self.sums += self.waves(X[start : start + 2000]).sum(axis=0, dtype=complex)
         self.rows += len(X)
 
-    def of(self, rows, weights) -> tuple[float, float]:
-        """The value and its standard error."""
-        squared = np.abs(np.asarray(weights) @ self.waves(rows, np.float64) - self.sums / self.rows) ** 2
+    def of(self, rows, weights, sampled: bool = False) -> tuple[float, float]:
+        """The value and its standard error; where the rows were a sample, without what their number adds."""
+        mean = self.sums / self.rows
+        squared = np.abs(np.asarray(weights) @ self.waves(rows, np.float64) - mean) ** 2
+        if sampled:
+            squared -= (1.0 - np.abs(mean) ** 2) / self.rows
         return float(squared.mean()), float(squared.std() / len(squared) ** 0.5)
 
 
@@ -360,7 +363,7 @@ def core_points(given) -> None:
     for file in expand(files)[::step]:
         judge.add(pl.read_parquet(file).to_numpy()[:: max(10 // step, 1)])
     for name, found in answers:
-        value, error = judge.of(found["rows"], found["weights"])
+        value, error = judge.of(found["rows"], found["weights"], sampled=True)
         print(f"{name}: by 2,048 other features of {judge.rows:,} rows {value:.4g}, standard error {error:.2g}")
 
 
@@ -512,7 +515,7 @@ def resume(given) -> None:
     while not out[1].exists():
         started = time.perf_counter()
         process = subprocess.Popen([*base, "-o", str(out[1]), "--resume"])  # noqa: S603
-        wait = rng.uniform(0.1, 0.25) * whole if kills < given.kills else None
+        wait = rng.uniform(0.02, 0.12) * whole if kills < given.kills else None
         try:
             if process.wait(wait):
                 raise SystemExit("the command failed")

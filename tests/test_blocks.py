@@ -18,7 +18,7 @@ import fewer
 from fewer import InvalidInput, row_blocks
 from fewer.data import _dask, blocks
 from fewer.data.blocks import Block, Execution, as_blocks, executed, is_lazy, recut
-from fewer.jobs import _bins_blocks, _points_blocks, _points_first, _points_second
+from fewer.jobs import _bins_blocks, _points_blocks, _points_first, _points_second, _points_third
 from fewer.jobs._points_first import FirstSummary, PointsSpec
 from fewer.jobs.packing import packed, unpacked
 from fewer.objectives import tall
@@ -284,6 +284,38 @@ def test_the_bound_of_one_pass_holds(data, small):
     true = naive_mmd(X, weights / weights.sum(), X[found.indices], found.weights, found.compared.width)
     assert true <= found.value + found.value_se
     assert "(proven)" in found.note
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_a_third_pass_proposes_rows_and_the_cut_does_not_matter(labelled, data, small, monkeypatch):
+    monkeypatch.setattr(_points_blocks, "MAX_CANDIDATES", 60)
+    monkeypatch.setattr(_points_blocks, "MIN_CANDIDATES", 60)
+    monkeypatch.setattr(_points_third, "CHUNK_ROWS", 50)
+    X = data["points"]
+    y = (X[:, 0] > 0).astype(int) if labelled else None
+    two, *three = [
+        fewer.points(lambda n=n: iter(np.array_split(X, n)), 8, labels=y, rng=0, passes=passes)
+        for n, passes in ((1, 2), (1, 3), (64, 3))
+    ]
+    same(*three)
+    assert three[0].value < two.value
+    assert "in the third pass" in three[0].note
+    np.testing.assert_array_equal(three[0].rows, X[three[0].indices])
+    with pytest.raises(InvalidInput, match="passes=3 goes with"):
+        fewer.points(lambda: iter([X]), 8, similarity="laplace", passes=3)
+
+
+def test_the_nearest_rows_are_those_of_all_rows(data):
+    X = data["points"]
+    spec = PointsSpec(candidates=20, least=20, gamma=0.5)
+    plan = _points_second.plan_of(FirstSummary.of(Block(X), spec))
+    near = _points_third.NearPlan(plan, plan.rows[:3] + 0.3, np.zeros(3, np.int64), 4)
+    found = _points_third.ThirdSummary.merged(
+        [_points_third.ThirdSummary.of(Block(X[a : a + 500], start=a), near) for a in (0, 500, 1000)]
+    )._first(4)
+    distances = ((near.places[:, None] - X) ** 2).sum(axis=2)
+    assert found.positions.tolist() == np.argsort(distances, axis=1)[:, :4].tolist()
+    np.testing.assert_allclose(found.rows, X[found.positions])
 
 
 def test_classes_and_weights_in_two_passes(data, small):

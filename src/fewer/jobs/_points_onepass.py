@@ -150,7 +150,7 @@ def near_best_weights(gram: Vector, mean: Vector) -> Vector:
 def coreset_of(block: Block, plan: PointsPlan, most: int, originals: bool = False) -> Coreset:
     """What stands for the rows of a block; with `originals` the rows are kept as they came, too."""
     points, weights, labels, size = compared_rows(block, plan)
-    kept = _kept_positions(block, plan, size)
+    kept = kept_positions(block, plan, size)
     leaves = []
     for start in range(0, len(weights), LEAF_ROWS):
         part = slice(start, start + LEAF_ROWS)
@@ -164,7 +164,7 @@ def coreset_of(block: Block, plan: PointsPlan, most: int, originals: bool = Fals
     return replace(merged_in_tree(leaves, Coreset.merged), rows=size)
 
 
-def _kept_positions(block: Block, plan: PointsPlan, size: int) -> Indices:
+def kept_positions(block: Block, plan: PointsPlan, size: int) -> Indices:
     """Which rows of the block are used."""
     from ._block_columns import read_block
 

@@ -16,6 +16,7 @@ from . import _dims_long as long
 from . import _points_first as first
 from . import _points_onepass as onepass
 from . import _points_second as second
+from . import _points_third as third
 from . import _terms_blocks as terms
 from . import _terms_wide as wide
 from ._block_columns import Chosen
@@ -27,7 +28,15 @@ KINDS: dict[str, type] = {
     for kind in (
         *(bins.Sketch, bins.BinsSummary, bins.Cells, bins.CountedSummary),
         *(dims.DimsSpec, dims.LevelsSummary, dims.DimsSummary, long.LongSpec, long.ItemsSummary, long.LongSummary),
-        *(terms.TermsSpec, terms.TermsSummary, wide.Steepest, onepass.Coreset, second.PointsPlan, second.SecondSummary),
+        *(
+            terms.TermsSpec,
+            terms.TermsSummary,
+            wide.Steepest,
+            third.ThirdSummary,
+            onepass.Coreset,
+            second.PointsPlan,
+            second.SecondSummary,
+        ),
         *(first.PointsSpec, first.Candidates, first.Columns, first.FirstSummary),
         *(Chosen, Code, Encoding, Standardization, Compared),
     )
