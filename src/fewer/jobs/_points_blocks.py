@@ -15,6 +15,7 @@ from ..objectives.rows_mmd import RowsMMD
 from ..result import Result, Status
 from ..row_blocks import MAX_BLOCK_ROWS, canonical_rows
 from ._block_columns import chosen_columns
+from ._fills import filled
 from ._points_first import FirstSummary, PointsSpec
 from ._points_onepass import Coreset, OnePassPlan, bare_coreset, kept_for
 from ._points_second import PointsPlan, SecondSummary, bare_second, plan_of, target_from
@@ -81,6 +82,7 @@ def _chosen(
     head = blocks.head(MAX_BLOCK_ROWS if passes > 1 else canonical_rows(1))
     rows = canonical_rows(width(head.X))
     spec = spec_of(head.X, setting, k, labels, weight, number)
+    spec = filled(spec, head if passes == 1 else blocks, "points", rows, weighted=True)
     if passes == 1:
         plan = plan_of(FirstSummary.of(head, spec))
         found: Any = blocks.fold("points-once", bare_coreset, OnePassPlan(plan, kept_for(k)), Coreset.merged, rows)

@@ -30,7 +30,7 @@ class PointsSpec:
     """How blocks are read and compared: everything that is decided before the first pass."""
 
     chosen: Chosen | None = None
-    missing: str = "error"
+    missing: Any = "error"
     similarity: Any = "rbf"
     gamma: Any = "median"
     scales: bool = False

@@ -1,5 +1,6 @@
 """The second pass of points over blocks: how alike each candidate is to all rows, and the rows' random features."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +19,7 @@ from ..objectives.pairs import spread
 from ..objectives.rows_mmd import RowsMMD
 from ..similarity import BANDED, Similarity, similarity_of
 from ..spaces import Atoms
-from ._block_columns import read_block
+from ._block_columns import Fills, read_block
 from ._narrow import NarrowSums
 from ._points_first import FirstSummary, PointsSpec, classes_of
 from ._scaling import NOTE, Standardization
@@ -103,14 +104,16 @@ def plan_of(first: FirstSummary) -> PointsPlan:
     frequencies = _frequencies(similarity, first, rows.shape[1])
     chosen = () if spec.chosen is None else spec.chosen.notes
     numbers = first.candidates.numbers.shape[1] > 0
-    notes = tuple(filter(None, (NOTE if spec.scales and numbers else "", *chosen, dropped_note(first), note)))
+    notes = tuple(filter(None, (NOTE if spec.scales and numbers else "", *chosen, missing_note(first), note)))
     return PointsPlan(
         first, comparison.stored(spec.similarity), rows, labels, classes, frequencies, centre_of(rows), notes
     )
 
 
-def dropped_note(first: FirstSummary) -> str:
-    """What is to be said of rows with missing values."""
+def missing_note(first: FirstSummary) -> str:
+    """What is to be said of missing values."""
+    if isinstance(first.spec.missing, Fills):
+        return first.spec.missing.note
     return f"{first.dropped} of {first.rows} rows left out, for values are missing in them" if first.dropped else ""
 
 
@@ -124,17 +127,21 @@ def _encoding(first: FirstSummary) -> Encoding | None:
     places = chosen.places
     numbers = [i for i, kind in enumerate(chosen.kinds) if kind != "category"]
     labels = [i for i, kind in enumerate(chosen.kinds) if kind == "category"]
+    fills = first.spec.missing if isinstance(first.spec.missing, Fills) else None
     at = 0
     for i in numbers:
-        codes.append(Code(places[i], chosen.names[i], chosen.kinds[i], at))
+        fill = math.nan if fills is None or fills.rule == "category" else float(fills.numbers[at])
+        codes.append(Code(places[i], chosen.names[i], chosen.kinds[i], at, None, fill))
         at += 1
-    for i, levels in zip(labels, first.levels, strict=False):
+    for j, (i, levels) in enumerate(zip(labels, first.levels, strict=False)):
         values = np.empty(len(levels), object)
         values[:] = levels
-        codes.append(Code(places[i], chosen.names[i], "category", at, values, -1))
+        fill = levels.index(fills.labels[j]) if fills is not None and fills.labels[j] in levels else -1
+        codes.append(Code(places[i], chosen.names[i], "category", at, values, fill))
         at += 1 if equality else len(levels)
     slot = bool(labels) and not equality
-    return Encoding(tuple(codes), at + slot, len(numbers), "error", equality=equality)
+    rule = "error" if fills is None else fills.rule
+    return Encoding(tuple(codes), at + slot, len(numbers), rule, equality=equality)
 
 
 def _encoded(encoding: Encoding, numbers: Any, labels: Any, first: FirstSummary) -> Any:

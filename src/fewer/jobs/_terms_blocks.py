@@ -16,7 +16,7 @@ from ..data.blocks import Block
 from ..data.columns import known_name
 from ..data.frames import names_of
 from ..objectives.tall import factored, merged_factors
-from ._block_columns import Chosen, chosen_columns, read_block
+from ._block_columns import Chosen, Fills, chosen_columns, read_block
 from .tracking import Tracked
 
 MAX_FACTOR_COLUMNS = 4096
@@ -28,7 +28,7 @@ class TermsSpec:
     """How blocks are read."""
 
     chosen: Chosen | None = None
-    missing: str = "error"
+    missing: Any = "error"
 
     @classmethod
     def of(cls, head: Any, y: Any, *, missing: str = "error", weight: Any = None) -> "TermsSpec":
@@ -102,6 +102,8 @@ class TermsSummary:
             X = wide
             never = np.union1d(never, np.setdiff1d(np.arange(len(chosen.table)), chosen.places))
         codes = None if groups is None else group_codes(groups, names, np.setdiff1d(np.arange(X.shape[1]), never))
+        if isinstance(self.spec.missing, Fills):
+            notes += [self.spec.missing.note] if self.spec.missing.note else []
         if self.dropped:
             notes.append(f"{self.dropped} of {self.rows} rows left out, as values are missing there")
         return Tracked(X, y, names, held, never, codes, note="; ".join(notes))

@@ -19,7 +19,8 @@ from . import _points_second as second
 from . import _points_third as third
 from . import _terms_blocks as terms
 from . import _terms_wide as wide
-from ._block_columns import Chosen
+from ._block_columns import Chosen, Fills
+from ._fills import FillSpec, FillSummary
 from ._scaling import Standardization
 from .comparison import Compared
 
@@ -38,7 +39,7 @@ KINDS: dict[str, type] = {
             second.SecondSummary,
         ),
         *(first.PointsSpec, first.Candidates, first.Columns, first.FirstSummary),
-        *(Chosen, Code, Encoding, Standardization, Compared),
+        *(Chosen, Fills, FillSpec, FillSummary, Code, Encoding, Standardization, Compared),
     )
 }
 """What may be packed: nothing else is made from a file."""
