@@ -1,5 +1,6 @@
-"""Data beyond memory and beyond one machine: `python benchmarks/scale.py --part cut,kill,core,workers,stream,resume`.
+"""Data beyond memory and beyond one machine: `python benchmarks/scale.py --part cut,kill`.
 
+Parts: block, cut, kill, core, workers, stream, resume.
 Sizes are options; `--rows 50000000 --baskets 100000000` are the full ones. Data are made under `--folder`.
 What was measured, with the commands, stands in docs/scaling.md.
 """
@@ -25,7 +26,7 @@ JOBS = ("points", "bins", "dims", "terms")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", default="cut,kill,core,workers,stream,resume")
+    parser.add_argument("--part", default="block,cut,kill,core,workers,stream,resume")
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of the tables (x 8)")
     parser.add_argument("--baskets", type=int, default=2_000_000)
     parser.add_argument("--stream", type=int, default=1_000_000, help="rows of the stream")
@@ -467,6 +468,36 @@ def one_block(rows: int) -> dict:
     return {"rows": len(X), "first_s": first_s, "second_s": second_s, **sizes}
 
 
+def block(given) -> None:
+    """What the second pass of one block costs in compiled loops and in NumPy, by the number of columns."""
+    from fewer.data.blocks import Block
+    from fewer.deadline import Deadline
+    from fewer.jobs import _narrow, _points_blocks, _points_second
+    from fewer.jobs._points_first import FirstSummary
+    from fewer.jobs.setting import Setting
+    from fewer.objectives.pairs import one_thread
+
+    _narrow.MAX_NARROW_COLUMNS = 10**6
+    print("| columns | rows | compiled, s of processor | NumPy | largest relative difference |\n|---|---|---|---|---|")
+    setting = Setting("rbf", "median", False, "auto", 10**9, Deadline.after(None))
+    for d in (2, 8, 16, 32, 64):
+        X = np.random.default_rng(0).normal(size=(32768, d))
+        spec = _points_blocks.spec_of(X, setting, 10, None, None, 0)
+        plan = _points_second.plan_of(_points_second.replace(FirstSummary.of(Block(X), spec), rows=50_000_000))
+        found, times = [], []
+        make = _points_second.NarrowSums.of
+        for how in (make, lambda *parts: None):
+            _points_second.NarrowSums.of = how
+            with one_thread():
+                _points_second.bare_second(Block(X), plan)
+                started = time.process_time()
+                found.append(_points_second.bare_second(Block(X), plan).sums)
+                times.append(time.process_time() - started)
+        _points_second.NarrowSums.of = make
+        off = np.abs(found[0] / found[1] - 1).max()
+        print(f"| {d} | {len(X):,} | {times[0]:.3f} | {times[1]:.3f} | {off:.1e} |", flush=True)
+
+
 def stream(given) -> None:
     """partial_fit over a stream whose centres drift."""
     import fewer
@@ -529,7 +560,7 @@ def resume(given) -> None:
     print(f"killed {kills} times: {said}; {whole:.1f} s without kills, {spent:.1f} s with")
 
 
-PARTS = {"cut": cut, "kill": kill, "core": core, "workers": workers, "stream": stream, "resume": resume}
+PARTS = {"block": block, "cut": cut, "kill": kill, "core": core, "workers": workers, "stream": stream, "resume": resume}
 
 if __name__ == "__main__":
     main()

@@ -1,7 +1,7 @@
 """Sums over many rows in float32 lanes: similarities to points, and waves. Sums of sums are float64.
 
 NumPy makes a tile of squared distances, one of exponentials and a product; here a pair never leaves the processor.
-A third of the time for 2,000 points of 8 columns, a sixth for waves (`benchmarks/scale.py --part block`).
+With 2,000 points and 512 waves it takes half of the time for 8 columns (`benchmarks/scale.py --part block`).
 """
 
 import math

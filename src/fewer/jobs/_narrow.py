@@ -11,7 +11,7 @@ from .._validation import Indices, Vector
 from ..similarity import Similarity
 from ._waves import Complex
 
-MAX_NARROW_COLUMNS = 32
+MAX_NARROW_COLUMNS = 16
 """Columns up to which the loops are quicker than a product of matrices (`benchmarks/scale.py --part block`)."""
 MAX_NARROW_LENGTH = 1e3
 """The largest squared length of rows, in bandwidths: differences of float32 then give similarities to about 1e-5."""
