@@ -480,7 +480,7 @@ def test_what_is_refused(data, small):
     with pytest.raises(InvalidInput, match="needs a target"):
         fewer.terms(lambda: iter([X]), None, 2)
     with pytest.raises(InvalidInput, match="passes"):
-        fewer.points(X, 2, passes=3)
+        fewer.points(X, 2, passes=4)
 
 
 def test_recutting_and_the_tree():
