@@ -65,7 +65,7 @@ class ThirdSummary:
         lengths = np.square(plan.places).sum(axis=1)[:, None]
         found = cls(np.full((k, 0), np.inf), np.zeros((k, 0), np.int64), np.zeros((k, 0, d)))
         for start in range(0, len(weights), CHUNK_ROWS):
-            part = slice(start, start + CHUNK_ROWS)
+            part: Any = slice(start, start + CHUNK_ROWS)
             here = rows[part]
             squared = lengths - 2.0 * plan.places @ here.T + np.square(here).sum(axis=1)
             squared[(plan.labels[:, None] != codes[part]) | (weights[part] <= 0)] = np.inf
@@ -88,7 +88,8 @@ class ThirdSummary:
 
     def _first(self, count: int) -> "ThirdSummary":
         order = np.lexsort((self.positions, self.squared), axis=1)[:, :count]
-        squared, positions = (np.take_along_axis(values, order, axis=1) for values in (self.squared, self.positions))
+        squared = np.take_along_axis(self.squared, order, axis=1)
+        positions = np.take_along_axis(self.positions, order, axis=1)
         return ThirdSummary(squared, positions, np.take_along_axis(self.rows, order[:, :, None], axis=1))
 
     def distinct(self, labels: Indices) -> tuple[Vector, Indices, Indices]:

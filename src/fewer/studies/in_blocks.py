@@ -35,7 +35,7 @@ class Remembering:
             self.inner.save(name, levels, done, last)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class BlocksProblem:
     """A job by its answers: `answer(k)` goes by what the passes left; `known` are answers that are there."""
 
