@@ -24,6 +24,7 @@ from fewer.jobs.packing import packed, unpacked
 from fewer.objectives import tall
 from fewer.row_blocks import Tree, canonical_rows
 from fewer.similarity import similarity_of
+from fewer.solvers.units import normalised
 
 PARTS = (1, 7, 64)
 
@@ -162,6 +163,18 @@ def test_terms_of_blocks_are_those_of_moments_to_the_last_bit(weighted, data, sm
         assert getattr(whole, name) == pytest.approx(getattr(before, name), rel=1e-5)  # X is float32 there
     assert whole.weights.tolist() == found.weights.tolist()
     assert whole.indices.tolist() == found.indices.tolist() == before.indices.tolist()
+
+
+def test_a_time_limit_and_several_targets_leave_a_tall_matrix_as_it_is(data, monkeypatch):
+    monkeypatch.setattr(tall, "MIN_TALL_ROWS", 1)
+    X, y = data["terms"]
+    F = fewer.Moments(fewer.Atoms(3), X, y)
+    assert F.normalised()[0].A.shape == (4, 3)
+    assert F.toward(y).normalised()[0].A.shape == X.shape
+    assert normalised(F, limited=True)[0].A.shape == X.shape
+    G, exponent = F.normalised()
+    p = np.array([0.2, 0.5, 0.3])
+    assert np.ldexp(G.value(p), exponent) == pytest.approx(F.value(p), rel=1e-12)
 
 
 def test_an_ill_conditioned_tall_problem_keeps_its_digits(small):

@@ -209,7 +209,9 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         with watched_by_user(as_verbose(self.verbose), "FewerTerms", deadline, None) as told:
             for done, b in enumerate(targets.T):
                 own = deadline.share(1.0 / (targets.shape[1] - done))
-                found = solve(F.toward(b), C, self.solver, self.validation, own, seed, told)
+                found = solve(
+                    F if targets.shape[1] == 1 else F.toward(b), C, self.solver, self.validation, own, seed, told
+                )
                 found = found.named("columns", LOSSES[self.loss])
                 results.append(replace(found, labels=data.labels(found.indices)))
         return results

@@ -12,8 +12,8 @@ MIN_TALL_ROWS, TALL_ROWS_PER_COLUMN = 4096, 8
 """Rows from which a matrix is factored, and so many for each column: below, searches cost less than the factor."""
 MAX_TALL_COLUMNS = 600
 """Columns up to which it is: beyond, searches look at few of them, and the factor is of all."""
-MAX_FACTOR_WORK = 2e10
-"""Multiplications of a factor, at most: about a second, which no time limit interrupts."""
+MAX_FACTOR_WORK = 1e11
+"""Multiplications of a factor, at most: some seconds, which no callback interrupts."""
 
 
 def is_tall(A: Any) -> bool:
