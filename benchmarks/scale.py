@@ -1,6 +1,6 @@
 """Data beyond memory and beyond one machine: `python benchmarks/scale.py --part cut,kill`.
 
-Parts: block, cut, kill, core, workers, stream, resume.
+Parts: block, third, cut, kill, core, workers, stream, resume.
 Sizes are options; `--rows 50000000 --baskets 100000000` are the full ones. Data are made under `--folder`.
 What was measured, with the commands, stands in docs/scaling.md.
 """
@@ -468,6 +468,27 @@ def one_block(rows: int) -> dict:
     return {"rows": len(X), "first_s": first_s, "second_s": second_s, **sizes}
 
 
+def third(given) -> None:
+    """Points in two and in three passes over the same blocks, judged by features drawn apart over all rows."""
+    import fewer
+    from fewer.jobs import _points_blocks
+
+    _points_blocks.MAX_CANDIDATES = 2000  # as many as very large data have
+    X, judge = mixture(given.rows, 0), None
+    print(f"{given.rows:,} rows x 8, 50 points of 2,000 candidates\n")
+    print("| passes | s of processor | value | se | by 512 other features | se |\n|---|---|---|---|---|---|")
+    for passes in (2, 3):
+        started = time.process_time()
+        found = fewer.points(lambda: iter(np.array_split(X, 16)), 50, rng=0, passes=passes, max_memory="8MB")
+        seconds = time.process_time() - started
+        if judge is None:
+            judge = Judge([found.compared.width, 0.0, 1.0], 512)
+            judge.add(X)
+        value, error = judge.of(X[found.indices], found.weights)
+        line = f"| {passes} | {seconds:.1f} | {found.value:.3g} | {found.value_se:.2g} | {value:.3g} | {error:.2g} |"
+        print(line, flush=True)
+
+
 def block(given) -> None:
     """What the second pass of one block costs in compiled loops and in NumPy, by the number of columns."""
     from fewer.data.blocks import Block
@@ -560,7 +581,16 @@ def resume(given) -> None:
     print(f"killed {kills} times: {said}; {whole:.1f} s without kills, {spent:.1f} s with")
 
 
-PARTS = {"block": block, "cut": cut, "kill": kill, "core": core, "workers": workers, "stream": stream, "resume": resume}
+PARTS = {
+    "block": block,
+    "third": third,
+    "cut": cut,
+    "kill": kill,
+    "core": core,
+    "workers": workers,
+    "stream": stream,
+    "resume": resume,
+}
 
 if __name__ == "__main__":
     main()
