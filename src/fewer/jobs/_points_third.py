@@ -26,7 +26,7 @@ from .sample import Sample
 from .setting import Chosen, Setting
 
 NEAR = 16
-"""Rows that are proposed for each place: 4 and 64 were worse on two million rows (`benchmarks/scale.py --part third`)."""
+"""Rows that are proposed for each place: 4 and 64 did worse on two million (`benchmarks/scale.py --part third`)."""
 MAX_POOL = 3000
 """Candidates that stand for all rows while the points move."""
 CHUNK_ROWS = 4096
