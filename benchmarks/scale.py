@@ -1,5 +1,6 @@
-"""Data beyond memory and beyond one machine: `python benchmarks/scale.py --part cut,kill,core,workers,stream,resume`.
+"""Data beyond memory and beyond one machine: `python benchmarks/scale.py --part cut,kill`.
 
+Parts: block, third, cut, kill, core, workers, stream, resume.
 Sizes are options; `--rows 50000000 --baskets 100000000` are the full ones. Data are made under `--folder`.
 What was measured, with the commands, stands in docs/scaling.md.
 """
@@ -25,12 +26,14 @@ JOBS = ("points", "bins", "dims", "terms")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", default="cut,kill,core,workers,stream,resume")
+    parser.add_argument("--part", default="block,cut,kill,core,workers,stream,resume")
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of the tables (x 8)")
     parser.add_argument("--baskets", type=int, default=2_000_000)
     parser.add_argument("--stream", type=int, default=1_000_000, help="rows of the stream")
     parser.add_argument("--max-memory", default="1GB", help="max_memory of the calls in the part core")
+    parser.add_argument("--of", default="points,dims", help="jobs of the part core")
     parser.add_argument("--once", action="store_true", help="points in one pass too, in the part core")
+    parser.add_argument("--thrice", action="store_true", help="points in three passes too, in the part core")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--folder", type=Path, default=Path("build/scale"))
     parser.add_argument("--child", help="what a process of its own does; for this script itself")
@@ -111,7 +114,7 @@ def child(what: dict) -> None:
     import fewer
     from fewer.data.blocks import Execution, executed
 
-    empty, started = peak(), time.perf_counter()
+    empty, started, spent = peak(), time.perf_counter(), time.process_time()
     found: dict = {}
     if what["do"] == "read":
         for file in sorted(Path().glob(what["files"])) if not os.path.isabs(what["files"]) else expand(what["files"]):
@@ -119,10 +122,15 @@ def child(what: dict) -> None:
     elif what["do"] == "points":
         files = expand(what["files"])
         X = pl.read_parquet(files).head(what["head"]).to_pandas() if "head" in what else [str(f) for f in files]
-        done: dict = {}
-        with executed(Execution(what.get("workers", 1), lambda name, rows: done.__setitem__(name, rows))):
+        passes: dict = {}
+        with executed(
+            Execution(
+                what.get("workers", 1), lambda name, rows: passes.__setitem__(name, time.perf_counter() - started)
+            )
+        ):
             result = fewer.points(X, what["k"], rng=0, passes=what.get("passes", 2), max_memory=what["memory"])
         found = {"value": result.value, "se": result.value_se, "note": result.note, "weights": result.weights.tolist()}
+        found["passes"] = passes
         found["rows"] = result.rows.to_numpy().tolist() if hasattr(result.rows, "to_numpy") else result.rows.tolist()
         found["compared"] = [
             result.compared.width,
@@ -140,6 +148,7 @@ def child(what: dict) -> None:
             "covered": float(np.exp(-result.value)),
         }
         found["items"] = [int(label) for label in result.labels]
+    found["cpu"] = time.process_time() - spent
     print(json.dumps({"seconds": time.perf_counter() - started, "peak": peak() - empty, "empty": empty, **found}))
 
 
@@ -168,7 +177,7 @@ def small_data() -> dict:
         "points": X,
         "bins": rng.lognormal(size=100_000),
         "dims": D,
-        "terms": (X, X @ np.r_[0.5, 0.3, 0.2, np.zeros(5)]),
+        "terms": (X, X @ np.r_[0.5, 0.3, 0.2, np.zeros(5)] + rng.normal(size=len(X))),
     }
 
 
@@ -184,12 +193,13 @@ def answer(job: str, given, y=None):
 
 def never_gather() -> None:
     """Have all data take the road of blocks, however small, cut into several canonical ones, with 1,000 candidates."""
+    from fewer import row_blocks
     from fewer.data import _dask, blocks
     from fewer.jobs import _points_blocks
 
     blocks.Stream.gathered = lambda self, memory: None
     _dask.DaskBlocks.gathered = lambda self, memory: None
-    blocks.MAX_BLOCK_ROWS = 2**12
+    row_blocks.MAX_BLOCK_ROWS = 2**12
     _points_blocks.MAX_CANDIDATES = _points_blocks.MIN_CANDIDATES = 1000
 
 
@@ -220,34 +230,33 @@ def cut(given) -> None:
     never_gather()
     print("| job | where | cut into | value | same indices | relative difference | s |")
     print("|---|---|---|---|---|---|---|")
-    for job, data in small_data().items():
-        X, y = data if job == "terms" else (data, None)
-        first = None
-        for where, n, given_as in ways(given, job, X, y):
-            started = time.perf_counter()
-            with given_as as blocks:
-                found = answer(job, blocks, y)
-            seconds = time.perf_counter() - started
-            first = found if first is None else first
-            same = "yes" if np.array_equal(found.indices, first.indices) else "NO"
-            off = abs(found.value - first.value) / abs(first.value)
-            print(f"| {job} | {where} | {n} | {found.value:.10g} | {same} | {off:.1e} | {seconds:.1f} |", flush=True)
+    data, first = small_data(), {}
+    for where, count in (("memory", 0), ("npy files", 0), ("Dask, 1 worker process", 1), ("Dask, 2", 2)):
+        with on_cluster(count) if count else nullcontext():
+            for job, given_data in data.items():
+                X, y = given_data if job == "terms" else (given_data, None)
+                for n in (1, 7, 64) if where == "memory" else (7, 64):
+                    started = time.perf_counter()
+                    found = answer(job, given_as(given, where, job, X, y, n), None if where == "memory" else y)
+                    seconds = time.perf_counter() - started
+                    same = "yes" if np.array_equal(found.indices, first.setdefault(job, found).indices) else "NO"
+                    off = abs(found.value - first[job].value) / abs(first[job].value)
+                    said = f"| {job} | {where} | {n} | {found.value:.12g} | {same} | {off:.1e} | {seconds:.1f} |"
+                    print(said, flush=True)
 
 
-def ways(given, job: str, X, y):
-    """Where blocks come from and into how many they are cut, with what gives them."""
-    for n in (1, 7, 64):
+def given_as(given, where: str, job: str, X, y, n: int):
+    """Data in n blocks, from memory, files or Dask."""
+    if where == "memory":
         parts = in_parts(X, y, n)
-        yield "memory", n, nullcontext(lambda parts=parts: iter(parts))
-    for n in (7, 64):
+        return lambda: iter(parts)
+    if where == "npy files":
         home = given.folder / f"cut-{job}-{n}"
         home.mkdir(exist_ok=True)
         for i, part in enumerate(np.array_split(X, n)):
             np.save(home / f"{i:03}.npy", part)
-        yield "npy files", n, nullcontext(str(home / "*.npy"))
-    for workers in (1, 2):
-        for n in (7, 64):
-            yield f"Dask, {workers} worker processes", n, on_cluster(workers, in_dask(X, n))
+        return str(home / "*.npy")
+    return in_dask(X, n)
 
 
 def in_parts(X, y, n: int) -> list:
@@ -258,30 +267,26 @@ def in_parts(X, y, n: int) -> list:
 
 
 @contextmanager
-def on_cluster(workers: int, blocks):
-    """Blocks, where there is a cluster."""
+def on_cluster(workers: int):
+    """Within it there is a cluster."""
     local, client = cluster(workers)
     with local, client:
-        yield blocks
+        yield client
 
 
 def kill(given) -> None:
     """Workers killed with -9 in the middle of each job."""
     never_gather()
-    data = small_data()
     print("| job | killed | answer | s |")
     print("|---|---|---|---|")
-    for job in JOBS:
-        X, y = data[job] if job == "terms" else (data[job], None)
-        parts = (
-            np.array_split(X, 7) if y is None else list(zip(np.array_split(X, 7), np.array_split(y, 7), strict=True))
-        )
+    for job, given_data in small_data().items():
+        X, y = given_data if job == "terms" else (given_data, None)
+        parts = in_parts(X, y, 7)
         expected = answer(job, lambda parts=parts: iter(parts))
         for many in (1, 2):
-            local, client = cluster(2)
-            with local, client:
+            with on_cluster(2) as client:
                 pids = list(client.run(os.getpid).values())[:many]
-                timers = [threading.Timer(1.5, os.kill, (pid, signal.SIGKILL)) for pid in pids]
+                timers = [threading.Timer(1.0, os.kill, (pid, signal.SIGKILL)) for pid in pids]
                 for timer in timers:
                     timer.start()
                 started = time.perf_counter()
@@ -291,58 +296,91 @@ def kill(given) -> None:
                     said = f"same, value off by {abs(found.value / expected.value - 1):.0e}" if same else "OTHER"
                 except Exception as error:
                     said = f"{type(error).__name__}: {error}"
-                print(f"| {job} | {many} of 2 | {said} | {time.perf_counter() - started:.1f} |", flush=True)
+                seconds = time.perf_counter() - started
+                early = " (before the kill)" if any(timer.is_alive() for timer in timers) else ""
+                print(f"| {job} | {many} of 2 | {said}{early} | {seconds:.1f} |", flush=True)
                 for timer in timers:
                     timer.join()
 
 
-def judged(found: dict, X: np.ndarray) -> float:
-    """MMD² of points to some rows, in the comparison they were chosen by: sums over tiles, no code of the road."""
-    from scipy.spatial.distance import cdist
+class Judge:
+    """MMD² of weighted points to very many rows by 2,048 random features drawn apart, in NumPy: no code of the road."""
 
-    gamma, mean, spread = found["compared"]
-    rows = (np.asarray(found["rows"]) - mean) / spread
-    Z = (X - mean) / spread
-    q = np.asarray(found["weights"])
-    own = q @ np.exp(-gamma * cdist(rows, rows, "sqeuclidean")) @ q
-    cross = np.mean([np.exp(-gamma * cdist(Z[a : a + 5000], rows, "sqeuclidean")) @ q for a in range(0, len(Z), 5000)])
-    half = len(Z) // 2  # two halves, so that no row meets itself
-    constant = np.mean(
-        [np.exp(-gamma * cdist(Z[a : a + 500], Z[half:], "sqeuclidean")).mean() for a in range(0, half, 500)]
-    )
-    return float(own - 2 * cross + constant)
+    def __init__(self, compared: list, count: int = 2048) -> None:
+        gamma, self.mean, self.spread = compared
+        self.frequencies = np.sqrt(2 * gamma) * np.random.default_rng(12345).normal(size=(8, count))
+        self.sums, self.rows = np.zeros(count, complex), 0
+
+    def waves(self, X, dtype=np.float32) -> np.ndarray:
+        phase = ((np.asarray(X) - self.mean) / self.spread).astype(dtype) @ self.frequencies.astype(dtype)
+        return np.cos(phase) + 1j * np.sin(phase)
+
+    def add(self, X: np.ndarray) -> None:
+        for start in range(0, len(X), 2000):
+            self.sums += self.waves(X[start : start + 2000]).sum(axis=0, dtype=complex)
+        self.rows += len(X)
+
+    def of(self, rows, weights, sampled: bool = False) -> tuple[float, float]:
+        """The value and its standard error; where the rows were a sample, without what their number adds."""
+        mean = self.sums / self.rows
+        squared = np.abs(np.asarray(weights) @ self.waves(rows, np.float64) - mean) ** 2
+        if sampled:
+            squared -= (1.0 - np.abs(mean) ** 2) / self.rows
+        return float(squared.mean()), float(squared.std() / len(squared) ** 0.5)
 
 
 def core(given) -> None:
     """Out of core: points and dims from parquet files, beside the time to read them, and beside a tenth in memory."""
+    for job in given.of.split(","):
+        {"points": core_points, "dims": core_dims}[job](given)
+
+
+def core_points(given) -> None:
     files = tables(given.folder, given.rows)
     size = sum(os.path.getsize(f) for f in expand(files)) / 1e9
     read = alone(do="read", files=files)
-    print(f"{given.rows:,} rows x 8, {size:.2f} GB of parquet; polars reads them in {read['seconds']:.1f} s\n")
-    print("| run | s | rows per second | times the reading | peak above an empty process | value | se |")
+    print(f"{given.rows:,} rows x 8, {size:.2f} GB of parquet; polars reads them in {both(read)}\n")
+    print("| run | s (of processor) | rows per second | times the reading | peak above an empty process | value | se |")
     print("|---|---|---|---|---|---|---|")
+    answers = []
     for name, what in (
         ("100 points, two passes", {"files": files}),
+        ("100 points, three passes", {"files": files, "passes": 3}) if given.thrice else ("", {}),
         ("100 points, one pass", {"files": files, "passes": 1}) if given.once else ("", {}),
         ("a tenth in memory", {"files": files, "head": given.rows // 10}),
     ):
         if not what:
             continue
         found = alone(do="points", k=100, memory=given.max_memory, **what)
-        rows = what.get("head", given.rows)
-        ratio = found["seconds"] / read["seconds"]
+        answers.append((name, found))
         print(
-            f"| {name} | {found['seconds']:.1f} | {rows / found['seconds']:,.0f} | {ratio:.0f} | "
-            f"{found['peak']} MB | {found['value']:.4g} | {found['se']:.2g} |",
+            f"| {name} | {both(found)} | {what.get('head', given.rows) / found['seconds']:,.0f} | "
+            f"{found['cpu'] / read['cpu']:.0f} | {found['peak']} MB | {found['value']:.4g} | {found['se']:.2g} |",
             flush=True,
         )
-        print(f"<!-- on 40,000 fresh rows: {judged(found, mixture(40_000, 10_001)):.4g} -->", flush=True)
+        print(f"<!-- ends of passes: {found['passes']} -->", flush=True)
+    judge = Judge(answers[0][1]["compared"])
+    step = max(given.rows // 2_500_000 // 10, 1)  # a tenth of all rows, from all over the files
+    for file in expand(files)[::step]:
+        judge.add(pl.read_parquet(file).to_numpy()[:: max(10 // step, 1)])
+    for name, found in answers:
+        value, error = judge.of(found["rows"], found["weights"], sampled=True)
+        print(f"{name}: by 2,048 other features of {judge.rows:,} rows {value:.4g}, standard error {error:.2g}")
+
+
+def both(found: dict) -> str:
+    """Seconds on the clock, and of the processor: the machine may have more to do."""
+    return f"{found['seconds']:.1f} ({found['cpu']:.1f})"
+
+
+def core_dims(given) -> None:
     files = orders(given.folder, given.baskets)
     size = sum(os.path.getsize(f) for f in expand(files)) / 1e9
     read = alone(do="read", files=files)
-    print(f"\n{given.baskets:,} baskets, {size:.2f} GB of parquet; polars reads them in {read['seconds']:.1f} s\n")
+    print(f"\n{given.baskets:,} baskets, {size:.2f} GB of parquet; polars reads them in {both(read)}\n")
     print(
-        "| run | s | baskets per second | times the reading | peak above an empty process | covered | at most | note |"
+        "| run | s (of processor) | baskets per second | times the reading | peak above an empty process | covered | "
+        "at most | note |"
     )
     print("|---|---|---|---|---|---|---|---|")
     tenth = orders(given.folder, given.baskets // 10)
@@ -351,9 +389,9 @@ def core(given) -> None:
         ("a tenth in memory", given.baskets // 10, {"files": tenth, "whole": True}),
     ):
         found = alone(do="dims", k=50, memory=given.max_memory, **what)
-        ratio = found["seconds"] / read["seconds"]
+        ratio = found["cpu"] / read["cpu"]
         print(
-            f"| {name} | {found['seconds']:.1f} | {n / found['seconds']:,.0f} | {ratio:.0f} | "
+            f"| {name} | {both(found)} | {n / found['seconds']:,.0f} | {ratio:.0f} | "
             f"{found['peak']} MB | {found['covered']:.6f} | {np.exp(-found['bound']):.6f} | {found['note']} |",
             flush=True,
         )
@@ -407,24 +445,78 @@ def one_block(rows: int) -> dict:
     """What one canonical block costs and leaves."""
     import pickle
 
-    from fewer.data.blocks import Block, canonical_rows
+    from fewer.data.blocks import Block
     from fewer.deadline import Deadline
     from fewer.jobs import _points_blocks, _points_second
     from fewer.jobs._points_first import FirstSummary
     from fewer.jobs.setting import Setting
+    from fewer.row_blocks import canonical_rows
 
     X = mixture(canonical_rows(8), 0)
     setting = Setting("rbf", "median", False, "auto", 10**9, Deadline.after(None))
     spec = _points_blocks.spec_of(X, setting, 10, None, None, 0)
-    started = time.perf_counter()
+    FirstSummary.of(Block(X), spec)  # have everything imported
+    started = time.process_time()
     first = FirstSummary.of(Block(X), spec)
-    first_s = time.perf_counter() - started
+    first_s = time.process_time() - started
     plan = _points_second.plan_of(_points_second.replace(first, rows=rows))
-    started = time.perf_counter()
+    _points_second.bare_second(Block(X), plan)  # and compiled
+    started = time.process_time()
     second = _points_second.bare_second(Block(X), plan)
-    second_s = time.perf_counter() - started
+    second_s = time.process_time() - started
     sizes = {name: len(pickle.dumps(value)) for name, value in (("first", first), ("second", second), ("plan", plan))}
     return {"rows": len(X), "first_s": first_s, "second_s": second_s, **sizes}
+
+
+def third(given) -> None:
+    """Points in two and in three passes over the same blocks, judged by features drawn apart over all rows."""
+    import fewer
+    from fewer.jobs import _points_blocks
+
+    _points_blocks.MAX_CANDIDATES = 2000  # as many as very large data have
+    X, judge = mixture(given.rows, 0), None
+    print(f"{given.rows:,} rows x 8, 50 points of 2,000 candidates\n")
+    print("| passes | s of processor | value | se | by 512 other features | se |\n|---|---|---|---|---|---|")
+    for passes in (2, 3):
+        started = time.process_time()
+        found = fewer.points(lambda: iter(np.array_split(X, 16)), 50, rng=0, passes=passes, max_memory="8MB")
+        seconds = time.process_time() - started
+        if judge is None:
+            judge = Judge([found.compared.width, 0.0, 1.0], 512)
+            judge.add(X)
+        value, error = judge.of(X[found.indices], found.weights)
+        line = f"| {passes} | {seconds:.1f} | {found.value:.3g} | {found.value_se:.2g} | {value:.3g} | {error:.2g} |"
+        print(line, flush=True)
+
+
+def block(given) -> None:
+    """What the second pass of one block costs in compiled loops and in NumPy, by the number of columns."""
+    from fewer.data.blocks import Block
+    from fewer.deadline import Deadline
+    from fewer.jobs import _narrow, _points_blocks, _points_second
+    from fewer.jobs._points_first import FirstSummary
+    from fewer.jobs.setting import Setting
+    from fewer.objectives.pairs import one_thread
+
+    _narrow.MAX_NARROW_COLUMNS = 10**6
+    print("| columns | rows | compiled, s of processor | NumPy | largest relative difference |\n|---|---|---|---|---|")
+    setting = Setting("rbf", "median", False, "auto", 10**9, Deadline.after(None))
+    for d in (2, 8, 16, 32, 64):
+        X = np.random.default_rng(0).normal(size=(32768, d))
+        spec = _points_blocks.spec_of(X, setting, 10, None, None, 0)
+        plan = _points_second.plan_of(_points_second.replace(FirstSummary.of(Block(X), spec), rows=50_000_000))
+        found, times = [], []
+        make = _points_second.NarrowSums.of
+        for how in (make, lambda *parts: None):
+            _points_second.NarrowSums.of = how
+            with one_thread():
+                _points_second.bare_second(Block(X), plan)
+                started = time.process_time()
+                found.append(_points_second.bare_second(Block(X), plan).sums)
+                times.append(time.process_time() - started)
+        _points_second.NarrowSums.of = make
+        off = np.abs(found[0] / found[1] - 1).max()
+        print(f"| {d} | {len(X):,} | {times[0]:.3f} | {times[1]:.3f} | {off:.1e} |", flush=True)
 
 
 def stream(given) -> None:
@@ -432,33 +524,31 @@ def stream(given) -> None:
     import fewer
 
     n, batch = given.stream, 50_000
+
+    def batches(stop: int):
+        return (mixture(batch, start, 4.0 * start / n) for start in range(0, stop, batch))
+
     model = fewer.FewerPoints(k=50, random_state=0)
-    print("| rows so far | s for partial_fit | memory MB | MMD, sampled | proven bound | refitted from scratch | s |")
+    print("| rows so far | s of partial_fit | MB | MMD | proven bound | refitted from scratch | s of it |")
     print("|---|---|---|---|---|---|---|")
-    spent, seen, checks = 0.0, [], {int(n * share) for share in (0.1, 0.25, 0.5, 0.75, 1.0)}
-    rng = np.random.default_rng(0)
-    for start in range(0, n, batch):
-        X = mixture(batch, start, 4.0 * start / n)
-        seen.append(X[rng.random(batch) < min(1.0, 60_000 / n)])
-        began = time.perf_counter()
+    spent, done, judge = 0.0, 0, None
+    checks = {int(n * share) for share in (0.1, 0.25, 0.5, 1.0)}
+    for X in batches(n):
+        began = time.process_time()
         model.partial_fit(X)
-        spent += time.perf_counter() - began
-        if start + batch in checks or (start + batch >= n):
+        spent, done = spent + time.process_time() - began, done + batch
+        judge = judge or Judge([model.gamma_, 0.0, 1.0], 512)
+        judge.add(X)
+        if done in checks:
             now = int(Path("/proc/self/statm").read_text().split()[1]) * 4096 // 10**6
-            some = np.concatenate(seen)
-            found = {
-                "compared": [model.gamma_, np.zeros(8), np.ones(8)],
-                "rows": model.points_,
-                "weights": model.weights_,
-            }
-            true = max(judged(found, some[rng.permutation(len(some))]), 0.0) ** 0.5
-            began = time.perf_counter()
-            fresh = fewer.points(some, 50, gamma=model.gamma_, rng=0)
-            other = {**found, "rows": fresh.rows, "weights": fresh.weights}
-            again = max(judged(other, some[rng.permutation(len(some))]), 0.0) ** 0.5
+            true = judge.of(model.points_, model.weights_)[0] ** 0.5
+            began = time.process_time()
+            stop = done
+            fresh = fewer.points(lambda stop=stop: batches(stop), 50, gamma=model.gamma_, rng=0, max_memory="64MB")
+            again = judge.of(fresh.rows, fresh.weights)[0] ** 0.5
             print(
-                f"| {start + batch:,} | {spent:.1f} | {now} | {true:.4g} | {model.error_bound_:.4g} | {again:.4g} | "
-                f"{time.perf_counter() - began:.1f} |",
+                f"| {done:,} | {spent:.1f} | {now} | {true:.3g} | {model.error_bound_:.3g} | {again:.3g} | "
+                f"{time.process_time() - began:.1f} |",
                 flush=True,
             )
 
@@ -477,7 +567,7 @@ def resume(given) -> None:
     while not out[1].exists():
         started = time.perf_counter()
         process = subprocess.Popen([*base, "-o", str(out[1]), "--resume"])  # noqa: S603
-        wait = rng.uniform(0.1, 0.25) * whole if kills < given.kills else None
+        wait = rng.uniform(0.02, 0.12) * whole if kills < given.kills else None
         try:
             if process.wait(wait):
                 raise SystemExit("the command failed")
@@ -491,7 +581,16 @@ def resume(given) -> None:
     print(f"killed {kills} times: {said}; {whole:.1f} s without kills, {spent:.1f} s with")
 
 
-PARTS = {"cut": cut, "kill": kill, "core": core, "workers": workers, "stream": stream, "resume": resume}
+PARTS = {
+    "block": block,
+    "third": third,
+    "cut": cut,
+    "kill": kill,
+    "core": core,
+    "workers": workers,
+    "stream": stream,
+    "resume": resume,
+}
 
 if __name__ == "__main__":
     main()

@@ -15,13 +15,16 @@ import pytest
 import scipy.sparse as sp
 
 import fewer
-from fewer import InvalidInput
+from fewer import InvalidInput, row_blocks
 from fewer.data import _dask, blocks
-from fewer.data.blocks import Block, Execution, Tree, as_blocks, canonical_rows, executed, is_lazy, recut
-from fewer.jobs import _bins_blocks, _points_blocks, _points_second
+from fewer.data.blocks import Block, Execution, as_blocks, executed, is_lazy, recut
+from fewer.jobs import _bins_blocks, _points_blocks, _points_first, _points_second, _points_third
 from fewer.jobs._points_first import FirstSummary, PointsSpec
 from fewer.jobs.packing import packed, unpacked
+from fewer.objectives import tall
+from fewer.row_blocks import Tree, canonical_rows
 from fewer.similarity import similarity_of
+from fewer.solvers.units import normalised
 
 PARTS = (1, 7, 64)
 
@@ -29,14 +32,14 @@ PARTS = (1, 7, 64)
 @pytest.fixture
 def small(monkeypatch):
     """Blocks of some hundred rows, and nothing gathered."""
-    monkeypatch.setattr(blocks, "BLOCK_CELLS", 2**9)
-    monkeypatch.setattr(blocks, "MAX_BLOCK_ROWS", 256)
-    monkeypatch.setattr(blocks, "MIN_BLOCK_ROWS", 64)
+    monkeypatch.setattr(row_blocks, "BLOCK_CELLS", 2**9)
+    monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", 256)
+    monkeypatch.setattr(row_blocks, "MIN_BLOCK_ROWS", 64)
     monkeypatch.setattr(blocks.Stream, "gathered", lambda self, memory: None)
     monkeypatch.setattr(_dask.DaskBlocks, "gathered", lambda self, memory: None)
     monkeypatch.setattr(_points_blocks, "MAX_CANDIDATES", 200)
     monkeypatch.setattr(_points_blocks, "MIN_CANDIDATES", 200)
-    monkeypatch.setattr(_points_second, "MAX_CANDIDATE_WORK", 0)
+    monkeypatch.setattr(_points_first, "MAX_CANDIDATE_WORK", 0)
     monkeypatch.setattr(_points_second, "MAX_FEATURE_CELLS", 0)
     monkeypatch.setattr(_bins_blocks, "SKETCHED", 512)
 
@@ -145,6 +148,35 @@ def test_terms_and_dims_equal_the_whole(data, small):
         assert part.distribution.weights.sum() + part.distribution.rest == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_terms_of_blocks_are_those_of_moments_to_the_last_bit(weighted, data, small, monkeypatch):
+    X, y = data["terms"]
+    X, y = 1e5 * X.astype(np.float32), 1e5 * y
+    w = np.random.default_rng(2).random(len(y)) if weighted else np.ones(len(y))
+    parts = [np.array_split(part, 7) for part in (X, y, w)]
+    found = fewer.terms(lambda: zip(*parts[: 2 + weighted], strict=True), None, 2, rng=0)
+    before = fewer.terms(X, y, 2, sample_weight=w if weighted else None, rng=0)
+    monkeypatch.setattr(tall, "MIN_TALL_ROWS", 1)
+    whole = fewer.terms(X, y, 2, sample_weight=w if weighted else None, rng=0)
+    for name in ("value", "bound"):
+        assert getattr(whole, name) == getattr(found, name)
+        assert getattr(whole, name) == pytest.approx(getattr(before, name), rel=1e-5)  # X is float32 there
+    assert whole.weights.tolist() == found.weights.tolist()
+    assert whole.indices.tolist() == found.indices.tolist() == before.indices.tolist()
+
+
+def test_a_time_limit_and_several_targets_leave_a_tall_matrix_as_it_is(data, monkeypatch):
+    monkeypatch.setattr(tall, "MIN_TALL_ROWS", 1)
+    X, y = data["terms"]
+    F = fewer.Moments(fewer.Atoms(3), X, y)
+    assert F.normalised()[0].A.shape == (4, 3)
+    assert F.toward(y).normalised()[0].A.shape == X.shape
+    assert normalised(F, limited=True)[0].A.shape == X.shape
+    G, exponent = F.normalised()
+    p = np.array([0.2, 0.5, 0.3])
+    assert np.ldexp(G.value(p), exponent) == pytest.approx(F.value(p), rel=1e-12)
+
+
 def test_an_ill_conditioned_tall_problem_keeps_its_digits(small):
     rng = np.random.default_rng(0)
     base = rng.normal(size=(4000, 1))
@@ -178,7 +210,7 @@ def test_long_tables_may_be_cut_inside_an_order(small, monkeypatch):
     lines = pl.DataFrame({"order": np.sort(rng.integers(0, 700, 3000)), "item": rng.choice(list("abcdefgh"), 3000)})
     whole = fewer.dims(lines, 3, order="order", item="item")
     for size in (64, 128, 1024):
-        monkeypatch.setattr(blocks, "MAX_BLOCK_ROWS", size)
+        monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", size)
         part = fewer.dims(lambda: iter([lines[:1000], lines[1000:]]), 3, order="order", item="item")
         assert part.labels.tolist() == whole.labels.tolist()
         assert (part.value, part.bound) == pytest.approx((whole.value, whole.bound), rel=1e-12)
@@ -265,6 +297,38 @@ def test_the_bound_of_one_pass_holds(data, small):
     true = naive_mmd(X, weights / weights.sum(), X[found.indices], found.weights, found.compared.width)
     assert true <= found.value + found.value_se
     assert "(proven)" in found.note
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_a_third_pass_proposes_rows_and_the_cut_does_not_matter(labelled, data, small, monkeypatch):
+    monkeypatch.setattr(_points_blocks, "MAX_CANDIDATES", 60)
+    monkeypatch.setattr(_points_blocks, "MIN_CANDIDATES", 60)
+    monkeypatch.setattr(_points_third, "CHUNK_ROWS", 50)
+    X = data["points"]
+    y = (X[:, 0] > 0).astype(int) if labelled else None
+    two, *three = [
+        fewer.points(lambda n=n: iter(np.array_split(X, n)), 8, labels=y, rng=0, passes=passes)
+        for n, passes in ((1, 2), (1, 3), (64, 3))
+    ]
+    same(*three)
+    assert three[0].value < two.value
+    assert "in the third pass" in three[0].note
+    np.testing.assert_array_equal(three[0].rows, X[three[0].indices])
+    with pytest.raises(InvalidInput, match="passes=3 goes with"):
+        fewer.points(lambda: iter([X]), 8, similarity="laplace", passes=3)
+
+
+def test_the_nearest_rows_are_those_of_all_rows(data):
+    X = data["points"]
+    spec = PointsSpec(candidates=20, least=20, gamma=0.5)
+    plan = _points_second.plan_of(FirstSummary.of(Block(X), spec))
+    near = _points_third.NearPlan(plan, plan.rows[:3] + 0.3, np.zeros(3, np.int64), 4)
+    found = _points_third.ThirdSummary.merged(
+        [_points_third.ThirdSummary.of(Block(X[a : a + 500], start=a), near) for a in (0, 500, 1000)]
+    )._first(4)
+    distances = ((near.places[:, None] - X) ** 2).sum(axis=2)
+    assert found.positions.tolist() == np.argsort(distances, axis=1)[:, :4].tolist()
+    np.testing.assert_allclose(found.rows, X[found.positions])
 
 
 def test_classes_and_weights_in_two_passes(data, small):
@@ -429,21 +493,21 @@ def test_what_is_refused(data, small):
     with pytest.raises(InvalidInput, match="needs a target"):
         fewer.terms(lambda: iter([X]), None, 2)
     with pytest.raises(InvalidInput, match="passes"):
-        fewer.points(X, 2, passes=3)
+        fewer.points(X, 2, passes=4)
 
 
 def test_recutting_and_the_tree():
     cut = list(recut((Block(part) for part in np.array_split(np.arange(100), 7)), 16))
     assert [len(block.X) for block in cut] == [16] * 6 + [4]
     assert np.concatenate([block.X for block in cut]).tolist() == list(range(100))
-    assert canonical_rows(10**9) == blocks.MIN_BLOCK_ROWS
+    assert canonical_rows(10**9) == row_blocks.MIN_BLOCK_ROWS
     for count in (1, 7, 8, 9, 64, 65, 100):
         tree = Tree(lambda parts: "(" + "".join(parts) + ")")
         nodes = [chr(200 + i) for i in range(count)]
         for node in nodes:
             tree.add(node)
         while len(nodes) > 1:
-            groups = [nodes[i : i + blocks.FAN_IN] for i in range(0, len(nodes), blocks.FAN_IN)]
+            groups = [nodes[i : i + row_blocks.FAN_IN] for i in range(0, len(nodes), row_blocks.FAN_IN)]
             nodes = ["(" + "".join(group) + ")" if len(group) > 1 else group[0] for group in groups]
         assert tree.root() == nodes[0]
     assert not is_lazy(np.zeros(3))

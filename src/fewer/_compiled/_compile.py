@@ -12,19 +12,25 @@ F = TypeVar("F", bound=Callable[..., object])
 _warned = False
 
 
-def compiled(function: F) -> F:
+def compiled(function: F, nogil: bool = False) -> F:
     """`function`, compiled by numba at its first call and cached on disk; its static type is kept.
 
     Where no directory for the cache can be written to it works all the same, and each process compiles anew. Dividing
-    by zero gives an infinity, as in NumPy: the check for it would keep loops from being vectorised.
+    by zero gives an infinity, as in NumPy: the check for it would keep loops from being vectorised. With `nogil` other
+    threads run meanwhile.
     """
     try:
-        dispatcher = numba.njit(cache=True, error_model="numpy")(function)
+        dispatcher = numba.njit(cache=True, error_model="numpy", nogil=nogil)(function)
     except (RuntimeError, OSError) as error:  # numba found no directory that it may write to
         warn_uncached(error)
-        return cast("F", numba.njit(error_model="numpy")(function))
+        return cast("F", numba.njit(error_model="numpy", nogil=nogil)(function))
     keep_going(dispatcher)
     return cast("F", dispatcher)
+
+
+def compiled_for_threads(function: F) -> F:
+    """The same for functions that several threads run at once, each on arrays of its own."""
+    return compiled(function, nogil=True)
 
 
 def keep_going(dispatcher: Any) -> None:

@@ -21,9 +21,11 @@ from ..files import written_whole
 from ..jobs.packing import packed, unpacked
 from ..jobs.sample import as_bytes
 from ..result import Result
+from ..studies.in_blocks import NOTE, BlocksProblem, Remembering
 from ..text import sentence, shown_path, visible
 from ._options import Asked
 from ._process import INTERRUPTED, seen, stoppable
+from ._run import perform
 from ._show import Screen, console, number, plain_table
 from ._table import known_column, listed, numbered
 from ._write import as_csv, as_json, as_parquet, beside, saved
@@ -45,11 +47,6 @@ def is_large(table: FileTable, asked: Asked, names: Sequence[str] | None = None)
         raise click.UsageError("--resume goes on with runs in blocks; these files fit into --max-memory")
     if not large:
         return False
-    if asked.path or asked.report or asked.k is None:
-        raise click.UsageError(
-            f"{table.label} takes more than half of --max-memory {asked.max_memory}, so it is read in blocks, and "
-            f"--path and --report need it in memory; raise --max-memory, or leave them away"
-        )
     if asked.resume and asked.out is None:
         raise click.UsageError("--resume needs -o: what is kept stands beside that file")
     return True
@@ -126,25 +123,36 @@ def run_in_blocks(
 
     files = [path for file in asked.files for path in expanded(file)]
     stamps = [(path, Path(path).stat().st_size, Path(path).stat().st_mtime_ns) for path in files]
-    about = {**about, "files": stamps, "k": asked.k, "seed": asked.seed, "solver": asked.solver, "version": __version__}
-    about["memory"] = asked.max_memory
+    about = {**about, "files": stamps, "k": asked.ks, "seed": asked.seed, "solver": asked.solver}
+    about |= {"memory": asked.max_memory, "version": __version__}
     folder = None
     if asked.out is not None:
         folder = Folder(asked.out.with_name(f"{asked.out.name}.blocks"), about, asked.resume)
+    keeper, data, most = Remembering(folder), as_blocks(files, names=names), int(max(asked.ks))
     started = time.monotonic()
     try:
         with (
             stoppable(),
             progress_by_rows(asked, stored_rows(table)) as update,
-            executed(Execution(asked.workers, update, folder)),
+            executed(Execution(asked.workers, update, keeper)),
         ):
-            result = job(as_blocks(files, names=names), int(asked.k or 1))
+            result = job(data, most)
     except InvalidInput as error:
         raise InvalidInput(f"{asked.file}: {error}") from None
-    write(result, asked, time.monotonic() - started, in_file(result, table, bool(about.get("order"))))
+
+    def answer(k: int) -> Result:
+        with executed(Execution(asked.workers, None, keeper)):
+            return job(data, k)
+
+    if asked.path or asked.report:
+        problem = BlocksProblem(about["job"], result, answer, {most: result})
+        code = perform(problem, asked, f"{problem.unit} of {table.label}", note=NOTE)
+    else:
+        write(result, asked, time.monotonic() - started, in_file(result, table, bool(about.get("order"))))
+        code = INTERRUPTED if seen() else 0
     if folder is not None:
         folder.remove()
-    return INTERRUPTED if seen() else 0
+    return code
 
 
 def in_file(result: Result, table: FileTable, long: bool) -> Sequence[int]:

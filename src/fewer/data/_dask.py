@@ -14,7 +14,8 @@ from dask.base import is_dask_collection
 from dask.delayed import Delayed, delayed
 
 from .._validation import InvalidInput, shown
-from .blocks import FAN_IN, Block, Merge, S, Work, located
+from ..row_blocks import FAN_IN, Merge, S, canonical_rows
+from .blocks import Block, Work, located
 from .cutting import cut, height, size_in_bytes, some, stacked
 
 compute: Any = base.compute
@@ -132,6 +133,14 @@ def _worked(work: Any, parts: list[Any], start: int, plan: Any) -> Any:
 def dask_blocks(X: Any, y: Any = None, weight: Any = None) -> DaskBlocks:
     """A Dask collection with what belongs to its rows: collections too, or arrays in memory; names are left alone."""
     return DaskBlocks(partitions(X, "X"), beside(y, "y"), beside(weight, "sample_weight"))
+
+
+def columns_as_blocks(X: Any) -> tuple[DaskBlocks, int] | None:
+    """The columns of an array as the rows of blocks, and how many there are; None where its shape is not known."""
+    if not hasattr(X, "numblocks") or X.ndim != 2 or np.isnan(X.shape).any():
+        return None
+    turned = X.T.rechunk({0: canonical_rows(X.shape[0]), 1: -1})
+    return DaskBlocks(partitions(turned, "X"), None, None), int(X.shape[1])
 
 
 def beside(value: Any, name: str) -> Partitions | None:

@@ -13,20 +13,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from .._validation import InvalidInput, shown
 from ..objectives.pairs import one_thread
+from ..row_blocks import MIN_BLOCK_ROWS, Merge, S, Tree
 from .cutting import cut, height, size_in_bytes, some, stacked
 
-FAN_IN = 8
-"""Summaries that are merged into one."""
-BLOCK_CELLS, MAX_BLOCK_ROWS, MIN_BLOCK_ROWS = 2**22, 2**17, 2**10
-"""Cells of a canonical block, and its rows at most and at least."""
-
-S = TypeVar("S")
 Work = Callable[["Block", Any], S]
-Merge = Callable[[list[S]], S]
 
 
 class Block(NamedTuple):
@@ -68,16 +62,6 @@ class Blocks(Protocol):
         ...
 
 
-def canonical_rows(columns: int) -> int:
-    """The rows of a canonical block with so many columns: a power of two.
-
-    >>> canonical_rows(1), canonical_rows(784)
-    (131072, 4096)
-    """
-    most = max(BLOCK_CELLS // max(columns, 1), 1)
-    return int(min(max(1 << (most.bit_length() - 1), MIN_BLOCK_ROWS), MAX_BLOCK_ROWS))
-
-
 def recut(blocks: Iterable[Block], rows: int, start: int = 0) -> Iterator[Block]:
     """Blocks of exactly so many rows, the last one of what is left; empty ones are passed over.
 
@@ -104,50 +88,6 @@ def joined(parts: Sequence[Block], start: int) -> Block:
     """Blocks that follow each other as one."""
     X, y, weight = (stacked(column) for column in list(zip(*parts, strict=True))[:3])
     return Block(X, y, weight, start)
-
-
-class Tree(Generic[S]):
-    """Summaries that come in order, merged FAN_IN at a time: `levels` are those that wait for others.
-
-    >>> tree = Tree(lambda parts: "(" + "".join(parts) + ")")
-    >>> for name in "abcdefghij":
-    ...     tree.add(name)
-    >>> tree.levels, tree.root()
-    ([['i', 'j'], ['(abcdefgh)']], '((abcdefgh)(ij))')
-    """
-
-    def __init__(self, merge: Merge[S], levels: list[list[S]] | None = None) -> None:
-        self.merge = merge
-        self.levels: list[list[S]] = [] if levels is None else levels
-
-    def add(self, summary: S) -> None:
-        """One more at the right end."""
-        for at in range(len(self.levels) + 1):
-            if at == len(self.levels):
-                self.levels.append([])
-            self.levels[at].append(summary)
-            if len(self.levels[at]) < FAN_IN:
-                return
-            summary = self.merge(self.levels[at])
-            self.levels[at] = []
-
-    def root(self) -> S:
-        """All of them merged."""
-        later: list[S] = []
-        for level in self.levels:
-            here = [*level, *later]
-            later = [self.merge(here)] if len(here) > 1 else here
-        if not later:
-            raise InvalidInput("there are no rows: all blocks are empty")
-        return later[0]
-
-
-def merged_in_tree(summaries: Sequence[S], merge: Merge[S]) -> S:
-    """The same for a list."""
-    tree = Tree(merge)
-    for summary in summaries:
-        tree.add(summary)
-    return tree.root()
 
 
 class Keeper(Protocol):
@@ -347,6 +287,17 @@ def as_blocks(X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | 
                 f"{option} must be an array or the name of a column where X is files, got {shown(value)}"
             )
     return of_paths(X, y, weight, names) if is_paths(X) else of_callable(X, y, weight)
+
+
+def columns_as_blocks(X: Any) -> tuple[Blocks, int] | None:
+    """The columns of a Dask array, or of an npy file, as the rows of blocks, and how many; None for all else."""
+    if is_dask(X):
+        from ._dask import columns_as_blocks as on_dask
+
+        return on_dask(X)
+    from .streams import mapped_columns
+
+    return mapped_columns(X) if is_paths(X) else None
 
 
 def lazily(X: Any, function: Callable[[Any], Any], columns: int | None, dtype: Any = float) -> Any:

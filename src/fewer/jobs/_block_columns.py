@@ -17,8 +17,21 @@ from ..data.frames import columns_of, names_of
 
 MAX_LEVELS = 10_000
 """Different labels that a column may have: all of them are kept."""
-RULES = ("error", "drop")
-"""What is done about missing values in blocks; other rules need whole columns."""
+RULES = ("error", "drop", "impute", "category")
+"""What is done about missing values in blocks; the last two take a pass of their own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fills:
+    """What stands for missing values: numbers (p,), and a label for each column of labels, None for a label of its own.
+
+    `rule` is what was asked for, `note` what is to be said.
+    """
+
+    numbers: Vector
+    labels: tuple[Any, ...]
+    rule: str
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,7 +69,7 @@ class Chosen:
 def chosen_columns(head: Any, told: Any, apart: dict[str, Any], missing: str) -> Chosen | None:
     """What the first rows of a table say; None for arrays, whose columns are all numbers."""
     if missing not in RULES:
-        raise InvalidInput(f"missing must be 'error' or 'drop' for data in blocks, got {shown(missing)}")
+        raise InvalidInput(f"missing must be one of {', '.join(RULES)} for data in blocks, got {shown(missing)}")
     head = gathered(head)
     named = {option: name for option, name in apart.items() if isinstance(name, str)}
     if not is_frame(head):
@@ -91,9 +104,11 @@ class Read(NamedTuple):
     kept: Indices | None = None
 
 
-def read_block(block: Block, chosen: Chosen | None, missing: str = "error") -> Read:
-    """The rows of a block that are used; what is missing is refused or dropped."""
+def read_block(block: Block, chosen: Chosen | None, missing: "str | Fills" = "error") -> Read:
+    """The rows of a block that are used; what is missing is refused, dropped or filled."""
     size = height(block.X)
+    if isinstance(missing, str) and missing not in ("error", "drop"):
+        raise InvalidInput(f"missing={missing!r} takes a pass of its own; in own loops fill the blocks first, or drop")
     if chosen is None:
         return _of_array(block, size, missing)
     X = gathered(block.X)
@@ -106,7 +121,9 @@ def read_block(block: Block, chosen: Chosen | None, missing: str = "error") -> R
             raise InvalidInput(f"all blocks must have the column {name!r}, got {shown(names)}")
     used = [as_kind(columns[name], kind) for name, kind in zip(chosen.names, chosen.kinds, strict=True)]
     beside = {option: columns[name] for option, name in chosen.apart}
-    kept = _complete([*used, *beside.values()], size, missing)
+    fills = missing if isinstance(missing, Fills) else None
+    rule = missing if isinstance(missing, str) else "error"
+    kept = _complete([*(used if fills is None else ()), *beside.values()], size, rule)
     numbers = [c for c, kind in zip(used, chosen.kinds, strict=True) if kind != "category"]
     labels = [c for c, kind in zip(used, chosen.kinds, strict=True) if kind == "category"]
     matrix = np.empty((size if kept is None else len(kept), len(numbers)))
@@ -114,12 +131,14 @@ def read_block(block: Block, chosen: Chosen | None, missing: str = "error") -> R
         if column.kind == "category":
             raise InvalidInput(f"column {column.name!r} holds numbers in the first rows, and texts here")
         matrix[:, j] = column.values if kept is None else column.values[kept]
+        if fills is not None and column.missing is not None:
+            matrix[np.asarray(column.missing), j] = fills.numbers[j]
     refuse_infinite(matrix, [c.name for c in numbers])
     weight = beside.get("sample_weight")
     y = beside.get("y", beside.get("labels"))
     return Read(
         matrix,
-        [_levels(column, kept) for column in labels],
+        [_levels(column, kept, fills, j) for j, column in enumerate(labels)],
         some(block.y, kept) if y is None and kept is not None else block.y if y is None else _kept(y, kept),
         checked_weights(block.weight if weight is None else weight.values, size, kept),
         size,
@@ -127,7 +146,7 @@ def read_block(block: Block, chosen: Chosen | None, missing: str = "error") -> R
     )
 
 
-def _of_array(block: Block, size: int, missing: str) -> Read:
+def _of_array(block: Block, size: int, missing: "str | Fills") -> Read:
     """Rows of numbers, dense or sparse."""
     weight = checked_weights(block.weight, size, None)
     if sp.issparse(block.X):
@@ -135,6 +154,9 @@ def _of_array(block: Block, size: int, missing: str) -> Read:
         return Read(rows if rows.dtype.kind == "f" else rows.astype(np.float64), [], block.y, weight, size)
     rows = as_array(block.X, "X") if missing == "error" else np.asarray(block.X, np.float64)
     rows = rows[:, None] if rows.ndim == 1 else rows
+    if isinstance(missing, Fills):
+        rows = np.where(np.isnan(rows), missing.numbers, rows)
+        return Read(rows, [], block.y, weight, size)
     if missing == "error" or not np.isnan(rows).any():
         return Read(rows, [], block.y, weight, size)
     kept = np.flatnonzero(~np.isnan(rows).any(axis=1))
@@ -165,9 +187,16 @@ def _complete(columns: Sequence[Column], size: int, missing: str) -> Indices | N
     return np.flatnonzero(good)
 
 
-def _levels(column: Column, kept: Indices | None) -> Levels:
+def _levels(column: Column, kept: Indices | None, fills: Fills | None, place: int) -> Levels:
     """The labels of a column, and which of them each row has."""
     values, codes = column.levels
+    if fills is not None and (codes < 0).any():
+        label = fills.labels[place]
+        known = list(values)
+        if label not in known:
+            values = np.empty(len(known) + 1, object)
+            values[:] = [*known, label]
+        codes = np.where(codes < 0, list(values).index(label), codes)
     return Levels(values, codes if kept is None else codes[kept])
 
 

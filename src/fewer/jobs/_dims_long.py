@@ -13,10 +13,11 @@ import scipy.sparse as sp
 
 from .._validation import InvalidInput, shown
 from ..data.baskets import levels_of
-from ..data.blocks import Block, Blocks, canonical_rows
+from ..data.blocks import Block, Blocks
 from ..data.columns import known_name
 from ..data.frames import columns_of, is_table, names_of
 from ..result import Result
+from ..row_blocks import canonical_rows
 from ._block_columns import MAX_LEVELS
 from ._dims_blocks import DimsSpec, DimsSummary
 from .coding import Coding, named_baseline

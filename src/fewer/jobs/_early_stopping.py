@@ -15,7 +15,7 @@ from ..result import Result, Status
 from ..solvers.loop import Callback, Outcome, Progress, Step, Steps, drive, says_stop
 from ..solvers.minimize import minimize
 from ..solvers.uncompiled import solve_by
-from ..solvers.units import in_units, normalised, watched
+from ..solvers.units import in_units, watched
 
 TINY = 1e-300
 PERTURBING = ("auto", "exact", "exchange")
@@ -44,7 +44,7 @@ def early_stopped(
     time limit is for most rows.
     """
     generator, seed = as_generator(rng)
-    inner, exponent = normalised(F)
+    inner, exponent = F.near_one()
     seen, held = watched(callback, exponent), held_out(inner, validation)
     state = generator.bit_generator.state
 
@@ -67,7 +67,7 @@ def _chosen(
     """The answer on all rows that is as far down as the rows held out allow."""
     order = rng.permutation(F.rows)
     kept, out = np.sort(order[held:]), np.sort(order[:held])
-    fitted, judge = (F.of_rows(part).normalised()[0] for part in (kept, out))
+    fitted, judge = (F.of_rows(part).near_one()[0] for part in (kept, out))
     first = positive(fitted, C, deadline.share(0.25))
     values, errors, stopped = [first.value], [squares(judge, first.p)], []
     options: dict[str, Any] = {"budget": 0.0} if solver in PERTURBING else {}

@@ -3,13 +3,15 @@
 from dataclasses import replace
 from typing import Any
 
-from .._validation import InvalidInput, as_integer
-from ..data.blocks import Block, Blocks, as_blocks, canonical_rows
+from .._validation import InvalidInput, as_integer, known
+from ..data.blocks import Block, Blocks, as_blocks
 from ..data.cutting import width
 from ..result import Result
+from ..row_blocks import canonical_rows
 from ._bins_blocks import BinsSummary, CountedSummary
 from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
 from ._dims_long import long_summary
+from ._fills import filled
 from ._terms_blocks import TermsSpec, TermsSummary
 
 HEAD_ROWS = 1024
@@ -58,6 +60,7 @@ def solved_bins(summary: Any, column: int, k: int, grid: Any, n_bins: Any, searc
 def dims_summary(blocks: Blocks, spec: DimsSpec) -> DimsSummary:
     """The states of rows in blocks; of a table with labels after a pass for these."""
     rows = rows_of(blocks)
+    spec = filled(spec, blocks, "dims", rows, most_frequent=True)
     plan: Any = spec
     if spec.labelled:
         plan = blocks.fold("dims-1", LevelsSummary.of, spec, LevelsSummary.merged, rows)
@@ -113,5 +116,7 @@ def terms_of_blocks(blocks: Blocks, y: Any, weight: Any, missing: str) -> TermsS
     """The triangular factor of [X y] of rows in blocks."""
     head = blocks.head(HEAD_ROWS).X
     name = weight if isinstance(weight, str) else None
-    spec = TermsSpec.of(head, y, missing=missing, weight=name)
-    return blocks.fold("terms-1", TermsSummary.of, spec, TermsSummary.merged, canonical_rows(width(head)))
+    known(missing, dict.fromkeys(("error", "drop", "impute")), "missing of data in blocks")
+    rows = canonical_rows(width(head))
+    spec = filled(TermsSpec.of(head, y, missing=missing, weight=name), blocks, "terms", rows)
+    return blocks.fold("terms-1", TermsSummary.of, spec, TermsSummary.merged, rows)

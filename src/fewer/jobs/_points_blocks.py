@@ -8,15 +8,18 @@ import numpy as np
 
 from .._validation import InvalidInput, as_generator, as_integer
 from ..constraints.sparse_simplex import SparseSimplex
-from ..data.blocks import MAX_BLOCK_ROWS, Blocks, as_blocks, canonical_rows
+from ..data.blocks import Blocks, as_blocks
 from ..data.cutting import some, width
 from ..objectives.pairs import own_threads
 from ..objectives.rows_mmd import RowsMMD
 from ..result import Result, Status
+from ..row_blocks import MAX_BLOCK_ROWS, canonical_rows
 from ._block_columns import chosen_columns
+from ._fills import filled
 from ._points_first import FirstSummary, PointsSpec
 from ._points_onepass import Coreset, OnePassPlan, bare_coreset, kept_for
 from ._points_second import PointsPlan, SecondSummary, bare_second, plan_of, target_from
+from ._points_third import ThirdSummary, better_places, check_third, mean_of, with_proposed
 from ._scaling import standardizes
 from ._target import MAX_CANDIDATES, MIN_CANDIDATES, Target
 from .sample import Sample
@@ -57,9 +60,9 @@ def points_of_blocks(
 ) -> Chosen:
     """Choose points of data in blocks; what fits into half of the memory is gathered, and then all is as in memory."""
     k = as_integer(k, "k", 1)
-    passes = as_integer(passes, "passes", 1, 2)
+    passes = as_integer(passes, "passes", 1, 3)
     blocks = as_blocks(X, labels, sample_weight)
-    if passes == 2:
+    if passes > 1:
         whole = blocks.gathered(setting.memory // 2)
         if whole is not None:
             given = (
@@ -76,21 +79,38 @@ def _chosen(
 ) -> Chosen:
     generator, seed = as_generator(rng)
     number = int(generator.integers(2**32)) if seed is None else int(seed)
-    head = blocks.head(MAX_BLOCK_ROWS if passes == 2 else canonical_rows(1))
+    head = blocks.head(MAX_BLOCK_ROWS if passes > 1 else canonical_rows(1))
     rows = canonical_rows(width(head.X))
     spec = spec_of(head.X, setting, k, labels, weight, number)
+    spec = filled(spec, head if passes == 1 else blocks, "points", rows, weighted=True)
     if passes == 1:
         plan = plan_of(FirstSummary.of(head, spec))
         found: Any = blocks.fold("points-once", bare_coreset, OnePassPlan(plan, kept_for(k)), Coreset.merged, rows)
     else:
         first = blocks.fold("points-1", FirstSummary.of, spec, FirstSummary.merged, rows)
         plan, found = plan_of(first), first
+        if passes == 3:
+            check_third(plan)
         if not first.exact:
             second = blocks.fold("points-2", bare_second, plan, SecondSummary.merged, rows)
             found = replace(second, plan=plan)
     chosen = solved(found, k, setting, number, most, plan)
+    if passes == 3 and isinstance(found, SecondSummary):
+        chosen = _third(blocks, rows, found, plan, chosen, setting, number)
     kept = blocks.take(chosen.result.indices)
     return chosen._replace(result=replace(chosen.result, rows=kept, seed=seed))
+
+
+def _third(
+    blocks: Blocks, rows: int, second: SecondSummary, plan: PointsPlan, chosen: Chosen, setting: Setting, seed: int
+) -> Chosen:
+    """The better, by the features, of the points and of those chosen from what a third pass proposes."""
+    rng, mean = np.random.default_rng(seed), mean_of(second)
+    near, pool = better_places(chosen, plan, mean, setting, rng)
+    third = blocks.fold("points-3", ThirdSummary.of, near, ThirdSummary.merged, rows)
+    target, sample = with_proposed(chosen.target, plan.sample, plan, near, pool, third, mean)
+    again = _searched(target, sample, plan, len(near.places), setting, rng, seed, [*plan.notes, target.note])
+    return again if again.result.value < chosen.result.value else chosen
 
 
 def solved(

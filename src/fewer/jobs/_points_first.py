@@ -20,6 +20,7 @@ from ..data.column import Levels
 from ..data.cutting import stacked
 from ._block_columns import Chosen, Read, read_block, united
 from ._merge import row_hashes
+from ._target import MAX_CANDIDATE_WORK
 
 Keys = npt.NDArray[np.uint64]
 
@@ -29,7 +30,7 @@ class PointsSpec:
     """How blocks are read and compared: everything that is decided before the first pass."""
 
     chosen: Chosen | None = None
-    missing: str = "error"
+    missing: Any = "error"
     similarity: Any = "rbf"
     gamma: Any = "median"
     scales: bool = False
@@ -38,6 +39,10 @@ class PointsSpec:
     least: int = 2000
     labelled: bool = False
     memory: int = 10**9
+
+    def compared(self, rows: int, columns: int) -> int:
+        """How many candidates are compared with so many rows: the more rows, the fewer."""
+        return max(self.least, MAX_CANDIDATE_WORK // max(rows * (columns + 20), 1))
 
     @property
     def categories(self) -> list[Any]:
@@ -177,9 +182,10 @@ class FirstSummary:
             tuple(united(column, name))
             for column, name in zip(zip(*(part.levels for part in parts), strict=True), names, strict=False)
         )
-        found = Candidates.merged([part.candidates for part in parts], starts.tolist(), spec.candidates)
-        columns = Columns.merged([part.columns for part in parts])
         rows, dropped = sum(part.rows for part in parts), sum(part.dropped for part in parts)
+        found = Candidates.merged([part.candidates for part in parts], starts.tolist(), spec.candidates)
+        found = found if found.complete else found.leading(spec.compared(rows, found.numbers.shape[1]))
+        columns = Columns.merged([part.columns for part in parts])
         return replace(parts[0], candidates=found, columns=columns, levels=levels, rows=rows, dropped=dropped)
 
     @property

@@ -14,8 +14,9 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from .._validation import Indices, InvalidInput, Vector
-from ..data.blocks import Block, merged_in_tree
+from ..data.blocks import Block
 from ..data.cutting import some, stacked
+from ..row_blocks import merged_in_tree
 from ._points_second import PointsPlan, compared_rows
 
 LEAF_ROWS = 1024
@@ -149,7 +150,7 @@ def near_best_weights(gram: Vector, mean: Vector) -> Vector:
 def coreset_of(block: Block, plan: PointsPlan, most: int, originals: bool = False) -> Coreset:
     """What stands for the rows of a block; with `originals` the rows are kept as they came, too."""
     points, weights, labels, size = compared_rows(block, plan)
-    kept = _kept_positions(block, plan, size)
+    kept = kept_positions(block, plan, size)
     leaves = []
     for start in range(0, len(weights), LEAF_ROWS):
         part = slice(start, start + LEAF_ROWS)
@@ -163,7 +164,7 @@ def coreset_of(block: Block, plan: PointsPlan, most: int, originals: bool = Fals
     return replace(merged_in_tree(leaves, Coreset.merged), rows=size)
 
 
-def _kept_positions(block: Block, plan: PointsPlan, size: int) -> Indices:
+def kept_positions(block: Block, plan: PointsPlan, size: int) -> Indices:
     """Which rows of the block are used."""
     from ._block_columns import read_block
 

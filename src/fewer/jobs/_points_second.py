@@ -1,5 +1,6 @@
 """The second pass of points over blocks: how alike each candidate is to all rows, and the rows' random features."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,21 +13,25 @@ from .._validation import Indices, InvalidInput, Vector
 from ..bandwidths import bandwidth_in_units, largest
 from ..data.blocks import Block
 from ..data.encode import Code, Encoding
+from ..deadline import CompilationTimeout
 from ..distances import centre_of
 from ..objectives.pairs import spread
 from ..objectives.rows_mmd import RowsMMD
 from ..similarity import BANDED, Similarity, similarity_of
 from ..spaces import Atoms
-from ._block_columns import read_block
+from ._block_columns import Fills, read_block
+from ._narrow import NarrowSums
 from ._points_first import FirstSummary, PointsSpec, classes_of
 from ._scaling import NOTE, Standardization
-from ._target import MAX_CANDIDATE_WORK, MAX_FEATURE_CELLS, MIN_SAMPLED, Target, first_constant, with_constant
+from ._target import MAX_FEATURE_CELLS, MIN_SAMPLED, Target, first_constant, with_constant
 from ._waves import MAX_FLOAT32_PHASE, SPECTRA, Complex, Waves
 from .comparison import Comparison, odd
 from .sample import Sample
 
 CHUNK_ROWS = 512
 """Rows that are compared at once; sums are taken over so many, in order, whatever the threads."""
+NARROW_ROWS = 4096
+"""The same in float32."""
 MAX_PRECISE_PAIRS = 4 * 10**8
 """Pairs up to which similarities are float64; beyond, tiles are float32 and their sums float64, as in memory."""
 
@@ -76,8 +81,7 @@ class PointsPlan:
 def plan_of(first: FirstSummary) -> PointsPlan:
     """What the merged first pass decides; of the candidates as many remain as can be compared with all rows."""
     if not first.exact:
-        work = first.rows * (first.candidates.numbers.shape[1] + 20)
-        count = max(first.spec.least, MAX_CANDIDATE_WORK // work)
+        count = first.spec.compared(first.rows, first.candidates.numbers.shape[1])
         first = replace(first, candidates=first.candidates.leading(count))
     spec, found = first.spec, first.candidates
     if len(found.keys) == 0:
@@ -100,14 +104,16 @@ def plan_of(first: FirstSummary) -> PointsPlan:
     frequencies = _frequencies(similarity, first, rows.shape[1])
     chosen = () if spec.chosen is None else spec.chosen.notes
     numbers = first.candidates.numbers.shape[1] > 0
-    notes = tuple(filter(None, (NOTE if spec.scales and numbers else "", *chosen, dropped_note(first), note)))
+    notes = tuple(filter(None, (NOTE if spec.scales and numbers else "", *chosen, missing_note(first), note)))
     return PointsPlan(
         first, comparison.stored(spec.similarity), rows, labels, classes, frequencies, centre_of(rows), notes
     )
 
 
-def dropped_note(first: FirstSummary) -> str:
-    """What is to be said of rows with missing values."""
+def missing_note(first: FirstSummary) -> str:
+    """What is to be said of missing values."""
+    if isinstance(first.spec.missing, Fills):
+        return first.spec.missing.note
     return f"{first.dropped} of {first.rows} rows left out, for values are missing in them" if first.dropped else ""
 
 
@@ -121,17 +127,21 @@ def _encoding(first: FirstSummary) -> Encoding | None:
     places = chosen.places
     numbers = [i for i, kind in enumerate(chosen.kinds) if kind != "category"]
     labels = [i for i, kind in enumerate(chosen.kinds) if kind == "category"]
+    fills = first.spec.missing if isinstance(first.spec.missing, Fills) else None
     at = 0
     for i in numbers:
-        codes.append(Code(places[i], chosen.names[i], chosen.kinds[i], at))
+        fill = math.nan if fills is None or fills.rule == "category" else float(fills.numbers[at])
+        codes.append(Code(places[i], chosen.names[i], chosen.kinds[i], at, None, fill))
         at += 1
-    for i, levels in zip(labels, first.levels, strict=False):
+    for j, (i, levels) in enumerate(zip(labels, first.levels, strict=False)):
         values = np.empty(len(levels), object)
         values[:] = levels
-        codes.append(Code(places[i], chosen.names[i], "category", at, values, -1))
+        fill = levels.index(fills.labels[j]) if fills is not None and fills.labels[j] in levels else -1
+        codes.append(Code(places[i], chosen.names[i], "category", at, values, fill))
         at += 1 if equality else len(levels)
     slot = bool(labels) and not equality
-    return Encoding(tuple(codes), at + slot, len(numbers), "error", equality=equality)
+    rule = "error" if fills is None else fills.rule
+    return Encoding(tuple(codes), at + slot, len(numbers), rule, equality=equality)
 
 
 def _encoded(encoding: Encoding, numbers: Any, labels: Any, first: FirstSummary) -> Any:
@@ -204,32 +214,7 @@ class SecondSummary:
     def of(cls, block: Block, plan: PointsPlan) -> "SecondSummary":
         """Of one block."""
         rows, weights, codes, size = compared_rows(block, plan)
-        similarity = plan.comparison.similarity
-        classes = 1 if plan.classes is None else len(plan.classes)
-        m, d = plan.rows.shape
-        dtype = np.float64 if plan.precise or similarity.plain else np.float32
-        left = None if similarity.plain else similarity.left(plan.rows, plan.centre, dtype)
-        frequencies = None if plan.frequencies is None else plan.frequencies.astype(np.float32)
-        limit = None if frequencies is None else float(np.quantile(np.abs(frequencies), 0.99))
-
-        def work(start: int) -> tuple[Any, Any, Any]:
-            part = rows[start : start + CHUNK_ROWS]
-            w, own = weights[start : start + CHUNK_ROWS], codes[start : start + CHUNK_ROWS]
-            shares = _shares(w, own, classes)
-            if similarity.plain:
-                prepared = similarity.left(part, dtype=np.float64)
-                return np.zeros(m), np.zeros((classes, 0), complex), np.asarray(shares @ prepared).reshape(classes, d)
-            tile = similarity.between(left, similarity.right(part, plan.centre, dtype))
-            if plan.labels is not None:
-                tile *= plan.labels[:, None] == own
-            sums = (tile @ w.astype(tile.dtype)).astype(np.float64)
-            return sums, _features(part, shares, frequencies, plan.centre, limit), np.zeros((classes, 0))
-
-        done = spread(work, list(range(0, max(len(weights), 1), CHUNK_ROWS))) if len(weights) else []
-        D = 0 if frequencies is None else len(frequencies)
-        empty = np.zeros(m), np.zeros((classes, D), complex), np.zeros((classes, d if similarity.plain else 0))
-        sums, waves, middles = (sum((part[i] for part in done), start=empty[i]) for i in range(3))
-        return cls(sums, waves, middles, float(weights.sum()), size, plan)
+        return cls(*summed(rows, weights, codes, plan), float(weights.sum()), size, plan)
 
     @classmethod
     def merged(cls, parts: Sequence["SecondSummary"]) -> "SecondSummary":
@@ -248,6 +233,61 @@ class SecondSummary:
 def bare_second(block: Block, plan: PointsPlan) -> SecondSummary:
     """The summary of a block, for those who know the plan."""
     return SecondSummary.of(block, plan).bare()
+
+
+def summed(rows: Any, weights: Vector, codes: Indices, plan: PointsPlan) -> tuple[Vector, Complex, Vector]:
+    """Σ w s(candidate, row), waves and middles over some rows."""
+    similarity = plan.comparison.similarity
+    classes, (m, d) = 1 if plan.classes is None else len(plan.classes), plan.rows.shape
+    frequencies = None if plan.frequencies is None else plan.frequencies.astype(np.float32)
+    narrow = None
+    if not plan.precise:
+        narrow = NarrowSums.of(similarity, plan.rows, plan.labels, classes, plan.centre, frequencies)
+    tiles = Tiles(plan, classes, frequencies)
+
+    def work(start: int) -> tuple[Any, Any, Any]:
+        part = slice(start, start + high)
+        w, own = weights[part], codes[part]
+        near = None if narrow is None else narrow.near(rows[part])
+        if narrow is not None and near is not None:
+            try:
+                return *narrow.sums(near, w, own), np.zeros((classes, 0))
+            except CompilationTimeout:  # by NumPy then
+                pass
+        return tiles.sums(rows[part], w, own)
+
+    high = CHUNK_ROWS if narrow is None else NARROW_ROWS
+    done = spread(work, list(range(0, len(weights), high)))
+    D = 0 if frequencies is None else len(frequencies)
+    empty = np.zeros(m), np.zeros((classes, D), complex), np.zeros((classes, d if similarity.plain else 0))
+    sums, waves, middles = (sum((part[i] for part in done), start=empty[i]) for i in range(3))
+    return sums, waves, middles
+
+
+class Tiles:
+    """The same in NumPy, a tile of similarities at a time."""
+
+    def __init__(self, plan: PointsPlan, classes: int, frequencies: Any) -> None:
+        self.plan, self.classes, self.frequencies = plan, classes, frequencies
+        self.similarity = similarity = plan.comparison.similarity
+        self.dtype = np.float64 if plan.precise or similarity.plain else np.float32
+        self.left = None if similarity.plain else similarity.left(plan.rows, plan.centre, self.dtype)
+        self.limit = None if frequencies is None else float(np.quantile(np.abs(frequencies), 0.99))
+
+    def sums(self, rows: Any, weights: Vector, codes: Indices) -> tuple[Any, Any, Any]:
+        """Of some rows."""
+        similarity, plan, (m, d) = self.similarity, self.plan, self.plan.rows.shape
+        shares = _shares(weights, codes, self.classes)
+        if similarity.plain:
+            prepared = similarity.left(rows, dtype=np.float64)
+            middles = np.asarray(shares @ prepared).reshape(self.classes, d)
+            return np.zeros(m), np.zeros((self.classes, 0), complex), middles
+        tile = similarity.between(self.left, similarity.right(rows, plan.centre, self.dtype))
+        if plan.labels is not None:
+            tile *= plan.labels[:, None] == codes
+        sums = (tile @ weights.astype(tile.dtype)).astype(np.float64)
+        waves = _features(rows, shares, self.frequencies, plan.centre, self.limit)
+        return sums, waves, np.zeros((self.classes, 0))
 
 
 def _shares(w: Vector, codes: Indices, classes: int) -> Any:

@@ -3,8 +3,10 @@
 from typing import Any, NamedTuple
 
 from .._validation import as_integer
-from ..data.blocks import Block, Tree
+from ..data.blocks import Block
 from ..deadline import Deadline
+from ..row_blocks import Tree
+from ._fills import filled
 from ._points_blocks import error_bound, solved, spec_of
 from ._points_first import FirstSummary
 from ._points_onepass import Coreset, coreset_of, kept_for
@@ -32,7 +34,7 @@ def continued(model: Any, stream: PointsStream | None, X: Any, labels: Any, samp
         how = (model.similarity, model.gamma, model.standardize, model.solver, as_bytes(model.max_memory))
         setting = Setting(*how, Deadline.after(None), columns=model.columns, missing=model.missing, move=model.move)
         weight = sample_weight if isinstance(sample_weight, str) else None
-        spec = spec_of(X, setting, k, labels, weight, seed)
+        spec = filled(spec_of(X, setting, k, labels, weight, seed), block, "points", 0, weighted=True)
         stream = PointsStream(plan_of(FirstSummary.of(block, spec)), seed, kept_for(k), Tree(Coreset.merged))
     found = coreset_of(block, stream.plan, stream.most, originals=True)
     tree = Tree(Coreset.merged, [list(level) for level in stream.tree.levels])

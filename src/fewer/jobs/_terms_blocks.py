@@ -15,7 +15,8 @@ from .._validation import InvalidInput, Vector, as_vector, is_frame
 from ..data.blocks import Block
 from ..data.columns import known_name
 from ..data.frames import names_of
-from ._block_columns import Chosen, chosen_columns, read_block
+from ..objectives.tall import factored, merged_factors
+from ._block_columns import Chosen, Fills, chosen_columns, read_block
 from .tracking import Tracked
 
 MAX_FACTOR_COLUMNS = 4096
@@ -27,7 +28,7 @@ class TermsSpec:
     """How blocks are read."""
 
     chosen: Chosen | None = None
-    missing: str = "error"
+    missing: Any = "error"
 
     @classmethod
     def of(cls, head: Any, y: Any, *, missing: str = "error", weight: Any = None) -> "TermsSpec":
@@ -66,11 +67,17 @@ class TermsSummary:
         if read.y is None:
             raise InvalidInput("terms needs a target: give y, blocks (X, y), or the name of a column")
         if X.shape[1] > MAX_FACTOR_COLUMNS:
-            raise InvalidInput(f"X must have at most {MAX_FACTOR_COLUMNS} columns to be factored, got {X.shape[1]}")
+            raise InvalidInput(
+                f"X must have at most {MAX_FACTOR_COLUMNS} columns to be factored, got {X.shape[1]}; those of a "
+                f"Dask array or of one npy file are read in blocks"
+            )
         both = np.column_stack([X, as_vector(read.y, (len(X),), "y")])
         if read.weight is not None:
             both *= np.sqrt(read.weight)[:, None]
-        return cls(factored(both), spec, read.size, read.size - len(X))
+        factor = factored(both)
+        if not np.isfinite(factor).all():
+            raise InvalidInput("X or y holds numbers too large to be squared in blocks; divide them by a power of ten")
+        return cls(factor, spec, read.size, read.size - len(X))
 
     @classmethod
     def merged(cls, parts: Sequence["TermsSummary"]) -> "TermsSummary":
@@ -78,9 +85,7 @@ class TermsSummary:
         if len({part.factor.shape[1] for part in parts}) > 1:
             raise InvalidInput(f"all blocks must have {parts[0].factor.shape[1] - 1} columns")
         rows, dropped = sum(part.rows for part in parts), sum(part.dropped for part in parts)
-        return replace(
-            parts[0], factor=factored(np.concatenate([part.factor for part in parts])), rows=rows, dropped=dropped
-        )
+        return replace(parts[0], factor=merged_factors([part.factor for part in parts]), rows=rows, dropped=dropped)
 
     def tracked(self, include: Any = (), exclude: Any = (), groups: Any = None) -> Tracked:
         """The small problem with the same errors."""
@@ -97,19 +102,8 @@ class TermsSummary:
             X = wide
             never = np.union1d(never, np.setdiff1d(np.arange(len(chosen.table)), chosen.places))
         codes = None if groups is None else group_codes(groups, names, np.setdiff1d(np.arange(X.shape[1]), never))
+        if isinstance(self.spec.missing, Fills):
+            notes += [self.spec.missing.note] if self.spec.missing.note else []
         if self.dropped:
             notes.append(f"{self.dropped} of {self.rows} rows left out, as values are missing there")
         return Tracked(X, y, names, held, never, codes, note="; ".join(notes))
-
-
-def factored(both: Vector) -> Vector:
-    """The triangular factor of rows, at most as many as there are columns, with a diagonal that is not negative.
-
-    >>> np.abs(factored(np.array([[3.0, 1.0], [4.0, 1.0], [0.0, 0.0]]))).round(3).tolist()
-    [[5.0, 1.4], [0.0, 0.2]]
-    """
-    if both.shape[0] == 0:
-        return np.zeros((0, both.shape[1]))
-    factor = np.linalg.qr(both, mode="r")
-    signs = np.where(np.diagonal(factor) < 0, -1.0, 1.0)
-    return np.asarray(factor * signs[:, None])

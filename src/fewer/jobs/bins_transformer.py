@@ -21,11 +21,12 @@ from .._validation import (
     read,
     unmasked,
 )
-from ..data.blocks import Block, Tree, as_blocks, head_of, is_lazy, lazily
+from ..data.blocks import Block, as_blocks, head_of, is_lazy, lazily
 from ..data.frames import put_columns
 from ..deadline import Deadline
 from ..progress import as_verbose
 from ..result import Result
+from ..row_blocks import Tree
 from ._bins_blocks import BinsSummary, table_of
 from ._estimator import Shown, Streaming, at_most, seed_of, unchanged_if_it_fails, validated
 from ._lazy import bins_of_blocks, solved_bins

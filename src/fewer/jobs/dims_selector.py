@@ -13,10 +13,11 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from .._validation import Indices, InvalidInput, as_numbers, known
 from ..data.align import aligned
-from ..data.blocks import Block, Tree, as_blocks, head_of, is_lazy, lazily
+from ..data.blocks import Block, as_blocks, head_of, is_lazy, lazily
 from ..data.frames import is_table, names_of
 from ..deadline import Deadline
 from ..progress import as_verbose, watched_by_user
+from ..row_blocks import Tree
 from ..solvers.minimize import SOLVERS
 from ._dims_blocks import DimsSpec, DimsSummary
 from ._estimator import Shown, Streaming, at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated

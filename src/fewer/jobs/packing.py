@@ -16,8 +16,11 @@ from . import _dims_long as long
 from . import _points_first as first
 from . import _points_onepass as onepass
 from . import _points_second as second
+from . import _points_third as third
 from . import _terms_blocks as terms
-from ._block_columns import Chosen
+from . import _terms_wide as wide
+from ._block_columns import Chosen, Fills
+from ._fills import FillSpec, FillSummary
 from ._scaling import Standardization
 from .comparison import Compared
 
@@ -26,9 +29,17 @@ KINDS: dict[str, type] = {
     for kind in (
         *(bins.Sketch, bins.BinsSummary, bins.Cells, bins.CountedSummary),
         *(dims.DimsSpec, dims.LevelsSummary, dims.DimsSummary, long.LongSpec, long.ItemsSummary, long.LongSummary),
-        *(terms.TermsSpec, terms.TermsSummary, onepass.Coreset, second.PointsPlan, second.SecondSummary),
+        *(
+            terms.TermsSpec,
+            terms.TermsSummary,
+            wide.Steepest,
+            third.ThirdSummary,
+            onepass.Coreset,
+            second.PointsPlan,
+            second.SecondSummary,
+        ),
         *(first.PointsSpec, first.Candidates, first.Columns, first.FirstSummary),
-        *(Chosen, Code, Encoding, Standardization, Compared),
+        *(Chosen, Fills, FillSpec, FillSummary, Code, Encoding, Standardization, Compared),
     )
 }
 """What may be packed: nothing else is made from a file."""

@@ -143,9 +143,10 @@ def points(
     max_memory : int or str
         Bytes, or "500MB": limits what is taken beside X, where X is an array of floats or CSR; anything else is first
         copied into one. Data in blocks are gathered where they take at most half of it.
-    passes : {2, 1}
-        How often data in blocks are read. Two: some thousand rows, drawn at random, are compared with all. One: each
-        block keeps weighted rows that stand for it, and `note` has a proven bound on the MMD to all rows.
+    passes : {2, 1, 3}
+        How often data in blocks are read. Two: some thousand rows, drawn at random, are compared with all. Three: then
+        rows near to where the points would rather be are found too, for rbf and matern and many rows much better. One:
+        each block keeps weighted rows that stand for it, and `note` has a proven bound on the MMD to all rows.
     time_limit : float, optional
         Wall time in seconds for the whole call, compiling included. A short one has fewer rows compared.
     rng : None, int or Generator
@@ -187,7 +188,7 @@ def points(
         setting = Setting(*how, move, bounds, limits, aim)
         if units is not None:
             return points_of_units(setting, gathered(X), k, units, labels, sample_weight, rng)
-        if is_lazy(X) or as_integer(passes, "passes", 1, 2) == 1:
+        if is_lazy(X) or as_integer(passes, "passes", 1, 3) == 1:
             blocks = X if is_lazy(X) else lambda: iter([gathered(X)])
             return points_of_blocks(blocks, k, labels, sample_weight, setting, rng, passes).result
         return setting.solve(gathered(X), k, labels, sample_weight, rng).result

@@ -67,7 +67,7 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         See `points`.
     max_memory : int or str
         Bytes, or "500MB".
-    passes : {2, 1}
+    passes : {2, 1, 3}
         How often data in blocks are read; see `points`.
     time_limit : float, optional
         Wall time in seconds.
@@ -279,7 +279,7 @@ def chosen(
 ) -> Chosen:
     """Fit an estimator's points, heaviest first; a k above the number of distinct rows means all of them."""
     seed = seed_of(model.random_state)
-    passes = as_integer(getattr(model, "passes", 2), "passes", 1, 2)
+    passes = as_integer(getattr(model, "passes", 2), "passes", 1, 3)
     with watched_by_user(as_verbose(model.verbose), type(model).__name__, deadline, None) as told:
         setting = setting_of(model, deadline, told, limits, aim)
         if is_lazy(X) or passes == 1:

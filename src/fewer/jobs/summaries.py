@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from .._validation import InvalidInput, as_integer, known, shown
-from ..data.blocks import Block, merged_in_tree
+from ..data.blocks import Block
 from ..data.cutting import height
 from ..deadline import Deadline
 from ..result import Result
+from ..row_blocks import merged_in_tree
 from ._bins_blocks import BinsSummary, CountedSummary
 from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
 from ._held import Limits

@@ -21,6 +21,7 @@ from ..solvers.minimize import SOLVERS
 from ..spaces import Atoms
 from ._estimator import Shown, at_most, our_error, seed_of, unchanged_if_it_fails, validated
 from ._lazy import refuse_for_blocks, terms_of_blocks
+from ._terms_wide import ColumnBlocks, wide_columns, wide_terms
 from .holdings import LOSSES, Holdings, conditions_of
 from .sample import as_bytes
 from .terms import solve
@@ -160,8 +161,13 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
             self.fit(whole.X, whole.y, whole.weight)
             return
         refuse_for_blocks(validation=self.validation, loss=None if self.loss == "squared" else self.loss)
+        wide = wide_columns(X)
+        head = blocks.head(1024 if wide is None else 2).X
+        if wide is not None:
+            validated(self, head, accept_sparse="csc")
+            self._keep([self._solve_wide(wide, y, sample_weight, deadline)], True)
+            return
         data = terms_of_blocks(blocks, y, sample_weight, "error").tracked(self.include, self.exclude, self.groups)
-        head = blocks.head(1024).X
         validated(self, head[data.names] if isinstance(y, str) else head, accept_sparse="csc")
         self._keep(self._solve(data, deadline), True)
 
@@ -176,13 +182,26 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
             found = [getattr(result, name) for result in results]
             setattr(self, f"{name}_", found[0] if one else found)
 
+    def _limits(self, names: Any, n: int) -> Holdings:
+        """What may be held of n columns."""
+        known(self.solver, SOLVERS, "solver")
+        conditions = conditions_of(self.previous, self.max_turnover, self.constraints, names, n)
+        groups_have = self.max_per_group, self.min_per_group, self.max_group_weight, self.min_group_weight
+        return Holdings(self.min_weight, self.max_weight, *groups_have, conditions, self.loss)
+
+    def _solve_wide(self, data: ColumnBlocks, y: Any, weight: Any, deadline: Deadline) -> Result:
+        """The result for very many columns in blocks."""
+        limits, memory = self._limits(None, data.size), as_bytes(self.max_memory)
+        columns = {"include": self.include, "exclude": self.exclude, "groups": self.groups}
+        with watched_by_user(as_verbose(self.verbose), "FewerTerms", deadline, None) as told:
+            search = {"solver": self.solver, "deadline": deadline, "rng": seed_of(self.random_state), "callback": told}
+            k = at_most(self.k, data.size, "columns")
+            return wide_terms(data, y, k, limits, **columns, weight=weight, memory=memory, search=search)
+
     def _solve(self, data: Tracked, deadline: Deadline) -> list[Result]:
         """One result for each target."""
-        known(self.solver, SOLVERS, "solver")
         n = data.X.shape[1]
-        conditions = conditions_of(self.previous, self.max_turnover, self.constraints, data.names, n)
-        groups_have = self.max_per_group, self.min_per_group, self.max_group_weight, self.min_group_weight
-        limits = Holdings(self.min_weight, self.max_weight, *groups_have, conditions, self.loss)
+        limits = self._limits(data.names, n)
         k = at_most(self.k, n, "columns")
         C = limits.constraint(Atoms(n), k, data.include, data.exclude, data.groups)
         seed, targets = seed_of(self.random_state), data.y.reshape(len(data.y), -1)
@@ -190,7 +209,8 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         with watched_by_user(as_verbose(self.verbose), "FewerTerms", deadline, None) as told:
             for done, b in enumerate(targets.T):
                 own = deadline.share(1.0 / (targets.shape[1] - done))
-                found = solve(F.toward(b), C, self.solver, self.validation, own, seed, told)
+                toward = F if targets.shape[1] == 1 else F.toward(b)
+                found = solve(toward, C, self.solver, self.validation, own, seed, told)
                 found = found.named("columns", LOSSES[self.loss], data.candidates(n))
                 results.append(replace(found, labels=data.labels(found.indices)))
         return results

@@ -14,6 +14,7 @@ from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector
 from ..active_set import simplex_weights
 from ..spaces import Space, as_space
 from .matrix import BLOCK, applied, as_matrix, as_row_weights, scaled, sized_matrix
+from .tall import is_tall, tall_factor
 
 __all__ = ["Moments", "as_matrix"]
 
@@ -74,9 +75,9 @@ class Moments:
     sample_weight: Any = None
     exponent: int = 0
     work: float = field(init=False, repr=False)
-    """Multiplications with entries of A so far, about: what default budgets are counted in."""
     _size: float = field(init=False, repr=False)
     _known: dict[tuple[str, int], Any] = field(init=False, repr=False)
+    _one_target: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         as_space(self.space, "Moments")
@@ -89,18 +90,18 @@ class Moments:
         b = as_vector(self.b, (A.shape[0],), "b")
         if self.sample_weight is not None:
             self.__dict__["sample_weight"] = as_row_weights(self.sample_weight, A.shape[0])
-        self.__dict__.update(A=A, b=b, work=0.0, _size=size, _known={})
+        self.__dict__.update(A=A, b=b, work=0.0, _size=size, _known={}, _one_target=True)
 
     def _like(self, **changes: Any) -> "Moments":
         """The same with some fields changed; what is known of A is shared."""
         other = object.__new__(Moments)
-        names = ("space", "A", "b", "sample_weight", "exponent", "_size", "_known")
+        names = ("space", "A", "b", "sample_weight", "exponent", "_size", "_known", "_one_target")
         other.__dict__.update({**{name: self.__dict__[name] for name in names}, "work": 0.0, **changes})
         return other
 
     def toward(self, b: Any) -> "Moments":
         """The same functions with other expectations; what is known of A is shared."""
-        return self._like(b=as_vector(b, (self.A.shape[0],), "b"))
+        return self._like(b=as_vector(b, (self.A.shape[0],), "b"), _one_target=False)
 
     @property
     def rows(self) -> Indices:
@@ -119,7 +120,17 @@ class Moments:
         return self._known[name, self.exponent]
 
     def normalised(self) -> tuple["Moments", int]:
-        """(G, e) with F = 2**e G: the same problem with its numbers near one."""
+        """(G, e) with F = 2**e G: the same problem with its numbers near one, and of a tall A with few rows."""
+        return (self.reduced if self._one_target and is_tall(self.A) else self).near_one()
+
+    @cached_property
+    def reduced(self) -> "Moments":
+        """The same F with the triangular factor of [A b] for A and b."""
+        factor = tall_factor(self.A, self.b, self.power, self._roots)
+        return Moments(self.space, factor[:, :-1], factor[:, -1], None, self.exponent + self.power + self._weight_power)
+
+    def near_one(self) -> tuple["Moments", int]:
+        """The same with all its rows."""
         shift = self.power + self._weight_power
         return self._like(exponent=-shift), 2 * (self.exponent + shift)
 
@@ -231,7 +242,6 @@ class Moments:
         if min(r, size) == 1:
             row = self._columns(np.arange(1))[:, 0] if size == 1 else self._against(np.ones(r))
             return float(row @ row)
-
         operator = LinearOperator((r, size), matvec=self._forward, rmatvec=self._against, dtype=np.float64)
         largest = svds(operator, k=1, return_singular_vectors=False, rng=np.random.default_rng(0))[0]
         return float((1 + 1e-6) * largest**2)
@@ -255,8 +265,7 @@ class Moments:
     def scale(self) -> float:
         """The squared distance of a typical column from b: what rounding is measured by."""
         typical = float(np.square(self._from_target(self._some)).sum(axis=0).mean())
-        size = float(self._out(max(typical, 1e-30)))
-        return max(size, float(np.finfo(np.float64).tiny))
+        return max(float(self._out(max(typical, 1e-30))), float(np.finfo(np.float64).tiny))
 
     def slope_error(self, value: float) -> float:
         """How far rounding may move an entry of `slopes` at weights of this value: r eps ‖a‖ ‖A q - b‖."""
@@ -371,9 +380,7 @@ class Moments:
     def gradient(self, p: Vector) -> Vector:
         """2 Aᵀ(A p - b)."""
         units = np.flatnonzero(p)
-        gradient = self.slopes(units, p[units])
-        gradient *= -2.0
-        return gradient
+        return np.asarray(-2.0 * self.slopes(units, p[units]))
 
     def _fit(self, face: Indices) -> tuple[Vector, float]:
         part = self._from_target(face)

@@ -41,7 +41,7 @@ def solve(
     work = as_budget(budget, deadline)
     generator, seed = as_generator(rng)
     state = generator.bit_generator.state if deadline.limited else None
-    inner, exponent = normalised(objective)
+    inner, exponent = normalised(objective, deadline.limited)
 
     def steps() -> Steps:
         if state is not None:

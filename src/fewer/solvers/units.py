@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
+from ..deadline import Deadline
 from ..protocols import Objective, offers
 from ..result import Result, Status
 from .loop import Callback, Progress
@@ -29,8 +30,22 @@ class Normalisable(Protocol):
         ...
 
 
-def normalised(objective: Any) -> tuple[Any, int]:
-    """(G, e) with F = 2**e G and the numbers of G near one, where the objective can tell; else (F, 0)."""
+@runtime_checkable
+class QuicklyNormalisable(Protocol):
+    """One that can do so without any work."""
+
+    def near_one(self) -> tuple[Objective, int]:
+        """(G, e) with F = 2**e G."""
+        ...
+
+
+def normalised(objective: Any, limited: bool = False) -> tuple[Any, int]:
+    """(G, e) with F = 2**e G and the numbers of G near one, where the objective can tell; else (F, 0).
+
+    Within a time limit nothing is computed for that.
+    """
+    if limited and offers(objective, QuicklyNormalisable):
+        return cast("QuicklyNormalisable", objective).near_one()
     return objective.normalised() if offers(objective, Normalisable) else (objective, 0)
 
 
@@ -87,7 +102,9 @@ def near_one(solver: Solver) -> Solver:
     @wraps(solver)
     def solve(objective: Any, constraint: Any, **options: Any) -> Result:
         rule = options.get("step")
-        inner, exponent = normalised(objective) if rule is None or isinstance(rule, OURS) else (objective, 0)
+        limited = Deadline.after(options.get("time_limit")).limited
+        ours = rule is None or isinstance(rule, OURS)
+        inner, exponent = normalised(objective, limited) if ours else (objective, 0)
         if exponent:
             options = {**options, "callback": watched(options.get("callback"), exponent)}
         if exponent and rule is not None:

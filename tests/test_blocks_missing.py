@@ -1,0 +1,129 @@
+"""Missing values of data in blocks: what stands for them is what stands for them in memory."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fewer
+from fewer import InvalidInput, row_blocks
+from fewer.data import blocks
+from fewer.data.blocks import Execution, executed
+from fewer.jobs import _bins_blocks, _points_blocks
+from fewer.jobs.packing import packed, unpacked
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Blocks of 64 rows, and nothing gathered."""
+    monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", 64)
+    monkeypatch.setattr(row_blocks, "MIN_BLOCK_ROWS", 64)
+    monkeypatch.setattr(blocks.Stream, "gathered", lambda self, memory: None)
+
+
+@pytest.fixture
+def table():
+    """Few distinct rows, so that all are candidates; numbers and labels are missing."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "a": rng.integers(0, 7, 300).astype(float),
+            "b": rng.choice([0.5, 1.5, 9.0], 300),
+            "plan": rng.choice(["basic", "plus", "pro"], 300, p=[0.5, 0.3, 0.2]),
+        }
+    )
+    frame.loc[rng.random(300) < 0.1, "a"] = np.nan
+    frame.loc[rng.random(300) < 0.1, "plan"] = None
+    return frame
+
+
+def cut(frame, n):
+    return lambda: iter([frame.iloc[part] for part in np.array_split(np.arange(len(frame)), n)])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_points_impute_as_in_memory(weighted, small, table, monkeypatch):
+    how = {"missing": "impute", "gamma": 0.5, "rng": 0}
+    if weighted:
+        table["w"] = np.random.default_rng(1).random(300)
+        how["sample_weight"] = "w"
+    whole = fewer.points(table, 5, **how)
+    for n in (1, 7):
+        found = fewer.points(cut(table, n), 5, **how)
+        assert found.value == pytest.approx(whole.value, rel=1e-6)
+        assert "missing values replaced by medians and modes: 'a'" in found.note
+    few = fewer.points(cut(table, 7), 5, passes=1, **how)
+    assert "missing values replaced" in few.note
+
+
+def test_missing_labels_are_a_category(small, table):
+    table["a"] = table["a"].fillna(3.0)
+    whole = fewer.points(table, 5, missing="category", gamma=0.5, rng=0)
+    found = fewer.points(cut(table, 7), 5, missing="category", gamma=0.5, rng=0)
+    assert found.value == pytest.approx(whole.value, rel=1e-6)
+    assert "taken as a category of their own: 'plan'" in found.note
+    table.loc[3, "a"] = np.nan
+    with pytest.raises(InvalidInput, match="column 'a' holds numbers, and some are missing"):
+        fewer.points(cut(table, 7), 5, missing="category")
+
+
+def test_terms_impute_as_in_memory(small):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 5))
+    y = X @ [0.5, 0.3, 0.2, 0.0, 0.0] + 0.1 * rng.normal(size=300)
+    X[rng.random((300, 5)) < 0.1] = np.nan
+    whole = fewer.terms(X, y, 3, missing="impute", rng=0)
+    parts = list(zip(np.array_split(X, 7), np.array_split(y, 7), strict=True))
+    found = fewer.terms(lambda: iter(parts), None, 3, missing="impute", rng=0)
+    assert found.indices.tolist() == whole.indices.tolist()
+    assert found.value == pytest.approx(whole.value, rel=1e-9)
+    assert "missing values replaced by medians" in found.note
+    with pytest.raises(InvalidInput, match="missing of data in blocks"):
+        fewer.terms(lambda: iter(parts), None, 3, missing="ffill", returns=None)
+
+
+@pytest.mark.parametrize("rule", ["impute", "category"])
+def test_dims_fill_as_in_memory(rule, small, table):
+    table = table.drop(columns="b")
+    if rule == "category":
+        table["a"] = table["a"].fillna(0.0)
+    whole = fewer.dims(table, 1, missing=rule, rng=0)
+    found = fewer.dims(cut(table, 7), 1, missing=rule, rng=0)
+    assert found.indices.tolist() == whole.indices.tolist()
+    assert found.value == pytest.approx(whole.value, rel=1e-9)
+
+
+def test_medians_beyond_the_sketch_say_how_far_they_are_off(small, monkeypatch):
+    monkeypatch.setattr(_bins_blocks, "SKETCHED", 64)
+    monkeypatch.setattr(_points_blocks, "MIN_CANDIDATES", 50)
+    monkeypatch.setattr(_points_blocks, "MAX_CANDIDATES", 50)
+    X = np.random.default_rng(3).normal(size=(600, 2))
+    X[::9, 0] = np.nan
+    found = fewer.points(lambda: iter(np.array_split(X, 3)), 4, missing="impute", rng=0)
+    assert "ranks of medians are off by at most" in found.note
+
+
+def test_streams_fill_by_their_first_rows(table):
+    model = fewer.FewerPoints(k=4, missing="impute", random_state=0)
+    for start in range(0, 300, 100):
+        model.partial_fit(table.iloc[start : start + 100])
+    assert len(model.indices_) == 4
+
+
+def test_what_stands_for_missing_values_is_kept_for_a_resumed_run(small, table):
+    class Keeper(dict):
+        def load(self, name):
+            return unpacked(self[name]) if name in self else None
+
+        def save(self, name, levels, done, last):
+            self[name] = packed([levels, done, last])
+
+    keeper = Keeper()
+    with executed(Execution(keeper=keeper)):
+        first, again = (fewer.points(cut(table, 7), 5, missing="impute", rng=0) for _ in range(2))
+    assert "points-0" in keeper
+    assert again.value == first.value
+
+
+def test_own_loops_fill_themselves(table):
+    with pytest.raises(InvalidInput, match="takes a pass of its own"):
+        fewer.summarize(table, job="points", missing="impute")

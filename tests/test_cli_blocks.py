@@ -1,0 +1,71 @@
+"""Commands on files that are read in blocks: several k from one set of passes, and the page."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import fewer
+from commands import run
+from fewer.studies.in_blocks import NOTE, Remembering
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(3000, 3)), 1)
+    y = X @ [0.5, 0.5, 0.0] + 0.1 * rng.normal(size=3000)
+    pl.DataFrame(np.c_[X, y], schema=["a", "b", "c", "y"]).write_parquet(tmp_path / "x.parquet")
+    D = (rng.random((3000, 6)) < np.linspace(0.4, 0.05, 6)).astype(int)
+    pl.DataFrame(D, schema=[f"d{i}" for i in range(6)]).write_parquet(tmp_path / "d.parquet")
+    return tmp_path
+
+
+ASKED = {
+    "points": ("x.parquet",),
+    "terms": ("x.parquet", "--target", "y"),
+    "dims": ("d.parquet",),
+}
+
+
+@pytest.mark.parametrize("job", list(ASKED))
+def test_a_path_in_blocks_is_the_answer_for_each_k(job, folder):
+    file, *more = ASKED[job]
+    out, page = folder / "kept.csv", folder / "page.html"
+    asked = ("--path", "1,3", "--max-memory", "50KB", "-o", out, "--report", page)
+    _, err = run(job, folder / file, *more, *asked)
+    said = run(job, folder / file, *more, *asked, "--force")[0] + err
+    assert NOTE in said
+    kept = pl.read_csv(out)
+    given = (str(folder / file), "y") if job == "terms" else (str(folder / file),)
+    for k in (1, 3):
+        found = getattr(fewer, job)(*given, k, rng=0, max_memory="50KB")
+        assert sorted(kept.filter(pl.col("k") == k)["index"]) == found.indices.tolist()
+    assert "Which k?" in page.read_text()
+    assert not (folder / "kept.csv.blocks").exists()
+
+
+def test_one_k_with_a_page(folder):
+    out, _ = run(
+        "bins",
+        folder / "x.parquet",
+        "--column",
+        "y",
+        "-k",
+        "3",
+        "--max-memory",
+        "10KB",
+        "--report",
+        "p.html",
+        cwd=folder,
+    )
+    assert len(out.splitlines()) == 4
+    assert (folder / "p.html").stat().st_size > 10_000
+
+
+def test_finished_passes_are_remembered():
+    kept = Remembering()
+    kept.save("a", [[1]], 1, last=False)
+    assert kept.load("a") is None
+    kept.save("a", [[1]], 1, last=True)
+    assert kept.load("a") == ([[1]], 1, True)
+    assert Remembering(kept).load("a") == ([[1]], 1, True)
