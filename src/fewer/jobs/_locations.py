@@ -113,18 +113,21 @@ class Moving:
         factor = SLOPES[self.similarity.name].factor(self._gamma)
         return float(w @ K @ w - 2.0 * (c @ w)), w, np.asarray(2.0 * factor * w[:, None] * (away - toward))
 
-    def quadratic(self, Y: Matrix) -> tuple[Matrix, Vector]:
+    def quadratic(self, Y: Matrix) -> tuple[Vector, Vector]:
         """The similarities of points at Y (k, m) to each other, (k, k), and their mean ones to the rows, (k,)."""
         K, _, c, _, _ = self._compared(Y)
         return K, c
 
-    def _compared(self, Y: Matrix) -> tuple[Matrix, Matrix, Vector, Vector, Matrix]:
+    def _compared(self, Y: Matrix) -> tuple[Vector, Vector, Vector, Vector, Matrix]:
         """Similarities and h of the points to each other, and the sums over the rows of each point."""
         slope, Z = SLOPES[self.similarity.name], self.scale * Y
         if self.parts:  # what is compared with rows is what is compared with points, rounded alike
             Z = Z.astype(self.parts[0].rows.dtype).astype(np.float64)
         rate = slope.factor(self._gamma) / (2.0 * self.scale**2)
-        K, own = (part * self.same for part in slope.of(_exponents(Z, _lengths(Z), _beside(Z)) - self.apart))
+        K, own = (
+            np.asarray(part * self.same, np.float64)
+            for part in slope.of(_exponents(Z, _lengths(Z), _beside(Z)) - self.apart)
+        )
         np.fill_diagonal(K, 1.0)
         c, pull, push = np.zeros(len(Y)), np.zeros(len(Y)), np.zeros_like(Y)
         for part in self.parts:

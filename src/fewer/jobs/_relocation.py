@@ -137,7 +137,7 @@ class _Known(NamedTuple):
 
     problem: Moving
     seats: Seats
-    K: Matrix
+    K: Vector
     c: Vector
     S: Matrix
 
