@@ -4,7 +4,7 @@ Parts: digits (bundled with scikit-learn), usps (usps.npz, looked for in --data)
 mixture in 8 dimensions whose MMD² is known in closed form), move (points that leave their rows: places.py), downstream,
 limits, outliers and clusters (what points are good for: uses.py). Times are wall time in this process after a warm-up
 that compiles.
-Run: python benchmarks/points.py [--part NAME] [--quick] [--data DIR] [--time-limit S]
+Run: python benchmarks/points.py [--part NAME ...] [--quick] [--data DIR] [--time-limit S]
 """
 
 import argparse
@@ -50,6 +50,7 @@ def warm_up() -> None:
     X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 2
     for solver in ("auto", "exchange", "greedy", "iht"):
         points(X, 3, solver=solver)
+    points(X, 3, move=True)
     FewerPointsClassifier(k=4).fit(X, y)
 
 
@@ -274,28 +275,29 @@ def compress(X, k: int, gamma: float):
 def move(options) -> None:
     import places
 
-    data = {"digits": load_digits().data, "mixture, 8,000": Mixture().draw(8000)}
-    found = load_usps(options)
-    data |= {} if found is None else {"USPS": found[0]}
+    mixture, found = Mixture(), load_usps(options)
+    data = {"digits, 1,797 x 64": (lambda: load_digits().data, None)}
+    data["mixture, 8,000 x 8"] = (lambda: mixture.draw(8000), None)
+    data |= {} if found is None else {"USPS, 7,291 x 256": (lambda: found[0], None)}
     if not options.quick:
-        data["MNIST-like, 20,000 x 784"] = places.distorted_digits(20_000)
-        data |= {f"mixture, {n:,}": Mixture().draw(n) for n in (10**5, 10**6)}
+        data |= {f"mixture, {n:,} x 8": (lambda n=n: mixture.draw(n), mixture) for n in (10**5, 10**6)}
+        data["MNIST-like, 20,000 x 784"] = (lambda: places.distorted_digits(20_000), None)
     places.compare(data, (20,) if options.quick else (20, 100))
 
 
-PARTS = [digits, usps, speed, scale, move, uses.downstream, uses.limits, uses.outliers, uses.clusters]
+PARTS = [digits, usps, speed, scale, uses.downstream, uses.limits, uses.outliers, uses.clusters, move]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--part", choices=[part.__name__ for part in PARTS])
+    parser.add_argument("--part", nargs="+", choices=[part.__name__ for part in PARTS])
     parser.add_argument("--time-limit", type=float, default=None, help="also run auto with this limit")
     parser.add_argument("--quick", action="store_true", help="fewer sizes, and no million rows")
     options = parser.parse_args()
     warm_up()
     for part in PARTS:
-        if options.part in (None, part.__name__):
+        if options.part is None or part.__name__ in options.part:
             part(options)
 
 

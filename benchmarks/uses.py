@@ -3,9 +3,11 @@
 Parts of `python benchmarks/points.py --part downstream|limits|outliers|clusters`.
 """
 
+import time
 from itertools import combinations
 
 import numpy as np
+from scipy.optimize import minimize
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -16,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fewer import criticisms, points
 from fewer.active_set import box_weights
-from fewer.similarity import similarity_of
+from fewer.similarity import bandwidth, similarity_of
 
 LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 
@@ -140,6 +142,34 @@ def limits(options) -> None:
         said = "" if feasible else "  NOT FEASIBLE"
         print(f"  {name:22s}{max(ratios):8.4f}{np.mean(ratios):9.4f}{near:8.0%}{said}", flush=True)
 
+    boxed()
+
+
+def boxed(sets: int = 5, n: int = 30, k: int = 3, starts: int = 30) -> None:
+    """The value of points that move in a box over the best of many descents from random places in it."""
+    ratios, feasible, similarity = [], True, similarity_of("rbf", 0.5)
+    low, high = np.array([-1.0, -0.5]), np.array([0.5, 1.0])
+    for seed in range(sets):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((n, 2))
+        constant = similarity(X, X).mean()
+
+        def value(flat, X=X, constant=constant):
+            Y = flat.reshape(k, 2)
+            K, c = similarity(Y, Y), similarity(Y, X).mean(axis=1)
+            w = box_weights(K, c, 0.0, 1.0, np.full(k, 1 / k))
+            return w @ K @ w - 2 * c @ w + constant
+
+        begin = rng.uniform(np.tile(low, k), np.tile(high, k), (starts, 2 * k))
+        box = list(zip(np.tile(low, k), np.tile(high, k), strict=True))
+        best = min(minimize(value, one, method="L-BFGS-B", bounds=box).fun for one in begin)
+        found = points(X, k, gamma=0.5, rng=0, move=True, bounds=(low, high))
+        feasible = feasible and bool((found.rows >= low).all() and (found.rows <= high).all())
+        ratios.append(found.value / best)
+    near, said = np.mean(np.array(ratios) <= 1.01), "" if feasible else "  NOT FEASIBLE"
+    name = f"move in a box, {sets} sets"
+    print(f"  {name:22s}{max(ratios):8.4f}{np.mean(ratios):9.4f}{near:8.0%}{said}", flush=True)
+
 
 def outliers(options) -> None:
     """Of 20 planted outliers those among the first 30 criticisms."""
@@ -161,18 +191,33 @@ def clusters(options) -> None:
     X = (centres[z] + 0.6 / np.sqrt(d) * rng.standard_normal((n, d))).astype(np.float32)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     print(f"\nEmbeddings, {n} x {d}, {len(set(z))} planted clusters of different size: the share met by k rows")
-    print(f"{'k':>6s}{'rbf':>8s}{'cosine':>8s}{'k-means':>9s}{'facility':>9s}{'random':>8s}")
-    for k in (100, 300) if options.quick else (100, 300, 600):
-        rows = {name: points(X, k, similarity=name, rng=0).indices for name in ("rbf", "cosine")}
+    gamma, rare = bandwidth(X, "rbf", "median"), inverse_density(X)
+    names = ["rbf", "10 gamma", "rare", "cosine", "k-means", "facility", "random"]
+    print(f"{'k':>6s}" + "".join(f"{name:>10s}" for name in names) + "   seconds of rbf")
+    for k in (100, 300):
+        took, first = timed(points, X, k, rng=0)
+        rows = {"rbf": first.indices, "10 gamma": points(X, k, gamma=10 * gamma, rng=0).indices}
+        rows["rare"] = points(X, k, sample_weight=rare, rng=0).indices
+        rows["cosine"] = points(X, k, similarity="cosine", rng=0).indices
         model = MiniBatchKMeans(k, random_state=0, n_init=1).fit(X)
         rows["k-means"] = pairwise_distances_argmin(model.cluster_centers_, X)
         rows["facility"] = facility_location(X, k)
         rows["random"] = rng.choice(n, k, replace=False)
         shares = {name: len(set(z[some])) / len(set(z)) for name, some in rows.items()}
-        print(
-            f"{k:6d}" + "".join(f"{s:{w}.0%}" for s, w in zip(shares.values(), (8, 8, 9, 9, 8), strict=True)),
-            flush=True,
-        )
+        print(f"{k:6d}" + "".join(f"{shares[name]:10.0%}" for name in names) + f"{took:10.1f}", flush=True)
+
+
+def inverse_density(X, seen: int = 3000):
+    """Weights by which rare rows count as much as frequent ones: one over the mean similarity at 20 times gamma."""
+    some = np.random.default_rng(0).choice(len(X), min(seen, len(X)), replace=False)
+    near = similarity_of("rbf", 20 * bandwidth(X, "rbf", "median"))
+    return 1 / np.concatenate([near(part, X[some]).mean(axis=1) for part in np.array_split(X, len(X) // 2000 + 1)])
+
+
+def timed(call, *arguments, **options):
+    began = time.process_time()
+    result = call(*arguments, **options)
+    return time.process_time() - began, result
 
 
 def facility_location(X, k: int, seen: int = 4000):

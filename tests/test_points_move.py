@@ -10,8 +10,11 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from fewer import FewerPoints, InvalidInput, Status, points
+from fewer.deadline import Deadline
 from fewer.jobs import _moving, _target
-from fewer.jobs._moving import SLOPES, Moving, Part
+from fewer.jobs._locations import SLOPES, Moving, Part
+from fewer.jobs._places import Movable
+from fewer.jobs._relocation import Descent, Seats
 from fewer.similarity import bandwidth, similarity_of
 
 SMOOTH = ("rbf", "matern32", "matern52")
@@ -80,6 +83,42 @@ def test_value_is_the_discrepancy_of_the_moved_points_and_below_that_of_the_rows
     assert found.history[-1] == pytest.approx(found.value, rel=1e-6)
     assert (found.rows >= X.min(axis=0)).all()
     assert (found.rows <= X.max(axis=0)).all()
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_single_precision_rounds_single_similarities_but_not_the_value(name):
+    rng = np.random.default_rng(2)
+    X, Y, start = rng.standard_normal((4000, 20)), rng.standard_normal((12, 20)), np.full(12, 1 / 12)
+    gamma = bandwidth(X, name, "median")
+    scale, t = SLOPES[name].scale(gamma), np.full(4000, 1 / 4000)
+    rough, fine = (
+        Moving(
+            similarity_of(name, gamma),
+            (Part.of(np.arange(12), scale * X, t, None, dtype),),
+            np.zeros((12, 12)),
+            np.ones((12, 12)),
+        )
+        for dtype in (np.float32, np.float64)
+    )
+    errors = [rough(Y + step, start)[0] - fine(Y + step, start)[0] for step in 1e-3 * np.arange(6)]
+    assert np.ptp(errors) < 5e-9  # that of the rows is always the same
+
+
+def test_points_that_crowd_one_cluster_are_put_into_the_others():
+    rng = np.random.default_rng(3)
+    centres = np.array([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]])
+    X = np.repeat(centres, 20, axis=0) + rng.standard_normal((60, 2))
+    similarity, t = similarity_of("rbf", 0.1), np.full(60, 1 / 60)
+    part = Part.of(np.arange(3), np.sqrt(0.1) * X, t, None, np.float64)
+    problem = Moving(similarity, (part,), np.zeros((3, 3)), np.ones((3, 3)))
+    still = np.zeros((3, 2), bool)
+    still[0] = True  # an included row
+    movable = Movable(np.arange(2), X.min(axis=0), X.max(axis=0), still)
+    way = Descent(problem, X[:3], np.full(3, 1 / 3), 1.0, movable, np.zeros(2))
+    way.search(400, Seats(X, similarity(X, X) @ t, None, None), np.random.default_rng(0), Deadline.after(None), None)
+    assert way.places[0].tolist() == X[0].tolist()
+    assert sorted(np.linalg.norm(way.places[:, None] - centres, axis=2).argmin(axis=1).tolist()) == [0, 1, 2]
+    assert way.history == sorted(way.history, reverse=True)
 
 
 def test_weights_are_the_best_ones_where_the_points_are():

@@ -12,7 +12,7 @@ ITERATIONS = 500
 def flow(X: np.ndarray, k: int, gamma: float, seed: int = 0) -> np.ndarray:
     """Gradient descent from k random rows, the step halved where MMD² rises, noise that falls to zero."""
     rng = np.random.default_rng(seed)
-    X = np.asarray(X, np.float64)
+    X = np.asarray(X, np.float64 if X.size < 10**7 else np.float32)
     X = X if len(X) <= 20_000 else X[rng.choice(len(X), 20_000, replace=False)]
     Y = X[rng.choice(len(X), k, replace=False)]
     width, rate, last = 1.0 / np.sqrt(2.0 * gamma), 0.5 * k / (2.0 * gamma), np.inf

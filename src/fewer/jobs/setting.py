@@ -25,7 +25,8 @@ from ..spaces import Atoms
 from ._aim import Aim, Together, alone, as_aim
 from ._given import Given, given_rows
 from ._held import UNLIMITED, Held, Limits
-from ._moving import SLOPES, Start, moved
+from ._locations import SLOPES
+from ._moving import Start, moved
 from ._places import as_move, ends_of, in_rows, movable_of
 from ._scaling import NOTE, Standardization, standardizes
 from ._target import Target, target_of
