@@ -1,7 +1,7 @@
 """What objectives and constraints offer each other's partners: capabilities, not classes."""
 
 from collections.abc import Iterator
-from inspect import getattr_static
+from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
 from ._validation import Indices, InvalidInput, Vector
@@ -354,15 +354,17 @@ def require_whole_faces(constraint: object, who: str) -> None:
         )
 
 
-def members(protocol: type) -> list[str]:
+@cache
+def members(protocol: type) -> tuple[str, ...]:
     """The names a protocol asks for."""
-    return sorted(name for name in vars(protocol) if not name.startswith("_"))
+    return tuple(sorted(name for name in vars(protocol) if not name.startswith("_")))
 
 
 def missing(thing: object, protocol: type) -> list[str]:
-    """The names of a protocol that `thing` does not have."""
-    nothing = object()
-    return [name for name in members(protocol) if getattr_static(thing, name, nothing) is nothing]
+    """The names of a protocol that `thing` does not have, itself or by its classes; none of them is evaluated."""
+    own = getattr(thing, "__dict__", {})
+    classes = [vars(each) for each in type(thing).__mro__]
+    return [name for name in members(protocol) if name not in own and not any(name in names for names in classes)]
 
 
 def require(thing: object, protocol: type, who: str) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 from inspect import signature
 from typing import Any
 
@@ -115,9 +116,15 @@ def minimize(
 
 def check_options(solve: Callable[..., Result], options: dict[str, Any]) -> None:
     """Refuse options that a solver does not have."""
-    known_options = list(signature(solve).parameters)[2:]
+    known_options = options_of(solve)
     unknown = sorted(options.keys() - set(known_options))
     if unknown:
         raise InvalidInput(
             f"{solve.__name__} has no option {unknown[0]!r}; its options are {', '.join(sorted(known_options))}"
         )
+
+
+@cache
+def options_of(solve: Callable[..., Result]) -> tuple[str, ...]:
+    """The names of a solver's options: its parameters but for objective and constraint."""
+    return tuple(signature(solve).parameters)[2:]
