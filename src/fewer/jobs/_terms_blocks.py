@@ -18,6 +18,8 @@ from ..data.frames import names_of
 from ._block_columns import Chosen, chosen_columns, read_block
 from .tracking import Tracked
 
+PART_ROWS = 1000
+"""Rows that are factored at a time: they stay in the cache, see `benchmarks/limits.py`."""
 MAX_FACTOR_COLUMNS = 4096
 """Columns up to which X is factored; a wider one is searched column by column."""
 
@@ -108,8 +110,13 @@ def factored(both: Vector) -> Vector:
     >>> np.abs(factored(np.array([[3.0, 1.0], [4.0, 1.0], [0.0, 0.0]]))).round(3).tolist()
     [[5.0, 1.4], [0.0, 0.2]]
     """
-    if both.shape[0] == 0:
-        return np.zeros((0, both.shape[1]))
+    rows, columns = both.shape
+    if rows == 0:
+        return np.zeros((0, columns))
+    parts = rows // PART_ROWS
+    if parts > 1 and columns <= PART_ROWS // 4:
+        tall = np.asarray(np.linalg.qr(both[: parts * PART_ROWS].reshape(parts, PART_ROWS, columns), mode="r"))
+        both = np.concatenate([tall.reshape(-1, columns), both[parts * PART_ROWS :]])
     factor = np.linalg.qr(both, mode="r")
     signs = np.where(np.diagonal(factor) < 0, -1.0, 1.0)
     return np.asarray(factor * signs[:, None])
