@@ -64,7 +64,8 @@ BRIEF = 5e7
 PROVABLE = 600
 """Units up to which a proof forms their whole matrix; beyond, the convex relaxation gives a bound."""
 PROVABLE_ATTAINED = 2000
-"""The same where F reaches its lower bound outside the constraint: the convex relaxation would say nothing there."""
+"""The same under a time limit where F reaches its lower bound outside the constraint: the convex relaxation would say
+nothing there, and a proof takes hours."""
 LOOK_WORK = 0.5
 """Multiplications of a look at a relaxation that cannot be stopped, in cubed units."""
 PROOF_BUDGET = 5e8
@@ -379,7 +380,7 @@ class QuadraticEngine:
     def bound(self, branch: Branch) -> tuple[Branch, ...]:
         """Branch and bound on doubly non-negative relaxations; for many units the convex relaxation at the root."""
         size = self.limits.space.size
-        if size > (PROVABLE_ATTAINED if self._attained else PROVABLE):
+        if size > (PROVABLE_ATTAINED if self._attained and self.deadline.limited else PROVABLE):
             return self._bound_loosely(branch)
         if size > PROVABLE and not affordable(self.deadline, LOOK_WORK * float(size) ** 3):
             return (branch,)
