@@ -20,6 +20,7 @@ from fewer.data import _dask, blocks
 from fewer.data.blocks import Block, Execution, as_blocks, executed, is_lazy, recut
 from fewer.jobs import _bins_blocks, _points_blocks, _points_first, _points_second, _points_third
 from fewer.jobs._points_first import FirstSummary, PointsSpec
+from fewer.objectives.tall import PART_ROWS, factored
 from fewer.jobs.packing import packed, unpacked
 from fewer.objectives import tall
 from fewer.row_blocks import Tree, canonical_rows
@@ -544,3 +545,9 @@ def test_a_worker_that_is_killed_changes_nothing(data, small, monkeypatch):
             stop.join(10)
             same(expected, found)
             client.wait_for_workers(2, timeout=30)
+
+
+def test_a_tall_block_is_factored_in_parts_to_the_same_factor():
+    rows = np.random.default_rng(0).normal(size=(2 * PART_ROWS + 17, 4)) @ np.diag([1.0, 1e3, 1e-3, 1.0])
+    plain = np.abs(np.linalg.qr(rows, mode="r"))
+    assert np.abs(factored(rows)) == pytest.approx(plain, rel=1e-9, abs=1e-12)

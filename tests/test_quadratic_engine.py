@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import aslinearoperator
 
 import naive_quadratic as naive
-from fewer import MMD, Atoms, InvalidInput, Moments, SparseSimplex, Status, minimize
+from fewer import MMD, Atoms, InvalidInput, Moments, RowsMMD, SparseSimplex, Status, minimize
 from fewer.active_set import box_weights
 from fewer.deadline import Deadline
 from fewer.engines import _gather, quadratic
@@ -20,6 +20,7 @@ from fewer.engines.engine import Bounding, Branch, Engine
 from fewer.engines.fit import feasible_support, polished, refitted
 from fewer.engines.quadratic import QuadraticEngine
 from fewer.engines.select import engine_of
+from fewer.similarity import similarity_of
 
 some = settings(max_examples=40)
 seeds = st.integers(0, 10**6)
@@ -334,6 +335,22 @@ def test_past_the_proof_the_convex_relaxation_bounds_every_support(monkeypatch, 
     relaxed = naive.refit_by_clarabel(F.A, F.b, np.zeros(9), np.ones(9))
     assert found.bound <= truth * (1 + 1e-9)
     assert found.bound == pytest.approx(relaxed, rel=1e-4)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_points_beyond_the_usual_size_are_bounded_by_the_same_relaxation(monkeypatch, k):
+    monkeypatch.setattr(quadratic, "PROVABLE", 5)
+    rows = np.random.default_rng(k).normal(size=(11, 2))
+    F = RowsMMD.between(rows, np.full(11, 1 / 11), similarity_of("rbf", 0.5))
+    truth = min(F.value_on(np.array(face)) for face in itertools.combinations(range(11), k))
+    found = minimize(F, SparseSimplex(F.space, k), "exact", rng=0, time_limit=1000)
+    assert found.status is Status.OPTIMAL
+    assert found.value == pytest.approx(truth, rel=1e-9)
+    cut = minimize(F, SparseSimplex(F.space, k), "exact", rng=0, time_limit=1000, budget=1e7)
+    assert 0.0 <= cut.bound <= truth * (1 + 1e-9)
+    assert (
+        minimize(F, SparseSimplex(F.space, k), "exact", rng=0).bound == 0.0
+    )  # a proof without a limit would take hours
 
 
 def test_exact_keeps_some_of_its_budget_for_the_proof():

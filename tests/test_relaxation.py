@@ -274,8 +274,8 @@ def multipliers(seed, n, size, H, limits, k, group, left):
     if seed % 2 == 0:
         return 0.3, Z + Z.T
     r = begin(np.arange(n), np.zeros(n, bool), (limits[0, 0], 1.0), k, 10.0)
-    doubly.sweep(H, limits, r.inside, k, group, left, 10.0, r.Y, r.Z, r.z, r.y, seed % 40)
-    return float(r.Y[0, 0]), r.Z
+    *_, S = doubly.sweep(H, limits, r.inside, k, group, left, 10.0, r.Y, r.Z, r.z, r.y, seed % 40)
+    return float(r.Y[0, 0]), S if seed % 4 == 1 else r.Z
 
 
 @settings(max_examples=60)
@@ -302,6 +302,21 @@ def test_certificates_hold_for_any_multipliers(seed, n, k, size):
             if q @ H[np.ix_(S, S)] @ q < cutoff:
                 assert (q >= narrow[0, S] - 1e-12).all()
                 assert (q <= narrow[1, S] + 1e-12).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_multipliers_of_a_round_are_semidefinite_on_the_face(seed):
+    A, b = data(seed, 12, 9)
+    H = (A - b[:, None]).T @ (A - b[:, None])
+    r = begin(np.arange(9), np.zeros(9, bool), (0.0, 1.0), 3, 5.0)
+    rules = r.inside, 3, np.zeros(9, np.int64), np.array([9])
+    _, _, S = doubly.sweep(H, r.limits, *rules, r.beta, r.Y, r.Z, r.z, r.y, 7)
+    border = float(r.Y[0, 0])
+    V = np.vstack([np.full(9, math.sqrt(border)), np.eye(9)])
+    assert np.linalg.eigvalsh(V.T @ S @ V)[-1] <= 1e-12 * np.abs(S).max()
+    low = [certificate.certify(H, border, each, r.limits, *rules, math.inf)[0] for each in (S, r.Z)]
+    best, _ = naive.enumerate_supports(H, np.zeros(9), 0.0, 3, PLAIN)
+    assert max(low) <= best * (1 + 1e-9)
 
 
 def test_the_largest_gain_by_enumeration():

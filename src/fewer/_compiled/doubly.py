@@ -227,20 +227,25 @@ def sweep(
     z: Vector,
     y: Vector,
     rounds: int,
-) -> tuple[float, float]:
+) -> tuple[float, float, Matrix]:
     """Some rounds of the ADMM for the doubly non-negative relaxation.
 
     P <- psd(Y + Z/beta),  t <- capped(z + y/beta),  (Y, z) <- project(P - (L + Z)/beta, t - y/beta),
     Z <- Z + RELAX beta (Y - P),  y likewise;  L = [0, 0; 0, H].  H: (m, m), limits: (2, m) least
     and largest weights, left: (groups,) how many more of each group, the rest as in the file's table.
-    Returns the primal and the dual residual of the last round.
+    Returns the primal and the dual residual of the last round, and beta (T - P), T = Y + Z/beta, of the last round:
+    multipliers (m+1, m+1) that are negative semi-definite on the face, so bounds taken from them are closer than
+    those from Z.
     Source: Oliveira, Wolkowicz & Xu 2018, sec. 3.
     """
     m, border = H.shape[0], float(Y[0, 0])
     u, ends = mirror(border, m), limits / np.sqrt(border)
-    away = moved = 0.0
-    for _ in range(rounds):
-        P = psd_on_face(Y + Z / beta, u)
+    away, moved, rest = 0.0, 0.0, Z
+    for left_over in range(rounds - 1, -1, -1):
+        T = Y + Z / beta
+        P = psd_on_face(T.copy(), u)
+        if left_over == 0:
+            rest = beta * (T - P)
         t = capped(z + y / beta, inside, room, group, left, border)
         away, moved = projected(H, ends, beta, P, t, Y, Z, z, y)
-    return float(np.sqrt(away)), float(beta * np.sqrt(moved))
+    return float(np.sqrt(away)), float(beta * np.sqrt(moved)), rest

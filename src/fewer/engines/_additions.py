@@ -93,7 +93,8 @@ def _one_more(
 
 def _that_fit(limits: SparseSimplex, units: Indices, others: Indices) -> Indices:
     """The units of a list that are not held and whose group has room."""
-    others = others[~np.isin(others, units)]
+    held = set(units.tolist())
+    others = others[[unit not in held for unit in others.tolist()]]
     if limits.counts is None:
         return others
     return others[limits.counts.room(units, limits.sizes[1])[limits.counts.codes[others]]]

@@ -38,7 +38,7 @@ PATIENT = 0.005
 """The same share for the root, where every branch begins."""
 BETA = 0.5
 """The first penalty of the ADMM, in |H|^1.5: what suited 31 to 386 columns, see the benchmark."""
-UNBALANCED = 5.0
+UNBALANCED = 2.0
 """Ratio of the residuals at which the penalty is changed."""
 
 
@@ -251,7 +251,7 @@ class Relaxations:
         few = int(min(max(WORK / (len(group) + 8) ** 3, 1), WATCH))
         self.work += few * ((len(group) + 8.0) ** 3 + ROUND_OVERHEAD)
         state = node.Y, node.Z, node.z, node.y
-        away, moved = doubly.sweep(H, node.limits, node.inside, room, group, left, node.beta, *state, few)
+        away, moved, Z = doubly.sweep(H, node.limits, node.inside, room, group, left, node.beta, *state, few)
         before, node = node.rounds, replace(node, rounds=node.rounds + few)
         if node.rounds // LOOK == before // LOOK:
             self._push(bound, node)
@@ -260,7 +260,7 @@ class Relaxations:
             self._round(node)
         cutoff = self._cutoff()
         low, price_in, price_out, limits = certificate.certify(
-            H, float(node.Y[0, 0]), node.Z, node.limits, node.inside, room, group, left, cutoff
+            H, float(node.Y[0, 0]), Z, node.limits, node.inside, room, group, left, cutoff
         )
         if low >= cutoff:
             return

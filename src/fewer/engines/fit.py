@@ -63,7 +63,9 @@ def refitted(problem: Quadratic, limits: SparseSimplex, units: Indices, start: V
     first = np.full(len(units), 1.0 / len(units)) if start is None else start
     H, c = on_support(problem, units)
     w = box_weights(H, c, limits.min_weight, limits.max_weight, first)
-    kept = (w > 0.0) | np.isin(units, limits.include)
+    kept = w > 0.0
+    if len(limits.include):
+        kept |= np.isin(units, limits.include)
     return Found(units[kept], w[kept], problem.value_at(units[kept], w[kept]))
 
 

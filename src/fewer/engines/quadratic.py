@@ -47,6 +47,11 @@ BRIEF = 5e7
 """Work between two chances to stop: some hundredths of a second."""
 PROVABLE = 600
 """Units up to which a proof forms their whole matrix; beyond, the convex relaxation gives a bound."""
+PROVABLE_ATTAINED = 2000
+"""The same under a time limit where F reaches its lower bound outside the constraint: the convex relaxation would say
+nothing there, and a proof takes hours."""
+LOOK_WORK = 0.5
+"""Multiplications of a look at a relaxation that cannot be stopped, in cubed units."""
 PROOF_BUDGET = 5e8
 """Default work of a proof by "auto"."""
 ATTAINED_BUDGET = 1e8
@@ -288,10 +293,14 @@ class QuadraticEngine:
     @property
     def proof_budget(self) -> float:
         """Work of a proof by default; none for many units where the convex relaxation says nothing new."""
-        attained = offers(self.problem, LowerBoundAttained) and self.problem.lower_bound_attained
         if self.limits.space.size <= PROVABLE:
-            return ATTAINED_BUDGET if attained else PROOF_BUDGET
-        return 0.0 if attained else LOOSE_BUDGET
+            return ATTAINED_BUDGET if self._attained else PROOF_BUDGET
+        return 0.0 if self._attained else LOOSE_BUDGET
+
+    @property
+    def _attained(self) -> bool:
+        """Whether F reaches its lower bound outside the constraint."""
+        return offers(self.problem, LowerBoundAttained) and bool(self.problem.lower_bound_attained)
 
     @property
     def proven(self) -> float:
@@ -304,8 +313,11 @@ class QuadraticEngine:
 
     def bound(self, branch: Branch) -> tuple[Branch, ...]:
         """Branch and bound on doubly non-negative relaxations; for many units the convex relaxation at the root."""
-        if self.limits.space.size > PROVABLE:
+        size = self.limits.space.size
+        if size > (PROVABLE_ATTAINED if self._attained and self.deadline.limited else PROVABLE):
             return self._bound_loosely(branch)
+        if size > PROVABLE and not affordable(self.deadline, LOOK_WORK * float(size) ** 3):
+            return (branch,)
         if self._relaxations is None:
             units = np.arange(self.limits.space.size)
             G = target_gram(self.problem, units, units)

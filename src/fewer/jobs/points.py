@@ -138,8 +138,8 @@ def points(
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         "greedy" is Algorithm 3 with a full refit at each step, "iht" Algorithm 1 with momentum and refits,
         "frank_wolfe" the convex relaxation with its answer projected, "exchange" a local search with perturbations,
-        "exact" goes on until the optimum is proven (few rows only), and "auto" is "exchange", then for few rows some
-        steps towards a proof.
+        "exact" goes on until the optimum is proven (few rows only; with a time limit of minutes it gives a bound up
+        to 2,000 rows), and "auto" is "exchange", then for few rows some steps towards a proof.
     max_memory : int or str
         Bytes, or "500MB": limits what is taken beside X, where X is an array of floats or CSR; anything else is first
         copied into one. Data in blocks are gathered where they take at most half of it.

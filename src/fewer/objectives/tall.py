@@ -12,6 +12,8 @@ MIN_TALL_ROWS, TALL_ROWS_PER_COLUMN = 4096, 8
 """Rows from which a matrix is factored, and so many for each column: below, searches cost less than the factor."""
 MAX_TALL_COLUMNS = 600
 """Columns up to which it is: beyond, searches look at few of them, and the factor is of all."""
+PART_ROWS = 1000
+"""Rows that are factored at a time: they stay in the cache, see `benchmarks/limits.py`."""
 MAX_FACTOR_WORK = 1e11
 """Multiplications of a factor, at most: some seconds, which no callback interrupts."""
 
@@ -31,8 +33,13 @@ def factored(both: Vector) -> Vector:
     >>> np.abs(factored(np.array([[3.0, 1.0], [4.0, 1.0], [0.0, 0.0]]))).round(3).tolist()
     [[5.0, 1.4], [0.0, 0.2]]
     """
-    if both.shape[0] == 0:
-        return np.zeros((0, both.shape[1]))
+    rows, columns = both.shape
+    if rows == 0:
+        return np.zeros((0, columns))
+    parts = rows // PART_ROWS
+    if parts > 1 and columns <= PART_ROWS // 4:
+        tall = np.asarray(np.linalg.qr(both[: parts * PART_ROWS].reshape(parts, PART_ROWS, columns), mode="r"))
+        both = np.concatenate([tall.reshape(-1, columns), both[parts * PART_ROWS :]])
     factor = np.linalg.qr(both, mode="r")
     signs = np.where(np.diagonal(factor) < 0, -1.0, 1.0)
     return np.asarray(factor * signs[:, None])
