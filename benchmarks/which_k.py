@@ -15,7 +15,7 @@ import numpy as np
 
 from fewer.studies.dims import DimsProblem
 from fewer.studies.points import PointsProblem
-from fewer.studies.study import SPLITS, study, sufficient, within_one_standard_error
+from fewer.studies.study import SPLITS, resampling_error, study, sufficient, sufficient_over_splits
 from fewer.studies.terms import TermsProblem
 
 GRID = (1, 2, 3, 5, 8, 12, 18)
@@ -73,6 +73,13 @@ def elbow(errors: Any) -> int:
     return int(np.argmax(1.0 - x - y))
 
 
+def one_standard_error(errors: Any) -> int:
+    """The first k whose mean error, errors (R, K), is within one standard error of the lowest."""
+    means = errors.mean(axis=0)
+    best = int(np.argmin(means))
+    return int(np.argmax(means <= means[best] + resampling_error(errors[:, best], HELD_OUT)))
+
+
 def drawn(name: str, seed: int, solver: str) -> Any:
     """The errors of one draw, (1 + splits, K): on all data, then held out in each split."""
     problem = CASES[name](np.random.default_rng(seed))
@@ -85,7 +92,8 @@ RULES: dict[str, Callable[[Any], int]] = {
     "one split, 90 % of the reduction": lambda errors: sufficient(errors[1].tolist()),
     "one split, lowest error": lambda errors: int(np.argmin(errors[1])),
     "five splits, lowest mean error": lambda errors: int(np.argmin(errors[1:].mean(axis=0))),
-    "five splits, one standard error (`--path`)": lambda errors: within_one_standard_error(errors[1:], HELD_OUT),
+    "five splits, one standard error of the lowest": lambda errors: one_standard_error(errors[1:]),
+    "five splits, differences (`--path`)": lambda errors: sufficient_over_splits(errors[1:], HELD_OUT),
 }
 """The place in the grid that each rule recommends for the errors of a draw."""
 

@@ -1,7 +1,7 @@
 """One peer in a process of its own: reads its tasks, writes a line of JSON after each.
 
 Equal rules: one core (the process is bound to one, and libraries are told so before they are imported), the first call
-apart, three calls after it (one in a quick run) with seeds 0, 1, 2 as far as the budget allows, medians of them. A
+apart, three calls after it (one in a quick run) with seeds 0, 1, 2 as far as six seconds allow, medians of them. A
 method that proves has a minute and is called once.
 """
 
@@ -20,6 +20,8 @@ from typing import Any
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "NUMEXPR", "RAYON")
 RUNS = 3
 """A solver with a limit of its own gets the budget divided by this."""
+REPEAT_SECONDS = 6.0
+"""One call is made after the first in any case, further ones while all fit this."""
 PROOF_SECONDS = 60.0
 """The limit of a method that proves, which is called once."""
 ALLOWED = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
@@ -103,7 +105,7 @@ def finish(case: Any, problem: Any, found: Any) -> list[dict[str, Any]]:
 
 
 def measure(case: Any, problem: Any, method: Any, budget: float, runs: int, heard: Any) -> dict[str, Any]:
-    """The first call, which may compile, then one more, and others as far as the budget allows."""
+    """The first call, which may compile, then one more, and others as far as time allows."""
     most = budget / RUNS  # what a solver with a limit of its own may take
     first = time.perf_counter()
     found = method(problem, case.k, 0, most)
@@ -117,7 +119,7 @@ def measure(case: Any, problem: Any, method: Any, budget: float, runs: int, hear
         method(problem, case.k, 0, most)
         number = max(1, min(2000, int(0.05 / max(time.perf_counter() - again, 1e-7))))
     for seed in range(runs):
-        if cpu and sum(cpu) + max(cpu) > budget:
+        if cpu and sum(cpu) + max(cpu) > REPEAT_SECONDS:
             break
         before = forget_peak()
         clock, own = time.perf_counter(), time.process_time()

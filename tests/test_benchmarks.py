@@ -134,6 +134,12 @@ def test_points_are_judged_by_the_definition_and_refitted_to_no_worse():
     assert problem.judge(units, best) <= problem.judge(units, weights)
 
 
+def test_the_constant_of_sorted_rows_is_the_mean_of_all_pairs():
+    X = np.sort(np.random.default_rng(0).normal(size=(1003, 1)), axis=0)
+    problem = module("problems.points").Rows(X)
+    assert problem.constant == pytest.approx(problem.similarity(X, X).mean(), rel=1e-12)
+
+
 def test_a_mixture_in_closed_form_agrees_with_many_rows():
     problem = module("problems.points").Mixture(4000, 2, seed=1)
     rows = problem.X[:5]

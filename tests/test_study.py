@@ -137,7 +137,7 @@ def test_several_splits_are_averaged_and_the_smallest_k_within_their_error_is_ta
         spread = np.var(answer.held_outs, ddof=1) * (1 / SPLITS + 0.3 / 0.7)
         assert answer.held_out_se == pytest.approx(spread**0.5)
     assert found.chosen.k == 2
-    assert found.why == "smallest k within one standard error of the lowest held-out error, over 5 splits"
+    assert found.why == "no larger k has a held-out error that is clearly lower, over 5 splits"
     chosen = [study(Noisy(), [1, 2, 3, 4], held_out=0.3, seed=s).chosen.k for s in range(20)]
     assert chosen.count(2) >= 14
     assert 1 not in chosen

@@ -29,5 +29,4 @@ PEER = Peer(
     ("skfolio", "pyscipopt"),
     {"returns": METHODS, "tracking": METHODS, "file of terms": METHODS},
     modest=dict.fromkeys(METHODS, 400),
-    minutes=frozenset(METHODS),
 )
