@@ -121,10 +121,12 @@ def summary(rows: list[Row]) -> list[str]:
     table = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *(line(one) for one in found)]
     lines = ["<details open>", "<summary>job x input</summary>", "", *table, "", "</details>", ""]
     behind, slower = ([one for one in found if test(one)] for test in (lambda o: o.is_behind, lambda o: o.is_slower))
-    better = sum(one.best is None or no_worse(one.ours["value"], one.best["value"]) for one in found)
+    compared = [one for one in found if one.best is not None]
+    better = sum(no_worse(one.ours["value"], one.best["value"]) for one in compared)
     lines += [
-        f"{len(found)} inputs. At {better} of them no peer has a better value than the default call at any time; at "
-        f"{len(behind)} a peer has a better one in no more time, at {len(slower)} a peer has that value sooner.",
+        f"{len(compared)} inputs with an answer of a peer. At {better} of them no peer has a better value than the default "
+        f"call at any time; at {len(behind)} a peer has a better one in no more time, at {len(slower)} a peer has that "
+        "value sooner.",
         "",
     ]
     return [*lines, *(f"- {sentence}" for sentence in marked(behind, slower)), ""]
