@@ -125,8 +125,8 @@ def summary(rows: list[Row]) -> list[str]:
     better = sum(no_worse(one.ours["value"], one.best["value"]) for one in compared)
     lines += [
         f"{len(compared)} inputs with an answer of a peer. At {better} of them no peer has a better value than the "
-        f"default call at any time; at {len(behind)} a peer has a better one in no more time, at {len(slower)} a peer has that "
-        "value sooner.",
+        f"default call at any time; at {len(behind)} a peer has a better one in no more time, at {len(slower)} a peer "
+        "has that value sooner.",
         "",
     ]
     return [*lines, *(f"- {sentence}" for sentence in marked(behind, slower)), ""]
