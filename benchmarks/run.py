@@ -128,7 +128,7 @@ def rows_of(peer: Peer, case: Case, method: str, outcome: dict[str, Any], runs: 
     }
     if "error" in outcome:
         return [{**head, "note": outcome["error"]}]
-    note = "" if outcome["runs"] >= runs else f"{outcome['runs']} run(s) in the time for repeats"
+    note = "" if outcome["runs"] >= runs else f"{outcome['runs']} run(s)"
     shared = {"first": outcome["first"], "peak_mb": outcome["peak"], "runs": outcome["runs"]}
     proven = outcome.get("proven", False)
     return [{**head, **shared, **row, "proven": proven, "note": note} for row in outcome["rows"]]
