@@ -1,6 +1,10 @@
 """`fewer` beside every peer, quality and time on the same inputs in one run.
 
     python benchmarks/run.py [--job points|bins|terms|dims|core] [--quick] [--peers a,b] [--out DIR] [--data DIR]
+    python benchmarks/run.py --part files --data DIR
+
+The second runs on files of yours: every csv, npz and DEBD table of DIR, or the one file that DIR is, each for the job
+that its shape and content suit (benchmarks/problems/files.py), which is printed.
 
 Each peer (benchmarks/peers) runs in a process of its own, on one core, under a budget of seconds for each method and
 input; a crash or a hang costs its own row. Written to --out: results.csv, curves.csv, own.csv, tables.md, and plots of
@@ -24,9 +28,10 @@ from typing import Any
 
 import own
 import plots
+import summary
 import tables
 from peers import Peer, every
-from problems import Case, curve_cases, full_cases, quick_cases
+from problems import Case, curve_cases, file_cases, files, full_cases, quick_cases
 from tables import JOBS
 
 HERE = Path(__file__).parent
@@ -98,6 +103,9 @@ def too_large(peer: Peer, method: str, case: Case, largest: int) -> str:
     sizes += [{"digits": 1797, "usps": 7291, "charges": 10_000}.get(case.kind, 0)]
     if case.kind == "tracking":
         sizes += [{"hangseng31": 31, "ftse89": 89, "sp500": 386}[dict(case.params)["index"]]]
+    if case.kind in files.KINDS:
+        rows, columns = (int(number) for number in dict(case.params)["shape"].split(" x "))
+        sizes += [columns if case.job == "terms" else rows]
     if max(sizes) > largest:
         return f"left out by --largest {largest}"
     if most is not None and max(sizes) > most:
@@ -120,7 +128,7 @@ def rows_of(peer: Peer, case: Case, method: str, outcome: dict[str, Any], runs: 
     }
     if "error" in outcome:
         return [{**head, "note": outcome["error"]}]
-    note = "" if outcome["runs"] >= runs else f"{outcome['runs']} run(s) in the budget"
+    note = "" if outcome["runs"] >= runs else f"{outcome['runs']} run(s)"
     shared = {"first": outcome["first"], "peak_mb": outcome["peak"], "runs": outcome["runs"]}
     proven = outcome.get("proven", False)
     return [{**head, **shared, **row, "proven": proven, "note": note} for row in outcome["rows"]]
@@ -151,7 +159,8 @@ def measured(peers: dict[str, Peer], cases: list[Case], options: argparse.Namesp
         finally:
             free.put(core)
 
-    pairs.sort(key=lambda pair: pair[0].name != "fewer")  # it compiles: what takes longest first
+    # what takes longest first: `fewer` compiles, and proofs have minutes
+    pairs.sort(key=lambda pair: (pair[0].name != "fewer", not pair[0].minutes))
     with ThreadPoolExecutor(len(cores)) as lanes:
         for future in as_completed([lanes.submit(on_a_core, pair) for pair in pairs]):
             yield from future.result()
@@ -187,6 +196,15 @@ def chosen_peers(names: str | None, alone: bool) -> dict[str, Peer]:
     return {name: peers[name] for name in dict.fromkeys(asked)}
 
 
+def chosen_cases(options: argparse.Namespace) -> list[Case]:
+    """The inputs that were asked for; of files it is said what they serve."""
+    if options.part != "files":
+        return quick_cases() if options.quick else full_cases()
+    for job, name, shape, k in files.listed(options.data):
+        print(f"{name}, {shape}: {f'{job}, k = {k}' if job else 'too small for any job'}", flush=True)
+    return file_cases(options.data)
+
+
 def machine() -> str:
     """Processor, cores, memory, Python."""
     info = Path("/proc/cpuinfo")
@@ -211,12 +229,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--budget", type=float, help="seconds for the calls of one method on one input")
     parser.add_argument("--largest", type=int, default=10**9, help="leave out inputs of more rows or columns")
-    parser.add_argument("--lanes", type=int, help="peers at a time, each on a core of its own; 2 if quick, else 1")
-    parser.add_argument("--part", choices=["tables", "curves"], help="only the tables, or only the cost curves")
+    parser.add_argument("--lanes", type=int, help="peers at a time, each on a core of its own; 2 unless told")
+    parts = ["tables", "curves", "files"]
+    parser.add_argument("--part", choices=parts, help="only the tables, the cost curves, or the files of --data")
     options = parser.parse_args()
     options.budget = (5.0 if options.quick else 15.0) if options.budget is None else options.budget
     options.runs = 1 if options.quick else 3
-    options.lanes = (2 if options.quick else 1) if options.lanes is None else options.lanes
+    options.lanes = 2 if options.lanes is None else options.lanes
     if options.budget <= 0 or options.lanes < 1:
         parser.error(f"--budget and --lanes must be positive, got {options.budget:g} and {options.lanes}")
     options.out.mkdir(parents=True, exist_ok=True)
@@ -232,11 +251,10 @@ def main() -> None:
 
     if options.part != "curves":
         rows: list[dict[str, Any]] = []
-        cases = quick_cases() if options.quick else full_cases()
-        for more in measured(peers, [case for case in cases if case.job in jobs], options):
+        for more in measured(peers, [case for case in chosen_cases(options) if case.job in jobs], options):
             rows += more
             save("results.csv", rows)
-        if "core" in jobs:
+        if "core" in jobs and options.part != "files":
             alone: list[dict[str, Any]] = []
             for row in own.measurements(options.quick):
                 alone.append(row)
@@ -251,6 +269,7 @@ def main() -> None:
     (options.out / "run.json").write_text(json.dumps(head))
     tables.write_report(options.out)
     plots.draw(options.out)
+    print("\n".join(summary.summary(tables.read_csv(options.out / "results.csv"))))
     print(f"wrote {options.out}/tables.md after {head['seconds']:.0f} s")
 
 

@@ -27,6 +27,9 @@ JOBS = ("points", "bins", "terms", "dims", "core")
 REASONS = {
     "greedy": "Algorithm 3 keeps every unit it took",
     "iht": "Algorithm 1 ends where no step leads to a better support",
+    "exchange, 0.01 s": "the limit ended its search",
+    "auto, 5 s": "the limit ended its search",
+    "exact": "its minute went into bounds",
 }
 """Why a method of `fewer` may be behind a peer; others have no excuse."""
 Row = dict[str, Any]
@@ -140,7 +143,7 @@ def verdict(row: Row, rows: list[Row]) -> str:
 
 def reason(row: Row) -> str:
     """Why this result of `fewer` is behind, to be said beside it."""
-    return f": {REASONS[row['method']]}" if row["method"] in REASONS else ""
+    return f": {REASONS.get(row['method'], 'no reason is known, to be mended')}"
 
 
 def label(row: Row) -> str:
@@ -189,6 +192,11 @@ def case_table(rows: list[Row]) -> list[str]:
         if not done(row):
             skipped.setdefault(row["note"], []).append(f"{row['peer']} {row['method']}")
     return [*lines, "", *(f"Skipped: {', '.join(names)} – {why}." for why, names in skipped.items())]
+
+
+def folded(title: str, lines: list[str]) -> list[str]:
+    """Lines that are shown when their title is clicked, on GitHub and in the manual."""
+    return ['<details class="long-table">', f"<summary>{title}</summary>", "", *lines, "", "</details>", ""]
 
 
 def grouped(rows: list[Row], key: str) -> dict[str, list[Row]]:
@@ -277,18 +285,18 @@ def report(rows: list[Row], curves: list[Row], own: list[Row], head: dict[str, A
     if share:
         lines += [f"Share of its core that a call had, median: {100 * share[len(share) // 2]:.0f} %.", ""]
     lines += [f"Peers that ran ({len(ran)}): {', '.join(ran)}.", "", f"Versions: {versions(rows + curves)}.", ""]
+    lines += not_ahead(rows) if rows else []
     for job, mine in sorted(grouped(rows, "job").items(), key=lambda item: JOBS.index(item[0])):
         lines += [f"### {job}", ""]
         cases = grouped(mine, "case")
         for name, these in sorted(cases.items(), key=lambda item: not any(done(row) for row in item[1])):
             if any(done(row) for row in these):
-                lines += [f"#### {name}", "", *case_table(these), ""]
+                lines += folded(f"{name}: {sum(done(row) for row in these)} rows", case_table(these))
             else:
-                lines += [f"#### {name}", "", f"Skipped: {these[0]['note']}.", ""]
+                lines += [f"{name}: skipped, {these[0]['note']}.", ""]
     lines += own_table(own)
-    lines += not_ahead(rows) if rows else []
     if curves:
-        lines += ["### Cost curves", "", *curve_table(curves), ""]
+        lines += ["### Cost curves", "", *folded("time and memory against size", curve_table(curves))]
     return "\n".join(lines)
 
 

@@ -1,7 +1,8 @@
 """One peer in a process of its own: reads its tasks, writes a line of JSON after each.
 
 Equal rules: one core (the process is bound to one, and libraries are told so before they are imported), the first call
-apart, three calls after it (one in a quick run) with seeds 0, 1, 2 while the budget lasts, medians of them.
+apart, three calls after it (one in a quick run) with seeds 0, 1, 2 as far as six seconds allow, medians of them. A
+method that proves has a minute and is called once.
 """
 
 import ctypes
@@ -19,8 +20,10 @@ from typing import Any
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "NUMEXPR", "RAYON")
 RUNS = 3
 """A solver with a limit of its own gets the budget divided by this."""
-PATIENCE = 8.0
-"""Three calls are made even where they take this many times the budget; beyond it fewer, and the row says so."""
+REPEAT_SECONDS = 6.0
+"""One call is made after the first in any case, further ones while all fit this."""
+PROOF_SECONDS = 60.0
+"""The limit of a method that proves, which is called once."""
 ALLOWED = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 """The cores this process may use; none where the system does not say."""
 
@@ -102,7 +105,7 @@ def finish(case: Any, problem: Any, found: Any) -> list[dict[str, Any]]:
 
 
 def measure(case: Any, problem: Any, method: Any, budget: float, runs: int, heard: Any) -> dict[str, Any]:
-    """The first call, which may compile, then some more while the budget lasts."""
+    """The first call, which may compile, then one more, and others as far as time allows."""
     most = budget / RUNS  # what a solver with a limit of its own may take
     first = time.perf_counter()
     found = method(problem, case.k, 0, most)
@@ -116,7 +119,7 @@ def measure(case: Any, problem: Any, method: Any, budget: float, runs: int, hear
         method(problem, case.k, 0, most)
         number = max(1, min(2000, int(0.05 / max(time.perf_counter() - again, 1e-7))))
     for seed in range(runs):
-        if cpu and sum(cpu) + max(cpu) > PATIENCE * budget:
+        if cpu and sum(cpu) + max(cpu) > REPEAT_SECONDS:
             break
         before = forget_peak()
         clock, own = time.perf_counter(), time.process_time()
@@ -134,6 +137,16 @@ def measure(case: Any, problem: Any, method: Any, budget: float, runs: int, hear
         "rows": merged([finish(case, problem, answer) for answer in answers], seconds, cpu),
         "proven": all(answer.proven for answer in answers),
     }
+
+
+def measure_once(case: Any, problem: Any, method: Any, limit: float) -> dict[str, Any]:
+    """One call with a limit of its own, first and last."""
+    before = forget_peak()
+    clock, own = time.perf_counter(), time.process_time()
+    answer = method(problem, case.k, 0, limit)
+    seconds, cpu = time.perf_counter() - clock, time.process_time() - own
+    rows = merged([finish(case, problem, answer)], [seconds], [cpu])
+    return {"runs": 1, "first": seconds, "peak": memory("VmHWM") - before, "rows": rows, "proven": answer.proven}
 
 
 def merged(judged: list[list[dict[str, Any]]], seconds: list[float], cpu: list[float]) -> list[dict[str, Any]]:
@@ -176,7 +189,10 @@ def main() -> None:
                 problem, held = case.problem(Path(order["data"])), case.name
             np.random.seed(0)  # noqa: NPY002 - peers that know no other
             method = peer.serves(case.job, case.kind)[task["method"]]
-            result = measure(case, problem, method, order["budget"], order["runs"], lambda: lines.write("{}\n"))
+            if task["method"] in peer.minutes and order["runs"] > 1:
+                result = measure_once(case, problem, method, PROOF_SECONDS)
+            else:
+                result = measure(case, problem, method, order["budget"], order["runs"], lambda: lines.write("{}\n"))
         except Exception as error:
             traceback.print_exc()
             result = {"error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]}

@@ -134,6 +134,12 @@ def test_points_are_judged_by_the_definition_and_refitted_to_no_worse():
     assert problem.judge(units, best) <= problem.judge(units, weights)
 
 
+def test_the_constant_of_sorted_rows_is_the_mean_of_all_pairs():
+    X = np.sort(np.random.default_rng(0).normal(size=(1003, 1)), axis=0)
+    problem = module("problems.points").Rows(X)
+    assert problem.constant == pytest.approx(problem.similarity(X, X).mean(), rel=1e-12)
+
+
 def test_a_mixture_in_closed_form_agrees_with_many_rows():
     problem = module("problems.points").Mixture(4000, 2, seed=1)
     rows = problem.X[:5]
@@ -161,3 +167,124 @@ def test_answers_are_given_as_returned_and_re_optimised():
     assert max(found["held"] for found in judged) <= 4
     final = worker.finish(case, problem, Found(problem.projected(np.arange(40.0), 4), final=True))
     assert [found["variant"] for found in final] == ["as returned"]
+
+
+def test_the_default_call_is_compared_at_equal_time_and_at_equal_value():
+    rows = [row("fewer", 2.0, 1.0), row("fewer", 1.0, 9.0, "slow"), row("a", 3.0, 0.5), row("b", 1.5, 4.0)]
+    found = module("summary").standing(rows)
+    assert (found.best["peer"], found.rival["peer"], found.racer["peer"]) == ("b", "a", "b")
+    assert (found.at_equal_time, found.at_equal_value) == (1.5, 4.0)
+    assert not found.is_behind
+    assert not found.is_slower
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds", "behind", "slower"),
+    [(1.0, 0.5, True, True), (2.0, 0.5, False, True), (1.0, 3.0, False, False), (3.0, 0.5, False, False)],
+)
+def test_marks_of_the_summary(value, seconds, behind, slower):
+    rows = [row("fewer", 2.0, 1.0, job="terms"), row("other", value, seconds, job="terms")]
+    found = module("summary").standing(rows)
+    assert (found.is_behind, found.is_slower) == (behind, slower)
+    text = "\n".join(module("summary").summary(rows))
+    assert text.count("🔴") == behind + slower
+    assert ("other m" in text.split("sooner.")[1]) is (behind or slower)
+
+
+def test_a_faster_peer_without_the_proof_has_a_mark_of_its_own():
+    rows = [row("fewer", 2.0, 1.0, job="dims", proven=True), row("other", 2.0, 0.5, job="dims")]
+    text = "\n".join(module("summary").summary(rows))
+    assert ("🟡" in text, "🔴" in text, "without the proof" in text) == (True, False, True)
+
+
+def test_a_summary_without_peers_says_so():
+    rows = [row("fewer", 2.0, 1.0, job="dims")]
+    table = module("summary").summary(rows)
+    assert any("none ran" in line and "no peer is as fast" in line for line in table)
+    assert module("summary").summary([]) == []
+
+
+def test_the_rows_of_the_readme_come_from_the_results():
+    name = next(iter(module("summary").README))
+    rows = [row("fewer", 0.25, 1.5, job="points", case=name, k=100.0), row("a", 0.5, 2.0, job="points", case=name)]
+    lines = module("summary").readme([*rows, row("fewer", 1.0, 1.0, job="dims", case="another", k=3.0)])
+    assert [cell.strip() for cell in lines[2].split("|")[3:9]] == ["100", "MMD²", "0.25", "1.5", "0.5 (a m)", "2"]
+    assert len(lines) == 3
+
+
+def test_publishing_fills_between_markers_and_keeps_the_rest():
+    publish = module("publish")
+    page = f"above\n{publish.SUMMARY}old\n{publish.END}between\n{publish.UNSEEN}other\n{publish.END}below\n"
+    found = publish.filled(page, publish.SUMMARY, "new\n")
+    assert found == page.replace("old\n", "\nnew\n")
+    assert publish.filled(found, publish.UNSEEN, "newer\n") == found.replace("other\n", "\nnewer\n")
+
+
+def test_the_page_has_every_marker_once_and_in_order():
+    publish, page = module("publish"), (BENCHMARKS.parent / "docs" / "benchmarks.md").read_text()
+    places = [page.index(marker) for marker in (publish.SUMMARY, publish.END, publish.UNSEEN, publish.MARKER)]
+    assert places == sorted(places)
+    assert [page.count(marker) for marker in (publish.SUMMARY, publish.UNSEEN, publish.MARKER)] == [1, 1, 1]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    numbers, zeros_and_ones = rng.normal(size=(40, 5)).round(3), (rng.random((40, 6)) < 0.4).astype(int)
+
+    def table(names, rows):
+        return "\n".join([",".join(names), *(",".join(str(cell) for cell in line) for line in rows)])
+
+    (tmp_path / "cloud.csv").write_text(table("abcde", numbers))
+    (tmp_path / "tracked.csv").write_text(table(["a", "b", "c", "d", "Target"], numbers))
+    (tmp_path / "one.csv").write_text(table(["day", "value"], [(f"d{i}", v) for i, v in enumerate(numbers[:, 0])]))
+    (tmp_path / "debd.ts.data").write_text("\n".join(",".join(map(str, line)) for line in zeros_and_ones))
+    (tmp_path / "small.csv").write_text(table("ab", numbers[:3, :2]))
+    np.savez(tmp_path / "labelled.npz", X=numbers, y=rng.integers(0, 2, 40))
+    np.savez(tmp_path / "fractions.npz", X=numbers, y=numbers[:, 0] + numbers[:, 1])
+    np.savez(tmp_path / "several.npz", marks=zeros_and_ones, values=numbers[:, 0], names=np.array(["a"]))
+    (tmp_path / "notes.md").write_text("not a table")
+    return tmp_path
+
+
+def test_a_file_serves_the_job_of_its_shape_and_content(folder):
+    found = {name: (job, shape) for job, name, shape, _ in module("problems.files").listed(folder)}
+    assert found == {
+        "cloud.csv": ("points", "40 x 5"),
+        "debd.ts.data": ("dims", "40 x 6"),
+        "fractions.npz": ("terms", "40 x 6"),
+        "labelled.npz": ("points", "40 x 5"),
+        "one.csv": ("bins", "40 x 1"),
+        "several.npz:marks": ("dims", "40 x 6"),
+        "several.npz:values": ("bins", "40 x 1"),
+        "small.csv": ("", "3 x 2"),
+        "tracked.csv": ("terms", "40 x 5"),
+    }
+
+
+def test_every_file_makes_the_problem_of_its_job(folder):
+    sizes = {"points": "X", "dims": "X", "bins": "A", "terms": "A"}
+    cases = module("problems").file_cases(folder)
+    assert len(cases) == 8
+    for case in cases:
+        problem = case.problem(folder)
+        assert hasattr(problem, sizes[case.job])
+        assert module("run").too_large(module("peers").Peer("p", (), {}, modest={"m": 3}), "m", case, 10**9)
+    single = module("problems").file_cases(folder / "tracked.csv")
+    assert single[0].problem(folder / "tracked.csv").A.shape == (40, 4)
+    problem = single[0].problem(folder / "tracked.csv")
+    assert (problem.A.T @ problem.b >= 0.0).all()
+
+
+def test_rows_with_missing_values_and_constant_columns_are_left_out(tmp_path):
+    lines = ["a,b,c,text"] + [f"{i},{i * i % 7},1,x" for i in range(30)] + [",5,1,x"]
+    (tmp_path / "gaps.csv").write_text("\n".join(lines))
+    ((_, table),) = module("problems.files").tables_of(tmp_path / "gaps.csv")
+    assert (table.names, table.numbers.shape) == (("a", "b"), (30, 2))
+
+
+def test_a_share_of_draws_has_its_interval():
+    low, high = module("which_k").wilson(91, 100)
+    # statsmodels' proportion_confint(91, 100, method="wilson")
+    assert (low, high) == pytest.approx((0.8377, 0.9519), abs=1e-4)
+    assert module("which_k").wilson(0, 5)[0] == pytest.approx(0.0, abs=1e-12)

@@ -12,7 +12,7 @@ from fewer.jobs.holdings import Holdings
 from fewer.report.studies import study_page
 from fewer.studies.bins import BinsProblem
 from fewer.studies.points import PointsProblem
-from fewer.studies.study import SPLITS, compare, matching_size, proven_bound, study
+from fewer.studies.study import SPLITS, compare, matching_size, proven_bound, study, sufficient_over_splits
 from fewer.studies.terms import TermsProblem
 
 
@@ -137,7 +137,7 @@ def test_several_splits_are_averaged_and_the_smallest_k_within_their_error_is_ta
         spread = np.var(answer.held_outs, ddof=1) * (1 / SPLITS + 0.3 / 0.7)
         assert answer.held_out_se == pytest.approx(spread**0.5)
     assert found.chosen.k == 2
-    assert found.why == "smallest k within one standard error of the lowest held-out error, over 5 splits"
+    assert found.why == "no larger k has a held-out error that is clearly lower, over 5 splits"
     chosen = [study(Noisy(), [1, 2, 3, 4], held_out=0.3, seed=s).chosen.k for s in range(20)]
     assert chosen.count(2) >= 14
     assert 1 not in chosen
@@ -145,6 +145,25 @@ def test_several_splits_are_averaged_and_the_smallest_k_within_their_error_is_ta
     page = study_page(found, "title", {})
     assert 'class="band"' in page
     assert "± standard error" in page
+
+
+def test_what_all_k_have_in_common_does_not_count():
+    shift = np.array([-3.0, -1.0, 0.0, 1.0, 3.0])[:, None]  # which rows are held out
+    assert sufficient_over_splits(np.array([[10.0, 3.0, 1.0, 1.0]]) + shift, 0.3) == 2
+    noise = np.array([[0.0, 1.0, 0.0, 0.0], [0.0, -1.0, 0.0, 0.0], [0.0, 3.0, 0.0, 0.0]])
+    assert sufficient_over_splits(np.array([[10.0, 1.5, 1.1, 1.0]]) + noise, 0.3) == 1  # of k itself it does
+
+
+@pytest.mark.parametrize(("second", "place"), [(1.4, 1), (1.5, 2)])
+def test_a_gain_below_a_twentieth_of_the_reduction_is_not_worth_a_larger_k(second, place):
+    errors = np.tile([10.0, second, 1.0], (5, 1))
+    assert sufficient_over_splits(errors, 0.3) == place
+
+
+def test_an_infinite_first_error_makes_no_gain_negligible():
+    errors = np.tile([np.inf, 1.0001, 1.0], (5, 1))
+    assert sufficient_over_splits(errors, 0.3) == 2
+    assert sufficient_over_splits(np.full((5, 3), np.inf), 0.3) == 0
 
 
 def test_rows_that_are_given_to_test_on_are_not_split_again():

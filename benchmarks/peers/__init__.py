@@ -40,6 +40,8 @@ class Peer:
     skip: str = ""
     modest: dict[str, int] = field(default_factory=dict)
     """Method -> the most rows or columns it is given; beyond them memory or time is out of the question."""
+    minutes: frozenset[str] = frozenset()
+    """Methods that prove: they get a limit of one minute and are called once, but in a quick run."""
 
     @property
     def version(self) -> str:

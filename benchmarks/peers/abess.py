@@ -1,6 +1,6 @@
 """abess: best-subset linear regression by splicing, k columns; the answer is brought onto the simplex after."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,5 +26,19 @@ def path(problem: Any, k: int, seed: int, seconds: float) -> Found:
     return Found(np.asarray(model.fit(np.asarray(problem.A, float), problem.b).coef_, float))
 
 
-METHODS = {"one size": splicing, "path of sizes": path}
+def path_with_sum(problem: Any, k: int, seed: int, seconds: float) -> Found:
+    """The same with a further row that asks for a sum of one, as heavy as a column."""
+    A = np.asarray(problem.A, float)
+    weight = float(np.linalg.norm(A, axis=0).mean())
+    return path(Augmented(np.vstack([A, np.full(A.shape[1], weight)]), np.r_[problem.b, weight]), k, seed, seconds)
+
+
+class Augmented(NamedTuple):
+    """A least-squares problem with a further row."""
+
+    A: Any
+    b: Any
+
+
+METHODS = {"one size": splicing, "path of sizes": path, "path, sum as a row": path_with_sum}
 PEER = Peer("abess", ("abess",), {"bins": METHODS, "terms": METHODS}, modest=dict.fromkeys(METHODS, 20_000))

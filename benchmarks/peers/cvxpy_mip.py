@@ -41,6 +41,7 @@ METHODS = {"SCIP, least squares": scip, "HiGHS, absolute errors": highs}
 PEER = Peer(
     "cvxpy + MIP",
     ("cvxpy", "pyscipopt", "highspy"),
-    {"returns": METHODS, "tracking": METHODS},
+    {"returns": METHODS, "tracking": METHODS, "file of terms": METHODS},
     modest=dict.fromkeys(METHODS, 400),
+    minutes=frozenset(METHODS),
 )

@@ -31,7 +31,8 @@ def terms(solver: str, limit: float | None = None) -> Method:
     def solve(problem: Any, k: int, seed: int, seconds: float) -> Found:
         from fewer import terms as job
 
-        result = job(problem.A, problem.b, k, solver=solver, time_limit=limit, rng=seed)
+        most = seconds if solver == "exact" else limit
+        result = job(problem.A, problem.b, k, solver=solver, time_limit=most, rng=seed)
         return Found(result.p, final=True, proven=result.status.name == "OPTIMAL")
 
     return solve
@@ -41,7 +42,7 @@ def dims(solver: str) -> Method:
     def solve(problem: Any, k: int, seed: int, seconds: float) -> Found:
         from fewer import dims as job
 
-        limit = min(seconds, 60.0) if solver == "auto" else None  # a proof has as long as a MILP solver has
+        limit = seconds if solver == "exact" else None  # a proof has as long as a MILP solver has
         result = job(problem.X, k, solver=solver, time_limit=limit, rng=seed)
         return Found(result.indices, proven=result.status.name == "OPTIMAL")
 
@@ -84,9 +85,13 @@ PEER = Peer(
             "greedy": terms("greedy"),
             "iht": terms("iht"),
         },
-        "dims": {"auto": dims("auto"), "exchange": dims("exchange"), "greedy": dims("greedy")},
+        "returns": {"exact": terms("exact")},
+        "tracking": {"exact": terms("exact")},
+        "file of terms": {"exact": terms("exact")},
+        "dims": {"auto": dims("auto"), "exact": dims("exact"), "exchange": dims("exchange"), "greedy": dims("greedy")},
         "simplex": {"Simplex.project": simplex},
         "sparse simplex": {"SparseSimplex.project": sparse_simplex},
         "greedy projection": {"DimensionSparse.project": greedy_projection},
     },
+    minutes=frozenset({"exact"}),
 )

@@ -30,4 +30,6 @@ def cp_sat(problem: Any, k: int, seed: int, seconds: float) -> Found:
     return Found(chosen, proven=status == cp_model.OPTIMAL)
 
 
-PEER = Peer("OR-Tools", ("ortools",), {"dims": {"CP-SAT": cp_sat}}, modest={"CP-SAT": 400_000})
+PEER = Peer(
+    "OR-Tools", ("ortools",), {"dims": {"CP-SAT": cp_sat}}, modest={"CP-SAT": 400_000}, minutes=frozenset({"CP-SAT"})
+)

@@ -30,4 +30,10 @@ def milp(problem: Any, k: int, seed: int, seconds: float) -> Found:
     return Found(np.flatnonzero(answer.x[:n] > 0.5), proven=answer.status == 0)
 
 
-PEER = Peer("SciPy MILP (HiGHS)", ("scipy",), {"dims": {"textbook MILP": milp}}, modest={"textbook MILP": 400_000})
+PEER = Peer(
+    "SciPy MILP (HiGHS)",
+    ("scipy",),
+    {"dims": {"textbook MILP": milp}},
+    modest={"textbook MILP": 400_000},
+    minutes=frozenset({"textbook MILP"}),
+)

@@ -25,5 +25,8 @@ def tracking(problem: Any, k: int, seed: int, seconds: float) -> Found:
 
 METHODS = {"MeanRisk, cardinality": tracking}
 PEER = Peer(
-    "skfolio", ("skfolio", "pyscipopt"), {"returns": METHODS, "tracking": METHODS}, modest=dict.fromkeys(METHODS, 400)
+    "skfolio",
+    ("skfolio", "pyscipopt"),
+    {"returns": METHODS, "tracking": METHODS, "file of terms": METHODS},
+    modest=dict.fromkeys(METHODS, 400),
 )

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import core, dims, least_squares, points
+from . import core, dims, files, least_squares, points
 
-KINDS: dict[str, Any] = {**points.KINDS, **least_squares.KINDS, **dims.KINDS, **core.KINDS}
+KINDS: dict[str, Any] = {**points.KINDS, **least_squares.KINDS, **dims.KINDS, **core.KINDS, **files.KINDS}
 """Name of a kind of problem -> how to make it from its parameters."""
 FILES = {"usps": "usps.npz", "charges": "hospital_charges.npz", "tracking": "index_tracking.npz", "debd": "debd.npz"}
 """Kinds that need a file of --data."""
@@ -25,6 +25,9 @@ class Case:
     @property
     def name(self) -> str:
         """As it stands in the tables."""
+        if self.kind in files.KINDS:
+            given = dict(self.params)
+            return f"{given['file']} ({given['shape']}), k = {self.k}"
         inside = ", ".join(f"{key} = {value}" for key, value in self.params if key != "seed")
         return f"{self.kind}{f' ({inside})' if inside else ''}" + (f", k = {self.k}" if self.k else "")
 
@@ -45,6 +48,12 @@ class Case:
 
 def case(job: str, kind: str, k: int, axis: str = "", **params: Any) -> Case:
     return Case(job, kind, tuple(params.items()), k, axis)
+
+
+def file_cases(data: Path) -> list[Case]:
+    """Every table of a folder that serves a job, by its shape and content."""
+    found = [(job, name, shape, k) for job, name, shape, k in files.listed(data) if job]
+    return [case(job, f"file of {job}", k, file=name, shape=shape) for job, name, shape, k in found]
 
 
 def quick_cases() -> list[Case]:

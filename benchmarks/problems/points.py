@@ -40,7 +40,8 @@ class Rows:
 
     @cached_property
     def constant(self) -> float:
-        return float(np.mean([self.means(part).mean() for part in np.array_split(self.X, max(len(self.X) // 500, 1))]))
+        parts = np.array_split(self.X, max(len(self.X) // 500, 1))
+        return float(np.concatenate([self.means(part) for part in parts]).mean())  # parts differ in size
 
     def judged_means(self, rows: np.ndarray) -> np.ndarray:
         return self.means(rows)

@@ -46,9 +46,10 @@ class FoldLongTables(SphinxPostTransform):
         """Wrap each long table of this page."""
         for table in list(self.document.findall(nodes.table)):
             rows = sum(len(body.children) for body in table.findall(nodes.tbody))
-            if rows <= MAX_OPEN_ROWS or "autosummary" in table.get("classes", ()):
-                continue
             parent, at = table.parent, table.parent.index(table)
+            folded = at > 0 and "<details" in parent[at - 1].astext()  # the page itself folds it
+            if rows <= MAX_OPEN_ROWS or folded or "autosummary" in table.get("classes", ()):
+                continue
             opening = f'<details class="long-table"><summary>Table of {rows} rows</summary>'
             parent.insert(at + 1, nodes.raw("", "</details>", format="html"))
             parent.insert(at, nodes.raw("", opening, format="html"))

@@ -27,7 +27,9 @@ SPLITS = 5
 SEARCHED = ("dims", "points", "terms")
 """Jobs whose default is a search followed by a proof."""
 SUFFICIENT_REDUCTION = 0.9
-"""The share of the error reduction along a path that makes a k sufficient."""
+"""The share of the error reduction along a path that makes a k sufficient where there is one split, or none."""
+NEGLIGIBLE_REDUCTION = 0.05
+"""The share of the held-out reduction, over several splits, that is not worth a larger k (benchmarks/which_k.py)."""
 
 
 class Problem(Protocol):
@@ -196,16 +198,24 @@ def resampling_error(values: Vector, share: float) -> float:
     return math.sqrt((1.0 / len(values) + share / (1.0 - share)) * float(np.var(values, ddof=1)))
 
 
-def within_one_standard_error(errors: Any, share: float) -> int:
-    """The first k whose mean error over splits, errors (R, K), is within one standard error of the lowest.
+def sufficient_over_splits(errors: Any, share: float) -> int:
+    """The first k whose mean error over splits, errors (R, K), is above the lowest by little.
 
-    >>> within_one_standard_error(np.array([[9.0, 1.1, 1.0], [9.1, 0.9, 1.0], [9.3, 1.0, 0.9]]), 0.3)
+    That is by at most one standard error of the difference, or by a negligible share of the reduction along the path.
+    Differences are taken split by split: which rows are held out moves the errors of all k alike, and says nothing
+    about k. Without that common part even a gain of no use stands out, hence the share.
+
+    >>> sufficient_over_splits(np.array([[9.0, 1.1, 1.0], [9.1, 0.9, 1.0], [9.3, 1.0, 0.9]]), 0.3)
     1
     """
     means = errors.mean(axis=0)
     best = int(np.argmin(means))
-    most = means[best] + resampling_error(errors[:, best], share)
-    return next((at for at in range(best) if means[at] <= most), best)
+    negligible = NEGLIGIBLE_REDUCTION * (means[0] - means[best]) if math.isfinite(means[0]) else 0.0
+    for at in np.flatnonzero(np.isfinite(means[:best])).tolist():
+        above = errors[:, at] - errors[:, best]
+        if above.mean() <= max(resampling_error(above, share), negligible):
+            return int(at)
+    return best
 
 
 def _answer(problem: Problem, k: int, watch: Watch, search: dict[str, Any]) -> Answer:
@@ -242,10 +252,10 @@ def choose(answers: Sequence[Answer], k: float | None, share: float = 0.3) -> tu
         return next((a, "as requested") for a in answers if k is None or a.k == k)
     splits = min(len(a.held_outs) for a in answers)
     if splits > 1:
-        at = within_one_standard_error(np.array([a.held_outs[:splits] for a in answers]).T, share)
+        at = sufficient_over_splits(np.array([a.held_outs[:splits] for a in answers]).T, share)
         if at == len(answers) - 1:
             return answers[at], f"held-out error still decreasing over {splits} splits; try larger k"
-        return answers[at], f"smallest k within one standard error of the lowest held-out error, over {splits} splits"
+        return answers[at], f"no larger k has a held-out error that is clearly lower, over {splits} splits"
     held = all(a.held_out is not None for a in answers)
     errors = [float(a.held_out if a.held_out is not None and held else a.error) for a in answers]
     at = sufficient(errors)
