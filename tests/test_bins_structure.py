@@ -207,3 +207,8 @@ def test_what_cells_cannot_do():
             bins(counts, 2, **asked)
     with pytest.raises(InvalidInput, match="one, two or three dimensions"):
         bins(np.ones((2, 2, 2, 2)), 1)
+
+
+def test_cumulative_marginals_of_too_many_cells_are_refused_before_memory_runs_out():
+    with pytest.raises(InvalidInput, match="1000 x 1000 cells needs a matrix of 1001000000 entries"):
+        bins(np.ones((1000, 1000)), 5, preserve="cdf")

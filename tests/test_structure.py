@@ -21,7 +21,9 @@ from fewer import (
     minimize,
     terms,
 )
+from fewer.constraints import feasibility
 from fewer.constraints._group_projection import greedily
+from fewer.constraints.feasibility import Feasibility, kinds_of
 from soak.structure import LOSSES, best_by_enumeration, drawn, nearest_groups
 
 OBJECTIVES = {"squared": Moments, "absolute": AbsoluteError, "downside": DownsideError}
@@ -209,3 +211,34 @@ def test_greedy_finds_the_groups_of_a_member_where_all_have_one_size_and_the_ste
     v = p / p.sum() - 1e-6 * rng.standard_normal(groups.size)
     C = GroupSparse(Atoms(groups.size), groups, k)
     assert greedily(v, C.matrix, k).tolist() == held.tolist()
+
+
+def test_entries_that_no_condition_tells_apart_are_asked_about_as_one():
+    n = 40_000
+    C = SparseSimplex(Atoms(n), 5, groups=np.arange(n) % 4, max_group_weight=0.3, include=[7], exclude=[9])
+    asked = Feasibility(C, C.all_conditions)
+    kinds = kinds_of(asked._told_apart(np.zeros(n)), np.arange(n))
+    assert sorted(kinds.sizes.tolist()) == [1, 1, 9_999, 9_999, 10_000, 10_000]
+    v = np.arange(n, dtype=float)
+    best = asked.best(v)
+    assert C.contains(np.where(best > 0, best, 0.0))
+    assert 7 in np.flatnonzero(best)
+    assert set(range(n - 4, n)) <= set(np.flatnonzero(best))  # the steepest of each group
+    with pytest.raises(InvalidInput, match="cannot hold together"):
+        SparseSimplex(Atoms(n), 3, groups=np.arange(n) % 4, max_group_weight=0.3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_few_of_many_kinds_find_a_member_or_leave_the_question_open(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    n = 60
+    conditions = Conditions(rng.standard_normal((2, n)), [-0.5, 0.3], np.full(n, 1 / n), 1.9)
+    C = SparseSimplex(Atoms(n), 4, conditions=conditions)
+    whole = Feasibility(C, conditions)
+    monkeypatch.setattr(feasibility, "MOST_KINDS", 12)
+    v = rng.standard_normal(n)
+    found = whole.best(v)
+    assert found is not None
+    assert C.contains(found)
+    assert not whole.impossible()
+    assert Feasibility(C, Conditions(np.ones((1, n)), [0.5])).impossible()

@@ -112,8 +112,10 @@ def watched_by_user(
     """Gives a callback that shows a bar where `progress` is true, and asks the user's own."""
     if not isinstance(progress, (bool, np.bool_)):
         raise InvalidInput(f"progress must be True or False, got {shown(progress)}")
+    if callback is not None and not callable(callback):
+        raise InvalidInput(f"callback must be a function of the progress, got {shown(callback)}")
     place = screen() if progress else None
-    if place is None or not (callback is None or callable(callback)):  # the latter is refused further down
+    if place is None:
         yield callback
         return
     drawn, words = -1.0, STARTING

@@ -242,7 +242,7 @@ def moved(
     last = judge(found)
     if not last[1] <= first[1]:
         return Moved(start, *first, np.array([first[1]]), stopped, "no move was better than the rows themselves")
-    values = np.append(first[1] * np.asarray(history)[:-1], last[1])  # the last as judged
+    values = np.append(np.maximum(first[1] * np.asarray(history)[:-1], last[1]), last[1])  # the last as judged
     return Moved(found, *last, values, stopped, f"{GONE}{note}")
 
 
