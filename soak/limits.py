@@ -167,7 +167,7 @@ JOBS = {
         often=1.0,
     ),
     "grouped": Job(
-        lambda: returns(100_000),
+        lambda: returns(20_000),
         lambda x: (x[0][:, :300].copy(), x[1]),
         "grouped",
         ("auto", "greedy", "exchange"),

@@ -15,6 +15,8 @@ Mask = npt.NDArray[np.bool_]
 
 WHOLE = 250
 """Units up to which a relaxation is one programme; beyond, units enter it as their slopes ask for them."""
+MOST_WHOLE = 3000
+"""Units beyond which all of them never are one programme, whose matrix would have their number squared."""
 ENTERING = 50
 """Units that enter a relaxation at a time."""
 MOST_ROUNDS = 100
@@ -28,9 +30,11 @@ class Relaxed:
 
     def __init__(self, programmes: Programmes, limits: Any, deadline: Deadline) -> None:
         self.programmes, self.limits, self.deadline = programmes, limits, deadline
+        self.open = False  # whether the last question has no answer: nothing was found, and not all was looked at
 
     def over(self, units: Indices, inside: Mask, known: Weighed | None) -> tuple[Weighed | None, float]:
         """The programme over some units, those inside with their least weight, and its bound."""
+        self.open = False
         low = np.where(inside, self.limits.min_weight, 0.0)
         high = np.full(len(units), min(self.limits.max_weight, 1.0))
         if len(units) <= WHOLE:
@@ -57,7 +61,8 @@ class Relaxed:
         for _ in range(MOST_ROUNDS):
             found = self.programmes.fitted(units[chosen], low[chosen], high[chosen])
             if found is None:
-                return self.programmes.fitted(units, low, high), best
+                self.open = len(units) > MOST_WHOLE
+                return None if self.open else self.programmes.fitted(units, low, high), best
             slopes = self.programmes.slopes(found)
             best = max(best, self.programmes.bound(found, slopes, units, low, high))
             if best >= found.value - CLOSED * abs(found.value) or self.deadline.passed:

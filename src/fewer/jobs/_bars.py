@@ -24,6 +24,8 @@ COMPARISONS = 4_000_000
 """Pieces looked at between two chances to stop: some hundredths of a second."""
 MERGED_AT_ONCE = 0.25
 """The share of the runs that are merged before the costs of merging are looked at again."""
+FEW_LOWEST = 8
+"""Where fewer than one in so many of the pairs to be merged cost less than their neighbours, others are taken."""
 CEILING, ROUNDING = 1.0 + 1e-9, 1e-12
 """How far above the cost of the quick start one may be and still count, relative to it and to the sum of squares."""
 LOSS = "squared difference"
@@ -51,6 +53,8 @@ class Runs(NamedTuple):
             beside = np.minimum(np.append(np.inf, costs[:-1]), np.append(costs[1:], np.inf))
             lowest = np.flatnonzero((costs <= beside) & (costs < np.append(np.inf, costs[:-1])))
             count = min(len(runs.starts) - most, max(int(MERGED_AT_ONCE * len(runs.starts)), 1))
+            if FEW_LOWEST * len(lowest) < count:  # costs that rise all along: the cheaper ones, each second
+                lowest = apart(np.sort(np.argsort(costs, kind="stable")[:count]))
             joined = lowest[np.argsort(costs[lowest], kind="stable")[:count]] + 1
             runs = runs.at(np.delete(np.arange(len(runs.starts)), joined))
         return runs
@@ -67,6 +71,17 @@ class Runs(NamedTuple):
     def cost(self, others: "Runs", n: int) -> float:
         """The sum of squared differences to another sequence of n entries."""
         return float(np.square(self.spread(n) - others.spread(n)).sum())
+
+
+def apart(numbers: Indices) -> Indices:
+    """Of sorted numbers, in each sequence that follow each other every second one.
+
+    >>> apart(np.array([1, 2, 3, 7, 9, 10])).tolist()
+    [1, 3, 7, 9]
+    """
+    begins = np.append(True, np.diff(numbers) > 1)
+    place = np.arange(len(numbers)) - np.maximum.accumulate(np.where(begins, np.arange(len(numbers)), 0))
+    return np.asarray(numbers[place % 2 == 0])
 
 
 @dataclass(frozen=True)
