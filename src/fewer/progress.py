@@ -1,5 +1,6 @@
 """A bar while a call works: a line that moves in a terminal, a bar in a notebook, nothing where nobody looks."""
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -100,7 +101,9 @@ def screen() -> Screen | None:
 
 
 def said(progress: Any) -> str:
-    """The best value so far, and the gap where there is a bound that says something."""
+    """The best value so far, and the gap where there is a bound that says something; nothing of an infinite one."""
+    if progress.best == math.inf:
+        return STARTING
     gap = "" if not progress.bound else f", gap {max(progress.best - progress.bound, 0.0):.2g}"
     return f"value {progress.best:.4g}{gap}"
 
