@@ -10,6 +10,7 @@ import fewer
 from .cover import dims_trial
 from .draws import Generator, container, histogram, one_of, scale, some, table, weights
 from .judge import Trial, tried
+from .options import option_trial
 from .pairs import pair_trial
 from .referee import Discrepancy, Squares, similarities, sparse_region, wide
 
@@ -24,8 +25,8 @@ BANDED = ("rbf", "laplace", "matern32", "matern52", "hamming")
 
 def case(rng: Generator) -> tuple[str, list[str]]:
     """One tiny problem, solved and judged."""
-    make = one_of(rng, (terms_trial, bins_trial, points_trial, dims_trial, pair_trial), (3, 2, 4, 2, 4))
-    return tried(make(rng), rng)
+    kinds = (terms_trial, bins_trial, points_trial, dims_trial, pair_trial, option_trial)
+    return tried(one_of(rng, kinds, (3, 2, 4, 2, 4, 5))(rng), rng)
 
 
 def spelled(name: str, *things: str, **options: Any) -> str:

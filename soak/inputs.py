@@ -17,9 +17,12 @@ from sklearn.exceptions import NotFittedError
 from fewer import InvalidInput
 
 from . import input_estimators, odd
+from .draws import one_of
 from .input_calls import GROUPS, Arg, Rng, Target, operators
+from .input_options import options
 
 NAME = "inputs"
+EVERY = {**GROUPS, "options": (options, 0.35)}
 RAW = re.compile(
     r"setting an array element|could not be broadcast|truth value of|unsupported operand|has no attribute|"
     r"not subscriptable|not iterable|has no len|only (0-dim|length-1|integer)|zero-size array|inhomogeneous|"
@@ -41,8 +44,7 @@ def case(rng: Rng) -> tuple[str, list[str]]:
     """One call: what was called, and what was wrong."""
     if rng.random() < 0.25:
         return input_estimators.case(rng, watched, troubles)
-    names = list(GROUPS)
-    group = GROUPS[str(rng.choice(names, p=np.array([GROUPS[name][1] for name in names])))][0]
+    group = one_of(rng, [make for make, _ in EVERY.values()], [share for _, share in EVERY.values()])
     targets = list(group(rng))
     target = targets[int(rng.integers(len(targets)))]
     forms = drawn(target, rng)
@@ -181,6 +183,7 @@ def other(rng: Rng, values: list[Any]) -> odd.Form:
 
 FORMS: dict[str, Callable[[Arg, Rng], odd.Form]] = {
     "table": lambda arg, rng: odd.table(rng, arg.plain, arg.sparse),
+    "beside": lambda arg, rng: odd.table(rng, arg.plain, arg.sparse)._replace(same=False),  # of another's container
     "codes": codes_form,
     "labels": labels_form,
     "sizes": sizes_form,

@@ -7,7 +7,7 @@ import numpy as np
 from .signals import struck
 
 NAME = "interrupts"
-SHARE = 3.0
+SHARE = 4.0
 SECONDS = 600.0
 
 

@@ -58,13 +58,13 @@ def case(rng: Generator) -> tuple[str, list[str]]:
 
 def drawn(rng: Generator) -> Call:
     """A job, an input and limits."""
-    data = one_of(rng, ("points", "points32", "bins", "terms", "wide", "dims"), (4, 2, 3, 3, 1, 3))
+    data = one_of(rng, list(JOBS), [job.often for job in JOBS.values()])
     job = JOBS[data]
     options: dict[str, Any] = {"solver": one_of(rng, job.solvers)}
     for name, choices in job.options.items():
         options[name] = one_of(rng, choices)
     k = int(one_of(rng, job.sizes))
-    if rng.random() < 0.2 and data in ("bins", "terms", "wide"):
+    if rng.random() < 0.2:
         return Call(data, k, options, stop=float(one_of(rng, (0.1, 0.5))))
     options["time_limit"] = float(one_of(rng, (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)))
     return Call(data, k, options)
@@ -79,6 +79,7 @@ class Job(NamedTuple):
     solvers: tuple[str, ...]
     sizes: tuple[int, ...]
     options: dict[str, tuple[Any, ...]] = {}  # noqa: RUF012 - never changed
+    often: float = 3.0
 
 
 def cloud(dtype: Any) -> tuple[Any]:
@@ -107,12 +108,33 @@ def orders() -> tuple[Any]:
     return (table,)
 
 
+def bars_of(counts: Any, k: int, **options: Any) -> Any:
+    """Bins with k bars."""
+    import fewer
+
+    return fewer.bins(counts, k, contiguous=True, **options)
+
+
+def of_values(values: Any, k: int, **options: Any) -> Any:
+    """Bins of values."""
+    import fewer
+
+    return fewer.bins(values=values, k=k, **options)
+
+
+def grouped(A: Any, b: Any, k: int, **options: Any) -> Any:
+    """Terms with limits on the weights of groups."""
+    import fewer
+
+    return fewer.terms(A, b, k, groups=np.arange(A.shape[1]) % 50, max_group_weight=0.3, **options)
+
+
 TERMS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 POINTS = ("auto", "exchange", "greedy", "iht")
 MEMORY = {"max_memory": ("50MB", "200MB", "1GB")}
 JOBS = {
-    "points": Job(lambda: cloud(np.float64), lambda x: (x[0][:300],), "points", POINTS, (10, 100), MEMORY),
-    "points32": Job(lambda: cloud(np.float32), lambda x: (x[0][:300],), "points", POINTS, (10, 100), MEMORY),
+    "points": Job(lambda: cloud(np.float64), lambda x: (x[0][:300],), "points", POINTS, (10, 100), MEMORY, 4.0),
+    "points32": Job(lambda: cloud(np.float32), lambda x: (x[0][:300],), "points", POINTS, (10, 100), MEMORY, 2.0),
     "bins": Job(
         lambda: (np.random.default_rng(4).integers(0, 10**6, 10**6),),
         lambda x: (x[0][:500],),
@@ -122,7 +144,9 @@ JOBS = {
         {"preserve": ("cdf", "cdf", "entries")},
     ),
     "terms": Job(lambda: returns(200_000), lambda x: (x[0][:, :300].copy(), x[1]), "terms", TERMS, (10, 50)),
-    "wide": Job(lambda: returns(1_000_000), lambda x: (x[0][:, :300].copy(), x[1]), "terms", TERMS, (10, 50)),
+    "wide": Job(
+        lambda: returns(1_000_000), lambda x: (x[0][:, :300].copy(), x[1]), "terms", TERMS, (10, 50), often=1.0
+    ),
     "dims": Job(
         orders,
         lambda x: (x[0][:500],),
@@ -131,7 +155,35 @@ JOBS = {
         (5, 20),
         {"objective": ("kl", "l2")},
     ),
+    "bars": Job(
+        lambda: (np.arange(1, 20_001) ** 2,), lambda x: (x[0][:300],), "bars", ("auto", "exact"), (10, 100), often=1.0
+    ),
+    "values": Job(
+        lambda: (np.random.default_rng(5).lognormal(size=3 * 10**6),),
+        lambda x: (x[0][:300],),
+        "values",
+        TERMS,
+        (10, 50),
+        often=1.0,
+    ),
+    "grouped": Job(
+        lambda: returns(20_000),
+        lambda x: (x[0][:, :300].copy(), x[1]),
+        "grouped",
+        ("auto", "greedy", "exchange"),
+        (10,),
+        often=1.0,
+    ),
 }
+FUNCTIONS: dict[str, Callable[..., Any]] = {"bars": bars_of, "values": of_values, "grouped": grouped}
+"""What is called where that is no job with its own defaults."""
+
+
+def called(job: Job) -> Callable[..., Any]:
+    """The function of a job."""
+    import fewer
+
+    return FUNCTIONS.get(job.function) or getattr(fewer, job.function)
 
 
 class Server:
@@ -233,11 +285,9 @@ def serve(pipe: Connection) -> None:
 
 def warmed(job: Job, data: tuple[Any, ...], call: Call) -> str:
     """Run a small call of the same kind, give memory back; a sentence when it fails."""
-    import fewer
-
     options = {key: value for key, value in call.options.items() if key not in ("time_limit", "max_memory")}
     try:
-        getattr(fewer, job.function)(*job.small(data), min(call.k, 10), time_limit=0.5, rng=0, **options)
+        called(job)(*job.small(data), min(call.k, 10), time_limit=0.5, rng=0, **options)
     except Exception as error:
         return f"a small call raised {type(error).__name__}: {error}"
     gc.collect()
@@ -248,14 +298,12 @@ def warmed(job: Job, data: tuple[Any, ...], call: Call) -> str:
 
 def run(job: Job, data: tuple[Any, ...], call: Call) -> tuple[Any, list[str]]:
     """The result of a call, and what it raised."""
-    import fewer
-
     options = dict(call.options)
     began = time.perf_counter()
     if call.stop is not None:
         options["callback"] = lambda progress: time.perf_counter() - began > call.stop
     try:
-        return getattr(fewer, job.function)(*data, call.k, rng=0, **options), []
+        return called(job)(*data, call.k, rng=0, **options), []
     except Exception as error:
         return None, [f"it raises {type(error).__name__}: {error}"]
 
@@ -268,6 +316,9 @@ def judged(result: Any, data: tuple[Any, ...], call: Call) -> list[str]:
     if call.data == "dims":
         p = np.append(result.distribution.weights, result.distribution.rest)
         few = result.support.size <= call.k
+    elif call.data in ("bars", "values"):
+        p = np.asarray(result.weights)
+        few = p.size <= call.k
     else:
         p = np.asarray(result.p)
         few = (

@@ -1,6 +1,7 @@
 """The public solvers on public and user-defined objectives and constraints, against the referee."""
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,7 +154,7 @@ OBJECTIVES: dict[str, Callable[[Generator, Any], Pair]] = {
 def constraints(rng: Generator, space: Any, states: Any, closed: bool) -> Pair:
     """A constraint on the space; without bounds where the referee knows only whole faces (`closed`)."""
     k, n = int(rng.integers(1, 3 if closed else 4)), space.size
-    kind = one_of(rng, ("simplex", "sparse", "bounded", "capped", "faces", "states"), (1, 2, 5, 2, 4, 1))
+    kind = one_of(rng, ("simplex", "sparse", "bounded", "capped", "faces", "states", "groups"), (1, 2, 5, 2, 4, 1, 2))
     if states is None and kind in ("faces", "states"):
         kind = "sparse"
     if kind in ("bounded", "capped") and closed:
@@ -166,6 +167,8 @@ def constraints(rng: Generator, space: Any, states: Any, closed: bool) -> Pair:
         return bounded(rng, space, k)
     if kind == "capped":
         return capped(rng, space, k)
+    if kind == "groups":
+        return grouped(rng, space, k)
     k = min(k, states.shape[1])
     if kind == "states":
         return Pair(f"SparseStates({k})", fewer.SparseStates(space, k), states_region(states, k))
@@ -183,6 +186,15 @@ def bounded(rng: Generator, space: Any, k: int) -> Pair:
         region = region_of(space.size, k, options)
         if not region.empty:
             return Pair(f"SparseSimplex({k}, {options})", fewer.SparseSimplex(space, k, **options), region)
+
+
+def grouped(rng: Generator, space: Any, k: int) -> Pair:
+    """A few groups of entries, whole."""
+    codes = np.unique(rng.integers(0, 4, space.size), return_inverse=True)[1]
+    k = min(k, int(codes.max()) + 1)
+    faces = [tuple(np.flatnonzero(np.isin(codes, S)).tolist()) for S in combinations(range(int(codes.max()) + 1), k)]
+    ours = fewer.GroupSparse(space, codes, k)
+    return Pair(f"GroupSparse({codes.tolist()}, {k})", ours, Region(space.size, tuple(sorted(set(faces)))))
 
 
 class Capped:

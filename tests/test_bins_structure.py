@@ -238,3 +238,19 @@ def test_what_cells_cannot_do():
             bins(counts, 2, **asked)
     with pytest.raises(InvalidInput, match="one, two or three dimensions"):
         bins(np.ones((2, 2, 2, 2)), 1)
+
+
+def test_cumulative_marginals_of_too_many_cells_are_refused_before_memory_runs_out():
+    with pytest.raises(InvalidInput, match="1000 x 1000 cells needs a matrix of 1001000000 entries"):
+        bins(np.ones((1000, 1000)), 5, preserve="cdf")
+
+
+def test_runs_whose_costs_rise_all_along_are_merged_in_few_rounds(monkeypatch):
+    rounds = []
+    begun = _bars.Runs.at
+    monkeypatch.setattr(_bars.Runs, "at", lambda self, first: rounds.append(1) or begun(self, first))
+    x = np.arange(1.0, 2001.0) ** 2
+    merged = _bars.Runs.of(x).merged(10)
+    assert len(merged.starts) == 10
+    assert len(rounds) < 60
+    assert merged.spread(2000).sum() == pytest.approx(x.sum())

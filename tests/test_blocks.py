@@ -20,9 +20,9 @@ from fewer.data import _dask, blocks
 from fewer.data.blocks import Block, Execution, as_blocks, executed, is_lazy, recut
 from fewer.jobs import _bins_blocks, _points_blocks, _points_first, _points_second, _points_third
 from fewer.jobs._points_first import FirstSummary, PointsSpec
-from fewer.objectives.tall import PART_ROWS, factored
 from fewer.jobs.packing import packed, unpacked
 from fewer.objectives import tall
+from fewer.objectives.tall import PART_ROWS, factored
 from fewer.row_blocks import Tree, canonical_rows
 from fewer.similarity import similarity_of
 from fewer.solvers.units import normalised

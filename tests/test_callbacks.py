@@ -1,9 +1,14 @@
 """Every job tells its callback how far it is, and stops when told."""
 
+import threading
+
 import numpy as np
 import pytest
 
 import fewer
+from fewer import deadline
+from fewer.jobs import setting
+from fewer.objectives import pairs
 
 RNG = np.random.default_rng(11)
 A = RNG.standard_normal((40, 12))
@@ -52,3 +57,62 @@ def test_a_callback_sees_the_bound_rise_between_iterates():
     assert result.status is fewer.Status.CALLBACK
     assert len({progress.bound for progress in bounded}) > 1
     assert all(progress.bound <= progress.best for progress in bounded)
+
+
+@pytest.fixture
+def asked_at_once(monkeypatch):
+    """Callbacks are asked at every pause, whatever the clock, and with few rows, too."""
+    monkeypatch.setattr(deadline, "SECONDS_BETWEEN", -1.0)
+    monkeypatch.setattr(setting, "MANY_ROWS", 10)
+
+
+OPTIONS = [
+    {},
+    {"similarity": "laplace"},
+    {"move": True},
+    {"target": A[:20]},
+    {"units": np.arange(40) // 2},
+    {"labels": A[:, 0] > 0},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "".join(options) or "none")
+def test_points_are_stopped_while_rows_are_compared(options, asked_at_once):
+    seen = []
+
+    def stop(progress):
+        seen.append(progress)
+        return True
+
+    result = fewer.points(A, 3, rng=0, callback=stop, **options)
+    assert [(progress.n_iter, progress.p.size, progress.value) for progress in seen] == [(0, 0, np.inf)]
+    assert result.status is fewer.Status.CALLBACK
+    assert len(result.indices) <= (6 if "units" in options else 3)
+    assert result.weights.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_callback_that_lets_points_go_on_changes_nothing(threads, asked_at_once, monkeypatch):
+    monkeypatch.setattr(pairs, "threads", lambda: threads)
+    seen = []
+    watched, alone = fewer.points(A, 3, rng=0, callback=seen.append), fewer.points(A, 3, rng=0)
+    assert seen[0].n_iter == 0
+    assert [progress.best for progress in seen] == sorted((progress.best for progress in seen), reverse=True)
+    assert watched.p.tobytes() == alone.p.tobytes()
+    assert watched.value == alone.value
+
+
+def test_other_threads_hear_of_a_stop_and_ask_nobody(monkeypatch):
+    monkeypatch.setattr(pairs, "threads", lambda: 2)
+    asked = []
+
+    def work(part):
+        while part:  # until the stop is heard
+            deadline.pause()
+
+    with deadline.asking(lambda: bool(asked.append(threading.get_ident())) or len(asked) > 1):
+        monkeypatch.setattr(deadline, "SECONDS_BETWEEN", -1.0)
+        deadline._asking.get().due = 0.0
+        with pytest.raises(deadline.Stopped):
+            pairs.spread(work, [True, True, True])
+    assert asked == 2 * [threading.get_ident()]

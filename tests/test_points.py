@@ -25,7 +25,7 @@ needs_data = pytest.mark.skipif(not REAL.exists(), reason="the real data sets ar
     [
         FewerPoints(solver="greedy"),  # how an estimator behaves does not depend on how long it searches
         FewerPoints(k=3, similarity="cosine", solver="greedy"),
-        FewerPointsClassifier(k=20, solver="greedy"),
+        FewerPointsClassifier(k=5, solver="greedy"),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -333,3 +333,15 @@ def test_usps_within_the_figures_of_the_paper_and_far_below():
         X = file["X_train"]
     assert points(X, 20, gamma=0.004117, rng=0).value < 0.95 * 0.009337
     assert points(X, 100, gamma=0.004117, rng=0).value < 0.000874
+
+
+def test_equal_rows_have_the_same_prediction_where_two_points_are_as_near():
+    X = np.array([[3, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 1]] * 2)  # a grid: many distances are equal
+    y = np.array([1, 1, 1, 2, 2, 2] * 2)
+    for k in range(1, 6):
+        model = FewerPointsClassifier(k=k, solver="greedy", random_state=0).fit(X, y)
+        said = model.predict(np.tile(X, (20, 1))).reshape(40, 6)
+        assert (said == said[0]).all(), k
+        assert (model.predict_proba(X).argmax(axis=1) == np.searchsorted(model.classes_, model.predict(X))).all()
+    moved = FewerPoints(k=3, solver="greedy", random_state=0).fit(X)
+    assert (moved.assign(np.tile(X, (20, 1))).reshape(40, 6) == moved.assign(X[:6])).all()

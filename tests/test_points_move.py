@@ -305,3 +305,9 @@ def test_sparse_rows_and_tables_without_numbers_are_refused():
     frame = pd.DataFrame({"a": list("abcabcab"), "b": list("xxyyxyxy")})
     with pytest.raises(InvalidInput, match="categories and dates never move"):
         points(frame, 2, rng=0, move=True)
+
+
+def test_no_step_on_the_way_is_below_the_value_that_is_reported():
+    X = np.array([[0.0, 0.0], [0.625, 0.75], [1.0, 0.875], [0.25, 0.5]])  # steps are valued in single precision
+    result = points(X, 3, gamma=0.5, rng=0, move="free")
+    assert result.history.min() == result.value

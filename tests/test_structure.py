@@ -21,7 +21,11 @@ from fewer import (
     minimize,
     terms,
 )
+from fewer.constraints import feasibility
 from fewer.constraints._group_projection import greedily
+from fewer.constraints.feasibility import Feasibility, kinds_of
+from fewer.engines import _relaxed_programme
+from fewer.engines._programme import Programmes
 from fewer.programmes import quadratic_programme
 from soak.structure import LOSSES, best_by_enumeration, drawn, nearest_groups
 
@@ -287,3 +291,51 @@ def test_iht_with_exact_projections_onto_groups_converges_linearly(seed):
         after = C.project(p - mu * F.gradient(p))
         assert np.linalg.norm(after - best) <= rate * np.linalg.norm(p - best) + 1e-12
         p = after
+
+
+def test_entries_that_no_condition_tells_apart_are_asked_about_as_one():
+    n = 40_000
+    C = SparseSimplex(Atoms(n), 5, groups=np.arange(n) % 4, max_group_weight=0.3, include=[7], exclude=[9])
+    asked = Feasibility(C, C.all_conditions)
+    kinds = kinds_of(asked._told_apart(np.zeros(n)), np.arange(n))
+    assert sorted(kinds.sizes.tolist()) == [1, 1, 9_999, 9_999, 10_000, 10_000]
+    v = np.arange(n, dtype=float)
+    best = asked.best(v)
+    assert C.contains(np.where(best > 0, best, 0.0))
+    assert 7 in np.flatnonzero(best)
+    assert set(range(n - 4, n)) <= set(np.flatnonzero(best))  # the steepest of each group
+    with pytest.raises(InvalidInput, match="cannot hold together"):
+        SparseSimplex(Atoms(n), 3, groups=np.arange(n) % 4, max_group_weight=0.3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_few_of_many_kinds_find_a_member_or_leave_the_question_open(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    n = 60
+    conditions = Conditions(rng.standard_normal((2, n)), [-0.5, 0.3], np.full(n, 1 / n), 1.9)
+    C = SparseSimplex(Atoms(n), 4, conditions=conditions)
+    whole = Feasibility(C, conditions)
+    monkeypatch.setattr(feasibility, "MOST_KINDS", 12)
+    v = rng.standard_normal(n)
+    found = whole.best(v)
+    assert found is not None
+    assert C.contains(found)
+    assert not whole.impossible()
+    assert Feasibility(C, Conditions(np.ones((1, n)), [0.5])).impossible()
+
+
+def test_a_relaxation_of_very_many_units_is_left_open_where_a_programme_fails(monkeypatch):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((5, 300))
+    F = Moments(Atoms(300), A, 5.0 * rng.standard_normal(5))
+    C = SparseSimplex(Atoms(300), 2, conditions=Conditions(A[:1], [0.5]))
+    monkeypatch.setattr(_relaxed_programme, "MOST_WHOLE", 200)
+    fitted = Programmes.fitted
+    monkeypatch.setattr(
+        Programmes, "fitted", lambda self, units, *b: fitted(self, units, *b) if len(units) < 9 else None
+    )
+    for solver in ("greedy", "exact"):
+        found = minimize(F, C, solver, rng=0)
+        assert C.contains(found.p)
+        assert found.status is not Status.OPTIMAL
+        assert found.bound is None or found.bound <= found.value

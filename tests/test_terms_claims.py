@@ -293,9 +293,9 @@ def test_a_limit_is_for_all_targets_of_an_estimator(slow_clock):
 
 
 def test_what_cannot_be_stopped_is_not_begun_when_time_is_short():
-    short, long = Deadline(time.perf_counter() - 1.0, 1.5), Deadline.after(None)
-    assert affordable(short, 1e6)
-    assert not affordable(short, 1e9)
+    short, long = Deadline(time.perf_counter() - 1.0, 1e5), Deadline.after(None)  # so far off that no delay matters
+    assert affordable(short, 1e11)
+    assert not affordable(short, 1e15)
     assert affordable(long, 1e30)
     assert affordable(None, 1e30)
 

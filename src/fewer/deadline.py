@@ -1,18 +1,22 @@
-"""The moment by which a call must have answered."""
+"""The moment by which a call must have answered, and callbacks that are asked before there is an answer."""
 
 import math
+import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ._compiled.compilation import CompilationTimeout, compiling_until
 from ._validation import as_number
 
-__all__ = ["CompilationTimeout", "Deadline", "answer_by"]
+__all__ = ["CompilationTimeout", "Deadline", "Stopped", "answer_by", "asking", "pause", "pausing"]
 
 T = TypeVar("T")
+SECONDS_BETWEEN = 0.05
+"""How often a callback is asked where there is no iterate yet, at most."""
 
 
 @dataclass(frozen=True)
@@ -84,3 +88,58 @@ def answer_by(deadline: Deadline, compiled: Callable[[], T], uncompiled: Callabl
             return compiled()
     except CompilationTimeout:
         return first
+
+
+class Stopped(Exception):  # noqa: N818 - what a caller wished, not an error
+    """A callback said stop before there was an answer."""
+
+
+class _Asking:
+    """Whom to ask, in which thread, and when next."""
+
+    def __init__(self, stops: Callable[[], bool]) -> None:
+        self.stops, self.stopped = stops, False
+        self.thread, self.due = threading.get_ident(), time.perf_counter() + SECONDS_BETWEEN
+
+    def pause(self) -> None:
+        """Ask if it is time to, in the caller's own thread; raise `Stopped` in any."""
+        here = threading.get_ident() == self.thread
+        if here and not self.stopped and time.perf_counter() >= self.due:
+            self.stopped = self.stops()
+            self.due = time.perf_counter() + SECONDS_BETWEEN
+        if self.stopped:
+            raise Stopped
+
+
+_asking: ContextVar[_Asking | None] = ContextVar("asking", default=None)
+
+
+@contextmanager
+def asking(stops: Callable[[], bool] | None) -> Iterator[None]:
+    """Within the block long work calls `pause`, which asks `stops` now and then whether to stop; None is not asked."""
+    token = _asking.set(None if stops is None else _Asking(stops))
+    try:
+        yield
+    finally:
+        _asking.reset(token)
+
+
+def pause() -> None:
+    """A chance to stop between two pieces of long work: raises `Stopped` where a callback says so."""
+    asked = _asking.get()
+    if asked is not None:
+        asked.pause()
+
+
+def pausing(work: Callable[[Any], T]) -> Callable[[Any], T]:
+    """The same work for another thread, whose pauses hear of a stop, too."""
+    asked = _asking.get()
+
+    def worked(part: Any) -> T:
+        token = _asking.set(asked)
+        try:
+            return work(part)
+        finally:
+            _asking.reset(token)
+
+    return worked

@@ -1,5 +1,6 @@
 """A bar while a call works: a line that moves in a terminal, a bar in a notebook, nothing where nobody looks."""
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -100,7 +101,9 @@ def screen() -> Screen | None:
 
 
 def said(progress: Any) -> str:
-    """The best value so far, and the gap where there is a bound that says something."""
+    """The best value so far, and the gap where there is a bound that says something; nothing of an infinite one."""
+    if progress.best == math.inf:
+        return STARTING
     gap = "" if not progress.bound else f", gap {max(progress.best - progress.bound, 0.0):.2g}"
     return f"value {progress.best:.4g}{gap}"
 
@@ -112,8 +115,10 @@ def watched_by_user(
     """Gives a callback that shows a bar where `progress` is true, and asks the user's own."""
     if not isinstance(progress, (bool, np.bool_)):
         raise InvalidInput(f"progress must be True or False, got {shown(progress)}")
+    if callback is not None and not callable(callback):
+        raise InvalidInput(f"callback must be a function of the progress, got {shown(callback)}")
     place = screen() if progress else None
-    if place is None or not (callback is None or callable(callback)):  # the latter is refused further down
+    if place is None:
         yield callback
         return
     drawn, words = -1.0, STARTING

@@ -58,6 +58,16 @@ def as_csr(x: Any, name: str) -> Any:
     return table
 
 
+def numbers_as_csr(x: Any, name: str) -> Any:
+    """Rows of numbers, dense or sparse, as a CSR array."""
+    if sp.issparse(x):
+        return as_csr(x, name)
+    array = as_numbers(x, name)
+    if array.ndim != 2:
+        raise InvalidInput(f"{name} must have shape (rows, columns), got shape {array.shape}")
+    return sp.csr_array(array if array.dtype.itemsize > 2 or array.dtype.kind != "f" else array.astype(np.float32))
+
+
 def _codes(values: Any, name: str) -> Any:
     """Values as int8 (booleans and int8) or int32, if they are whole and in range."""
     if values.dtype.kind == "f":

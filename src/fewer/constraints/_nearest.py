@@ -27,7 +27,7 @@ def nearest(limits: Any, conditions: Conditions, v: Vector, near: Vector | None)
     if best is not None:
         return best
     held = Feasibility(limits, conditions).best(v - v.min())
-    if held is None or not np.isfinite(held).all():
+    if held is None:
         raise InvalidInput("no weights that meet all conditions were found in time; leave some of them away")
     found = onto(limits, conditions, np.flatnonzero(held), v)
     return held if found is None else found

@@ -90,19 +90,22 @@ class Conditions:
 
     def holds(self, p: Vector, tol: float = 1e-9) -> bool:
         """Whether every condition does, to within tol times the size of its row."""
-        if self.G is not None and (self.G @ p - self.h > tol * np.maximum(self._lengths, 1.0)).any():
-            return False
+        if self.G is not None:
+            over = self._products(p) - self.h
+            if (over > tol).any() and (over > tol * np.maximum(np.linalg.norm(self.G, axis=1), 1.0)).any():
+                return False
         return self.max_turnover is None or self.turnover(p) <= self.max_turnover + tol * max(1, p.size**0.5)
 
-    @property
-    def _lengths(self) -> Vector:
-        return np.asarray(np.linalg.norm(self.G, axis=1))
+    def _products(self, p: Vector) -> Vector:
+        """G p, by the few entries that have mass."""
+        held = np.flatnonzero(p)
+        return np.asarray(self.G[:, held] @ p[held])
 
     def binding(self, p: Vector, tol: float = 1e-6) -> list[str]:
         """The names of the conditions that hold with equality."""
         found: list[str] = []
         if self.G is not None:
-            found = [self.names[i] for i in np.flatnonzero(np.abs(self.G @ p - self.h) <= tol)]
+            found = [self.names[i] for i in np.flatnonzero(np.abs(self._products(p) - self.h) <= tol)]
         if self.max_turnover is not None and self.turnover(p) >= self.max_turnover - tol:
             found.append(f"max_turnover = {self.max_turnover:g}")
         return found
@@ -177,17 +180,16 @@ def group_rows(
     codes: Indices, names: tuple[Any, ...], most: Vector | None, least: Vector | None
 ) -> tuple[Matrix, Vector, tuple[str, ...]]:
     """Rows, right sides and names for the weights of groups, at most and at least; those that say nothing left out."""
-    inside = (codes[None, :] == np.arange(len(names))[:, None]).astype(np.float64)
-    rows, right, called = [], [], []
+    asked = []
     for limit, sign, option in ((most, 1.0, "max_group_weight"), (least, -1.0, "min_group_weight")):
-        if limit is None:
-            continue
-        for g in range(len(names)):
-            if sign * limit[g] < (1.0 if sign > 0 else 0.0):
-                rows.append(sign * inside[g])
-                right.append(sign * limit[g])
-                called.append(f"{option} = {limit[g]:g} of group {shown(names[g])}")
-    return np.array(rows).reshape(len(rows), len(codes)), np.array(right), tuple(called)
+        if limit is not None:
+            says = sign * limit < (1.0 if sign > 0 else 0.0)
+            asked += [(g, sign, float(limit[g]), option) for g in np.flatnonzero(says)]
+    rows = np.zeros((len(asked), len(codes)))
+    for row, (g, sign, _, _) in zip(rows, asked, strict=True):
+        row[codes == g] = sign
+    right = np.array([sign * limit for _, sign, limit, _ in asked])
+    return rows, right, tuple(f"{option} = {limit:g} of group {shown(names[g])}" for g, _, limit, option in asked)
 
 
 def together(first: Conditions | None, second: Conditions | None) -> Conditions | None:

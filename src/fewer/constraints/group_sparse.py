@@ -14,6 +14,8 @@ from ._group_projection import branched, greedily
 from .groups import as_groups
 from .simplex import is_distribution
 
+HUGE = 1e100
+"""Entries beyond this are compared by their differences: their squares may be infinite."""
 MOST_GROUPS = 100
 """Groups up to which the projection is exact."""
 MOST_COVERS = 100_000
@@ -138,6 +140,10 @@ class GroupSparse:
         largest entries of each group matter.
         """
         v = as_vector(v, self.space.shape, "v")
+        if np.abs(v).max() > HUGE:  # what lies more than 1 below the largest entry never has mass
+            inside = self.groups.any(axis=0) if self.overlapping else np.ones(v.size, bool)
+            with np.errstate(over="ignore"):
+                v = np.maximum(v - v[inside].max(), -2.0)
         p = np.zeros(v.size)
         if self.overlapping:
             units = greedily(v, self.groups, self.k)

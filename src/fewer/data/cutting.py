@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import InvalidInput, gathered, is_frame, library_of, shown
+from .._validation import InvalidInput, gathered, is_frame, library_of, read, shown
+from ..tables import numbers_as_csr
 from .frames import names_of, take_rows
 
 
@@ -28,7 +29,7 @@ def height(X: Any) -> int:
 
 def width(X: Any) -> int:
     """How many columns it has; 1 where it has one axis."""
-    shape = getattr(gathered(X), "shape", None) or np.shape(X)
+    shape = getattr(gathered(X), "shape", None) or read(X, "a block").shape
     return int(shape[1]) if len(shape) > 1 else 1
 
 
@@ -46,7 +47,7 @@ def cut(X: Any, start: int, stop: int) -> Any:
         return X.slice(start, stop - start)
     if sp.issparse(X) and X.format not in ("csr", "csc", "lil"):
         X = X.tocsr()
-    return X[start:stop] if hasattr(X, "shape") else np.asarray(X)[start:stop]
+    return X[start:stop] if hasattr(X, "shape") else read(X, "a block")[start:stop]
 
 
 def stacked(parts: Sequence[Any]) -> Any:
@@ -77,11 +78,17 @@ def stacked(parts: Sequence[Any]) -> Any:
 
         return pa.concat_tables([pa.Table.from_batches([p]) if isinstance(p, pa.RecordBatch) else p for p in parts])
     if any(sp.issparse(part) for part in parts):
-        same_width(parts)
-        return sp.csr_array(sp.vstack(parts, format="csr"))
-    arrays = [np.asarray(part) for part in parts]
+        tables = [numbers_as_csr(part, "a block") for part in parts]
+        same_width(tables)
+        return sp.csr_array(sp.vstack(tables, format="csr"))
+    arrays = [read(part, "a block") for part in parts]
     same_width(arrays)
-    return np.concatenate(arrays)
+    try:
+        return np.concatenate(arrays)
+    except TypeError:  # numbers and dates
+        raise InvalidInput(
+            f"all blocks must hold the same kind of values, got {', '.join({str(a.dtype): 0 for a in arrays})}"
+        ) from None
 
 
 def same_width(parts: Sequence[Any]) -> None:
@@ -96,13 +103,13 @@ def size_in_bytes(X: Any) -> int:
     """The memory that a block takes, about."""
     X = gathered(X)
     if sp.issparse(X):
-        return int(X.data.nbytes + 12 * X.nnz)
+        return int((X.dtype.itemsize + 12) * X.nnz)
     library = library_of(X)
     if library == "pandas":
         return int(np.sum(X.memory_usage(deep=True)))
     if library == "polars":
         return int(X.estimated_size())
-    return int(getattr(X, "nbytes", 8 * np.size(X)))
+    return int(X.nbytes if hasattr(X, "nbytes") else read(X, "a block").nbytes)
 
 
 def some(X: Any, rows: Any) -> Any:

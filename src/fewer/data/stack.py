@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import InvalidInput, as_numbers, is_frame, labels_of, library_of, shown
+from .._validation import InvalidInput, as_numbers, is_frame, labels_of, library_of, read, shown
+from ..tables import as_csr, numbers_as_csr
 from .column import Column
 from .columns import known_name
 from .frames import columns_of
@@ -86,7 +87,11 @@ def _of_pyarrow(X: Any, other: Any, names: list[Any]) -> Any:
 
 def stacked_arrays(X: Any, other: Any, name: str, missing: bool) -> Any:
     """Both arrays as one, CSR where one of them is sparse; `missing` says whether NaN is a missing value."""
-    parts = [part if sp.issparse(part) else _numbers(part, whose) for part, whose in ((X, "X"), (other, name))]
+    parts = [
+        as_csr(part, whose) if sp.issparse(part) else _numbers(part, whose) for part, whose in ((X, "X"), (other, name))
+    ]
+    if parts[0].ndim != 2:
+        raise InvalidInput(f"X must have shape (rows, columns) beside a {name}, got {parts[0].shape}")
     if parts[1].ndim != 2 or parts[1].shape[1] != parts[0].shape[-1] or 0 in parts[1].shape:
         raise InvalidInput(
             f"{name} must have shape (rows, {parts[0].shape[-1]}) with the columns of X, got {parts[1].shape}"
@@ -97,13 +102,14 @@ def stacked_arrays(X: Any, other: Any, name: str, missing: bool) -> Any:
         where = "" if sp.issparse(parts[1]) else f" in row {int(np.argmax(wrong.any(axis=1)))}"
         raise InvalidInput(f"{name} must be finite, got NaN or infinity{where}")
     if any(sp.issparse(part) for part in parts):
-        return sp.vstack([sp.csr_array(part) for part in parts], format="csr")
+        whose = ("X", name)
+        return sp.vstack([numbers_as_csr(part, who) for part, who in zip(parts, whose, strict=True)], format="csr")
     return np.vstack(parts)
 
 
 def _numbers(X: Any, name: str) -> Any:
     """An array of numbers; None counts as NaN."""
-    array = X if isinstance(X, np.ndarray) else np.asarray(X)
+    array = X if isinstance(X, np.ndarray) else read(X, name)
     if array.dtype == object:
         gone = np.array([entry is None for entry in array.flat], bool).reshape(array.shape)
         array = np.where(gone, np.nan, array)

@@ -15,6 +15,8 @@ Mask = npt.NDArray[np.bool_]
 
 WHOLE = 100
 """Units up to which a relaxation is one programme; beyond, units enter it as their slopes ask for them."""
+MOST_WHOLE = 3000
+"""Units beyond which all of them never are one programme, whose matrix would have their number squared."""
 ENTERING = 30
 """Units that enter a relaxation at a time."""
 MOST_ROUNDS = 100
@@ -32,13 +34,15 @@ class Relaxed:
     def over(self, units: Indices, inside: Mask, known: Weighed | None) -> tuple[Weighed | None, float]:
         """The programme over some units, those inside with their least weight, and its bound.
 
-        Where there is none, the bound is infinite if a linear programme says that nothing is feasible, else minus that.
+        Where there is none, the bound is infinite if a linear programme says that nothing is feasible, else minus that;
+        of very many units no linear programme is asked.
         """
         low = np.where(inside, self.limits.min_weight, 0.0)
         high = np.full(len(units), min(self.limits.max_weight, 1.0))
         found, bound = self._solved(units, inside, low, high, known)
         if found is None:
-            bound = -math.inf if self.programmes.feasible(units, low, high) else math.inf
+            unknown = len(units) > MOST_WHOLE or self.programmes.feasible(units, low, high)
+            bound = -math.inf if unknown else math.inf
         return found, bound
 
     def _solved(
@@ -69,7 +73,7 @@ class Relaxed:
         for _ in range(MOST_ROUNDS):
             found = self.programmes.fitted(units[chosen], low[chosen], high[chosen])
             if found is None:
-                return self.programmes.fitted(units, low, high), best
+                return None if len(units) > MOST_WHOLE else self.programmes.fitted(units, low, high), best
             slopes = self.programmes.slopes(found)
             best = max(best, self.programmes.bound(found, slopes, units, low, high))
             if best >= found.value - CLOSED * abs(found.value) or self.deadline.passed:

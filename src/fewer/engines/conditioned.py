@@ -54,7 +54,7 @@ class ConditionedEngine:
         self.found: Weighed | None = None
         self._known: dict[bytes, Weighed | None] = {}
         self._adding: Indices | None = None
-        self._relaxed: Weighed | None = None
+        self._relaxed: list[Weighed | None] = []  # once it is known
         self._grown = self._settled = False
         self._floor = math.inf
 
@@ -154,10 +154,10 @@ class ConditionedEngine:
 
     def _relaxation(self) -> Weighed | None:
         """The programme without a limit on the support, once."""
-        if self._relaxed is None:
+        if not self._relaxed:
             units = np.flatnonzero(self.limits.open)
-            self._relaxed = self.relaxed.over(units, np.isin(units, self.limits.include), None)[0]
-        return self._relaxed
+            self._relaxed.append(self.relaxed.over(units, np.isin(units, self.limits.include), None)[0])
+        return self._relaxed[0]
 
     def _first_supports(self) -> list[Indices]:
         """The heaviest units of the relaxation, and then the steepest."""

@@ -23,6 +23,9 @@ LOSSES = {
     "cdf": "squared difference of the marginals' cdf",
 }
 
+MAX_ENTRIES = 10**8
+"""Entries of the matrix of cumulative marginals, at 12 bytes each: a cell has one for each that follows on an axis."""
+
 
 def best_cells(
     shares: Vector,
@@ -42,6 +45,12 @@ def best_cells(
         if validation is not None:
             raise InvalidInput(f"validation is for a matrix of functionals; preserve={preserve!r} has none")
         centres = centres_of(shape, *axes)
+        entries = shares.size * sum(n + 1 for n in shape) // 2
+        if preserve == "cdf" and entries > MAX_ENTRIES:
+            raise InvalidInput(
+                f'preserve="cdf" of {" x ".join(map(str, shape))} cells needs a matrix of {entries} entries, at most '
+                f'{MAX_ENTRIES} fit; use preserve="marginals", or larger cells'
+            )
         A = None if preserve == "entries" else marginals(shape, cumulative=preserve == "cdf")
         F: Any = L2(space, shares) if A is None else Moments(space, A, np.asarray(A @ shares))
     else:

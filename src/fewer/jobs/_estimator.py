@@ -150,7 +150,7 @@ def validated(estimator: Any, X: Any, *data: Any, missing: bool = False, **optio
 
     `missing` says whether values of X may be missing.
     """
-    X = readable(X, missing=missing)
+    X = readable(gathered(X), missing=missing)
     for y in data:
         labels = read(unmasked(y, "y"), "y")
         if options.get("y_numeric") and y is not None and labels.dtype.kind != "c":  # which scikit-learn names

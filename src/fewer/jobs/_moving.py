@@ -114,7 +114,7 @@ def moved(
     last = judge(way.places)
     if not last[1] <= first[1]:
         return Moved(start, *first, np.array([first[1]]), way.stopped, "no move was better than the rows themselves")
-    values = np.append(first[1] * np.asarray(way.history)[:-1], last[1])  # the last as judged
+    values = np.append(np.maximum(first[1] * np.asarray(way.history)[:-1], last[1]), last[1])  # the last as judged
     return Moved(way.places, *last, values, way.stopped, f"{GONE}{note}")
 
 

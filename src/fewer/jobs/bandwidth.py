@@ -9,7 +9,7 @@ from .._validation import Indices, InvalidInput
 from ..bandwidths import Bandwidth, bandwidth_in_units, scaled_rows
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import CompilationTimeout, Deadline
-from ..distances import Matrix, distance_blocks
+from ..distances import MAX_RELATIVE_ERROR, Matrix, distance_blocks
 from ..engines.pool import CandidatePool
 from ..objectives.rows_mmd import RowsMMD
 from ..similarity import Similarity, similarity_of
@@ -27,15 +27,31 @@ WORK_PER_SECOND = 4 * 10**7
 TIME_SHARE = 0.3
 """The share of what is left of a time limit that trying bandwidths may take."""
 
+TIE = 4.0 * MAX_RELATIVE_ERROR
+"""Scores that differ by a smaller share are equal: distances are not known better."""
+
 
 def nearest(rows: Any, prototypes: Any, similarity: Similarity, block: int = 2048) -> Indices:
-    """The most similar prototype of each row, (n,); by distance where that is what the similarity comes from."""
+    """The most similar prototype of each row, (n,); by distance where that is what the similarity comes from.
+
+    Of those that are as near to rounding it is the first, so that equal rows always have the same one.
+    """
     few = prototypes.astype(np.float64)
     by_distance = similarity.sparse and similarity.power
     parts = (rows[a : a + block].astype(np.float64) for a in range(0, rows.shape[0], block))
     return np.concatenate(
-        [(-distance_blocks(part, few) if by_distance else similarity(part, few)).argmax(axis=1) for part in parts]
+        [first_best(-distance_blocks(part, few) if by_distance else similarity(part, few)) for part in parts]
     )
+
+
+def first_best(scores: Matrix) -> Indices:
+    """The first of the largest entries of each row, (n,), where those count as equal that only rounding tells apart.
+
+    >>> first_best(np.array([[-1.0 - 1e-15, -1.0, -2.0], [0.0, 1.0, 1.0]])).tolist()
+    [0, 1]
+    """
+    best = scores.max(axis=1, keepdims=True)
+    return np.asarray((scores >= best - TIE * np.abs(best)).argmax(axis=1))
 
 
 def log_similarities(rows: Any, few: Any, similarity: Similarity, block: int = 2048) -> Matrix:

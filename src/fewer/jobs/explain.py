@@ -11,6 +11,7 @@ from ..data.frames import take_rows
 from ..distances import Matrix, evenly
 from ..result import Result
 from ..similarity import Similarity, from_matrix
+from .bandwidth import first_best
 from .comparison import comparison_of
 from .sample import as_rows
 
@@ -151,7 +152,7 @@ class _Seen:
 
     def assignment(self) -> Indices:
         """The most similar point of each row, (N,)."""
-        return np.concatenate([block.argmax(axis=1) for block in self.blocks(self.few)]).astype(np.int64)
+        return np.concatenate([first_best(block) for block in self.blocks(self.few)]).astype(np.int64)
 
     def witness(self) -> Vector:
         """Mean similarity to the rows less that to the weighted points, (N,)."""

@@ -18,7 +18,7 @@ from ..deadline import CompilationTimeout, Deadline
 from ..objectives.pairs import own_threads
 from ._estimator import Shown, our_error, unchanged_if_it_fails
 from ._refine import refined
-from .bandwidth import log_similarities, nearest
+from .bandwidth import first_best, log_similarities, nearest
 from .points_transformer import checked, chosen, fitted_comparison, is_precomputed
 from .setting import SPARSE, Chosen
 
@@ -152,6 +152,11 @@ class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ign
         labels = read(unmasked(y, "y"), "y")
         if labels.dtype == np.longdouble:
             as_array(labels, "y")
+        if labels.dtype == object and labels.ndim == 1:
+            try:
+                np.unique(labels)
+            except Exception:  # labels are any objects, and so is what comparing them raises
+                raise InvalidInput(f"y must hold labels that can be sorted, got {shown(labels[:3].tolist())}") from None
         with our_error(), np.errstate(invalid="ignore"):  # whether huge labels are whole
             labels = _check_y(y, multi_output=False, y_numeric=False, estimator=self)
             check_consistent_length(X, labels)
@@ -206,7 +211,7 @@ class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ign
         X = checked(self, X, reset=False)
         if is_precomputed(self):
             scores = np.asarray(X[:, self.indices_], np.float64)
-            return scores, scores.argmax(axis=1)
+            return scores, first_best(scores)
         comparison = fitted_comparison(self)
         rows, few = comparison.rows(X), comparison.rows(self.points_)
         scores = np.asarray(log_similarities(rows, few, comparison.similarity), np.float64)

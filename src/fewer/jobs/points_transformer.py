@@ -22,6 +22,7 @@ from ._given import is_encoded
 from ._held import UNLIMITED, Limits
 from ._points_blocks import points_of_blocks
 from ._points_stream import answered_points, continued
+from .bandwidth import first_best
 from .comparison import Comparison, comparison_of
 from .explain import criticisms
 from .sample import as_bytes
@@ -207,7 +208,7 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         """The most similar point of each row, as a position in `indices_` and `points_`, (n,); see `fewer.assign`."""
         if is_lazy(X):
             return lazily(X, self.assign, None, np.int64)  # type: ignore[no-any-return]
-        return np.asarray(self.transform(X).argmax(axis=1), np.int64)
+        return first_best(self.transform(X)).astype(np.int64)
 
     def criticisms(self, n: int, method: str = "residual", X: Any = None) -> npt.NDArray[np.int64]:
         """The n rows that the points represent worst, the worst first; see `fewer.criticisms`.

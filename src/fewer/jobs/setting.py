@@ -1,7 +1,7 @@
 """How points are chosen: the settings, the rows made ready, the search, and the answer in terms of X."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
@@ -14,12 +14,12 @@ from ..active_set import simplex_weights
 from ..bandwidths import Bandwidth, bandwidth_in_units, largest, times_power_of_two
 from ..constraints.sparse_simplex import SparseSimplex
 from ..data.frames import index_of, take_rows
-from ..deadline import CompilationTimeout, Deadline
+from ..deadline import CompilationTimeout, Deadline, Stopped, asking
 from ..lazy_rows import LazyRows, in_memory
 from ..objectives.pairs import own_threads
 from ..result import Result, Status, Words
 from ..similarity import BANDED, SIMILARITIES, from_matrix, similarity_of
-from ..solvers.loop import Callback
+from ..solvers.loop import Callback, Progress, says_stop
 from ..solvers.minimize import SOLVERS, minimize
 from ..spaces import Atoms
 from ._aim import Aim, Together, alone, as_aim
@@ -49,6 +49,11 @@ LIMITS = tuple(one.name for one in fields(Limits))
 """Options of `points` that limit what is kept."""
 SEARCH_TIME_SHARE = 0.4
 """The share of what is left of a time limit that choosing rows may take where they are to move."""
+
+MANY_ROWS = 20_000
+"""Rows from which on a callback is asked while they are compared: with fewer the first iterate is not far."""
+HURRIED_SECONDS = 0.1
+"""The time limit of the answer to a callback that said stop before there was any."""
 
 
 class Prepared(NamedTuple):
@@ -185,8 +190,27 @@ class Setting:
 
     def solve(self, X: Any, k: int, labels: Any, sample_weight: Any, rng: Any, most: bool = True) -> Chosen:
         """Choose the points; with `most` False a k above the distinct rows means all of them."""
-        with own_threads(), self.deadline.enforced():
-            return self._solve(X, k, labels, sample_weight, rng, most)
+        try:
+            with own_threads(), self.deadline.enforced():
+                return self._solve(X, k, labels, sample_weight, rng, most)
+        except Stopped:
+            found = self.hurried().solve(X, k, labels, sample_weight, rng, most)
+            return found._replace(result=self.stopped(found.result))
+
+    def hurried(self) -> "Setting":
+        """For the answer to a callback that said stop before there was one: as under a short time limit."""
+        return replace(self, deadline=Deadline.after(HURRIED_SECONDS), callback=None)
+
+    def stopped(self, result: Result) -> Result:
+        """That answer, as one that a callback stopped."""
+        return replace(result, status=Status.CALLBACK, seconds=self.deadline.elapsed())
+
+    def stops_early(self, X: Any) -> Callable[[], bool] | None:
+        """What asks the callback before there is an iterate; None where that comes soon."""
+        callback = self.callback
+        if not callable(callback) or getattr(X, "shape", (0,))[0] < MANY_ROWS:
+            return None
+        return lambda: says_stop(callback, Progress(0, np.empty(0), math.inf, math.inf, None, self.deadline.elapsed()))
 
     def prepared(
         self, X: Any, k: int, labels: Any, sample_weight: Any, rng: np.random.Generator, most: bool = True
@@ -216,12 +240,13 @@ class Setting:
         k = as_integer(k, "k", 1)
         if self.deadline.limited:
             get_ready(self.deadline)
-        prepared = self.prepared(X, k, labels, sample_weight, generator, most)
-        sample, comparison, notes, _, against, _ = prepared
-        k = min(k, len(sample.weights))
-        held, rows = prepared.held, sample.at(np.arange(len(sample.weights)))
-        how = (k, self.memory, generator, self.deadline, held.choice(rows, k, generator))
-        target = target_of(sample, comparison.similarity, *how, against)
+        with asking(self.stops_early(X)):
+            prepared = self.prepared(X, k, labels, sample_weight, generator, most)
+            sample, comparison, notes, _, against, _ = prepared
+            k = min(k, len(sample.weights))
+            held, rows = prepared.held, sample.at(np.arange(len(sample.weights)))
+            how = (k, self.memory, generator, self.deadline, held.choice(rows, k, generator))
+            target = target_of(sample, comparison.similarity, *how, against)
         notes = [*notes, target.note]
         C = held.constraint(target.F.space, min(k, target.F.space.size), rows[target.candidates])
         found = self.searched(target, C, generator, seed)

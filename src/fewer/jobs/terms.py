@@ -213,7 +213,7 @@ def track(
 def _width(X: Any) -> int:
     """How many columns there are; 0 where that is not known yet."""
     shape = getattr(X, "shape", None)
-    shape = read(X, "X").shape if shape is None else shape
+    shape = shape if isinstance(shape, tuple) else read(X, "X").shape
     return int(shape[1]) if len(shape) == 2 else 0
 
 

@@ -226,7 +226,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """The coefficient of determination R² of `predict(X)`."""
         check_is_fitted(self)
-        with our_error():
+        with our_error(), np.errstate(over="ignore", invalid="ignore"):  # squares of huge numbers are infinite
             return float(super().score(X, y, sample_weight))
 
     def __sklearn_tags__(self) -> Tags:

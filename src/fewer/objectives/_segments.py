@@ -50,13 +50,22 @@ class Runs:
     def sums(self) -> tuple[Vector, Vector, Vector]:
         """Σ w, Σ w (P - P̄) and Σ w (P - P̄)² before each run, (m + 1,) each; centring keeps their digits."""
         off = self.P - self.P @ self.widths / self.widths.sum()
-        terms = self.widths, self.widths * off, self.widths * off**2
-        count, first, second = (np.append(0.0, np.cumsum(x)) for x in terms)
-        return count, first, second
+        first = self.widths * off
+        return self.total, sums_before(first), sums_before(np.multiply(first, off, out=off))
+
+    @cached_property
+    def total(self) -> Vector:
+        """Σ w before each run, (m + 1,)."""
+        return sums_before(self.widths)
+
+    @cached_property
+    def weighted(self) -> Vector:
+        """The cumulative value of each run times its width, (m,)."""
+        return np.asarray(self.widths * self.P)
 
     def distribution(self, jumps: Indices) -> Vector:
         """The best step function with jumps at these runs, as masses: the mean of P between two jumps, in the end 1."""
-        heights = np.add.reduceat(self.widths * self.P, jumps) / np.add.reduceat(self.widths, jumps)
+        heights = np.add.reduceat(self.weighted, jumps) / np.add.reduceat(self.widths, jumps)
         heights[-1] = 1.0
         masses = np.maximum(np.diff(heights, prepend=0.0), 0.0)
         p = np.zeros(self.F.space.size)
@@ -68,7 +77,7 @@ class Runs:
 
         A value goes to its nearest level, a level to the mean of its values. Source: Lloyd 1982.
         """
-        total, mass = self.sums[0], np.append(0.0, np.cumsum(self.widths * self.P))
+        total, mass = self.total, sums_before(self.weighted)
         levels, jumps = np.linspace(0.0, 1.0, self.k + 1), np.empty(0, np.int64)
         for _ in range(ROUNDS):
             before, jumps = jumps, np.minimum(np.searchsorted(self.P, (levels[1:] + levels[:-1]) / 2), self.P.size - 1)
@@ -88,7 +97,7 @@ def best_steps(F: "Cumulative", k: int) -> Iterator[tuple[Vector | None, float |
     runs = Runs(F, k)
     yield runs.distribution(runs.quick()), 0.0
     rounds, m = min(k, runs.P.size), runs.P.size
-    before = np.append(0.0, np.cumsum(runs.widths * runs.P**2))[:m]
+    before = sums_before(runs.weighted * runs.P)[:m]
     tail = np.cumsum((runs.widths * (1.0 - runs.P) ** 2)[::-1])[::-1]
     choices = np.empty((rounds, m), np.int32)
     for jump in range(1, rounds):
@@ -99,6 +108,30 @@ def best_steps(F: "Cumulative", k: int) -> Iterator[tuple[Vector | None, float |
             yield None, None
         before = after
     yield runs.distribution(followed(choices, rounds, before + tail)), None
+
+
+def sums_before(x: Vector) -> Vector:
+    """Σ_{t < i} x_t for i = 0..n, (n + 1,).
+
+    >>> sums_before(np.array([1.0, 2.0])).tolist()
+    [0.0, 1.0, 3.0]
+    """
+    sums = np.empty(len(x) + 1)
+    sums[0] = 0.0
+    np.cumsum(x, out=sums[1:])
+    return sums
+
+
+def sums_from(x: Vector) -> Vector:
+    """Σ_{t >= i} x_t for i = 0..n, (n + 1,).
+
+    >>> sums_from(np.array([1.0, 2.0])).tolist()
+    [3.0, 2.0, 0.0]
+    """
+    sums = np.empty(len(x) + 1)
+    sums[-1] = 0.0
+    np.cumsum(x[::-1], out=sums[-2::-1])
+    return sums
 
 
 def followed(choices: Choices, count: int, costs: Vector) -> Indices:

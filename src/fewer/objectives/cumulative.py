@@ -10,7 +10,7 @@ import numpy as np
 from .._validation import Indices, Vector, as_distribution, as_vector
 from ..active_set import simplex_weights
 from ..spaces import Space
-from ._segments import best_steps
+from ._segments import best_steps, sums_before, sums_from
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,19 +44,19 @@ class Cumulative:
     @cached_property
     def Q(self) -> Vector:  # noqa: N802 - the field's name for a cumulative distribution
         """The cumulative sums of q, at most one."""
-        return np.asarray(np.minimum(np.cumsum(self.q), 1.0))
+        sums = np.cumsum(self.q)
+        return np.asarray(np.minimum(sums, 1.0, out=sums))
 
     @cached_property
     def _above(self) -> Vector:
         """Σ_{t >= i} g_t Q_t, (size + 1,)."""
-        return np.append(np.cumsum((self.g * self.Q)[::-1])[::-1], 0.0)
+        return sums_from(self.g * self.Q)
 
     @cached_property
     def _squares(self) -> tuple[Vector, Vector, Vector]:
         """Σ_{t < i} g_t Q_t², Σ_{t < i} g_t Q_t (1 - Q_t) and Σ_{t >= i} g_t (1 - Q_t)², (size + 1,) each."""
         g, rest = self.g, 1.0 - self.Q
-        below, mixed = (np.append(0.0, np.cumsum(x)) for x in (g * self.Q**2, g * self.Q * rest))
-        return below, mixed, np.append(np.cumsum((g * rest**2)[::-1])[::-1], 0.0)
+        return sums_before(g * self.Q**2), sums_before(g * self.Q * rest), sums_from(g * rest**2)
 
     @property
     def smoothness(self) -> float:
@@ -112,7 +112,16 @@ class Cumulative:
         """Q - P for p with these weights at sorted or unsorted entries."""
         p = np.zeros(self.space.size)
         p[units] = weights
-        return np.asarray(self.Q - np.cumsum(p))
+        return self._minus(p)
+
+    def _minus(self, p: Vector) -> Vector:
+        """Q - P."""
+        sums = np.cumsum(p)
+        return np.asarray(np.subtract(self.Q, sums, out=sums))
+
+    def _square(self, difference: Vector) -> float:
+        """Σ g_t d_t²."""
+        return float((difference if self.widths is None else self.g * difference) @ difference)
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
         """Minus half the gradient: Σ_{t >= i} g_t (Q_t - P_t) for every entry i."""
@@ -120,13 +129,11 @@ class Cumulative:
 
     def value_at(self, units: Indices, weights: Vector) -> float:
         """F for these weights at these entries."""
-        difference = self._difference(units, weights)
-        return float((self.g * difference) @ difference)
+        return self._square(self._difference(units, weights))
 
     def value(self, p: Vector) -> float:
         """Σ_t g_t (P_t - Q_t)²."""
-        difference = self.Q - np.cumsum(p)
-        return float((self.g * difference) @ difference)
+        return self._square(self._minus(p))
 
     def gradient(self, p: Vector) -> Vector:
         """2 Σ_{t >= i} g_t (P_t - Q_t)."""

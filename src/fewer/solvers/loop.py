@@ -41,7 +41,10 @@ Steps = Generator[Step, float, Outcome]
 
 
 class Progress(NamedTuple):
-    """What a callback sees after each iterate, and of the best one wherever a solver pauses between iterates."""
+    """What a callback sees after each iterate, and of the best one wherever a solver pauses between iterates.
+
+    Where rows are compared for long before a first iterate, `n_iter` is 0, `p` empty and `value` infinite until then.
+    """
 
     n_iter: int
     p: Vector
