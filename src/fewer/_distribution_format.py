@@ -110,5 +110,5 @@ def read_arrays(path: Path, most: int) -> dict[str, Any]:
 def write_npz(file: BinaryIO, fields: Mapping[str, Any]) -> None:
     """The fields as a compressed npz; nothing in it is pickled."""
     given = {name: fields[name] for name in (*FIELDS, *ON_A_LINE) if fields[name] is not None}
-    arrays = {name: np.asarray(value) for name, value in given.items()}
+    arrays: dict[str, Any] = {name: np.asarray(value) for name, value in given.items()}
     np.savez_compressed(file, format=np.array(FORMAT), version=np.array(VERSION), **arrays)

@@ -1,6 +1,6 @@
 """`fewer points`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -8,6 +8,9 @@ import numpy as np
 from .._validation import InvalidInput
 from ._options import asked, for_all_jobs, shape
 from ._points_options import about_rows, assigned, check_together, limits_of, target_of
+
+if TYPE_CHECKING:
+    from ..data.files import FileTable
 
 SIMILARITIES = ("rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming", "precomputed")
 MISSING = ("error", "drop", "impute", "category")

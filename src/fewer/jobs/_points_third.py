@@ -17,7 +17,8 @@ from .._validation import Indices, InvalidInput, Vector
 from ..data.blocks import Block
 from ..objectives.rows_mmd import RowsMMD
 from ..spaces import Atoms
-from ._moving import SLOPES, Start, moved
+from ._locations import SLOPES
+from ._moving import Start, moved
 from ._places import Movable
 from ._points_onepass import kept_positions, near_best_weights
 from ._points_second import PointsPlan, SecondSummary, compared_rows
