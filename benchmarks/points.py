@@ -276,12 +276,11 @@ def move(options) -> None:
     import places
 
     mixture, found = Mixture(), load_usps(options)
-    data = {"digits, 1,797 x 64": (lambda: load_digits().data, None)}
-    data["mixture, 8,000 x 8"] = (lambda: mixture.draw(8000), None)
-    data |= {} if found is None else {"USPS, 7,291 x 256": (lambda: found[0], None)}
+    data = {"digits, 1,797 x 64": lambda: load_digits().data, "mixture, 8,000 x 8": lambda: mixture.draw(8000)}
+    data |= {} if found is None else {"USPS, 7,291 x 256": lambda: found[0]}
     if not options.quick:
-        data |= {f"mixture, {n:,} x 8": (lambda n=n: mixture.draw(n), mixture) for n in (10**5, 10**6)}
-        data["MNIST-like, 20,000 x 784"] = (lambda: places.distorted_digits(20_000), None)
+        data |= {f"mixture, {n:,} x 8": lambda n=n: mixture.draw(n) for n in (10**5, 10**6)}
+        data["MNIST-like, 20,000 x 784"] = lambda: places.distorted_digits(20_000)
     places.compare(data, (20,) if options.quick else (20, 100))
 
 

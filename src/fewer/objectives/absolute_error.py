@@ -32,8 +32,6 @@ class AbsoluteError(ResidualLoss):
     ----------
     smoothness : float
         Infinite: F has kinks.
-    lower_bound : float
-        0.
 
     Examples
     --------

@@ -35,11 +35,6 @@ class DownsideError(ResidualLoss):
     sample_weight : array of shape (r,), optional
         Row i counts w_i times.
 
-    Attributes
-    ----------
-    lower_bound : float
-        0.
-
     Examples
     --------
     >>> from fewer import Atoms
