@@ -3,7 +3,8 @@
 Every peer gets the best weights in MMD on its places, as they are and after they were clipped to the box of the data,
 which `move=True` never leaves. Values are relative to those of the best rows at the default gamma, judged on all rows:
 exactly up to 20,000 of them, beyond by random Fourier features that nobody else saw (one draw for all methods; about
-3 % of a value). Peers see at most 20,000 rows. Seconds are processor time on one thread. `points.py --part move` runs it.
+3 % of a value). Peers see at most 20,000 rows. Seconds are processor time on one thread.
+`points.py --part move` runs it.
 """
 
 import time
