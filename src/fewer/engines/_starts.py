@@ -9,12 +9,14 @@ from .._validation import Indices
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..protocols import Quadratic
-from ._gram import target_gram
+from ._gram import steepest_units, target_gram
 from .fit import Answers, Found, affordable, feasible_support, refit_cost, refitted
-from .paths import REACHED, Path, Walk, paused, prepared, walked
+from .paths import REACHED, WIDTH, Path, Walk, paused, prepared, walked
 
 MAX_UNITS_OF_FURTHER_START = 350
 """Units up to which one more point of the path is worth its time."""
+MOST_CAPPED = 4000
+"""Units up to which the optimum over the whole simplex cut by max_weight is looked for."""
 FIRST_UNITS = 64
 """Units looked at for a first answer."""
 MAX_SUM_ERROR = 0.15
@@ -78,6 +80,26 @@ def path_supports(problem: Quadratic, limits: SparseSimplex) -> Generator[Indice
     if len(free[0]) < k or abs(free[1].sum() - 1.0) > MAX_SUM_ERROR:
         summed = yield from paused(walked(problem, limits, more, summed=True))
         yield feasible_support(problem, limits, summed[0])
+
+
+def capped(problem: Quadratic, limits: SparseSimplex, found: Found | None) -> Answers:
+    """The optimum over the whole simplex cut by max_weight, by column generation, where it has at most k units.
+
+    The paths know no max_weight. Steep units join an answer, and the best weights on all of them leave some at zero,
+    while F falls; it ends where too many have weight, and is not tried where other rules decide what is held.
+    """
+    other = limits.min_weight > 0.0 or len(limits.include) or limits.counts is not None
+    if found is None or limits.max_weight >= 1.0 or other or int(limits.open.sum()) > MOST_CAPPED:
+        return
+    value = np.inf
+    while found.value < value and len(found.units) <= limits.sizes[1] + WIDTH // 2:
+        value, slopes = found.value, problem.slopes(found.units, found.weights)
+        slopes[~limits.open | (slopes <= slopes[found.units].min())] = slopes[found.units] = -np.inf
+        joined = np.union1d(found.units, steepest_units(slopes, WIDTH))
+        start = np.where(np.isin(joined, found.units), 1.0, 0.0)
+        start[start > 0.0] = found.weights
+        found = refitted(problem, limits, joined, start)
+        yield found if len(found.units) <= limits.sizes[1] else None
 
 
 def starts(

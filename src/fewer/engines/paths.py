@@ -117,21 +117,31 @@ def prepared(problem: Any) -> Iterator[None]:
         yield from problem.prepare()
 
 
+def simplex_bound(problem: Any, limits: SparseSimplex, units: Indices, weights: Vector, value: float) -> float:
+    """A lower bound on F over all weights of sum one on the open units, none above max_weight: whatever their number.
+
+    F is a squared distance ‖r‖² to a target t, and <r, t - Ap> >= m = F(q) - max_p (pᵀs - qᵀs) for every such p: all of
+    them lie beyond a plane at distance m / ‖r‖, so m² / F(q) <= F where m > 0. The best p fills the steepest units.
+    """
+    slopes = problem.slopes(units, weights)
+    full = int(1.0 / limits.max_weight)
+    steepest = steepest_units(np.where(limits.open, slopes, -np.inf), full + 1)
+    shares = np.full(len(steepest), min(limits.max_weight, 1.0))
+    shares[full:] = max(1.0 - full * limits.max_weight, 0.0)
+    margin = value - float(shares @ slopes[steepest] - weights @ slopes[units]) - 2.0 * slope_error(problem, value)
+    return margin * (margin / value) if margin > 0.0 and value > 0.0 else 0.0
+
+
 def relaxed_bounds(problem: Quadratic, limits: SparseSimplex, begin: tuple[Indices, Vector]) -> Iterator[float | None]:
     """Lower bounds on F over the whole simplex, better and better, from the path with the sum constraint.
 
-    F is a squared distance ‖r‖² to a target t, and <r, t - a_j> >= m = F(q) - max_j (s_j - qᵀs) for every vertex a_j:
-    all of the simplex lies beyond a plane at distance m / ‖r‖, so m² / F(q) <= F where m > 0. Ends where the bound
-    is reached, or where it would say little. `begin`: sorted units, and the best weights on them without bounds.
-    None is a pause.
+    Ends where the bound is reached, or where it would say little. `begin`: sorted units, and the best weights on them
+    without bounds. None is a pause.
     """
     units, weights = begin
     value = first = problem.value_at(units, weights)
     while value > POINTLESS * first:
-        slopes = problem.slopes(units, weights)
-        margin = value - float(slopes[limits.open].max() - weights @ slopes[units])
-        margin -= 2.0 * slope_error(problem, value)
-        yield margin * (margin / value) if margin > 0.0 else 0.0
+        yield simplex_bound(problem, limits, units, weights, value)
         before = value
         units, weights = yield from paused(walked(problem, limits, len(units) + WIDTH, True, (units, weights)))
         value = problem.value_at(units, weights)

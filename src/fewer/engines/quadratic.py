@@ -15,10 +15,10 @@ from ._additions import additions
 from ._gather import BLAS_WORK, Pools
 from ._gram import target_gram
 from ._relaxation import Relaxations
-from ._starts import opening, starts
+from ._starts import capped, opening, starts
 from .engine import Branch
 from .fit import Answers, Found, affordable, polished, refit_cost, refitted
-from .paths import REACHED, lower_bound_of, relaxed_bounds
+from .paths import REACHED, lower_bound_of, relaxed_bounds, simplex_bound
 from .pool import CandidatePool, move_work
 
 # Tuned by `python benchmarks/against.py a220a01`: values and seconds beside the search before engines.
@@ -43,6 +43,8 @@ SETTLED = 1e-4
 """Relative gain for which a small pool is renewed once more."""
 MATRIX_SHARE = 0.5
 """What perturbations may cost in any case, as a share of the work of forming the matrix of all units."""
+PROVEN_GAP = 1e-7
+"""Share of the value within which the bound over the whole simplex proves an answer."""
 BRIEF = 5e7
 """Work between two chances to stop: some hundredths of a second."""
 PROVABLE = 600
@@ -74,6 +76,7 @@ class QuadraticEngine:
         self._pool: CandidatePool | None = None
         self._starts: list[Indices] = []
         self._pool_began, self._moved = 0.0, 0
+        self._simplex_bound = -math.inf
         self._growing = self._start()
         self._adding = additions(problem, limits)
         self._improving: Answers | None = None
@@ -103,7 +106,7 @@ class QuadraticEngine:
     @property
     def patience(self) -> float:
         """Work of idle perturbations: more where pools have to be renewed on the way; 0 where nothing can be gained."""
-        if self._pool is not None and self._hopeless(self._pool):
+        if self._reached or (self._pool is not None and self._hopeless(self._pool)):
             return 0.0
         if self.pools.width < self.pools.open:
             pools = IDLE_POOLS if self.pools.centred else KERNEL_IDLE_POOLS
@@ -130,8 +133,13 @@ class QuadraticEngine:
 
     @property
     def _reached(self) -> bool:
-        """Whether the target is reached: nothing can be gained any more."""
-        return self.found is not None and self.found.value <= REACHED * abs(self.problem.constant)
+        """Whether the target or the optimum over the whole simplex is reached: nothing can be gained any more."""
+        return self.found is not None and (self.value <= REACHED * abs(self.problem.constant) or self._convex)
+
+    @property
+    def _convex(self) -> bool:
+        """Whether the answer is the optimum over the whole simplex, which happens to have few units."""
+        return self._simplex_bound >= (1.0 - PROVEN_GAP) * self.value
 
     # growing
 
@@ -164,8 +172,18 @@ class QuadraticEngine:
             if units is not None:
                 self._starts.append(units)
             yield found
-            if found.value <= REACHED * abs(self.problem.constant):
+            if self._compared():
                 return
+        for found in capped(self.problem, self.limits, self.found):
+            yield found
+            if self._compared():
+                return
+
+    def _compared(self) -> bool:
+        """Bound F over the whole simplex from where the answer is; whether nothing can be gained any more."""
+        if self.pools.centred and self.found is not None and not self._reached:
+            self._simplex_bound = max(self._simplex_bound, simplex_bound(self.problem, self.limits, *self.found))
+        return self._reached
 
     def _filled(self) -> Answers:
         """Best additions in a pool of everything, or of random units; an answer whenever the support has doubled."""
@@ -293,6 +311,8 @@ class QuadraticEngine:
     @property
     def proof_budget(self) -> float:
         """Work of a proof by default; none for many units where the convex relaxation says nothing new."""
+        if self._convex:
+            return LOOSE_BUDGET
         if self.limits.space.size <= PROVABLE:
             return ATTAINED_BUDGET if self._attained else PROOF_BUDGET
         return 0.0 if self._attained else LOOSE_BUDGET
@@ -307,12 +327,13 @@ class QuadraticEngine:
         """What is known of branches that were closed, and before that what F can never be below."""
         if self._loose is not None:
             return math.inf  # it closes none
-        if self._relaxations is None:
-            return lower_bound_of(self.problem)
-        return max(self._relaxations.proven, lower_bound_of(self.problem))
+        known = max(self._simplex_bound, lower_bound_of(self.problem))
+        return known if self._relaxations is None else max(self._relaxations.proven, known)
 
     def bound(self, branch: Branch) -> tuple[Branch, ...]:
         """Branch and bound on doubly non-negative relaxations; for many units the convex relaxation at the root."""
+        if self._convex:
+            return ()
         size = self.limits.space.size
         if size > (PROVABLE_ATTAINED if self._attained and self.deadline.limited else PROVABLE):
             return self._bound_loosely(branch)

@@ -46,11 +46,11 @@ def searched_and_proven(engine: Engine, rng: np.random.Generator, budget: float 
     if not offers(engine, Bounding):
         return (yield from local_search(engine, rng, budget))
     yield Step(bound=bounding.proven if abs(bounding.proven) < math.inf else None)
-    if not bounding.proof_budget:
-        return (yield from local_search(engine, rng, budget))
     yield from grown(engine)
     yield from improved(engine)
     patience = engine.patience if budget is None else budget
+    if not bounding.proof_budget:
+        return (yield from perturbed(engine, rng, patience))
     yield from perturbed(engine, rng, SHARE * patience)
     outcome = yield from branched(bounding, engine.work + bounding.proof_budget if budget is None else budget)
     if outcome.bound is not None and outcome.bound < bounding.proven:
