@@ -174,8 +174,8 @@ class QuadraticEngine:
             yield found
             if self._compared():
                 return
-        for found in capped(self.problem, self.limits, self.found):
-            yield found
+        for better in capped(self.problem, self.limits, self.found):
+            yield better
             if self._compared():
                 return
 
