@@ -279,6 +279,17 @@ def test_every_solver_answers_within_the_first_tick_of_a_limit(solver, slow_cloc
     assert result.n_iter <= 1
 
 
+@pytest.mark.parametrize("options", [{"loss": "absolute"}, {"groups": np.arange(700) % 7, "max_group_weight": 0.3}])
+def test_a_callback_can_stop_before_the_first_answer(options, slow_clock):
+    rng = np.random.default_rng(4)
+    Z, seen = rng.standard_normal((60, 700)), []
+    b = Z[:, :50].mean(axis=1) + 0.1 * rng.standard_normal(60)
+    result = terms(Z, b, 5, rng=0, callback=lambda progress: seen.append(progress) or len(seen) == 1, **options)
+    assert result.status is Status.CALLBACK
+    assert [(each.n_iter, each.p.size) for each in seen] == [(0, 0), (1, 700)]
+    assert SparseSimplex(Atoms(700), 5).contains(result.p)
+
+
 @pytest.mark.parametrize("solver", ["greedy", "auto"])
 def test_a_limit_is_kept_with_rows_held_out(solver, slow_clock):
     result = terms(A, B, 3, solver=solver, validation=0.25, time_limit=1.0, rng=0)

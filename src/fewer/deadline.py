@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ._compiled.compilation import CompilationTimeout, compiling_until
@@ -31,6 +31,8 @@ class Deadline:
 
     began: float
     seconds: float = math.inf
+    stops: Callable[[], bool] | None = field(default=None, compare=False)
+    """Asks a caller who may want to stop before there is an answer."""
 
     @classmethod
     def after(cls, time_limit: Any) -> "Deadline":
@@ -50,6 +52,11 @@ class Deadline:
         """Whether the time is over."""
         return self.left() <= 0.0
 
+    @property
+    def ended(self) -> bool:
+        """Whether the time is over or the caller wants to stop."""
+        return self.passed or (self.stops is not None and self.stops())
+
     def left(self) -> float:
         """Seconds left; below zero when it has passed."""
         return self.seconds - self.elapsed()
@@ -60,7 +67,7 @@ class Deadline:
 
     def share(self, part: float, least: float = 0.0) -> "Deadline":
         """Another deadline, after `part` of the time that is left, but not before `least` seconds."""
-        return self if not self.limited else Deadline(time.perf_counter(), max(part * self.left(), least))
+        return self if not self.limited else Deadline(time.perf_counter(), max(part * self.left(), least), self.stops)
 
     def enforced(self) -> AbstractContextManager[None]:
         """Within the block, compiling that does not fit into the time left raises `CompilationTimeout`."""

@@ -227,7 +227,7 @@ class ConditionedEngine:
         assert start is not None  # noqa: S101 - there is an answer
         order = start.units[np.argsort(start.weights, kind="stable")]
         for unit in [-1, *order.tolist()]:
-            if self.deadline.passed or made >= moves:
+            if self.deadline.ended or made >= moves:
                 break
             if unit in self.limits.include or (unit >= 0 and unit not in self.support):
                 continue

@@ -1,6 +1,7 @@
 """The only loop: it values iterates, keeps the best and the history, obeys the limits, and says what is proven."""
 
 import math
+import time
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, Protocol
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector, shown
 from .._validation import as_generator as as_generator
-from ..deadline import CompilationTimeout, Deadline
+from ..deadline import SECONDS_BETWEEN, CompilationTimeout, Deadline
 from ..protocols import Constraint, Objective, Scaled, Sparsity, offers, require
 from ..result import Result, Status, Words
 from ..spaces import Space
@@ -43,7 +44,8 @@ Steps = Generator[Step, float, Outcome]
 class Progress(NamedTuple):
     """What a callback sees after each iterate, and of the best one wherever a solver pauses between iterates.
 
-    Where rows are compared for long before a first iterate, `n_iter` is 0, `p` empty and `value` infinite until then.
+    Where rows are compared or a relaxation is solved for long before a first iterate, `n_iter` is 0, `p` empty and
+    `value` infinite until then.
     """
 
     n_iter: int
@@ -327,3 +329,25 @@ def says_stop(callback: Callback, progress: Progress) -> bool:
         return bool(answer)
     except Exception:  # an array is neither true nor false
         raise InvalidInput(f"callback must return something that is true or false, got {shown(answer)}") from None
+
+
+class Asked:
+    """A callback that is also asked now and then before the first iterate, and whose wish to stop is kept."""
+
+    def __init__(self, callback: Callback, deadline: Deadline) -> None:
+        self.callback, self.deadline = callback, deadline
+        self.begun = self.stopped = False
+        self.due = time.perf_counter() + SECONDS_BETWEEN
+
+    def stops(self) -> bool:
+        """Whether it wants to stop; from the first iterate on the loop asks."""
+        if not self.begun and not self.stopped and time.perf_counter() >= self.due:
+            nothing = Progress(0, np.empty(0), math.inf, math.inf, None, self.deadline.elapsed())
+            self.stopped = says_stop(self.callback, nothing)
+            self.due = time.perf_counter() + SECONDS_BETWEEN
+        return self.stopped
+
+    def __call__(self, progress: Progress) -> bool:
+        """The callback after an iterate."""
+        self.begun = True
+        return says_stop(self.callback, progress) or self.stopped
