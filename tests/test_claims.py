@@ -265,3 +265,30 @@ def test_units_are_entries_only_where_they_hold_the_mass():
     p = np.array([0.6, 0.4, 0.0])
     assert units_are_entries(simplex, np.array([0, 1]), p)
     assert not units_are_entries(simplex, np.array([0]), p)
+
+
+def test_where_the_projected_answer_is_worse_than_the_start_the_start_is_the_answer():
+    class Capped:
+        """At most 0.6 in each entry: its projection is far from the best member."""
+
+        space = Atoms(2)
+
+        def project(self, v, near=None):
+            return np.array([0.4, 0.6])
+
+        def contains(self, p, tol=1e-9):
+            return bool(p.max() <= 0.6 + tol)
+
+        def support(self, p):
+            return np.flatnonzero(p)
+
+    def outside():
+        yield Step(np.array([1.0, 0.0]))
+        return Outcome(Status.FINISHED)
+
+    F = L2(Atoms(2), [1.0, 0.0])
+    start = np.array([0.6, 0.4])
+    found = drive(F, Capped(), outside(), solver="outside", start=start)
+    assert found.p.tolist() == start.tolist()
+    assert found.value == F.value(start)
+    assert "the start is better" in found.note

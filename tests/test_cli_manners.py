@@ -123,3 +123,14 @@ def test_sentences_speak_of_options_and_warnings_are_sentences(tmp_path):
     assert said.startswith("fewer: counts are neither whole")
     assert "leave --counts away" in said
     assert "UserWarning" not in said
+
+
+def test_an_import_that_ctrl_c_broke_is_an_interrupt_and_no_bug(monkeypatch, capsys):
+    def broken(**options):
+        raise ImportError("initialization failed")
+
+    monkeypatch.setattr(_app.app, "main", broken)
+    assert _app.run([]) == _app.BUG
+    monkeypatch.setattr(_app, "seen", lambda: True)
+    assert _app.run([]) == _app.INTERRUPTED
+    assert "interrupted while libraries were imported" in capsys.readouterr().err

@@ -311,3 +311,9 @@ def test_no_step_on_the_way_is_below_the_value_that_is_reported():
     X = np.array([[0.0, 0.0], [0.625, 0.75], [1.0, 0.875], [0.25, 0.5]])  # steps are valued in single precision
     result = points(X, 3, gamma=0.5, rng=0, move="free")
     assert result.history.min() == result.value
+
+
+def test_no_step_of_the_history_is_below_the_value_even_where_both_are_rounding():
+    X = np.array([[1.0, 0.875], [0.125, 0.375], [1.0, 0.125]])
+    result = points(X, 3, move="free", rng=0)
+    assert result.history.min() >= result.value

@@ -339,3 +339,11 @@ def test_a_relaxation_of_very_many_units_is_left_open_where_a_programme_fails(mo
         assert C.contains(found.p)
         assert found.status is not Status.OPTIMAL
         assert found.bound is None or found.bound <= found.value
+
+
+def test_a_proof_goes_on_where_no_unit_can_be_replaced():
+    """Only an included unit is held, so there is nothing to perturb; the proof must not end with the search."""
+    rng = np.random.default_rng(0)
+    F = AbsoluteError(Atoms(4), rng.standard_normal((3, 4)), rng.standard_normal(3))
+    C = SparseSimplex(F.space, 2, groups=[0, 0, 0, 0], max_per_group=1, include=[3], min_weight=0.05)
+    assert minimize(F, C, "exact", rng=0).status is Status.OPTIMAL

@@ -264,7 +264,11 @@ def as_distribution(p: Vector, name: str) -> Vector:
 
 def as_weights(x: Any, n: int, name: str) -> Vector:
     """`x` as n non-negative weights with a positive, finite sum, divided by it."""
-    weights = as_vector(x, (n,), name)
+    return as_shares(as_vector(x, (n,), name), name)
+
+
+def as_shares(weights: Vector, name: str) -> Vector:
+    """Finite weights divided by their sum; they must be non-negative, and some above zero."""
     if weights.size == 0:
         raise InvalidInput(f"{name} must have at least one entry, got none")
     if weights.min() < 0:

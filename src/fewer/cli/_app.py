@@ -148,6 +148,8 @@ def guarded(arguments: list[str] | None) -> int:
 
         if isinstance(error, InvalidInput):
             return complain(in_options(str(error)), BAD)
+        if isinstance(error, ImportError) and seen():  # what compiled modules make of Ctrl-C while they are imported
+            return complain("interrupted while libraries were imported", INTERRUPTED)
         if os.environ.get("FEWER_TRACEBACK"):  # our own bug: say so, and how to see more
             traceback.print_exc()
         more = "set FEWER_TRACEBACK=1 to see where, and report it"

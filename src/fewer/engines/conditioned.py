@@ -26,6 +26,8 @@ LISTED = 8
 """The same when a unit is added."""
 CLOSE = 1e-9
 """A smaller relative improvement is none."""
+IDLE_WORK = 1e6
+"""Work that a perturbation counts for where it finds nothing to change, so that searches end and proofs go on."""
 MASS = 1e-10
 """A weight above this is one."""
 REMEMBERED, LOOKED_UP = 4e6, 2e4
@@ -259,19 +261,19 @@ class ConditionedEngine:
     def perturb(self, rng: np.random.Generator) -> bool:
         """Replace some units, improve, stay if better."""
         if self.found is None:
-            self.programmes.work += math.inf
+            self.programmes.work += IDLE_WORK
             return False
         kept, before = self.found, self.value
         loose = np.setdiff1d(kept.units, self.limits.include)
         if not len(loose):
-            self.programmes.work += math.inf
+            self.programmes.work += IDLE_WORK
             return False
         count = int(rng.integers(1, max(2, len(loose) // 2) + 1))
         out = rng.permutation(loose)[:count]
         units = self._refilled(np.setdiff1d(kept.units, out), out, max(len(kept.units), self.limits.sizes[1]), rng)
         fit = self._fit(units) if len(units) and not self.limits.lacking(units) else None
         if fit is None:
-            self.programmes.work += 1e5
+            self.programmes.work += IDLE_WORK
             return False
         self.found, self._settled = fit, False
         for _ in range(2):

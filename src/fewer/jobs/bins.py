@@ -13,6 +13,7 @@ from .._validation import (
     as_array,
     as_flag,
     as_integer,
+    as_shares,
     as_vector,
     as_weights,
     callers_level,
@@ -167,14 +168,15 @@ def bins(
         if counts is not None:
             refuse({"n_bins": n_bins, "sample_weight": sample_weight}, "values, not for counts")
             array = as_array(counts, "counts")
+            counted = isinstance(counts, np.ndarray) and counts.dtype.kind in "iub"
             if array.ndim in (2, 3) and array.size:
                 if as_flag(contiguous, "contiguous"):
                     raise InvalidInput(f"contiguous=True is for one dimension, got counts of shape {array.shape}")
-                shares, total = as_histogram(array.reshape(-1))
+                shares, total = as_histogram(array.reshape(-1), counted)
                 told = "entries" if preserve is None else preserve
                 return best_cells(shares, array.shape, total, k, told, (positions, edges), validation, search)
             preserve = "cdf" if preserve is None else preserve
-            given = Histogram.of(array, positions, edges)
+            given = Histogram.of(array, positions, edges, counted)
             if as_flag(contiguous, "contiguous"):
                 return contiguous_bars(given, k, preserve, validation, search)
             return best_bins(given, k, preserve, validation, search)
@@ -215,9 +217,9 @@ class Histogram(NamedTuple):
     edges: Vector | None
 
     @classmethod
-    def of(cls, counts: Any, positions: Any, edges: Any) -> "Histogram":
-        """From what the user gives; a warning where that looks like values rather than counts."""
-        shares, total = as_histogram(counts)
+    def of(cls, counts: Vector, positions: Any, edges: Any, whole: bool) -> "Histogram":
+        """Of finite counts; a warning where they look like values, which those known to be `whole` never do."""
+        shares, total = as_histogram(counts, whole)
         n = shares.size
         at = None if positions is None else as_vector(positions, (n,), "positions")
         if edges is None:
@@ -280,18 +282,19 @@ def best_bins(given: Histogram, k: Any, preserve: Any, validation: Any, search: 
     return in_values(found, given.positions[at], ends)
 
 
-def as_histogram(counts: Any) -> tuple[Vector, float]:
-    """Counts or probabilities of at least one bin, as probabilities, and their sum."""
-    array = as_array(counts, "counts")
+def as_histogram(array: Vector, whole: bool) -> tuple[Vector, float]:
+    """Finite counts or probabilities of at least one bin, as probabilities, and their sum."""
     if array.ndim != 1 or not array.size:
         raise InvalidInput(
             f"counts must be a histogram of one, two or three dimensions with at least one bin, got shape {array.shape}"
         )
-    shares = as_weights(array, array.size, "counts")
+    shares = as_shares(array, "counts")
     with np.errstate(over="ignore"):
         total = float(array.sum())
+    if whole or abs(total - 1.0) <= 1e-6:
+        return shares, total
     fractions = array != np.round(array)
-    if fractions.any() and abs(total - 1.0) > 1e-6:
+    if fractions.any():
         at = int(np.argmax(fractions))
         sentence = (
             f"counts are neither whole (there is {array[at]:g} at index {at}) nor shares that sum to 1 (they sum to "

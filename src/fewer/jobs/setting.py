@@ -286,7 +286,7 @@ class Setting:
             value_se=answer.error,
             bound=None,
             status=ended if result.success else result.status,
-            history=np.concatenate([result.history, answer.history]),
+            history=np.maximum(np.concatenate([result.history, answer.history]), answer.value),
             n_iter=result.n_iter + len(answer.history),
             seconds=self.deadline.elapsed(),
             note="; ".join(filter(None, (result.note, answer.note))),

@@ -137,7 +137,7 @@ def drive(
     record = _Record(objective, deadline, [note] if note else [])
     try:
         if start is not None:
-            record.take(start)
+            record.given = start, record.take(start)
             record.started = 1
         status = _run(steps, record, max_iter, callback)
     except KeyboardInterrupt:
@@ -223,6 +223,7 @@ class _Record:
         self.bound: float | None = None
         self.history: list[float] = []
         self.started = 0  # how many entries of the history were given, not computed
+        self.given: tuple[Vector, float] | None = None  # the start, a member, and its value
 
     @property
     def seconds(self) -> float:
@@ -248,6 +249,9 @@ class _Record:
             )
         self.value = self.valued(self.p)
         self.notes.append(f"the answer of {solver} was no member of the constraint and was projected onto it")
+        if self.given is not None and self.given[1] < self.value:
+            self.p, self.value = self.given
+            self.notes.append("the start is better than that, and is the answer")
 
     def keep_bound(self, solver: str) -> None:
         """A bound at most the value; one that lies above by more than rounding was none."""
