@@ -150,3 +150,10 @@ def test_an_estimator_draws_what_it_kept():
     model = ESTIMATORS["FewerPoints"]()
     heights = sorted(bar.get_height() for bar in model.plot().patches)
     assert heights == pytest.approx(sorted(model.weights_))
+
+
+def test_flags_that_blas_raises_by_itself_are_no_warnings():
+    with progress.watched_by_user(False, "points", Deadline.after(None), None):
+        assert np.isnan(np.array([np.inf]) - np.array([np.inf])).all()
+    with pytest.warns(RuntimeWarning, match="invalid value"):
+        np.array([np.inf]) - np.array([np.inf])

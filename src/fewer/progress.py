@@ -112,14 +112,18 @@ def said(progress: Any) -> str:
 def watched_by_user(
     progress: Any, label: str, deadline: Deadline, callback: Callable[[Any], Any] | None
 ) -> Iterator[Callable[[Any], Any] | None]:
-    """Gives a callback that shows a bar where `progress` is true, and asks the user's own."""
+    """Gives a callback that shows a bar where `progress` is true, and asks the user's own.
+
+    NumPy says nothing of invalid values meanwhile: BLAS raises that flag at times by itself, and answers are checked.
+    """
     if not isinstance(progress, (bool, np.bool_)):
         raise InvalidInput(f"progress must be True or False, got {shown(progress)}")
     if callback is not None and not callable(callback):
         raise InvalidInput(f"callback must be a function of the progress, got {shown(callback)}")
     place = screen() if progress else None
     if place is None:
-        yield callback
+        with np.errstate(invalid="ignore"):
+            yield callback
         return
     drawn, words = -1.0, STARTING
     share = (lambda: deadline.elapsed() / deadline.seconds) if deadline.limited else (lambda: None)
@@ -135,7 +139,8 @@ def watched_by_user(
         return None if callback is None else callback(step)
 
     try:
-        yield told
+        with np.errstate(invalid="ignore"):
+            yield told
     finally:
         place.close(label, deadline.elapsed(), "no answer" if words is STARTING else words)
 
