@@ -156,3 +156,10 @@ def test_copies_of_states_are_the_whole_lattice(solver):
     step[0] = 1e-6
     slope = (F.value(p + step) - F.value(p - step)) / 2e-6
     assert slope == pytest.approx(F.gradient(p)[0], rel=1e-5)
+
+
+def test_the_value_is_that_of_the_columns_and_not_of_an_iterate_on_them():
+    X = np.zeros((10, 3), int)
+    X[[1, 2, 6], 1], X[3, 2], X[5, 1:] = 2, 2, 1
+    for seed in range(4):
+        assert dims(X, 3, solver="iht", include=[1], baseline="zero", rng=seed).value == 0.0

@@ -114,7 +114,8 @@ def watched_by_user(
 ) -> Iterator[Callable[[Any], Any] | None]:
     """Gives a callback that shows a bar where `progress` is true, and asks the user's own.
 
-    NumPy says nothing of invalid values meanwhile: BLAS raises that flag at times by itself, and answers are checked.
+    NumPy says nothing of invalid values and overflow meanwhile: BLAS raises these flags at times by itself, and answers
+    are checked.
     """
     if not isinstance(progress, (bool, np.bool_)):
         raise InvalidInput(f"progress must be True or False, got {shown(progress)}")
@@ -122,7 +123,7 @@ def watched_by_user(
         raise InvalidInput(f"callback must be a function of the progress, got {shown(callback)}")
     place = screen() if progress else None
     if place is None:
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             yield callback
         return
     drawn, words = -1.0, STARTING
@@ -139,7 +140,7 @@ def watched_by_user(
         return None if callback is None else callback(step)
 
     try:
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             yield told
     finally:
         place.close(label, deadline.elapsed(), "no answer" if words is STARTING else words)
