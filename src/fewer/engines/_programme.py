@@ -14,6 +14,8 @@ from .fit import on_support
 
 LOOSE = 1e-8
 """A bound that is further below the value asks for better multipliers."""
+MOST_PRICED = 10_000
+"""Units up to which a linear programme, which no limit interrupts, looks for those."""
 STEEP = 1e12
 """What stands for an infinite slope."""
 QP_COST = 3e5
@@ -142,7 +144,8 @@ class Programmes:
             return float(self.objective.value_on(units)) - ROUNDING * max(1.0, abs(at.value))
         g = slopes - at.price
         low_value = self._vertex_bound(at, g, slopes, at.charge, units, low, high)
-        if self.own and self.conditions is not None and at.value - low_value > LOOSE * abs(at.value):
+        loose = at.value - low_value > LOOSE * abs(at.value)
+        if self.own and self.conditions is not None and loose and len(units) <= MOST_PRICED:
             cost = g[units]
             found = self.conditions.solved(units, lambda rows, right: linear_programme(cost, low, high, rows, right))
             self.work += QP_COST
