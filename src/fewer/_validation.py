@@ -273,12 +273,10 @@ def as_shares(weights: Vector, name: str) -> Vector:
         raise InvalidInput(f"{name} must have at least one entry, got none")
     if weights.min() < 0:
         raise InvalidInput(f"{name} must be non-negative, got {weights.min()} at index {int(weights.argmin())}")
-    top = weights.max()
-    if top == 0:
+    if not weights.any():
         raise InvalidInput(f"{name} must have a positive sum, got all zeros")
-    scaled: Vector = weights / top  # first, so that sums of huge weights stay finite
-    scaled /= scaled.sum()
-    return scaled
+    scaled: Vector = weights / weights.max()  # first, so that sums of huge weights stay finite
+    return np.asarray(scaled / scaled.sum())
 
 
 def _alone(x: Any) -> Any:
@@ -345,8 +343,7 @@ def lacking(thing: object, names: Iterable[str]) -> list[str]:
     >>> lacking(1 + 2j, ["real", "bound"])
     ['bound']
     """
-    kind = thing if isinstance(thing, type) else type(thing)
-    own = getattr(thing, "__dict__", {})
+    own, kind = getattr(thing, "__dict__", {}), thing if isinstance(thing, type) else type(thing)
     return [name for name in names if not hasattr(kind, name) and name not in own]
 
 

@@ -44,8 +44,7 @@ Steps = Generator[Step, float, Outcome]
 class Progress(NamedTuple):
     """What a callback sees after each iterate, and of the best one wherever a solver pauses between iterates.
 
-    Where rows are compared or a relaxation is solved for long before a first iterate, `n_iter` is 0, `p` empty and
-    `value` infinite until then.
+    Before a first iterate that takes long `n_iter` is 0, `p` empty and `value` infinite.
     """
 
     n_iter: int
@@ -339,16 +338,14 @@ class Asked:
     """A callback that is also asked now and then before the first iterate, and whose wish to stop is kept."""
 
     def __init__(self, callback: Callback, deadline: Deadline) -> None:
-        self.callback, self.deadline = callback, deadline
-        self.begun = self.stopped = False
+        self.callback, self.deadline, self.begun, self.stopped = callback, deadline, False, False
         self.due = time.perf_counter() + SECONDS_BETWEEN
 
     def stops(self) -> bool:
         """Whether it wants to stop; from the first iterate on the loop asks."""
         if not self.begun and not self.stopped and time.perf_counter() >= self.due:
             nothing = Progress(0, np.empty(0), math.inf, math.inf, None, self.deadline.elapsed())
-            self.stopped = says_stop(self.callback, nothing)
-            self.due = time.perf_counter() + SECONDS_BETWEEN
+            self.stopped, self.due = says_stop(self.callback, nothing), time.perf_counter() + SECONDS_BETWEEN
         return self.stopped
 
     def __call__(self, progress: Progress) -> bool:
