@@ -158,7 +158,7 @@ def optimal(result: Result, value: Any, best: Any, rounding: Any, relative: bool
             problems.append(f"OPTIMAL is said at F(p) = {shown(value)}; the optimum is {shown(best)}")
         if result.gap is None or not result.gap <= tolerance:
             problems.append(f"OPTIMAL is said with value {result.value!r} and bound {result.bound!r}")
-    elif result.gap is not None and value > 0 and abs(result.gap) <= 1e-7 * abs(result.value):
+    elif result.gap is not None and 0 < value < np.inf and abs(result.gap) <= 1e-7 * abs(result.value):
         problems.append(f"the gap is {result.gap!r} at value {result.value!r}, but the status is {result.status.name}")
     return problems
 
