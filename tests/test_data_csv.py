@@ -169,3 +169,13 @@ def test_a_first_line_that_counts_columns_is_a_head_and_said(tmp_path):
     assert "counts the columns" in table.notes[0]
     path.write_text("0,1\n5,6\n")
     assert open_table(path).frame().height == 2
+
+
+def test_a_ragged_line_is_named_where_the_file_is_not_utf8_either(tmp_path):
+    from fewer._validation import InvalidInput
+    from fewer.data.files import open_table
+
+    lines = [b"a,b", *[b"x,1"] * 3000, b"\xe9,1", b"x,2,3"]
+    (tmp_path / "t.csv").write_bytes(b"\n".join(lines) + b"\n")
+    with pytest.raises(InvalidInput, match=r"t\.csv"):
+        open_table(str(tmp_path / "t.csv")).frame(["a", "b"])

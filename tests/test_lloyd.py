@@ -41,3 +41,11 @@ def test_every_centre_keeps_rows_where_there_are_enough():
     same = np.zeros((5, 2))
     centres, labels = lloyd(same, 3, np.full(5, 0.2), rng)
     assert centres == pytest.approx(0.0)
+
+
+def test_rows_too_large_for_squares_have_a_nearest_centre_without_warnings():
+    from fewer.baselines.lloyd import nearest
+
+    labels, far = nearest(np.array([[1e200], [0.0]]), np.array([[1e200], [1.0]]))
+    assert labels.shape == (2,)
+    assert not np.isnan(far).any()

@@ -58,12 +58,13 @@ def lloyd(
 
 
 def nearest(rows: Rows, centres: Rows) -> tuple[Indices, Vector]:
-    """The nearest centre of each row, and its squared distance."""
-    apart = rows @ (-2.0 * centres.T)
-    apart += (centres**2).sum(axis=1)  # and the length of the row, which is the same for all centres
-    labels = apart.argmin(axis=1)
-    squares = apart[np.arange(len(rows)), labels] + np.einsum("ij,ij->i", rows, rows)
-    return labels, np.maximum(squares, 0.0)
+    """The nearest centre of each row, and its squared distance; those that no float holds count as equally far."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = rows @ (-2.0 * centres.T)
+        apart += (centres**2).sum(axis=1)  # and the length of the row, which is the same for all centres
+        labels = apart.argmin(axis=1)
+        squares = apart[np.arange(len(rows)), labels] + np.einsum("ij,ij->i", rows, rows)
+        return labels, np.nan_to_num(np.maximum(squares, 0.0), nan=np.inf, posinf=np.inf)
 
 
 def between(rows: Rows, centres: Rows) -> Rows:

@@ -72,7 +72,10 @@ class CsvSource:
             if is_encoding(error):
                 return self.recoded.read(names, as_text, refuse)
             types = self._surviving(types, error)
-            frame = self.scan(types).select(names).collect(engine="streaming")
+            try:
+                frame = self.scan(types).select(names).collect(engine="streaming")
+            except pl.exceptions.PolarsError as reason:
+                raise self._unreadable(reason) from None
         return self._typed(frame, types, as_text, refuse)
 
     def _typed(self, frame: Any, types: dict[str, Any], as_text: Collection[str], refuse: Refuse) -> Any:
@@ -197,7 +200,10 @@ def open_csv(path: Path, label: str) -> Source:
         if not is_encoding(error):
             raise unreadable(path, dialect, label, error) from None
     unknown = CsvSource(path, label, dialect, {}, set(), [], None).recoded
-    head = first_rows(unknown.path, unknown.dialect)
+    try:
+        head = first_rows(unknown.path, unknown.dialect)
+    except pl.exceptions.PolarsError as error:
+        raise unreadable(unknown.path, unknown.dialect, label, error) from None
     return by_head(unknown.path, label, unknown.dialect, head, NOT_UTF8)
 
 
