@@ -114,8 +114,8 @@ def watched_by_user(
 ) -> Iterator[Callable[[Any], Any] | None]:
     """Gives a callback that shows a bar where `progress` is true, and asks the user's own.
 
-    NumPy says nothing of invalid values and overflow meanwhile: BLAS raises these flags at times by itself, and answers
-    are checked.
+    NumPy says nothing of invalid values and overflow meanwhile: BLAS may raise these flags by itself, and answers are
+    checked.
     """
     if not isinstance(progress, (bool, np.bool_)):
         raise InvalidInput(f"progress must be True or False, got {shown(progress)}")

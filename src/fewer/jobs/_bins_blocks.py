@@ -260,9 +260,9 @@ class Counted(Empirical):
     cell, in the unit of `exponents`. ∫ (P - upto_t)² lies between area² / width and area x rise.
     """
 
-    until: Vector = None  # type: ignore[assignment]
-    upto: Vector = None  # type: ignore[assignment]
-    area: Vector = None  # type: ignore[assignment]
+    until: Vector = None  # type: ignore[assignment] # always given; fields of the base have defaults
+    upto: Vector = None  # type: ignore[assignment] # always given; fields of the base have defaults
+    area: Vector = None  # type: ignore[assignment] # likewise
 
     @property
     def distinct(self) -> int:
