@@ -36,7 +36,7 @@ class ActiveSet:
     def __init__(self, G: Matrix, b: Vector, lo: Any, hi: Any, w: Vector, sigma: float, scale: Vector) -> None:
         self.G, self.b, self.lo, self.hi, self.w, self.sigma, self.scale = G, b, lo, hi, w, sigma, scale
         size = len(b)
-        self.squares = np.diag(G)
+        self.squares = G.diagonal()
         self.norms = np.sqrt(np.maximum(self.squares, 0.0))
         self.factor, self._passive, self.count = np.empty((size, size)), np.empty(size, np.int64), 0
         self.steps = 0
@@ -67,8 +67,8 @@ class ActiveSet:
         Where all units rest, the one that may go down at the smallest residual is freed; none where none can move.
         """
         self.count = 0
-        for unit in np.flatnonzero((self.w > self.lo + AT_BOUND) & (self.w < self.hi - AT_BOUND)):
-            self.free(int(unit))
+        for unit in ((self.w > self.lo + AT_BOUND) & (self.w < self.hi - AT_BOUND)).nonzero()[0].tolist():
+            self.free(unit)
         self.renew()
         self.descend()
         if not self.count:
@@ -89,7 +89,7 @@ class ActiveSet:
         P, position, length = self.passive, -1, longest
         w, lo, hi = self.w[P], self.lo[P], self.hi[P]
         end = w + longest * step
-        out = np.flatnonzero(~((lo < end) & (end < hi)))
+        out = (~((lo < end) & (end < hi))).nonzero()[0]
         if len(out):
             wall = np.where(end[out] <= lo[out], lo[out], hi[out])
             moves = step[out] != 0.0
@@ -134,7 +134,7 @@ class ActiveSet:
     def uneven(self) -> tuple[float, float]:
         """The mean of the passive residuals, which they share at the minimiser, and how far one is from it at most."""
         residual = self.residual[self.passive]
-        level = float(residual.mean())
+        level = float(residual.sum()) / len(residual)
         return level, float(np.abs(residual - level).max())
 
     def suited(self, units: Indices) -> float:
@@ -176,7 +176,7 @@ class ActiveSet:
         """
         size, tried = len(self.w), np.zeros(len(self.w), np.bool_)
         self.sigma = float(self.squares.max()) if self.squares.max() > 0.0 else 1.0
-        self.sigma = self.suited(np.flatnonzero(self.w > 0.0))
+        self.sigma = self.suited((self.w > 0.0).nonzero()[0])
         self.restart()
         while self.count and self.steps < 20 * size + 100:
             level, error = self.uneven()[0], self.rounding()
@@ -239,16 +239,16 @@ def box_quadratic(H: Matrix, c: Vector, lo: Vector, hi: Vector, start: Vector) -
     >>> w.round(12).tolist()
     [0.5, 0.25, 0.25]
     """
-    r = int(np.argmin(np.diag(H)))
+    r = int(H.diagonal().argmin())
     far = H[r] - H[r, r]
     G, b = H - H[:, r, None] - far, (c - c[r]) - far
     top = np.where(hi >= 1.0, UNBOUNDED, hi)
     w = feasible(start, lo, top, G, b)
-    found = ActiveSet(G, b, lo, top, w, 1.0, np.diag(H))
+    found = ActiveSet(G, b, lo, top, w, 1.0, H.diagonal())
     found.minimise()
     for _ in range(2):  # the last rounding error of the sum goes to the unit with the most room
         np.minimum(w, hi, out=w)
-        roomy = int(np.argmax(np.minimum(w - lo, top - w)))
+        roomy = int(np.minimum(w - lo, top - w).argmax())
         w[roomy] = min(max(w[roomy] + (1.0 - w.sum()), lo[roomy]), hi[roomy])
     return w, found.steps
 
@@ -278,7 +278,7 @@ def simplex_weights(H: Matrix, c: Vector, start: Vector | None = None) -> Vector
 
 def box_weights(H: Matrix, c: Vector, low: float | Vector, high: float | Vector, start: Vector) -> Vector:
     """The minimiser of w'Hw - 2 c'w on the simplex cut by bounds; arrays of any layout."""
-    low, high = (np.array(np.broadcast_to(x, len(c)), np.float64) for x in (low, high))
+    low, high = (np.full(len(c), x, np.float64) for x in (low, high))
     H, c, start = (np.ascontiguousarray(x, np.float64) for x in (H, c, start))
     return box_quadratic(H, c, low, high, start)[0]
 

@@ -1,7 +1,7 @@
 """What objectives and constraints offer each other's partners: capabilities, not classes."""
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 from ._validation import Indices, InvalidInput, Vector, lacking
@@ -324,7 +324,14 @@ class Budgeted(Protocol):
 
 def offers(thing: object, *protocols: type) -> bool:
     """Whether `thing` has every member; unlike isinstance it never evaluates a costly property."""
-    return not any(missing(thing, protocol) for protocol in protocols)
+    kind = thing if isinstance(thing, type) else type(thing)
+    return all(_in_class(kind, protocol) or not missing(thing, protocol) for protocol in protocols)
+
+
+@lru_cache(maxsize=512)
+def _in_class(kind: type, protocol: type) -> bool:
+    """Whether a class itself has every member, known after the first time: searches ask thousands of times."""
+    return not missing(kind, protocol)
 
 
 def whole_faces(constraint: object) -> bool:

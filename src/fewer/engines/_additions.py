@@ -55,7 +55,7 @@ def additions(problem: Quadratic, limits: SparseSimplex) -> Answers:
     `affine_gains`, and these are refitted in that order until the gain of the next cannot be the best: FITTED at
     most. While the support is too small for the bounds on the weights it grows without them.
     """
-    loose = replace(limits, min_weight=0.0, max_weight=1.0)
+    loose = replace(limits, min_weight=0.0, max_weight=1.0) if limits.bounded else limits
     most = limits.sizes[1]
     found = refitted(problem, loose, first_unit(problem, limits))
     units = found.units
@@ -80,15 +80,22 @@ def _one_more(
     """The best answer with one unit of a list added, and its support."""
     gains = affine_gains(problem, found, listed)
     order = np.argsort(-gains, kind="stable")[:FITTED]
-    supports = [np.sort(np.append(units, listed[position])) for position in order]
-    best, support = refitted(problem, loose, supports[0]), supports[0]
-    for position, other in zip(order[1:], supports[1:], strict=True):
+    support = with_unit(units, listed[order[0]])
+    best = refitted(problem, loose, support)
+    for position in order[1:]:
         if best.value <= found.value - gains[position]:
             break
+        other = with_unit(units, listed[position])
         trial = refitted(problem, loose, other)
         if trial.value < best.value:
             best, support = trial, other
     return best, support
+
+
+def with_unit(units: Indices, unit: int) -> Indices:
+    """Sorted units with one more, in their order."""
+    at = int(units.searchsorted(unit))
+    return np.concatenate([units[:at], [unit], units[at:]])
 
 
 def _that_fit(limits: SparseSimplex, units: Indices, others: Indices) -> Indices:

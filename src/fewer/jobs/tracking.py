@@ -105,7 +105,7 @@ class Tracked:
 
     def candidates(self, n: int) -> int:
         """How many of n columns may be held."""
-        return n - len(np.unique(as_units(self.exclude, n, "columns", "exclude")))
+        return n - len(as_units(self.exclude, n, "columns", "exclude"))
 
     def labels(self, indices: Indices) -> Any:
         """The names of some columns, as objects; None where there are none."""

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from .._validation import InvalidInput, Vector, as_array, as_sparse, as_vector
+from .._validation import Indices, InvalidInput, Vector, as_array, as_sparse, as_vector
 
 BLOCK = 2**20
 """Numbers handled at a time where a copy of all would be too much."""
@@ -129,6 +129,16 @@ def applied(A: Any, v: Vector) -> Vector:
             f"({type(error).__name__})"
         ) from error
     return as_array(product, "A times a vector").reshape(-1)
+
+
+def applied_columns(A: Any, face: Indices) -> Vector:
+    """Columns of an operator, (r, len(face)): unit vectors it is applied to."""
+    columns, unit = np.empty((A.shape[0], face.size)), np.zeros(A.shape[1])
+    for j, entry in enumerate(face):
+        unit[entry] = 1.0
+        columns[:, j] = applied(A, unit)
+        unit[entry] = 0.0
+    return columns
 
 
 def as_row_weights(sample_weight: Any, rows: int) -> Vector:

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector
 from ..active_set import simplex_weights
 from ..spaces import Space, as_space
-from .matrix import BLOCK, applied, as_matrix, as_row_weights, scaled, sized_matrix
+from .matrix import BLOCK, applied, applied_columns, as_matrix, as_row_weights, scaled, sized_matrix
 from .tall import is_tall, tall_factor
 
 __all__ = ["Moments", "as_matrix"]
@@ -22,6 +22,8 @@ DENSE_SPECTRUM = 2000
 """Up to this many rows or columns the largest singular value comes from a dense Gram matrix."""
 MAX_WHOLE_GRAM = 600
 """Up to this many entries AᵀA is formed whole, once."""
+MAX_KEPT = 10**5
+"""Up to this many numbers A with b for origin is kept beside A."""
 WRITTEN_OUT = 128
 """Up to this many columns an operator is written out as a matrix, whose differences from b are exact."""
 LOOKED_AT = 64
@@ -166,7 +168,7 @@ class Moments:
     def _columns(self, face: Indices) -> Vector:
         """Scaled columns of A, dense (r, len(face)) float64; an operator is applied to unit vectors."""
         if isinstance(self.A, LinearOperator):
-            columns = self._applied_columns(face)
+            columns = applied_columns(self.A, face)
         else:
             part = self.A[:, face]
             columns = np.asarray(part.toarray() if sp.issparse(part) else part, np.float64)
@@ -175,21 +177,18 @@ class Moments:
             columns *= self._roots[:, None]
         return columns
 
-    def _applied_columns(self, face: Indices) -> Vector:
-        """An operator's columns as they are."""
-        columns = np.empty((self.A.shape[0], face.size))
-        unit = np.zeros(self.space.size)
-        for j, entry in enumerate(face):
-            unit[entry] = 1.0
-            columns[:, j] = applied(self.A, unit)
-            unit[entry] = 0.0
-        return columns
-
     def _from_target(self, face: Indices) -> Vector:
         """Scaled columns of A with b for origin: what they have in common cancels before anything is squared."""
+        if "_whole" in self.__dict__:
+            return np.asarray(self._whole[:, face])
         columns = self._columns(face)
         columns -= self._b[:, None]
         return columns
+
+    @cached_property
+    def _whole(self) -> Vector:
+        """`_from_target` of all entries; kept where they are few, for it is asked for again and again."""
+        return self._from_target(np.arange(self.space.size))
 
     def _against(self, residual: Vector) -> Vector:
         """Scaled Aᵀ times a residual, in the precision of A; half of the power before and half after the product."""
@@ -283,7 +282,8 @@ class Moments:
     @property
     def _some(self) -> Indices:
         """A few entries, evenly spread."""
-        return np.unique(np.linspace(0, self.space.size - 1, LOOKED_AT).astype(np.int64))
+        n = self.space.size
+        return np.arange(n) if n <= LOOKED_AT else np.unique(np.linspace(0, n - 1, LOOKED_AT).astype(np.int64))
 
     @cached_property
     def constant(self) -> float:
@@ -333,7 +333,7 @@ class Moments:
     @cached_property
     def _target_gram(self) -> Vector:
         """The whole of (A - b1ᵀ)ᵀ(A - b1ᵀ), for few entries."""
-        whole = self._from_target(np.arange(self.space.size))
+        whole = self._whole if math.prod(self.A.shape) <= MAX_KEPT else self._from_target(np.arange(self.space.size))
         return np.asarray(self._out(whole.T @ whole))
 
     @cached_property
@@ -348,7 +348,7 @@ class Moments:
     def cross(self, units: Indices, others: Indices) -> Vector:
         """The block of AᵀA, (len(units), len(others))."""
         if self.space.size <= MAX_WHOLE_GRAM:
-            return np.asarray(self._shared("gram", self._gram)[np.ix_(units, others)])
+            return np.asarray(self._shared("gram", self._gram)[units[:, None], others])
         self._count(self.A.shape[0] * len(units) * len(others))
         left = self._columns(units)
         return np.asarray(self._out(left.T @ (left if units is others else self._columns(others))))
@@ -356,7 +356,7 @@ class Moments:
     def centred(self, units: Indices, others: Indices) -> Vector:
         """The block of G = (A - b1ᵀ)ᵀ(A - b1ᵀ): F[p] = pᵀGp for weights that sum to one."""
         if self.space.size <= MAX_WHOLE_GRAM:
-            return np.asarray(self._target_gram[np.ix_(units, others)])
+            return np.asarray(self._target_gram[units[:, None], others])
         self._count(self.A.shape[0] * len(units) * len(others))
         left = self._from_target(units)
         return np.asarray(self._out(left.T @ (left if units is others else self._from_target(others))))
@@ -374,7 +374,7 @@ class Moments:
 
     def value(self, p: Vector) -> float:
         """‖A p - b‖²; only the columns where p is positive are touched."""
-        units = np.flatnonzero(p)
+        units = p.nonzero()[0]
         return self.value_at(units, p[units])
 
     def gradient(self, p: Vector) -> Vector:
