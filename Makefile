@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CHROMIUM := $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
-.PHONY: test format demo docs bench reproduce soak oldest dist clean browser
+.PHONY: test format demo docs bench publish reproduce soak oldest dist clean browser
 
 test: $(STAMP)
 	$(if $(CHROMIUM),,@echo "No Chromium: the tests of pages are skipped. \`make browser\` fetches one.")
@@ -49,8 +49,13 @@ oldest: .venv-oldest/.installed
 demo: $(VENV)/.demo
 	$(BIN)/fewer demo
 
+# Everything in less than an hour on two cores; ARGS=--resume completes a run that was ended.
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py $(ARGS)
+
+# What `make bench` measured, into docs/benchmarks.md and the README.
+publish: $(VENV)/.bench
+	$(BIN)/python benchmarks/publish.py build/bench
 
 reproduce: $(STAMP)
 	$(BIN)/fewer reproduce all --quick --out build/reproduction $(ARGS)

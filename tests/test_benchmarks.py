@@ -4,6 +4,7 @@ import importlib
 import json
 import math
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -79,7 +80,8 @@ def test_of_several_runs_the_first_that_measured_counts(tmp_path):
     module("publish").joined(runs, tmp_path)
     found = {r["peer"]: r["value"] for r in tables.read_csv(tmp_path / "results.csv")}
     assert found == {"a": 1.0, "b": 2.0, "c": 3.0}
-    assert json.loads((tmp_path / "run.json").read_text())["command"] == "make whole`, `make again"
+    head = json.loads((tmp_path / "run.json").read_text())
+    assert (head["command"], head["commit"]) == ("make whole`, `make again", "unknown")
 
 
 def test_exponent_of_a_power_is_that_power():
@@ -225,6 +227,70 @@ def test_the_page_has_every_marker_once_and_in_order():
     places = [page.index(marker) for marker in (publish.SUMMARY, publish.END, publish.UNSEEN, publish.MARKER)]
     assert places == sorted(places)
     assert [page.count(marker) for marker in (publish.SUMMARY, publish.UNSEEN, publish.MARKER)] == [1, 1, 1]
+
+
+def test_publishing_writes_both_pages_from_one_run(tmp_path, monkeypatch):
+    publish, tables, name = module("publish"), module("tables"), next(iter(module("summary").README))
+    (tmp_path / "docs" / "images").mkdir(parents=True)
+    blank = "".join(f"{marker}of long ago\n{publish.END}\n" for marker in (publish.SUMMARY, publish.UNSEEN))
+    (tmp_path / "docs" / "benchmarks.md").write_text(f"kept\n{blank}kept too\n{publish.MARKER}of long ago\n")
+    (tmp_path / "README.md").write_text(f"kept\n{publish.TABLE}of long ago\n{publish.END}below\n")
+    monkeypatch.setattr(publish, "ROOT", tmp_path)
+    monkeypatch.setattr(publish, "DOCS", tmp_path / "docs")
+    rows = [row("fewer", 0.25, 1.5, k=100.0), row("a", 0.5, 2.0, k=100.0)]
+    for file, case in (("results", name), ("unseen", "stones.csv (9 x 9), k = 3")):
+        tables.write_csv(tmp_path / f"{file}.csv", [{**each, "job": "points", "case": case} for each in rows])
+    head = {"command": "make bench", "machine": "a large one", "commit": "abc1234", "seconds": 3000.0}
+    (tmp_path / "run.json").write_text(json.dumps(head))
+    publish.main([str(tmp_path)])
+    pages = [(tmp_path / page).read_text() for page in ("docs/benchmarks.md", "README.md")]
+    for page in pages:
+        assert "kept\n" in page
+        assert "long ago" not in page
+        assert "`make bench` at commit abc1234, 50 minutes. Machine: a large one." in page
+    assert "stones.csv" in pages[0]
+    assert "| points | USPS digits, 7,291 rows | 100 | MMD² | 0.25 | 1.5 | 0.5 (a m) | 2 |" in pages[1]
+    publish.main([str(tmp_path)])
+    assert [(tmp_path / page).read_text() for page in ("docs/benchmarks.md", "README.md")] == pages
+
+
+def test_an_ended_run_keeps_its_answers_and_is_completed(tmp_path, monkeypatch):
+    run, tables, asked = module("run"), module("tables"), []
+    cases = [module("problems").case("dims", "baskets", k, rows=30, items=6) for k in (2, 3, 4)]
+    peer = module("peers").Peer("p", ("numpy",), {"dims": {"m": print}})
+
+    def outcomes(peer, tasks, options, core):
+        for case, method in tasks:
+            asked.append(case.k)
+            if case.k == options.ends_at:
+                raise KeyboardInterrupt
+            late = {"error": "left out: the 1 minutes of the run were over"}
+            answer = {"rows": [{"variant": "as returned", "value": 1.0, "cpu": 1.0}], "first": 1, "peak": 1, "runs": 3}
+            yield case, method, late if case.k == options.late else answer
+
+    monkeypatch.setattr(run, "run_peer", outcomes)
+    plain = {"out": tmp_path, "jobs": ["dims"], "data": tmp_path, "largest": 99, "runs": 3}
+    for lanes, late, ends_at, resume, expected in [
+        (1, 2, 4, False, [2, 3, 4]),  # k = 2 left out by the clock, 3 answered, ended at 4
+        (2, 0, 0, True, [2, 4]),
+        (2, 0, 0, True, []),
+        (1, 0, 0, False, [2, 3, 4]),
+    ]:
+        options = Namespace(**plain, lanes=lanes, late=late, ends_at=ends_at, resume=resume)
+        asked.clear()
+        try:
+            run.collect("results", {"p": peer}, cases, options)
+        except KeyboardInterrupt:
+            assert ends_at
+        assert asked == expected
+    found = tables.read_csv(tmp_path / "results.csv")
+    assert sorted(each["k"] for each in found if tables.done(each)) == [2, 3, 4]
+
+
+def test_a_run_is_not_resumed_with_other_settings(tmp_path):
+    (tmp_path / "run.json").write_text(json.dumps({"quick": True, "budget": 5.0}))
+    with pytest.raises(SystemExit, match="same settings"):
+        module("run").head_of(Namespace(out=tmp_path, resume=True, quick=False, budget=15.0, lanes=2))
 
 
 @pytest.fixture
