@@ -2,12 +2,14 @@
 
 Equal rules: one core (the process is bound to one, and libraries are told so before they are imported), the first call
 apart, three calls after it (one in a quick run) with seeds 0, 1, 2 as far as six seconds allow, medians of them. A
-method that proves has a minute and is called once.
+method that proves has a minute and is called once, and a peer whose first call took more than twenty seconds is not
+called again: that call counts.
 """
 
 import ctypes
 import gc
 import json
+import math
 import os
 import resource
 import sys
@@ -22,6 +24,8 @@ RUNS = 3
 """A solver with a limit of its own gets the budget divided by this."""
 REPEAT_SECONDS = 6.0
 """One call is made after the first in any case, further ones while all fit this."""
+SLOW_SECONDS = 20.0
+"""A peer's first call that took longer counts, and is the only one."""
 PROOF_SECONDS = 60.0
 """The limit of a method that proves, which is called once."""
 ALLOWED = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
@@ -104,15 +108,15 @@ def finish(case: Any, problem: Any, found: Any) -> list[dict[str, Any]]:
     ]
 
 
-def measure(case: Any, problem: Any, method: Any, budget: float, runs: int, heard: Any) -> dict[str, Any]:
-    """The first call, which may compile, then one more, and others as far as time allows."""
+def measure(
+    case: Any, problem: Any, method: Any, budget: float, runs: int, heard: Any, slow: float = math.inf
+) -> dict[str, Any]:
+    """The first call, which may compile, then one more, and others as far as time allows; none after a slow one."""
     most = budget / RUNS  # what a solver with a limit of its own may take
-    first = time.perf_counter()
-    found = method(problem, case.k, 0, most)
-    first = time.perf_counter() - first
+    once = measure_once(case, problem, method, most)  # re-optimising compiles too
     heard()
-    finish(case, problem, found)  # re-optimising compiles too
-    heard()
+    if once["rows"][0]["cpu"] > slow:
+        return once
     number, peak, answers, seconds, cpu = 1, 0.0, [], [], []
     if case.job == "core":  # microseconds: many calls, one clock
         again = time.perf_counter()
@@ -132,7 +136,7 @@ def measure(case: Any, problem: Any, method: Any, budget: float, runs: int, hear
         heard()
     return {
         "runs": len(seconds),
-        "first": first,
+        "first": once["first"],
         "peak": peak,
         "rows": merged([finish(case, problem, answer) for answer in answers], seconds, cpu),
         "proven": all(answer.proven for answer in answers),
@@ -145,8 +149,9 @@ def measure_once(case: Any, problem: Any, method: Any, limit: float) -> dict[str
     clock, own = time.perf_counter(), time.process_time()
     answer = method(problem, case.k, 0, limit)
     seconds, cpu = time.perf_counter() - clock, time.process_time() - own
+    peak = memory("VmHWM") - before
     rows = merged([finish(case, problem, answer)], [seconds], [cpu])
-    return {"runs": 1, "first": seconds, "peak": memory("VmHWM") - before, "rows": rows, "proven": answer.proven}
+    return {"runs": 1, "first": seconds, "peak": peak, "rows": rows, "proven": answer.proven}
 
 
 def merged(judged: list[list[dict[str, Any]]], seconds: list[float], cpu: list[float]) -> list[dict[str, Any]]:
@@ -192,7 +197,9 @@ def main() -> None:
             if task["method"] in peer.minutes and order["runs"] > 1:
                 result = measure_once(case, problem, method, PROOF_SECONDS)
             else:
-                result = measure(case, problem, method, order["budget"], order["runs"], lambda: lines.write("{}\n"))
+                slow = math.inf if peer.name == "fewer" else SLOW_SECONDS
+                told = order["budget"], order["runs"], lambda: lines.write("{}\n")
+                result = measure(case, problem, method, *told, slow)
         except Exception as error:
             traceback.print_exc()
             result = {"error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]}
