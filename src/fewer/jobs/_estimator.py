@@ -136,6 +136,8 @@ def readable(X: Any, name: str = "X", missing: bool = False) -> Any:
     """
     X = unmasked(gathered(X), name)
     if sp.issparse(X):
+        if len(X.shape) != 2:
+            raise InvalidInput(f"{name} must have shape (rows, columns), got a sparse array of shape {X.shape}")
         as_sparse(X, name)
         return X
     array = read(X, name)
