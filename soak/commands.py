@@ -163,7 +163,13 @@ def seconds(fresh: bool, *arguments: str) -> float:
 
 
 def before_us(code: int, err: str) -> bool:
-    """Whether Ctrl-C came before the package could take it: the interpreter's traceback has no line of the command."""
+    """Whether Ctrl-C came when the package could not take it.
+
+    The interpreter's traceback has no line of the command; or the interpreter had no handler yet, or no more, so that
+    the process ends by the signal and says nothing.
+    """
+    if code == -signal.SIGINT and not err:
+        return True
     return code in (1, -signal.SIGINT) and "Traceback" in err and "fewer/cli" not in err
 
 

@@ -120,8 +120,7 @@ def as_reported(result: Result, value: Any, rounding: Any) -> list[str]:
     """Whether the value is F(p), or says that it cannot be represented."""
     if np.isinf(value):
         return [] if np.isinf(result.value) else [f"value {result.value!r} is reported, F(p) is infinite"]
-    last = Wide(np.finfo(np.float64).smallest_subnormal) if 0 < result.value < SMALLEST else 0
-    if abs(wide(result.value) - value) <= NEAR * abs(value) + rounding + last:
+    if abs(wide(result.value) - value) <= NEAR * abs(value) + rounding + last_digit(result.value):
         return []
     if value > LARGEST or value < SMALLEST:
         right = np.isinf(result.value) if value > LARGEST else result.value < SMALLEST
@@ -131,6 +130,11 @@ def as_reported(result: Result, value: Any, rounding: Any) -> list[str]:
     return [f"value {result.value!r} is reported, F(p) is {shown(value)} (rounding {float(rounding):.1e})"]
 
 
+def last_digit(number: float) -> Any:
+    """What a number so small that floats have few digits there may be off by being one; 0 for others."""
+    return Wide(np.finfo(np.float64).smallest_subnormal) if 0 < abs(number) < SMALLEST else Wide(0)
+
+
 def bounded(result: Result, best: Any, rounding: Any, signed: bool = True) -> list[str]:
     """Whether the bound is below the optimum, not above the value and, where F is known to be positive, not below 0."""
     if result.bound is None:
@@ -138,7 +142,7 @@ def bounded(result: Result, best: Any, rounding: Any, signed: bool = True) -> li
     bound, problems = wide(result.bound), []
     if np.isinf(bound) and best > LARGEST and result.note:  # neither can be represented, and it says so
         return []
-    if bound > best + NEAR * abs(best) + rounding:
+    if bound > best + NEAR * abs(best) + rounding + last_digit(result.bound):
         problems.append(f"bound {result.bound!r} is above the optimum {shown(best)} (rounding {float(rounding):.1e})")
     if bound > wide(result.value) + NEAR * abs(wide(result.value)) + rounding:
         problems.append(f"bound {result.bound!r} is above the value {result.value!r}")

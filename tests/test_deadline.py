@@ -161,6 +161,7 @@ found = {
     "bins of a matrix": bins(rng.integers(1, 99, 15), 4, preserve=A, **limit),
     "points": points(X, 4, rng=0, **limit),
     "labelled points": points(X, 4, labels=(X[:, 0] > 0).astype(int), rng=0, **limit),
+    "points that move": points(X, 4, move=True, rng=0, **limit),
     "dims": dims(orders, 3, **limit),
     "dims in l2": dims(orders, 3, objective="l2", **limit),
     "greedy": greedy(F, C, **limit),
@@ -186,7 +187,7 @@ def test_limited_first_calls_of_all_jobs_and_solvers_compile_nothing(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     lines = [line.split(";") for line in done.stdout.splitlines()]
-    assert len(lines) == 12
+    assert len(lines) == 13
     assert [line for line in lines if line[1:] != ["True", "True"]] == []
     assert list(tmp_path.rglob("*.nbc")) == []
 

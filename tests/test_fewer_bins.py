@@ -204,3 +204,22 @@ def test_tables_with_nullable_columns_leave_their_rows_out():
     assert list(model.feature_names_in_) == ["a", "b"]
     assert [sorted(kept.tolist()) for kept in model.kept_values_] == [[1.0, 4.0], [1.0, 4.0]]
     assert np.isnan(model.transform(frame)).sum() == 2
+
+
+@pytest.mark.parametrize("missing", ["error", "drop"])
+@pytest.mark.parametrize("entry", ["x", "1.5", b"q", 1j, [1], np.datetime64("2020-01-01")], ids=str)
+def test_an_entry_that_is_no_number_is_named_whether_values_may_be_missing_or_not(entry, missing):
+    X = np.arange(12.0).reshape(6, 2)
+    model, odd = FewerBins(k=2, missing=missing).fit(X), X.astype(object)
+    odd[3, 1] = entry
+    for call in (model.transform, FewerBins(k=2, missing=missing).fit, model.partial_fit):
+        with pytest.raises(InvalidInput, match=r"X must hold real numbers, got .* at index 3, 1"):
+            call(odd)
+
+
+def test_none_and_nan_among_objects_are_missing_values():
+    X = np.array([[1.0, 2.0], [None, 3.0], [4.0, float("nan")], [5.0, 6.0]], object)
+    mapped = FewerBins(k=2, missing="drop").fit(X).transform(X)
+    assert np.isnan(mapped).tolist() == [[False, False], [True, False], [False, True], [False, False]]
+    with pytest.raises(InvalidInput, match=r"X has a missing value \(NaN\) in column 0, row 1"):
+        FewerBins(k=2).fit(X)

@@ -116,3 +116,29 @@ def test_huge_numbers_leak_no_warning():
             assert p.tolist() == [float(i == v.argmax()) for i in range(6)]
         model = FewerTerms(k=1).fit(X, X[:, 0])
         model.score(np.full((3, 2), 1e300), [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    "options", [{"costs": [1.0] * 4, "budget": 2.0}, {"units": [0, 0, 1, 1], "k": 1}, {"k": 1}], ids=str
+)
+def test_a_sparse_array_of_one_axis_is_no_table_of_dims(options):
+    with pytest.raises(InvalidInput, match=r"X must be a table \(N, n\) with at least one row .* got shape \(4,\)"):
+        fewer.dims(sp.coo_array(np.array([1, 0, 1, 0])), **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"previous": [1.0], "max_turnover": 1.0}], ids=str)
+def test_a_sparse_array_of_one_axis_is_no_matrix_of_terms(options):
+    line = sp.coo_array(np.array([1.0, 0.0, 1.0]))
+    with pytest.raises(InvalidInput, match=r"X must be a matrix with at least one row .* got shape \(3,\)"):
+        fewer.terms(line, [1.0], 1, **options)
+    with pytest.raises(InvalidInput, match=r"X must have shape \(rows, columns\), got a sparse array of shape \(3,\)"):
+        fewer.FewerTerms(k=1).fit(line, [1.0])
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+def test_a_budget_that_pays_only_for_what_is_excluded_is_refused(objective):
+    X = np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0]])
+    asked = {"costs": [0.5, 2.0, 3.0], "budget": 1.0, "objective": objective}
+    assert fewer.dims(X, **asked).indices.tolist() == [0]
+    with pytest.raises(InvalidInput, match="a budget of 1 pays for none of what exclude leaves: the cheapest costs 2"):
+        fewer.dims(X, **asked, exclude=[0])

@@ -131,6 +131,43 @@ def test_too_many_rows_are_sampled_within_units(monkeypatch):
     assert some.value == pytest.approx(whole.value, rel=1.0, abs=0.02)
 
 
+@pytest.mark.parametrize("limits", [{}, {"include": [3]}, {"exclude": [0]}, {"groups": "halves", "min_per_group": 1}])
+def test_a_limit_that_is_over_at_once_still_gives_units(limits, monkeypatch):
+    monkeypatch.setattr(module, "FEWEST", 5)
+    X, who, _ = case(6, rows=400, patients=40)
+    if "groups" in limits:
+        limits = {**limits, "groups": who % 2}
+    result = points(X, 3, units=who, time_limit=1e-9, rng=0, **limits)
+    assert result.status is Status.TIME_LIMIT
+    assert "of 40 units were compared within the time limit, drawn at random" in result.note
+    assert result.bound is None
+    assert len(result.units) <= 3
+    assert set(result.indices) == set(np.flatnonzero(np.isin(who, result.units)))
+    assert result.weights.sum() == pytest.approx(1.0)
+    assert set(who[limits.get("include", [])]) <= set(result.units)
+    assert not set(who[limits.get("exclude", [])]) & set(result.units)
+    if "groups" in limits:
+        assert set(result.units % 2) == {0, 1}
+
+
+def test_units_that_took_too_long_to_compare_are_compared_by_fewer_rows(monkeypatch):
+    X, who, _ = case(6, rows=400, patients=8)
+    monkeypatch.setattr(module, "FEWEST", 20)
+    tried = []
+
+    def late(sample, codes, ready, memory, deadline):
+        tried.append(len(codes))
+        if deadline is not None:
+            raise module.OutOfTime
+        return compare(sample, codes, ready, memory, deadline)
+
+    compare = module.mean_similarities
+    monkeypatch.setattr(module, "mean_similarities", late)
+    result = points(X, 3, units=who, time_limit=1e3, rng=0, solver="greedy")
+    assert tried == [400, 16]
+    assert "at most 2 rows of each, 16 of 400, drawn at random" in result.note
+
+
 def test_what_cannot_be_asked_for():
     X, who, _ = case(0)
     for words, asked in {

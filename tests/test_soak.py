@@ -7,6 +7,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from scipy.optimize import minimize
 
 from fewer import Moments, SparseSimplex
 from fewer.solvers.loop import _Record
+from soak.judge import bounded
 from soak.parts import attempt, existing, find
 from soak.referee import Discrepancy, Divergence, Region, Squares, Transport, faces_region, optimum, sparse_region
 
@@ -256,3 +258,10 @@ def test_weights_that_leave_their_bounds_are_noticed(monkeypatch):
 def test_a_value_that_is_slightly_off_is_noticed(monkeypatch):
     honest = Moments.value
     assert noticed(monkeypatch, Moments, "value", lambda self, p: honest(self, p) * (1 + 1e-7), "is reported")
+
+
+@pytest.mark.parametrize(("bound", "wrong"), [(5.9e-322, 0), (6.9e-322, 1)])
+def test_a_bound_of_few_digits_may_be_off_by_the_last(bound, wrong):
+    best = np.longdouble("5.87201219616397453e-322")
+    result = SimpleNamespace(value=7e-322, bound=bound)
+    assert len(bounded(result, best, np.longdouble(0))) == wrong

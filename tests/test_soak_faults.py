@@ -88,3 +88,17 @@ def test_a_command_forked_from_a_prepared_process_is_the_command(tmp_path):
     assert commands.hit(slow, tmp_path, signal.SIGKILL, 0.0, at_part=False)
     assert commands.finish(slow)[0] == -signal.SIGKILL
     assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "err", "expected"),
+    [
+        (-signal.SIGINT, "", True),  # no handler yet, or no more
+        (1, "Traceback\n  File site.py", True),
+        (-signal.SIGINT, "Traceback\n  File fewer/cli/__init__.py", False),
+        (1, "", False),
+        (130, "", False),
+    ],
+)
+def test_what_counts_as_ctrl_c_that_the_package_could_not_take(code, err, expected):
+    assert commands.before_us(code, err) is expected

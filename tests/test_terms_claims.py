@@ -298,6 +298,20 @@ def test_a_limit_is_kept_with_rows_held_out(solver, slow_clock):
     assert SparseSimplex(Atoms(8), 3).contains(result.p)
 
 
+@pytest.mark.parametrize("asks", [1, 2, 40])
+def test_a_callback_is_heard_while_rows_are_held_out_and_before_any_iterate(asks, slow_clock):
+    rng = np.random.default_rng(4)
+    Z, seen = rng.standard_normal((60, 700)), []
+    b = Z[:, :50].mean(axis=1) + 0.1 * rng.standard_normal(60)
+    result = terms(
+        Z, b, 5, validation=0.25, rng=0, callback=lambda progress: seen.append(progress) or len(seen) == asks
+    )
+    assert result.status is Status.CALLBACK
+    assert {(each.n_iter, each.p.size) for each in seen} == {(0, 0)}
+    assert len(seen) == asks
+    assert SparseSimplex(Atoms(700), 5).contains(result.p)
+
+
 def test_a_limit_is_for_all_targets_of_an_estimator(slow_clock):
     model = FewerTerms(k=2, time_limit=1.0, random_state=0).fit(A, np.column_stack([B, B, B]))
     assert [result.status for result in model.result_] == [Status.TIME_LIMIT] * 3

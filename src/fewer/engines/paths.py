@@ -45,14 +45,14 @@ Walk = Generator[Path, None, Path]
 
 
 def stopped(walk: Walk, deadline: Deadline) -> tuple[Indices, Vector]:
-    """Where a walk ends, or stands when the time is over."""
+    """Where a walk ends, or stands when the time is over or the caller wants to stop."""
     while True:
         try:
             found = next(walk)
         except StopIteration as end:
             final: tuple[Indices, Vector] = end.value
             return final
-        if deadline.passed:
+        if deadline.ended:
             return found
 
 

@@ -1,5 +1,7 @@
 """Early stopping: rows held out say how far down a solver should go."""
 
+import math
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +10,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from .._validation import InvalidInput, Vector, as_generator, as_number
 from ..constraints.sparse_simplex import SparseSimplex
-from ..deadline import Deadline
+from ..deadline import SECONDS_BETWEEN, Deadline, Stopped, asking
 from ..engines.paths import stopped, walked
 from ..objectives.moments import Moments
 from ..result import Result, Status
@@ -67,31 +69,60 @@ def _chosen(
     """The answer on all rows that is as far down as the rows held out allow."""
     order = rng.permutation(F.rows)
     kept, out = np.sort(order[held:]), np.sort(order[:held])
-    fitted, judge = (F.of_rows(part).near_one()[0] for part in (kept, out))
-    first = positive(fitted, C, deadline.share(0.25))
-    values, errors, stopped = [first.value], [squares(judge, first.p)], []
+    watch = Watch(callback, deadline)
+    until = replace(deadline, stops=watch.stops)
+    try:
+        with asking(lambda: until.ended):
+            fitted, judge = (F.of_rows(part).near_one()[0] for part in (kept, out))
+    except Stopped:
+        return ended(positive(F, C, until), watch.stopped, deadline)
+    first = positive(fitted, C, until.share(0.25))
+    values, errors = [first.value], [squares(judge, first.p)]
     options: dict[str, Any] = {"budget": 0.0} if solver in PERTURBING else {}
 
     def judged(progress: Progress) -> Any:
         if progress.n_iter >= len(values):  # an iterate, not a pause after it
             values.append(progress.value)
             errors.append(squares(judge, progress.p))
-        stopped.extend([True] if callback is not None and says_stop(callback, progress) else [])
-        return stopped
+        return watch(progress)
 
-    minimize(fitted, C, solver, time_limit=deadline.share(0.5), rng=rng, callback=judged, **options)
-    whole = positive(F, C, deadline)
+    if not until.ended:
+        minimize(fitted, C, solver, time_limit=deadline.share(0.5), rng=rng, callback=judged, **options)
+    whole = positive(F, C, until)
     chosen = first_as_good(np.array(errors))
     enough = values[chosen] * (whole.value / max(first.value, TINY))
-    if stopped or chosen == 0 or enough >= whole.value or deadline.passed:
-        return ended(whole, bool(stopped), deadline)
+    if until.ended:
+        whole = min(whole, drive(F, C, answered(first.p)), key=lambda found: found.value)
+    if until.ended or chosen == 0 or enough >= whole.value:
+        return ended(whole, watch.stopped, deadline)
 
-    def far_enough(progress: Progress) -> Any:
-        stopped.extend([True] if callback is not None and says_stop(callback, progress) else [])
-        return stopped or progress.value <= enough
+    def far_enough(progress: Progress) -> bool:
+        return watch(progress) or progress.value <= enough
 
     found = minimize(F, C, solver, time_limit=deadline, rng=rng, callback=far_enough, **options)
-    return ended(found, bool(stopped), deadline)
+    return ended(found, watch.stopped, deadline)
+
+
+class Watch:
+    """A callback whose wish to stop is kept, and which is asked between iterates, too."""
+
+    def __init__(self, callback: Callback | None, deadline: Deadline) -> None:
+        self.callback, self.deadline, self.stopped = callback, deadline, False
+        self.last = Progress(0, np.empty(0), math.inf, math.inf, None, 0.0)
+        self.due = time.perf_counter() + SECONDS_BETWEEN
+
+    def __call__(self, progress: Progress) -> bool:
+        """Whether it wants to stop, or has wanted to."""
+        if self.callback is not None and not self.stopped:
+            self.last, self.stopped = progress, says_stop(self.callback, progress)
+            self.due = time.perf_counter() + SECONDS_BETWEEN
+        return self.stopped
+
+    def stops(self) -> bool:
+        """The same where there is nothing new to show, now and then."""
+        if time.perf_counter() < self.due:
+            return self.stopped
+        return self(self.last._replace(seconds=self.deadline.elapsed()))
 
 
 def ended(result: Result, stopped: bool, deadline: Deadline) -> Result:

@@ -136,13 +136,23 @@ def readable(X: Any, name: str = "X", missing: bool = False) -> Any:
     """
     X = unmasked(gathered(X), name)
     if sp.issparse(X):
+        if len(X.shape) != 2:
+            raise InvalidInput(f"{name} must have shape (rows, columns), got a sparse array of shape {X.shape}")
         as_sparse(X, name)
         return X
     array = read(X, name)
     objects = array.dtype.kind == "O" and not any(isinstance(x, dict) for x in array.flat)
-    if is_frame(X) or (objects and not missing) or array.dtype.kind in "mMSUV":
+    if objects and missing and not is_frame(X):
+        as_numbers(_without_gaps(array), name)
+    elif is_frame(X) or objects or array.dtype.kind in "mMSUV":
         as_numbers(X, name)
     return as_array(X, name) if array.dtype == np.longdouble else X
+
+
+def _without_gaps(array: Any) -> Any:
+    """An array of objects with 0 where there is None or NaN."""
+    gaps = [entry is None or (isinstance(entry, float) and entry != entry) for entry in array.flat]
+    return np.where(np.reshape(gaps, array.shape), 0.0, array)
 
 
 def validated(estimator: Any, X: Any, *data: Any, missing: bool = False, **options: Any) -> Any:

@@ -45,7 +45,13 @@ class Restriction:
             raise InvalidInput(f"exclude must leave a column, got all {limit.n}")
         if limit.costs is not None:
             include = np.union1d(include, np.setdiff1d(np.flatnonzero(limit.costs == 0.0), exclude))
-        return cls(include, exclude, np.setdiff1d(np.arange(limit.n), np.union1d(include, exclude)))
+        free = np.setdiff1d(np.arange(limit.n), np.union1d(include, exclude))
+        if not include.size and exclude.size and limit.after(include, free).size == 0:
+            least = min(limit.costs[free]) if limit.costs is not None else 1
+            raise InvalidInput(
+                f"a budget of {limit.most:g} pays for none of what exclude leaves: the cheapest costs {least:g}"
+            )
+        return cls(include, exclude, free)
 
     def __bool__(self) -> bool:
         return bool(self.include.size or self.exclude.size)

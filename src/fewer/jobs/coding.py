@@ -84,7 +84,7 @@ class Coding:
         """The number of columns."""
         if self.names is not None:
             return len(self.names)
-        return int(self.X.shape[1]) if sp.issparse(self.X) else int(_two_dimensional(self.X).shape[1])
+        return int(_two_dimensional(self.X).shape[1])
 
     @classmethod
     def coded(
@@ -165,10 +165,10 @@ def _long(X: Any) -> Any:
     return X
 
 
-def _two_dimensional(X: Any) -> npt.NDArray[Any]:
-    """X as an array (N, n)."""
-    array = as_numbers(X, "X")
-    if array.ndim != 2 or 0 in array.shape:
+def _two_dimensional(X: Any) -> Any:
+    """X as an array (N, n), or sparse as it is."""
+    array = X if sp.issparse(X) else as_numbers(X, "X")
+    if len(array.shape) != 2 or 0 in array.shape:
         raise InvalidInput(f"X must be a table (N, n) with at least one row and one column, got shape {array.shape}")
     return array
 

@@ -19,7 +19,7 @@ from ..lazy_rows import LazyRows, in_memory
 from ..objectives.pairs import own_threads
 from ..result import Result, Status, Words
 from ..similarity import BANDED, SIMILARITIES, from_matrix, similarity_of
-from ..solvers.loop import Callback, Progress, says_stop
+from ..solvers.loop import WARM, Callback, Progress, says_stop
 from ..solvers.minimize import SOLVERS, minimize
 from ..spaces import Atoms
 from ._aim import Aim, Together, alone, as_aim
@@ -52,6 +52,7 @@ SEARCH_TIME_SHARE = 0.4
 
 MANY_ROWS = 20_000
 """Rows from which on a callback is asked while they are compared: with fewer the first iterate is not far."""
+UNMOVED = "there was no time to move the points away from their rows"
 HURRIED_SECONDS = 0.1
 """The time limit of the answer to a callback that said stop before there was any."""
 
@@ -254,7 +255,11 @@ class Setting:
         stored = None if self.precomputed else comparison.stored(self.similarity)
         result = replace(self.in_users_terms(result, X), compared=stored, source=prepared.source)
         if self.move:
-            result = self.moved(result, X, found, target, prepared, generator)
+            try:
+                result = self.moved(result, X, found, target, prepared, generator)
+            except CompilationTimeout:
+                warm = "" if WARM in result.note else WARM
+                result = replace(result, note="; ".join(filter(None, (result.note, UNMOVED, warm))))
         return Chosen(result, comparison, target, sample)
 
     def moved(

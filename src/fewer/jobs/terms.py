@@ -211,10 +211,12 @@ def track(
 
 
 def _width(X: Any) -> int:
-    """How many columns there are; 0 where that is not known yet."""
+    """How many columns there are."""
     shape = getattr(X, "shape", None)
     shape = shape if isinstance(shape, tuple) else read(X, "X").shape
-    return int(shape[1]) if len(shape) == 2 else 0
+    if len(shape) != 2:
+        raise InvalidInput(f"X must be a matrix with at least one row and one column, got shape {shape}")
+    return int(shape[1])
 
 
 def least_squares(X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Moments:

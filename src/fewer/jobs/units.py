@@ -1,5 +1,6 @@
 """k units of rows that stand for a whole data set: all rows of k patients, with weights on the patients."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +28,8 @@ WORK_PER_SECOND = 10**9
 """The same for each second of a time limit: about a half of it."""
 MIN_WORK = 2 * 10**8
 """The same under any time limit."""
+FEWEST = 256
+"""Rows that are compared whatever the time: a few milliseconds."""
 ALL_OF_A_GROUP = 2**62
 NO_ROWS = np.empty(0, np.int64)
 
@@ -93,52 +96,103 @@ def _chosen(setting: Setting, X: Any, k: Any, units: Any, labels: Any, sample_we
             of_row = patients.codes[sample.at(np.arange(len(sample.weights)))]
             present = np.unique(of_row)
             k = as_integer(k, "k", 1, len(present), "units")
-            used, note = compared_rows(sample, of_row, deadline, generator)
-            H = mean_similarities(
-                used, np.searchsorted(present, of_row_of(used, patients)), ready, setting.memory, deadline
-            )
-        shares = np.bincount(np.searchsorted(present, of_row), sample.weights, len(present))
-        F = MMD(Atoms(len(present)), H, shares / shares.sum())
-        C = constraint_of(user, X, patients, present, k, F)
+            check_memory(len(present), setting.memory)
+            every = constraint_of(user, X, patients, present, k)
+            some, H, note = compared(sample, of_row, present, every, ready, setting.memory, deadline, generator)
+        mine = np.flatnonzero(np.isin(of_row, some))
+        shares = np.bincount(np.searchsorted(some, of_row[mine]), sample.weights[mine], len(some))
+        F = MMD(Atoms(len(some)), H, shares / shares.sum())
+        C = every if len(some) == len(present) else constraint_of(user, X, patients, some, k)
         options: dict[str, Any] = {"time_limit": deadline, "callback": setting.callback, "rng": generator}
         found = minimize(F, C, setting.solver, **options)
     notes = "; ".join(filter(None, [*ready.notes, note, found.note]))
-    result = on_rows(replace(found, seed=seed, note=notes), patients, present, ready, note == "")
+    result = on_rows(replace(found, seed=seed, note=notes), patients, some, ready, note == "")
     stored = None if setting.precomputed else ready.comparison.stored(setting.similarity)
     return replace(setting.in_users_terms(result, X), compared=stored, seconds=deadline.elapsed())
 
 
-def of_row_of(sample: Sample, patients: Patients) -> Indices:
-    """The unit of each row of a sample."""
-    return patients.codes[sample.at(np.arange(len(sample.weights)))]
+def compared(
+    sample: Sample,
+    of_row: Indices,
+    present: Indices,
+    limits: SparseSimplex,
+    ready: Any,
+    memory: int,
+    deadline: Deadline,
+    rng: np.random.Generator,
+) -> tuple[Indices, Vector, str]:
+    """The units that are compared, their mean similarities, and what is to be said of that."""
+    for most in most_compared(sample.rows.shape[1], deadline):
+        some = present[compared_units(limits, most, rng)]
+        kept, note = compared_rows(of_row, some, len(present), most, rng)
+        used = (
+            sample if len(kept) == len(of_row) else sample.take(kept, sample.weights[kept] / sample.weights[kept].sum())
+        )
+        codes = np.searchsorted(some, of_row[kept])
+        try:
+            H = mean_similarities(used, codes, ready, memory, deadline if most > FEWEST else None)
+        except OutOfTime:
+            continue
+        break
+    return some, H, note
 
 
-def compared_rows(sample: Sample, of_row: Indices, deadline: Deadline, rng: np.random.Generator) -> tuple[Sample, str]:
-    """All rows, or where all pairs are too many some of each unit at random, and what is to be said of that."""
-    n, d = sample.rows.shape
-    work = MAX_PAIRWISE_WORK if not deadline.limited else max(WORK_PER_SECOND * deadline.left(), MIN_WORK)
-    most = int((min(work, MAX_PAIRWISE_WORK) / (d + 20)) ** 0.5)
-    if n <= most:
-        return sample, ""
-    order = rng.permutation(n)
-    order = order[np.argsort(of_row[order], kind="stable")]
-    rank = np.arange(n) - np.searchsorted(of_row[order], of_row[order])
-    sizes = np.bincount(of_row)
-    each = 1
-    while np.minimum(sizes, 2 * each).sum() <= most:
-        each *= 2
-    kept = np.sort(order[rank < each])
-    note = f"mean similarities of units are those of at most {each} rows of each, {len(kept)} of {n}, drawn at random"
-    return sample.take(kept, sample.weights[kept] / sample.weights[kept].sum()), f"{note}; the value is an estimate"
-
-
-def mean_similarities(sample: Sample, of_row: Indices, ready: Any, memory: int, deadline: Deadline) -> Vector:
-    """H (G, G): the mean similarity of the rows of two units, by their weights; in tiles, each pair compared once."""
-    count = int(of_row.max()) + 1
+def check_memory(count: int, memory: int) -> None:
+    """A sentence where the similarities of so many units take too much."""
     if 16 * count * count > memory:
         raise InvalidInput(
             f"units: {count} units need a matrix of {8 * count * count} bytes and as much again, max_memory is {memory}"
         )
+
+
+def most_compared(d: int, deadline: Deadline) -> Iterator[int]:
+    """How many rows of d columns may be compared with each other, and how many where that took too long."""
+    work = MAX_PAIRWISE_WORK if not deadline.limited else max(WORK_PER_SECOND * deadline.left(), MIN_WORK)
+    most = int((min(work, MAX_PAIRWISE_WORK) / (d + 20)) ** 0.5)
+    if not deadline.limited or (most > FEWEST and not deadline.passed):
+        yield most
+    yield FEWEST
+
+
+def compared_units(limits: SparseSimplex, most: int, rng: np.random.Generator) -> Indices:
+    """All units, or where they are too many some at random, among them a choice that the limits allow."""
+    n = limits.space.size
+    if n <= most:
+        return np.arange(n)
+    order = rng.permutation(n)
+    allowed = limits.fitting(order, limits.sizes[1])
+    one_each = NO_ROWS if limits.counts is None else np.unique(limits.counts.codes, return_index=True)[1]
+    needed = np.unique(np.concatenate([allowed, one_each, limits.include]))
+    others = order[~np.isin(order, needed)]
+    return np.sort(np.concatenate([needed, others[: max(most - len(needed), 0)]]))
+
+
+def compared_rows(
+    of_row: Indices, some: Indices, count: int, most: int, rng: np.random.Generator
+) -> tuple[Indices, str]:
+    """All rows of some of `count` units, or where all pairs are too many some of each, and what is to be said of it."""
+    mine, notes = np.arange(len(of_row)), []
+    if len(some) < count:
+        mine = np.flatnonzero(np.isin(of_row, some))
+        notes.append(f"{len(some)} of {count} units were compared within the time limit, drawn at random")
+    n, unit = len(mine), of_row[mine]
+    if n > most:
+        order = rng.permutation(n)
+        order = order[np.argsort(unit[order], kind="stable")]
+        rank = np.arange(n) - np.searchsorted(unit[order], unit[order])
+        sizes = np.bincount(unit)
+        each = 1
+        while np.minimum(sizes, 2 * each).sum() <= most:
+            each *= 2
+        mine = mine[np.sort(order[rank < each])]
+        rows = f"at most {each} rows of each, {len(mine)} of {len(of_row)}"
+        notes.append(f"mean similarities of units are those of {rows}, drawn at random")
+    return mine, "; ".join([*notes, "the value is an estimate"]) if notes else ""
+
+
+def mean_similarities(sample: Sample, of_row: Indices, ready: Any, memory: int, deadline: Deadline | None) -> Vector:
+    """H (G, G): the mean similarity of the rows of two units, by their weights; in tiles, each pair compared once."""
+    count = int(of_row.max()) + 1
     order = np.argsort(of_row, kind="stable")
     rows, unit = some_rows(sample.rows, order), of_row[order]
     inside = sample.weights[order] / np.bincount(of_row, sample.weights, count)[unit]
@@ -148,7 +202,7 @@ def mean_similarities(sample: Sample, of_row: Indices, ready: Any, memory: int, 
     high = max(1, min(HIGH, int(tile_entries(memory) ** 0.5), tile_rows(rows.shape[1], memory)))
     parts = spans(len(unit), high)
     H = np.zeros((count, count))
-    last = deadline if deadline.limited else None
+    last = deadline if deadline is not None and deadline.limited else None
 
     def work(i: int) -> list[tuple[slice, slice, Vector]]:
         left, done = similarity.left(rows[parts[i]], centre, np.float64), []
@@ -161,18 +215,13 @@ def mean_similarities(sample: Sample, of_row: Indices, ready: Any, memory: int, 
             done.append(added_up(block, inside, unit, parts[i], parts[j]))
         return done
 
-    try:
-        for first in range(0, len(parts), 16):
-            tiles = list(range(first, min(first + 16, len(parts))))
-            for i, done in zip(tiles, spread(work, tiles), strict=True):
-                for j, (down, across, sums) in enumerate(done, start=i):
-                    H[down, across] += sums
-                    if i != j:
-                        H[across, down] += sums.T
-    except OutOfTime:
-        raise InvalidInput(
-            f"the time limit of {deadline.seconds:g} s ended before the units were compared; give more time"
-        ) from None
+    for first in range(0, len(parts), 16):
+        tiles = list(range(first, min(first + 16, len(parts))))
+        for i, done in zip(tiles, spread(work, tiles), strict=True):
+            for j, (down, across, sums) in enumerate(done, start=i):
+                H[down, across] += sums
+                if i != j:
+                    H[across, down] += sums.T
     return (H + H.T) / 2.0
 
 
@@ -185,7 +234,7 @@ def added_up(block: Vector, inside: Vector, unit: Indices, part: slice, other: s
     return slice(down[0], down[-1] + 1), slice(across[0], across[-1] + 1), sums
 
 
-def constraint_of(user: Limits, X: Any, patients: Patients, present: Indices, k: int, F: MMD) -> SparseSimplex:
+def constraint_of(user: Limits, X: Any, patients: Patients, present: Indices, k: int) -> SparseSimplex:
     """At most k units, within what was asked of rows: an included or excluded row stands for its unit."""
     n = len(patients.codes)
     held = replace(user, groups=None, min_per_group=None, max_per_group=None).on(X, n)
@@ -200,7 +249,7 @@ def constraint_of(user: Limits, X: Any, patients: Patients, present: Indices, k:
         groups = Groups(codes.reshape(-1), tuple(rows.names[at] for at in found))
     low, high = user.weights(k)
     counts = user.max_per_group, user.min_per_group
-    return SparseSimplex(F.space, k, low, high, include, exclude, groups, *counts)
+    return SparseSimplex(Atoms(len(present)), k, low, high, include, exclude, groups, *counts)
 
 
 def on_rows(found: Result, patients: Patients, present: Indices, ready: Any, whole: bool) -> Result:

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from .._validation import Indices, InvalidInput, Vector, as_array, as_sparse, as_vector
+from ..deadline import pause
 
 BLOCK = 2**20
 """Numbers handled at a time where a copy of all would be too much."""
@@ -24,6 +25,18 @@ def scaled(x: Any, exponent: int) -> Any:
         if abs(exponent) <= 1000:
             return x * 2.0**exponent
         return np.ldexp(x, exponent)
+
+
+def rows_of(A: Any, rows: Indices) -> Any:
+    """Some rows of a dense or sparse matrix; a dense one is copied in parts, with a chance to stop between them."""
+    if sp.issparse(A):
+        return A[rows]
+    some = np.empty((len(rows), A.shape[1]), A.dtype)
+    step = max(1, BLOCK // max(A.shape[1], 1))
+    for at in range(0, len(rows), step):
+        some[at : at + step] = A[rows[at : at + step]]
+        pause()
+    return some
 
 
 def typical_size(entries: npt.NDArray[Any]) -> float:

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector
 from ..active_set import simplex_weights
 from ..spaces import Space, as_space
-from .matrix import BLOCK, applied, applied_columns, as_matrix, as_row_weights, scaled, sized_matrix
+from .matrix import BLOCK, applied, applied_columns, as_matrix, as_row_weights, rows_of, scaled, sized_matrix
 from .tall import is_tall, tall_factor
 
 __all__ = ["Moments", "as_matrix"]
@@ -113,7 +113,7 @@ class Moments:
     def of_rows(self, rows: Indices) -> "Moments":
         """The same with some of the rows."""
         weights = None if self.sample_weight is None else self.sample_weight[rows]
-        return Moments(self.space, self.A[rows], self.b[rows], weights)
+        return Moments(self.space, rows_of(self.A, rows), self.b[rows], weights)
 
     def _shared(self, name: str, compute: Callable[[], Any]) -> Any:
         """What depends on A and the units alone, computed once for all targets."""
