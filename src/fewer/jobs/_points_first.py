@@ -102,10 +102,12 @@ class Candidates:
 
     def leading(self, count: int) -> "Candidates":
         """The first of them: a random sample too."""
-        if len(self.keys) <= count:
-            return self
-        parts = {name: getattr(self, name)[:count] for name in ("keys", "positions", "weights", "numbers", "labels")}
-        return Candidates(**parts, complete=False)
+        return self if len(self.keys) <= count else self.take(slice(count), complete=False)
+
+    def take(self, rows: Any, complete: bool) -> "Candidates":
+        """Some of them, or all in another order."""
+        parts = {name: getattr(self, name)[rows] for name in ("keys", "positions", "weights", "numbers", "labels")}
+        return Candidates(**parts, complete=complete)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from ..objectives.rows_mmd import RowsMMD
 from ..similarity import BANDED, Similarity, similarity_of
 from ..spaces import Atoms
 from ._block_columns import Fills, read_block
+from ._merge import merged
 from ._narrow import NarrowSums
 from ._points_first import FirstSummary, PointsSpec, classes_of
 from ._scaling import NOTE, Standardization
@@ -87,8 +88,12 @@ def plan_of(first: FirstSummary) -> PointsPlan:
     if len(found.keys) == 0:
         raise InvalidInput("there are no rows with weight")
     encoding = _encoding(first)
-    raw = found.numbers if encoding is None else _encoded(encoding, found.numbers, found.labels, first)
-    scaling = _scaling(first, raw.shape[1])
+    raw = found.numbers if encoding is None else _encoded(encoding, found.numbers, found.labels)
+    if first.exact:
+        order = order_in_memory(raw, _classes(first)[1], found.positions)
+        first, raw = replace(first, candidates=found.take(order, complete=True)), raw[order]
+        found = first.candidates
+    scaling = _scaling(first, raw, encoding)
     rows = raw if scaling is None else scaling(raw)[:]
     exponent, gamma, note = 0, None, ""
     width: float | None = None
@@ -144,7 +149,14 @@ def _encoding(first: FirstSummary) -> Encoding | None:
     return Encoding(tuple(codes), at + slot, len(numbers), rule, equality=equality)
 
 
-def _encoded(encoding: Encoding, numbers: Any, labels: Any, first: FirstSummary) -> Any:
+def order_in_memory(rows: Any, labels: Indices | None, positions: Indices) -> Indices:
+    """The order that distinct rows have in memory: with it the search takes the same way to the same answer."""
+    order = np.argsort(positions)
+    first, _ = merged(rows[order], None if labels is None else labels[order], np.ones(len(order)))
+    return np.asarray(order if first is None else order[first])
+
+
+def _encoded(encoding: Encoding, numbers: Any, labels: Any) -> Any:
     """The candidates as the encoding has rows."""
     rows = np.zeros((len(numbers), encoding.width))
     rows[:, : encoding.numbers] = numbers
@@ -160,9 +172,12 @@ def _encoded(encoding: Encoding, numbers: Any, labels: Any, first: FirstSummary)
     return rows
 
 
-def _scaling(first: FirstSummary, width: int) -> Standardization | None:
+def _scaling(first: FirstSummary, raw: Any, encoding: Encoding | None) -> Standardization | None:
     """How numbers are scaled: where asked for, and for linear without labels to mean zero."""
-    spec, columns = first.spec, first.columns
+    spec, columns, width = first.spec, first.columns, raw.shape[1]
+    if first.exact and spec.scales:  # all rows are here: as in memory
+        weights = first.candidates.weights
+        return Standardization.of(raw, weights / weights.sum(), None if encoding is None else encoding.numbers)
     linear = isinstance(spec.similarity, str) and spec.similarity == "linear"
     sparse = sp.issparse(first.candidates.numbers)
     if not spec.scales and not (linear and not spec.labelled and not sparse):
