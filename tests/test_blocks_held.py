@@ -89,10 +89,8 @@ def test_gamma_comes_from_all_rows(few):
     """Not from the free ones alone, nor from those that groups add."""
     far = np.where(np.arange(500)[:, None] < 250, X, 10.0 * X)
     usual = fewer.points(cut(far, 7), 5, rng=0)
-    for options in (
-        {"exclude": np.arange(250, 500)},
-        {"groups": np.arange(500) < 250, "max_per_group": {True: 500, False: 1}},
-    ):
+    halves = {"groups": np.arange(500) < 250, "max_per_group": {True: 500, False: 1}}
+    for options in ({"exclude": np.arange(250, 500)}, halves):
         found = fewer.points(cut(far, 7), 5, rng=0, **options)
         assert 0.5 < found.compared.width / usual.compared.width < 2.0
 
