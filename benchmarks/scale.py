@@ -447,7 +447,7 @@ def one_block(rows: int) -> dict:
 
     from fewer.data.blocks import Block
     from fewer.deadline import Deadline
-    from fewer.jobs import _points_blocks, _points_second
+    from fewer.jobs import _points_blocks, _points_plan, _points_second
     from fewer.jobs._points_first import FirstSummary
     from fewer.jobs.setting import Setting
     from fewer.row_blocks import canonical_rows
@@ -459,7 +459,7 @@ def one_block(rows: int) -> dict:
     started = time.process_time()
     first = FirstSummary.of(Block(X), spec)
     first_s = time.process_time() - started
-    plan = _points_second.plan_of(_points_second.replace(first, rows=rows))
+    plan = _points_plan.plan_of(_points_second.replace(first, rows=rows))
     _points_second.bare_second(Block(X), plan)  # and compiled
     started = time.process_time()
     second = _points_second.bare_second(Block(X), plan)
@@ -493,7 +493,7 @@ def block(given) -> None:
     """What the second pass of one block costs in compiled loops and in NumPy, by the number of columns."""
     from fewer.data.blocks import Block
     from fewer.deadline import Deadline
-    from fewer.jobs import _narrow, _points_blocks, _points_second
+    from fewer.jobs import _narrow, _points_blocks, _points_plan, _points_second
     from fewer.jobs._points_first import FirstSummary
     from fewer.jobs.setting import Setting
     from fewer.objectives.pairs import one_thread
@@ -504,7 +504,7 @@ def block(given) -> None:
     for d in (2, 8, 16, 32, 64):
         X = np.random.default_rng(0).normal(size=(32768, d))
         spec = _points_blocks.spec_of(X, setting, 10, None, None, 0)
-        plan = _points_second.plan_of(_points_second.replace(FirstSummary.of(Block(X), spec), rows=50_000_000))
+        plan = _points_plan.plan_of(_points_second.replace(FirstSummary.of(Block(X), spec), rows=50_000_000))
         found, times = [], []
         make = _points_second.NarrowSums.of
         for how in (make, lambda *parts: None):

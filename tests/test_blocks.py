@@ -18,7 +18,7 @@ import fewer
 from fewer import InvalidInput, row_blocks
 from fewer.data import _dask, blocks
 from fewer.data.blocks import Block, Execution, as_blocks, executed, is_lazy, recut
-from fewer.jobs import _bins_blocks, _points_blocks, _points_first, _points_second, _points_third
+from fewer.jobs import _bins_blocks, _points_blocks, _points_first, _points_plan, _points_third
 from fewer.jobs._points_first import FirstSummary, PointsSpec
 from fewer.jobs.packing import packed, unpacked
 from fewer.objectives import tall
@@ -41,7 +41,7 @@ def small(monkeypatch):
     monkeypatch.setattr(_points_blocks, "MAX_CANDIDATES", 200)
     monkeypatch.setattr(_points_blocks, "MIN_CANDIDATES", 200)
     monkeypatch.setattr(_points_first, "MAX_CANDIDATE_WORK", 0)
-    monkeypatch.setattr(_points_second, "MAX_FEATURE_CELLS", 0)
+    monkeypatch.setattr(_points_plan, "MAX_FEATURE_CELLS", 0)
     monkeypatch.setattr(_bins_blocks, "SKETCHED", 512)
 
 
@@ -322,7 +322,7 @@ def test_a_third_pass_proposes_rows_and_the_cut_does_not_matter(labelled, data, 
 def test_the_nearest_rows_are_those_of_all_rows(data):
     X = data["points"]
     spec = PointsSpec(candidates=20, least=20, gamma=0.5)
-    plan = _points_second.plan_of(FirstSummary.of(Block(X), spec))
+    plan = _points_plan.plan_of(FirstSummary.of(Block(X), spec))
     near = _points_third.NearPlan(plan, plan.rows[:3] + 0.3, np.zeros(3, np.int64), 4)
     found = _points_third.ThirdSummary.merged(
         [_points_third.ThirdSummary.of(Block(X[a : a + 500], start=a), near) for a in (0, 500, 1000)]

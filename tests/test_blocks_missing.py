@@ -55,6 +55,22 @@ def test_points_impute_as_in_memory(weighted, small, table, monkeypatch):
     assert "missing values replaced" in few.note
 
 
+@pytest.mark.parametrize("labels", [None, "plan"])
+def test_points_of_few_distinct_rows_are_those_in_memory(labels, monkeypatch, table):
+    """Candidates stand in the order that memory has them: it decides gamma beyond 2,000 rows, and the search's way."""
+    monkeypatch.setattr(blocks.Stream, "gathered", lambda self, memory: None)
+    rng = np.random.default_rng(4)
+    many = pd.concat([table] * 8, ignore_index=True).assign(c=rng.lognormal(size=2400))
+    many["plan"] = many["plan"].fillna("basic")
+    how = {"missing": "impute", "labels": labels, "rng": 0}
+    whole = fewer.points(many, 5, **how)
+    for n in (1, 7):
+        found = fewer.points(cut(many, n), 5, **how)
+        assert found.compared.width == pytest.approx(whole.compared.width, rel=1e-12)
+        assert found.indices.tolist() == whole.indices.tolist()
+        assert found.value == pytest.approx(whole.value, rel=1e-9)
+
+
 def test_missing_labels_are_a_category(small, table):
     table["a"] = table["a"].fillna(3.0)
     whole = fewer.points(table, 5, missing="category", gamma=0.5, rng=0)

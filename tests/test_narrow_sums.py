@@ -5,7 +5,7 @@ import pytest
 
 from fewer.data.blocks import Block
 from fewer.deadline import Deadline
-from fewer.jobs import _points_second
+from fewer.jobs import _points_plan, _points_second
 from fewer.jobs._narrow import MAX_NARROW_LENGTH, NarrowSums
 from fewer.jobs._points_blocks import spec_of
 from fewer.jobs._points_first import FirstSummary
@@ -62,9 +62,9 @@ def test_a_block_is_summed_alike_in_both_ways(labelled, monkeypatch):
     monkeypatch.setattr(_points_second, "NARROW_ROWS", 256)
     setting = Setting("rbf", 0.1, "auto", "auto", 10**9, Deadline.after(None))
     spec = _points_second.replace(spec_of(X, setting, 5, y, None, 0), candidates=50, least=50)
-    plan = _points_second.plan_of(FirstSummary.of(Block(X, y), spec))
+    plan = _points_plan.plan_of(FirstSummary.of(Block(X, y), spec))
     precise = _points_second.SecondSummary.of(Block(X, y), plan)
-    monkeypatch.setattr(_points_second, "MAX_PRECISE_PAIRS", 0)
+    monkeypatch.setattr(_points_plan, "MAX_PRECISE_PAIRS", 0)
     found = _points_second.SecondSummary.of(Block(X, y), plan)
     np.testing.assert_allclose(found.sums, precise.sums, rtol=1e-5)
     np.testing.assert_allclose(found.waves, precise.waves, atol=2e-3)

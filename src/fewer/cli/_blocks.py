@@ -227,29 +227,33 @@ def search_of(asked: Asked) -> dict[str, Any]:
     }
 
 
+IN_MEMORY = ("units", "move", "move_free", "target", "assign", "criticisms")
+"""Options of `fewer points` that need all rows."""
+
+
 def points_in_blocks(
     table: FileTable,
     asked: Asked,
-    label: str | None,
-    weight: str | None,
     columns: str | None,
     ignore: str | None,
-    missing: str,
-    similarity: str,
-    gamma: Any,
-    standardize: bool | None,
+    data: dict[str, Any],
+    options: dict[str, Any],
 ) -> int:
     """`fewer points` on blocks."""
     from ..jobs.points import points
+    from ._points_options import limits_of
     from ._table import asked_columns
 
-    apart = [known_column(table, name, option) for name, option in ((label, "--label"), (weight, "--weight")) if name]
+    for name in IN_MEMORY:
+        if options[name]:
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} needs the rows in memory; raise --max-memory, or leave it away")
+    named = (data["labels"], "--label"), (data["sample_weight"], "--weight"), (options["groups"], "--groups")
+    apart = [known_column(table, name, option) for name, option in named if name]
     if table.plain and apart:
-        raise click.UsageError("--label and --weight name columns of tables, and npy files in blocks have none")
+        raise click.UsageError("--label, --weight and --groups name columns of tables, and npy files have none")
     names, kinds = asked_columns(table, columns, ignore, apart)
-    data: dict[str, Any] = {"labels": label, "sample_weight": weight, "missing": missing, "similarity": similarity}
-    data |= {"gamma": gamma, "standardize": "auto" if standardize is None else standardize}
-    data |= {"columns": kinds or None}
+    data = {**data, **limits_of(options, table, False), "columns": kinds or None}
     used = [*names, *(name for name in apart if name not in names)]
     about = {"job": "points", "names": used, **data}
     return run_in_blocks(table, asked, used, about, lambda X, k: points(X, k, **data, **search_of(asked)))

@@ -79,7 +79,9 @@ def points(
         check_target("--assign", options["assign"], common.force)
     table = open_table(common.files)
     if is_large(table, common):
-        return points_in_blocks(table, common, label, weight, columns, ignore, missing, similarity, gamma, standardize)
+        told = {"labels": label, "sample_weight": weight, "missing": missing, "similarity": similarity, "gamma": gamma}
+        told |= {"standardize": "auto" if standardize is None else standardize}
+        return points_in_blocks(table, common, columns, ignore, told, {**options, "units": units})
     named = (label, "--label"), (weight, "--weight"), (options["groups"], "--groups"), (units, "--units")
     apart = list(dict.fromkeys(known_column(table, name, option) for name, option in named if name))
     names, kinds = asked_columns(table, columns, ignore, apart)

@@ -66,25 +66,26 @@ class DaskBlocks:
     X: Partitions
     y: Partitions | None
     weight: Partitions | None
+    groups: Partitions | None = None
     label: str = "X"
 
     @property
     def beside(self) -> list[Partitions | None]:
-        """X, y and the weights."""
-        return [self.X, self.y, self.weight]
+        """X, y, the weights and the groups, as in `Block.parts`."""
+        return [self.X, self.y, self.weight, self.groups]
 
     def head(self, rows: int) -> Block:
         """The first rows."""
         self._check()
         stop = min(rows, self.X.rows)
         parts = [None if p is None else delayed(stacked)(p.between(0, stop)) for p in self.beside]
-        return Block(*compute(*parts))
+        return Block.put(compute(*parts))
 
     def _check(self) -> None:
         """A sentence where there are no rows, or others than there are of what belongs to them."""
         if self.X.rows == 0:
             raise InvalidInput("X has no rows: all blocks are empty")
-        for name, other in (("y", self.y), ("sample_weight", self.weight)):
+        for name, other in (("y", self.y), ("sample_weight", self.weight), ("groups", self.groups)):
             if other is not None and other.rows != self.X.rows:
                 raise InvalidInput(f"{name} must have an entry for each of the {self.X.rows} rows, got {other.rows}")
 
@@ -117,22 +118,22 @@ class DaskBlocks:
         """All rows, where they fit."""
         self._check()
         first = self.head(min(1000, self.X.rows))
-        each = sum(size_in_bytes(part) for part in first[:3] if part is not None) / height(first.X)
+        each = sum(size_in_bytes(part) for part in first.parts if part is not None) / height(first.X)
         if each * self.X.rows > memory:
             return None
         parts = [None if p is None else delayed(stacked)(p.between(0, p.rows)) for p in self.beside]
-        return Block(*compute(*parts))
+        return Block.put(compute(*parts))
 
 
 def _worked(work: Any, parts: list[Any], start: int, plan: Any) -> Any:
     """One task: the block put together, and its summary."""
-    X, y, weight = (None if part is None else stacked(part) for part in parts)
-    return located(work, Block(X, y, weight, start), plan)
+    block = Block.put((None if part is None else stacked(part) for part in parts), start)
+    return located(work, block, plan)
 
 
-def dask_blocks(X: Any, y: Any = None, weight: Any = None) -> DaskBlocks:
+def dask_blocks(X: Any, y: Any = None, weight: Any = None, groups: Any = None) -> DaskBlocks:
     """A Dask collection with what belongs to its rows: collections too, or arrays in memory; names are left alone."""
-    return DaskBlocks(partitions(X, "X"), beside(y, "y"), beside(weight, "sample_weight"))
+    return DaskBlocks(partitions(X, "X"), beside(y, "y"), beside(weight, "sample_weight"), beside(groups, "groups"))
 
 
 def columns_as_blocks(X: Any) -> tuple[DaskBlocks, int] | None:

@@ -30,11 +30,22 @@ class Block(NamedTuple):
     y: Any = None
     weight: Any = None
     start: int = 0
+    groups: Any = None
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """All that has an entry for each row."""
+        return self.X, self.y, self.weight, self.groups
+
+    @classmethod
+    def put(cls, parts: Iterable[Any], start: int = 0) -> "Block":
+        """A block of such parts."""
+        X, y, weight, groups = parts
+        return cls(X, y, weight, start, groups)
 
     def cut(self, start: int, stop: int) -> "Block":
         """Some of the rows."""
-        X, y, weight = (cut(part, start, stop) for part in self[:3])
-        return Block(X, y, weight, self.start + start)
+        return Block.put((cut(part, start, stop) for part in self.parts), self.start + start)
 
 
 class Blocks(Protocol):
@@ -86,8 +97,7 @@ def recut(blocks: Iterable[Block], rows: int, start: int = 0) -> Iterator[Block]
 
 def joined(parts: Sequence[Block], start: int) -> Block:
     """Blocks that follow each other as one."""
-    X, y, weight = (stacked(column) for column in list(zip(*parts, strict=True))[:3])
-    return Block(X, y, weight, start)
+    return Block.put((stacked(column) for column in zip(*(part.parts for part in parts), strict=True)), start)
 
 
 class Keeper(Protocol):
@@ -189,7 +199,7 @@ class Stream:
             return None
         parts, size = [], 0
         for block in self.raw(0):
-            size += sum(size_in_bytes(part) for part in block[:3] if part is not None)
+            size += sum(size_in_bytes(part) for part in block.parts if part is not None)
             if size > memory:
                 return None
             if height(block.X):
@@ -268,8 +278,10 @@ def is_dask(X: Any) -> bool:
     return all(is_dask_collection(x) for x in X) if listed else bool(is_dask_collection(X))
 
 
-def as_blocks(X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | None = None) -> Blocks:
-    """What comes in blocks; `y` and `weight` belong to its rows, given likewise or as arrays (N,).
+def as_blocks(
+    X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | None = None, groups: Any = None
+) -> Blocks:
+    """What comes in blocks; `y`, `weight` and `groups` belong to its rows, given likewise or as arrays (N,).
 
     Of files only the columns `names` are read, all if None. A callable's blocks may be (X, y) or (X, y, weight).
     """
@@ -278,15 +290,16 @@ def as_blocks(X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | 
     if is_dask(X):
         from ._dask import dask_blocks
 
-        return dask_blocks(X, y, weight)
+        return dask_blocks(X, y, weight, groups)
     from .streams import of_callable, of_paths
 
-    for value, option in ((y, "y"), (weight, "sample_weight")):
+    for value, option in ((y, "y"), (weight, "sample_weight"), (groups, "groups")):
         if is_dask(value) or callable(value):
             raise InvalidInput(
                 f"{option} must be an array or the name of a column where X is files, got {shown(value)}"
             )
-    return of_paths(X, y, weight, names) if is_paths(X) else of_callable(X, y, weight)
+    beside = y, weight, groups
+    return of_paths(X, beside, names) if is_paths(X) else of_callable(X, beside)
 
 
 def columns_as_blocks(X: Any) -> tuple[Blocks, int] | None:

@@ -17,11 +17,11 @@ MAPPED_ROWS = 2**16
 """Rows of a mapped file that are handed on at once."""
 
 
-def of_paths(X: Any, y: Any, weight: Any, names: Sequence[str] | None) -> Stream:
+def of_paths(X: Any, parts: Sequence[Any], names: Sequence[str] | None) -> Stream:
     """Files as blocks: npy by memory map, all others as polars reads them."""
     given = [X] if isinstance(X, (str, os.PathLike)) else list(X)
     paths = [path for file in given for path in expanded(os.fspath(file))]
-    beside = _Beside(y, weight)
+    beside = _Beside(*parts)
     if all(path.endswith(".npy") for path in paths):
         return _mapped(paths, beside)
     table = open_table(paths)
@@ -112,10 +112,11 @@ def _opened(path: str) -> Any:
 
 
 class _Beside:
-    """What belongs to the rows and is in memory: y and weights (N,), cut as the rows are; names are left to the job."""
+    """What belongs to the rows and is in memory: y, weights, groups (N,), cut as the rows are; names are the job's."""
 
-    def __init__(self, y: Any, weight: Any) -> None:
-        self.y, self.weight = (_column(value, name) for value, name in ((y, "y"), (weight, "sample_weight")))
+    def __init__(self, y: Any, weight: Any, groups: Any = None) -> None:
+        named = ("y", y), ("weight", weight), ("groups", groups)
+        self.parts = {name: _column(value, "sample_weight" if name == "weight" else name) for name, value in named}
 
     def of(self, X: Any, start: int) -> Block:
         """A block of rows with what belongs to them."""
@@ -124,13 +125,12 @@ class _Beside:
     def on(self, block: Block) -> Block:
         """The same for a block that may have them already."""
         stop = block.start + height(block.X)
-        parts = {"y": self.y, "weight": self.weight}
-        for name, values in parts.items():
+        for name, values in self.parts.items():
             if values is not None and len(values) < stop:
                 raise InvalidInput(
                     f"{name} must have an entry for each row of X, got {len(values)} for more than {stop - 1}"
                 )
-        found = {name: cut(values, block.start, stop) for name, values in parts.items() if values is not None}
+        found = {name: cut(values, block.start, stop) for name, values in self.parts.items() if values is not None}
         return block._replace(**found)
 
 
@@ -144,9 +144,9 @@ def _column(value: Any, name: str) -> Any:
     return array
 
 
-def of_callable(X: Callable[[], Any], y: Any, weight: Any) -> Stream:
+def of_callable(X: Callable[[], Any], parts: Sequence[Any]) -> Stream:
     """A callable that begins a pass: it returns an iterator of blocks, of (X, y), or of (X, y, weight)."""
-    beside = _Beside(y, weight)
+    beside = _Beside(*parts)
 
     def raw(skip: int) -> Iterator[Block]:
         start = 0

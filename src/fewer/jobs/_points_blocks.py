@@ -7,18 +7,20 @@ from typing import Any
 import numpy as np
 
 from .._validation import InvalidInput, as_generator, as_integer
-from ..constraints.sparse_simplex import SparseSimplex
 from ..data.blocks import Blocks, as_blocks
-from ..data.cutting import some, width
+from ..data.cutting import height, some, width
 from ..objectives.pairs import own_threads
 from ..objectives.rows_mmd import RowsMMD
 from ..result import Result, Status
 from ..row_blocks import MAX_BLOCK_ROWS, canonical_rows
 from ._block_columns import chosen_columns
 from ._fills import filled
+from ._held import NONE, Held
 from ._points_first import FirstSummary, PointsSpec
+from ._points_held import BlockLimits, of_gathered
 from ._points_onepass import Coreset, OnePassPlan, bare_coreset, kept_for
-from ._points_second import PointsPlan, SecondSummary, bare_second, plan_of, target_from
+from ._points_plan import PointsPlan, plan_of
+from ._points_second import SecondSummary, bare_second, target_from
 from ._points_third import ThirdSummary, better_places, check_third, mean_of, with_proposed
 from ._scaling import standardizes
 from ._target import MAX_CANDIDATES, MIN_CANDIDATES, Target
@@ -37,22 +39,24 @@ def spec_of(head: Any, setting: Setting, k: int, labels: Any, weight: Any, seed:
     if setting.precomputed:
         raise InvalidInput("similarity='precomputed' is a matrix in memory, got data in blocks")
     if setting.move:
-        raise InvalidInput("move needs rows in memory, got data in blocks; choose rows first and move these")
-    limits = setting.limits
-    for name in ("include", "exclude", "groups"):
-        value = getattr(limits, name)
-        if value is not None and not (isinstance(value, (tuple, list)) and len(value) == 0):
-            raise InvalidInput(f"{name} is about rows in memory, got data in blocks")
+        raise InvalidInput(
+            "move needs rows in memory, got data in blocks: choose some hundred rows of them first, then move points "
+            "among these, points(kept.rows, k, sample_weight=kept.weights, move=True); passes=3 does some of it"
+        )
     if setting.aim is not None:
-        raise InvalidInput("target needs rows in memory, got data in blocks")
-    chosen = chosen_columns(head, setting.columns, {"labels": labels, "sample_weight": weight}, setting.missing)
+        raise InvalidInput(
+            "target needs rows in memory, got data in blocks: choose some thousand rows of them first, then of these "
+            "those that stand for the target"
+        )
+    apart = {"labels": labels, "sample_weight": weight, "groups": setting.limits.groups}
+    chosen = chosen_columns(head, setting.columns, apart, setting.missing)
     if chosen is not None:
         chosen = replace(chosen, kinds=tuple("category" if kind == "boolean" else kind for kind in chosen.kinds))
     scales = standardizes(setting.standardize, head, setting.similarity)
     least = max(MIN_CANDIDATES, CANDIDATES_PER_POINT * k)
     count = max(least, min(MAX_CANDIDATES, MAX_KEPT_CELLS // width(head)))
     how = (setting.missing, setting.similarity, setting.gamma, scales, seed, count, least)
-    return PointsSpec(chosen, *how, labels is not None, setting.memory)
+    return PointsSpec(chosen, *how, labels is not None, setting.memory, BlockLimits.of(setting.limits, k), k)
 
 
 def points_of_blocks(
@@ -61,10 +65,13 @@ def points_of_blocks(
     """Choose points of data in blocks; what fits into half of the memory is gathered, and then all is as in memory."""
     k = as_integer(k, "k", 1)
     passes = as_integer(passes, "passes", 1, 3)
-    blocks = as_blocks(X, labels, sample_weight)
+    blocks = as_blocks(X, labels, sample_weight, groups=setting.limits.groups)
+    if passes != 2 and BlockLimits.of(setting.limits, k) is not None:
+        raise InvalidInput(f"include, exclude and groups of data in blocks take two passes, got passes={passes}")
     if passes > 1:
         whole = blocks.gathered(setting.memory // 2)
         if whole is not None:
+            setting = replace(setting, limits=of_gathered(setting.limits, height(whole.X), whole.groups))
             given = (
                 (labels if isinstance(labels, str) else whole.y),
                 (sample_weight if isinstance(sample_weight, str) else whole.weight),
@@ -72,6 +79,21 @@ def points_of_blocks(
             return setting.solve(whole.X, k, *given, rng, most)
     with own_threads(), setting.deadline.enforced():
         return _chosen(blocks, k, labels, sample_weight, setting, rng, passes, most)
+
+
+def all_rows(X: Any, labels: Any, weight: Any, memory: int) -> tuple[Any, Any, Any]:
+    """Data in blocks, labels and weights in memory, for what needs all rows there."""
+    whole = as_blocks(X, labels, weight).gathered(memory // 2)
+    if whole is None:
+        raise InvalidInput(
+            "units are chosen whole, with all their rows in memory: these take more than half of max_memory; raise it, "
+            "or choose among some of the units"
+        )
+    return (
+        whole.X,
+        labels if isinstance(labels, str) else whole.y,
+        weight if isinstance(weight, str) else whole.weight,
+    )
 
 
 def _chosen(
@@ -131,6 +153,7 @@ def solved(
     assert plan is not None  # noqa: S101 - one of the two has it
     sample = plan.sample
     k = _at_most(k, plan.rows.shape[0], plan.first.exact, most)
+    held_of(plan, setting).choice(np.arange(len(sample.weights)), k, rng)  # the same random numbers as in memory
     target = target_from(second, plan, k, rng)
     return _searched(target, sample, plan, k, setting, rng, seed, [*plan.notes, target.note])
 
@@ -148,11 +171,19 @@ def _searched(
     target: Target, sample: Sample, plan: PointsPlan, k: int, setting: Setting, rng: Any, seed: int, notes: list[str]
 ) -> Chosen:
     """The in-memory engine over candidates, and its answer in positions of all rows."""
-    C = SparseSimplex(target.F.space, k, *setting.limits.weights(k))
+    C = held_of(plan, setting).constraint(target.F.space, k, np.arange(target.F.space.size))
     found = setting.searched(target, C, rng, seed)
     result = on_rows(found, target, sample, 0, setting.deadline.elapsed(), notes)
     result = replace(result, compared=plan.comparison_parts, rows=_own_rows(plan, target, found, result))
     return Chosen(result, plan.comparison, target, sample)
+
+
+def held_of(plan: PointsPlan, setting: Setting) -> Held:
+    """What must be held of the candidates, and what must not."""
+    limits, found = plan.spec.limits, plan.first.candidates
+    if limits is None:
+        return Held(NONE, NONE, None, setting.limits)
+    return limits.held(found.kinds, found.groups, plan.first.groups, setting.limits, plan.first.rows)
 
 
 def _own_rows(plan: PointsPlan, target: Target, found: Result, result: Result) -> Any:

@@ -7,7 +7,7 @@ is exact: a row that is among the smallest of all was among the smallest of ever
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from ..data.column import Levels
 from ..data.cutting import stacked
 from ._block_columns import Chosen, Read, read_block, united
 from ._merge import row_hashes
+from ._points_held import EXCLUDED, INCLUDED, BlockLimits, group_levels
 from ._target import MAX_CANDIDATE_WORK
 
 Keys = npt.NDArray[np.uint64]
@@ -39,6 +40,8 @@ class PointsSpec:
     least: int = 2000
     labelled: bool = False
     memory: int = 10**9
+    limits: BlockLimits | None = None
+    k: int = 1
 
     def compared(self, rows: int, columns: int) -> int:
         """How many candidates are compared with so many rows: the more rows, the fewer."""
@@ -57,6 +60,7 @@ class Candidates:
     """Distinct rows in the order of their keys: keys, positions and weights (s,), numbers (s, p), labels (s, c + 1).
 
     The last column of `labels` are the classes, None where there are none. `complete` says that no row was left out.
+    `kinds` and `groups` (s,) are those of `BlockLimits`, where there are any: equal rows are one only where these are.
     """
 
     keys: Keys
@@ -65,47 +69,66 @@ class Candidates:
     numbers: Any
     labels: Any
     complete: bool
+    kinds: Any = None
+    groups: Any = None
 
     @classmethod
-    def of(cls, read: Read, classes: Levels | None, seed: int, most: int) -> "Candidates":
+    def of(cls, read: Read, classes: Levels | None, spec: PointsSpec, start: int = 0) -> "Candidates":
         """Of the rows of a block."""
-        columns = [*read.categories, *([] if classes is None else [classes])]
-        keys, first, inverse = np.unique(row_keys(read.numbers, columns, seed), return_index=True, return_inverse=True)
+        columns, limits = [*read.categories, *([] if classes is None else [classes])], spec.limits
+        kinds: Any = None
+        groups: Any = None
+        hashes = row_keys(read.numbers, columns, spec.seed)
+        if limits is not None:
+            hashes, kinds, groups = _apart(hashes, read, limits, start)
+        keys, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
         weights = np.bincount(inverse.reshape(-1), read.weight, len(keys)).astype(np.float64)
-        some = np.flatnonzero(weights > 0)
-        chosen = some[:most]
+        kinds, groups = (None if part is None else part[first] for part in (kinds, groups))
+        some = np.flatnonzero((weights > 0) if kinds is None else (weights > 0) | (kinds == INCLUDED))
+        chosen = some[: spec.candidates]
+        if limits is not None:
+            chosen = some[limits.kept(kinds[some], None if groups is None else groups[some], spec.candidates)]
         rows = first[chosen]
         labels = np.full((len(rows), len(read.categories) + 1), None, object)
         for j, column in enumerate(columns):
             labels[:, j if j < len(read.categories) else -1] = column.values[column.codes[rows]]
         positions = rows if read.kept is None else read.kept[rows]
         found = keys[chosen], positions.astype(np.int64), weights[chosen], read.numbers[rows], labels
-        return cls(*found, len(some) <= most)
+        apart = (None if part is None else part[chosen] for part in (kinds, groups))
+        return cls(*found, len(some) == len(chosen), *apart)
 
     @classmethod
-    def merged(cls, parts: Sequence["Candidates"], starts: Sequence[int], most: int) -> "Candidates":
+    def merged(cls, parts: Sequence["Candidates"], starts: Sequence[int], spec: PointsSpec) -> "Candidates":
         """Of blocks that begin at these positions, in order."""
         positions = np.concatenate([part.positions + start for part, start in zip(parts, starts, strict=True)])
         every = np.concatenate([part.keys for part in parts])
         keys, first, inverse = np.unique(every, return_index=True, return_inverse=True)
         mass = np.concatenate([part.weights for part in parts])
         weights = np.bincount(inverse.reshape(-1), mass, len(keys)).astype(np.float64)
-        rows = first[:most]
-        return cls(
-            keys[:most],
-            positions[rows],
-            weights[:most],
-            stacked([part.numbers for part in parts])[rows],
-            np.concatenate([part.labels for part in parts])[rows],
-            all(part.complete for part in parts) and len(keys) <= most,
+        found = cls(
+            keys,
+            positions[first],
+            weights,
+            stacked([part.numbers for part in parts])[first],
+            np.concatenate([part.labels for part in parts])[first],
+            all(part.complete for part in parts),
+            *(_joined([getattr(part, name) for part in parts], first) for name in ("kinds", "groups")),
         )
+        return found.leading(spec.candidates, spec.limits)
 
-    def leading(self, count: int) -> "Candidates":
-        """The first of them: a random sample too."""
-        if len(self.keys) <= count:
-            return self
-        parts = {name: getattr(self, name)[:count] for name in ("keys", "positions", "weights", "numbers", "labels")}
-        return Candidates(**parts, complete=False)
+    def leading(self, count: int, limits: BlockLimits | None) -> "Candidates":
+        """The first of them, a random sample too, and those that limits ask for."""
+        rows = np.arange(min(len(self.keys), count))
+        if limits is not None:
+            rows = limits.kept(self.kinds, self.groups, count)
+        return self if len(rows) == len(self.keys) else self.take(rows, complete=False)
+
+    def take(self, rows: Any, complete: bool) -> "Candidates":
+        """Some of them, or all in another order."""
+        names = ("keys", "positions", "weights", "numbers", "labels", "kinds", "groups")
+        parts = {name: getattr(self, name) for name in names}
+        taken: dict[str, Any] = {name: None if part is None else part[rows] for name, part in parts.items()}
+        return Candidates(**taken, complete=complete)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +183,7 @@ class FirstSummary:
     spec: PointsSpec
     rows: int
     dropped: int = 0
+    groups: tuple[Any, ...] = ()
     job = "points"
 
     @classmethod
@@ -167,10 +191,13 @@ class FirstSummary:
         """Of one block."""
         read = read_block(block, spec.chosen, spec.missing)
         classes = classes_of(read.y, read.numbers.shape[0]) if spec.labelled else None
-        found = Candidates.of(read, classes, spec.seed, spec.candidates)
+        found = Candidates.of(read, classes, spec, block.start)
         levels = tuple(tuple(column.values) for column in (*read.categories, *([] if classes is None else [classes])))
         kept = read.size if read.kept is None else len(read.kept)
-        return cls(found, Columns.of(read.numbers, read.weight), levels, spec, read.size, read.size - kept)
+        groups: tuple[Any, ...] = ()
+        if spec.limits is not None and spec.limits.grouped:
+            groups = tuple(group_levels(read.groups, kept).values)
+        return cls(found, Columns.of(read.numbers, read.weight), levels, spec, read.size, read.size - kept, groups)
 
     @classmethod
     def merged(cls, parts: Sequence["FirstSummary"]) -> "FirstSummary":
@@ -183,10 +210,11 @@ class FirstSummary:
             for column, name in zip(zip(*(part.levels for part in parts), strict=True), names, strict=False)
         )
         rows, dropped = sum(part.rows for part in parts), sum(part.dropped for part in parts)
-        found = Candidates.merged([part.candidates for part in parts], starts.tolist(), spec.candidates)
-        found = found if found.complete else found.leading(spec.compared(rows, found.numbers.shape[1]))
+        found = Candidates.merged([part.candidates for part in parts], starts.tolist(), spec)
+        found = found if found.complete else found.leading(spec.compared(rows, found.numbers.shape[1]), spec.limits)
         columns = Columns.merged([part.columns for part in parts])
-        return replace(parts[0], candidates=found, columns=columns, levels=levels, rows=rows, dropped=dropped)
+        groups = tuple(united([part.groups for part in parts], "groups"))
+        return cls(found, columns, levels, spec, rows, dropped, groups)
 
     @property
     def exact(self) -> bool:
@@ -200,6 +228,23 @@ def classes_of(y: Any, size: int) -> Levels:
 
     values, codes = as_labels(y, size)
     return Levels(values, codes)
+
+
+def _apart(hashes: Keys, read: Read, limits: BlockLimits, start: int) -> tuple[Keys, Indices, Any]:
+    """Keys that differ where rows must stay apart, the kinds of the rows, and the labels of their groups."""
+    positions, groups = read.at(start), None
+    kinds = limits.kinds(positions)
+    if limits.grouped:
+        found = group_levels(read.groups, len(positions))
+        each = np.array([label_hash(label, -1) for label in found.values], np.uint64)
+        hashes, groups = _mixed(hashes ^ each[found.codes]), found.values[found.codes]
+    hashes = np.where(kinds == EXCLUDED, _mixed(hashes ^ np.uint64(EXCLUDED)), hashes)
+    own = _mixed(hashes ^ _mixed(positions.astype(np.uint64)))
+    return np.where(kinds == INCLUDED, own, hashes), kinds, groups
+
+
+def _joined(parts: list[Any], rows: Indices) -> Any:
+    return None if parts[0] is None else np.concatenate(parts)[rows]
 
 
 def row_keys(numbers: Any, columns: Sequence[Levels], seed: int) -> Keys:

@@ -17,7 +17,8 @@ from .._validation import Indices, InvalidInput, Vector
 from ..data.blocks import Block
 from ..data.cutting import some, stacked
 from ..row_blocks import merged_in_tree
-from ._points_second import PointsPlan, compared_rows
+from ._points_plan import PointsPlan
+from ._points_second import compared_rows
 
 LEAF_ROWS = 1024
 """Rows that are reduced at once: all their pairs are compared."""

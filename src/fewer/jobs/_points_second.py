@@ -1,197 +1,30 @@
 """The second pass of points over blocks: how alike each candidate is to all rows, and the rows' random features."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector
-from ..bandwidths import bandwidth_in_units, largest
 from ..data.blocks import Block
-from ..data.encode import Code, Encoding
+from ..data.cutting import some
 from ..deadline import CompilationTimeout
-from ..distances import centre_of
 from ..objectives.pairs import spread
 from ..objectives.rows_mmd import RowsMMD
-from ..similarity import BANDED, Similarity, similarity_of
 from ..spaces import Atoms
-from ._block_columns import Fills, read_block
+from ._block_columns import read_block
 from ._narrow import NarrowSums
-from ._points_first import FirstSummary, PointsSpec, classes_of
-from ._scaling import NOTE, Standardization
-from ._target import MAX_FEATURE_CELLS, MIN_SAMPLED, Target, first_constant, with_constant
-from ._waves import MAX_FLOAT32_PHASE, SPECTRA, Complex, Waves
-from .comparison import Comparison, odd
-from .sample import Sample
+from ._points_first import classes_of
+from ._points_plan import PointsPlan
+from ._target import Target, first_constant, with_constant
+from ._waves import MAX_FLOAT32_PHASE, Complex, Waves
 
 CHUNK_ROWS = 512
 """Rows that are compared at once; sums are taken over so many, in order, whatever the threads."""
 NARROW_ROWS = 4096
 """The same in float32."""
-MAX_PRECISE_PAIRS = 4 * 10**8
-"""Pairs up to which similarities are float64; beyond, tiles are float32 and their sums float64, as in memory."""
-
-
-@dataclass(frozen=True, eq=False)
-class PointsPlan:
-    """What the first pass decided: how rows are compared, the candidates as they are compared, and the frequencies."""
-
-    first: FirstSummary
-    comparison_parts: Any
-    rows: Any
-    labels: Indices | None
-    classes: Any
-    frequencies: Any
-    centre: Any
-    notes: tuple[str, ...]
-
-    @property
-    def spec(self) -> PointsSpec:
-        """How blocks are read."""
-        return self.first.spec
-
-    @cached_property
-    def comparison(self) -> Comparison:
-        """How rows are compared."""
-        from .comparison import comparison_of
-
-        return comparison_of(self.comparison_parts)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "comparison"}
-
-    @property
-    def precise(self) -> bool:
-        """Whether similarities are float64."""
-        return bool(self.first.rows * self.rows.shape[0] <= MAX_PRECISE_PAIRS)
-
-    @property
-    def sample(self) -> Sample:
-        """The candidates as rows of all, numbered by their positions."""
-        found = self.first.candidates
-        weights = found.weights / found.weights.sum()
-        more = {"labels": self.labels, "classes": self.classes, "total": self.first.columns.total}
-        return Sample(self.rows, weights, found.positions, self.first.rows, **more)
-
-
-def plan_of(first: FirstSummary) -> PointsPlan:
-    """What the merged first pass decides; of the candidates as many remain as can be compared with all rows."""
-    if not first.exact:
-        count = first.spec.compared(first.rows, first.candidates.numbers.shape[1])
-        first = replace(first, candidates=first.candidates.leading(count))
-    spec, found = first.spec, first.candidates
-    if len(found.keys) == 0:
-        raise InvalidInput("there are no rows with weight")
-    encoding = _encoding(first)
-    raw = found.numbers if encoding is None else _encoded(encoding, found.numbers, found.labels, first)
-    scaling = _scaling(first, raw.shape[1])
-    rows = raw if scaling is None else scaling(raw)[:]
-    exponent, gamma, note = 0, None, ""
-    width: float | None = None
-    if isinstance(spec.similarity, str) and spec.similarity in BANDED:
-        if isinstance(spec.gamma, str) and spec.gamma == "cv":
-            raise InvalidInput("gamma='cv' needs all rows in memory; give a number, 'median' or 'scale'")
-        found_width = bandwidth_in_units(rows, spec.similarity, spec.gamma, found.weights, largest(rows))
-        exponent, gamma, note, width = found_width.exponent, found_width.gamma, odd(found_width), found_width.scaled
-        rows = np.ldexp(rows, -exponent) if exponent else rows
-    similarity = similarity_of(spec.similarity, *([] if width is None else [width]))
-    comparison = Comparison(similarity, gamma, exponent, 0, scaling, encoding)
-    classes, labels = _classes(first)
-    frequencies = _frequencies(similarity, first, rows.shape[1])
-    chosen = () if spec.chosen is None else spec.chosen.notes
-    numbers = first.candidates.numbers.shape[1] > 0
-    notes = tuple(filter(None, (NOTE if spec.scales and numbers else "", *chosen, missing_note(first), note)))
-    return PointsPlan(
-        first, comparison.stored(spec.similarity), rows, labels, classes, frequencies, centre_of(rows), notes
-    )
-
-
-def missing_note(first: FirstSummary) -> str:
-    """What is to be said of missing values."""
-    if isinstance(first.spec.missing, Fills):
-        return first.spec.missing.note
-    return f"{first.dropped} of {first.rows} rows left out, for values are missing in them" if first.dropped else ""
-
-
-def _encoding(first: FirstSummary) -> Encoding | None:
-    """How a table's columns are encoded: numbers first, then a column for each label; None for arrays."""
-    chosen = first.spec.chosen
-    if chosen is None:
-        return None
-    equality = isinstance(first.spec.similarity, str) and first.spec.similarity == "hamming"
-    codes: list[Code] = []
-    places = chosen.places
-    numbers = [i for i, kind in enumerate(chosen.kinds) if kind != "category"]
-    labels = [i for i, kind in enumerate(chosen.kinds) if kind == "category"]
-    fills = first.spec.missing if isinstance(first.spec.missing, Fills) else None
-    at = 0
-    for i in numbers:
-        fill = math.nan if fills is None or fills.rule == "category" else float(fills.numbers[at])
-        codes.append(Code(places[i], chosen.names[i], chosen.kinds[i], at, None, fill))
-        at += 1
-    for j, (i, levels) in enumerate(zip(labels, first.levels, strict=False)):
-        values = np.empty(len(levels), object)
-        values[:] = levels
-        fill = levels.index(fills.labels[j]) if fills is not None and fills.labels[j] in levels else -1
-        codes.append(Code(places[i], chosen.names[i], "category", at, values, fill))
-        at += 1 if equality else len(levels)
-    slot = bool(labels) and not equality
-    rule = "error" if fills is None else fills.rule
-    return Encoding(tuple(codes), at + slot, len(numbers), rule, equality=equality)
-
-
-def _encoded(encoding: Encoding, numbers: Any, labels: Any, first: FirstSummary) -> Any:
-    """The candidates as the encoding has rows."""
-    rows = np.zeros((len(numbers), encoding.width))
-    rows[:, : encoding.numbers] = numbers
-    categories = [code for code in encoding.codes if code.levels is not None]
-    for j, code in enumerate(categories):
-        assert code.levels is not None  # noqa: S101 - by the choice above
-        number = {label: i for i, label in enumerate(code.levels)}
-        at = np.array([number[label] for label in labels[:, j]], np.int64)
-        if encoding.equality:
-            rows[:, code.start] = at
-        else:
-            rows[np.arange(len(at)), code.start + at] = 1.0
-    return rows
-
-
-def _scaling(first: FirstSummary, width: int) -> Standardization | None:
-    """How numbers are scaled: where asked for, and for linear without labels to mean zero."""
-    spec, columns = first.spec, first.columns
-    linear = isinstance(spec.similarity, str) and spec.similarity == "linear"
-    sparse = sp.issparse(first.candidates.numbers)
-    if not spec.scales and not (linear and not spec.labelled and not sparse):
-        return None
-    mean, spread_ = np.zeros(width), np.ones(width)
-    p = len(columns.mean)
-    flat = columns.low == columns.high
-    mean[:p] = np.where(flat, columns.low, columns.mean)
-    if spec.scales:
-        deviation = np.sqrt(columns.squares / max(columns.total, 1e-300))
-        spread_[:p] = np.where(flat | (deviation == 0), 1.0, deviation)
-    return Standardization(np.zeros(width, np.int32), mean, spread_)
-
-
-def _classes(first: FirstSummary) -> tuple[Any, Indices | None]:
-    """The classes, and the code of each candidate's."""
-    if not first.spec.labelled:
-        return None, None
-    classes = np.array(first.levels[-1])
-    number = {label: i for i, label in enumerate(first.levels[-1])}
-    return classes, np.array([number[label] for label in first.candidates.labels[:, -1]], np.int64)
-
-
-def _frequencies(similarity: Similarity, first: FirstSummary, width: int) -> Any:
-    """Frequencies of random features; None where the similarity has none, or nothing is estimated."""
-    if similarity.name not in SPECTRA or first.exact:
-        return None
-    count = int(np.clip(MAX_FEATURE_CELLS // max(first.rows, 1), 2 * MIN_SAMPLED, 2048))
-    return SPECTRA[similarity.name](similarity.gamma, count, width, np.random.default_rng([first.spec.seed, 1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,8 +141,6 @@ def _features(part: Any, shares: Any, frequencies: Any, centre: Any, limit: floa
 
 def compared_rows(block: Block, plan: PointsPlan) -> tuple[Any, Vector, Indices, int]:
     """The rows of a block as they are compared, their weights, the codes of their classes, and the block's size."""
-    from ..data.cutting import some
-
     spec, comparison = plan.spec, plan.comparison
     read = read_block(block, spec.chosen, spec.missing)
     if spec.chosen is None:
@@ -348,6 +179,9 @@ def target_from(summary: SecondSummary | None, plan: PointsPlan, k: int, rng: np
     F = RowsMMD(Atoms(m), plan.rows, similarity, mean, 0.0, plan.labels, memory)
     if plan.frequencies is None:
         weights = plan.sample.weights
+        if plan.drawn is not None:  # the others were not drawn at random
+            weights = np.where(np.isin(np.arange(m), plan.drawn), weights, 0.0)
+            weights = weights / weights.sum()
         constant = float(weights @ mean)
         error = float(np.sqrt(np.square(weights * (mean - constant)).sum()))
         note += "; the constant of the value is estimated from the candidates"

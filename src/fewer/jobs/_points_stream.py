@@ -10,7 +10,7 @@ from ._fills import filled
 from ._points_blocks import error_bound, solved, spec_of
 from ._points_first import FirstSummary
 from ._points_onepass import Coreset, coreset_of, kept_for
-from ._points_second import PointsPlan, plan_of
+from ._points_plan import PointsPlan, plan_of
 from .sample import as_bytes
 from .setting import Chosen, Setting
 

@@ -21,7 +21,8 @@ from ._locations import SLOPES
 from ._moving import Start, moved
 from ._places import Movable
 from ._points_onepass import kept_positions, near_best_weights
-from ._points_second import PointsPlan, SecondSummary, compared_rows
+from ._points_plan import PointsPlan
+from ._points_second import SecondSummary, compared_rows
 from ._target import Target
 from .sample import Sample
 from .setting import Chosen, Setting

@@ -86,9 +86,18 @@ def validated_gamma(sample: Sample, k: int, name: str, memory: int, rng: np.rand
 
 
 def validated_width(
-    sample: Sample, k: int, name: str, memory: int, rng: np.random.Generator, deadline: Deadline
+    sample: Sample,
+    k: int,
+    name: str,
+    memory: int,
+    rng: np.random.Generator,
+    deadline: Deadline,
+    total: int | None = None,
 ) -> Bandwidth:
-    """The same in units; a time limit has fewer rows and, when its share is over, fewer multiples tried."""
+    """The same in units; a time limit has fewer rows and, when its share is over, fewer multiples tried.
+
+    `total` is how many rows k are chosen from, where the sample is a part of them.
+    """
     if sample.labels is None:
         raise InvalidInput('gamma="cv" needs labels: it is chosen by the cross-validated error of 1-NN')
     n, most = len(sample.labels), most_rows(sample.rows.shape[1], memory, deadline.seconds)
@@ -99,7 +108,7 @@ def validated_width(
     fewest = int(counts[counts > 0].min())
     if fewest < 2 or (counts > 0).sum() < 2:  # nothing to validate with, or nothing to tell apart
         return middle
-    k = max(-(-k * len(kept) // n), min(k, int((counts > 0).sum())))  # as many for each row as will be kept
+    k = max(-(-k * len(kept) // (total or n)), min(k, int((counts > 0).sum())))  # as many for each row as will be kept
     from sklearn.model_selection import StratifiedKFold  # here: it takes longer to import than most calls take
 
     seed = int(rng.integers(2**31))

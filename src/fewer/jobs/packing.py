@@ -15,12 +15,14 @@ from . import _dims_blocks as dims
 from . import _dims_long as long
 from . import _points_first as first
 from . import _points_onepass as onepass
+from . import _points_plan as plan
 from . import _points_second as second
 from . import _points_third as third
 from . import _terms_blocks as terms
 from . import _terms_wide as wide
 from ._block_columns import Chosen, Fills
 from ._fills import FillSpec, FillSummary
+from ._points_held import BlockLimits
 from ._scaling import Standardization
 from .comparison import Compared
 
@@ -35,11 +37,11 @@ KINDS: dict[str, type] = {
             wide.Steepest,
             third.ThirdSummary,
             onepass.Coreset,
-            second.PointsPlan,
+            plan.PointsPlan,
             second.SecondSummary,
         ),
         *(first.PointsSpec, first.Candidates, first.Columns, first.FirstSummary),
-        *(Chosen, Fills, FillSpec, FillSummary, Code, Encoding, Standardization, Compared),
+        *(BlockLimits, Chosen, Fills, FillSpec, FillSummary, Code, Encoding, Standardization, Compared),
     )
 }
 """What may be packed: nothing else is made from a file."""

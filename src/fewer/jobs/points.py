@@ -12,7 +12,7 @@ from ..result import Result
 from ..solvers.loop import Callback
 from ._aim import as_aim
 from ._held import Limits
-from ._points_blocks import points_of_blocks
+from ._points_blocks import all_rows, points_of_blocks
 from .sample import as_bytes
 from .setting import Setting
 from .units import points_of_units
@@ -187,6 +187,8 @@ def points(
         how = (similarity, gamma, standardize, solver, as_bytes(max_memory), deadline, told, columns, missing)
         setting = Setting(*how, move, bounds, limits, aim)
         if units is not None:
+            if is_lazy(X):
+                X, labels, sample_weight = all_rows(X, labels, sample_weight, setting.memory)
             return points_of_units(setting, gathered(X), k, units, labels, sample_weight, rng)
         if is_lazy(X) or as_integer(passes, "passes", 1, 3) == 1:
             blocks = X if is_lazy(X) else lambda: iter([gathered(X)])

@@ -16,7 +16,8 @@ from ._held import Limits
 from ._points_blocks import solved, spec_of
 from ._points_first import FirstSummary
 from ._points_onepass import Coreset, coreset_of, kept_for
-from ._points_second import SecondSummary, plan_of
+from ._points_plan import plan_of
+from ._points_second import SecondSummary
 from ._terms_blocks import TermsSpec, TermsSummary
 from .sample import as_bytes
 from .setting import Setting
