@@ -4,7 +4,8 @@
     python benchmarks/publish.py --unseen build/unseen-bench
     python benchmarks/publish.py --readme build/bench
 
-Several runs become one page that names every command; those that replace some rows of a run come before it. With
+The short table of costs in docs/how-to-choose.md is taken from the page. Several runs become one page that names every
+command; those that replace some rows of a run come before it. With
 --unseen the runs are of `run.py --part files` and fill their own section; with --readme the rows of the README's table
 are printed and nothing is written.
 """
@@ -16,6 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import costs
 import plots
 import summary
 import tables
@@ -93,6 +95,7 @@ def publish(runs: list[Path], unseen: bool) -> None:
             below = "\n".join([*pictures(out), (out / "tables.md").read_text()])
             text = f"{text.split(MARKER)[0]}{MARKER}\n{below}"
     page.write_text(text)
+    costs.write()
 
 
 def readme_rows(runs: list[Path]) -> list[str]:
