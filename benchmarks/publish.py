@@ -4,7 +4,7 @@
     python benchmarks/publish.py --readme build/bench
 
 Written: the summary, what unseen data gave, all tables and plots, and the README's table, each with the command, the
-commit and the machine of its run. Several runs become one page that names every command; those that replace some rows
+commit and the machine of its run; the short table of costs in docs/how-to-choose.md is taken from the page. Several runs become one page that names every command; those that replace some rows
 of a run come before it. What no run has (unseen data, say) stays as it is. With --readme the README's rows are printed
 and nothing is written.
 """
@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import costs
 import plots
 import summary
 import tables
@@ -111,6 +112,7 @@ def publish(runs: list[Path]) -> None:
             readme = filled(readme, TABLE, "\n".join([*summary.readme(rows), "", told(head), "", ""]))
     page.write_text(text)
     front.write_text(readme)
+    costs.write()
 
 
 def readme_rows(runs: list[Path]) -> list[str]:

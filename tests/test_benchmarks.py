@@ -354,3 +354,16 @@ def test_a_share_of_draws_has_its_interval():
     # statsmodels' proportion_confint(91, 100, method="wilson")
     assert (low, high) == pytest.approx((0.8377, 0.9519), abs=1e-4)
     assert module("which_k").wilson(0, 5)[0] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_how_to_choose_has_the_costs_of_the_benchmark():
+    costs, docs = module("costs"), BENCHMARKS.parent / "docs"
+    found = costs.table((docs / "benchmarks.md").read_text(encoding="utf-8"))
+    assert {line.split("`")[1] for line in found.splitlines()[2:]} == {"points", "bins", "terms", "dims"}
+    assert found in (docs / "how-to-choose.md").read_text(encoding="utf-8")
+
+
+def test_costs_are_those_of_fewer_in_two_digits():
+    ours = "| bins | n | fewer auto | 1,000, 10,000 | 0.0256, 38.84 | 1 | 4, 45 | 1 |\n"
+    page = ours + ours.replace("fewer auto", "k-means")
+    assert module("costs").table(page).splitlines()[2:] == ["| `bins` | bins | 1,000 / 10,000 | 0.026 / 39 | 4 / 45 |"]

@@ -2,9 +2,8 @@
 A photograph in twelve colours
 ==============================
 
-A palette is a set of weighted points in the space of colours. `points` picks colours that are in the picture,
-so that the distribution of colours is kept; k-means makes averages, and greys them. With ``move=True`` points
-may leave the pixels too.
+A palette is a set of weighted points in colour space. `points` picks colours that are in the picture and keeps
+their distribution; k-means takes averages, which are greyer.
 """
 
 import matplotlib.pyplot as plt
@@ -46,7 +45,7 @@ figure.tight_layout()
 plt.show()
 
 # %%
-# How lively are the colours? The spread of saturation says how much of it each palette keeps.
+# How lively are the colours? The mean saturation says how much of it each palette keeps.
 
 
 def saturation(colours):

@@ -20,7 +20,7 @@ result = terms(table, "INDEX", k=12, date="day", returns="simple", **rules, rng=
 print(result.message, f"squared error {result.value:.6f}, at least {result.bound:.6f}")
 
 # %%
-# The weights, coloured by sector, and the two lines that should be one.
+# The weights, coloured by sector, and how the twelve assets follow the index.
 
 returns = table.set_index("day").pct_change().iloc[1:]
 names = sorted(set(sectors.values()))
@@ -41,8 +41,8 @@ plt.show()
 # %%
 # What does a rule cost?
 # ----------------------
-# Each bar is the tracking error with one rule more. The thin line is the proven bound where there is one:
-# nobody can be left of it.
+# Each bar is the tracking error with one more rule. The thin line is the proven lower bound: no choice of assets
+# and weights can be to the left of it.
 
 ladder = {
     "12 assets": {},

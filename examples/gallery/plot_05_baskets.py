@@ -43,8 +43,9 @@ plt.show()
 # %%
 # What the stock looks like
 # -------------------------
-# A column is a product, a row an order of two products or more. Complete orders are blue. The optimum takes
-# whole groups of products that are bought together.
+# Each column is a product, each row an order. Complete orders are blue. The optimum takes whole groups of products
+# that are bought together.
+# sphinx_gallery_thumbnail_number = 2
 
 table = pd.crosstab(train["order_id"], train["sku"]).clip(upper=1)
 result = best[sizes.index(15)]

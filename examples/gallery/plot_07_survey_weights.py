@@ -26,8 +26,8 @@ totals = facts.mean()
 print(f"{len(people)} people, {len(totals)} totals")
 
 # %%
-# Few people cannot meet all totals; from some k on they can, exactly. By Carathéodory's theorem 23 weights do
-# it for 22 totals. The smallest error for each k:
+# A handful of people cannot meet all totals; from some k on they can, exactly. By Carathéodory's theorem 23 weights
+# are enough for 22 totals. The smallest error that was found for each k:
 
 sizes = (5, 8, 10, 12, 15, 20, 25)
 found = [terms(facts.T.to_numpy(), totals.to_numpy(), k, solver="exchange", rng=0) for k in sizes]
@@ -46,8 +46,9 @@ axis.legend(frameon=False)
 plt.show()
 
 # %%
-# Weights must not be too uneven: with at least 1 % and at most 5 % for each person, forty people still meet the
-# totals.
+# Uneven weights make estimates noisy. With at least 1 % and at most 5 % for each person, forty people still meet
+# all totals.
+# sphinx_gallery_thumbnail_number = 2
 
 even = terms(facts.T.to_numpy(), totals.to_numpy(), 40, min_weight=0.01, max_weight=0.05, solver="exchange", rng=0)
 met = facts.iloc[even.indices].T @ even.weights

@@ -2,9 +2,9 @@
 Train on a coreset, with sample weights
 =======================================
 
-A support vector machine is slow on many rows. It can be trained on a few weighted ones: `counts_` says how
-many rows each stands for, which is what ``sample_weight`` means. With weights that sum to one the
-regularisation would be far too strong.
+A support vector machine is slow on many rows, but it can be trained on a few weighted ones. `counts_` says how many
+rows each one represents, which is what ``sample_weight`` expects. With weights that sum to one the regularisation
+would be far too strong.
 """
 
 import time

@@ -2,10 +2,9 @@
 Points that move, next to k-means
 =================================
 
-The best k *rows* are limited to where rows are. With ``move=True`` the points leave them, weights and places
-together, and the distance to the data (MMD) falls to a fraction. k-means places its centres for another
-purpose, the squared distance of each row to the nearest one, and as a summary of the distribution it is
-further away than the best rows.
+The best k *rows* can only be where rows are. With ``move=True`` places and weights are optimised together, and the
+distance to the data (MMD) falls to a fraction. k-means minimises something else, the squared distance of each row to
+the nearest centre. As a summary of the distribution it is further away than the best rows.
 """
 
 import matplotlib.pyplot as plt
@@ -53,8 +52,8 @@ figure.tight_layout()
 plt.show()
 
 # %%
-# On digits a moved point is a picture that nobody wrote. It stays in the box of the data, so it is still a
-# picture.
+# On digits a moved point is a picture that nobody wrote. It stays within the range of the data, so every pixel is a
+# possible grey value.
 
 digits = load_digits().data
 rows, moved = (points(digits, 10, move=move, rng=0) for move in (False, True))

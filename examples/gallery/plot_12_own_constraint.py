@@ -67,18 +67,20 @@ demand = sum(peaks) + 0.15 * rng.random(24)
 demand /= demand.sum()
 
 # %%
-# Local search over the windows, and the best of all choices beside it, by trying them.
+# Local search over the windows. There are few enough choices to try them all, so the best possible loss is known too.
 
 F = L2(Atoms(24), demand)
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.2), sharey=True)
+figure, axes = plt.subplots(3, 1, figsize=(7.5, 6.5), sharex=True, sharey=True)
 for axis, k in zip(axes, (1, 2, 3), strict=True):
     constraint = Windows(F.space, 3, k)
     result = exchange(F, constraint, rng=0)
     best = min(F.value_on(constraint.face(units)) for units in combinations(range(constraint.n_units), k))
-    axis.bar(hours, demand, color="0.85", label="demand")
-    axis.bar(hours, result.p, color="C0", alpha=0.7, label="open")
-    axis.set(title=f"{k} window{'s' if k > 1 else ''}: {result.value:.4f} (best of all {best:.4f})", xlabel="hour")
-axes[0].set_ylabel("share of the demand")
-axes[0].legend(frameon=False)
+    for start in result.support:
+        axis.axvspan(start - 0.5, start + 2.5, color="C1", alpha=0.2)
+    axis.bar(hours, result.p, color="C0", alpha=0.6, label="share of the opening hours")
+    axis.plot(hours, demand, "ko-", ms=4, label="share of the demand")
+    axis.set_title(f"{k} window{'s' if k > 1 else ''}: loss {result.value:.4f}, best possible {best:.4f}", fontsize=10)
+axes[-1].set(xlabel="hour", xticks=range(0, 24, 3))
+axes[0].legend(frameon=False, loc="upper left")
 figure.tight_layout()
 plt.show()

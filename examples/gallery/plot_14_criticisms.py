@@ -3,7 +3,7 @@ What the prototypes miss
 ========================
 
 Prototypes show what is typical. `criticisms` shows the rows that they represent worst: rare shapes, slips of
-the pen, mistakes in the data. Both together tell more than either.
+the pen, mistakes in the data. Look at both.
 """
 
 import matplotlib.pyplot as plt
@@ -26,10 +26,10 @@ figure.suptitle("Above: 20 digits that stand for all. Below: the 20 that these r
 plt.show()
 
 # %%
-# In two dimensions one can see why. Eight points stand for two moons; the fifteen rows of a small third group
-# are too few to get a point of their own. The witness function is above zero (red) where the points leave too
-# little weight, and below (blue) where they put too much. The criticisms (crosses) are rows far from all
-# points.
+# In two dimensions one can see why. Eight points represent two moons; a third group of fifteen rows is too small to
+# get a point. The witness function is above zero (red) where the points put too little weight, and below (blue)
+# where they put too much. The criticisms (crosses) are rows far from all points.
+# sphinx_gallery_thumbnail_number = 2
 
 rng = np.random.default_rng(0)
 moons = make_moons(600, noise=0.08, random_state=0)[0]

@@ -2,8 +2,8 @@
 A classifier that compares with twelve rows
 ===========================================
 
-`FewerPointsClassifier` predicts the label of the nearest of k rows. It chooses more of them where classes
-meet, and the borders are made of straight lines that can be explained by two rows each.
+`FewerPointsClassifier` predicts the label of the nearest of k rows. The border between two classes is made of
+straight lines, and two rows explain each of them.
 """
 
 import matplotlib.pyplot as plt

@@ -3,8 +3,8 @@ Which words let you read the most sentences?
 ============================================
 
 A learner who knows k words can read a sentence whole when it has no other. Which words are the best to learn?
-The most frequent ones are a good start, but sentences need their words together. The text is the first line
-of every page of the documentation of scikit-learn, SciPy and NumPy.
+Not simply the most frequent ones: a sentence needs all of its words. The text is the first line of every page of
+the documentation of scikit-learn, SciPy and NumPy.
 """
 
 import inspect
@@ -34,7 +34,7 @@ words = reader.get_feature_names_out()
 print(f"{len(sentences)} sentences, {len(words)} words; such as: {sentences[10]!r}")
 
 # %%
-# The share of sentences that can be read whole.
+# The share of sentences of which every word is known.
 
 sizes = (10, 20, 40, 80, 160, 320)
 often = np.argsort(-np.asarray(table.sum(axis=0)).ravel(), kind="stable")
@@ -42,19 +42,37 @@ found = [dims(table, k, solver="exchange", rng=0) for k in sizes]
 shares = [coverage(table, result.indices) for result in found]
 frequent = [coverage(table, often[:k]) for k in sizes]
 figure, axis = plt.subplots(figsize=(7, 4.2))
-axis.loglog(sizes, shares, "D-", label="words chosen by dims")
-axis.loglog(sizes, np.maximum(frequent, 1e-4), "s:", label="the most frequent words")
+axis.semilogx(sizes, shares, "D-", label="words chosen by dims")
+axis.semilogx(sizes, frequent, "s:", label="the most frequent words")
 axis.set(xlabel="words known", ylabel="share of sentences read whole", xticks=sizes, xticklabels=sizes)
 axis.minorticks_off()
 axis.legend(frameon=False)
 plt.show()
 
 # %%
-# With forty words:
+# The forty best words. The size of a word says how many of the readable sentences use it; orange words are not among
+# the forty most frequent ones.
+# sphinx_gallery_thumbnail_number = 2
 
 chosen = found[2].indices
 whole = np.flatnonzero(np.asarray(table[:, np.setdiff1d(np.arange(len(words)), chosen)].sum(axis=1)).ravel() == 0)
-print("words:", *words[chosen])
-print("sentences, for example:")
+uses = np.asarray(table[whole].sum(axis=0)).ravel()
+figure, axis = plt.subplots(figsize=(8, 4.5))
+axis.set(xlim=(0, 1), ylim=(0, 1))
+axis.axis("off")
+x, y, line = 0.0, 0.97, 0.0  # where the next word goes, and the height of its line
+for i in chosen[np.argsort(-uses[chosen], kind="stable")]:
+    colour = "C0" if i in often[:40] else "C1"
+    text = axis.text(x, y, words[i], fontsize=11 + 5 * np.sqrt(uses[i]), color=colour, va="top")
+    box = text.get_window_extent().transformed(axis.transData.inverted())
+    if box.x1 > 1:  # on to the next line
+        x, y, line = 0.0, y - line, 0.0
+        text.set_position((x, y))
+    x, line = x + box.width + 0.025, max(line, box.height + 0.02)
+plt.show()
+
+# %%
+# Some of the sentences that these forty words are enough for:
+
 for i in whole[:: max(1, len(whole) // 6)][:6]:
     print(" ", sentences[i])

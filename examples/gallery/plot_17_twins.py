@@ -2,8 +2,8 @@
 Train and test sets that are alike
 ==================================
 
-A random test set of 60 rows can be lucky or unlucky. `split` cuts a table into two parts of nearly equal
-distribution, so that an error measured on the small part says more about the whole.
+A random test set of 50 rows can be lucky or unlucky. `split` cuts a table into two parts with nearly the same
+distribution, so an error measured on the small part says more about the whole.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Rows of a Dask array
 ====================
 
-The rows lie in blocks, on this machine or on a cluster. Each block is summarised where it is, and only summaries
-travel. There is no client argument: the active Dask client is used, or threads.
+The rows are in blocks, on this machine or on a cluster. Each block is summarised where it is, and only summaries
+are sent. There is no client argument: the active Dask client is used, or threads.
 """
 
 import dask.array as da
@@ -39,7 +39,7 @@ axis.axis("off")
 plt.show()
 
 # %%
-# The cut does not matter: other blocks of the same rows give the same answer.
+# It does not matter how the rows are cut: other blocks give the same answer.
 
 again = points(X.rechunk((3_333, 2)), k=40, gamma=0.1, max_memory="1MB", rng=0)
 print((again.indices == result.indices).all(), abs(again.value / result.value - 1) < 1e-9)

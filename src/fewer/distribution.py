@@ -48,7 +48,7 @@ class Distribution:
         P(x) = the weight of x where it is listed, rest / (number of states not listed) elsewhere on the face, else 0
 
     A state of one dimension (an atom) is written as a plain integer, one of several as a row of n. In one dimension
-    states may sit at `values`, floats; then `pmf`, `sample` and `expect` speak in these, and so do `cdf`, `quantile`,
+    states may sit at `values`, floats; then `pmf`, `sample` and `expect` use these, and so do `cdf`, `quantile`,
     `mean` and `var`, which else take the integers for values.
 
     Parameters

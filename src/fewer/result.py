@@ -84,9 +84,9 @@ class Result:
     seed : int or None
         What reproduces the random choices.
     table : ndarray of float or None
-        `p` where `indices` and `weights` do not tell it.
+        `p` where it does not follow from `indices` and `weights`.
     kept : Distribution or None
-        `distribution` where `p` does not tell it.
+        `distribution` where it does not follow from `p`.
     value_se : float
         The standard error of `value` where that is an estimate, else 0.
     note : str
@@ -103,7 +103,7 @@ class Result:
     compared : tuple or None
         Points: how rows are encoded, scaled and compared, for `assign`, `criticisms` and `witness`.
     source : object or None
-        Points: the rows that they stand for, by reference, for `assignment`, `shares` and `criticisms`; no part of
+        Points: the rows that they represent, by reference, for `assignment`, `shares` and `criticisms`; no part of
         what is pickled or copied.
     units : array-like or None
         Dims and points that choose whole units: the labels of those chosen.
@@ -113,15 +113,15 @@ class Result:
     Attributes
     ----------
     counts : ndarray of float or None
-        weights * total: how many rows or values each one kept stands for, as `sample_weight` of other libraries.
+        weights * total: how many rows or values each one represents; the `sample_weight` of other libraries.
     gap : float or None
         value - bound: how much better any answer could be.
     success : bool
-        Whether the run ended by itself rather than by a limit, a callback or an interrupt.
+        Whether the run finished, rather than being stopped by a limit, a callback or an interrupt.
     message : str
         The status and the note as sentences.
     p : ndarray of float
-        The answer as a vector on `space`, made when asked for.
+        The answer as a vector on `space`, computed on access.
     support : ndarray of int
         `indices`, by their name in the theory.
     distribution : Distribution

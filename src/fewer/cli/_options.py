@@ -94,13 +94,13 @@ def for_all_jobs(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--time-limit", type=seconds, metavar="S", help="Time limit of each search, in seconds."),
         click.option("--seed", type=SEEDS, default=0, show_default=True, help="Random seed."),
         click.option(
-            "--baselines/--no-baselines", default=True, help="Compare with what else people do; on by default."
+            "--baselines/--no-baselines", default=True, help="Compare with common alternatives; on by default."
         ),
         click.option(
-            "--max-memory", default="1GB", show_default=True, metavar="SIZE", help="Larger files are read in blocks."
+            "--max-memory", default="1GB", show_default=True, metavar="SIZE", help="Read larger files in blocks."
         ),
-        click.option("--workers", type=WHOLE, default=1, show_default=True, help="Blocks that are worked on at once."),
-        click.option("--resume", is_flag=True, help="Go on where a run in blocks with the same -o was stopped."),
+        click.option("--workers", type=WHOLE, default=1, show_default=True, help="How many blocks to process at once."),
+        click.option("--resume", is_flag=True, help="Continue an interrupted run in blocks that had the same -o."),
         click.option("-q", "--quiet", is_flag=True, help="No progress bar, no table."),
         click.option("--json", "as_json", is_flag=True, help="JSON output."),
         click.option("--force", is_flag=True, help="Overwrite existing files; links are followed."),

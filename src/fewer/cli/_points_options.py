@@ -53,17 +53,21 @@ def about_rows(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about which rows are kept, where they sit and what they stand for."""
     files = click.Path(path_type=Path, dir_okay=False)
     options = [
-        click.option("--move", is_flag=True, help="Points leave their rows, within the box of the data."),
-        click.option("--move-free", is_flag=True, help="The same, without the box."),
-        click.option("--include", type=row_numbers, metavar="ROWS", help="Rows that are kept: 3,17 or 0-9, from 0."),
-        click.option("--exclude", type=row_numbers, metavar="ROWS", help="Rows that are not."),
-        click.option("--target", metavar="FILE", help="Stand for the rows of another file with the same columns."),
-        click.option("--target-weight", metavar="COL", help="A column of it: weights of its rows."),
-        click.option("--groups", metavar="COL", help="Groups of rows."),
-        click.option("--min-per-group", type=per_group, metavar="N", help="Least rows of each: 2, or north=3,south=1."),
-        click.option("--max-per-group", type=per_group, metavar="N", help="Most rows of each."),
-        click.option("--min-weight", type=SHARE, default=0.0, help="Least weight of a row that is kept."),
-        click.option("--max-weight", type=SHARE, default=1.0, help="Most weight of a row."),
+        click.option("--move", is_flag=True, help="Move points off their rows, within the range of the data."),
+        click.option("--move-free", is_flag=True, help="The same, with no limit on the range."),
+        click.option(
+            "--include", type=row_numbers, metavar="ROWS", help="Always keep rows 3,17 or 0-9, counted from 0."
+        ),
+        click.option("--exclude", type=row_numbers, metavar="ROWS", help="Never keep these rows."),
+        click.option("--target", metavar="FILE", help="Represent the rows of another file with the same columns."),
+        click.option("--target-weight", metavar="COL", help="The column of --target with the weights of its rows."),
+        click.option("--groups", metavar="COL", help="The column that says which group a row is in."),
+        click.option(
+            "--min-per-group", type=per_group, metavar="N", help="At least N rows of each: 2, or north=3,south=1."
+        ),
+        click.option("--max-per-group", type=per_group, metavar="N", help="At most N rows of each."),
+        click.option("--min-weight", type=SHARE, default=0.0, help="Smallest weight of a kept row."),
+        click.option("--max-weight", type=SHARE, default=1.0, help="Largest weight of a kept row."),
         click.option("--equal-weights", is_flag=True, help="Exactly k rows of weight 1/k."),
         click.option("--assign", type=files, metavar="FILE", help="Write the most similar point of each row: .csv."),
         click.option("--criticisms", type=click.IntRange(1), metavar="N", help="List the N rows represented worst."),

@@ -21,28 +21,28 @@ MAX_BINS = 10_000_000
 
 @click.command(epilog="Example: fewer bins requests.csv --column ms -k 50 -o ms50.csv")
 @for_all_jobs
-@click.option("--column", metavar="COL", help="The column; not needed where there is only one.")
+@click.option("--column", metavar="COL", help="The column; not needed if there is only one.")
 @click.option(
     "--grid",
     type=click.Choice(["auto", "equal", "log", "quantile"]),
     help="Where kept values may sit: anywhere (auto), or one in each bin of equal width, ratio or share.",
 )
 @click.option("--bins", "count", type=WHOLE, metavar="N", help="This many bins; of equal width unless --grid is given.")
-@click.option("--bin-width", type=float, metavar="W", help="Bins of this width, from a multiple of it.")
+@click.option("--bin-width", type=float, metavar="W", help="Bins of this width, starting at a multiple of it.")
 @click.option("--counts", is_flag=True, help="The column holds the counts of bins, not values.")
-@click.option("--contiguous", is_flag=True, help="A histogram with k bars that cover all bins; of values with bins.")
+@click.option("--contiguous", is_flag=True, help="A histogram with k bars that cover all bins.")
 @click.option(
     "--cells",
     is_flag=False,
     flag_value="table",
     metavar="[AxBxC]",
-    help="The table is a histogram of two dimensions, rows x columns; or its numbers are one of this shape.",
+    help="The table is a 2-D histogram, rows x columns; or its numbers are a histogram of this shape.",
 )
 @click.option("--missing", type=click.Choice(["error", "drop"]), default="error", show_default=True)
 @click.option(
     "--preserve",
     type=click.Choice(["cdf", "entries", "marginals"]),
-    help="Cumulative shares (the default), shares (the default of --cells), or those of each dimension by itself.",
+    help="Keep cumulative shares (the default), shares (the default of --cells), or those of each dimension.",
 )
 def bins(
     column: str | None,
@@ -56,11 +56,11 @@ def bins(
     preserve: str | None,
     **options: Any,
 ) -> int:
-    """Keep k weighted values of a column of FILE: those whose distribution is nearest to that of all values.
+    """Keep k weighted values of a column of FILE whose distribution is nearest to that of all values.
 
-    The error is to the values themselves, also where --grid, --bins or --bin-width say where the kept ones may sit.
-    With --counts the column holds the counts of bins, with --cells the whole table does. With --contiguous k bars cover
-    all bins: the shares differ least (v-optimal). With --path a random part of the values is held out.
+    --grid, --bins and --bin-width limit where the kept values may sit; the error is still measured on the values
+    themselves. With --counts the column holds the counts of bins; with --cells the whole table does. With --contiguous
+    k bars cover all bins, with the least squared error (v-optimal). With --path a random part is held out.
     FILE is csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy or npz, or - for stdin.
     """
     common = asked(options)

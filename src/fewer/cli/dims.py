@@ -19,41 +19,41 @@ MAX_COLUMNS_READ_WHOLE = 2000
 
 @click.command(epilog="Example: fewer dims orders.csv --order order_id --item sku --path 5,10,20 --report orders.html")
 @for_all_jobs
-@click.option("--columns", metavar="A,B,…", help="Only these columns; or what columns are: size:category.")
-@click.option("--ignore", metavar="A,B,…", help="Not these columns.")
+@click.option("--columns", metavar="A,B,…", help="Use only these columns, or say what they are: size:category.")
+@click.option("--ignore", metavar="A,B,…", help="Leave these columns out.")
 @click.option("--objective", type=click.Choice(["kl", "l2"]), default="kl", show_default=True)
 @click.option(
     "--baseline",
     default="auto",
     show_default=True,
-    help="What counts as absent: zero, mode (the most frequent), or plan=free,...; auto: zero, of labels the mode.",
+    help="What counts as absent: zero, mode (the most frequent) or plan=free,...; auto: the mode of labels, else 0.",
 )
 @click.option("--transactions", is_flag=True, help="One basket per line, items separated by comma, space or tab.")
-@click.option("--order", metavar="COL", help="A line for each item: the column of the order.")
-@click.option("--item", metavar="COL", help="A line for each item: the column of the item.")
+@click.option("--order", metavar="COL", help="For a table with a line per item: the column of the order.")
+@click.option("--item", metavar="COL", help="For a table with a line per item: the column of the item.")
 @click.option(
-    "--units", metavar="FILE|COL", help="Columns kept whole: a table column,unit; or a column of a long table."
+    "--units", metavar="FILE|COL", help="Columns chosen together: a table column,unit; or a column of a long table."
 )
 @click.option(
     "--costs", metavar="FILE|COL", help="What columns cost: a table column,cost; or a column of a long table."
 )
-@click.option("--budget", type=float, metavar="B", help="What may be spent on --costs, instead of -k.")
+@click.option("--budget", type=float, metavar="B", help="How much the columns may cost together; replaces -k.")
 @click.option("--include", help="Columns or items that must be held: a,b.")
-@click.option("--exclude", help="Columns or items that must not: a row with one is not covered.")
+@click.option("--exclude", help="Columns or items that must not be held; rows with one are not covered.")
 @click.option(
     "--missing",
     type=click.Choice(["error", "drop", "impute", "category"]),
     default="error",
     show_default=True,
-    help="Rows with missing values: refused, left out, the most frequent value, a label of their own.",
+    help="Missing values: stop, drop the row, use the most frequent value, or a label of their own.",
 )
 def dims(transactions: bool, objective: str, **options: Any) -> int:
     """Keep the k columns that cover the most rows of FILE.
 
-    FILE is a wide table of labels or small whole numbers (csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy, npz, or
-    - for stdin), a long one with --order and --item, or --transactions. A row is covered when it equals the baseline in
-    every column that is not kept: the order that ships complete. With --units k counts units, with --costs it is the
-    budget.
+    A row is covered when it equals the baseline in every column that is not kept: the order ships complete. FILE is a
+    wide table of labels or small whole numbers (csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy, npz, or - for
+    stdin). With --order and --item it has a line per item, with --transactions a line per basket. With --units k counts
+    units; with --costs it is the budget.
     """
     budget = options.pop("budget")
     if budget is not None:

@@ -31,18 +31,27 @@ def gamma(text: str) -> Any:
 
 @click.command(epilog="Example: fewer points digits.csv -k 20 --label digit --image-shape 8x8 --report digits.html")
 @for_all_jobs
-@click.option("--label", metavar="COL", help="Class labels: similarities across classes are zero.")
+@click.option("--label", metavar="COL", help="Class labels; rows of different classes are not compared.")
 @click.option("--weight", metavar="COL", help="Sample weights.")
 @click.option("--units", metavar="COL", help="Keep k whole units, all rows with one label: a patient, a household.")
-@click.option("--columns", metavar="A,B,…", help="Only these columns; or what columns are: age:number,plan:category.")
-@click.option("--ignore", metavar="A,B,…", help="Not these columns.")
-@click.option("--missing", type=click.Choice(MISSING), default="error", show_default=True, help="Missing values.")
+@click.option("--columns", metavar="A,B,…", help="Use only these, or say what they are: age:number,plan:category.")
+@click.option("--ignore", metavar="A,B,…", help="Leave these columns out.")
+@click.option(
+    "--missing", type=click.Choice(MISSING), default="error", show_default=True, help="How to treat missing values."
+)
 @click.option("--similarity", type=click.Choice(SIMILARITIES), default="rbf", show_default=True)
 @click.option(
-    "--gamma", type=gamma, default="median", show_default=True, metavar="G", help="Number, median, scale or cv."
+    "--gamma",
+    type=gamma,
+    default="median",
+    show_default=True,
+    metavar="G",
+    help="Bandwidth: a number, median, scale or cv.",
 )
 @click.option(
-    "--standardize/--no-standardize", default=None, help="Numbers to mean 0, deviation 1; on for tables, off for npy."
+    "--standardize/--no-standardize",
+    default=None,
+    help="Scale numbers to mean 0, deviation 1; on for tables, off for npy.",
 )
 @click.option("--image-shape", type=shape, metavar="HxW", help="Rows are pictures: show them on the page.")
 @about_rows

@@ -22,19 +22,21 @@ EXAMPLE = "fewer terms prices.csv --target INDEX --date day --returns simple -k 
 @click.command(epilog=f"Example: {EXAMPLE}")
 @for_all_jobs
 @click.option("--target", required=True, metavar="COL", help="The column to track.")
-@click.option("--columns", help="Only these columns: a,b,c.")
-@click.option("--min-weight", type=click.FloatRange(0, 1), default=0.0, help="Least weight of a column that is held.")
-@click.option("--max-weight", type=click.FloatRange(0, 1), default=1.0, help="Most weight of a column.")
+@click.option("--columns", help="Use only these columns: a,b,c.")
+@click.option("--min-weight", type=click.FloatRange(0, 1), default=0.0, help="Smallest weight of a held column.")
+@click.option("--max-weight", type=click.FloatRange(0, 1), default=1.0, help="Largest weight of a held column.")
 @click.option("--include", help="Columns that must be held: a,b.")
-@click.option("--exclude", help="Columns that must not: c.")
+@click.option("--exclude", help="Columns that must not be held: c.")
 @click.option("--groups", metavar="FILE", help="A table of two columns: column, group.")
-@click.option("--max-per-group", metavar="N", help="Most columns of a group that are held: 2, or tech=2,oil=1.")
-@click.option("--min-per-group", metavar="N", help="Fewest columns of a group, likewise.")
-@click.option("--max-group-weight", metavar="W", help="Most weight of a group: 0.3, or tech=0.3,oil=0.2.")
-@click.option("--min-group-weight", metavar="W", help="Least weight of a group, likewise.")
+@click.option("--max-per-group", metavar="N", help="At most N columns of each group: 2, or tech=2,oil=1.")
+@click.option("--min-per-group", metavar="N", help="At least N columns of each group.")
+@click.option("--max-group-weight", metavar="W", help="Largest total weight of a group: 0.3, or tech=0.3,oil=0.2.")
+@click.option("--min-group-weight", metavar="W", help="Smallest total weight of a group.")
 @click.option("--previous", metavar="FILE", help="Weights held before: a table of two columns, column and weight.")
-@click.option("--max-turnover", type=click.FloatRange(0), help="Most that weights may differ from --previous, in all.")
-@click.option("--constraints", metavar="FILE", help="A table of rows G q <= h: named columns, and one named limit.")
+@click.option("--max-turnover", type=click.FloatRange(0), help="Largest sum of |weight - previous weight|.")
+@click.option(
+    "--constraints", metavar="FILE", help="A table of conditions G q <= h: columns of the data, and one named limit."
+)
 @click.option(
     "--loss",
     type=click.Choice(["squared", "absolute", "downside"]),
@@ -43,23 +45,23 @@ EXAMPLE = "fewer terms prices.csv --target INDEX --date day --returns simple -k 
     help="What is minimised: squared or absolute errors, or squared shortfalls.",
 )
 @click.option("--returns", type=click.Choice(["simple", "log"]), help="The columns are prices; track their returns.")
-@click.option("--date", metavar="COL", help="A column of dates, by which rows are sorted.")
+@click.option("--date", metavar="COL", help="A column of dates; rows are sorted by it.")
 @click.option(
     "--missing",
     type=click.Choice(["error", "drop", "impute", "ffill"]),
     default="error",
     show_default=True,
-    help="Rows with missing values: refused, left out, the column's median, the last price before.",
+    help="Missing values: stop, drop the row, use the column's median, or the last price before.",
 )
-@click.option("--validation", type=SHARE, help="Share of rows that say when to stop fitting.")
-@click.option("--test-fraction", type=SHARE, help="Share of rows, at random, on which fits on the others are tested.")
-@click.option("--test-last", type=SHARE, help="The same with the last share of the rows.")
-@click.option("--test-from", metavar="DATE", help="The same with the rows from a date on, such as 2019-01-31.")
+@click.option("--validation", type=SHARE, help="Share of rows held back for early stopping.")
+@click.option("--test-fraction", type=SHARE, help="Test on this share of the rows, drawn at random.")
+@click.option("--test-last", type=SHARE, help="Test on this share of the rows, the last ones.")
+@click.option("--test-from", metavar="DATE", help="Test on the rows from this date on, such as 2019-01-31.")
 def terms(target: str, columns: str | None, groups: str | None, **options: Any) -> int:
     """Track a column of FILE by at most k others, with weights that sum to one.
 
-    The weights are fitted on all rows. With --test-fraction, --test-last or --test-from (with --path 0.3 of the rows:
-    the last by --date, else at random) the same is also fitted without some rows, and its error on those is shown.
+    The weights are fitted on all rows. With --test-fraction, --test-last or --test-from a second fit leaves out some
+    rows, and its error on them is shown. With --path that is 30 % of the rows: the last ones by --date, or random ones.
     FILE is csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy or npz, or - for stdin.
     """
     common = asked(options)

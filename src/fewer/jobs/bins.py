@@ -87,22 +87,22 @@ def bins(
         Numbers in any order, a column of a DataFrame among them. The loss is to the values, whatever the grid. Also
         data in blocks: a Dask array, paths or a pattern of them, a callable that returns an iterator of blocks.
     grid : {"auto", "equal", "log", "quantile"} or array of edges (n + 1,)
-        For `values`, where the kept ones may sit. "auto": at every distinct value, or at so many of them that the
-        others could gain next to nothing. Otherwise each bin that holds values sits at their median: `n_bins` bins of
+        For `values`, where the kept ones may sit. "auto": at every distinct value, or at so many of them that more
+        would gain next to nothing. Otherwise each bin that holds values sits at their median: `n_bins` bins of
         equal width, of equal ratio or of equal share, or bins [edge, next edge), the last with its upper edge.
     n_bins : int, optional
         Bins of the grids "equal", "log" and "quantile"; 1000 unless given.
     sample_weight : array of shape (N,), optional
         Weights of the values.
     missing : {"error", "drop"}
-        What is done with a missing value (NaN): refused with its index, or dropped, which the note says.
+        How to treat missing values (NaN): raise an error with the index, or drop them; `note` says how many.
     edges : array of shape (n + 1,), or list of arrays, optional
         For `counts`: where bins begin and end; in several dimensions an array for each, as np.histogramdd has them.
     positions : array of shape (n,), optional
         For `counts`: where bins sit, increasing; the centres where only edges are given. Then "cdf" has
         g_t = positions_{t+1} - positions_t, so that the loss is the integral of (Q - P)² dx. Without both g_t = 1.
     preserve : {"cdf", "entries", "marginals"} or a matrix or LinearOperator A of shape (r, n)
-        What is kept near: cumulative shares (for ordered bins; the default), shares, or the expectations of
+        What should change least: cumulative shares (for ordered bins; the default), shares, or the expectations of
         functionals, of which only A p is used. In several dimensions "entries" is the default, "marginals" are the
         shares of each dimension by itself, "cdf" their cumulative shares, and n counts all cells. Shares and, in one
         dimension, cumulative ones are solved to proven optimality, "cdf" by dynamic programming in O(k n log n)
@@ -122,18 +122,18 @@ def bins(
     time_limit : float, optional
         Wall time in seconds, everything included. "cdf", cut short, gives k-means on the cumulative shares.
     rng : None, int or Generator
-        The random choices.
+        Seed or generator of the random choices.
     callback : callable, optional
-        Sees the progress, and stops the run by returning something true.
+        Called with the progress so far; a true return value stops the run.
     progress : bool
-        Whether a bar is shown meanwhile, in a terminal or a notebook.
+        Whether to show a progress bar, in a terminal or a notebook.
 
     Returns
     -------
     Result
         `indices` are bins, or positions of the grid; `p` is the new histogram on all of them; `labels` where the kept
-        ones sit; `distribution` speaks in these values, and has `edges`: of the bins, or with grid="auto" the range of
-        the values that each kept one stands for. For `values`, `bound` is a lower bound on ∫ (Q - P)² dx over all Q
+        ones sit; `distribution` is in these values, and has `edges`: of the bins, or with grid="auto" the range of
+        the values that each kept one represents. For `values`, `bound` is a lower bound on ∫ (Q - P)² dx over all Q
         with k values, wherever they sit: `gap` includes what the grid costs. With `contiguous`, `indices` are the bins
         where bars begin, `weights` the masses of the bars, and the edges say from where to where each reaches. In
         several dimensions `indices` are positions in counts.ravel(), `distribution.states` and `to_frame` the same as

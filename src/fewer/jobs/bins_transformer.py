@@ -53,7 +53,7 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
     n_bins : int, optional
         As in `bins`.
     missing : {"error", "drop"}
-        What is done about missing values: refused, or their rows left out; `transform` then leaves them missing.
+        How to treat missing values: raise an error, or leave them out of the fit; `transform` then keeps them missing.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         See `bins`.
     max_memory : int or str
@@ -63,7 +63,7 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
     random_state : None, int or RandomState
         The random choices of solvers that make some.
     verbose : int
-        1 shows a bar meanwhile, in a terminal or a notebook, for each column.
+        1 shows a progress bar, in a terminal or a notebook, for each column.
 
     Attributes
     ----------

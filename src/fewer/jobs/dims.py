@@ -67,14 +67,15 @@ def dims(
         KL(p‖q) = -log Q(S)   for p = q restricted to X_S and rescaled (p ‖ q, the paper's section 4.1),
         ‖p - q‖² = ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)   for p = q + (1 - Q(S)) / M(S) on X_S.
 
-    So "kl" maximises the share of rows covered, those that k columns tell completely; it is infinite where none is.
+    So "kl" maximises the share of covered rows, those that equal the baseline outside the k columns. It is infinite if
+    no row is covered.
 
     Parameters
     ----------
     X : array, sparse matrix or table of shape (N, n)
         Small non-negative integers; a sparse matrix is never made dense. Columns of a table of pandas, polars or
         pyarrow may also hold truth values and labels, which are coded in sorted order; identifiers, free text and dates
-        are left out, and said in `note`. With `order` and `item` a long table. Also data in blocks: a Dask array or
+        are left out (`note` says so). With `order` and `item` a long table. Also data in blocks: a Dask array or
         frame, a list of delayed blocks, paths or a pattern of them, a callable that returns an iterator of blocks.
     k : int, or float with `costs`
         How many columns are kept, at most n; with `units` how many units; with `costs` the budget.
@@ -96,31 +97,31 @@ def dims(
         each column. "auto" is zero, and the most frequent one of columns of labels; so it is for names that a mapping
         lacks.
     include, exclude : list of names or int
-        Columns that are held in any case, and columns that never are: a row that uses one is not covered. With `units`
-        a column stands for its whole unit, and the label of a unit may be given too.
+        Columns to keep in any case, and columns never to keep: a row that uses one of those is not covered. With
+        `units` a column means its whole unit, and the label of a unit may be given too.
     missing : {"error", "drop", "impute", "category"}
-        What becomes of missing values: refused, their rows left out, the column's most frequent value, or a label of
-        their own. `note` says how many there were.
+        How to treat missing values: raise an error, drop their rows, use the column's most frequent value, or a label
+        of their own. `note` says how many there were.
     columns : mapping or list of names, optional
         What columns of a table are, {"grade": "category", "id": "ignore"}, or the only ones to use.
     order, item : name, optional
         X is a long table, a line for each item of an order; these columns say which order and which item. The items
-        are the columns then, the most frequent first; empty orders are left out, and said in `note`.
+        are the columns then, the most frequent first; empty orders are left out (`note` says so).
     solver : {"auto", "exact", "exchange", "greedy", "iht"}
         "greedy" is Algorithm 3 with ties broken by look-ahead, "iht" Algorithm 1, "exchange" a local search with
         perturbations, "exact" goes on until the optimum is proven, and "auto" is "exact" for a fixed amount of work.
     max_memory : int or str
-        Data in blocks are gathered where they take at most half of it; others are folded to distinct states, which may
-        take an eighth of it. Where they do not fit, rare ones are left out, and the bound allows for them.
+        Data in blocks are read into memory if they take at most half of it; otherwise their distinct rows are counted,
+        which may take an eighth of it. If these do not fit, rare ones are left out, and the bound allows for them.
     time_limit : float, optional
-        Wall time in seconds. A short one may have the columns chosen on some of the rows; the value is that of all,
-        and `note` says so.
+        Wall time in seconds. With a short one, columns may be chosen on some of the rows; the value is still that of
+        all rows, and `note` says so.
     rng : None, int or Generator
-        The random choices.
+        Seed or generator of the random choices.
     callback : callable, optional
-        Sees the progress, and stops the run by returning something true.
+        Called with the progress so far; a true return value stops the run.
     progress : bool
-        Whether a bar is shown meanwhile, in a terminal or a notebook.
+        Whether to show a progress bar, in a terminal or a notebook.
 
     Returns
     -------

@@ -36,7 +36,7 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
         How many columns are kept, or units; a k above their number means all of them, with a warning. With `costs` the
         budget.
     units, costs : array of shape (n,), mapping or Series, optional
-        Labels of columns that are chosen whole, and what columns cost; see `dims`.
+        Labels of columns that are chosen together, and what columns cost; see `dims`.
     budget : float, optional
         What may be spent on `costs`, instead of k.
     objective : {"kl", "l2"}
@@ -44,9 +44,9 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
     baseline : {"auto", "zero", "mode"}, mapping or array of shape (n,)
         What counts as absent; see `dims`.
     include, exclude : list of names or int
-        Columns that are held in any case, and columns that never are.
+        Columns to keep in any case, and columns never to keep.
     missing : {"error", "drop", "impute", "category"}
-        What becomes of missing values of a table; see `dims`.
+        How to treat missing values of a table; see `dims`.
     columns : mapping or list of names, optional
         What columns of a table are; see `dims`.
     solver : {"auto", "exact", "exchange", "greedy", "iht"}
@@ -56,9 +56,9 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
     time_limit : float, optional
         Wall time in seconds.
     random_state : None, int or RandomState
-        The random choices.
+        Seed or generator of the random choices.
     verbose : int
-        1 shows a bar meanwhile, in a terminal or a notebook.
+        1 shows a progress bar, in a terminal or a notebook.
 
     Attributes
     ----------

@@ -31,12 +31,12 @@ def assign(result: Result, X: Any) -> Indices:
 
         argmax_i s(x, y_i)
 
-    Labels play no part in it. `np.bincount(assign(result, X)) / len(X)` is the share of rows that each point has.
+    Labels are ignored. `np.bincount(assign(result, X)) / len(X)` is the share of rows that each point has.
 
     Parameters
     ----------
     result : Result
-        What `points` gave, of rows as in X.
+        The result of `points` for rows with the columns of X.
     X : array, sparse matrix or table
         The rows, with the same columns.
 
@@ -66,7 +66,7 @@ def criticisms(result: Result, X: Any, n: int, method: str = "residual") -> Indi
     Parameters
     ----------
     result : Result
-        What `points` gave, of rows as in X.
+        The result of `points` for rows with the columns of X.
     X : array, sparse matrix or table
         The rows, with the same columns.
     n : int
@@ -103,7 +103,7 @@ def witness(result: Result, X: Any) -> Vector:
     Parameters
     ----------
     result : Result
-        What `points` gave, of rows as in X.
+        The result of `points` for rows with the columns of X.
     X : array, sparse matrix or table
         The rows, with the same columns.
 

@@ -52,14 +52,14 @@ def points(
 ) -> Result:
     """Choose k rows of X and weights q on them, as near as possible to all rows in MMD.
 
-        MMD²(q) = Σ q_i q_j s(x_i, x_j) - 2 Σ q_i t_j s(x_i, x_j) + Σ t_i t_j s(x_i, x_j),   q >= 0, Σ q = 1
+        MMD²(q) = Σ q_i q_j s(x_i, x_j) - 2 Σ q_i t_j s(x_i, x_j) + Σ t_i t_j s(x_i, x_j)
 
-    with t the weights of the rows. No N x N matrix is formed: mean similarities are summed in tiles. Past 1e11
-    operations for all pairs some thousand rows drawn at random are the candidates, each compared with all rows, and the
-    value is an estimate by random Fourier features (for hamming and functions: a sample stands for all); then
-    `value_se` is its standard error, `bound` is None, and `note` says what was done.
+    over q >= 0, Σ q = 1, with t the weights of the rows. No N x N matrix is formed. If all pairs would take more than
+    1e11 operations, some thousand rows drawn at random are the candidates, each compared with all rows, and the value
+    is estimated by random Fourier features (for hamming and functions: on a sample). Then `value_se` is its standard
+    error, `bound` is None, and `note` says what was done.
 
-    Of a table the numbers are scaled and the categories compared by equality:
+    In a table, numbers are scaled and categories are compared by equality:
 
         s(x, y) = exp(-gamma Σ_numbers (x_j - y_j)²) Π_categories exp(-2 gamma [x_c ≠ y_c])
 
@@ -69,101 +69,99 @@ def points(
     Parameters
     ----------
     X : array, sparse matrix, or table of shape (N, d), or data in blocks
-        A table is a DataFrame of pandas or polars or a Table of pyarrow, with numbers, booleans, texts and categories,
+        A table is a DataFrame of pandas or polars or a Table of pyarrow, with numbers, booleans, texts, categories,
         dates and times. float32 stays float32; sparse rows are for rbf, matern, cosine and linear. Blocks come from a
         Dask array or frame, a list of delayed blocks, paths or a pattern of them, or a callable that returns an
         iterator of blocks for each pass.
     k : int
-        How many rows are kept, at most the number of distinct ones.
+        How many rows to keep; at most the number of distinct rows.
     labels : array of shape (N,) or str, optional
         Classes, or the name of their column in a table: similarities across classes are then zero ("local"). Many
         different floats are refused: they are no classes.
     sample_weight : array of shape (N,) or str, optional
-        A weight counts as so many equal rows; or the name of a column of a table.
+        A row of weight 3 counts as three equal rows. Or the name of a column of a table.
     target : array, sparse matrix, or table of shape (M, d), optional
-        Another set that the chosen rows of X are to stand for, in the container of X with the columns that are
-        compared: training rows that explain a test set, a sample that is to look like a population. Gamma, scales and
-        the box of `move` come from both together, and there `sample_weight` counts still; `counts` are rows of the
-        target. `labels` must then name a column that both have.
+        Another set for the chosen rows of X to represent, in the same container, with the columns that are compared:
+        training rows that explain a test set, a sample that looks like a population. Gamma, scales and the box of
+        `move` come from both sets together (`sample_weight` still counts there); `counts` are rows of the target.
+        `labels` must then name a column of both.
     target_weight : array of shape (M,) or str, optional
-        The weights of its rows, or the name of a column of it.
+        The weights of the target's rows, or the name of its column of weights.
     columns : dict or list, optional
-        A dict says what columns of a table are, {"age": "number", "plan": "category", "id": "ignore"}; the kinds are
-        number, boolean, category, date and ignore. The others are inferred. Texts that are all different and
-        different whole numbers in a column called id or such are identifiers, and texts that mostly differ are free
-        text: both are left out, and `note` says so. A list names the only columns to use. Columns of an array are
-        named by their numbers.
+        A dict says what the columns of a table are, {"age": "number", "plan": "category", "id": "ignore"}; the kinds
+        are number, boolean, category, date and ignore. Others are inferred. Identifiers (texts that are all different,
+        or distinct whole numbers in a column with a name like id) and free text (texts that mostly differ) are left
+        out, and `note` says so. A list names the only columns to use. Columns of an array are named by their numbers.
     missing : {"error", "drop", "impute", "category"}
-        What is done about missing values: refused, their rows left out, replaced by the median or mode (weights
-        count), or taken as a category of their own: a missing number is then the median, and mismatches all that are
-        not missing.
+        How to treat missing values: raise an error, drop their rows, replace them by the (weighted) median or mode, or
+        treat them as a category of their own. In the last case a missing number is the median, and differs from every
+        number that is not missing.
     move : bool or "free"
-        True moves the points away from their rows, to k places anywhere in the box of the data, and "free" anywhere:
-        the weights are the best ones at each step, the places follow the gradient of MMD² (L-BFGS-B). It starts from
-        the rows that are chosen otherwise, is never worse than they are, and proves nothing. Only numbers move: dates,
-        categories, labels and what is missing stay as they are in the row. For rbf and matern.
+        With True the points may leave their rows, to anywhere within the range (the box) of the data; with "free" to
+        anywhere. The positions follow the gradient of MMD² (L-BFGS-B), with the best weights at each step. The descent
+        starts from the rows that would be chosen otherwise and is never worse; no bound is proven. Only numbers move:
+        dates, categories, labels and missing values stay as in the row. For rbf and matern.
     bounds : pair or dict, optional
         The box for `move=True` in the units of X: (low, high), each a number or one for each column of numbers; or
         {"age": (18, 99)} for some columns (of an array, their numbers).
     include, exclude : list of int, mask of shape (N,), or labels of a pandas index
-        Rows that are kept in any case, and rows that never are. Excluded rows still count among those that the points
-        stand for; an included one takes up one of the k, and does not move.
+        Rows to keep in any case, and rows never to keep. Excluded rows still count among the rows to represent; an
+        included row counts as one of the k, and does not move.
     units : array of shape (N,) or str, optional
-        A label for each row (a patient, a household, a document), or the name of a column of a table, which then is no
-        part of the rows. Units are chosen whole: k counts units, all rows of each are kept, and weights are on units,
-        shared by the rows of a unit as their own weights are. Included and excluded rows stand for their units.
+        A label for each row (a patient, a household, a document), or the name of a column of a table, which is then not
+        compared. All rows of a unit are chosen together: k counts units, and weights are on units, split among the rows
+        of a unit in proportion to their own weights. Including or excluding a row includes or excludes its unit.
     groups : array of shape (N,) or str, optional
-        A label for each row, or the name of a column of a table, which then is no part of the rows.
+        A label for each row, or the name of a column of a table, which is then not compared.
     min_per_group, max_per_group : int, dict or list, optional
         How many rows of each group are kept, at least and at most: one number for all groups, {"north": 3} for some, or
-        one for each in the order of the sorted labels. Equal ones mean exactly so many. A row that is kept for its
-        group's sake may weigh nothing: `min_weight` or `equal_weights` gives it weight.
+        one for each in the order of the sorted labels. Equal numbers mean exactly that many. A row that its
+        group requires may get weight zero; `min_weight` or `equal_weights` prevents that.
     min_weight, max_weight : float
-        The weight of a row that is kept lies between them.
+        Limits on the weight of a kept row.
     equal_weights : bool
         Exactly k rows of weight 1 / k, for tools that take no weights.
     similarity : str or callable
         "rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming" (codes), "precomputed" (X is the
-        matrix), or a function of two blocks of rows; see `fewer.similarity`. Cosine and linear see the mean only: with
-        k above the number of columns the value is 0, and clusters are missed. For embeddings bring rows to length one
-        and use rbf.
+        matrix), or a function of two blocks of rows; see `fewer.similarity`. Cosine and linear compare means only:
+        with k above the number of columns the value is 0, and clusters are missed. For embeddings, scale rows to
+        length one and use rbf.
     gamma : float or {"median", "scale", "cv"}
-        The bandwidth; "cv" needs labels: the multiple of the median with the lowest cross-validated 1-NN error. The
-        rules see the rows as they are compared, a row as often as its weight says.
+        The bandwidth, or a rule for it. "cv" needs labels, and takes the multiple of the median with the lowest
+        cross-validated 1-NN error. The rules apply to the rows as they are compared, with their weights.
     standardize : bool or "auto"
-        True brings each column to mean 0 and standard deviation 1 (constant ones to 0; weights count), False takes X as
-        it is, and "auto" scales the columns of a table and takes arrays and sparse matrices as they are; so does
-        the command for csv and parquet files, and npy. Codes (hamming) and what a function compares are never scaled
-        by "auto", and categories never. `note` says when it was done.
+        True scales each column to mean 0 and standard deviation 1 (constant columns to 0), using the weights. False
+        uses X as it is. "auto" scales the columns of tables, and uses arrays and sparse matrices as they are; so the
+        command scales csv and parquet files, and not npy. "auto" never scales codes (hamming) or what a function
+        compares. Categories are never scaled. `note` says if columns were scaled.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         "greedy" is Algorithm 3 with a full refit at each step, "iht" Algorithm 1 with momentum and refits,
         "frank_wolfe" the convex relaxation with its answer projected, "exchange" a local search with perturbations,
         "exact" goes on until the optimum is proven (few rows only; with a time limit of minutes it gives a bound up
         to 2,000 rows), and "auto" is "exchange", then for few rows some steps towards a proof.
     max_memory : int or str
-        Bytes, or "500MB": limits what is taken beside X, where X is an array of floats or CSR; anything else is first
-        copied into one. Data in blocks are gathered where they take at most half of it.
+        Bytes, or "500MB": the limit on memory beside X, if X is an array of floats or CSR; anything else is first
+        copied into one. Data in blocks are read into memory if they take at most half of it.
     passes : {2, 1, 3}
-        How often data in blocks are read. Two: some thousand rows, drawn at random, are compared with all. Three: then
-        rows near to where the points would rather be are found too, for rbf and matern and many rows much better. One:
-        each block keeps weighted rows that stand for it, and `note` has a proven bound on the MMD to all rows.
+        How often data in blocks are read. Two: some thousand random rows are compared with all rows. Three: then rows
+        near better positions are found too; much better for rbf and matern on many rows. One: each block keeps some
+        weighted rows that represent it, and `note` has a proven bound on the MMD to all rows.
     time_limit : float, optional
-        Wall time in seconds for the whole call, compiling included. A short one has fewer rows compared.
+        Wall time in seconds for the whole call, compiling included. With a short one, fewer rows are compared.
     rng : None, int or Generator
-        The random choices.
+        Seed or generator of the random choices.
     callback : callable, optional
-        Sees the progress, and stops the run by returning something true.
+        Called with the progress so far; a true return value stops the run.
     progress : bool
-        Whether a bar is shown meanwhile, in a terminal or a notebook.
+        Whether to show a progress bar, in a terminal or a notebook.
 
     Returns
     -------
     Result
         `indices` are rows of X (of equal rows the first), `rows` these rows in the container of X, `counts` how many
-        rows each stands for, `value` is MMD², `bound` a proven lower bound over all rows, at least 0, or None where
-        only some rows were candidates. With `move`, `rows` are the points, and `indices` the rows they started from.
-        With `units`, `indices` are all rows of the units that were chosen, `units` their labels and `unit_weights` the
-        weights of these.
+        rows each represents, `value` is MMD², `bound` a proven lower bound over all rows, at least 0, or None if only
+        some rows were candidates. With `move`, `rows` are the points, and `indices` the rows they started from. With
+        `units`, `indices` are all rows of the chosen units, `units` their labels and `unit_weights` their weights.
 
     References
     ----------

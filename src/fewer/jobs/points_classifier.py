@@ -27,7 +27,7 @@ SEARCH_TIME_SHARE = 0.8
 
 
 class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
-    """The label of the nearest of at most k rows, which stand for each class in MMD (the paper's section 4.2).
+    """Predict the label of the nearest of at most k rows, which represent each class in MMD (the paper's section 4.2).
 
     The rows are those of `points` with labels: similarities across classes are zero, so each class is matched by
     points of its own, as many as it needs.
@@ -39,7 +39,7 @@ class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ign
     columns : dict or list, optional
         What the columns of a table are; see `points`.
     missing : {"error", "drop", "impute", "category"}
-        What is done about missing values; see `points`. With "drop" rows to predict must have none.
+        How to treat missing values; see `points`. With "drop" rows to predict must have none.
     similarity : str or callable
         See `points`.
     gamma : float or {"median", "scale", "cv"}
@@ -47,8 +47,8 @@ class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ign
     standardize : bool or "auto"
         Whether columns are scaled; see `points`.
     refine : bool
-        Whether points are then swapped for other rows while that lowers a margin loss of the nearest-point rule on X,
-        which lowers its error and raises MMD a little.
+        Whether points are then swapped for other rows as long as that lowers a margin loss of the nearest-point rule
+        on X. This lowers the error and raises MMD a little.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         See `points`.
     max_memory : int or str
@@ -56,9 +56,9 @@ class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ign
     time_limit : float, optional
         Wall time in seconds.
     random_state : None, int or RandomState
-        The random choices.
+        Seed or generator of the random choices.
     verbose : int
-        1 shows a bar meanwhile, in a terminal or a notebook.
+        1 shows a progress bar, in a terminal or a notebook.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ign
     weights_ : ndarray of shape (k,)
         Their best weights in MMD, heaviest first; some may be zero.
     counts_ : ndarray of shape (k,)
-        How many rows each stands for: weights times N (or the sum of the sample weights).
+        How many rows each represents: weights times N (or the sum of the sample weights).
     points_ : array, sparse matrix or table of shape (k, d)
         These rows.
     value_, mmd_ : float

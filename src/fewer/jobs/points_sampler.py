@@ -15,7 +15,7 @@ from .setting import SPARSE
 
 
 class FewerSampler(Shown, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
-    """k rows that stand for all rows in MMD, and their labels: a sampler as imbalanced-learn knows it; see `points`.
+    """k rows that represent all rows in MMD, with their labels: a sampler for imbalanced-learn; see `points`.
 
     In a pipeline of imbalanced-learn it takes effect in `fit` only. It has no `transform`: for the similarities to the
     points use `FewerPoints`.
@@ -25,11 +25,12 @@ class FewerSampler(Shown, BaseEstimator):  # type: ignore[misc] # scikit-learn i
     k : int
         How many rows are kept; a k above the number of distinct rows means all of them, with a warning.
     by_label : bool
-        Whether each class of y is matched by points of its own; False takes y along only, and it may be continuous.
+        Whether each class of y gets points of its own. With False, y is only returned for the kept rows; it may be
+        continuous.
     columns : dict or list, optional
         What the columns of a table are; see `points`.
     missing : {"error", "drop", "impute", "category"}
-        What is done about missing values; see `points`.
+        How to treat missing values; see `points`.
     similarity : str or callable
         See `points`.
     gamma : float or {"median", "scale", "cv"}
@@ -43,16 +44,16 @@ class FewerSampler(Shown, BaseEstimator):  # type: ignore[misc] # scikit-learn i
     time_limit : float, optional
         Wall time in seconds.
     random_state : None, int or RandomState
-        The random choices.
+        Seed or generator of the random choices.
     verbose : int
-        1 shows a bar meanwhile, in a terminal or a notebook.
+        1 shows a progress bar, in a terminal or a notebook.
 
     Attributes
     ----------
     sample_indices_ : ndarray of shape (k,)
         The rows that were kept, heaviest first.
     weights_, counts_ : ndarray of shape (k,)
-        Their weights, and how many rows each stands for.
+        Their weights, and how many rows each represents.
     result_ : Result
 
     Examples

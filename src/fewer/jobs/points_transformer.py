@@ -33,7 +33,7 @@ LIMITS = ("min_per_group", "max_per_group", "min_weight", "max_weight", "equal_w
 
 
 class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
-    """At most k weighted rows that stand for the rows of X in MMD; see `points`.
+    """At most k weighted rows that represent the rows of X in MMD; see `points`.
 
     `transform` gives the similarity of each row to each point, (n, k). `fit` ignores y, as transformers do, unless
     `by_label` is set. A fit that fails leaves the estimator as it was.
@@ -43,13 +43,13 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
     k : int
         How many rows are kept; a k above the number of distinct rows means all of them, with a warning.
     by_label : bool
-        Whether y holds classes that are to be matched each by points of its own: similarities across them are zero.
+        Whether y holds classes, each of which gets points of its own: similarities across classes are zero.
     columns : dict or list, optional
         What the columns of a table are; see `points`.
     missing : {"error", "drop", "impute", "category"}
-        What is done about missing values; see `points`. With "drop" rows to transform must have none.
+        How to treat missing values; see `points`. With "drop" rows to transform must have none.
     move : bool or "free"
-        Whether points leave their rows; see `points`.
+        Whether points may leave their rows; see `points`.
     bounds : pair or dict, optional
         The box in which they move, that of the data if None; see `points`.
     min_per_group, max_per_group : int, dict or list, optional
@@ -73,16 +73,16 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
     time_limit : float, optional
         Wall time in seconds.
     random_state : None, int or RandomState
-        The random choices.
+        Seed or generator of the random choices.
     verbose : int
-        1 shows a bar meanwhile, in a terminal or a notebook.
+        1 shows a progress bar, in a terminal or a notebook.
 
     Attributes
     ----------
     indices_, weights_ : ndarray of shape (k,)
         The rows that were kept, heaviest first, and their weights.
     counts_ : ndarray of shape (k,)
-        How many rows each stands for, weights times N (or the sum of the sample weights): what other estimators take
+        How many rows each represents, weights times N (or the sum of the sample weights): what other estimators take
         as `sample_weight`.
     points_ : array, sparse matrix or table of shape (k, d)
         These rows; with `move` where they have moved to.

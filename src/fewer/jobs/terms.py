@@ -56,18 +56,18 @@ def terms(
 
         min ‖X q - y‖²   over q >= 0, Σ q = 1, at most k entries not zero
 
-    and further conditions, if wanted: bounds of weights, counts and weights of groups, a turnover, G q <= h.
+    and, if given, bounds on weights, limits on the number and weight of columns in groups, on turnover, and G q <= h.
 
     Parameters
     ----------
     X : array, sparse matrix, LinearOperator or table of shape (r, n)
-        Entries of any size; an array of float32 stays float32. Memory is X and a small multiple of k r. Of a table of
-        pandas, polars or pyarrow the columns of numbers are candidates; dates and identifiers are not, and said in
-        `note`, other text is refused. Also data in blocks: a Dask array or frame, a list of delayed blocks, paths or a
+        Entries of any size; an array of float32 stays float32. Memory is X and a small multiple of k r. In a table of
+        pandas, polars or pyarrow the columns of numbers are candidates; dates and identifiers are not (`note` says so),
+        and other text is refused. Also data in blocks: a Dask array or frame, a list of delayed blocks, paths or a
         pattern of them, a callable that returns an iterator of blocks (X, y).
     y : array, Series or name of shape (r,)
-        The target, or the name of a column of the table X, which is then no candidate. Where X and y are of pandas,
-        rows belong together by their index labels.
+        The target, or the name of a column of the table X, which is then no candidate. If both are pandas
+        objects, rows are matched by their index labels.
     k : int
         How many columns may be held, at most n.
     min_weight, max_weight : float
@@ -92,31 +92,31 @@ def terms(
     sample_weight : array of shape (r,), optional
         Weights of the rows' errors.
     missing : {"error", "drop", "impute", "ffill"}
-        What becomes of missing values: refused, their rows left out, the column's median (not for y), and for prices
-        the last one before. `note` says how many there were; columns that are excluded may lack any.
+        How to treat missing values: raise an error, drop their rows, use the column's median (not for y), or for prices
+        the last one before. `note` says how many there were. Excluded columns may have missing values.
     returns : {"simple", "log"}, optional
         X and y are prices in order of time, and their returns are compared: p(t) / p(t-1) - 1, or differences of
         logarithms. There is one row less.
     date : name, optional
         A column of dates of the table X, by which rows are sorted; none may occur twice.
     validation : float, optional
-        A share of the rows that is kept back to choose how far down the solver should go (early stopping by the
-        one-standard-error rule), which is then done on all rows: less training error can mean more error elsewhere.
+        A share of the rows that is held back to decide when to stop (early stopping by the one-standard-error rule);
+        then all rows are fitted up to that point. A lower training error can mean a higher error on new rows.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         "greedy" is Algorithm 3, "iht" Algorithm 1 with momentum and refits, "frank_wolfe" the convex relaxation with
         its answer projected, "exchange" a local search, "exact" goes on until the optimum is proven, and "auto" is
         "exact" for a fixed amount of work where no `time_limit` is set.
     max_memory : int or str
-        Data in blocks are gathered where they take at most half of it. Others are factored block by block, [X y] = Q R,
-        which leaves a problem of n + 1 rows with the same errors.
+        Data in blocks are read into memory if they take at most half of it. Otherwise they are factored block by block,
+        [X y] = Q R, which leaves a problem of n + 1 rows with the same errors.
     time_limit : float, optional
         Wall time in seconds, everything included. Without it the same `rng` gives the same answer on any machine.
     rng : None, int or Generator
-        The random choices.
+        Seed or generator of the random choices.
     callback : callable, optional
-        Sees the progress, and stops the run by returning something true.
+        Called with the progress so far; a true return value stops the run.
     progress : bool
-        Whether a bar is shown meanwhile, in a terminal or a notebook.
+        Whether to show a progress bar, in a terminal or a notebook.
 
     Returns
     -------

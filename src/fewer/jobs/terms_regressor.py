@@ -65,9 +65,9 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
     time_limit : float, optional
         Wall time in seconds, for all targets together.
     random_state : None, int or RandomState
-        The random choices.
+        Seed or generator of the random choices.
     verbose : int
-        1 shows a bar meanwhile, in a terminal or a notebook.
+        1 shows a progress bar, in a terminal or a notebook.
 
     Attributes
     ----------

@@ -83,7 +83,7 @@ def minimize(
         "auto" is a local search (`exchange`) and then, where that is promising, a proof (`exact`) for a fixed amount
         of work; for convex constraints `iht`.
     progress : bool
-        Whether a bar is shown meanwhile, in a terminal or a notebook.
+        Whether to show a progress bar, in a terminal or a notebook.
     **options
         `time_limit`, `callback`, `rng` and `budget` for every solver; see there for more.
 
