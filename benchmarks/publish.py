@@ -4,9 +4,9 @@
     python benchmarks/publish.py --readme build/bench
 
 Written: the summary, what unseen data gave, all tables and plots, and the README's table, each with the command, the
-commit and the machine of its run; the short table of costs in docs/how-to-choose.md is taken from the page. Several runs become one page that names every command; those that replace some rows
-of a run come before it. What no run has (unseen data, say) stays as it is. With --readme the README's rows are printed
-and nothing is written.
+commit and the machine of its run; the short table of costs in docs/how-to-choose.md is taken from the page. Several
+runs become one page that names every command; those that replace some rows of a run come before it. What no run has
+(unseen data, say) stays as it is. With --readme the README's rows are printed and nothing is written.
 """
 
 import json
