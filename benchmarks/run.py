@@ -19,6 +19,7 @@ import json
 import os
 import platform
 import selectors
+import signal
 import subprocess
 import sys
 import time
@@ -268,6 +269,7 @@ def collect(name: str, peers: dict[str, Peer], cases: list[Case], options: Names
     for more in measured(peers, [case for case in cases if case.job in options.jobs], options):
         rows += more
         tables.write_csv(path, rows)
+        options.note()
 
 
 def collect_own(options: Namespace) -> None:
@@ -357,6 +359,8 @@ def parsed() -> Namespace:
 
 def main() -> None:
     options = parsed()
+    for name in (signal.SIGINT, signal.SIGTERM):  # also where a shell in the background ignores the first
+        signal.signal(name, signal.default_int_handler)
     options.out.mkdir(parents=True, exist_ok=True)
     began, head = time.perf_counter(), head_of(options)
 
@@ -365,6 +369,7 @@ def main() -> None:
         (options.out / "run.json").write_text(json.dumps(head))
 
     note()
+    options.note = note
     try:
         run(options, chosen_peers(options.peers, options.alone))
     except KeyboardInterrupt:

@@ -269,7 +269,7 @@ def test_an_ended_run_keeps_its_answers_and_is_completed(tmp_path, monkeypatch):
             yield case, method, late if case.k == options.late else answer
 
     monkeypatch.setattr(run, "run_peer", outcomes)
-    plain = {"out": tmp_path, "jobs": ["dims"], "data": tmp_path, "largest": 99, "runs": 3}
+    plain = {"out": tmp_path, "jobs": ["dims"], "data": tmp_path, "largest": 99, "runs": 3, "note": lambda: None}
     for lanes, late, ends_at, resume, expected in [
         (1, 2, 4, False, [2, 3, 4]),  # k = 2 left out by the clock, 3 answered, ended at 4
         (2, 0, 0, True, [2, 4]),
