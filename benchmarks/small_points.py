@@ -76,8 +76,8 @@ def main() -> None:
         kept: dict[str, list[tuple[float, float, float]]] = {version.name: [] for version in versions}
         print("| input | k | version | lowest | mean / lowest | highest / lowest | seconds |")
         print("|---" * 7 + "|")
-        for name, X, k in inputs():
-            found = measured(versions, folder / "rows.npz", X, k, args.seeds)
+        for number, (name, X, k) in enumerate(inputs()):
+            found = measured(versions, folder / f"{number}.npz", X, k, args.seeds)
             lowest = min(values.min() for values, _ in found.values())
             for version, (values, seconds) in found.items():
                 row = float(values.mean() / lowest), float(values.max() / lowest), seconds

@@ -39,7 +39,7 @@ def points_call(data: Path) -> tuple[str, Call]:
     from fewer import points
 
     X = np.random.default_rng(0).normal(size=(50_000, 16)).astype(np.float32)
-    return "mixture, 50,000 x 16, k = 100", lambda: points(X, 100, rng=0)
+    return "normal, 50,000 x 16, k = 100", lambda: points(X, 100, rng=0)
 
 
 def digits_call(data: Path) -> tuple[str, Call]:
