@@ -295,6 +295,9 @@ def collect_unseen(peers: dict[str, Peer], options: Namespace) -> None:
 def run(options: Namespace, peers: dict[str, Peer]) -> None:
     """Every part that was asked for, the most important first."""
     whole = options.part is None and not options.quick
+    if options.part is None and not options.resume:  # nothing of a run before this one is taken for its own
+        for name in ("results", "own", "unseen", "curves"):
+            (options.out / f"{name}.csv").unlink(missing_ok=True)
     if options.part in (None, "tables", "files"):
         collect("results", peers, chosen_cases(options), options)
     if "core" in options.jobs and options.part in (None, "tables"):
