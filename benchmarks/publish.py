@@ -109,7 +109,11 @@ def publish(runs: list[Path]) -> None:
             text = filled(text, SUMMARY, summarised(rows, head, "bench_summary.png"))
             below = "\n".join([*pictures(out), (out / "tables.md").read_text()])
             text = f"{text.split(MARKER)[0]}{MARKER}\n{below}"
-            readme = filled(readme, TABLE, "\n".join([*summary.readme(rows), "", told(head), "", ""]))
+            measured_here = {row["case"] for row in rows if tables.done(row)}
+            if measured_here.issuperset(summary.README):
+                readme = filled(readme, TABLE, "\n".join([*summary.readme(rows), "", told(head), "", ""]))
+            else:
+                print("the README stays as it is: these runs lack some of its inputs")
     page.write_text(text)
     front.write_text(readme)
     costs.write()

@@ -19,6 +19,7 @@ import json
 import os
 import platform
 import selectors
+import signal
 import subprocess
 import sys
 import time
@@ -268,6 +269,7 @@ def collect(name: str, peers: dict[str, Peer], cases: list[Case], options: Names
     for more in measured(peers, [case for case in cases if case.job in options.jobs], options):
         rows += more
         tables.write_csv(path, rows)
+        options.note()
 
 
 def collect_own(options: Namespace) -> None:
@@ -293,6 +295,9 @@ def collect_unseen(peers: dict[str, Peer], options: Namespace) -> None:
 def run(options: Namespace, peers: dict[str, Peer]) -> None:
     """Every part that was asked for, the most important first."""
     whole = options.part is None and not options.quick
+    if options.part is None and not options.resume:  # nothing of a run before this one is taken for its own
+        for name in ("results", "own", "unseen", "curves"):
+            (options.out / f"{name}.csv").unlink(missing_ok=True)
     if options.part in (None, "tables", "files"):
         collect("results", peers, chosen_cases(options), options)
     if "core" in options.jobs and options.part in (None, "tables"):
@@ -357,6 +362,8 @@ def parsed() -> Namespace:
 
 def main() -> None:
     options = parsed()
+    for name in (signal.SIGINT, signal.SIGTERM):  # also where a shell in the background ignores the first
+        signal.signal(name, signal.default_int_handler)
     options.out.mkdir(parents=True, exist_ok=True)
     began, head = time.perf_counter(), head_of(options)
 
@@ -365,6 +372,7 @@ def main() -> None:
         (options.out / "run.json").write_text(json.dumps(head))
 
     note()
+    options.note = note
     try:
         run(options, chosen_peers(options.peers, options.alone))
     except KeyboardInterrupt:

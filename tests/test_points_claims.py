@@ -34,7 +34,8 @@ from fewer.bandwidths import bandwidth, bandwidth_in_units, weighted_median
 from fewer.cli.points import points as command
 from fewer.deadline import CompilationTimeout, Deadline
 from fewer.distances import distance_blocks
-from fewer.engines import _gather, pool
+from fewer.engines import _gather
+from fewer.engines.quadratic import QuadraticEngine
 from fewer.jobs import _merge, _target
 from fewer.jobs._scaling import Standardization
 from fewer.jobs.bandwidth import most_rows
@@ -185,12 +186,11 @@ def test_the_ends_of_the_range_are_compared():
 
 
 def test_gains_of_rounding_size_do_not_keep_a_search_going(monkeypatch):
-    made, perturb = [], pool.CandidatePool.perturb
-    monkeypatch.setattr(
-        pool.CandidatePool, "perturb", lambda self, *most: made.append(perturb(self, *most)) or made[-1]
-    )
+    made, perturb = [], QuadraticEngine.perturb
+    monkeypatch.setattr(QuadraticEngine, "perturb", lambda self, rng: made.append(perturb(self, rng)) or made[-1])
     X = np.random.default_rng(11).standard_normal((9, 1))
     points(X, 5, solver="exchange", rng=0)
+    assert len(made) > 20
     assert sum(made) < 20
 
 

@@ -38,7 +38,10 @@ IDLE_POOLS, KERNEL_IDLE_POOLS = 1, 1
 """The same where a pool is not everything: pools in a row without a gain; and for entries of H alone."""
 TOLERATED, MOVED = 0.05, 5
 """How far above the best answer a search may go on from, as a share of its value, where F is not known by entries of H
-alone (there it only loses time); after how many such steps a small pool is gathered anew around where it stands."""
+alone; after how many such steps a small pool is gathered anew around where it stands."""
+FEW_CANDIDATES, TOLERATED_OF_FEW = 400, 0.3
+"""Where F is known by entries of H alone: up to how many candidates a search goes on from worse answers, and from how
+much worse ones (benchmarks/small_points.py); with more candidates that only loses time."""
 SETTLED = 1e-4
 """Relative gain for which a small pool is renewed once more."""
 MATRIX_SHARE = 0.5
@@ -268,7 +271,7 @@ class QuadraticEngine:
             return False
         if len(pool.units) < self.pools.open and pool.work - self._pool_began > self.pools.patience:
             return self._renewed(pool, self.found)
-        if not pool.perturb(rng, (1.0 + TOLERATED) * self.value if self.pools.centred else -math.inf):
+        if not pool.perturb(rng, self._ceiling()):
             return False
         found = self._answer_of(pool) if pool.promises(self.value) else None
         better = found is not None and self._take(polished(self.problem, self.limits, found))
@@ -277,6 +280,12 @@ class QuadraticEngine:
             here, self._moved = self.found if better else self._answer_of(pool), 0
             better |= self._renewed(pool, here, settles=better)
         return better
+
+    def _ceiling(self) -> float:
+        """The value below which a search goes on from a worse answer."""
+        if self.pools.centred:
+            return (1.0 + TOLERATED) * self.value
+        return (1.0 + TOLERATED_OF_FEW) * self.value if self.pools.open <= FEW_CANDIDATES else -math.inf
 
     def _hopeless(self, pool: CandidatePool) -> bool:
         """Whether nothing can be gained: the target is reached, or there is no other support."""
