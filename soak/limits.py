@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .draws import Generator, one_of
+from .limit_calls import FUNCTIONS
 
 NAME = "limits"
 SHARE = 2.0
@@ -108,27 +109,6 @@ def orders() -> tuple[Any]:
     return (table,)
 
 
-def bars_of(counts: Any, k: int, **options: Any) -> Any:
-    """Bins with k bars."""
-    import fewer
-
-    return fewer.bins(counts, k, contiguous=True, **options)
-
-
-def of_values(values: Any, k: int, **options: Any) -> Any:
-    """Bins of values."""
-    import fewer
-
-    return fewer.bins(values=values, k=k, **options)
-
-
-def grouped(A: Any, b: Any, k: int, **options: Any) -> Any:
-    """Terms with limits on the weights of groups."""
-    import fewer
-
-    return fewer.terms(A, b, k, groups=np.arange(A.shape[1]) % 50, max_group_weight=0.3, **options)
-
-
 TERMS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 POINTS = ("auto", "exchange", "greedy", "iht")
 MEMORY = {"max_memory": ("50MB", "200MB", "1GB")}
@@ -166,6 +146,52 @@ JOBS = {
         (10, 50),
         often=1.0,
     ),
+    "held out": Job(
+        lambda: returns(200_000), lambda x: (x[0][:, :300].copy(), x[1]), "held out", TERMS, (10, 50), often=2.0
+    ),
+    "units": Job(
+        lambda: cloud(np.float64), lambda x: (x[0][:300],), "units", ("auto", "exchange", "greedy"), (10,), often=1.0
+    ),
+    "points with": Job(
+        lambda: cloud(np.float32),
+        lambda x: (x[0][:300],),
+        "points with",
+        ("auto", "greedy"),
+        (10, 50),
+        {
+            "option": (
+                "labels",
+                "cv",
+                "target",
+                "move",
+                "groups",
+                "include",
+                "equal",
+                "weights",
+                "laplace",
+                "linear",
+                "standardize",
+            )
+        },
+    ),
+    "terms with": Job(
+        lambda: returns(100_000),
+        lambda x: (x[0][:, :300].copy(), x[1]),
+        "terms with",
+        ("auto", "exchange", "greedy"),
+        (10,),
+        {"option": ("bounds", "include", "counts", "turnover", "rows", "absolute", "downside", "weights")},
+        2.0,
+    ),
+    "dims with": Job(
+        orders,
+        lambda x: (x[0][:500],),
+        "dims with",
+        ("auto", "exact", "greedy"),
+        (5, 20),
+        {"option": ("include", "units", "costs", "weights"), "objective": ("kl", "l2")},
+        2.0,
+    ),
     "grouped": Job(
         lambda: returns(20_000),
         lambda x: (x[0][:, :300].copy(), x[1]),
@@ -175,8 +201,10 @@ JOBS = {
         often=1.0,
     ),
 }
-FUNCTIONS: dict[str, Callable[..., Any]] = {"bars": bars_of, "values": of_values, "grouped": grouped}
-"""What is called where that is no job with its own defaults."""
+BY_ROWS = ("points", "bins", "units", "points with")
+"""What is chosen are rows or bins, not columns."""
+LARGE = ("wide", "held out", "terms with", "points with", "units", "dims with")
+"""Inputs that are not kept beside others."""
 
 
 def called(job: Job) -> Callable[..., Any]:
@@ -273,7 +301,8 @@ def serve(pipe: Connection) -> None:
             if what == "prepare":
                 result = None
                 if call.data not in inputs:
-                    inputs.pop("wide", None)  # one input that large at a time is enough
+                    for large in LARGE:  # of these one at a time is enough
+                        inputs.pop(large, None)
                     inputs[call.data] = job.make()
                 pipe.send(warmed(job, inputs[call.data], call))
             elif what == "run":
@@ -313,18 +342,17 @@ def judged(result: Any, data: tuple[Any, ...], call: Call) -> list[str]:
     problems = []
     if "fewer.warm" in result.note:
         problems.append(f"the process is warm, and the note says: {result.note}")
-    if call.data == "dims":
+    function = JOBS[call.data].function
+    if function in ("dims", "dims with"):
         p = np.append(result.distribution.weights, result.distribution.rest)
-        few = result.support.size <= call.k
-    elif call.data in ("bars", "values"):
+        few = result.support.size <= (2 if call.options.get("option") in ("units", "costs") else 1) * call.k
+    elif function in ("bars", "values"):
         p = np.asarray(result.weights)
         few = p.size <= call.k
     else:
         p = np.asarray(result.p)
-        few = (
-            np.count_nonzero(p) <= call.k
-            and p.size == data[0].shape[0 if call.data in ("points", "points32", "bins") else 1]
-        )
+        held = len(result.units) if function == "units" else np.count_nonzero(p)
+        few = held <= call.k and p.size == data[0].shape[0 if function in BY_ROWS else 1]
     if not few or p.min() < 0 or abs(p.sum() - 1) > 1e-9:
         problems.append(
             f"infeasible: {np.count_nonzero(p)} of {p.size}, least {p.min()}, sum {p.sum()!r}, {result.support}"

@@ -145,7 +145,7 @@ def test_the_uncompiled_projection_is_the_compiled_one(low, high):
 
 COLD = """
 import numpy as np
-from fewer import KL, L2, Atoms, DimensionSparse, Lattice, Moments, SparseSimplex
+from fewer import KL, L2, Atoms, DimensionSparse, Lattice, Moments, SparseSimplex, SparseStates
 from fewer import bins, dims, exact, exchange, frank_wolfe, greedy, iht, points, terms
 rng = np.random.default_rng(0)
 A = rng.standard_normal((20, 15))
@@ -169,6 +169,7 @@ found = {
     "exact": exact(KL(cube, q), C, **limit),
     "exchange": exchange(M, S, rng=0, **limit),
     "frank_wolfe": frank_wolfe(M, S, **limit),
+    "states of few dimensions": iht(F, SparseStates(cube, 2), rng=0, **limit),
 }
 for name, result in found.items():
     mass = result.p.sum() + result.distribution.rest
@@ -187,7 +188,7 @@ def test_limited_first_calls_of_all_jobs_and_solvers_compile_nothing(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     lines = [line.split(";") for line in done.stdout.splitlines()]
-    assert len(lines) == 13
+    assert len(lines) == 14
     assert [line for line in lines if line[1:] != ["True", "True"]] == []
     assert list(tmp_path.rglob("*.nbc")) == []
 

@@ -27,7 +27,7 @@ from ..tables import as_table
 from .loop import WARM, Outcome, Step, Steps, drive
 
 STEPS = 50
-"""Descent steps in refitting an answer."""
+"""Descent steps in refitting an answer, and single entries tried where an even distribution is no member."""
 SHARE = 0.5
 """The share of the time left that choosing units may take; the rest is for refitting."""
 MOST_STATES = 20000
@@ -67,6 +67,9 @@ def uncompiled_result(
         p = np.full(constraint.space.size, 1.0 / constraint.space.size)
         if offers(constraint, Combining):
             p = constraint.project(p)
+        elif not constraint.contains(p):
+            corners = (np.eye(1, p.size, entry)[0] for entry in range(min(p.size, STEPS)))
+            p = next(filter(constraint.contains, corners), p)
         if not constraint.contains(p):
             raise InvalidInput(
                 f"the time limit of {deadline.seconds:g} s is too short to compile what {solver} needs; "
@@ -135,8 +138,7 @@ def _gains(problem: Quadratic, c: Vector, units: Indices, weights: Vector) -> Ve
     product = c - slopes  # H w
     steep = np.maximum(slopes - float(weights @ slopes[units]), 0.0)
     curve = problem.diagonal - 2.0 * product + float(weights @ product[units])
-    gains: Vector = steep**2 / np.maximum(curve, 1e-12 * float(np.abs(problem.diagonal).max()) + 1e-300)
-    return gains
+    return np.asarray(steep**2 / np.maximum(curve, 1e-12 * float(np.abs(problem.diagonal).max()) + 1e-300))
 
 
 def _refit(problem: Quadratic, units: Indices) -> Vector:
@@ -235,14 +237,13 @@ def _on_units(objective: Objective, sparse: Any, deadline: Deadline) -> Vector:
     face = sparse.face(units)
     if not face.size:
         raise InvalidInput("the time limit is too short to find a face with states; call fewer.warm() on this machine")
-    best, lowest = None, np.inf
+    best, lowest = _even(objective.space.size, face), np.inf
     for p in _descent(objective, face):
         value = objective.value(p)
-        if best is None or value < lowest:
+        if value < lowest:
             best, lowest = p, value
         if deadline.passed:
             break
-    assert best is not None  # noqa: S101 - the first iterate is the even distribution
     return best
 
 
@@ -261,8 +262,7 @@ def _descent(objective: Objective, face: Indices) -> Generator[Vector, None, Non
         spread = float(gradient.max() - gradient.min())
         if not 0.0 < spread < np.inf:
             return
-        after = p.copy()
-        after[face] *= np.exp(-(gradient - gradient.min()) / (spread * np.sqrt(step + 1.0)))
-        after[face] /= after[face].sum()
-        p = after
+        p = p.copy()
+        p[face] *= np.exp(-(gradient - gradient.min()) / (spread * np.sqrt(step + 1.0)))
+        p[face] /= p[face].sum()
         yield p
