@@ -7,7 +7,7 @@
 | points: similarities of all pairs | the same products by BLAS and np.exp of as many numbers in the cache |
 | terms: slopes of all columns | one product of X and a vector by BLAS |
 | dims: one look ahead over all supports | np.bincount of their indices: one scattered addition each |
-| blocks: the summary of a file of numbers | reading the file |
+| blocks: the summary of a file of numbers | reading the file; and LAPACK's geqrf of panels of it that are there |
 | proofs: one round of the relaxation | one eigendecomposition of its size |
 
 A share is the floor's time over the loop's, best of several of each. With one thread it is taken in seconds of the
@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from scipy.linalg.lapack import dgeqrf
 from threadpoolctl import threadpool_limits
 
 from fewer import Atoms, Moments, merge, summarize
@@ -78,8 +79,8 @@ def proof_loop(rng: np.random.Generator) -> Loop:
     return "proofs", "200 columns", lambda: doubly.sweep(*args, *state, 1), lambda: np.linalg.eigh(T)
 
 
-def blocks_loop(rng: np.random.Generator, folder: Path) -> Loop:
-    """A summary for terms of a file of 200,000 x 20 numbers, block by block."""
+def blocks_loops(rng: np.random.Generator, folder: Path) -> list[Loop]:
+    """A summary for terms of a file of 200,000 x 20 numbers, block by block, beside reading it and beside geqrf."""
     path, step = folder / "rows.npy", 20_000
     np.save(path, rng.normal(size=(200_000, 20)))
 
@@ -88,7 +89,14 @@ def blocks_loop(rng: np.random.Generator, folder: Path) -> Loop:
         blocks = (np.asarray(rows[at : at + step]) for at in range(0, len(rows), step))
         merge([summarize((block, block[:, 0]), "terms") for block in blocks])
 
-    return "blocks", "32 MB", work, lambda: np.load(path).sum()
+    panels = [np.asfortranarray(rng.normal(size=(1000, 21))) for _ in range(200)]
+
+    def factors() -> None:
+        for panel in panels:
+            dgeqrf(panel, lwork=32 * 21)
+
+    read: Loop = ("blocks, reading", "32 MB", work, lambda: np.load(path).sum())
+    return [read, ("blocks, geqrf", "200 x 1,000 x 21", work, factors)]
 
 
 def best_seconds(work: Callable[[], Any], repeats: int, clock: Callable[[], float]) -> float:
@@ -112,7 +120,7 @@ def main() -> None:
     print("| loop | size | ms | floor, ms | share |\n|---|---|---|---|---|")
     with TemporaryDirectory() as folder, threadpool_limits(args.threads):
         loops = [make(rng) for make in (points_loop, terms_loop, dims_loop, proof_loop)]
-        for name, size, work, floor in [*loops, blocks_loop(rng, Path(folder))]:
+        for name, size, work, floor in [*loops, *blocks_loops(rng, Path(folder))]:
             taken, least = (1e3 * best_seconds(each, args.repeats, clock) for each in (work, floor))
             print(f"| {name} | {size} | {taken:.1f} | {least:.1f} | {least / taken:.2f} |", flush=True)
 

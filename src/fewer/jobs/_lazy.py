@@ -6,6 +6,7 @@ from typing import Any
 from .._validation import InvalidInput, as_integer, known
 from ..data.blocks import Block, Blocks, as_blocks
 from ..data.cutting import width
+from ..objectives.pairs import own_threads
 from ..result import Result
 from ..row_blocks import canonical_rows
 from ._bins_blocks import BinsSummary, CountedSummary
@@ -119,4 +120,5 @@ def terms_of_blocks(blocks: Blocks, y: Any, weight: Any, missing: str) -> TermsS
     known(missing, dict.fromkeys(("error", "drop", "impute")), "missing of data in blocks")
     rows = canonical_rows(width(head))
     spec = filled(TermsSpec.of(head, y, missing=missing, weight=name), blocks, "terms", rows)
-    return blocks.fold("terms-1", TermsSummary.of, spec, TermsSummary.merged, rows)
+    with own_threads():  # panels are too small for several
+        return blocks.fold("terms-1", TermsSummary.of, spec, TermsSummary.merged, rows)

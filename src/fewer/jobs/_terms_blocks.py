@@ -71,10 +71,8 @@ class TermsSummary:
                 f"X must have at most {MAX_FACTOR_COLUMNS} columns to be factored, got {X.shape[1]}; those of a "
                 f"Dask array or of one npy file are read in blocks"
             )
-        both = np.column_stack([X, as_vector(read.y, (len(X),), "y")])
-        if read.weight is not None:
-            both *= np.sqrt(read.weight)[:, None]
-        factor = factored(both)
+        y = as_vector(read.y, (len(X),), "y")
+        factor = factored(X, y, None if read.weight is None else np.sqrt(read.weight))
         if not np.isfinite(factor).all():
             raise InvalidInput("X or y holds numbers too large to be squared in blocks; divide them by a power of ten")
         return cls(factor, spec, read.size, read.size - len(X))

@@ -1,13 +1,16 @@
 """Summarise blocks, merge the summaries, solve: the three steps of every job over data in blocks, for own loops."""
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import replace
+from threading import current_thread, main_thread
 from typing import Any
 
 from .._validation import InvalidInput, as_integer, known, shown
 from ..data.blocks import Block
 from ..data.cutting import height
 from ..deadline import Deadline
+from ..objectives.pairs import own_threads
 from ..result import Result
 from ..row_blocks import merged_in_tree
 from ._bins_blocks import BinsSummary, CountedSummary
@@ -196,7 +199,9 @@ def _terms_block(block: Block, plan: Any, options: dict[str, Any]) -> Summary:
     name = given["sample_weight"] if isinstance(given["sample_weight"], str) else None
     block = _beside(block, given["y"], given["sample_weight"])
     spec = TermsSpec.of(block.X, given["y"], missing=given["missing"], weight=name)
-    return TermsSummary.of(block, spec)
+    alone = current_thread() is main_thread()  # else another thread may be limiting BLAS
+    with own_threads() if alone else nullcontext():
+        return TermsSummary.of(block, spec)
 
 
 MAKERS: dict[str, Callable[[Block, Any, dict[str, Any]], Summary]] = {
