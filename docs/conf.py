@@ -96,7 +96,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "how-to-choose": []},  # wide tables and pictures
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
     "pygments_light_style": "a11y-high-contrast-light",

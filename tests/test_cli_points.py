@@ -87,7 +87,7 @@ def test_the_page_shows_what_points_stand_for_and_miss(folder):
     for more in ([], ["--target", folder / "theirs.csv"], ["--move"]):
         _, told = run("points", folder / "mine.csv", "-k", "4", "--criticisms", "2", "--report", page, "--force", *more)
         text = page.read_text()
-        assert "What each point stands for" in text
+        assert "What each point represents" in text
         assert "The rows that the points represent worst, the worst first." in text
         assert "criticisms" in told
     assert "wrote" in told

@@ -5,6 +5,7 @@ import datetime as dt
 import gzip
 import lzma
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -41,7 +42,7 @@ def in_pandas(path):
 
 
 def in_sqlite(path):
-    with sqlite3.connect(path) as base:
+    with closing(sqlite3.connect(path)) as base, base:
         base.execute("CREATE TABLE rows (whole INT, number REAL, flag TEXT, text TEXT, day TEXT, moment TEXT)")
         texts = FRAME.with_columns(pl.col("flag").cast(pl.String), pl.col("day", "moment").cast(pl.String))
         base.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)", texts.rows())
@@ -210,7 +211,7 @@ def test_several_files_that_differ_are_refused(tmp_path):
 def test_tables_of_a_database_are_named_and_nothing_of_them_is_run(tmp_path):
     path = tmp_path / "base.sqlite"
     evil = 'x"; DROP TABLE good; --'
-    with sqlite3.connect(path) as base:
+    with closing(sqlite3.connect(path)) as base, base:
         base.execute("CREATE TABLE good (a INT)")
         base.execute("INSERT INTO good VALUES (1), (2)")
         base.execute('CREATE TABLE "x""; DROP TABLE good; --" ("b"" c" TEXT)')

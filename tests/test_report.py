@@ -17,6 +17,7 @@ from fewer.report.studies import studies_page, study_page
 from fewer.report.svg import Axis
 from fewer.studies.bins import BinsProblem
 from fewer.studies.dims import DimsProblem
+from fewer.studies.points import PointsProblem
 from fewer.studies.study import study
 from fewer.text import csv_cell
 
@@ -282,4 +283,17 @@ def test_in_chromium_two_studies_slide_apart(browser, found, tmp_path):
     view.locator("input[type=range]").nth(1).fill("2")
     marked = view.locator("tr.chosen").evaluate_all("rows => rows.map((row) => row.dataset.k)")
     assert marked == ["2", "6"]
+    view.close()
+
+
+def test_in_chromium_points_say_what_they_represent_and_miss(browser, tmp_path):
+    X = np.random.default_rng(0).random((40, 4))
+    problem = PointsProblem.of(X, 3, 0, shown={f"x{i}": X[:, i] for i in range(4)}, n_criticisms=5)
+    text = study_page(study(problem, [2, 3]), "pixels", {"command": "x"}, image_shape=(2, 2))
+    (tmp_path / "points.html").write_text(text, encoding="utf-8")
+    view = browser.new_page()
+    view.goto((tmp_path / "points.html").as_uri())
+    assert view.locator("h3:visible").all_inner_texts() == ["What each point represents", "Criticisms"]
+    assert view.locator(".panel:visible figcaption", has_text="row ").count() == 5
+    assert view.locator(".panel:visible table").count() == 2  # points, and their shares: pictures tell the rows
     view.close()

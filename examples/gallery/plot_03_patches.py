@@ -32,7 +32,6 @@ plt.show()
 
 # %%
 # Rebuild the photograph from them: each tile is replaced by the nearest of the 64 patches, or of 64 random ones.
-# sphinx_gallery_thumbnail_number = 2
 
 height, width = (side // 10 for side in photo.shape)
 tiles = photo[: 10 * height, : 10 * width].reshape(height, 10, width, 10).swapaxes(1, 2).reshape(-1, 100)
@@ -53,6 +52,7 @@ for axis, (name, picture) in zip(axes, pictures.items(), strict=True):
     axis.set_title(name)
     axis.axis("off")
 figure.tight_layout()
+# sphinx_gallery_thumbnail_number = 2
 plt.show()
 
 # %%

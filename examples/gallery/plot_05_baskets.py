@@ -45,7 +45,6 @@ plt.show()
 # -------------------------
 # Each column is a product, each row an order. Complete orders are blue. The optimum takes whole groups of products
 # that are bought together.
-# sphinx_gallery_thumbnail_number = 2
 
 table = pd.crosstab(train["order_id"], train["sku"]).clip(upper=1)
 result = best[sizes.index(15)]
@@ -63,4 +62,5 @@ figure, axis = plt.subplots(figsize=(7.5, 5))
 axis.imshow(picture, aspect="auto", interpolation="nearest")
 axis.axvline(14.5, color="C3")
 axis.set(xlabel="products: left of the line the 15 in stock", ylabel="orders", xticks=[])
+# sphinx_gallery_thumbnail_number = 2
 plt.show()

@@ -48,7 +48,6 @@ plt.show()
 # %%
 # Uneven weights make estimates noisy. With at least 1 % and at most 5 % for each person, forty people still meet
 # all totals.
-# sphinx_gallery_thumbnail_number = 2
 
 even = terms(facts.T.to_numpy(), totals.to_numpy(), 40, min_weight=0.01, max_weight=0.05, solver="exchange", rng=0)
 met = facts.iloc[even.indices].T @ even.weights
@@ -59,5 +58,6 @@ axis.tick_params(axis="y", labelsize=8)
 axis.set(xlabel="share or mean")
 axis.legend(frameon=False)
 figure.tight_layout()
+# sphinx_gallery_thumbnail_number = 2
 plt.show()
 print(f"largest error of a total {np.abs(met - totals).max():.1e}")

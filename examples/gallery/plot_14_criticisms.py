@@ -29,7 +29,6 @@ plt.show()
 # In two dimensions one can see why. Eight points represent two moons; a third group of fifteen rows is too small to
 # get a point. The witness function is above zero (red) where the points put too little weight, and below (blue)
 # where they put too much. The criticisms (crosses) are rows far from all points.
-# sphinx_gallery_thumbnail_number = 2
 
 rng = np.random.default_rng(0)
 moons = make_moons(600, noise=0.08, random_state=0)[0]
@@ -49,4 +48,5 @@ axis.scatter(*rows[odd].T, marker="x", s=90, color="black", linewidth=2, label="
 figure.colorbar(shown, label="witness function", format="%.3f")
 axis.legend(loc="lower left")
 axis.axis("off")
+# sphinx_gallery_thumbnail_number = 2
 plt.show()

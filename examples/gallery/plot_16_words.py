@@ -52,7 +52,6 @@ plt.show()
 # %%
 # The forty best words. The size of a word says how many of the readable sentences use it; orange words are not among
 # the forty most frequent ones.
-# sphinx_gallery_thumbnail_number = 2
 
 chosen = found[2].indices
 whole = np.flatnonzero(np.asarray(table[:, np.setdiff1d(np.arange(len(words)), chosen)].sum(axis=1)).ravel() == 0)
@@ -69,6 +68,7 @@ for i in chosen[np.argsort(-uses[chosen], kind="stable")]:
         x, y, line = 0.0, y - line, 0.0
         text.set_position((x, y))
     x, line = x + box.width + 0.025, max(line, box.height + 0.02)
+# sphinx_gallery_thumbnail_number = 2
 plt.show()
 
 # %%

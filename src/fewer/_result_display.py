@@ -25,6 +25,8 @@ LONGEST_TICK = 4
 """Characters of a name under a bar up to which it is written level."""
 MOST_ROWS = 20
 """Rows of the table in a notebook."""
+WIDE = 'style="text-align: left; min-width: min(40em, 90vw)"'
+"""A narrow table would break its caption into a column of words."""
 
 
 def one_line(result: "Result") -> str:
@@ -69,7 +71,7 @@ def html(result: "Result") -> str:
         rows.append(_row("td", [f"and {len(order) - MOST_ROWS} more", *[""] * (len(heads) - 1)]))
     summary = escape(one_line(result)[len("Result(") : -1])
     return (
-        f"<table><caption>{summary}<br>{escape(result.message)}</caption>"
+        f"<table><caption {WIDE}><b>{summary}</b><br>{escape(result.message)}</caption>"
         f"<thead>{_row('th', heads)}</thead><tbody>{''.join(rows)}</tbody></table>"
     )
 

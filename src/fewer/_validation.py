@@ -33,7 +33,7 @@ _BRIEF.maxother = _BRIEF.maxstring = _BRIEF.maxlong = 60
 
 
 class InvalidInput(ValueError, TypeError):  # noqa: N818 - reads as the sentence it carries
-    """What was handed in cannot be used; the message says what, what was expected, and what came.
+    """The input cannot be used; the message says what is wrong, what was expected and what was given.
 
     Both a `ValueError` and a `TypeError`, as scikit-learn's own parameter error is.
 

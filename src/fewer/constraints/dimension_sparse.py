@@ -45,7 +45,7 @@ class DimensionSparse:
     n_units : int
         The number of dimensions.
     whole_faces : bool
-        True: k is the only bound.
+        True: k is the only limit.
 
     Examples
     --------

@@ -28,7 +28,7 @@ class GroupSparse:
 
         {p in the simplex : supp(p) lies in the union of k groups, at most max_per_group entries of each}
 
-    Which k groups are nearest to a vector is NP-hard in general (a k-subset-sum hides in it). For disjoint groups, up
+    Which k groups are nearest to a vector is NP-hard in general (it contains k-subset sum). For disjoint groups, up
     to MOST_GROUPS = 100 of them, the projection is exact, by branch and bound; for more, and for groups that overlap,
     it is greedy; past 20,000 branches, which random vectors never need, it is the best found. `projection` says
     which, and so does the note of a result that depends on a greedy one.

@@ -61,7 +61,7 @@ class SparseSimplex:
     n_units : int
         The size of the space.
     whole_faces : bool
-        Whether k is the only bound.
+        Whether k is the only limit.
 
     Examples
     --------

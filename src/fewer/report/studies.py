@@ -121,20 +121,22 @@ def panel(study: Study, answer: Answer, image_shape: tuple[int, int] | None) -> 
 
 
 def explained(study: Study, answer: Answer, image_shape: tuple[int, int] | None) -> Html | None:
-    """What each point stands for, and the rows that the points represent worst, where the job knows."""
+    """What each point represents, and the rows that the points represent worst, where the job knows."""
     problem: Any = study.problem
     if not hasattr(problem, "stands_for") or answer.result.source is None:
         return None
     own, missed = problem.stands_for(answer.result), problem.criticisms(answer.result)
     columns = [Column(n, values, bar=n == "share of rows", share=n in SHARES) for n, values in own.items()]
     words = "The rows that are more similar to this point than to any other, beside its weight."
-    each = tag("h3", "What each point stands for"), table(columns, caption=words)
+    each = tag("h3", "What each point represents"), table(columns, caption=words)
     names = list(missed)[:MAX_SHOWN_COLUMNS]
     drawn = None
     if image_shape is not None:
         names = names[: max(len(missed) - math.prod(image_shape), 1)]
         drawn = pictures(problem.pixels(missed["index"]), [f"row {i}" for i in missed["index"]], image_shape)
     words = "The rows that the points represent worst, the worst first."
+    if drawn is not None and names == ["index"]:  # the pictures have these numbers
+        return join(*each, tag("h3", "Criticisms"), tag("p", words, class_="caption"), drawn)
     worst = table([Column(n, missed[n]) for n in names], caption=words)
     return join(*each, tag("h3", "Criticisms"), drawn, worst)
 

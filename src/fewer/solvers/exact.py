@@ -31,20 +31,20 @@ def exact(
     """Local search, then branch and bound until the optimum is proven.
 
     A branch fixes some units in and some out; the engine bounds F over the supports that are left. The branch of the
-    lowest bound is looked at first, so the lowest open bound is a proven one at any moment.
+    lowest bound is examined first, so the lowest open bound is a proven one at any moment.
 
     Parameters
     ----------
     objective, constraint
         F, and the sparse set it is minimised over.
     budget : float, optional
-        Stop after about so many multiplications, with the bound reached by then.
+        Stop after about this many multiplications, with the bound reached by then.
     time_limit : float, optional
         Wall time in seconds, everything included; likewise.
     callback : callable, optional
-        Sees a `Progress` after each iterate; something true stops the search.
+        Called with a `Progress` after each iterate; a true return value stops the search.
     rng : int, numpy Generator or None
-        Where the random choices of the local search come from.
+        Seed or generator of the random choices of the local search.
 
     Returns
     -------

@@ -41,13 +41,13 @@ def exchange(
     objective, constraint
         F, and the sparse set it is minimised over.
     budget : float, optional
-        Multiplications, about, that perturbations may cost without a gain.
+        About how many multiplications perturbations may cost without a gain.
     time_limit : float, optional
         Wall time in seconds, everything included.
     callback : callable, optional
-        Sees a `Progress` after each iterate; something true stops the search.
+        Called with a `Progress` after each iterate; a true return value stops the search.
     rng : int, numpy Generator or None
-        Where the random choices come from.
+        Seed or generator of the random choices.
 
     Returns
     -------

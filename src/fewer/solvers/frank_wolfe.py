@@ -47,17 +47,17 @@ def frank_wolfe(
     objective, constraint
         F, of finite smoothness, and the set that the answer is projected onto.
     max_iter : int
-        Iterations, at most.
+        Maximum number of iterations.
     tol : float
-        It ends when the dual gap is below it, relative to F or to its scale.
+        Stop when the dual gap is below this, relative to F or to its scale.
     budget : float, optional
-        Stop after about so many multiplications.
+        Stop after about this many multiplications.
     time_limit : float, optional
         Wall time in seconds, everything included.
     callback : callable, optional
-        Sees a `Progress` after each iterate; something true stops the search.
+        Called with a `Progress` after each iterate; a true return value stops the search.
     rng
-        Not used: there is nothing random in it. Every solver takes it.
+        Not used: nothing here is random. All solvers accept it.
 
     Returns
     -------

@@ -28,13 +28,13 @@ def greedy(
     objective, constraint
         F, and the sparse set it is minimised over.
     budget : float, optional
-        Stop after about so many multiplications.
+        Stop after about this many multiplications.
     time_limit : float, optional
         Wall time in seconds, everything included.
     callback : callable, optional
-        Sees a `Progress` after each iterate; something true stops the search.
+        Called with a `Progress` after each iterate; a true return value stops the search.
     rng
-        Not used: there is nothing random in it. Every solver takes it.
+        Not used: nothing here is random. All solvers accept it.
 
     Returns
     -------

@@ -63,17 +63,17 @@ def iht(
         sparse simplices, the paper's doubling on other sparse sets (each support valued by its best distribution where
         that is known), and on convex ones momentum, or backtracking where F has no smoothness.
     max_iter : int
-        Iterations, at most.
+        Maximum number of iterations.
     tol : float
-        It stops when no entry moves by more than this.
+        Stop when no entry changes by more than this.
     budget : float, optional
-        Stop after about so many multiplications.
+        Stop after about this many multiplications.
     time_limit : float, optional
         Wall time in seconds, everything included.
     callback : callable, optional
-        Sees a `Progress` after each iterate; something true stops the search.
+        Called with a `Progress` after each iterate; a true return value stops the search.
     rng : int, numpy Generator or None
-        Where the random start comes from.
+        Seed or generator of the random start.
 
     Returns
     -------
