@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 from fewer import FewerPoints, FewerPointsClassifier, FewerSampler, InvalidInput, points
-from fewer.data import encode as encode_module
+from fewer.data import _encoded_rows
 from fewer.data.columns import used_columns
 from fewer.data.encode import encoded
 from fewer.data.frames import columns_of
@@ -66,8 +66,8 @@ def test_the_similarity_is_the_product_that_is_documented(form):
 def test_wide_tables_are_sparse_and_answer_alike(monkeypatch, wide):
     expected = points(TABLE, 4, gamma=0.1, **QUICK)
     if wide:
-        monkeypatch.setattr(encode_module, "MAX_DENSE_WIDTH", 2)
-        monkeypatch.setattr(encode_module, "MAX_FILLED_SHARE", 1.0)
+        monkeypatch.setattr(_encoded_rows, "MAX_DENSE_WIDTH", 2)
+        monkeypatch.setattr(_encoded_rows, "MAX_FILLED_SHARE", 1.0)
     assert sp.issparse(encoded(TABLE).rows) == wide
     result = points(TABLE, 4, gamma=0.1, **QUICK)
     assert result.indices.tolist() == expected.indices.tolist()

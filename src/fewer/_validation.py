@@ -26,7 +26,12 @@ MOST_NESTED = 32
 SEEDS = 10**6
 """A seed that is drawn is below this: short enough to type."""
 _COMPRESSED = {"bsr": sp.bsr_array, "csc": sp.csc_array, "csr": sp.csr_array}
-_FRAMES = {"pandas": ("DataFrame",), "polars": ("DataFrame", "LazyFrame"), "pyarrow": ("Table", "RecordBatch")}
+_FRAMES = {
+    "pandas": ("DataFrame",),
+    "polars": ("DataFrame", "LazyFrame"),
+    "pyarrow": ("Table", "RecordBatch"),
+    "fewer.data.read_table": ("ReadTable",),
+}
 _COLUMNS = ("Series",)
 _BRIEF = reprlib.Repr()
 _BRIEF.maxother = _BRIEF.maxstring = _BRIEF.maxlong = 60
@@ -176,7 +181,7 @@ def gathered(x: Any) -> Any:
 
 def labels_of(frame: Any) -> list[Any]:
     """The names of a frame's columns, as the user wrote them."""
-    return list(frame.columns if hasattr(frame, "iloc") or hasattr(frame, "get_columns") else frame.column_names)
+    return list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
 
 
 def _side_by_side(frame: Any, name: str) -> npt.NDArray[Any]:

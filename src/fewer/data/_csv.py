@@ -34,11 +34,19 @@ HEAD_BYTES = 1 << 22
 """Bytes of a large file in which the first rows are looked for."""
 WIDE_COLUMNS = 100_000
 """Columns from which a csv file is read line by line: polars needs 3 kB of memory for each."""
+MAX_HELD_COLUMNS = 1000
+"""Columns up to which rows are encoded part by part: each column of each part takes some microseconds."""
+SPARE = 1.05
+"""Rows for which there is place, by the rows that are expected; what is not used takes no memory."""
 NOT_UTF8 = "the file is not in UTF-8, so it is read as Windows-1252"
 ISO_DATE = r"^\d{4}-\d{2}-\d{2}$"
 """Dates that polars parses while it reads."""
 ROW = "\x00row"
 """A name that no column has."""
+
+
+class _Unparsed(Exception):  # noqa: N818 - never seen by a user
+    """What polars could not parse while it read part by part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +86,39 @@ class CsvSource:
                 raise self._unreadable(reason) from None
         return self._typed(frame, types, as_text, refuse)
 
+    def held(self, names: Sequence[str], as_text: Collection[str], refuse: Refuse, apart: Collection[str]) -> Any:
+        """The same as a table whose rows are encoded while they are read; those of `apart` are no part of them."""
+        from .read_table import read_table
+
+        types = {name: self.native[name] for name in names if name in self.native and name not in as_text}
+        coded = [name for name in names if name not in types and self._is_text(name, as_text)]
+        if len(names) > MAX_HELD_COLUMNS:
+            return self.read(names, as_text, refuse)
+        try:
+            table = read_table(self._parts(types, names), coded, apart, self._expected_rows)
+        except _Unparsed:  # which reading at once explains
+            return self.read(names, as_text, refuse)
+        kept = self._typed(pl.DataFrame(list(table.series.values())), types, as_text, refuse)
+        table.series = {column.name: column for column in kept.get_columns()}
+        return table
+
+    def _parts(self, types: dict[str, Any], names: Sequence[str]) -> Iterator[Any]:
+        """The columns in parts, as they are parsed."""
+        try:
+            yield from self.scan(types).select(names).collect_batches(maintain_order=True)
+        except pl.exceptions.PolarsError as error:
+            raise _Unparsed from error
+
+    def _expected_rows(self) -> int:
+        """How many rows the file has, and some more, by the length of the first ones."""
+        with self.path.open("rb") as file:
+            start = file.read(HEAD_BYTES)
+        return int(SPARE * self.path.stat().st_size / len(start) * start.count(b"\n")) + 1
+
+    def _is_text(self, name: str, as_text: Collection[str]) -> bool:
+        """Whether a column that polars does not parse is texts, as they are."""
+        return name in as_text or not (name in self.suspects or name in self.native)
+
     def _typed(self, frame: Any, types: dict[str, Any], as_text: Collection[str], refuse: Refuse) -> Any:
         """Columns as their cells say."""
         found = in_threads(lambda column: self._parsed(column, types, as_text), frame.get_columns())
@@ -93,7 +134,7 @@ class CsvSource:
         if name in types:
             has_nan = types[name] == pl.Float64 and column.is_nan().any()
             return Parsed(column.fill_nan(None) if has_nan else column)
-        if name in as_text or not (name in self.suspects or name in self.native):
+        if self._is_text(name, as_text):
             return Parsed(without_missing(column))
         return parsed(column, self.decimal, self.dialect.separator == ";")
 

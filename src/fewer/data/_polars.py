@@ -16,10 +16,10 @@ def column(series: Any) -> Column:
     name, dtype = series.name, series.dtype
     missing = _missing(series)
     if dtype == pl.Boolean:
-        return Column(name, "boolean", missing, lambda: _floats(series.cast(pl.UInt8)))
+        return Column(name, "boolean", missing, lambda: floats(series.cast(pl.UInt8)))
     if dtype.is_numeric() or dtype == pl.Null:
-        part = lambda start, stop: _floats(series.slice(start, stop - start))  # noqa: E731
-        return Column(name, "number", missing, lambda: _floats(series), dtype=str(dtype), part=part)
+        part = lambda start, stop: floats(series.slice(start, stop - start))  # noqa: E731
+        return Column(name, "number", missing, lambda: floats(series), dtype=str(dtype), part=part)
     if dtype.is_temporal():
         unit = "D" if dtype == pl.Date else "ns" if dtype == pl.Time else dtype.time_unit
         kind = "number" if isinstance(dtype, pl.Duration) else "date"
@@ -43,10 +43,10 @@ def _missing(series: Any) -> Mask | None:
 
 def _seconds(series: Any, step: float, start: int, stop: int) -> npt.NDArray[np.float64]:
     """Some dates, times or durations in seconds."""
-    return _floats(series.slice(start, stop - start).to_physical()) * step
+    return floats(series.slice(start, stop - start).to_physical()) * step
 
 
-def _floats(series: Any) -> npt.NDArray[np.float64]:
+def floats(series: Any) -> npt.NDArray[np.float64]:
     """Numbers as float64, without a copy where they are that already."""
     import polars as pl
 

@@ -2,27 +2,21 @@
 
 import math
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector, gathered, is_frame, known
-from ._blocks import in_threads, zeros
+from ._blocks import in_threads
+from ._encoded_rows import MISMATCH, DenseRows, SparseRows, is_thin
 from .column import Column, Mask
 from .columns import Used, array_columns, as_kind, used_columns
 from .frames import columns_of
 
 RULES = ("error", "drop", "impute", "category")
 """What is done with missing values."""
-MISMATCH = 2.0
-"""What a mismatch of categories adds to a squared distance: the mean squared difference of two rows, drawn at random,
-in a column of standard deviation one."""
-MAX_DENSE_WIDTH, MAX_FILLED_SHARE = 100, 0.3
-"""Encoded columns beyond which rows with a smaller share of entries than this are kept as CSR."""
 BLOCK_ROWS = 16384
 """Rows that are encoded at a time: some columns of them fit into the cache (`benchmarks/reading.py`)."""
 NARROW = ("float32", "Float32", "float", "float16", "halffloat")
@@ -44,6 +38,15 @@ class Code:
     levels: npt.NDArray[Any] | None = None
     fill: float = math.nan
     flag: int = -1
+
+
+@runtime_checkable
+class EncodedAlready(Protocol):
+    """A table that may have its encoded rows already (`fewer.data.read_table`)."""
+
+    def encoded_as(self, codes: Sequence[Code], width: int) -> Vector | None:
+        """The rows as these codes make them, or None."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +80,15 @@ class Encoding:
         used = [as_kind(columns[code.place], code.kind) for code in self.codes]
         if self.missing in ("error", "drop"):
             refuse_missing(used, new=True)
-        return self.rows(used, X.shape[0])
+        return self.rows_of(X, used)
+
+    def rows_of(self, X: Any, columns: Sequence[Column], kept: Indices | None = None) -> Any:
+        """The rows of a table whose used columns are these; those that were encoded while they were read are there."""
+        if isinstance(X, EncodedAlready) and kept is None and not (self.sparse or self.equality):
+            found = X.encoded_as(self.codes, self.width)
+            if found is not None:
+                return found
+        return self.rows(columns, X.shape[0], kept)
 
     def rows(self, columns: Sequence[Column], n: int, kept: Indices | None = None) -> Any:
         """The rows of columns of the kinds of `codes`, or the kept ones of them."""
@@ -87,7 +98,7 @@ class Encoding:
         )
         if kept is None and not self.sparse and parted:
             return self._by_blocks(columns, n)
-        table = _Sparse(self, size) if self.sparse else _Dense(self, size)
+        table = SparseRows(self, size) if self.sparse else DenseRows(self, size)
         for code, column in zip(self.codes, columns, strict=True):
             gone = column.missing if column.missing is None or kept is None else column.missing[kept]
             if code.levels is None:
@@ -100,7 +111,7 @@ class Encoding:
 
     def _by_blocks(self, columns: Sequence[Column], n: int) -> Any:
         """The same, some thousand rows at a time, so that columns meet in the processor's cache and none is copied."""
-        table = _Dense(self, n)
+        table = DenseRows(self, n)
         places = [
             None if code.levels is None else level_places(column, code)
             for code, column in zip(self.codes, columns, strict=True)
@@ -145,65 +156,6 @@ class Encoding:
         if at.min(initial=0) < 0:
             table.unknown += np.where(at < 0, MISMATCH / 2.0, 0.0)
         table.choose(code.start, at)
-
-
-class _Dense:
-    """Rows that are filled column by column."""
-
-    def __init__(self, encoding: Encoding, n: int) -> None:
-        self.table = zeros((n, encoding.width), encoding.dtype)
-        self.slot = encoding.width > encoding.numbers and not encoding.equality
-        self.unknown: Any = 0.0
-
-    def block(self, start: int, stop: int) -> "_Dense":
-        """Some of the rows, to be filled in the same way."""
-        part = copy(self)
-        part.table = self.table[start:stop]
-        return part
-
-    def put(self, start: int, values: Any) -> None:
-        self.table[:, start] = values
-
-    def choose(self, start: int, at: Indices) -> None:
-        width = self.table.shape[1]
-        entries = np.arange(start, start + len(at) * width, width) + at  # of the table as one long row
-        if at.min(initial=0) < 0:
-            entries = entries[at >= 0]
-        self.table.reshape(-1)[entries] = math.sqrt(MISMATCH / 2.0)
-
-    def done(self) -> Any:
-        if self.slot and np.any(self.unknown):
-            self.table[:, -1] = np.sqrt(self.unknown)
-        return self.table
-
-
-class _Sparse:
-    """The same as CSR: each row has as many entries as there are columns in the table, flags and one more."""
-
-    def __init__(self, encoding: Encoding, n: int) -> None:
-        each = len(encoding.codes) + sum(code.flag >= 0 for code in encoding.codes) + 1
-        self.indices, self.data = np.zeros((n, each), np.int32), np.zeros((n, each), encoding.dtype)
-        self.width, self.used = encoding.width, 0
-        self.unknown: Any = 0.0
-
-    def put(self, start: int, values: Any) -> None:
-        self.indices[:, self.used], self.data[:, self.used] = start, values
-        self.used += 1
-
-    def choose(self, start: int, at: Indices) -> None:
-        self.put(start, np.where(at >= 0, math.sqrt(MISMATCH / 2.0), 0.0))
-        self.indices[:, self.used - 1] += np.maximum(at, 0).astype(np.int32)
-
-    def done(self) -> Any:
-        n = len(self.data)
-        self.put(self.width - 1, np.sqrt(self.unknown))
-        while self.used < self.data.shape[1]:  # flags that were not set
-            self.put(self.width - 1, 0.0)
-        starts = np.arange(n + 1, dtype=np.int64) * self.data.shape[1]
-        rows = sp.csr_array((self.data.reshape(-1), self.indices.reshape(-1), starts), shape=(n, self.width))
-        rows.eliminate_zeros()
-        rows.sum_duplicates()
-        return rows
 
 
 class Encoded(NamedTuple):
@@ -251,7 +203,7 @@ def encoded(
     kept = _complete(used, n, complete) if missing == "drop" else None
     shares = np.broadcast_to(1.0 / max(n, 1), n) if weights is None else weights
     encoding = _fitted(given, places, shares, missing, kept, equality, sparse, shifts)
-    rows = encoding.rows(used, n, kept)
+    rows = encoding.rows_of(X, used, kept)
     return Encoded(rows, kept, encoding, [*given.notes, *_said(used, n, missing, kept)])
 
 
@@ -328,8 +280,7 @@ def _fitted(
         at += 1 if equality else len(levels)
     slot = not equality and (numbers < len(places) or missing == "category")
     width = at + slot
-    filled = len(codes) / max(width, 1)
-    is_sparse = sparse and not equality and width > MAX_DENSE_WIDTH and filled < MAX_FILLED_SHARE
+    is_sparse = sparse and not equality and is_thin(len(codes), width)
     chosen = [given.columns[i][0] for i in order[:numbers]]
     narrow = numbers > 0 and all(column.dtype in NARROW for column in chosen)
     shift = np.array([_mean(column, shares, some) for column in chosen]) if is_sparse and shifts else None

@@ -82,6 +82,32 @@ class FileTable:
             raise InvalidInput(f"{self.label}: has a head but no rows")
         return frame
 
+    def table(
+        self, names: Sequence[str] | None = None, *, categories: Collection[str] = (), apart: Collection[str] = ()
+    ) -> Any:
+        """The same columns as a table for `fewer.data.frames`, which takes less time and memory to encode.
+
+        The rows of csv files are encoded while they are read, and no frame is held.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            The columns; all by default.
+        categories : collection of str
+            Columns to be read as texts, whatever is in them.
+        apart : collection of str
+            Columns that are no part of the rows: labels, weights, groups.
+
+        Returns
+        -------
+        ReadTable or polars.DataFrame
+            A column for each name.
+        """
+        if not hasattr(self.source, "held"):
+            return self.frame(names, categories=categories)
+        chosen = self.names if names is None else list(names)
+        return self.source.held(chosen, set(categories) & set(chosen), at_once, set(apart))
+
     def rows(self, indices: Any, names: Sequence[str] | None = None, *, typed: bool = False) -> Any:
         """Rows as the file has them: of csv the cells as they are written, of others with their own types.
 
