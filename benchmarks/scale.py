@@ -496,7 +496,7 @@ def block(given) -> None:
     from fewer.jobs import _narrow, _points_blocks, _points_plan, _points_second
     from fewer.jobs._points_first import FirstSummary
     from fewer.jobs.setting import Setting
-    from fewer.objectives.pairs import one_thread
+    from fewer.threads import one_thread
 
     _narrow.MAX_NARROW_COLUMNS = 10**6
     print("| columns | rows | compiled, s of processor | NumPy | largest relative difference |\n|---|---|---|---|---|")

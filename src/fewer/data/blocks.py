@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from .._validation import InvalidInput, shown
-from ..objectives.pairs import one_thread
 from ..row_blocks import MIN_BLOCK_ROWS, Merge, S, Tree
+from ..threads import one_thread
 from .cutting import cut, height, size_in_bytes, some, stacked
 
 Work = Callable[["Block", Any], S]

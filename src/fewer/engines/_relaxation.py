@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import ThreadpoolController
 
 from .._compiled import certificate, doubly
 from ..active_set import box_weights
 from ..constraints.sparse_simplex import SparseSimplex
+from ..threads import own_threads
 from .engine import Branch
 
 Vector = npt.NDArray[np.float64]
@@ -136,7 +136,6 @@ class Relaxations:
         self._H = np.ascontiguousarray(centred / self._scale)
         np.fill_diagonal(self._H, np.maximum(np.diag(self._H), 0.0))  # a column that is the target, but for rounding
         self._floor = math.inf  # the least bound among closed leaves
-        self._threads = ThreadpoolController()
         self._left: list[Branch] = []
 
     def root(self) -> Relaxation:
@@ -157,7 +156,7 @@ class Relaxations:
         node = self.root() if branch.memory is None else branch.memory
         bound = max(branch.bound / self._scale, 0.0)
         if bound < self._cutoff() and self._possible(node) and not self._easy(bound, node):
-            with self._threads.limit(limits=1):  # matrices this small are slower on several threads, by far
+            with own_threads():  # matrices this small are slower on several threads, by far
                 self._tighten(bound, node)
         return tuple(self._left)
 

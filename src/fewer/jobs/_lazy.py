@@ -6,9 +6,9 @@ from typing import Any
 from .._validation import InvalidInput, as_integer, known
 from ..data.blocks import Block, Blocks, as_blocks
 from ..data.cutting import width
-from ..objectives.pairs import own_threads
 from ..result import Result
 from ..row_blocks import canonical_rows
+from ..threads import own_threads
 from ._bins_blocks import BinsSummary, CountedSummary
 from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
 from ._dims_long import long_summary

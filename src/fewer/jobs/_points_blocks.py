@@ -9,10 +9,10 @@ import numpy as np
 from .._validation import InvalidInput, as_generator, as_integer
 from ..data.blocks import Blocks, as_blocks
 from ..data.cutting import height, some, width
-from ..objectives.pairs import own_threads
 from ..objectives.rows_mmd import RowsMMD
 from ..result import Result, Status
 from ..row_blocks import MAX_BLOCK_ROWS, canonical_rows
+from ..threads import own_threads
 from ._block_columns import chosen_columns
 from ._fills import filled
 from ._held import NONE, Held

@@ -9,8 +9,9 @@ import scipy.sparse as sp
 
 from .._validation import Indices, Vector
 from ..deadline import Deadline, pause
-from ..objectives.pairs import spans, spread, threads, tile_rows
+from ..objectives.pairs import spans, spread, tile_rows
 from ..objectives.rows_mmd import RowsMMD
+from ..threads import threads
 
 MAX_FLOAT32_PHASE = 1e3
 """The largest phase of a random feature that is computed in float32, in radians."""

@@ -15,7 +15,7 @@ from .._validation import Indices, InvalidInput, as_array, read, shown, unmasked
 from ..bandwidths import times_power_of_two
 from ..data.frames import take_rows
 from ..deadline import CompilationTimeout, Deadline
-from ..objectives.pairs import own_threads
+from ..threads import own_threads
 from ._estimator import Shown, our_error, unchanged_if_it_fails
 from ._refine import refined
 from .bandwidth import first_best, log_similarities, nearest

@@ -16,12 +16,12 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..data.frames import index_of, take_rows
 from ..deadline import CompilationTimeout, Deadline, Stopped, asking
 from ..lazy_rows import LazyRows, in_memory
-from ..objectives.pairs import own_threads
 from ..result import Result, Status, Words
 from ..similarity import BANDED, SIMILARITIES, from_matrix, similarity_of
 from ..solvers.loop import WARM, Callback, Progress, says_stop
 from ..solvers.minimize import SOLVERS, minimize
 from ..spaces import Atoms
+from ..threads import own_threads
 from ._aim import Aim, Together, alone, as_aim
 from ._given import Given, given_rows
 from ._held import UNLIMITED, Held, Limits

@@ -10,9 +10,9 @@ from .._validation import InvalidInput, as_integer, known, shown
 from ..data.blocks import Block
 from ..data.cutting import height
 from ..deadline import Deadline
-from ..objectives.pairs import own_threads
 from ..result import Result
 from ..row_blocks import merged_in_tree
+from ..threads import own_threads
 from ._bins_blocks import BinsSummary, CountedSummary
 from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
 from ._held import Limits

@@ -13,11 +13,12 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline, Stopped, asking
 from ..lazy_rows import some_rows
 from ..objectives.mmd import MMD
-from ..objectives.pairs import HIGH, OutOfTime, check, own_threads, spans, spread, tile_entries, tile_rows
+from ..objectives.pairs import HIGH, OutOfTime, check, spans, spread, tile_entries, tile_rows
 from ..result import Result, Status, Words
 from ..solvers.minimize import minimize
 from ..spaces import Atoms
 from ..text import visible
+from ..threads import own_threads
 from ._held import Limits, as_groups_of
 from .sample import Sample
 from .setting import Setting

@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
-from functools import cache
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from .._validation import Indices, Vector
 from ..deadline import SECONDS_BETWEEN, Deadline, pause, pausing
 from ..distances import Matrix
 from ..similarity import Similarity
+from ..threads import is_shared, own_threads, threads
 
 TILE = 2**19
 """Entries of a tile: a few megabytes stay near the processor."""
@@ -24,49 +22,13 @@ PRECISE = 2 * 10**7
 """Pairs of float32 rows up to which everything is float64; beyond, tiles are float32 and only their sums float64."""
 
 
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-_HERE: ContextVar[int] = ContextVar("threads", default=0)
-
-
-def threads() -> int:
-    """As many threads as BLAS would use, so that the user's settings for it hold."""
-    if _HERE.get():
-        return _HERE.get()
-    return max([pool["num_threads"] for pool in _controller().info() if pool["user_api"] == "blas"], default=1)
-
-
-@contextmanager
-def own_threads() -> Iterator[None]:
-    """Within it tiles are shared over the threads and BLAS itself keeps to one: small products then never wait."""
-    token = _HERE.set(threads())
-    try:
-        with _controller().limit(limits=1, user_api="blas"):
-            yield
-    finally:
-        _HERE.reset(token)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Within it tiles are done one after the other: others do more at the same time."""
-    token = _HERE.set(1)
-    try:
-        yield
-    finally:
-        _HERE.reset(token)
-
-
 def spread(work: Callable[[Any], Any], parts: list[Any]) -> list[Any]:
     """work(part) for each part, on all threads, with BLAS on one in each; results in the order of the parts."""
     many = min(threads(), len(parts))
     pause()
     if many <= 1:
         return [work(part) for part in parts]
-    with nullcontext() if _HERE.get() else own_threads(), ThreadPoolExecutor(many) as pool:
+    with nullcontext() if is_shared() else own_threads(), ThreadPoolExecutor(many) as pool:
         futures = [pool.submit(pausing(work), part) for part in parts]
         try:
             while wait(futures, SECONDS_BETWEEN, "FIRST_EXCEPTION").not_done and not any(map(failed, futures)):

@@ -7,8 +7,8 @@ import numpy as np
 
 from .._validation import Vector
 from ..row_blocks import canonical_rows, merged_in_tree
+from ..threads import own_threads
 from .matrix import scaled
-from .pairs import own_threads
 
 MIN_TALL_ROWS, TALL_ROWS_PER_COLUMN = 4096, 8
 """Rows from which a matrix is factored, and so many for each column: below, searches cost less than the factor."""

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector, shown
-from .._validation import as_generator as as_generator
 from ..deadline import SECONDS_BETWEEN, CompilationTimeout, Deadline
 from ..protocols import Constraint, Objective, Scaled, Sparsity, offers, require
 from ..result import Result, Status, Words
 from ..spaces import Space
+from ..threads import own_threads
 
 
 class Step(NamedTuple):
@@ -135,10 +135,10 @@ def drive(
     as_callback(callback)
     record = _Record(objective, deadline, [note] if note else [])
     try:
-        if start is not None:
-            record.given = start, record.take(start)
-            record.started = 1
-        status = _run(steps, record, max_iter, callback)
+        with own_threads():  # most products are small, and several threads would wait for each other
+            if start is not None:
+                record.given, record.started = (start, record.take(start)), 1
+            status = _run(steps, record, max_iter, callback)
     except KeyboardInterrupt:
         if record.p is None:
             raise

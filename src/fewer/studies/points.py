@@ -18,8 +18,8 @@ from ..jobs.comparison import Comparison
 from ..jobs.points import points
 from ..jobs.sample import as_bytes, as_labels
 from ..jobs.setting import LIMITS, setting_of
-from ..objectives.pairs import own_threads
 from ..result import Result
+from ..threads import own_threads
 from .sampled import Sampled
 from .study import Judge, Table
 from .views import Cloud, Plane, plane_of_rows, plane_of_similarities

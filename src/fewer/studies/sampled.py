@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from .._validation import Indices, Vector
 from ..baselines.lloyd import lloyd, nearest
-from ..objectives.pairs import own_threads
+from ..threads import own_threads
 
 if TYPE_CHECKING:
     from .points import PointsProblem

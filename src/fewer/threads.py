@@ -1,0 +1,99 @@
+"""How many threads there are, and BLAS kept to one of them while many small products are made."""
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+_HERE: ContextVar[int] = ContextVar("threads", default=0)
+
+
+@cache
+def _libraries(with_scipy: bool) -> list[Any]:
+    """The libraries of BLAS in this process; SciPy brings one of its own when it is imported."""
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+class _Limited:
+    """BLAS on one thread from the first who enters to the last who leaves, whatever Python threads these are on."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Nobody is inside: at first, and in a forked process, where a lock of another thread would stay locked."""
+        self.lock, self.inside = threading.Lock(), 0
+        self.before: list[tuple[Any, int]] = []
+
+    def enter(self) -> None:
+        with self.lock:
+            self.inside += 1
+            if self.inside == 1:
+                found = _libraries("scipy.linalg" in sys.modules)
+                self.before = [(library, library.get_num_threads() or 1) for library in found]
+                for library, many in self.before:
+                    if many > 1:
+                        library.set_num_threads(1)
+
+    def leave(self) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                for library, many in self.before:
+                    if many > 1:
+                        library.set_num_threads(many)
+
+    def threads(self) -> int:
+        """The number of threads that BLAS had before anyone entered."""
+        with self.lock:
+            if self.inside:
+                found = [many for _, many in self.before]
+            else:
+                found = [library.get_num_threads() or 1 for library in _libraries("scipy.linalg" in sys.modules)]
+            return max(found, default=1)
+
+
+_limited = _Limited()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_limited.reset)
+
+
+def threads() -> int:
+    """As many threads as BLAS would use, so that the user's settings for it hold."""
+    return _HERE.get() or _limited.threads()
+
+
+@contextmanager
+def own_threads() -> Iterator[None]:
+    """Within it work is shared over the threads and BLAS itself keeps to one: small products then never wait.
+
+    Answers do not depend on the number of threads then, either: BLAS adds up in another order on several.
+    """
+    token = _HERE.set(threads())
+    _limited.enter()
+    try:
+        yield
+    finally:
+        _limited.leave()
+        _HERE.reset(token)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Within it work is done one part after the other: others do more at the same time."""
+    token = _HERE.set(1)
+    try:
+        yield
+    finally:
+        _HERE.reset(token)
+
+
+def is_shared() -> bool:
+    """Whether the threads are the caller's to share, and BLAS keeps to one already."""
+    return _HERE.get() > 0

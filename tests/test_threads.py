@@ -1,0 +1,81 @@
+"""BLAS on one thread while a search runs, and as many as before after it."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from fewer import bins, terms
+from fewer import threads as module
+from fewer.threads import one_thread, own_threads, threads
+
+
+class Library:
+    """A library of BLAS that remembers what it was told."""
+
+    def __init__(self, many):
+        self.many, self.told = many, []
+
+    def get_num_threads(self):
+        return self.many
+
+    def set_num_threads(self, many):
+        self.many = many
+        self.told.append(many)
+
+
+@pytest.fixture
+def library(monkeypatch):
+    found = Library(8)
+    monkeypatch.setattr(module, "_libraries", lambda with_scipy: [found])
+    return found
+
+
+def test_the_number_of_threads_is_kept_and_given_back(library):
+    assert threads() == 8
+    with own_threads():
+        assert (library.many, threads()) == (1, 8)
+        with one_thread():
+            assert threads() == 1
+        with own_threads():
+            assert (library.many, threads()) == (1, 8)
+        assert library.many == 1
+    assert (library.many, threads(), library.told) == (8, 8, [1, 8])
+
+
+def test_an_error_gives_the_threads_back(library):
+    with pytest.raises(KeyError), own_threads():
+        raise KeyError
+    assert library.many == 8
+
+
+def test_calls_that_overlap_on_several_threads_leave_blas_as_it_was(library):
+    entered, leave, seen = threading.Event(), threading.Event(), []
+
+    def other():
+        with own_threads():
+            seen.append(threads())
+            entered.set()
+            leave.wait(60)
+        seen.append(library.many)
+
+    with own_threads():
+        beside = threading.Thread(target=other)
+        beside.start()
+        assert entered.wait(60)
+    assert library.many == 1  # the other is still inside
+    assert threads() == 8
+    leave.set()
+    beside.join(60)
+    assert seen == [8, 8]
+    assert library.many == 8
+
+
+@pytest.mark.parametrize("solver", ["auto", "greedy", "iht", "exchange", "frank_wolfe"])
+def test_searches_keep_blas_to_one_thread(solver, library):
+    rng = np.random.default_rng(0)
+    X, seen = rng.normal(size=(30, 12)), []
+    terms(X, X[:, :4].mean(axis=1), 3, solver=solver, rng=0, callback=lambda progress: seen.append(library.many))
+    bins(rng.integers(1, 9, 12), 3, preserve=X, solver=solver, callback=lambda progress: seen.append(library.many))
+    assert set(seen) == {1}
+    assert library.many == 8
