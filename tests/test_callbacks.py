@@ -91,6 +91,32 @@ def test_points_are_stopped_while_rows_are_compared(options, asked_at_once):
     assert result.weights.sum() == pytest.approx(1.0)
 
 
+DIMS = [
+    {"k": 3},
+    {"k": 3, "objective": "l2"},
+    {"k": 3, "include": [0], "exclude": [1]},
+    {"k": 3, "units": np.arange(10) // 2},
+    {"k": 2, "units": np.arange(10) // 2, "objective": "l2"},
+    {"budget": 3.0, "costs": np.ones(10)},
+]
+
+
+@pytest.mark.parametrize("options", DIMS, ids=lambda options: " ".join(options))
+def test_dims_are_stopped_while_rows_are_folded(options, asked_at_once):
+    X, seen = (np.random.default_rng(3).random((80, 10)) < 0.3).astype(int), []
+
+    def stop(progress):
+        seen.append(progress)
+        return True
+
+    result = fewer.dims(X, rng=0, callback=stop, **options)
+    assert [(progress.n_iter, progress.p.size, progress.value) for progress in seen] == [(0, 0, np.inf)]
+    assert result.status is fewer.Status.CALLBACK
+    assert len(result.indices) <= (6 if "units" in options else 3)
+    watched, alone = fewer.dims(X, rng=0, callback=seen.append, **options), fewer.dims(X, rng=0, **options)
+    assert (watched.indices.tolist(), watched.value) == (alone.indices.tolist(), alone.value)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_callback_that_lets_points_go_on_changes_nothing(threads, asked_at_once, monkeypatch):
     monkeypatch.setattr(pairs, "threads", lambda: threads)

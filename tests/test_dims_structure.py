@@ -14,6 +14,9 @@ from fewer.constraints.dimension_budget import DimensionBudget
 from fewer.cover import Allowance
 from fewer.datasets import baskets
 from fewer.engines._prices import Proof
+from fewer.jobs import _hurried
+from fewer.jobs.column_units import ColumnUnits
+from fewer.jobs.rows import Rows
 from fewer.spaces import Lattice, States
 from test_dims_restricted import loss
 
@@ -252,3 +255,36 @@ def test_units_that_are_both_included_and_excluded_are_named():
     X = np.array([[1, 0, 0], [0, 1, 1], [0, 0, 1]])
     with pytest.raises(InvalidInput, match="both hold columns of unit 'left'"):
         dims(X, 1, units=["left", "left", "right"], include=[0], exclude=[1])
+
+
+def test_the_code_of_a_unit_tells_the_states_of_its_columns_apart():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (60, 5)) * (rng.random((60, 5)) < 0.5)
+    X[0] = [3, 3, 3, 3, 3]
+    units = ColumnUnits.of([0, 1, 0, 1, 2], None, 5)
+    coded = units.rows(Rows.of(X), "l2")
+    codes = coded.table.toarray()
+    assert coded.shape == (16, 16, 4)
+    assert (codes.max(axis=0) == [15, 15, 3]).all()
+    for unit in range(3):
+        columns = X[:, units.columns(np.array([unit]))]
+        same = (columns[:, None] == columns[None]).all(axis=2)
+        assert ((codes[:, None, unit] == codes[None, :, unit]) == same).all()
+        assert ((codes[:, unit] == 0) == ~columns.any(axis=1)).all()
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+def test_under_a_short_limit_units_are_coded_for_some_rows_only(objective, monkeypatch):
+    monkeypatch.setattr(_hurried, "MIN_ROWS", 20)
+    seen, code = [], ColumnUnits.rows
+
+    def spy(self, rows, objective):
+        seen.append(rows.table.shape[0])
+        return code(self, rows, objective)
+
+    monkeypatch.setattr(ColumnUnits, "rows", spy)
+    X = (np.random.default_rng(0).random((300, 8)) < 0.3).astype(int)
+    result = dims(X, 2, units=np.arange(8) // 2, objective=objective, time_limit=1e-9, rng=0)
+    assert set(seen) == {20}
+    assert len(result.units) <= 2
+    assert result.status is Status.TIME_LIMIT

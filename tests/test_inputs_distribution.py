@@ -235,3 +235,17 @@ def test_more_dimensions_than_arrays_may_have():
     d = Distribution(np.zeros((1, n), int), [0.5], np.arange(n), (1,) * (n - 1) + (2,), 0.5)
     assert d.expect(lambda x: x[-1]) == 0.5
     assert Distribution(np.zeros((1, 0), int), [1.0], [], (2, 2)).spelled_out().states.tolist() == [[0, 0]]
+
+
+def test_damage_to_compressed_data_is_a_sentence(tmp_path):
+    path = tmp_path / "d.npz"
+    Distribution([[0], [1]], [0.5, 0.5], [0], (3,)).save(path)
+    whole, heard = path.read_bytes(), set()
+    for at in range(len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 6]) + whole[at + 1 :])
+        try:
+            Distribution.load(path)
+        except InvalidInput as error:
+            heard.add(str(error).rpartition(": ")[2])
+    assert "what it holds in compressed form is damaged" in heard
+    assert not any("Error -3" in reason for reason in heard)

@@ -5,6 +5,7 @@ import math
 import os
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -92,6 +93,7 @@ def readable(label: str, kind: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno not in damage:
             raise
         reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
+        reason = "what it holds in compressed form is damaged" if isinstance(error, zlib.error) else reason
         raise InvalidInput(f"{label}: cannot be read as {kind}: {reason}") from None
 
 

@@ -23,7 +23,7 @@ from ..constraints.dimension_budget import ROUNDING, DimensionBudget
 from ..constraints.dimension_sparse import DimensionSparse
 from ..data.align import nearest, quoted
 from ..spaces import Lattice, States
-from ..tables import MOST_CODES, as_table, distinct_rows
+from ..tables import MOST_CODES, as_table
 from .rows import Rows
 
 
@@ -105,14 +105,17 @@ class ColumnUnits:
             table.sum_duplicates()
             table.data[:] = 1
             return Rows(as_table(table), rows.weights, rows.given, np.zeros(count, np.int64), (2,) * count)
-        columns = sp.csc_array(rows.table)
-        parts, shape = [], []
+        strides, shape = np.ones(rows.n, np.int64), []
         for unit in range(count):
             at = np.flatnonzero(self.number == unit)
             shape.append(self._size(unit, rows, at))
-            parts.append(_one_column(columns, at))
-        table = as_table(sp.csr_array(sp.hstack(parts, format="csr")))
-        return Rows(table, rows.weights, rows.given, np.zeros(count, np.int64), tuple(shape))
+            strides[at[1:]] = np.cumprod([rows.shape[i] for i in at[:-1]])
+        codes = rows.table.data * strides[rows.table.indices]  # digits of the state, which the sum puts together
+        table = sp.csr_array(
+            (codes, self.number[rows.table.indices], rows.table.indptr.copy()), (len(rows.given), count)
+        )
+        table.sum_duplicates()
+        return Rows(as_table(table), rows.weights, rows.given, np.zeros(count, np.int64), tuple(shape))
 
     def _size(self, unit: int, rows: Rows, at: Indices) -> int:
         """How many states a unit has."""
@@ -125,16 +128,6 @@ class ColumnUnits:
                 f"that objective='l2' can tell apart; use objective='kl'"
             )
         return size
-
-
-def _one_column(table: Any, at: Indices) -> Any:
-    """Columns of a CSC table as one, (N, 1): their distinct states numbered, the one without an entry by zero."""
-    if at.size == 1:
-        return table[:, at]
-    part = as_table(sp.csr_array(table[:, at]))
-    used = np.flatnonzero(np.diff(part.indptr))
-    codes = distinct_rows(part[used])[1] + 1 if used.size else used
-    return sp.csc_array((codes.astype(np.int32), (used, np.zeros(used.size, np.int32))), shape=(table.shape[0], 1))
 
 
 def by_name(given: Any, names: Sequence[Any] | None) -> Any:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, as_vector, as_weights, shown
+from ..deadline import pause
 from ..spaces import States
 from ..tables import MOST_CODES, as_table
 
@@ -62,9 +63,13 @@ class Rows:
 
     def states(self, chosen: npt.NDArray[np.bool_] | None = None) -> States:
         """The distinct states of these rows, or of some of them."""
+        pause()
         if chosen is None or chosen.all():
-            return States(self.table, self.given, self.shape)
-        return States(self.table[np.flatnonzero(chosen)], self.given[chosen], self.shape)
+            found = States(self.table, self.given, self.shape)
+        else:
+            found = States(self.table[np.flatnonzero(chosen)], self.given[chosen], self.shape)
+        pause()
+        return found
 
     def decode(self, codes: npt.NDArray[np.int64], dims: Indices) -> npt.NDArray[np.int64]:
         """Codes (s, d) on these dimensions as they were in X."""
