@@ -403,7 +403,7 @@ STAGES = {"head": "first rows", "fold": "passes", "take": "kept rows"}
 
 @contextmanager
 def timed_stages():
-    """Within it the seconds of the stages of one run are summed up: the first rows, counting rows, passes, kept rows."""
+    """Within it the seconds of the stages of a run are summed up: first rows, counting rows, passes, kept rows."""
     from functools import cached_property
 
     from fewer.data import _dask

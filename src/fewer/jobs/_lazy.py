@@ -31,12 +31,20 @@ def refuse_for_blocks(**options: Any) -> None:
             raise InvalidInput(f"{name} needs all rows in memory, got data in blocks")
 
 
-def bins_of_blocks(blocks: Blocks, missing: str, exact: bool = True) -> Any:
-    """The summary of values in blocks: of one pass where that counts all values, else of two."""
+def bins_of_blocks(blocks: Blocks, missing: str, grid: Any = "auto", n_bins: Any = None) -> Any:
+    """The summary of values in blocks: of one pass where that counts all values, else of two.
+
+    The second counts between the edges of the grid too.
+    """
     rows = rows_of(blocks)
     first = blocks.fold("bins-1", _bins_first, missing, BinsSummary.merged, rows)
-    if first.exact or not exact:
+    if first.exact:
         return first
+    if not isinstance(grid, str) or grid != "auto":
+        from .grid import edges_of
+
+        edges = tuple(edges_of(P, grid, n_bins) for P in first.distributions())
+        first = replace(first, edges=edges)
     return blocks.fold("bins-2", CountedSummary.of, first, CountedSummary.merged, rows)
 
 
@@ -50,12 +58,27 @@ def solved_bins(summary: Any, column: int, k: int, grid: Any, n_bins: Any, searc
     from .grid import grid_of
 
     P = summary.distributions()[column]
-    by_name = not isinstance(grid, str) or grid != "auto"
-    if by_name and isinstance(summary, CountedSummary):
-        raise InvalidInput("grid other than 'auto' needs all values in memory, or at most 65,536 different ones")
+    grid, n_bins = counted_grid(summary, column, grid, n_bins)
     found = best_values(P, k, grid_of(P, k, grid, n_bins, search["deadline"].seconds), search)
     judged: Result = summary.judged(found, column)
     return judged
+
+
+def counted_grid(summary: Any, column: int, grid: Any, n_bins: Any) -> tuple[Any, Any]:
+    """The grid as edges, where values were counted between these in a second pass."""
+    if not isinstance(summary, CountedSummary) or (isinstance(grid, str) and grid == "auto"):
+        return grid, n_bins
+    edges = summary.columns[column].grid
+    if edges is None:
+        raise InvalidInput("beyond 65,536 different values only bins(values=...) counts by a grid other than 'auto'")
+    return edges, None
+
+
+def counted_values(summary: Any, grid: Any) -> Any:
+    """Values by which a histogram is made: all of them, or those that were counted between its edges."""
+    if isinstance(summary, CountedSummary) and isinstance(grid, str) and grid == "auto":
+        raise InvalidInput('preserve other than "cdf" needs bins: give grid as "equal", "log", "quantile" or edges')
+    return summary.distributions()[0]
 
 
 def dims_summary(blocks: Blocks, spec: DimsSpec) -> DimsSummary:
