@@ -182,11 +182,13 @@ def looked_through(
         own = {**given, "sample_weight": whole.weight}
         return Tracked.of(whole.X, y if isinstance(y, str) else whole.y, **columns, **own)
     loss = None if asked["loss"] == "squared" else asked["loss"]
-    refuse_for_blocks(returns=given["returns"], date=given["date"], validation=asked["validation"], loss=loss)
+    refuse_for_blocks(validation=asked["validation"], loss=loss)
     wide = wide_columns(X)
     if wide is not None:
+        refuse_for_blocks(returns=given["returns"], date=given["date"])
         return wide
-    return terms_of_blocks(blocks, y, given["sample_weight"], given["missing"]).tracked(**columns)
+    how = given["missing"], given["returns"], given["date"]
+    return terms_of_blocks(blocks, y, given["sample_weight"], *how).tracked(**columns)
 
 
 def track(
