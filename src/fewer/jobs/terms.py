@@ -98,7 +98,7 @@ def terms(
         X and y are prices in order of time, and their returns are compared: p(t) / p(t-1) - 1, or differences of
         logarithms. There is one row less.
     date : name, optional
-        A column of dates of the table X, by which rows are sorted; none may occur twice.
+        A column of dates of the table X, by which rows are sorted; none may occur twice. Data in blocks must be sorted.
     validation : float, optional
         A share of the rows that is kept back to choose how far down the solver should go (early stopping by the
         one-standard-error rule), which is then done on all rows: less training error can mean more error elsewhere.
