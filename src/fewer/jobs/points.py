@@ -106,8 +106,8 @@ def points(
         The box for `move=True` in the units of X: (low, high), each a number or one for each column of numbers; or
         {"age": (18, 99)} for some columns (of an array, their numbers).
     include, exclude : list of int, mask of shape (N,), or labels of a pandas index
-        Rows that are kept in any case, and rows that never are; of data in blocks positions or masks. Excluded rows still count among those that the points
-        stand for; an included one takes up one of the k, and does not move.
+        Rows that are kept in any case, and rows that never are; of data in blocks positions or masks. Excluded rows
+        still count among those that the points stand for; an included one takes up one of the k, and does not move.
     units : array of shape (N,) or str, optional
         A label for each row (a patient, a household, a document), or the name of a column of a table, which then is no
         part of the rows. Units are chosen whole: k counts units, all rows of each are kept, and weights are on units,
