@@ -397,13 +397,54 @@ def core_dims(given) -> None:
         )
 
 
-def workers(given) -> None:
-    """Speed-up from one to two workers, time outside blocks, bytes moved for each block, and a cost model."""
-    import dask
+STAGES = {"head": "first rows", "fold": "passes", "take": "kept rows"}
+"""What is timed of a run on Dask, by the method that does it; the rest is the search and the graph."""
+
+
+@contextmanager
+def timed_stages():
+    """Within it the seconds of the stages of a run are summed up: first rows, counting rows, passes, kept rows."""
+    from functools import cached_property
 
     from fewer.data import _dask
 
+    spent: dict = {}
+
+    def timed(name, work):
+        def run(self, *args):
+            started, before = time.perf_counter(), spent.get("counting rows", 0.0)
+            found = work(self, *args)
+            inner = spent.get("counting rows", 0.0) - before
+            key = f"pass {args[0]}" if name == "passes" else name
+            spent[key] = spent.get(key, 0.0) + time.perf_counter() - started - inner
+            return found
+
+        return run
+
+    methods = {name: getattr(_dask.DaskBlocks, name) for name in STAGES}
+    lengths = _dask.Partitions.__dict__["lengths"]
+    counted = cached_property(timed("counting rows", lengths.func))
+    counted.__set_name__(_dask.Partitions, "lengths")
+    for name, work in methods.items():
+        setattr(_dask.DaskBlocks, name, timed(STAGES[name], work))
+    _dask.Partitions.lengths = counted
+    try:
+        yield spent
+    finally:
+        _dask.Partitions.lengths = lengths
+        for name, work in methods.items():
+            setattr(_dask.DaskBlocks, name, work)
+
+
+def workers(given) -> None:
+    """Speed-up from one to two workers, where one worker's time goes, and a cost model that a third run checks."""
+    import dask
+
+    from fewer.data import _dask
+    from fewer.jobs import _points_blocks
+
     _dask.DaskBlocks.gathered = lambda self, memory: None
+    _points_blocks.MAX_CANDIDATES = 2000  # as many as very large data have: below 3.6 million rows there are more
 
     def read(path, start, n):
         return pl.scan_parquet(path).slice(start, n).collect().to_numpy()
@@ -411,34 +452,60 @@ def workers(given) -> None:
     files = expand(tables(given.folder, given.rows))
     parts = [dask.delayed(read)(path, start, 250_000) for path in files for start in range(0, 2_500_000, 250_000)]
     parts = parts[: -(-given.rows // 250_000)]
-    block = one_block(given.rows)
-    print(f"{given.rows:,} rows x 8 -> 10 points, blocks of {block['rows']:,} rows\n")
-    print("| workers | rows | s | speed-up | by the model |\n|---|---|---|---|---|")
-    times = {}
+    block, times, stages = one_block(given.rows), {}, {}
     for count, share in ((1, 1.0), (2, 1.0), (2, 0.5)):
-        local, client = cluster(count)
-        with local, client:
-            answer("points", parts[:1])  # have everything imported and compiled
+        with on_cluster(count) as client, timed_stages() as spent:
+            answer("points", parts[:count])  # have everything imported and compiled
+            spent.clear()
+            own, there = time.process_time(), sum(client.run(time.process_time).values())
             started = time.perf_counter()
             answer("points", parts[: max(int(share * len(parts)), 1)])
             times[count, share] = time.perf_counter() - started
-    fixed = max(2 * times[2, 1.0] - times[1, 1.0], 0.0)  # T = fixed + work x share / workers
+            there = sum(client.run(time.process_time).values()) - there
+            stages[count, share] = {**spent, "workers": there, "here": time.process_time() - own}
+    fixed = float(np.clip(2 * times[2, 1.0] - times[1, 1.0], 0.0, times[1, 1.0]))  # T = fixed + work x share / workers
     work = times[1, 1.0] - fixed
+    print(f"{given.rows:,} rows x 8 -> 10 points, blocks of {block['rows']:,} rows, Dask, seconds of the clock\n")
+    print("| worker processes | rows | s | speed-up | by the model | s of the workers' processors | of this process |")
+    print("|---|---|---|---|---|---|---|")
     for (count, share), seconds in times.items():
-        model = f"{fixed + work * share / count:.1f}" if share < 1 else "fitted"
-        speed = f"{times[1, 1.0] * share / seconds:.2f}"
-        print(f"| {count} | {int(share * given.rows):,} | {seconds:.1f} | {speed} | {model} |")
-    print(f"\none block alone: {block['first_s']:.3f} s in pass 1, {block['second_s']:.3f} s in pass 2")
-    number = -(-given.rows // block["rows"])
-    outside = 1.0 - number * (block["first_s"] + block["second_s"]) / times[1, 1.0]
-    print(f"share of one worker's time outside blocks: {100 * outside:.0f} % (reading, search, Dask)")
-    print(f"moved for each block: {block['first'] / 1e3:.0f} kB in pass 1, {block['second'] / 1e3:.0f} kB in pass 2")
-    print(f"moved to each worker: the plan, {block['plan'] / 1e6:.2f} MB")
-    print(f"model: fixed {fixed:.1f} s, {1e9 * work / given.rows:.0f} ns for each row and worker")
+        model = "fitted" if share == 1.0 else f"{fixed + work * share / count:.1f}"
+        speed = f"{times[1, 1.0] / seconds:.2f}" if share == 1.0 else "(half of the rows)"
+        cpu = f"{stages[count, share]['workers']:.1f} | {stages[count, share]['here']:.1f}"
+        print(f"| {count} | {int(share * given.rows):,} | {seconds:.1f} | {speed} | {model} | {cpu} |")
+    print_stages(times, stages, block, given.rows)
+    on_paper(given.rows, fixed, work, block)
+
+
+def print_stages(times: dict, stages: dict, block: dict, rows: int) -> None:
+    """Where the time of one and of two workers goes, and the share that is not work on blocks."""
+    names = [name for name in stages[1, 1.0] if name not in ("workers", "here")]
+    print("\n| worker processes | " + " | ".join(names) + " | search, graph | outside blocks, clock | processor |")
+    print("|---|" + "---|" * (len(names) + 3))
+    inside = -(-rows // block["rows"]) * (block["first_s"] + block["second_s"])
+    for count in (1, 2):
+        spent, whole = stages[count, 1.0], times[count, 1.0]
+        rest, outside = whole - sum(spent.get(name, 0.0) for name in names), 1.0 - inside / count / whole
+        cells = " | ".join(f"{spent.get(name, 0.0):.1f} s" for name in names)
+        busy = 1.0 - inside / (spent["workers"] + spent["here"])
+        print(f"| {count} | {cells} | {rest:.1f} s | {100 * outside:.0f} % | {100 * busy:.0f} % |")
+    print("\nOutside blocks is all that is not work on blocks, by what one block takes of a processor (below): of the")
+    print("clock, which counts waiting for a core, and of the seconds that all processes were busy.")
+
+
+def on_paper(rows: int, fixed: float, work: float, block: dict) -> None:
+    """What one block costs and moves, and from it what more rows and workers would."""
+    print("\n| | pass 1 | pass 2 |\n|---|---|---|")
+    print(f"| work on a block, s of the processor | {block['first_s']:.3f} | {block['second_s']:.3f} |")
+    print(f"| moved for each block | {block['first'] / 1e3:.0f} kB | {block['second'] / 1e3:.0f} kB |")
+    print(f"| moved to each worker | the first rows | the plan, {block['plan'] / 1e6:.2f} MB |")
+    print(f"\nT = {fixed:.1f} s + {1e9 * work / rows:.0f} ns x rows / workers\n")
+    print("| on paper | workers | passes 1 and 2 | moved between workers |\n|---|---|---|---|")
     for n, count in ((10**9, 16), (10**9, 256), (10**12, 256), (10**12, 4096)):
-        hours = (fixed + work * n / given.rows / count) / 3600
+        seconds = fixed + work * n / rows / count
+        said = f"{seconds / 3600:.1f} h" if seconds > 7200 else f"{seconds / 60:.1f} min"
         moved = n / block["rows"] * (block["first"] + block["second"]) / 1e9
-        print(f"on paper, {n:.0e} rows and {count} workers: {hours:.2f} h, {moved:,.0f} GB moved in all")
+        print(f"| 10^{len(str(n)) - 1} rows | {count:,} | {said} | {moved:,.0f} GB |")
 
 
 def one_block(rows: int) -> dict:

@@ -298,16 +298,18 @@ def terms_in_blocks(
     from ..jobs.terms import terms
     from ._table import chosen_columns
 
-    for name in ("returns", "date", "validation", "test_fraction", "test_last", "test_from"):
+    alone = ("test_fraction", "test_last", "test_from", "previous", "max_turnover", "constraints")
+    for name in ("validation", *alone, *(["loss"] if options["loss"] != "squared" else [])):
         if options[name]:
             option = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{option} needs the rows in memory; raise --max-memory, or leave it away")
     if groups is not None:
         raise click.UsageError("--groups needs the rows in memory; raise --max-memory, or leave it away")
     known_column(table, target, "--target")
-    chosen = chosen_columns(table, columns, "--columns", [target])
-    data: dict[str, Any] = {name: options[name] for name in ("min_weight", "max_weight", "missing")}
+    date = [known_column(table, options["date"], "--date")] if options["date"] else []
+    chosen = chosen_columns(table, columns, "--columns", [target, *date])
+    data: dict[str, Any] = {name: options[name] for name in ("min_weight", "max_weight", "missing", "returns", "date")}
     data |= {name: listed(options[name]) for name in ("include", "exclude")}
-    names = [*(name for name in chosen if name != target), target]
+    names = [*(name for name in chosen if name not in (target, *date)), *date, target]
     about = {"job": "terms", "names": names, **data}
     return run_in_blocks(table, asked, names, about, lambda X, k: terms(X, target, k, **data, **search_of(asked)))

@@ -25,6 +25,8 @@ from .empirical import Empirical, as_values, column_of
 
 SKETCHED = 2**16
 """Values that a sketch keeps, and distinct ones up to which it is exact."""
+EMPTY = 1e-14
+"""Shares that are none but for rounding."""
 END_SHARE = 16
 """One in so many of these are the least values, and as many the largest, which are all kept."""
 
@@ -98,6 +100,7 @@ class BinsSummary:
     rows: int
     dropped: int = 0
     missing: str = "error"
+    edges: tuple[Any, ...] | None = None
     job = "bins"
 
     @classmethod
@@ -184,6 +187,7 @@ class Cells:
     between: Vector
     at: Vector
     first: Vector
+    grid: Any = None
 
     @classmethod
     def of(cls, values: Vector, weights: Vector | None, edges: Vector) -> "Cells":
@@ -205,7 +209,7 @@ class Cells:
         between, at, first = (
             np.add.reduce([getattr(part, name) for part in parts]) for name in ("between", "at", "first")
         )
-        return cls(parts[0].edges, between, at, first)
+        return cls(parts[0].edges, between, at, first, parts[0].grid)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,10 +227,12 @@ class CountedSummary:
     def of(cls, block: Block, plan: BinsSummary) -> "CountedSummary":
         """Of a block, by what the first pass found."""
         columns, weights, gone = columns_of_values(block, plan.missing)
-        edges = [np.unique([c.low, *c.x, c.high]) for c in plan.columns]
+        grids = [None] * len(plan.columns) if plan.edges is None else plan.edges
+        edges = [_cell_edges(c, grid) for c, grid in zip(plan.columns, grids, strict=True)]
         if weights is not None:
             columns, weights = [column[weights > 0] for column in columns], weights[weights > 0]
-        cells = tuple(Cells.of(x, weights, e) for x, e in zip(columns, edges, strict=True))
+        each = zip(columns, edges, grids, strict=True)
+        cells = tuple(replace(Cells.of(x, weights, e), grid=grid) for x, e, grid in each)
         return cls(cells, len(gone), int(gone.sum()), plan.missing)
 
     @classmethod
@@ -250,6 +256,12 @@ class CountedSummary:
         note = f"the value is exact to within {half:.2g}: values are counted in {P.x.size - 1} cells"
         bound = None if result.bound is None else max(result.bound - half, 0.0)
         return replace(result, bound=bound, value_se=half, note="; ".join(filter(None, (result.note, note))))
+
+
+def _cell_edges(sketch: Sketch, grid: Any) -> Vector:
+    """Between what values are counted: those of a sketch, and the edges of a grid that lie among them."""
+    inner = [] if grid is None else grid[(grid > sketch.low) & (grid < sketch.high)]
+    return np.unique(np.concatenate([[sketch.low], sketch.x, [sketch.high], inner]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,6 +293,16 @@ class Counted(Empirical):
         """The least edge with P >= q."""
         at = np.searchsorted(self.upto, np.asarray(q) - 1e-15)
         return np.asarray(self.x[np.clip(at, 0, self.x.size - 1)])
+
+    def between(self, cuts: Indices) -> Vector:
+        """The share of the values from each of these edges to before the next."""
+        shares = np.diff(self.share_before(cuts))
+        return np.where(shares > EMPTY, shares, 0.0)
+
+    def middles(self, low: Indices, high: Indices) -> Indices:
+        """The edge that is nearest above the median of the values in each range of edges."""
+        half = (self.share_before(low) + self.share_before(high)) / 2
+        return np.clip(np.searchsorted(self.upto, half), low, high - 1)
 
     @cached_property
     def _cells(self) -> tuple[Vector, Vector]:

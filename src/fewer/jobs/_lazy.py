@@ -14,6 +14,7 @@ from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
 from ._dims_long import long_summary
 from ._fills import filled
 from ._terms_blocks import TermsSpec, TermsSummary
+from ._terms_prices import price_blocks
 
 HEAD_ROWS = 1024
 """Rows by which the width of blocks is known."""
@@ -28,15 +29,26 @@ def refuse_for_blocks(**options: Any) -> None:
     """Refuse options that need all rows in memory."""
     for name, value in options.items():
         if value is not None:
-            raise InvalidInput(f"{name} needs all rows in memory, got data in blocks")
+            raise InvalidInput(
+                f"{name} looks at each row again and again, which needs all rows in memory, got data in blocks; raise "
+                f"max_memory, or give a sample of the rows"
+            )
 
 
-def bins_of_blocks(blocks: Blocks, missing: str, exact: bool = True) -> Any:
-    """The summary of values in blocks: of one pass where that counts all values, else of two."""
+def bins_of_blocks(blocks: Blocks, missing: str, grid: Any = "auto", n_bins: Any = None) -> Any:
+    """The summary of values in blocks: of one pass where that counts all values, else of two.
+
+    The second counts between the edges of the grid too.
+    """
     rows = rows_of(blocks)
     first = blocks.fold("bins-1", _bins_first, missing, BinsSummary.merged, rows)
-    if first.exact or not exact:
+    if first.exact:
         return first
+    if not isinstance(grid, str) or grid != "auto":
+        from .grid import edges_of
+
+        edges = tuple(edges_of(P, grid, n_bins) for P in first.distributions())
+        first = replace(first, edges=edges)
     return blocks.fold("bins-2", CountedSummary.of, first, CountedSummary.merged, rows)
 
 
@@ -50,12 +62,27 @@ def solved_bins(summary: Any, column: int, k: int, grid: Any, n_bins: Any, searc
     from .grid import grid_of
 
     P = summary.distributions()[column]
-    by_name = not isinstance(grid, str) or grid != "auto"
-    if by_name and isinstance(summary, CountedSummary):
-        raise InvalidInput("grid other than 'auto' needs all values in memory, or at most 65,536 different ones")
+    grid, n_bins = counted_grid(summary, column, grid, n_bins)
     found = best_values(P, k, grid_of(P, k, grid, n_bins, search["deadline"].seconds), search)
     judged: Result = summary.judged(found, column)
     return judged
+
+
+def counted_grid(summary: Any, column: int, grid: Any, n_bins: Any) -> tuple[Any, Any]:
+    """The grid as edges, where values were counted between these in a second pass."""
+    if not isinstance(summary, CountedSummary) or (isinstance(grid, str) and grid == "auto"):
+        return grid, n_bins
+    edges = summary.columns[column].grid
+    if edges is None:
+        raise InvalidInput("beyond 65,536 different values only bins(values=...) counts by a grid other than 'auto'")
+    return edges, None
+
+
+def counted_values(summary: Any, grid: Any) -> Any:
+    """Values by which a histogram is made: all of them, or those that were counted between its edges."""
+    if isinstance(summary, CountedSummary) and isinstance(grid, str) and grid == "auto":
+        raise InvalidInput('preserve other than "cdf" needs bins: give grid as "equal", "log", "quantile" or edges')
+    return summary.distributions()[0]
 
 
 def dims_summary(blocks: Blocks, spec: DimsSpec) -> DimsSummary:
@@ -113,9 +140,20 @@ def dims_spec(
     return replace(spec, most=as_integer(k, "k", 1)) if from_zero and objective == "kl" else spec
 
 
-def terms_of_blocks(blocks: Blocks, y: Any, weight: Any, missing: str) -> TermsSummary:
-    """The triangular factor of [X y] of rows in blocks."""
+def terms_of_blocks(
+    blocks: Blocks, y: Any, weight: Any, missing: str, returns: str | None = None, date: Any = None
+) -> TermsSummary:
+    """The triangular factor of [X y] of rows in blocks, or of the returns of prices."""
     head = blocks.head(HEAD_ROWS).X
+    if returns is not None or date is not None:
+        priced, columns, count = price_blocks(blocks, head, y, weight, missing, returns, date)
+        rows = rows_of(priced)
+        with own_threads():
+            found = priced.fold("terms-1", TermsSummary.of, TermsSpec(), TermsSummary.merged, rows)
+        total = count()
+        gone = 0 if total is None else total - found.rows - (returns is not None)
+        carried = "missing prices, if any, carried forward" if missing == "ffill" else ""
+        return replace(found, spec=columns, rows=total or found.rows, dropped=gone, said=carried)
     name = weight if isinstance(weight, str) else None
     known(missing, dict.fromkeys(("error", "drop", "impute")), "missing of data in blocks")
     rows = canonical_rows(width(head))

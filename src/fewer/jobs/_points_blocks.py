@@ -13,7 +13,7 @@ from ..objectives.rows_mmd import RowsMMD
 from ..result import Result, Status
 from ..row_blocks import MAX_BLOCK_ROWS, canonical_rows
 from ..threads import own_threads
-from ._block_columns import chosen_columns
+from ._block_columns import Fills, chosen_columns
 from ._fills import filled
 from ._held import NONE, Held
 from ._points_first import FirstSummary, PointsSpec
@@ -119,8 +119,17 @@ def _chosen(
     chosen = solved(found, k, setting, number, most, plan)
     if passes == 3 and isinstance(found, SecondSummary):
         chosen = _third(blocks, rows, found, plan, chosen, setting, number)
-    kept = blocks.take(chosen.result.indices)
+    kept = _as_they_came(chosen.result.rows, head.X, spec)
+    kept = blocks.take(chosen.result.indices) if kept is None else kept
     return chosen._replace(result=replace(chosen.result, rows=kept, seed=seed))
+
+
+def _as_they_came(rows: Any, head: Any, spec: PointsSpec) -> Any:
+    """The kept rows as candidates have them, where that is as they came: then nothing is read again for them."""
+    plain = isinstance(head, np.ndarray) and head.ndim == 2 and (head.dtype.kind == "f" or head.dtype.itemsize <= 4)
+    if rows is None or not plain or head.dtype.itemsize > 8 or isinstance(spec.missing, Fills):
+        return None
+    return np.asarray(rows).astype(head.dtype)
 
 
 def _third(

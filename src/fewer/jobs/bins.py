@@ -35,7 +35,7 @@ from ..solvers.units import in_units, watched
 from ..spaces import Atoms
 from ._bars import with_bars
 from ._cells import best_cells
-from ._lazy import bins_of_blocks, solved_bins
+from ._lazy import bins_of_blocks, counted_grid, counted_values, solved_bins
 from ._values import best_values, in_values
 from .empirical import Empirical
 from .grid import as_edges, grid_of, histogram
@@ -186,10 +186,14 @@ def bins(
             blocks = as_blocks(values, None, sample_weight)
             whole = blocks.gathered(as_bytes(max_memory) // 2)
             if whole is None:
-                if not isinstance(preserve, str) or preserve != "cdf" or as_flag(contiguous, "contiguous"):
-                    raise InvalidInput('preserve other than "cdf" needs all values in memory, got data in blocks')
-                return solved_bins(bins_of_blocks(blocks, missing), 0, k, grid, n_bins, search)
-            values, sample_weight = whole.X, whole.weight
+                plain = isinstance(preserve, str) and preserve == "cdf" and not as_flag(contiguous, "contiguous")
+                summary = bins_of_blocks(blocks, missing, grid, n_bins)
+                if plain and validation is None:
+                    return solved_bins(summary, 0, k, grid, n_bins, search)
+                values, sample_weight = counted_values(summary, grid), None
+                grid, n_bins = counted_grid(summary, 0, grid, n_bins)
+            else:
+                values, sample_weight = whole.X, whole.weight
         P = values if isinstance(values, Empirical) else Empirical.of(values, sample_weight, missing)
         if as_flag(contiguous, "contiguous"):
             if isinstance(grid, str) and grid == "auto":

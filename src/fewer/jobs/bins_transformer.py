@@ -150,7 +150,7 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
         head = blocks.head(1024).X
         one = is_column(head)
         self._numbers(as_table(head) if one else head)
-        self._solve_columns(bins_of_blocks(blocks, self.missing), one, deadline)
+        self._solve_columns(bins_of_blocks(blocks, self.missing, self.grid, self.n_bins), one, deadline)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerBins":
         """Learn from more rows of a stream, in memory that does not grow with them; y is ignored.

@@ -106,6 +106,17 @@ class Empirical:
             at = np.searchsorted(self.before, np.asarray(q) - 1e-15) - 1
         return np.asarray(self.x[np.clip(at, 0, self.x.size - 1)])
 
+    def between(self, cuts: Indices) -> Vector:
+        """How many values, or what share of their weights, there are from each of these indices to before the next."""
+        return np.diff(cuts if self.before is None else self.before[cuts]).astype(np.float64)
+
+    def middles(self, low: Indices, high: Indices) -> Indices:
+        """The index of the median of the values in each range of indices."""
+        if self.before is None:
+            return np.asarray((low + high - 1) // 2)
+        half = (self.before[low] + self.before[high]) / 2
+        return np.clip(np.searchsorted(self.before, half) - 1, low, high - 1)
+
     def first_of(self, at: Any) -> Indices:
         """The first index with the same value, sorted and each once."""
         return np.unique(np.searchsorted(self.x, self.x[at])).astype(np.int64)

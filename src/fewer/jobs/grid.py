@@ -91,7 +91,7 @@ def grid_of(P: Empirical, k: Any, grid: Any, n_bins: Any, seconds: float = math.
 def available(P: Empirical, grid: Any, n_bins: Any) -> int:
     """How many positions a grid has to choose from."""
     edges = edges_of(P, grid, n_bins)
-    return P.distinct if edges is None else int(np.count_nonzero(np.diff(cuts_of(P, edges))))
+    return P.distinct if edges is None else int(np.count_nonzero(P.between(cuts_of(P, edges))))
 
 
 def edges_of(P: Empirical, grid: Any, n_bins: Any) -> Vector | None:
@@ -128,22 +128,16 @@ def cuts_of(P: Empirical, edges: Vector) -> Indices:
 def by_bins(P: Empirical, edges: Vector, k: Any) -> Grid:
     """A position for each bin that holds values: their median, so that it is a value, and quantiles are kept."""
     cuts = cuts_of(P, edges)
-    numbers = np.flatnonzero(np.diff(cuts)).astype(np.int64)
+    numbers = np.flatnonzero(P.between(cuts)).astype(np.int64)
     kept = as_integer(k, "k", 1, numbers.size, "bins that hold values")
-    low, high = cuts[numbers], cuts[numbers + 1]
-    if P.before is None:
-        middle = (low + high - 1) // 2
-    else:
-        half = (P.before[low] + P.before[high]) / 2
-        middle = np.clip(np.searchsorted(P.before, half) - 1, low, high - 1)
+    middle = P.middles(cuts[numbers], cuts[numbers + 1])
     return grid_on(P, kept, P.first_of(middle), numbers, edges.size - 1, edges)
 
 
 def histogram(P: Empirical, grid: Grid) -> Vector:
     """How many values, or what share of their weights, lie in each bin of a grid that has edges, (n_bins,)."""
     assert grid.edges is not None  # noqa: S101 - only a grid that is chosen has none
-    cuts = cuts_of(P, grid.edges)
-    return np.diff(cuts if P.before is None else P.before[cuts]).astype(np.float64)
+    return P.between(cuts_of(P, grid.edges))
 
 
 def finest(P: Empirical, k: int, seconds: float) -> Grid:

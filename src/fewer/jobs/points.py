@@ -105,8 +105,8 @@ def points(
         The box for `move=True` in the units of X: (low, high), each a number or one for each column of numbers; or
         {"age": (18, 99)} for some columns (of an array, their numbers).
     include, exclude : list of int, mask of shape (N,), or labels of a pandas index
-        Rows to keep in any case, and rows never to keep. Excluded rows still count among the rows to represent; an
-        included row counts as one of the k, and does not move.
+        Rows to keep in any case, and rows never to keep; positions or masks for data in blocks. Excluded rows still
+        count among the rows to represent; an included row counts as one of the k, and does not move.
     units : array of shape (N,) or str, optional
         A label for each row (a patient, a household, a document), or the name of a column of a table, which is then not
         compared. All rows of a unit are chosen together: k counts units, and weights are on units, split among the rows
