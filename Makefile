@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CHROMIUM := $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
-.PHONY: test format demo docs bench publish reproduce soak oldest dist clean browser
+.PHONY: test format demo docs reader bench publish reproduce soak oldest dist clean browser
 
 test: $(STAMP)
 	$(if $(CHROMIUM),,@echo "No Chromium: the tests of pages are skipped. \`make browser\` fetches one.")
@@ -26,6 +26,12 @@ docs: $(VENV)/.docs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -q -n -W --keep-going -b html -d build/doctrees docs build/docs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest src tests/test_site.py
 	@echo "build/docs/index.html"
+
+# README and guide as a reader follows them: line by line, in a fresh environment with nothing but what they name.
+reader:
+	rm -rf build/reader && $(PYTHON) -m venv build/reader
+	build/reader/bin/python -m pip install --quiet --constraint constraints.txt ".[cli,plot]" pandas
+	OPENBLAS_NUM_THREADS=1 build/reader/bin/python docs/_ext/follow.py README.md docs/theory.md docs/guide/*.md
 
 # Wheel and sdist in dist/, each installed and tried in a fresh environment.
 dist: $(STAMP)
