@@ -124,3 +124,18 @@ def test_labels_of_a_file_are_classes_as_in_the_library(tmp_path):
     out, _ = run("points", "t.csv", "-k", "3", "--label", "person", "-q", cwd=tmp_path)
     found = fewer.points(frame, 3, labels="person", rng=0)
     assert sorted(int(line.split(",")[1]) for line in out.splitlines()[1:]) == found.indices.tolist()
+
+
+def test_an_npz_file_holds_the_rows_that_were_kept(folder, tmp_path):
+    for options in ((), ("--move",)):
+        files = [tmp_path / f"kept{len(options)}.{ending}" for ending in ("npz", "json")]
+        for file in files:
+            run("points", folder / "mine.csv", "-k", "3", "--no-baselines", "-q", "-o", file, *options)
+        kept = json.loads(files[1].read_text())["answers"][0]["kept"]
+        with np.load(files[0], allow_pickle=False) as arrays:
+            found = {name[5:]: arrays[name] for name in arrays.files if name.startswith("kept.")}
+        assert list(found) == list(kept)
+        for name, values in kept.items():
+            assert found[name].astype(str).tolist() == [str(value) for value in values]
+        own = fewer.Distribution.load(files[0])
+        assert sorted(own.weights) == pytest.approx(sorted(kept["weight"]))

@@ -179,3 +179,14 @@ def test_a_ragged_line_is_named_where_the_file_is_not_utf8_either(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"\n".join(lines) + b"\n")
     with pytest.raises(InvalidInput, match=r"t\.csv"):
         open_table(str(tmp_path / "t.csv")).frame(["a", "b"])
+
+
+def test_a_wide_csv_is_opened_in_time_linear_in_its_columns(tmp_path, monkeypatch):
+    asked = []
+    real = pl.DataFrame.columns
+    monkeypatch.setattr(pl.DataFrame, "columns", property(lambda self: asked.append(1) or real.fget(self), real.fset))
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{i}" for i in range(500)) + "\n" + (",".join(["1.5", "x"] * 250) + "\n") * 3)
+    table = open_table(path)
+    assert len(table.numeric) == 250
+    assert len(asked) < 20  # each time polars makes all the names anew

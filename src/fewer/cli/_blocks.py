@@ -187,7 +187,7 @@ def write(result: Result, asked: Asked, seconds: float, places: Sequence[int]) -
         content = {
             ".csv": lambda: as_csv(table).encode(),
             ".json": lambda: as_json(summary).encode(),
-            ".npz": lambda: saved(result.distribution),
+            ".npz": lambda: saved(result.distribution, table),
             ".parquet": lambda: as_parquet(table),
         }[kind]()
         with written_whole(asked.out, replace=asked.force) as file:

@@ -6,7 +6,7 @@ import math
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, time, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
@@ -195,14 +195,15 @@ def answer_summary(answer: "Answer", kept: Columns) -> dict[str, Any]:
 
 
 def write_result(kept: Kept, path: Path, summary: dict[str, Any], force: bool) -> None:
-    """What was kept as csv or parquet; json: the summary; npz: the distribution of the chosen k."""
+    """What was kept as csv or parquet; json: the summary; npz: the distribution of the chosen k, and what was kept."""
     kind = path.suffix.lower()
     if kind == ".csv":
         content = as_csv(kept.written).encode()
     elif kind == ".json":
         content = as_json(summary).encode()
     elif kind == ".npz":
-        content = saved(kept.study.chosen.result.distribution)
+        chosen = kept.study.ks.index(kept.study.chosen.k)
+        content = saved(kept.study.chosen.result.distribution, kept.answers[chosen])
     else:
         content = as_parquet(kept.typed)
     with written_whole(path, replace=force) as file:
@@ -218,8 +219,28 @@ def as_parquet(table: Columns) -> bytes:
     return out.getvalue()
 
 
-def saved(distribution: Any) -> bytes:
-    """The bytes of a distribution's file."""
+def saved(distribution: Any, table: Columns) -> bytes:
+    """The bytes of a distribution's file, with the columns of what was kept beside it: `kept.NAME`."""
     with tempfile.TemporaryDirectory(prefix="fewer-") as folder:
         distribution.save(Path(folder) / "distribution.npz")
-        return (Path(folder) / "distribution.npz").read_bytes()
+        with np.load(Path(folder) / "distribution.npz", allow_pickle=False) as own:
+            arrays = dict(own)
+    out = io.BytesIO()
+    np.savez_compressed(out, **arrays, **{f"kept.{name}": as_array(values) for name, values in table.items()})
+    return out.getvalue()
+
+
+def as_array(values: list[Any]) -> Any:
+    """A column for NumPy: numbers with NaN where they are missing, dates with NaT, texts with empty ones.
+
+    >>> as_array([1, None]).tolist(), as_array(["a", None]).tolist(), as_array([True]).dtype.kind
+    ([1.0, nan], ['a', ''], 'b')
+    """
+    given = [value for value in values if value is not None]
+    if given and all(isinstance(value, date) and getattr(value, "tzinfo", None) is None for value in given):
+        return np.array(values, "datetime64[us]" if isinstance(given[0], datetime) else "datetime64[D]")
+    if given and all(isinstance(value, (bool, int, float)) for value in given):
+        numbers = np.array([math.nan if value is None else value for value in values])
+        if numbers.dtype != object:  # which whole numbers beyond 64 bits are
+            return numbers
+    return np.array(["" if value is None else str(value) for value in values], np.str_)

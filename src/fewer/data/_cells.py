@@ -17,6 +17,8 @@ MOSTLY = 0.5
 """The share of cells above which a column is meant to be of numbers."""
 SAMPLE = 200
 """Cells on which a date format is tried before all are, and from which is seen whether few or many differ."""
+FEW_CELLS = 2000
+"""Cells up to which Python looks at them sooner than polars does."""
 DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d %b %Y", "%b %d, %Y", "%d-%b-%Y")
 TIMES = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M")
 ZONED = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z")
@@ -69,6 +71,10 @@ class Parsed:
 
 def without_missing(cells: pl.Series) -> pl.Series:
     """The texts with the missing ones as nulls; where few differ, each of them is looked at once."""
+    if len(cells) <= FEW_CELLS and not any(
+        text.strip() in MISSING for text in set(cells.to_list()) if text is not None
+    ):
+        return cells
     if cells.head(SAMPLE).n_unique() < SAMPLE // 2 and not cells.unique().str.strip_chars().is_in(MISSING).any():
         return cells
     bare = cells.str.strip_chars()

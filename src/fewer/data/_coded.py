@@ -34,7 +34,8 @@ class Coded:
         """Take up levels; texts that say that there is no value are none."""
         known = {*self.levels, *self.gone}
         new = [text for text in part.unique().drop_nulls().to_list() if text not in known]
-        self.gone |= {text for text in new if text.strip() in MISSING}
+        bare = pl.Series(new, dtype=pl.String).str.strip_chars().to_list()
+        self.gone |= {text for text, stripped in zip(new, bare, strict=True) if stripped in MISSING}
         self.levels += sorted(text for text in new if text not in self.gone)
         if not self.is_full:
             self.type = pl.Enum(self.levels)

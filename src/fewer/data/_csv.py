@@ -281,14 +281,17 @@ def by_head(path: Path, label: str, dialect: Dialect, head: Any, *notes: str) ->
         pl.Float64: held(cells, pl.Float64) & ~coded,
         pl.Boolean: held(cells, pl.Boolean),
     }
+    names = head.columns  # which polars makes anew each time it is asked
     native: dict[str, Any] = {}
     for dtype, fitting in tests.items():
         fits = (_table(fitting, shape) | empty).all(axis=1) & (filled > 0)
-        native |= {head.columns[i]: dtype for i in np.flatnonzero(fits) if head.columns[i] not in native}
-    native |= {name: pl.Date for name in head.columns if name not in native and is_dated(head[name])}
+        native |= {names[i]: dtype for i in np.flatnonzero(fits) if names[i] not in native}
+    starts = dict(zip(names, head.row(0), strict=True))
+    others = [name for name in names if name not in native and re.fullmatch(ISO_DATE, starts[name] or "2024-05-31")]
+    native |= {name: pl.Date for name in others if is_dated(head[name])}
     digits = _table(cells.str.contains(r"\d") | tests[pl.Boolean], shape).sum(axis=1)
     odd = np.flatnonzero((digits > MOSTLY * filled) | (filled == 0))
-    suspects = [head.columns[i] for i in odd if head.columns[i] not in native]
+    suspects = [names[i] for i in odd if names[i] not in native]
     looks = _looks(head, suspects, dialect.separator == ";")
     decimals = {found.decimal for found in looks.values()} - {None}
     decimal = decimals.pop() if len(decimals) == 1 else None
@@ -301,7 +304,7 @@ def by_head(path: Path, label: str, dialect: Dialect, head: Any, *notes: str) ->
         *(name for name, dtype in native.items() if dtype != pl.Date),
         *(name for name, found in looks.items() if found.numeric),
     }
-    numeric = [name for name in head.columns if name in numbers and name]
+    numeric = [name for name in names if name in numbers and name]
     said = [*dialect.notes, *notes, *(found.note for found in looks.values() if found.note)]
     return CsvSource(path, label, dialect, native, set(suspects), numeric, decimal, said)
 

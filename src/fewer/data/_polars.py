@@ -8,6 +8,9 @@ import numpy.typing as npt
 
 from .column import SECONDS_PER_UNIT, Column, Levels, Mask, of_objects
 
+FEW_CELLS = 2000
+"""Texts up to which Python numbers them sooner than polars does."""
+
 
 def column(series: Any) -> Column:
     """A Series as a column."""
@@ -57,6 +60,12 @@ def _levels(series: Any) -> Levels:
     """Text by the distinct ones: ranks where nearly all differ, else the codes of a category, which are quicker."""
     import polars as pl
 
+    if series.dtype == pl.String and len(series) <= FEW_CELLS:
+        texts = series.to_list()
+        number = {text: i for i, text in enumerate(sorted(set(texts) - {None}))} | {None: -1}
+        values = np.empty(len(number) - 1, object)
+        values[:] = list(number)[:-1]
+        return Levels(values, np.array([number[text] for text in texts], np.int64))
     if series.dtype == pl.String and series.head(1000).n_unique() > 900:
         present = series.unique().drop_nulls().sort()
         codes = series.rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1

@@ -39,7 +39,13 @@ class WideSource:
     def read(self, names: Sequence[str], as_text: Collection[str], refuse: Refuse) -> Any:
         """Some of the columns, as a frame can hold them."""
         if len(names) >= MAX_FRAME_COLUMNS:
-            raise InvalidInput(f"{self.label}: {len(names)} columns are too many for a table; name some of them")
+            known = set(self.numeric)
+            texts = [name for name in names if name not in known]
+            some = f", of which {len(texts)} are no numbers ({texts[0]!r} is the first)," if texts else ""
+            raise InvalidInput(
+                f"{self.label}: {len(names)} columns{some} are too many for a table (it has below "
+                f"{MAX_FRAME_COLUMNS}); name those to use, as in --columns {names[0]},{names[1]}"
+            )
         numeric = set(self.numeric) - set(as_text)
         rows = [cells for _, cells in self._rows(names)]
         columns = []
