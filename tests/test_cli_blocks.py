@@ -69,3 +69,16 @@ def test_finished_passes_are_remembered():
     kept.save("a", [[1]], 1, last=True)
     assert kept.load("a") == ([[1]], 1, True)
     assert Remembering(kept).load("a") == ([[1]], 1, True)
+
+
+def test_options_about_rows_are_heeded_or_refused(folder):
+    """None is passed over because the files are read in blocks."""
+    few = ("--max-memory", "50KB", "-k", "3", "-q")
+    out, _ = run("points", folder / "x.parquet", *few, "--include", "7", "--exclude", "0-6", "--max-weight", "0.5")
+    kept = [int(line.split(",")[1]) for line in out.splitlines()[1:]]
+    assert 7 in kept
+    assert min(kept) == 7
+    _, err = run("points", folder / "x.parquet", *few, "--move", code=2)
+    assert "--move needs the rows in memory" in err
+    _, err = run("terms", folder / "x.parquet", *few, "--target", "y", "--loss", "absolute", code=2)
+    assert "--loss needs the rows in memory" in err
