@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import LinearOperator
 
+import fewer
 from fewer import (
     L2,
     MMD,
@@ -292,3 +293,38 @@ def test_where_the_projected_answer_is_worse_than_the_start_the_start_is_the_ans
     assert found.p.tolist() == start.tolist()
     assert found.value == F.value(start)
     assert "the start is better" in found.note
+
+
+class CappedThatLies:
+    """At most two of three entries, none above 0.6; that its faces may be taken whole is not true."""
+
+    space, k, n_units, whole_faces = fewer.Atoms(3), 2, 3, True
+
+    def face(self, units):
+        return np.asarray(units)
+
+    def project(self, v, near=None):
+        order = np.argsort(-np.asarray(v), kind="stable")
+        p = np.zeros(3)
+        p[order[:2]] = 0.6, 0.4
+        return p
+
+    def contains(self, p, tol=1e-9):
+        return bool(abs(p.sum() - 1) <= tol and p.min() >= -tol and p.max() <= 0.6 + tol and (p > tol).sum() <= 2)
+
+    def support(self, p):
+        return np.flatnonzero(p)
+
+
+@pytest.mark.parametrize("start", [[0.9, 0.1, 0.0], [1.0, 0.0, 0.0]])
+def test_a_start_outside_the_constraint_is_never_the_answer(start):
+    F = fewer.Moments(fewer.Atoms(3), np.eye(3), [1.0, 0.0, 0.0])
+    outside = np.array([0.95, 0.05, 0.0])
+
+    def steps():
+        yield Step(outside)
+        return Outcome(fewer.Status.FINISHED)
+
+    result = drive(F, CappedThatLies(), steps(), start=np.array(start))
+    assert result.p.tolist() == [0.6, 0.4, 0.0]
+    assert "the start is better" not in result.note

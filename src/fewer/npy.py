@@ -93,7 +93,10 @@ def readable(label: str, kind: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno not in damage:
             raise
         reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
-        reason = "what it holds in compressed form is damaged" if isinstance(error, zlib.error) else reason
+        if isinstance(error, zlib.error):
+            reason = "what it holds in compressed form is damaged"
+        elif isinstance(error, OSError) and error.errno == errno.EINVAL:
+            reason = "its list of members is damaged"
         raise InvalidInput(f"{label}: cannot be read as {kind}: {reason}") from None
 
 

@@ -222,7 +222,7 @@ class _Record:
         self.bound: float | None = None
         self.history: list[float] = []
         self.started = 0  # how many entries of the history were given, not computed
-        self.given: tuple[Vector, float] | None = None  # the start, a member, and its value
+        self.given: tuple[Vector, float] | None = None  # the start and its value
 
     @property
     def seconds(self) -> float:
@@ -248,7 +248,7 @@ class _Record:
             )
         self.value = self.valued(self.p)
         self.notes.append(f"the answer of {solver} was no member of the constraint and was projected onto it")
-        if self.given is not None and self.given[1] < self.value:
+        if self.given is not None and self.given[1] < self.value and constraint.contains(self.given[0]):
             self.p, self.value = self.given
             self.notes.append("the start is better than that, and is the answer")
 
