@@ -71,10 +71,7 @@ def threads() -> int:
 
 @contextmanager
 def own_threads() -> Iterator[None]:
-    """Within it work is shared over the threads and BLAS itself keeps to one: small products then never wait.
-
-    Answers do not depend on the number of threads then, either: BLAS adds up in another order on several.
-    """
+    """Within it work is shared over the threads and BLAS itself keeps to one: small products then never wait."""
     token = _HERE.set(threads())
     _limited.enter()
     try:
