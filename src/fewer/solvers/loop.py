@@ -9,6 +9,7 @@ import numpy as np
 
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector, shown
 from ..deadline import SECONDS_BETWEEN, CompilationTimeout, Deadline
+from ..probe import probe
 from ..protocols import Constraint, Objective, Scaled, Sparsity, offers, require
 from ..result import Result, Status, Words
 from ..spaces import Space
@@ -67,6 +68,7 @@ def meet(objective: Objective, constraint: Constraint, who: str) -> None:
             f"the objective lives on {objective.space!r} and the constraint on {constraint.space!r}; "
             f"give both the same space"
         )
+    probe(objective, constraint)
 
 
 def as_start(start: Any, constraint: Constraint) -> Vector:
@@ -242,10 +244,8 @@ class _Record:
             return
         self.p = constraint.project(self.p)
         if not constraint.contains(self.p):
-            raise InvalidInput(
-                f"{solver} ended outside the constraint {constraint!r}, and what its project() returns is not a member "
-                f"by its contains() either"
-            )
+            reason = "what its project() returns is not a member by its contains() either"
+            raise InvalidInput(f"{solver} ended outside the constraint {constraint!r}, and {reason}")
         self.value = self.valued(self.p)
         self.notes.append(f"the answer of {solver} was no member of the constraint and was projected onto it")
         if self.given is not None and self.given[1] < self.value and constraint.contains(self.given[0]):
