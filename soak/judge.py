@@ -157,7 +157,7 @@ def optimal(result: Result, value: Any, best: Any, rounding: Any, relative: bool
     """Whether OPTIMAL is said exactly where it holds, and nobody is better than the optimum."""
     problems = []
     tolerance = 1e-6 * abs(value) + 2 * rounding if relative else 1e-6 * max(Wide(1), abs(value)) + rounding
-    if value < best - NEAR * abs(best) - rounding:
+    if np.isfinite(best) and value < best - NEAR * abs(best) - rounding:  # an infinite optimum leaves room for all
         problems.append(f"the referee's optimum {shown(best)} is above F(p) = {shown(value)}")
     if result.status is Status.OPTIMAL:
         if value > best + tolerance + rounding:

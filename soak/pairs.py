@@ -220,6 +220,8 @@ class Capped:
             low, high = (middle, high) if total > 1 else (low, middle)
         p = np.zeros(v.size)
         p[entries] = np.clip(v[entries] - (low + high) / 2, 0.0, self.cap)
+        inner = (p > 0.0) & (p < self.cap)  # a sum that is off by the rounding of large v would be worth more than F's
+        p[inner] += (1.0 - p.sum()) / max(inner.sum(), 1)
         return p
 
     def contains(self, p: Any, tol: float = 1e-9) -> bool:

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 import fewer
 from fewer import InvalidInput, row_blocks
@@ -143,3 +144,9 @@ def test_what_stands_for_missing_values_is_kept_for_a_resumed_run(small, table):
 def test_own_loops_fill_themselves(table):
     with pytest.raises(InvalidInput, match="takes a pass of its own"):
         fewer.summarize(table, job="points", missing="impute")
+
+
+def test_blocks_of_either_byte_order_are_one_table():
+    X = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
+    parts = lambda: iter([X[:2].astype(">f8"), sp.csr_array(X[2:])])
+    assert fewer.dims(parts, 2, rng=0).indices.tolist() == fewer.dims(X, 2, rng=0).indices.tolist()

@@ -15,6 +15,7 @@ import pytest
 
 import fewer
 from commands import run
+from fewer import files
 from fewer.cli import _app
 from fewer.files import destination, remove_stale, written_whole
 
@@ -469,3 +470,36 @@ def test_a_link_with_the_name_of_a_part_is_left_alone(folder):
     write("out.csv", b"new")
     assert (folder / PART).is_symlink()
     assert (folder / "precious.txt").read_text() == "precious"
+
+
+def test_what_was_begun_is_removed_by_a_process_that_ends_at_once(folder, monkeypatch):
+    mine, theirs = folder / "mine.txt", folder / "theirs.txt"
+    begun = [files._new_part(path) for path in (mine, theirs)]
+    files._begun[begun[1][1]] = -1  # as a forked process knows it of its parent
+    files.remove_begun()
+    assert [part.exists() for _, part in begun] == [False, True]
+    for file, part in begun:
+        file.close()
+        files._discard(part)
+    assert files._begun == {}
+
+
+def test_an_interrupt_while_a_part_is_begun_leaves_nothing(folder, monkeypatch):
+    def interrupted(handle, part):
+        assert part.exists()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files, "_held", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        files.check_writable(folder / "out.csv")
+    assert [path.name for path in folder.iterdir() if path.name.endswith(".part")] == []
+    assert files._begun == {}
+
+
+def test_files_that_were_written_are_not_begun_any_more(folder):
+    with written_whole(folder / "out.csv") as file:
+        file.write(b"all")
+        assert len(files._begun) == 1
+    assert files._begun == {}
+    files.remove_begun()
+    assert (folder / "out.csv").read_bytes() == b"all"

@@ -24,6 +24,8 @@ UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM)
 """What file systems say that have no links, or where nothing can be flushed to the disk."""
 LONGEST = 200
 """Bytes of the target's name in the name of its part."""
+_begun: dict[Path, int] = {}
+"""Parts that were begun and not ended, and the process that did: known before they are there."""
 
 
 @contextmanager
@@ -57,8 +59,9 @@ def written_whole(path: str | os.PathLike[str], *, replace: bool = True) -> Iter
         except BaseException:
             with suppress(OSError):  # of a full disk, again, for what is still in the buffer
                 file.close()
-            part.unlink(missing_ok=True)
+            _discard(part)
             raise
+        _begun.pop(part, None)
         _flush_folder(target.parent)
 
 
@@ -67,7 +70,20 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     with _named(path):
         file, part = _new_part(destination(path))
         file.close()
-        part.unlink()
+        _discard(part)
+
+
+def remove_begun() -> None:
+    """Remove what this process has begun to write, for a process that ends at once."""
+    for part, process in list(_begun.items()):
+        if process == os.getpid():  # a forked one knows of its parent's too
+            with suppress(OSError):
+                _discard(part)
+
+
+def _discard(part: Path) -> None:
+    part.unlink(missing_ok=True)
+    _begun.pop(part, None)
 
 
 def destination(path: str | os.PathLike[str]) -> Path:
@@ -114,12 +130,19 @@ def _new_part(target: Path) -> tuple[BinaryIO, Path]:
     """A new file beside the target, held by a lock as long as it is open."""
     while True:
         part = target.parent / f"{_part_prefix(target)}{secrets.token_hex(4)}.part"
-        with suppress(FileExistsError):
+        _begun[part] = os.getpid()
+        try:
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
             handle = os.open(part, flags, 0o666)  # less what the umask takes away
             if _held(handle, part):
                 return os.fdopen(handle, "wb"), part
             os.close(handle)
+            _begun.pop(part)
+        except FileExistsError:  # somebody else's
+            _begun.pop(part)
+        except BaseException:
+            _discard(part)
+            raise
 
 
 def _held(handle: int, part: Path) -> bool:

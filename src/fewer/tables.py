@@ -65,6 +65,7 @@ def numbers_as_csr(x: Any, name: str) -> Any:
     array = as_numbers(x, name)
     if array.ndim != 2:
         raise InvalidInput(f"{name} must have shape (rows, columns), got shape {array.shape}")
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)  # the order of bytes that SciPy takes
     return sp.csr_array(array if array.dtype.itemsize > 2 or array.dtype.kind != "f" else array.astype(np.float32))
 
 

@@ -98,7 +98,7 @@ def look_ahead(
             least, most = min(least, costs[i]), max(most, costs[i])
     if least > left:
         return scores
-    longest, sure = min(int(left / least), len(inside)), int(left / most)
+    longest, sure = int(min(left / least, len(inside))), int(min(left / most, len(inside)))
     discounts = np.ones(longest + 1)
     for t in range(2, longest + 1):
         discounts[t] = DISCOUNT * discounts[t - 1]

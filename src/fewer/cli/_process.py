@@ -66,10 +66,11 @@ def seen() -> bool:
 
 
 def clean_up() -> None:
-    """Remove temporary copies of files, if any were made."""
-    copies = sys.modules.get("fewer.data._copies")
-    if copies is not None:
-        copies.remove_copies()
+    """Remove temporary copies of files and half written ones, if there are any."""
+    for module, remove in (("fewer.data._copies", "remove_copies"), ("fewer.files", "remove_begun")):
+        found = sys.modules.get(module)
+        if hasattr(found, remove):  # else it is being imported
+            getattr(found, remove)()
 
 
 class stoppable:  # noqa: N801 - used as a function

@@ -87,9 +87,6 @@ def restricted(
         units = 1.0 / F.copies, 0.0
     C = left.on(F.space)
     found = run(F, C, _told(callback, *units))
-    best = F.value_on(C.face(found.indices))  # what the answer is; an iterate may be above it
-    if best < found.value:
-        found = replace(found, value=best, history=np.append(found.history, best))
     indices = np.union1d(held.include, held.free[found.indices])
     return replace(_in_units(found, *units), indices=indices, words=Words("columns", rows.n))
 

@@ -97,4 +97,4 @@ class KL:
     def value_on(self, face: Indices) -> float:
         """-log of the mass of q on the face."""
         mass = self.q[face].sum()
-        return float(-np.log(mass)) if mass > 0 else np.inf
+        return 0.0 - float(np.log(mass)) if mass > 0 else np.inf  # a mass of one has 0, not -0
