@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -162,15 +163,22 @@ def seconds(fresh: bool, *arguments: str) -> float:
         return time.monotonic() - began
 
 
+FIRST_LINE = re.compile(
+    r'File "[^"]*fewer/cli/__init__\.py", line \d+, in <module>\n +from \._process'
+    r'|File "[^"]*fewer/cli/_process\.py", line \d+, in <module>'
+)
+"""Frames of the import by which the command begins; nothing can take Ctrl-C before it has ended."""
+
+
 def before_us(code: int, err: str) -> bool:
     """Whether Ctrl-C came when the package could not take it.
 
-    The interpreter's traceback has no line of the command; or the interpreter had no handler yet, or no more, so that
-    the process ends by the signal and says nothing.
+    The interpreter's traceback has no line of the command but its first, which imports what takes Ctrl-C; or the
+    interpreter had no handler yet, or no more, so that the process ends by the signal and says nothing.
     """
     if code == -signal.SIGINT and not err:
         return True
-    return code in (1, -signal.SIGINT) and "Traceback" in err and "fewer/cli" not in err
+    return code in (1, -signal.SIGINT) and "Traceback" in err and "fewer/cli" not in FIRST_LINE.sub("", err)
 
 
 def code_problems(code: int, err: str, expected: tuple[int, ...]) -> list[str]:

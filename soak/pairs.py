@@ -222,7 +222,7 @@ class Capped:
         p[entries] = np.clip(v[entries] - (low + high) / 2, 0.0, self.cap)
         inner = (p > 0.0) & (p < self.cap)  # a sum that is off by the rounding of large v would be worth more than F's
         p[inner] += (1.0 - p.sum()) / max(inner.sum(), 1)
-        return p
+        return np.clip(p, 0.0, self.cap)
 
     def contains(self, p: Any, tol: float = 1e-9) -> bool:
         """Whether p is a member."""

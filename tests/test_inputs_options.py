@@ -142,3 +142,15 @@ def test_a_budget_that_pays_only_for_what_is_excluded_is_refused(objective):
     assert fewer.dims(X, **asked).indices.tolist() == [0]
     with pytest.raises(InvalidInput, match="a budget of 1 pays for none of what exclude leaves: the cheapest costs 2"):
         fewer.dims(X, **asked, exclude=[0])
+
+
+@pytest.mark.parametrize("X", [np.ndarray, np.array(3.0), None])
+def test_a_callback_beside_what_has_no_rows_is_not_the_error(X):
+    with pytest.raises(InvalidInput, match="X must"):
+        fewer.points(X, 2, move=True, callback=lambda progress: True)
+
+
+@pytest.mark.parametrize("X", [sp.csr_array((0, 2)), np.empty((0, 2))])
+def test_no_rows_stand_for_no_target(X):
+    with pytest.raises(InvalidInput, match="row"):
+        fewer.points(X, 2, target=[[0.875, 0.125], [4.875, 5.0]])

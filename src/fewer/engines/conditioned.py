@@ -146,7 +146,10 @@ class ConditionedEngine:
         if count == 1:
             return self._add_one()
         if self._grown:
-            return sum(self._add_one() for _ in range(count))
+            added = 0
+            while added < count and not (self.deadline.ended and self.found is not None) and self._add_one():
+                added += 1
+            return added
         self._grown = True
         for units in self._first_supports():
             self._take(self._fit(units))
@@ -210,7 +213,10 @@ class ConditionedEngine:
         else:
             ranked = others[np.argsort(self.programmes.ranks(here)[others], kind="stable")]
         grown = [np.sort(np.append(units, j)) for j in ranked[:LISTED]]
-        values = [math.inf if self.limits.lacking(each) else self._value_of(each) for each in grown]
+        values = [
+            math.inf if self.limits.lacking(each) or (i and self.deadline.ended) else self._value_of(each)
+            for i, each in enumerate(grown)
+        ]
         return grown[int(np.argmin(values))]
 
     # improving

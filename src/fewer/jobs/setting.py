@@ -149,6 +149,8 @@ class Setting:
         scales = standardizes(self.standardize, X, self.similarity)
         deadline = self.deadline if self.deadline.limited else None
         given = self.given(both, scales)
+        if given.size == both.others:
+            raise InvalidInput("X must have at least one row, got none")
         held = self.limits.on(X, given.size - both.others)
         given = given._replace(held=held, notes=(*both.notes, *given.notes))
         always = given.of_rows(held.include, "include")
@@ -209,7 +211,8 @@ class Setting:
     def stops_early(self, X: Any) -> Callable[[], bool] | None:
         """What asks the callback before there is an iterate; None where that comes soon."""
         callback = self.callback
-        if not callable(callback) or getattr(X, "shape", (0,))[0] < MANY_ROWS:
+        shape = getattr(X, "shape", None)
+        if not callable(callback) or not isinstance(shape, tuple) or not shape or shape[0] < MANY_ROWS:
             return None
         return lambda: says_stop(callback, Progress(0, np.empty(0), math.inf, math.inf, None, self.deadline.elapsed()))
 
