@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from .._validation import InvalidInput
-from ._blocks import in_threads
+from ._blocks import ahead, in_threads
 from ._cells import FALSE, MISSING, MOSTLY, TRUE, Parsed, is_grouped, parsed, without_missing
 from ._copies import CHUNK_BYTES, recoded, trimmed
 from ._dialect import Dialect, dialect_of
@@ -105,7 +105,7 @@ class CsvSource:
     def _parts(self, types: dict[str, Any], names: Sequence[str]) -> Iterator[Any]:
         """The columns in parts, as they are parsed."""
         try:
-            yield from self.scan(types).select(names).collect_batches(maintain_order=True)
+            yield from ahead(self.scan(types).select(names).collect_batches(maintain_order=True))
         except pl.exceptions.PolarsError as error:
             raise _Unparsed from error
 

@@ -265,8 +265,7 @@ def _covered(
         def run(F: Any, C: Any, told: Callback | None) -> Result:
             pause()
             with asking(None):  # from here on the loop asks
-                found = minimize(F, C, solver, time_limit=deadline, rng=generator, callback=told)
-                return of_columns(found, F, C) if solver == "iht" else found
+                return minimize(F, C, solver, time_limit=deadline, rng=generator, callback=told)
 
         return on_some(run, limit.size if solver == "iht" else 1)
 
@@ -279,14 +278,6 @@ def _covered(
     found = answer_by(deadline, searched, hurried)
     note, labels = "; ".join(filter(None, (found.note, coding.note))), coding.labels(found.indices)
     return replace(found, seed=seed, seconds=deadline.elapsed(), note=note, labels=labels)
-
-
-def of_columns(found: Result, F: Any, C: Any) -> Result:
-    """The columns of an iterate with their best weights, which are the answer; the iterate itself may be worse."""
-    best = float(F.value_on(C.face(found.indices)))
-    if best >= found.value:
-        return found
-    return replace(found, value=best, history=np.append(found.history, best), n_iter=found.n_iter + 1)
 
 
 def stops_early(callback: Callback | None, deadline: Deadline) -> Callable[[], bool] | None:

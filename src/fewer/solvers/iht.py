@@ -1,7 +1,7 @@
 """Algorithm 1: iterative hard thresholding over distributions."""
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from ..protocols import (
 from ..result import Result, Status
 from .exchange import grown
 from .loop import Callback, Outcome, Step, Steps, as_start, drive, meet
-from .steps import Backtracking, Doubling, Momentum, Refitting, StepRule
+from .steps import Backtracking, Doubling, Momentum, Refitting, StepRule, best_near
 from .uncompiled import solve_by
 from .units import near_one
 
@@ -99,8 +99,7 @@ def iht(
     if step is not None and not offers(step, StepRule):
         raise InvalidInput(f"step must be a step rule such as Constant(mu) or Doubling(mu), got {shown(step)}")
     generator, seed = as_generator(rng)
-    state = generator.bit_generator.state
-    deadline = Deadline.after(time_limit)
+    state, deadline = generator.bit_generator.state, Deadline.after(time_limit)
     most = math.inf if budget is None else as_number(budget, "budget", allow_equal=True)
     rule = step or default_rule(objective, constraint)
     given = None if start is None else as_start(start, constraint)
@@ -113,6 +112,8 @@ def iht(
             yield from grown(engine)
             p = engine.answer()
         assert p is not None  # noqa: S101 - a support that has grown has an answer
+        if isinstance(rule, Doubling) and rule.refit:  # as all that follow
+            yield Step(best_near(objective, constraint, p))
         return (yield from rule.path(objective, constraint, p, tol))
 
     def solve() -> Result:
@@ -143,8 +144,7 @@ def within_budget(objective: Any, steps: Steps, budget: float) -> Steps:
         try:
             step = steps.send(reply) if work else next(steps)
         except StopIteration as end:
-            outcome: Outcome = end.value
-            return outcome
+            return cast(Outcome, end.value)
         work = float(objective.work) - began + 1.0 if counted else work + 4.0 * objective.space.size
         reply = yield step
     return Outcome(Status.FINISHED)
