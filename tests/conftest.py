@@ -2,7 +2,11 @@
 
 import signal
 
+import pytest
 from hypothesis import settings
+
+from fewer import row_blocks
+from fewer.data import _dask, blocks
 
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")
@@ -11,3 +15,12 @@ if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 ):  # a shell's background jobs ignore it, and so would their children
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def blocks_of_64(monkeypatch):
+    """Blocks of 64 rows, and nothing gathered."""
+    monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", 64)
+    monkeypatch.setattr(row_blocks, "MIN_BLOCK_ROWS", 64)
+    monkeypatch.setattr(blocks.Stream, "gathered", lambda self, memory: None)
+    monkeypatch.setattr(_dask.DaskBlocks, "gathered", lambda self, memory: None)

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 import fewer
-from fewer import InvalidInput, row_blocks
-from fewer.data import _dask, blocks
+from fewer import InvalidInput
 from fewer.data.blocks import Execution, executed
 from fewer.jobs import _points_blocks, _points_first
 from fewer.jobs.packing import packed, unpacked
@@ -29,16 +28,7 @@ LIMITS = [
 
 
 @pytest.fixture
-def small(monkeypatch):
-    """Blocks of 64 rows, and nothing gathered."""
-    monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", 64)
-    monkeypatch.setattr(row_blocks, "MIN_BLOCK_ROWS", 64)
-    monkeypatch.setattr(blocks.Stream, "gathered", lambda self, memory: None)
-    monkeypatch.setattr(_dask.DaskBlocks, "gathered", lambda self, memory: None)
-
-
-@pytest.fixture
-def few(small, monkeypatch):
+def few(blocks_of_64, monkeypatch):
     """Candidates are a sample of the rows."""
     monkeypatch.setattr(_points_blocks, "MAX_CANDIDATES", 60)
     monkeypatch.setattr(_points_blocks, "MIN_CANDIDATES", 60)
@@ -54,7 +44,7 @@ def in_dask(options):
 
 
 @pytest.mark.parametrize("options", LIMITS, ids=" ".join)
-def test_the_answer_is_that_in_memory(options, small):
+def test_the_answer_is_that_in_memory(options, blocks_of_64):
     whole = fewer.points(X, 5, rng=0, **options)
     found = [fewer.points(cut(X, n), 5, rng=0, **options) for n in (1, 7, 64)]
     found.append(fewer.points(da.from_array(X, chunks=(130, 1)), 5, rng=0, **in_dask(options)))
@@ -95,7 +85,7 @@ def test_gamma_comes_from_all_rows(few):
         assert 0.5 < found.compared.width / usual.compared.width < 2.0
 
 
-def test_columns_name_groups_and_rows_are_dropped(small, tmp_path):
+def test_columns_name_groups_and_rows_are_dropped(blocks_of_64, tmp_path):
     frame = pd.DataFrame(X, columns=["u", "v"]).assign(g=G)
     frame.loc[::50, "u"] = np.nan
     options = {"groups": "g", "max_per_group": 2, "include": [1], "missing": "drop", "rng": 0}
@@ -148,6 +138,6 @@ def test_what_is_held_is_kept_for_a_resumed_run(few):
         ({"target": X}, "target needs rows in memory"),
     ],
 )
-def test_what_is_refused(options, words, small):
+def test_what_is_refused(options, words, blocks_of_64):
     with pytest.raises(InvalidInput, match=words):
         fewer.points(cut(X, 3), 5, rng=0, **options)

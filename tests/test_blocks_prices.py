@@ -6,22 +6,12 @@ import pandas as pd
 import pytest
 
 import fewer
-from fewer import InvalidInput, row_blocks
-from fewer.data import _dask, blocks
+from fewer import InvalidInput
 
 RNG = np.random.default_rng(1)
 PRICES = np.exp(np.cumsum(0.01 * RNG.normal(size=(400, 6)), axis=0))
 FRAME = pd.DataFrame(PRICES, columns=list("abcdef")).assign(index=PRICES[:, :3].mean(axis=1))
 DATED = FRAME.assign(day=pd.date_range("2020-01-01", periods=400))
-
-
-@pytest.fixture
-def small(monkeypatch):
-    """Blocks of 64 rows, and nothing gathered."""
-    monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", 64)
-    monkeypatch.setattr(row_blocks, "MIN_BLOCK_ROWS", 64)
-    monkeypatch.setattr(blocks.Stream, "gathered", lambda self, memory: None)
-    monkeypatch.setattr(_dask.DaskBlocks, "gathered", lambda self, memory: None)
 
 
 def cut(frame, n):
@@ -47,7 +37,7 @@ def with_gaps(frame):
     ],
     ids=lambda part: str(part) if isinstance(part, dict) else "",
 )
-def test_as_in_memory_whatever_the_cut(frame, how, small):
+def test_as_in_memory_whatever_the_cut(frame, how, blocks_of_64):
     whole = fewer.terms(frame, "index", 3, rng=0, **how)
     first, *others = [fewer.terms(cut(frame, n), "index", 3, rng=0, **how) for n in (1, 7, 64)]
     for other in others:
@@ -62,7 +52,7 @@ def test_as_in_memory_whatever_the_cut(frame, how, small):
         assert ("carried forward" in found.note) == (how.get("missing") == "ffill")
 
 
-def test_arrays_of_prices(small):
+def test_arrays_of_prices(blocks_of_64):
     X, y = PRICES, FRAME["index"].to_numpy()
     whole = fewer.terms(X, y, 3, returns="simple", rng=0)
     parts = list(zip(np.array_split(X, 9), np.array_split(y, 9), strict=True))
@@ -82,6 +72,6 @@ def test_arrays_of_prices(small):
         (FRAME, {"loss": "absolute"}, "again and again"),
     ],
 )
-def test_what_is_refused(frame, how, words, small):
+def test_what_is_refused(frame, how, words, blocks_of_64):
     with pytest.raises(InvalidInput, match=words):
         fewer.terms(cut(frame, 7), "index", 3, **how)

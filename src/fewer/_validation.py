@@ -26,13 +26,8 @@ MOST_NESTED = 32
 SEEDS = 10**6
 """A seed that is drawn is below this: short enough to type."""
 _COMPRESSED = {"bsr": sp.bsr_array, "csc": sp.csc_array, "csr": sp.csr_array}
-_FRAMES = {
-    "pandas": ("DataFrame",),
-    "polars": ("DataFrame", "LazyFrame"),
-    "pyarrow": ("Table", "RecordBatch"),
-    "fewer.data.read_table": ("ReadTable",),
-}
-_COLUMNS = ("Series",)
+_FRAMES = {"pandas": ("DataFrame",), "polars": ("DataFrame", "LazyFrame"), "pyarrow": ("Table", "RecordBatch")}
+_FRAMES["fewer.data.read_table"] = ("ReadTable",)
 _BRIEF = reprlib.Repr()
 _BRIEF.maxother = _BRIEF.maxstring = _BRIEF.maxlong = 60
 
@@ -161,7 +156,7 @@ def library_of(x: Any) -> str | None:
     >>> library_of([[1.0, 2.0]]) is None
     True
     """
-    return next((library for library in _FRAMES if _is_one(x, library, _FRAMES[library] + _COLUMNS)), None)
+    return next((library for library in _FRAMES if _is_one(x, library, (*_FRAMES[library], "Series"))), None)
 
 
 def is_frame(x: Any) -> bool:

@@ -98,8 +98,7 @@ def points(
     plain = table.plain or similarity == "precomputed"
     texts = [name for name, kind in kinds.items() if kind == "category"]
     texts += [label] if label and label not in table.numeric else []
-    data |= limits_of(options, table, plain)
-    other = ""
+    data, other = data | limits_of(options, table, plain), ""
     if options["target"]:
         found, data["shown_target"], other = target_of(options, names, label, texts, plain)
         data |= found

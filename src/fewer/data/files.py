@@ -85,23 +85,10 @@ class FileTable:
     def table(
         self, names: Sequence[str] | None = None, *, categories: Collection[str] = (), apart: Collection[str] = ()
     ) -> Any:
-        """The same columns as a table for `fewer.data.frames`, which takes less time and memory to encode.
+        """The columns of `frame` as a table for `fewer.data.frames`, which takes less time and memory to encode.
 
-        The rows of csv files are encoded while they are read, and no frame is held.
-
-        Parameters
-        ----------
-        names : sequence of str, optional
-            The columns; all by default.
-        categories : collection of str
-            Columns to be read as texts, whatever is in them.
-        apart : collection of str
-            Columns that are no part of the rows: labels, weights, groups.
-
-        Returns
-        -------
-        ReadTable or polars.DataFrame
-            A column for each name.
+        The rows of csv files are encoded while they are read, and no frame is held. Those of `apart` (labels, weights,
+        groups) are no part of the rows.
         """
         if not hasattr(self.source, "held"):
             return self.frame(names, categories=categories)

@@ -190,7 +190,8 @@ class _Filling:
             if gone.any():
                 self.gaps.setdefault(name, []).append((self.n, gone))
             self.encoded &= bool(np.isfinite(values).all())
-        if dtype is pl.Int64 and max(-(part.min() or 0), part.max() or 0) > MAX_EXACT:  # type: ignore[operator]
+        least, most = part.min() or 0, part.max() or 0
+        if dtype is pl.Int64 and max(-least, most) > MAX_EXACT:  # type: ignore[operator] # whole numbers
             self._spill(name)
         return self.layout.starts[name], values
 
