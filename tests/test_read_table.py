@@ -1,6 +1,9 @@
 """Tables that are encoded while they are read, beside the same file as a frame."""
 
 import datetime
+import math
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
@@ -9,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewer import InvalidInput
-from fewer.data import _coded, _csv, read_table
+from fewer.data import _coded, _csv, _line_blocks, _plain_cells, _plain_rows, read_table
+from fewer.data._line_blocks import Block
 from fewer.data.encode import encoded
 from fewer.data.files import open_table
 from fewer.data.frames import columns_of, take_rows
@@ -42,6 +46,17 @@ def random_frame(rng, n):
     return pl.DataFrame({str(name): columns[str(name)] for name in chosen}, strict=False)
 
 
+def sliced(blocks, step):
+    """Blocks of a few rows each, whatever polars makes of so small a file."""
+
+    def found(self, types, names):
+        for block in blocks(self, types, names):
+            part = block.frame(names)
+            yield from (Block(part.slice(i, step).select) for i in range(0, part.height, step))
+
+    return found
+
+
 def answer(X, **options):
     """The rows and what is said of them, or the sentence."""
     try:
@@ -65,13 +80,12 @@ def test_a_table_read_in_parts_is_encoded_like_the_frame(tmp_path_factory, seed,
         patch.setattr(read_table, "CACHED_ROWS", int(rng.integers(1, 50)))
         patch.setattr(_coded, "MAX_LEVELS", int(rng.integers(1, 60)))
         table = open_table(path)
-        parts, step = table.frame(), int(rng.integers(1, 60))
-        real = _csv.CsvSource._parts
-        patch.setattr(
-            _csv.CsvSource,
-            "_parts",
-            lambda self, *given: (p.slice(i, step) for p in real(self, *given) for i in range(0, p.height, step)),
-        )
+        parts = table.frame()
+        if rng.random() < 0.5:
+            patch.setattr(_csv, "MIN_COMPILED_BYTES", 0)
+            patch.setattr(_line_blocks, "BLOCK_BYTES", int(rng.integers(20, 4000)))
+        else:
+            patch.setattr(_csv.CsvSource, "_blocks", sliced(_csv.CsvSource._blocks, int(rng.integers(1, 60))))
         patch.setattr(_csv.CsvSource, "_expected_rows", lambda self: int(rng.integers(1, 2 * n)))
         held = table.table()
     for equality in (False, True):
@@ -116,3 +130,109 @@ def test_an_infinite_number_is_named_by_its_row(tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
     with pytest.raises(InvalidInput, match="column 'x', row 11000: expected a finite number, got inf"):
         encoded(open_table(tmp_path / "t.csv").table())
+
+
+ODD = [
+    "",
+    " 1",
+    "1 ",
+    "+1",
+    "1.",
+    ".5",
+    "-",
+    "1e5",
+    "1E-3",
+    "1e400",
+    "nan",
+    "inf",
+    "007",
+    "0x1",
+    "1_0",
+    "2024-02-30",
+    "x",
+    '"x"',
+    "12345678901234567890",
+]
+COLUMNS = {
+    "float": lambda rng: repr(float(rng.normal() * 10.0 ** rng.integers(-9, 9))),
+    "short": lambda rng: f"{rng.normal():.3f}",
+    "whole": lambda rng: str(rng.integers(-(10**6), 10**6)),
+    "day": lambda rng: str(np.datetime64("1969-12-25") + int(rng.integers(0, 30_000))),
+    "flag": lambda rng: str(rng.choice(["true", "false"])),
+    "plan": lambda rng: str(rng.choice(["basic", "plus", "é"])),
+    "rare": lambda rng: "seldom" if rng.random() < 0.01 else str(rng.choice(["a", "b"])),
+    "code": lambda rng: f"c{rng.integers(0, 10**9)}",
+}  # fmt: skip
+
+
+def random_lines(rng, n):
+    """A csv file of plain cells, with some odd ones, or lines, or line ends."""
+    names = [str(name) for name in rng.permutation(list(COLUMNS))[: rng.integers(1, len(COLUMNS) + 1)]]
+    rows = [[COLUMNS[name](rng) for name in names] for _ in range(n)]
+    for _ in range(rng.integers(0, 3)):
+        rows[rng.integers(n // 2, n)][rng.integers(len(names))] = str(rng.choice(ODD))
+    lines = [",".join(names), *(",".join(row) for row in rows)]
+    if rng.random() < 0.1:
+        lines.insert(int(rng.integers(n // 2, n)), str(rng.choice(["", "1", "1,2,3,4,5,6,7,8,9"])))
+    end = str(rng.choice(["\n", "\r\n"]))
+    return end.join(lines) + (end if rng.random() < 0.8 else "")
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=st.integers(0, 10**9))
+def test_plain_cells_are_what_polars_makes_of_them(tmp_path_factory, seed):
+    rng = np.random.default_rng(seed)
+    path = tmp_path_factory.mktemp("plain") / "t.csv"
+    path.write_bytes(random_lines(rng, int(rng.integers(20, 200))).encode())
+    missing = str(rng.choice(["error", "drop", "impute", "category"]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_csv, "MIN_COMPILED_BYTES", 0)
+        patch.setattr(_csv, "HEAD_ROWS", 20)
+        patch.setattr(read_table, "FIRST_ROWS", 1)
+        patch.setattr(_line_blocks, "BLOCK_BYTES", int(rng.integers(20, 2000)))
+        patch.setattr(_plain_rows, "MAX_REFUSED", int(rng.integers(1, 100)))
+        frame, held = read(path, "frame"), read(path, "table")
+    if isinstance(frame, str):
+        assert held == frame
+        return
+    assert answer(held, missing=missing) == answer(frame, missing=missing)
+    assert take_rows(held, np.arange(frame.height)).equals(take_rows(frame, np.arange(frame.height)))
+
+
+def read(path, way):
+    """A file as a frame or a table, or the sentence why not."""
+    try:
+        return getattr(open_table(path), way)()
+    except InvalidInput as error:
+        return str(error)
+
+
+def test_numbers_are_rounded_as_python_rounds_them():
+    rng = np.random.default_rng(0)
+    near = [(Fraction(x) + Fraction(math.nextafter(x, 9.0))) / 2 for x in rng.uniform(0.1, 8.0, 2000)]
+    cells = [
+        *(repr(float(x)) for x in rng.normal(size=3000) * 10.0 ** rng.integers(-5, 15, 3000)),
+        *(f"{rng.integers(2**53, 10**18)}e{rng.integers(-22, 23)}" for _ in range(3000)),
+        *(f"{Decimal(x.numerator) / Decimal(x.denominator):.16g}" for x in near),  # close to a tie
+        *(f"{rng.integers(10**9)}.{rng.integers(10**9)}" for _ in range(1000)),
+    ]
+    parsed = 0
+    for cell in cells:
+        value, end = _plain_cells.number(np.frombuffer(f"{cell}\n".encode(), np.uint8), np.uint64(0), False)
+        parsed += end > 0
+        assert end == 0 or (end, value) == (len(cell), float(cell)), cell
+    assert parsed > 0.95 * len(cells)
+
+
+def test_days_are_those_of_the_calendar():
+    for year in (1, 4, 1600, 1900, 1969, 1970, 2000, 2023, 2024, 2100, 9999):
+        for month in range(14):
+            for of_month in range(33):
+                date = f"{year:04}-{month:02}-{of_month:02}"
+                found, right = _plain_cells.day(np.frombuffer(f"{date}\n".encode(), np.uint8), np.uint64(0))
+                try:
+                    expected = (datetime.date.fromisoformat(date) - datetime.date(1970, 1, 1)).days
+                except ValueError:
+                    assert not right, date
+                else:
+                    assert (found, right) == (expected, True), date

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from ._cells import FALSE, MISSING, MOSTLY, TRUE, Parsed, is_grouped, parsed, wi
 from ._copies import CHUNK_BYTES, recoded, trimmed
 from ._dialect import Dialect, dialect_of
 from ._formats import encoding_of, start_of
+from ._line_blocks import Block, Lines, line_count, whole_lines
 from ._source import Refuse, Source, at_once, bad_cell, chunk_rows, unconcerned
 
 HEAD_ROWS = 10_000
@@ -36,6 +37,8 @@ WIDE_COLUMNS = 100_000
 """Columns from which a csv file is read line by line: polars needs 3 kB of memory for each."""
 MAX_HELD_COLUMNS = 1000
 """Columns up to which rows are encoded part by part: each column of each part takes some microseconds."""
+MIN_COMPILED_BYTES = 1 << 26
+"""Bytes of a file from which compiled code parses plain cells: it takes some seconds to compile, once on a machine."""
 SPARE = 1.05
 """Rows for which there is place, by the rows that are expected; what is not used takes no memory."""
 NOT_UTF8 = "the file is not in UTF-8, so it is read as Windows-1252"
@@ -67,9 +70,9 @@ class CsvSource:
         """All columns."""
         return self.dialect.names
 
-    def scan(self, types: dict[str, Any]) -> Any:
+    def scan(self, types: dict[str, Any], **options: Any) -> Any:
         """The file with these types, and texts elsewhere."""
-        return scan(self.path, self.dialect, {name: types.get(name, pl.String) for name in self.names})
+        return scan(self.path, self.dialect, {name: types.get(name, pl.String) for name in self.names}, **options)
 
     def read(self, names: Sequence[str], as_text: Collection[str], refuse: Refuse) -> Any:
         """The columns with their types."""
@@ -95,17 +98,41 @@ class CsvSource:
         if len(names) > MAX_HELD_COLUMNS:
             return self.read(names, as_text, refuse)
         try:
-            table = read_table(self._parts(types, names), coded, apart, self._expected_rows)
+            table = read_table(self._blocks(types, names), names, coded, apart, self._expected_rows, self._lines)
         except _Unparsed:  # which reading at once explains
             return self.read(names, as_text, refuse)
         kept = self._typed(pl.DataFrame(list(table.series.values())), types, as_text, refuse)
         table.series = {column.name: column for column in kept.get_columns()}
         return table
 
-    def _parts(self, types: dict[str, Any], names: Sequence[str]) -> Iterator[Any]:
-        """The columns in parts, as they are parsed."""
+    @property
+    def _lines(self) -> Lines | None:
+        """How lines are made up, where the file is large enough for compiled code."""
+        large = self.path.stat().st_size >= MIN_COMPILED_BYTES
+        return Lines(self.names, self.dialect.separator) if large else None
+
+    def _blocks(self, types: dict[str, Any], names: Sequence[str]) -> Iterator[Block]:
+        """The file in blocks of rows: lines of a large one up to the first quote, else parts as polars parses them."""
+        done, read = 0, 0
+        for data in whole_lines(self.path) if self._lines is not None else ():
+            count = line_count(data)
+            yield Block(partial(self._parsed_lines, types, data, not done), data, count)
+            done, read = done + count, read + len(data)
+        if read >= self.path.stat().st_size:
+            return
+        options = {"skip_rows": 0, "skip_lines": done} if done else {}
         try:
-            yield from ahead(self.scan(types).select(names).collect_batches(maintain_order=True))
+            for part in ahead(self.scan(types, **options).select(names).collect_batches(maintain_order=True)):
+                yield Block(part.select)
+        except pl.exceptions.PolarsError as error:
+            raise _Unparsed from error
+
+    def _parsed_lines(self, types: dict[str, Any], data: bytes, first: bool, names: Sequence[str]) -> Any:
+        """Columns of some lines, by polars."""
+        dialect = self.dialect if first else replace(self.dialect, header=False)
+        schema = {name: types.get(name, pl.String) for name in self.names}
+        try:
+            return scan(data, dialect, schema).select(names).collect(engine="in-memory")
         except pl.exceptions.PolarsError as error:
             raise _Unparsed from error
 
@@ -187,10 +214,10 @@ class CsvSource:
         return unreadable(self.path, self.dialect, self.label, error)
 
 
-def scan(path: Path | io.BytesIO, dialect: Dialect, schema: dict[str, Any], **options: Any) -> Any:
+def scan(path: Path | io.BytesIO | bytes, dialect: Dialect, schema: dict[str, Any], **options: Any) -> Any:
     """A text file with these types."""
     layout: dict[str, Any] = {"separator": dialect.separator, "has_header": False, "skip_rows": int(dialect.header)}
-    return pl.scan_csv(path, schema=schema, glob=False, **layout, **options)
+    return pl.scan_csv(path, schema=schema, glob=False, **(layout | options))
 
 
 def held(cell: Any, dtype: Any) -> Any:

@@ -14,7 +14,7 @@ from ._copies import located
 from ._formats import format_of
 from ._source import Refuse, Source, at_once, bad_cell
 
-__all__ = ["FileTable", "open_table"]
+__all__ = ["FileTable", "compile_ahead", "open_table"]
 MAX_WHOLE = 2**24
 """Whole numbers are below this."""
 
@@ -217,6 +217,13 @@ def open_table(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]])
 
     tables = [opened(path) for path in paths]
     return FileTable(joined([table.source for table in tables]), all(table.plain for table in tables))
+
+
+def compile_ahead() -> None:
+    """Compile what reads large csv files."""
+    from ._plain_cells import compile_ahead
+
+    compile_ahead()
 
 
 def expanded(file: str) -> list[str]:

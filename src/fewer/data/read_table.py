@@ -16,6 +16,7 @@ from . import _polars
 from ._blocks import zeros
 from ._coded import Coded
 from ._encoded_rows import MARK, is_thin
+from ._line_blocks import Block, Lines
 from .column import SECONDS_PER_UNIT, Column, Mask
 from .columns import MAX_EXACT, is_identifier
 
@@ -100,27 +101,39 @@ class Cells:
 
 
 def read_table(
-    parts: Iterable[pl.DataFrame], coded: Sequence[str], apart: Collection[str], rows: Callable[[], int]
+    blocks: Iterable[Block],
+    names: Sequence[str],
+    coded: Sequence[str],
+    apart: Collection[str],
+    rows: Callable[[], int],
+    lines: Lines | None = None,
 ) -> ReadTable:
-    """Put the parts of a file into one table.
+    """Put the columns `names` of the blocks of a file into one table.
 
     `coded` are columns of texts that may be numbered, `apart` those that are no part of the rows to come; `rows` says
-    how many are expected, about. Texts of other columns, and what is found not to fit, are in `series`.
+    how many are expected, about. Texts of other columns, and what is found not to fit, are in `series`. With `lines`
+    compiled code parses the blocks of lines that are plain.
     """
-    left = iter(parts)
-    first = _first(left)
+    left = iter(blocks)
+    first = _first(left, names)
     filling = _Filling(first, coded, apart, rows() if first.height >= FIRST_ROWS else first.height)
     filling.put(first)
-    for part in left:
+    if lines is None:
+        parts: Iterator[pl.DataFrame] = (block.frame(names) for block in left)
+    else:
+        from ._plain_rows import PlainRows
+
+        parts = PlainRows(filling, lines, names).frames(left)
+    for part in parts:
         filling.put(part)
     return filling.done()
 
 
-def _first(parts: Iterator[pl.DataFrame]) -> pl.DataFrame:
+def _first(blocks: Iterator[Block], names: Sequence[str]) -> pl.DataFrame:
     """The first rows: polars begins with small parts."""
     found: list[pl.DataFrame] = []
-    for part in parts:
-        found.append(part)
+    for block in blocks:
+        found.append(block.frame(names))
         if sum(one.height for one in found) >= FIRST_ROWS:
             break
     return pl.concat(found, rechunk=True)
@@ -156,7 +169,7 @@ class _Filling:
         """The next rows."""
         stop = self.n + part.height
         if stop > len(self.matrix):
-            self._grow(stop)
+            self.grow(stop)
         columns = dict(zip(part.columns, part.get_columns(), strict=True))
         numbers = [self._numbers(name, columns[name]) for name in list(self.types)]
         codes = self._codes(part, columns)
@@ -218,7 +231,23 @@ class _Filling:
         self.types.pop(name, None)
         self.coded.pop(name, None)
 
-    def _grow(self, least: int) -> None:
+    def start(self, name: str) -> int:
+        """The first column of the matrix that a column goes to, -1 where it goes to none."""
+        return self.layout.starts.get(name, -1)
+
+    def written(self, rows: int, gone: Sequence[str], kept: pl.DataFrame | None) -> None:
+        """Take up rows that are in the matrix and among the codes already; `gone` are columns with missing cells."""
+        stop = self.n + rows
+        for name in gone:
+            self.encoded = False
+            if name in self.types:
+                self.gaps.setdefault(name, []).append((self.n, np.isnan(self.matrix[self.n : stop, self.start(name)])))
+        for name, parts in self.kept.items():
+            assert kept is not None  # noqa: S101 - there are such columns
+            parts.append(kept[name])
+        self.n = stop
+
+    def grow(self, least: int) -> None:
         """More rows came than were expected."""
         capacity = max(least, len(self.matrix) + len(self.matrix) // 2)
         matrix = zeros((capacity, self.layout.width), np.float64)
