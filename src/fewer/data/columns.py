@@ -166,9 +166,10 @@ def is_constant(column: Column) -> bool:
 def refuse_mixed(column: Column) -> None:
     """A sentence with the first text among numbers, or number among texts."""
     levels, codes = column.levels
-    numbers = np.array([isinstance(value, NUMBER) for value in levels], bool)
-    if not numbers.any() or numbers.all():
+    kinds = {kind: issubclass(kind, NUMBER) for kind in set(map(type, levels))}
+    if len(set(kinds.values())) < 2:
         return
+    numbers = np.array([kinds[type(value)] for value in levels], bool)
     mostly = int(np.isin(codes, np.flatnonzero(numbers)).sum()) * 2 >= int((codes >= 0).sum())
     stray = np.flatnonzero(~numbers if mostly else numbers)
     row = int(np.argmax(np.isin(codes, stray)))

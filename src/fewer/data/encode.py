@@ -310,6 +310,8 @@ def middle(column: Column, shares: Vector, missing: str) -> float:
             )
         return 0.0
     values, mass = values[present], shares[present]
+    if mass.min() == mass.max():
+        return float(np.median(values))
     order = np.argsort(values, kind="stable")
     sums = np.cumsum(mass[order])
     low, high = (int(np.searchsorted(sums, 0.5 * sums[-1] * side)) for side in (1 - 1e-12, 1 + 1e-12))
