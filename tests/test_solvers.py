@@ -282,3 +282,17 @@ def test_solvers_that_take_faces_whole_refuse_bounds():
     F = L2(Atoms(4), q)  # a quadratic keeps them
     for solver in (greedy, exact, exchange, iht):
         assert solver(F, bounded, rng=0).value == pytest.approx(F.value(np.array([0.6, 0.4, 0, 0])))
+
+
+def test_auto_with_a_limit_goes_on_proving():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(100, 3)) @ rng.normal(1, 0.4, size=(3, 50)) + 1.2 * rng.normal(size=(100, 50))
+    F = Moments(Atoms(50), X, X @ rng.dirichlet(np.ones(50)))
+    constraint = SparseSimplex(F.space, 8)
+    open_ = minimize(F, constraint, rng=0)
+    assert open_.gap > 0.0
+    best = minimize(F, constraint, solver="exact", rng=0)
+    for limit in ({"budget": 3e9}, {"time_limit": 300.0}):  # it takes less than a second
+        result = minimize(F, constraint, rng=0, **limit)
+        assert result.status is Status.OPTIMAL
+        assert result.value == pytest.approx(best.value, rel=1e-9)

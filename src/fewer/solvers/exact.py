@@ -80,15 +80,19 @@ def proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> St
     return (yield from branched(bounding, most))
 
 
-def branched(engine: Any, budget: float) -> Steps:
+def branched(engine: Any, budget: float, rng: np.random.Generator | None = None) -> Steps:
     """Branch and bound from the engine's support: the branch of the lowest bound first.
 
-    A branch that comes back as it was, alone, says that the engine knows no better bound: the proof stays open.
+    A branch that comes back as it was, alone, says that the engine knows no better bound: the proof stays open. With
+    `rng` the search goes on in between, in turns of equal work that get longer.
     """
     serial = itertools.count(0, -1)  # of equal bounds the newest first
     branches = [(-math.inf, next(serial), Branch())]
-    lowest = -math.inf
+    lowest, turn, change = -math.inf, engine.proof_budget, engine.work + engine.proof_budget
     while branches and engine.work < budget:
+        if rng is not None and engine.work >= change:
+            yield from perturbed(engine, rng, turn)
+            turn, change = 2.0 * turn, engine.work + 2.0 * turn
         bound, _, branch = heapq.heappop(branches)
         if bound >= engine.value:
             branches.clear()

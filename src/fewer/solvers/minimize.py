@@ -51,8 +51,11 @@ def searched_and_proven(engine: Engine, rng: np.random.Generator, budget: float 
     patience = engine.patience if budget is None else budget
     if not bounding.proof_budget:
         return (yield from perturbed(engine, rng, patience))
-    yield from perturbed(engine, rng, SHARE * patience)
-    outcome = yield from branched(bounding, engine.work + bounding.proof_budget if budget is None else budget)
+    yield from perturbed(engine, rng, SHARE * min(patience, engine.patience))
+    if budget is None:
+        outcome = yield from branched(bounding, engine.work + bounding.proof_budget)
+    else:
+        outcome = yield from branched(bounding, budget, rng)
     if outcome.bound is not None and outcome.bound < bounding.proven:
         yield from perturbed(engine, rng, (1.0 - SHARE) * patience)
     return outcome
@@ -81,7 +84,7 @@ def minimize(
         F, and the set it is minimised over.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"} or callable
         "auto" is a local search (`exchange`) and then, where that is promising, a proof (`exact`) for a fixed amount
-        of work; for convex constraints `iht`.
+        of work; with a time limit or a budget, search and proof in turns. For convex constraints `iht`.
     progress : bool
         Whether to show a progress bar, in a terminal or a notebook.
     **options
