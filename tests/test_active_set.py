@@ -252,7 +252,7 @@ def test_append_and_remove_keep_the_factor(seed, size):
     factor, passive = np.full((size, size), np.nan), np.empty(size, np.int64)
     count = 0
     for unit in rng.permutation(size):
-        count = append(H, 2.0, np.diag(H), factor, passive, count, unit)
+        count = append(H, 2.0, np.diag(H), factor, passive, count, np.array([unit]))
         if rng.random() < 0.4:
             count = remove(factor, passive, count, rng.integers(count))
     L = np.tril(factor[:count, :count])

@@ -41,22 +41,23 @@ def dot(x: Vector, y: Vector, size: int) -> float:
 
 
 @compiled
-def append(G: Matrix, sigma: float, scale: Vector, factor: Matrix, passive: Indices, count: int, unit: int) -> int:
-    """Free one unit unless it depends on those that are free; the new count.
+def append(G: Matrix, sigma: float, scale: Vector, factor: Matrix, passive: Indices, count: int, units: Indices) -> int:
+    """Free units one after the other, but for those that depend on the ones that are free by then; the new count.
 
     pivot^2 = G_uu + sigma - |L^-1 (G_Pu + sigma)|^2 must exceed min(DEPENDENT (sigma + scale_u), (sigma + G_uu) / 4);
     G, factor: (s, s), scale, passive: (s,), scale the diagonal before centring, whose rounding G has inherited.
     Sources: Golub & Van Loan 2013, sec. 6.5; Higham 2002, sec. 10.3 (breakdown on semi-definite matrices).
     """
-    row = factor[count]
-    for i in range(count):
-        row[i] = (G[unit, passive[i]] + sigma - dot(factor[i], row, i)) / factor[i, i]
-    square = G[unit, unit] + sigma - dot(row, row, count)
-    if not square > min(DEPENDENT * (sigma + scale[unit]), 0.25 * (sigma + G[unit, unit])):
-        return count
-    row[count] = math.sqrt(square)
-    passive[count] = unit
-    return count + 1
+    for unit in units:
+        row = factor[count]
+        for i in range(count):
+            row[i] = (G[unit, passive[i]] + sigma - dot(factor[i], row, i)) / factor[i, i]
+        square = G[unit, unit] + sigma - dot(row, row, count)
+        if square > min(DEPENDENT * (sigma + scale[unit]), 0.25 * (sigma + G[unit, unit])):
+            row[count] = math.sqrt(square)
+            passive[count] = unit
+            count += 1
+    return count
 
 
 @compiled
@@ -102,3 +103,31 @@ def face_step(factor: Matrix, count: int, sigma: float, change: float, x: Vector
         x[i] /= factor[i, i]
         for j in range(i):
             x[j] -= x[i] * factor[i, j]
+
+
+@compiled
+def advance(
+    factor: Matrix, passive: Indices, count: int, sigma: float, change: float, x: Vector,
+    longest: float, w: Vector, lo: Vector, hi: Vector,
+) -> tuple[int, float]:
+    """Move the passive weights to the minimiser of the face as far as the bounds allow.
+
+    w_P <- w_P + t x, x by `face_step`, t <= longest the ratio test;  w, lo, hi: (s,).  Returns the position that meets
+    its bound, or -1, and t.  Source: Nocedal & Wright 2006, sec. 16.5.
+    """
+    face_step(factor, count, sigma, change, x)
+    position, length, wall = -1, longest, 0.0
+    for i in range(count):
+        unit = passive[i]
+        end = w[unit] + longest * x[i]
+        if not (lo[unit] < end and end < hi[unit]):
+            bound = lo[unit] if end <= lo[unit] else hi[unit]
+            ratio = max((bound - w[unit]) / x[i], 0.0) if x[i] != 0.0 else 0.0
+            if position < 0 or ratio < length:
+                position, length, wall = i, ratio, bound
+    for i in range(count):
+        unit = passive[i]
+        w[unit] = min(max(w[unit] + length * x[i], lo[unit]), hi[unit])
+    if position >= 0:
+        w[passive[position]] = wall
+    return position, length

@@ -33,7 +33,7 @@ def affine_gains(problem: Quadratic, found: Found, others: Indices) -> Vector:
     slope = -found.weights @ h[:size]
     level = -found.weights @ K[:size, :size] @ found.weights
     response = np.linalg.lstsq(K, h, rcond=None)[0]
-    diagonal = np.diag(target_gram(problem, others, others))
+    diagonal = target_gram(problem, others, others).diagonal()
     curvature = np.maximum(diagonal - np.einsum("ij,ij->j", h, response), 1e-12 * np.maximum(diagonal, 1e-300))
     gains: Vector = np.square(np.maximum(slope - level, 0.0)) / curvature
     return gains

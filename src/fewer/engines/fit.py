@@ -66,7 +66,8 @@ def refitted(problem: Quadratic, limits: SparseSimplex, units: Indices, start: V
     kept = w > 0.0
     if len(limits.include):
         kept |= np.isin(units, limits.include)
-    return Found(units[kept], w[kept], problem.value_at(units[kept], w[kept]))
+    units, w = units[kept], w[kept]
+    return Found(units, w, problem.value_at(units, w))
 
 
 def polished(problem: Quadratic, limits: SparseSimplex, found: Found) -> Found:

@@ -307,11 +307,11 @@ class Moments:
         norms = [np.square(self._columns(part)).sum(axis=0) for part in self._blocks()]
         return np.asarray(self._out(np.concatenate(norms)))
 
-    def _blocks(self, units: Indices | None = None) -> Iterator[Indices]:
+    def _blocks(self, units: Indices | None = None) -> list[Indices]:
         """Entries, all unless told, a few at a time: as many as make a small matrix of their columns."""
         units = np.arange(self.space.size) if units is None else units
         wide = max(BLOCK // self.A.shape[0], LOOKED_AT)
-        return (units[start : start + wide] for start in range(0, len(units), wide))
+        return [units[start : start + wide] for start in range(0, len(units), wide)]
 
     def prepare(self) -> Iterator[None]:
         """Compute `diagonal` and the first slopes, pausing between pieces."""
