@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._compiled.cholesky import DEPENDENT, advance, append, remove
+from ._compiled.cholesky import DEPENDENT, advance, append, remove, steepest
 from ._validation import Indices, Vector
 
 Matrix = npt.NDArray[np.float64]
@@ -80,14 +80,14 @@ class ActiveSet:
             if len(able):
                 self.free(able[[np.argmin(self.residual[able])]])
 
-    def advance(self, residual: Vector, change: float, longest: float) -> tuple[int, float]:
+    def advance(self, residual: Vector, total: float, longest: float) -> tuple[int, float]:
         """Move the passive weights as far as the bounds allow; the position that meets its, or -1, and how far.
 
-        w_P <- w_P + t x, t <= longest, (L L') x = r + mu 1, with mu such that 1'x = change if sigma > 0; r (count,),
+        w_P <- w_P + t x, t <= longest, (L L') x = r + mu 1, with mu such that 1'x = total if sigma > 0; r (count,),
         changed in place.
         """
-        passive = self._passive, self.count
-        return advance(self.factor, *passive, self.sigma, change, residual, longest, self.w, self.lo, self.hi)
+        bounds = self.lo, self.hi
+        return advance(self.factor, self.passive, self.sigma, total, residual, longest, self.w, *bounds)
 
     def towards(self) -> int:
         """Move the passive weights towards their minimiser; the position that meets its bound first, or -1."""
@@ -149,12 +149,8 @@ class ActiveSet:
     def steepest(self, tried: npt.NDArray[np.bool_], error: Vector, level: float) -> tuple[int, float]:
         """The resting unit, not tried yet, whose slope promises most, and the slope; -1 where all are within error."""
         slope = self.residual - level
-        size = np.abs(slope)
-        able = np.where(slope > 0.0, self.w < self.hi, self.w > self.lo) & (size > error) & ~tried
-        able[self.passive] = False
-        size[~able] = 0.0
-        unit = int(np.argmax(size))
-        return (unit, float(slope[unit])) if size[unit] > 0.0 else (-1, 0.0)
+        unit = steepest(slope, error, self.w, self.lo, self.hi, tried, self.passive)
+        return unit, float(slope[unit])
 
     def minimise(self) -> None:
         """Alternate freeing the unit whose slope promises most and descending, from the feasible w.
@@ -271,9 +267,16 @@ def simplex_weights(H: Matrix, c: Vector, start: Vector | None = None) -> Vector
 
 def box_weights(H: Matrix, c: Vector, low: float | Vector, high: float | Vector, start: Vector) -> Vector:
     """The minimiser of w'Hw - 2 c'w on the simplex cut by bounds; arrays of any layout."""
-    low, high = (np.full(len(c), x, np.float64) for x in (low, high))
-    H, c, start = (np.ascontiguousarray(x, np.float64) for x in (H, c, start))
-    return box_quadratic(H, c, low, high, start)[0]
+    lo, hi = np.empty(len(c)), np.empty(len(c))
+    lo[:], hi[:] = low, high
+    if len(c) == 1:  # all the weight
+        return np.minimum(1.0, hi)
+    H, c, start = (
+        np.ascontiguousarray(H, np.float64),
+        np.ascontiguousarray(c, np.float64),
+        np.asarray(start, np.float64),
+    )
+    return box_quadratic(H, c, lo, hi, start)[0]
 
 
 def climb(H: Matrix, c: Vector, sigma: float, start: Vector, limit: int, share: float) -> tuple[Vector, int]:
@@ -296,12 +299,10 @@ def climb(H: Matrix, c: Vector, sigma: float, start: Vector, limit: int, share: 
     while path.count < limit:
         level = float(path.w @ path.residual) if sigma > 0.0 else 0.0
         error = path.rounding() * (1.0 if sigma == 0.0 else 2.0)
-        slope = path.residual - level
-        slope[(path.w != 0.0) | tried | (slope <= error)] = 0.0
-        unit = int(np.argmax(slope))
-        if slope[unit] <= 0.0 or slope[unit] < floor:
+        unit, slope = path.steepest(tried, error, level)
+        if unit < 0 or slope < floor:
             break
-        floor = max(floor, share * float(slope[unit])) if entered == 0 else floor
+        floor = max(floor, share * slope) if entered == 0 else floor
         tried[unit] = True
         entered += 1
         if path.free(np.array([unit])):

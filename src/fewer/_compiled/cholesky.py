@@ -18,6 +18,7 @@ from ._compile import compiled
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 DEPENDENT = 64.0 * 2.220446049250313e-16  # relative pivot below which a column counts as dependent
 
@@ -84,50 +85,49 @@ def remove(factor: Matrix, passive: Indices, count: int, position: int) -> int:
 
 
 @compiled
-def face_step(factor: Matrix, count: int, sigma: float, change: float, x: Vector) -> None:
-    """Turn a passive residual into the step to the minimiser of the face, in place.
+def advance(
+    factor: Matrix, passive: Indices, sigma: float, total: float, x: Vector, t: float, w: Vector, lo: Vector, hi: Vector
+) -> tuple[int, float]:
+    """Move the passive weights towards the minimiser of the face, w_P <- w_P + t x, as far as the bounds allow.
 
-    (L L') x = r + mu 1, with mu such that 1'x = change if sigma > 0, else mu = 0;  x: (count,), r on entry.
-    Source: Boyd & Vandenberghe 2004, sec. 10.1 (equality-constrained quadratic).
+    (L L') x = r + mu 1, with mu such that 1'x = total if sigma > 0, else mu = 0;  x: (count,), r on entry.
+    Returns the position that meets its bound, or -1, and t, at most as given.  passive: (count,), w, lo, hi: (s,).
+    Sources: Boyd & Vandenberghe 2004, sec. 10.1 (equality constraints); Nocedal & Wright 2006, sec. 16.5.
     """
-    ones = np.empty(count)
+    count, ones = len(x), np.empty(len(x))
     for i in range(count):
         x[i] = (x[i] - dot(factor[i], x, i)) / factor[i, i]
         if sigma > 0.0:
             ones[i] = (1.0 - dot(factor[i], ones, i)) / factor[i, i]
     if sigma > 0.0:
-        mu = (change - dot(ones, x, count)) / dot(ones, ones, count)
+        mu = (total - dot(ones, x, count)) / dot(ones, ones, count)
         for i in range(count):
             x[i] += mu * ones[i]
     for i in range(count - 1, -1, -1):
         x[i] /= factor[i, i]
         for j in range(i):
             x[j] -= x[i] * factor[i, j]
+    longest, position, wall = t, -1, 0.0
+    for i in range(count):
+        now, low, high = w[passive[i]], lo[passive[i]], hi[passive[i]]
+        end = now + longest * x[i]
+        if not low < end < high:
+            bound = low if end <= low else high
+            ratio = max((bound - now) / x[i], 0.0) if x[i] != 0.0 else 0.0
+            if position < 0 or ratio < t:
+                position, t, wall = i, ratio, bound
+    for i in range(count):
+        unit = passive[i]
+        w[unit] = wall if i == position else min(max(w[unit] + t * x[i], lo[unit]), hi[unit])
+    return position, t
 
 
 @compiled
-def advance(
-    factor: Matrix, passive: Indices, count: int, sigma: float, change: float, x: Vector,
-    longest: float, w: Vector, lo: Vector, hi: Vector,
-) -> tuple[int, float]:
-    """Move the passive weights to the minimiser of the face as far as the bounds allow.
-
-    w_P <- w_P + t x, x by `face_step`, t <= longest the ratio test;  w, lo, hi: (s,).  Returns the position that meets
-    its bound, or -1, and t.  Source: Nocedal & Wright 2006, sec. 16.5.
-    """
-    face_step(factor, count, sigma, change, x)
-    position, length, wall = -1, longest, 0.0
-    for i in range(count):
-        unit = passive[i]
-        end = w[unit] + longest * x[i]
-        if not (lo[unit] < end and end < hi[unit]):
-            bound = lo[unit] if end <= lo[unit] else hi[unit]
-            ratio = max((bound - w[unit]) / x[i], 0.0) if x[i] != 0.0 else 0.0
-            if position < 0 or ratio < length:
-                position, length, wall = i, ratio, bound
-    for i in range(count):
-        unit = passive[i]
-        w[unit] = min(max(w[unit] + length * x[i], lo[unit]), hi[unit])
-    if position >= 0:
-        w[passive[position]] = wall
-    return position, length
+def steepest(slope: Vector, error: Vector, w: Vector, lo: Vector, hi: Vector, tried: Mask, passive: Indices) -> int:
+    """The resting unit, not tried yet, whose slope off its bound is steepest; -1 where none exceeds its error."""
+    best, most = -1, 0.0
+    for unit in range(len(w)):
+        able = w[unit] < hi[unit] if slope[unit] > 0.0 else w[unit] > lo[unit]
+        if able and not tried[unit] and abs(slope[unit]) > max(error[unit], most) and not (passive == unit).any():
+            best, most = unit, abs(slope[unit])
+    return best

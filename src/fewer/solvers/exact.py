@@ -87,7 +87,6 @@ def branched(engine: Any, budget: float) -> Steps:
     """
     serial = itertools.count(0, -1)  # of equal bounds the newest first
     branches = [(-math.inf, next(serial), Branch())]
-    lowest = -math.inf
     while branches and engine.work < budget:
         bound, _, branch = heapq.heappop(branches)
         if bound >= engine.value:
