@@ -149,7 +149,8 @@ class ActiveSet:
     def steepest(self, tried: npt.NDArray[np.bool_], error: Vector, level: float) -> tuple[int, float]:
         """The resting unit, not tried yet, whose slope promises most, and the slope; -1 where all are within error."""
         slope = self.residual - level
-        unit = steepest(slope, error, self.w, self.lo, self.hi, tried, self.passive)
+        slope[self.passive] = 0.0
+        unit = steepest(slope, error, self.w, self.lo, self.hi, tried)
         return unit, float(slope[unit])
 
     def minimise(self) -> None:

@@ -123,11 +123,11 @@ def advance(
 
 
 @compiled
-def steepest(slope: Vector, error: Vector, w: Vector, lo: Vector, hi: Vector, tried: Mask, passive: Indices) -> int:
-    """The resting unit, not tried yet, whose slope off its bound is steepest; -1 where none exceeds its error."""
+def steepest(slope: Vector, error: Vector, w: Vector, lo: Vector, hi: Vector, tried: Mask) -> int:
+    """The unit, not tried yet, of the steepest slope that its bounds let it follow; -1 where none exceeds its error."""
     best, most = -1, 0.0
     for unit in range(len(w)):
         able = w[unit] < hi[unit] if slope[unit] > 0.0 else w[unit] > lo[unit]
-        if able and not tried[unit] and abs(slope[unit]) > max(error[unit], most) and not (passive == unit).any():
+        if able and not tried[unit] and abs(slope[unit]) > max(error[unit], most):
             best, most = unit, abs(slope[unit])
     return best

@@ -64,11 +64,9 @@ def additions(problem: Quadratic, limits: SparseSimplex) -> Answers:
             yield refitted(problem, limits, units) if limits.bounded else found
         if len(units) >= most:
             return
-        listed = _that_fit(
-            limits,
-            units,
-            promising(problem, limits, found, problem.space.size if limits.groups is not None else LISTED),
-        )
+        listed = promising(problem, limits, found, problem.space.size if limits.groups is not None else LISTED)
+        if limits.counts is not None or len(units) > len(found.units):  # some are held without weight
+            listed = _that_fit(limits, units, listed)
         if not len(listed):
             return
         found, units = _one_more(problem, loose, found, units, listed[:LISTED])

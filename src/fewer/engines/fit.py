@@ -108,7 +108,8 @@ def promising(problem: Quadratic, limits: SparseSimplex, found: Found, count: in
     units, weights = found.units, found.weights
     slopes = problem.slopes(units, weights)
     image = problem.slopes(NONE, np.empty(0)) - slopes
-    curvature = np.maximum(problem.diagonal - 2.0 * image + weights @ image[units], EPS * problem.diagonal)
+    diagonal = problem.diagonal
+    curvature = np.maximum(diagonal - 2.0 * image + weights @ image[units], EPS * diagonal)
     slopes -= float(weights @ slopes[units])
     gains = slopes / np.sqrt(np.maximum(curvature, 1e-300))
     gains[units] = -np.inf
