@@ -1,4 +1,4 @@
-"""A Cholesky factor of the free units of a quadratic, which units join and leave one at a time.
+"""A Cholesky factor of the free units of a quadratic, which units join and leave, and the steps it gives.
 
     passive    the free units, in the order they entered; `count` is how many
     factor     L L' = G_PP + sigma 11'
