@@ -228,7 +228,8 @@ def box_quadratic(H: Matrix, c: Vector, lo: Vector, hi: Vector, start: Vector) -
     r = int(H.diagonal().argmin())
     far = H[r] - H[r, r]
     G, b = H - H[:, r, None] - far, (c - c[r]) - far
-    top = np.where(hi >= 1.0, UNBOUNDED, hi)
+    top = hi.copy()
+    top[hi >= 1.0] = UNBOUNDED
     w = feasible(start, lo, top, G, b)
     found = ActiveSet(G, b, lo, top, w, 1.0, H.diagonal())
     found.minimise()
