@@ -1,8 +1,9 @@
 """One version of `fewer` in a process of its own: reads calls as lines of JSON, writes an answer in JSON to each.
 
-A call: {"job", "input": path of an npz, "k", "options": {...}, "seed"}. An answer: {"indices", "weights" (None for
-dims), "seconds" (CPU time), "wall" (seconds of wall time), "signatures" (of the package's compiled functions, after
-the call), "compiled" (how many of them came with this call), "proof" (whether a bound above 0 is proven)} or {"error"}.
+A call: {"job", "input": path of an npz, "k", "options": {...}, "seed"}, and "times" where it is to be repeated. An
+answer: {"indices", "weights" (None for dims), "seconds" (CPU time; the mean of repeated calls), "wall" (seconds of wall
+time), "signatures" (of the package's compiled functions, after the call), "compiled" (how many of them came with this
+call), "proof" (whether a bound above 0 is proven)} or {"error"}.
 Run by `versions.Version` with the folder of the package as its argument.
 """
 
@@ -70,8 +71,10 @@ def answer(call: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
     more = {name: value for name, value in arrays.items() if not name.isdigit()}
     options = named(function, {**call["options"], **more, "rng": call["seed"]})
     before, began, clock = signatures(), time.process_time(), time.perf_counter()
-    result = function(*positional, call["k"], **options)
-    times = {"seconds": time.process_time() - began, "wall": time.perf_counter() - clock}
+    many = call.get("times", 1)
+    for _ in range(many):
+        result = function(*positional, call["k"], **options)
+    times = {"seconds": (time.process_time() - began) / many, "wall": (time.perf_counter() - clock) / many}
     counts = {"signatures": signatures(), "compiled": signatures() - before}
     return {**kept(call["job"], result), **counts, **times, "proof": bool((result.bound or 0.0) > 0.0)}
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 import naive
-from fewer._compiled.cholesky import append, remove
-from fewer.active_set import box_quadratic, climb
+from fewer._compiled.cholesky import advance, append, remove, steepest
+from fewer.active_set import box_quadratic, box_weights, climb
 
 
 def simplex_quadratic(H, c, start):
@@ -252,9 +252,96 @@ def test_append_and_remove_keep_the_factor(seed, size):
     factor, passive = np.full((size, size), np.nan), np.empty(size, np.int64)
     count = 0
     for unit in rng.permutation(size):
-        count = append(H, 2.0, np.diag(H), factor, passive, count, unit)
+        count = append(H, 2.0, np.diag(H), factor, passive, count, np.array([unit]))
         if rng.random() < 0.4:
             count = remove(factor, passive, count, rng.integers(count))
     L = np.tril(factor[:count, :count])
     expected = H[np.ix_(passive[:count], passive[:count])] + 2.0
     np.testing.assert_allclose(L @ L.T, expected, atol=1e-11)
+
+
+@examples
+@given(seeds, st.integers(1, 12))
+def test_units_freed_together_are_those_freed_one_by_one(seed, size):
+    rng = np.random.default_rng(seed)
+    A = np.round(rng.standard_normal((size, size)))  # some columns depend on others
+    H, units = A.T @ A, rng.permutation(size)
+    together, single = (
+        (np.zeros((size, size)), np.zeros(size, np.int64)),
+        (np.zeros((size, size)), np.zeros(size, np.int64)),
+    )
+    count = 0
+    for unit in units:
+        count = append(H, 1.0, np.diag(H), *single, count, np.array([unit]))
+    assert append(H, 1.0, np.diag(H), *together, 0, units) == count
+    np.testing.assert_array_equal(together[1][:count], single[1][:count])
+    np.testing.assert_array_equal(np.tril(together[0][:count, :count]), np.tril(single[0][:count, :count]))
+
+
+def slow_step(H, r, total):
+    """argmin x'Hx / 2 - r'x over 1'x = total, or over all x where that is None, by its KKT system."""
+    if total is None:
+        return np.linalg.solve(H, r)
+    border = np.ones((len(r), 1))
+    K = np.block([[H, border], [border.T, np.zeros((1, 1))]])
+    return np.linalg.solve(K, np.append(r, total))[:-1]
+
+
+def slow_advance(x, longest, w, lo, hi):
+    """The ratio test in NumPy: the weights, the position that meets its bound and how far."""
+    end = w + longest * x
+    out = np.flatnonzero(~((lo < end) & (end < hi)))
+    if not len(out):
+        return np.clip(end, lo, hi), -1, longest
+    wall = np.where(end[out] <= lo[out], lo[out], hi[out])
+    ratio = np.maximum((wall - w[out]) / x[out], 0.0)
+    first = int(np.argmin(ratio))
+    after = np.clip(w + ratio[first] * x, lo, hi)
+    after[out[first]] = wall[first]
+    return after, int(out[first]), ratio[first]
+
+
+@examples
+@given(seeds, st.integers(1, 12), st.booleans(), st.sampled_from([0.01, 0.3, 1.0]))
+def test_a_step_within_bounds_is_that_of_numpy(seed, size, summed, longest):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((size + 5, size))
+    H, sigma = A.T @ A, 2.0 if summed else 0.0
+    factor, passive = np.empty((size, size)), np.empty(size, np.int64)
+    chosen = rng.permutation(size)[: rng.integers(1, size + 1)]
+    count = append(H, sigma, np.diag(H), factor, passive, 0, chosen)
+    assert count == len(chosen)
+    lo, hi = np.zeros(size), np.full(size, 2.0 if seed % 2 else 0.7)
+    w, r = rng.dirichlet(np.ones(size)) * 0.7, 10.0 * rng.standard_normal(count)
+    total = rng.normal() if summed else None
+    x = slow_step(H[np.ix_(chosen, chosen)], r, total)
+    expected, position, length = slow_advance(x, longest, w[chosen], lo[chosen], hi[chosen])
+    rest = np.setdiff1d(np.arange(size), chosen)
+    before, moved = w.copy(), r.copy()
+    found = advance(factor, passive[:count], sigma, total or 0.0, moved, longest, w, lo, hi)
+    np.testing.assert_allclose(moved, x, atol=1e-9)
+    assert found[0] == position
+    assert found[1] == pytest.approx(length, abs=1e-9)
+    np.testing.assert_allclose(w[chosen], expected, atol=1e-9)
+    np.testing.assert_array_equal(w[rest], before[rest])
+    assert position < 0 or w[chosen[position]] in (lo[0], hi[0])  # exactly at its bound
+    assert np.all((w >= lo) & (w <= hi))
+
+
+@examples
+@given(seeds, st.integers(1, 12))
+def test_the_steepest_unit_is_that_of_numpy(seed, size):
+    rng = np.random.default_rng(seed)
+    slope, error = np.round(rng.standard_normal(size), 1), np.round(rng.random(size), 1)  # ties are frequent
+    lo, hi = np.zeros(size), np.ones(size)
+    w, tried = rng.choice([0.0, 0.5, 1.0], size), rng.random(size) < 0.3
+    able = np.where(slope > 0.0, w < hi, w > lo) & (np.abs(slope) > error) & ~tried
+    gains = np.where(able, np.abs(slope), 0.0)
+    assert steepest(slope, error, w, lo, hi, tried) == (int(np.argmax(gains)) if able.any() else -1)
+
+
+def test_one_unit_has_all_the_weight_within_its_bound():
+    for high in (1.0, 2.0, 1.0 - 1e-13):
+        lo, hi = np.zeros(1), np.full(1, high)
+        w, _ = box_quadratic(np.full((1, 1), 3.0), np.array([0.2]), lo, hi, np.ones(1))
+        assert box_weights(np.full((1, 1), 3.0), np.array([0.2]), 0.0, high, np.ones(1)).tobytes() == w.tobytes()

@@ -217,3 +217,37 @@ def test_signatures_of_our_compiled_functions_are_counted(monkeypatch):
     monkeypatch.setitem(sys.modules, "fewer._compiled.some", functions)
     monkeypatch.setitem(sys.modules, "fewer._compiled.other", again)
     assert module("caller").signatures() - before == 3
+
+
+def test_small_calls_take_turns_and_the_least_counts():
+    small, order = module("small_calls"), []
+
+    def call_of(name, seconds):
+        left = iter(seconds)
+
+        def call(times):
+            order.append((name, times))
+            return next(left), name
+
+        return call
+
+    calls = {"a": call_of("a", [9.0, 0.01, 0.004, 0.006]), "b": call_of("b", [9.0, 1.0, 3.0, 2.0])}
+    lines = small.measured(calls, 2)
+    assert [(line.method, line.milliseconds, line.answer) for line in lines] == [("a", 4.0, "a"), ("b", 1000.0, "b")]
+    assert order == [("a", 1), ("a", 1), ("b", 1), ("b", 1), ("a", 5), ("b", 1), ("a", 5), ("b", 1)]
+
+
+def test_small_calls_of_a_version_answer_to_the_last_bit(tmp_path):
+    small, asked = module("small_calls"), []
+
+    class Answering:
+        name = "fake"
+
+        def ask(self, **call):
+            asked.append(call)
+            return {"seconds": 0.5, "indices": [1], "weights": [0.1 + 0.2]}
+
+    problem = small.Small("bins", "three", 2, [np.arange(3)], ("auto",))
+    seconds, answer = small.asked(Answering(), problem, tmp_path / "x.npz", "auto")(3)
+    assert (seconds, answer) == (0.5, ([1], [0.1 + 0.2]))
+    assert (asked[0]["times"], asked[0]["k"], asked[0]["options"]) == (3, 2, {"solver": "auto"})

@@ -79,3 +79,13 @@ def test_searches_keep_blas_to_one_thread(solver, library):
     bins(rng.integers(1, 9, 12), 3, preserve=X, solver=solver, callback=lambda progress: seen.append(library.many))
     assert set(seen) == {1}
     assert library.many == 8
+
+
+def test_a_matrix_is_looked_through_on_one_thread(library, monkeypatch):
+    from fewer.objectives import matrix
+
+    seen, squares = [], matrix._squares
+    monkeypatch.setattr(matrix, "_squares", lambda entries: (seen.append(library.many), squares(entries))[1])
+    rng = np.random.default_rng(0)
+    terms(rng.standard_normal((30, 8)), rng.standard_normal(30), 2, solver="greedy", rng=0)
+    assert (set(seen), library.many) == ({1}, 8)

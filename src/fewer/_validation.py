@@ -287,8 +287,7 @@ def _alone(x: Any) -> Any:
 def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str = "") -> int:
     """`x` as an int in low..high; a float is refused even when it is whole."""
     kind = f" ({what})" if what else ""
-    expected = f"in {low}..{high}{kind}" if high is not None else f"at least {low}{kind}"
-    x = _alone(x)
+    x, expected = _alone(x), f"in {low}..{high}{kind}" if high is not None else f"at least {low}{kind}"
     if isinstance(x, (bool, np.bool_)) or not isinstance(x, numbers.Integral):
         raise InvalidInput(f"{name} must be an integer {expected}, got {shown(x)} ({type(x).__name__})")
     value = int(x)
@@ -300,8 +299,7 @@ def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str =
 def as_number(x: Any, name: str, *, above: float = 0.0, allow_equal: bool = False) -> float:
     """`x` as a finite float above `above`; any real number is welcome, `Decimal` and `Fraction` too."""
     word = "at least" if allow_equal else "above"
-    x = _alone(x)
-    value = math.nan
+    x, value = _alone(x), math.nan
     if not isinstance(x, bool) and isinstance(x, (numbers.Real, Decimal)):
         with suppress(OverflowError, ValueError):  # an integer beyond float64, a signalling NaN
             value = float(x)
@@ -327,6 +325,8 @@ def _collected(x: Any) -> Any:
 
 def as_indices(x: Any, n: int, name: str, what: str) -> Indices:
     """`x` as integers in 0..n-1, in its own shape and order."""
+    if type(x) in (list, tuple) and not x:
+        return np.empty(0, np.int64)
     array = as_numbers(x if type(x) in (list, np.ndarray) else _collected(x), name)
     if array.size == 0:
         return np.empty(array.shape, np.int64)

@@ -4,12 +4,13 @@ Each step is a few passes of NumPy around the compiled Cholesky factor of the fr
 ch. 23; Wolfe 1976, Math. Prog. 11; Nocedal & Wright 2006, ch. 16.
 """
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ._compiled.cholesky import DEPENDENT, append, face_step, remove
+from ._compiled.cholesky import DEPENDENT, advance, append, remove, steepest
 from ._validation import Indices, Vector
 
 Matrix = npt.NDArray[np.float64]
@@ -30,17 +31,21 @@ class ActiveSet:
     """min w'Gw - 2 b'w over lo <= w <= hi (and 1'w = 1 if sigma > 0), on the way: some units are free, the others rest.
 
     G: (s, s), b, lo, hi, w: (s,), all float64 and in C order; w is changed in place. `scale` (s,) is the diagonal
-    before the origin was moved, whose rounding G has inherited. `residual` is b - G w, minus half the gradient.
+    before the origin was moved, whose rounding G has inherited. `residual` is b - G w, minus half the gradient, as of
+    the last `renew`.
     """
 
     def __init__(self, G: Matrix, b: Vector, lo: Any, hi: Any, w: Vector, sigma: float, scale: Vector) -> None:
         self.G, self.b, self.lo, self.hi, self.w, self.sigma, self.scale = G, b, lo, hi, w, sigma, scale
         size = len(b)
         self.squares = G.diagonal()
-        self.norms = np.sqrt(np.maximum(self.squares, 0.0))
         self.factor, self._passive, self.count = np.empty((size, size)), np.empty(size, np.int64), 0
         self.steps = 0
-        self.renew()
+
+    @cached_property
+    def norms(self) -> Vector:
+        """The lengths of the columns, (s,)."""
+        return np.sqrt(np.maximum(self.squares, 0.0))
 
     @property
     def passive(self) -> Indices:
@@ -55,11 +60,11 @@ class ActiveSet:
         """How far rounding may move each residual, (s,)."""
         return ROUNDING * (np.abs(self.b) + self.norms * float(self.norms @ self.w))
 
-    def free(self, unit: int) -> bool:
-        """Free a unit unless it depends on those that are free; whether it was freed."""
+    def free(self, units: Indices) -> bool:
+        """Free units, but for those that depend on the ones that are free; whether all were freed."""
         before = self.count
-        self.count = append(self.G, self.sigma, self.scale, self.factor, self._passive, before, int(unit))
-        return self.count > before
+        self.count = append(self.G, self.sigma, self.scale, self.factor, self._passive, before, units)
+        return self.count == before + len(units)
 
     def restart(self) -> None:
         """Free the units strictly inside their bounds and descend on them; dependent ones rest.
@@ -67,39 +72,28 @@ class ActiveSet:
         Where all units rest, the one that may go down at the smallest residual is freed; none where none can move.
         """
         self.count = 0
-        for unit in ((self.w > self.lo + AT_BOUND) & (self.w < self.hi - AT_BOUND)).nonzero()[0].tolist():
-            self.free(unit)
+        self.free(((self.w > self.lo + AT_BOUND) & (self.w < self.hi - AT_BOUND)).nonzero()[0])
         self.renew()
         self.descend()
         if not self.count:
             able = np.flatnonzero(self.w > self.lo + AT_BOUND)
             if len(able):
-                self.free(able[np.argmin(self.residual[able])])
+                self.free(able[[np.argmin(self.residual[able])]])
 
-    def face_step(self, x: Vector, change: float) -> Vector:
-        """(L L') x = r + mu 1, with mu such that 1'x = change if sigma > 0; r (count,) on entry, changed in place."""
-        face_step(self.factor, self.count, self.sigma, change, x)
-        return x
+    def advance(self, residual: Vector, total: float, longest: float) -> tuple[int, float]:
+        """Move the passive weights as far as the bounds allow; the position that meets its, or -1, and how far.
 
-    def advance(self, step: Vector, longest: float) -> tuple[int, float]:
-        """Move the passive weights along a step as far as the bounds allow; the position that meets its, or -1.
-
-        w_P <- w_P + t step, t <= longest the ratio test, which is returned as well.
+        w_P <- w_P + t x, t <= longest, (L L') x = r + mu 1, with mu such that 1'x = total if sigma > 0; r (count,),
+        changed in place.
         """
-        P, position, length = self.passive, -1, longest
-        w, lo, hi = self.w[P], self.lo[P], self.hi[P]
-        end = w + longest * step
-        out = (~((lo < end) & (end < hi))).nonzero()[0]
-        if len(out):
-            wall = np.where(end[out] <= lo[out], lo[out], hi[out])
-            moves = step[out] != 0.0
-            ratio = np.where(moves, np.maximum((wall - w[out]) / np.where(moves, step[out], 1.0), 0.0), 0.0)
-            first = int(np.argmin(ratio))
-            position, length = int(out[first]), float(ratio[first])
-        self.w[P] = np.minimum(np.maximum(w + length * step, lo), hi)
-        if position >= 0:
-            self.w[P[position]] = wall[first]
-        return position, length
+        bounds = self.lo, self.hi
+        return advance(self.factor, self.passive, self.sigma, total, residual, longest, self.w, *bounds)
+
+    def towards(self) -> int:
+        """Move the passive weights towards their minimiser; the position that meets its bound first, or -1."""
+        position, _ = self.advance(self.residual[self.passive], 1.0 - float(self.w.sum()), 1.0)
+        self.renew()
+        return position
 
     def lay_down(self, position: int) -> None:
         """Let the unit at a position of `passive` rest."""
@@ -109,12 +103,10 @@ class ActiveSet:
         """Walk to the minimiser of the passive units, laying down each one that meets a bound."""
         blocked = True
         while blocked and self.count:
-            step = self.face_step(self.residual[self.passive], 1.0 - float(self.w.sum()))
-            position, _ = self.advance(step, 1.0)
+            position = self.towards()
             blocked = position >= 0
             if blocked:
                 self.lay_down(position)
-            self.renew()
             self.steps += 1
 
     def slide(self, unit: int, way: float) -> None:
@@ -123,13 +115,12 @@ class ActiveSet:
         Along d_u = way, d_P = argmin d'Gd with 1'd = 0 the curvature is negligible. If a passive unit blocks, the two
         change places; else `unit` rests at its other bound. Source: Nocedal & Wright 2006, sec. 16.5.
         """
-        step = self.face_step(-way * self.G[unit, self.passive], -way)
         room = self.hi[unit] - self.w[unit] if way > 0.0 else self.w[unit] - self.lo[unit]
-        position, length = self.advance(step, float(room))
+        position, length = self.advance(-way * self.G[unit, self.passive], -way, float(room))
         self.w[unit] = min(max(self.w[unit] + way * length, self.lo[unit]), self.hi[unit])
         if position >= 0:
             self.lay_down(position)
-            self.free(int(unit))
+            self.free(np.array([unit]))
 
     def uneven(self) -> tuple[float, float]:
         """The mean of the passive residuals, which they share at the minimiser, and how far one is from it at most."""
@@ -152,21 +143,15 @@ class ActiveSet:
     def polish(self) -> None:
         """One step of iterative refinement on the passive units, kept only if it evens out their residuals."""
         before, kept = self.uneven()[1], self.w.copy()
-        step = self.face_step(self.residual[self.passive], 1.0 - float(self.w.sum()))
-        position, _ = self.advance(step, 1.0)
-        self.renew()
-        if position >= 0 or self.uneven()[1] >= before:
+        if self.towards() >= 0 or self.uneven()[1] >= before:
             self.w[:] = kept
 
     def steepest(self, tried: npt.NDArray[np.bool_], error: Vector, level: float) -> tuple[int, float]:
         """The resting unit, not tried yet, whose slope promises most, and the slope; -1 where all are within error."""
         slope = self.residual - level
-        size = np.abs(slope)
-        able = np.where(slope > 0.0, self.w < self.hi, self.w > self.lo) & (size > error) & ~tried
-        able[self.passive] = False
-        size[~able] = 0.0
-        unit = int(np.argmax(size))
-        return (unit, float(slope[unit])) if size[unit] > 0.0 else (-1, 0.0)
+        slope[self.passive] = 0.0
+        unit = steepest(slope, error, self.w, self.lo, self.hi, tried)
+        return unit, float(slope[unit])
 
     def minimise(self) -> None:
         """Alternate freeing the unit whose slope promises most and descending, from the feasible w.
@@ -175,10 +160,11 @@ class ActiveSet:
         is undone, so the walk cannot cycle. A last step of iterative refinement is kept if it evens out the residuals.
         """
         size, tried = len(self.w), np.zeros(len(self.w), np.bool_)
-        self.sigma = float(self.squares.max()) if self.squares.max() > 0.0 else 1.0
+        longest = float(self.squares.max())
+        self.sigma = longest if longest > 0.0 else 1.0
         self.sigma = self.suited((self.w > 0.0).nonzero()[0])
         self.restart()
-        while self.count and self.steps < 20 * size + 100:
+        while 0 < self.count < size and self.steps < 20 * size + 100:
             level, error = self.uneven()[0], self.rounding()
             error += float(self.w @ error)
             unit, slope = self.steepest(tried, error, level)
@@ -205,7 +191,7 @@ class ActiveSet:
         """
         w, residual = self.w.copy(), self.residual
         way = 1.0 if residual[unit] > level else -1.0
-        if not self.free(unit):  # dependent: move it if the slope beats the curvature
+        if not self.free(np.array([unit])):  # dependent: move it if the slope beats the curvature
             flat = min(DEPENDENT * (self.sigma + self.scale[unit]), 0.25 * (self.sigma + self.squares[unit]))
             if abs(slope) <= 3.0 * flat:
                 return False
@@ -242,7 +228,8 @@ def box_quadratic(H: Matrix, c: Vector, lo: Vector, hi: Vector, start: Vector) -
     r = int(H.diagonal().argmin())
     far = H[r] - H[r, r]
     G, b = H - H[:, r, None] - far, (c - c[r]) - far
-    top = np.where(hi >= 1.0, UNBOUNDED, hi)
+    top = hi.copy()
+    top[hi >= 1.0] = UNBOUNDED
     w = feasible(start, lo, top, G, b)
     found = ActiveSet(G, b, lo, top, w, 1.0, H.diagonal())
     found.minimise()
@@ -250,6 +237,8 @@ def box_quadratic(H: Matrix, c: Vector, lo: Vector, hi: Vector, start: Vector) -
         np.minimum(w, hi, out=w)
         roomy = int(np.minimum(w - lo, top - w).argmax())
         w[roomy] = min(max(w[roomy] + (1.0 - w.sum()), lo[roomy]), hi[roomy])
+        if w.sum() == 1.0:
+            break
     return w, found.steps
 
 
@@ -261,8 +250,10 @@ def feasible(start: Vector, lo: Vector, top: Vector, G: Matrix, b: Vector) -> Ve
         w[best] = min(1.0, top[best])
     for everyone in (False, True):  # what is missing goes to the units that have weight, and to others if they must
         missing = 1.0 - float(w.sum())
+        if abs(missing) <= AT_BOUND:
+            break
         room = np.where(everyone | (w > 0.0), top - w, 0.0) if missing > 0.0 else w - lo
-        if abs(missing) > AT_BOUND and room.sum() > 0.0:
+        if room.sum() > 0.0:
             w += min(max(missing / float(room.sum()), -1.0), 1.0) * room
     return w
 
@@ -278,9 +269,16 @@ def simplex_weights(H: Matrix, c: Vector, start: Vector | None = None) -> Vector
 
 def box_weights(H: Matrix, c: Vector, low: float | Vector, high: float | Vector, start: Vector) -> Vector:
     """The minimiser of w'Hw - 2 c'w on the simplex cut by bounds; arrays of any layout."""
-    low, high = (np.full(len(c), x, np.float64) for x in (low, high))
-    H, c, start = (np.ascontiguousarray(x, np.float64) for x in (H, c, start))
-    return box_quadratic(H, c, low, high, start)[0]
+    lo, hi = np.empty(len(c)), np.empty(len(c))
+    lo[:], hi[:] = low, high
+    if len(c) == 1:  # all the weight
+        return np.minimum(1.0, hi)
+    H, c, start = (
+        np.ascontiguousarray(H, np.float64),
+        np.ascontiguousarray(c, np.float64),
+        np.asarray(start, np.float64),
+    )
+    return box_quadratic(H, c, lo, hi, start)[0]
 
 
 def climb(H: Matrix, c: Vector, sigma: float, start: Vector, limit: int, share: float) -> tuple[Vector, int]:
@@ -295,23 +293,21 @@ def climb(H: Matrix, c: Vector, sigma: float, start: Vector, limit: int, share: 
     """
     size = len(c)
     path = ActiveSet(H, c, np.zeros(size), np.full(size, np.inf), np.array(start, np.float64), sigma, np.diag(H))
-    for held in np.flatnonzero(path.w):
-        if not path.free(int(held)):
-            path.w[held] = 0.0
+    held = path.w.nonzero()[0]
+    if not path.free(held):
+        path.w[np.setdiff1d(held, path.passive)] = 0.0
     path.renew()
     tried, floor, entered = np.zeros(size, np.bool_), 0.0, 0
     while path.count < limit:
         level = float(path.w @ path.residual) if sigma > 0.0 else 0.0
         error = path.rounding() * (1.0 if sigma == 0.0 else 2.0)
-        slope = path.residual - level
-        slope[(path.w != 0.0) | tried | (slope <= error)] = 0.0
-        unit = int(np.argmax(slope))
-        if slope[unit] <= 0.0 or slope[unit] < floor:
+        unit, slope = path.steepest(tried, error, level)
+        if unit < 0 or slope < floor:
             break
-        floor = max(floor, share * float(slope[unit])) if entered == 0 else floor
+        floor = max(floor, share * slope) if entered == 0 else floor
         tried[unit] = True
         entered += 1
-        if path.free(unit):
+        if path.free(np.array([unit])):
             path.descend()
             if path.w[unit] > 0.0:
                 tried[:] = False

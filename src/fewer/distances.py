@@ -83,8 +83,13 @@ def prepared(X: Any, centre: Matrix | None, dtype: Any, sharp: float, left: bool
 
 def _beside(X: Any, *columns: Matrix) -> Any:
     """X with further columns on its right."""
-    added = np.stack(columns, axis=1)
-    return sp.hstack([X, sp.csr_array(added)], format="csr") if sp.issparse(X) else np.hstack([X, added])
+    if sp.issparse(X):
+        return sp.hstack([X, sp.csr_array(np.stack(columns, axis=1))], format="csr")
+    wide = np.empty((X.shape[0], X.shape[1] + len(columns)), X.dtype)
+    wide[:, : X.shape[1]] = X
+    for place, column in enumerate(columns, X.shape[1]):
+        wide[:, place] = column
+    return wide
 
 
 def product(left: Any, right: Any) -> Matrix:

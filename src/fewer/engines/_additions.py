@@ -33,7 +33,7 @@ def affine_gains(problem: Quadratic, found: Found, others: Indices) -> Vector:
     slope = -found.weights @ h[:size]
     level = -found.weights @ K[:size, :size] @ found.weights
     response = np.linalg.lstsq(K, h, rcond=None)[0]
-    diagonal = np.diag(target_gram(problem, others, others))
+    diagonal = target_gram(problem, others, others).diagonal()
     curvature = np.maximum(diagonal - np.einsum("ij,ij->j", h, response), 1e-12 * np.maximum(diagonal, 1e-300))
     gains: Vector = np.square(np.maximum(slope - level, 0.0)) / curvature
     return gains
@@ -64,11 +64,9 @@ def additions(problem: Quadratic, limits: SparseSimplex) -> Answers:
             yield refitted(problem, limits, units) if limits.bounded else found
         if len(units) >= most:
             return
-        listed = _that_fit(
-            limits,
-            units,
-            promising(problem, limits, found, problem.space.size if limits.groups is not None else LISTED),
-        )
+        listed = promising(problem, limits, found, problem.space.size if limits.groups is not None else LISTED)
+        if limits.counts is not None or len(units) > len(found.units):  # some are held without weight
+            listed = _that_fit(limits, units, listed)
         if not len(listed):
             return
         found, units = _one_more(problem, loose, found, units, listed[:LISTED])

@@ -66,7 +66,8 @@ def refitted(problem: Quadratic, limits: SparseSimplex, units: Indices, start: V
     kept = w > 0.0
     if len(limits.include):
         kept |= np.isin(units, limits.include)
-    return Found(units[kept], w[kept], problem.value_at(units[kept], w[kept]))
+    units, w = units[kept], w[kept]
+    return Found(units, w, problem.value_at(units, w))
 
 
 def polished(problem: Quadratic, limits: SparseSimplex, found: Found) -> Found:
@@ -107,7 +108,8 @@ def promising(problem: Quadratic, limits: SparseSimplex, found: Found, count: in
     units, weights = found.units, found.weights
     slopes = problem.slopes(units, weights)
     image = problem.slopes(NONE, np.empty(0)) - slopes
-    curvature = np.maximum(problem.diagonal - 2.0 * image + weights @ image[units], EPS * problem.diagonal)
+    diagonal = problem.diagonal
+    curvature = np.maximum(diagonal - 2.0 * image + weights @ image[units], EPS * diagonal)
     slopes -= float(weights @ slopes[units])
     gains = slopes / np.sqrt(np.maximum(curvature, 1e-300))
     gains[units] = -np.inf

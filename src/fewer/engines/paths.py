@@ -98,7 +98,7 @@ def walked(
             break
         H = problem.cross(listed, listed)
         start = np.concatenate([weights, np.zeros(len(listed) - len(units))])
-        sigma = float(np.diag(H).max()) if summed else 0.0
+        sigma = float(H.diagonal().max()) if summed else 0.0
         c = np.ascontiguousarray(problem.linear(listed))
         w, entered = climb(np.ascontiguousarray(H), c, sigma, start, limit, SHARE)
         held = np.flatnonzero(w)

@@ -11,7 +11,7 @@ from ..data.blocks import as_blocks, is_lazy
 from ..deadline import Deadline
 from ..objectives.moments import Moments
 from ..progress import watched_by_user
-from ..result import Result
+from ..result import Result, Words
 from ..solvers.loop import Callback, as_callback
 from ..solvers.minimize import SOLVERS, minimize
 from ._early_stopping import early_stopped
@@ -207,9 +207,9 @@ def track(
     as_integer(k, "k", 1, F.space.size, "columns")
     C = limits.constraint(F.space, k, data.include, data.exclude, data.groups)
     found = solve(F, C, solver, validation, deadline or Deadline.after(None), rng, callback)
-    found = found.named("columns", LOSSES[limits.loss], data.candidates(F.space.size))
+    words = Words("columns", data.candidates(F.space.size), LOSSES[limits.loss])
     note = "; ".join(filter(None, (found.note, data.note)))
-    return replace(found, labels=data.labels(found.indices), note=note)
+    return replace(found, labels=data.labels(found.indices), note=note, words=words)
 
 
 def _width(X: Any) -> int:

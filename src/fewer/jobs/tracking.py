@@ -71,10 +71,9 @@ class Tracked:
         else:
             if date is not None:
                 raise InvalidInput(f"date names a column of a table, but X is {type(X).__name__}")
-            found = cls(X, y, None, include, exclude)
             if returns is None and missing == "error":
-                return replace(found, groups=groups, sample_weight=sample_weight)
-            found = _of_arrays(found)
+                return cls(X, y, None, include, exclude, groups, sample_weight)
+            found = _of_arrays(cls(X, y, None, include, exclude))
         held = np.setdiff1d(
             np.arange(found.X.shape[1]), as_units(found.exclude, found.X.shape[1], "columns", "exclude")
         )

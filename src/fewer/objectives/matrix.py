@@ -10,6 +10,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from .._validation import Indices, InvalidInput, Vector, as_array, as_sparse, as_vector
 from ..deadline import pause
+from ..threads import own_threads
 
 BLOCK = 2**20
 """Numbers handled at a time where a copy of all would be too much."""
@@ -48,7 +49,7 @@ def typical_size(entries: npt.NDArray[Any]) -> float:
     if entries.size == 0:
         return 0.0
     low, high = SAFE32 if entries.dtype == np.float32 else SAFE
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+    with own_threads(), np.errstate(over="ignore", under="ignore", invalid="ignore"):  # one pass: threads would wait
         total = _squares(entries)
     if low < total < high:
         return math.sqrt(total / entries.size)

@@ -171,7 +171,7 @@ class Moments:
             columns = applied_columns(self.A, face)
         else:
             part = self.A[:, face]
-            columns = np.asarray(part.toarray() if sp.issparse(part) else part, np.float64)
+            columns = np.asarray(part if isinstance(part, np.ndarray) else part.toarray(), np.float64)
         columns = np.asarray(scaled(columns, -self.power))
         if self._roots is not None:
             columns *= self._roots[:, None]
@@ -194,11 +194,12 @@ class Moments:
         """Scaled Aᵀ times a residual, in the precision of A; half of the power before and half after the product."""
         half = -self.power // 2
         residual = residual if self._roots is None else residual * self._roots
-        self._count(self.A.nnz if sp.issparse(self.A) else math.prod(self.A.shape))
+        dense = isinstance(self.A, np.ndarray)
+        self._count(self.A.size if dense else self.A.nnz if sp.issparse(self.A) else math.prod(self.A.shape))
         if isinstance(self.A, LinearOperator):
             product = np.asarray(self.A.rmatvec(scaled(residual, half)), np.float64).reshape(-1)
         else:
-            dtype = self.A.dtype if isinstance(self.A, np.ndarray) else np.float64
+            dtype = self.A.dtype if dense else np.float64
             product = np.asarray(self.A.T @ scaled(residual, half).astype(dtype, copy=False), np.float64)
         return np.asarray(scaled(product, -self.power - half))
 
@@ -307,11 +308,11 @@ class Moments:
         norms = [np.square(self._columns(part)).sum(axis=0) for part in self._blocks()]
         return np.asarray(self._out(np.concatenate(norms)))
 
-    def _blocks(self, units: Indices | None = None) -> Iterator[Indices]:
+    def _blocks(self, units: Indices | None = None) -> list[Indices]:
         """Entries, all unless told, a few at a time: as many as make a small matrix of their columns."""
         units = np.arange(self.space.size) if units is None else units
         wide = max(BLOCK // self.A.shape[0], LOOKED_AT)
-        return (units[start : start + wide] for start in range(0, len(units), wide))
+        return [units] if 0 < len(units) <= wide else [units[at : at + wide] for at in range(0, len(units), wide)]
 
     def prepare(self) -> Iterator[None]:
         """Compute `diagonal` and the first slopes, pausing between pieces."""

@@ -88,7 +88,7 @@ def branched(engine: Any, budget: float, rng: np.random.Generator | None = None)
     """
     serial = itertools.count(0, -1)  # of equal bounds the newest first
     branches = [(-math.inf, next(serial), Branch())]
-    lowest, turn, change = -math.inf, engine.proof_budget, engine.work + engine.proof_budget
+    turn, change = engine.proof_budget, engine.work + engine.proof_budget
     while branches and engine.work < budget:
         if rng is not None and engine.work >= change:
             yield from perturbed(engine, rng, turn)

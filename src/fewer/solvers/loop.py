@@ -12,7 +12,6 @@ from ..deadline import SECONDS_BETWEEN, CompilationTimeout, Deadline
 from ..probe import probe
 from ..protocols import Constraint, Objective, Scaled, Sparsity, offers, require
 from ..result import Result, Status, Words
-from ..spaces import Space
 from ..threads import own_threads
 
 
@@ -93,30 +92,9 @@ class Valued(Protocol):
         ...
 
 
-class Member(Protocol):
-    """What the driver asks of a constraint."""
-
-    @property
-    def space(self) -> Space:
-        """Where p lives."""
-        ...
-
-    def project(self, v: Vector, near: Vector | None = None) -> Vector:
-        """A member near v."""
-        ...
-
-    def contains(self, p: Vector, tol: float = 1e-9) -> bool:
-        """Whether p is a member."""
-        ...
-
-    def support(self, p: Vector) -> Indices:
-        """The units that p uses, sorted."""
-        ...
-
-
 def drive(
     objective: Valued,
-    constraint: Member,
+    constraint: Constraint,
     steps: Steps,
     *,
     solver: str = "the solver",
@@ -155,7 +133,7 @@ def drive(
     return _checked(record, constraint, status, solver, seed)
 
 
-def _checked(record: "_Record", constraint: Member, status: Status, solver: str, seed: int | None) -> Result:
+def _checked(record: "_Record", constraint: Constraint, status: Status, solver: str, seed: int | None) -> Result:
     """The best iterate as a result that claims no more than holds."""
     if record.p is None:
         limit = record.deadline.seconds
@@ -237,7 +215,7 @@ class _Record:
             return self.bound is not None
         return self.value - self.bound <= tolerance(self.objective, self.value)
 
-    def keep_member(self, constraint: Member, solver: str) -> None:
+    def keep_member(self, constraint: Constraint, solver: str) -> None:
         """The best iterate, or where that is not a member its projection; a set whose projection fails is named."""
         assert self.p is not None  # noqa: S101 - asked for after the first answer
         if constraint.contains(self.p):

@@ -125,9 +125,7 @@ def options_of(solve: Callable[..., Result]) -> frozenset[str]:
 
 def check_options(solve: Callable[..., Result], options: dict[str, Any]) -> None:
     """Refuse options that a solver does not have."""
-    known_options = options_of(solve)
-    unknown = sorted(options.keys() - known_options)
+    own = options_of(solve)
+    unknown = sorted(options.keys() - own)
     if unknown:
-        raise InvalidInput(
-            f"{solve.__name__} has no option {unknown[0]!r}; its options are {', '.join(sorted(known_options))}"
-        )
+        raise InvalidInput(f"{solve.__name__} has no option {unknown[0]!r}; its options are {', '.join(sorted(own))}")

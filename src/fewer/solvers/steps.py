@@ -142,7 +142,7 @@ class Doubling:
             after = forward(objective, constraint, p, mu * 2.0**doublings)
             before, support = support, constraint.support(after).tobytes()
             if not self.refit or support != last:
-                shown, last = self._shown(objective, constraint, after), support
+                shown, last = best_near(objective, constraint, after) if self.refit else after, support
             value = yield Step(shown)
             escaped = {
                 "support": support != before,
@@ -154,10 +154,6 @@ class Doubling:
             doublings = 0 if escaped else doublings + 1
             p = after
         return Outcome(Status.CONVERGED)
-
-    def _shown(self, objective: Objective, constraint: Any, p: Vector) -> Vector:
-        """An iterate, or the best distribution on its support."""
-        return best_near(objective, constraint, p) if self.refit else p
 
 
 @dataclass(frozen=True)

@@ -75,12 +75,12 @@ def uncompiled_result(
                 f"the time limit of {deadline.seconds:g} s is too short to compile what {solver} needs; "
                 f"call fewer.warm() once on this machine"
             )
-    return drive(objective, constraint, _answered(p), solver=solver, start=start, time_limit=deadline, note=WARM)
 
+    def answered() -> Steps:
+        yield Step(p)
+        return Outcome(Status.TIME_LIMIT)
 
-def _answered(p: Vector) -> Steps:
-    yield Step(p)
-    return Outcome(Status.TIME_LIMIT)
+    return drive(objective, constraint, answered(), solver=solver, start=start, time_limit=deadline, note=WARM)
 
 
 def uncompiled_greedy(problem: Quadratic, constraint: SparseSimplex, deadline: Deadline) -> Vector:

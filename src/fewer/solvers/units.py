@@ -70,8 +70,8 @@ def in_units(result: Result, exponent: int) -> Result:
             bound, status = None, Status.FINISHED if status is Status.OPTIMAL else status
         true = Decimal(result.value) * Decimal(2) ** exponent
         notes.append(f"in the units of the data the value is {true:.3g}, which no float can hold: here it is {value:g}")
-    answer = replace(result, value=value, bound=bound, status=status)
-    return replace(answer, history=history, value_se=value_se, note="; ".join(notes))
+    changed = {"value": value, "bound": bound, "status": status, "history": history, "value_se": value_se}
+    return replace(result, **changed, note="; ".join(notes))
 
 
 def watched(callback: Callback | None, exponent: int) -> Callback | None:
