@@ -1,9 +1,10 @@
 """Bounds for branches of supports: against enumeration, with every bound checked at every look."""
 
+import copy
 import heapq
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -237,6 +238,22 @@ def test_a_proof_cut_short_has_a_bound():
     assert all(0.0 <= bound <= proof.value for bound in bounds[1:])
     assert bounds == sorted(bounds)
     assert bounds[-1] > 0.5 * proof.value
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_lower_penalty_brings_the_bound_of_a_unit_that_entered_sooner(seed):
+    """Fifty rounds with the penalty of the parent are not back at its bound; with that of the child they are above."""
+    proof, parts = relaxations(*data(seed, 30, 80), 6), (Branch(),)
+    while len(parts) == 1:
+        parts = proof.look(parts[0])
+    without, entered = sorted(parts, key=lambda part: len(part.included))
+    assert entered.memory.beta < without.memory.beta
+    bounds = []
+    for beta in (without.memory.beta, entered.memory.beta):
+        (branch,) = proof.look(entered._replace(memory=replace(copy.deepcopy(entered.memory), beta=beta)))
+        bounds.append(min(part.bound for part in proof.look(branch)))
+    assert bounds[0] == entered.bound
+    assert bounds[1] > 1.005 * entered.bound
 
 
 @pytest.mark.parametrize(

@@ -34,12 +34,16 @@ WATCH = 25
 """ADMM rounds between two looks at a node's progress."""
 STALL = 0.15
 """A node is branched on when such a span closes less than this share of its gap."""
-PATIENT = 0.005
+PATIENT = 0.02
 """The same share for the root, where every branch begins."""
 BETA = 0.5
 """The first penalty of the ADMM, in |H|^1.5: what suited 31 to 386 columns, see the benchmark."""
+SOFTER = 0.15
+"""The penalty where a unit has just entered, at most, in first penalties: the multipliers have far to go there."""
 UNBALANCED = 2.0
 """Ratio of the residuals at which the penalty is changed."""
+LEAN = 2.0
+"""The ratio that the root aims at: bounds come from the multipliers, whose residual a lower penalty keeps small."""
 
 
 def labels(constraint: SparseSimplex) -> Indices:
@@ -135,15 +139,15 @@ class Relaxations:
         self._scale = float(np.diag(centred).mean()) or 1.0
         self._H = np.ascontiguousarray(centred / self._scale)
         np.fill_diagonal(self._H, np.maximum(np.diag(self._H), 0.0))  # a column that is the target, but for rounding
+        self._beta = BETA * max(float(np.linalg.norm(self._H)), 1.0) ** 1.5
         self._floor = math.inf  # the least bound among closed leaves
         self._left: list[Branch] = []
 
     def root(self) -> Relaxation:
         """The relaxation of all supports."""
         units = np.flatnonzero(self.rules.open)
-        beta = BETA * max(float(np.linalg.norm(self._H)), 1.0) ** 1.5
         inside = np.isin(units, np.asarray(self.rules.include, np.int64))
-        return begin(units, inside, (self.rules.min_weight, min(self.rules.max_weight, 1.0)), self.k, beta)
+        return begin(units, inside, (self.rules.min_weight, min(self.rules.max_weight, 1.0)), self.k, self._beta)
 
     @property
     def proven(self) -> float:
@@ -268,7 +272,7 @@ class Relaxations:
         moves = not stays.all() or inside.sum() > node.inside.sum()
         node = replace(node, limits=limits)
         if node.rounds >= WATCH:
-            beta = rebalanced(node.beta, away, moved)
+            beta = rebalanced(node.beta, away if self.nodes else away / LEAN, moved)
             moves |= low - node.mark >= (STALL if self.nodes else PATIENT) * (cutoff - low)
             moves |= beta != node.beta and not self.nodes  # a new penalty costs the bound for some rounds
             node = replace(node, rounds=0, mark=low, beta=beta)
@@ -287,7 +291,8 @@ class Relaxations:
     def _branch(self, bound: float, node: Relaxation, at: int, low_in: float, low_out: float) -> None:
         self.nodes += 1
         self._push(max(bound, low_out), node.decide(at, False))
-        self._push(max(bound, low_in), node.decide(at, True))
+        child = node.decide(at, True)
+        self._push(max(bound, low_in), replace(child, beta=min(child.beta, SOFTER * self._beta)))
 
     def _round(self, node: Relaxation) -> None:
         """Offer the best weights on the units of the largest relaxed weights."""
