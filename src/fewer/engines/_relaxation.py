@@ -13,6 +13,7 @@ from .._compiled import certificate, doubly
 from ..active_set import box_weights
 from ..constraints.sparse_simplex import SparseSimplex
 from ..threads import own_threads
+from ._spectral_start import spectral_start
 from .engine import Branch
 
 Vector = npt.NDArray[np.float64]
@@ -35,11 +36,12 @@ WATCH = 25
 STALL = 0.15
 """A node is branched on when such a span closes less than this share of its gap."""
 PATIENT = 0.005
-"""The same share for the root, where every branch begins."""
+"""The same share for the root, where every branch begins; with multipliers from the best value, times bound / value:
+far below the value branches are of no use, and the bound rises slowly."""
 BETA = 0.5
 """The first penalty of the ADMM, in |H|^1.5: what suited 31 to 386 columns, see the benchmark."""
-UNBALANCED = 2.0
-"""Ratio of the residuals at which the penalty is changed."""
+UNBALANCED, ESTIMATED = 2.0, 4.0
+"""Ratio of the residuals at which the penalty is changed; the same where it was estimated from the best value."""
 
 
 def labels(constraint: SparseSimplex) -> Indices:
@@ -120,11 +122,12 @@ class Relaxations:
     min q'Hq - 2c'q + const  over  q >= 0, 1'q = 1, at most k non-zeros, and `rules`;  H = A'A: (n, n), c = A'b:
     (n,), const = b'b. A branch decides some units in or out. Its bound comes from a few rounds of the ADMM in
     `doubly`, which begin where its parent stood and go on while they pay; bounds also decide units, and narrow the
-    limits of weights, where the rest could not win. `nodes` counts branchings and leaves.
+    limits of weights, where the rest could not win. `nodes` counts branchings and leaves. With `spectral` the root
+    starts from multipliers that the best value known suggests; else from none.
     """
 
-    def __init__(self, H: Matrix, c: Vector, const: float, rules: SparseSimplex) -> None:
-        self.rules = rules
+    def __init__(self, H: Matrix, c: Vector, const: float, rules: SparseSimplex, spectral: bool = False) -> None:
+        self.rules, self.spectral = rules, spectral
         self.k = rules.sizes[1]
         self.nodes = 0
         self.work = 0.0  # multiplications so far, about
@@ -143,7 +146,12 @@ class Relaxations:
         units = np.flatnonzero(self.rules.open)
         beta = BETA * max(float(np.linalg.norm(self._H)), 1.0) ** 1.5
         inside = np.isin(units, np.asarray(self.rules.include, np.int64))
-        return begin(units, inside, (self.rules.min_weight, min(self.rules.max_weight, 1.0)), self.k, beta)
+        node = begin(units, inside, (self.rules.min_weight, min(self.rules.max_weight, 1.0)), self.k, beta)
+        value = self.value / self._scale
+        if not (self.spectral and 0.0 < value < math.inf):
+            return node
+        Y, Z, y, beta = spectral_start(self._H[np.ix_(units, units)], self.k, value, float(node.Y[0, 0]))
+        return replace(node, Y=Y, Z=Z, y=y, beta=beta)
 
     @property
     def proven(self) -> float:
@@ -268,8 +276,9 @@ class Relaxations:
         moves = not stays.all() or inside.sum() > node.inside.sum()
         node = replace(node, limits=limits)
         if node.rounds >= WATCH:
-            beta = rebalanced(node.beta, away, moved)
-            moves |= low - node.mark >= (STALL if self.nodes else PATIENT) * (cutoff - low)
+            beta = rebalanced(node.beta, away, moved, ESTIMATED if self.spectral else UNBALANCED)
+            gap = low * (1.0 - low / cutoff) if self.spectral and not self.nodes else cutoff - low
+            moves |= low - node.mark >= (STALL if self.nodes else PATIENT) * gap
             moves |= beta != node.beta and not self.nodes  # a new penalty costs the bound for some rounds
             node = replace(node, rounds=0, mark=low, beta=beta)
             if not moves:
@@ -320,12 +329,12 @@ def vertex(slopes: Vector, lower: Vector, upper: Vector) -> Vector:
     return w
 
 
-def rebalanced(beta: float, away: float, moved: float) -> float:
+def rebalanced(beta: float, away: float, moved: float, ratio: float = UNBALANCED) -> float:
     """The penalty of the next rounds, from the primal and dual residuals of the last.
 
-    >>> rebalanced(10.0, 1.0, 1.0), rebalanced(10.0, 0.1, 6.0)
-    (15.0, 6.666666666666667)
+    >>> rebalanced(10.0, 1.0, 1.0), rebalanced(10.0, 0.1, 6.0), rebalanced(10.0, 0.1, 3.0, 4.0)
+    (15.0, 6.666666666666667, 10.0)
     """
-    if beta * away > UNBALANCED * moved:
+    if beta * away > ratio * moved:
         return min(1.5 * beta, 1e8)
-    return max(beta / 1.5, 1e-4) if moved > UNBALANCED * beta * away else beta
+    return max(beta / 1.5, 1e-4) if moved > ratio * beta * away else beta

@@ -351,7 +351,7 @@ class QuadraticEngine:
         if self._relaxations is None:
             units = np.arange(self.limits.space.size)
             G = target_gram(self.problem, units, units)
-            self._relaxations = Relaxations(G, np.zeros(len(units)), 0.0, self.limits)
+            self._relaxations = Relaxations(G, np.zeros(len(units)), 0.0, self.limits, self._attained)
         known = self._relaxations
         if self.found is not None:
             known.offer(self.found.units, self.found.weights)
