@@ -146,12 +146,7 @@ class Relaxations:
         units = np.flatnonzero(self.rules.open)
         beta = BETA * max(float(np.linalg.norm(self._H)), 1.0) ** 1.5
         inside = np.isin(units, np.asarray(self.rules.include, np.int64))
-        node = begin(units, inside, (self.rules.min_weight, min(self.rules.max_weight, 1.0)), self.k, beta)
-        value = self.value / self._scale
-        if not (self.spectral and 0.0 < value < math.inf):
-            return node
-        Y, Z, y, beta = spectral_start(self._H[np.ix_(units, units)], self.k, value, float(node.Y[0, 0]))
-        return replace(node, Y=Y, Z=Z, y=y, beta=beta)
+        return begin(units, inside, (self.rules.min_weight, min(self.rules.max_weight, 1.0)), self.k, beta)
 
     @property
     def proven(self) -> float:
@@ -165,7 +160,10 @@ class Relaxations:
         bound = max(branch.bound / self._scale, 0.0)
         if bound < self._cutoff() and self._possible(node) and not self._easy(bound, node):
             with own_threads():  # matrices this small are slower on several threads, by far
-                self._tighten(bound, node)
+                if self.spectral and branch.memory is None and 0.0 < self.value < math.inf:
+                    self._push(bound, self._started(node))
+                else:
+                    self._tighten(bound, node)
         return tuple(self._left)
 
     def offer(self, support: Indices, weights: Vector, value: float | None = None) -> bool:
@@ -249,6 +247,13 @@ class Relaxations:
         w = box_weights(H, zero, lower, upper, vertex(np.diag(H), lower, upper))
         slopes = 2.0 * (H @ w)
         return w, max(float(slopes @ (w - vertex(slopes, lower, upper))), 0.0)
+
+    def _started(self, node: Relaxation) -> Relaxation:
+        """The same relaxation with the multipliers that the best value suggests, which cost as much as a round."""
+        H, border = self._H[np.ix_(node.units, node.units)], float(node.Y[0, 0])
+        self.work += (len(H) + 8.0) ** 3 + ROUND_OVERHEAD
+        Y, Z, y, beta = spectral_start(H, self.k, self.value / self._scale, border)
+        return replace(node, Y=Y, Z=Z, y=y, beta=beta)
 
     def _tighten(self, bound: float, node: Relaxation) -> None:
         """Some rounds of the ADMM, the bound they give, and what follows from it."""

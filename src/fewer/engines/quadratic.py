@@ -55,7 +55,7 @@ PROVABLE = 600
 PROVABLE_ATTAINED = 2000
 """The same under a time limit where F reaches its lower bound outside the constraint: the convex relaxation would say
 nothing there, and a proof takes hours."""
-LOOK_WORK = 0.5
+LOOK_WORK = 0.2
 """Multiplications of a look at a relaxation that cannot be stopped, in cubed units."""
 PROOF_BUDGET = 5e8
 """Default work of a proof by "auto"."""
