@@ -41,7 +41,7 @@ far below the value branches are of no use, and the bound rises slowly."""
 BETA = 0.5
 """The first penalty of the ADMM, in |H|^1.5: what suited 31 to 386 columns, see the benchmark."""
 UNBALANCED, ESTIMATED = 2.0, 4.0
-"""Ratio of the residuals at which the penalty is changed; the same where it was estimated from the best value."""
+"""Ratio of the residuals at which the penalty is changed; at which it is raised where the best value gave it."""
 
 
 def labels(constraint: SparseSimplex) -> Indices:
@@ -281,7 +281,7 @@ class Relaxations:
         moves = not stays.all() or inside.sum() > node.inside.sum()
         node = replace(node, limits=limits)
         if node.rounds >= WATCH:
-            beta = rebalanced(node.beta, away, moved, ESTIMATED if self.spectral else UNBALANCED)
+            beta = rebalanced(node.beta, away, moved, ESTIMATED if self.spectral and not self.nodes else UNBALANCED)
             gap = low * (1.0 - low / cutoff) if self.spectral and not self.nodes else cutoff - low
             moves |= low - node.mark >= (STALL if self.nodes else PATIENT) * gap
             moves |= beta != node.beta and not self.nodes  # a new penalty costs the bound for some rounds
@@ -337,9 +337,9 @@ def vertex(slopes: Vector, lower: Vector, upper: Vector) -> Vector:
 def rebalanced(beta: float, away: float, moved: float, ratio: float = UNBALANCED) -> float:
     """The penalty of the next rounds, from the primal and dual residuals of the last.
 
-    >>> rebalanced(10.0, 1.0, 1.0), rebalanced(10.0, 0.1, 6.0), rebalanced(10.0, 0.1, 3.0, 4.0)
+    >>> rebalanced(10.0, 1.0, 1.0), rebalanced(10.0, 0.1, 6.0), rebalanced(10.0, 0.3, 1.0, 4.0)
     (15.0, 6.666666666666667, 10.0)
     """
     if beta * away > ratio * moved:
         return min(1.5 * beta, 1e8)
-    return max(beta / 1.5, 1e-4) if moved > ratio * beta * away else beta
+    return max(beta / 1.5, 1e-4) if moved > UNBALANCED * beta * away else beta
