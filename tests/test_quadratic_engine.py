@@ -10,9 +10,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.linalg import aslinearoperator
+from sklearn.datasets import load_digits
 
 import naive_quadratic as naive
-from fewer import MMD, Atoms, InvalidInput, Moments, RowsMMD, SparseSimplex, Status, minimize
+from fewer import MMD, Atoms, InvalidInput, Moments, RowsMMD, SparseSimplex, Status, minimize, points
 from fewer.active_set import box_weights
 from fewer.deadline import Deadline
 from fewer.engines import _gather, quadratic
@@ -351,6 +352,17 @@ def test_points_beyond_the_usual_size_are_bounded_by_the_same_relaxation(monkeyp
     assert (
         minimize(F, SparseSimplex(F.space, k), "exact", rng=0).bound == 0.0
     )  # a proof without a limit would take hours
+
+
+def test_many_rows_have_a_bound_above_zero_and_the_answer_of_the_search():
+    """Single precision in the rounds, as there are more than 600 rows; steps are counted, not seconds."""
+    X, looks = load_digits().data[:620], itertools.count()
+    found = points(
+        X, 10, solver="exact", rng=0, time_limit=1e6, callback=lambda p: p.bound > 0.3 * p.best or next(looks) > 5000
+    )
+    searched = points(X, 10, solver="exchange", rng=0).value
+    assert found.value <= searched * (1 + 1e-12)
+    assert 0.3 * searched < found.bound < searched
 
 
 def test_exact_keeps_some_of_its_budget_for_the_proof():

@@ -18,6 +18,7 @@ from fewer import Atoms, InvalidInput, SparseSimplex
 from fewer._compiled import certificate, doubly
 from fewer.active_set import simplex_weights
 from fewer.engines._relaxation import Relaxations, begin, vertex
+from fewer.engines._spectral_start import shrunk, spectral_start
 from fewer.engines.engine import Branch
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "index_tracking.npz"
@@ -54,8 +55,8 @@ def gram(A, b):
     return A.T @ A, A.T @ b, float(b @ b)
 
 
-def relaxations(A, b, k, rules=PLAIN):
-    return Relaxations(*gram(A, b), rules.constraint(A.shape[1], k))
+def relaxations(A, b, k, rules=PLAIN, spectral=False):
+    return Relaxations(*gram(A, b), rules.constraint(A.shape[1], k), spectral)
 
 
 def looks(proof):
@@ -346,6 +347,71 @@ def test_the_largest_gain_by_enumeration():
         assert gains[chosen].sum() == pytest.approx(expected, abs=1e-12)
 
 
+# the start from the best value known
+
+
+@given(st.lists(st.floats(-1.0, 100.0), min_size=1, max_size=9), st.floats(0.0, 1.0))
+def test_eigenvalues_lose_as_much_as_is_asked(values, share):
+    e = np.sort(np.maximum(values, 0.0))
+    kept = shrunk(np.sort(values), share * e.sum())
+    assert kept.sum() == pytest.approx((1.0 - share) * e.sum(), rel=1e-9, abs=1e-9)
+    assert (kept >= 0.0).all()
+    assert (kept <= e).all()
+    assert (np.diff(kept) >= -1e-12 * e[-1]).all()
+    assert (shrunk(np.sort(values), 1.01 * e.sum() + 1e-9) <= 1e-12 * e[-1]).all()
+
+
+def kernel_gram(seed, n, width):
+    """Rows against their mean in the feature space of a normal kernel, (n, n)."""
+    rows = np.random.default_rng(seed).normal(size=(n, 4))
+    K = np.exp(-((rows[:, None] - rows) ** 2).sum(2) / width)
+    return K - K.mean(0) - K.mean(1)[:, None] + K.mean()
+
+
+@pytest.mark.parametrize(("seed", "k", "least"), [(0, 2, 0.0), (1, 3, 0.0), (2, 3, 0.2), (3, 4, 0.0)])
+def test_bounds_from_the_best_value_equal_enumeration(seed, k, least):
+    """`finish` checks the bound at every look, from the first on; a value that is not the best starts it as well."""
+    H, rules = kernel_gram(seed, 11, 8.0), Rules(least, 1.0, (seed,))
+    best, _ = naive.enumerate_supports(H, np.zeros(11), 0.0, k, rules)
+    proof = Relaxations(H, np.zeros(11), 0.0, rules.constraint(11, k), True)
+    units = np.unique([seed, *range(k)])[-k:] if seed < k else np.append(np.arange(k - 1), seed)
+    assert proof.offer(units, np.full(k, 1.0 / k))
+    assert finish(proof, best) == pytest.approx(best, rel=1e-7)
+    assert proof.value == pytest.approx(best, rel=1e-7)
+
+
+def swapped(H, k):
+    """The value that the best swaps end at."""
+
+    def value(units):
+        w = simplex_weights(H[np.ix_(units, units)], np.zeros(k))
+        return w @ H[np.ix_(units, units)] @ w
+
+    units, best = list(range(k)), value(range(k))
+    for at in [*range(k)] * 3:
+        options = [[*units[:at], i, *units[at + 1 :]] for i in range(len(H)) if i not in units]
+        found = min(options, key=value)
+        units, best = (found, value(found)) if value(found) < best else (units, best)
+    return best
+
+
+@pytest.mark.parametrize("precise", [True, False])
+def test_the_start_from_the_best_value_saves_most_of_the_rounds(monkeypatch, precise):
+    """Ten rounds from there give more than twenty-five from no multipliers, in single precision too."""
+    H, k, n = kernel_gram(0, 80, 8.0), 6, 80
+    scaled, far = H / np.diag(H).mean(), begin(np.arange(n), np.zeros(n, bool), (0.0, 1.0), k, 1.0)
+    value = swapped(scaled, k)
+    if not precise:
+        monkeypatch.setattr(doubly, "WIDE", 0)
+    rules = far.inside, k, np.zeros(n, np.int64), np.array([n])
+    low = []
+    for start, rounds in ((spectral_start(scaled, k, value, float(far.Y[0, 0])), 10), (None, 25)):
+        Y, Z, y, beta = start or (far.Y, far.Z, far.y, 0.5 * np.linalg.norm(scaled) ** 1.5)
+        _, _, S = doubly.sweep(scaled, far.limits, *rules, beta, Y, Z, far.z.copy(), y, rounds)
+        low.append(certificate.certify(scaled, float(Y[0, 0]), S, far.limits, *rules, value)[0])
+    assert max(low[1], 0.3 * value) < low[0] < value
+
+
 # projections
 
 
@@ -354,13 +420,16 @@ def nearest(point, found, others):
     assert ((point - found) @ (others - found).T <= 1e-9 * (1.0 + np.abs(point).max()) ** 2).all()
 
 
-def test_the_nearest_semidefinite_matrix_on_the_face():
+@pytest.mark.parametrize("shift", [-9.0, -2.0, 0.0, 2.0, 9.0])
+def test_the_nearest_semidefinite_matrix_on_the_face(shift):
+    """Whether few of the eigenvalues are negative, or most, and in both precisions."""
     rng = np.random.default_rng(0)
     for m in (1, 2, 5, 12):
-        T = rng.normal(size=(m + 1, m + 1))
+        T = rng.normal(size=(m + 1, m + 1)) + 0.5 * shift * np.eye(m + 1)
         T += T.T
         expected = naive.psd_on_face(T, np.append(-1 / np.sqrt(0.3), np.ones(m)))
-        assert doubly.psd_on_face(T.copy(), doubly.mirror(0.3, m)) == pytest.approx(expected, abs=1e-12)
+        for single, error in ((False, 1e-12), (True, 1e-5)):
+            assert doubly.psd_on_face(T.copy(), doubly.mirror(0.3, m), single) == pytest.approx(expected, abs=error)
 
 
 def test_the_nearest_weight_square_and_indicator():

@@ -14,19 +14,13 @@ Source: Jansson, Chaykin & Keil 2007, SIAM J. Numer. Anal. 46 (bounds from inexa
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from ._compile import compiled
-
-Vector = npt.NDArray[np.float64]
-Matrix = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from .doubly import BISECTIONS, Indices, Mask, Matrix, Vector
 
 EPS = 2.220446049250313e-16
 ROUNDING = 8.0 * EPS  # relative error granted to each term of a sum
 WIDER = 1e-9  # margin for rounding when limits of weights are narrowed
-BISECTIONS = 100  # halvings of a bracket: more than a double has digits
 
 
 def splitting(H: Matrix, border: float, Z: Matrix) -> tuple[Vector, Vector, float]:

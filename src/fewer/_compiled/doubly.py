@@ -21,6 +21,7 @@ reduction).
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import eigh
 
 from ._compile import compiled
 
@@ -31,6 +32,7 @@ Mask = npt.NDArray[np.bool_]
 
 RELAX = 1.618  # over-relaxation of the multipliers, below the golden ratio
 BISECTIONS = 100  # halvings of a bracket: more than a double has digits
+WIDE, COARSE = 600, 5e-6  # single precision for more units than this, if their mean X_ii is larger than this times |T|
 
 
 def mirror(border: float, m: int) -> Vector:
@@ -58,22 +60,27 @@ def reflect(T: Matrix, u: Vector) -> None:
     T -= v[:, None] * u
 
 
-def psd_on_face(T: Matrix, u: Vector) -> Matrix:
+def psd_on_face(T: Matrix, u: Vector, single: bool = False) -> Matrix:
     """The nearest positive semi-definite matrix whose kernel holds the vector behind u.
 
-    Q [0, 0; 0, (Q T Q)_{1:,1:} +] Q with Q = I - 2uu';  T: (m+1, m+1), overwritten.  Returns (m+1, m+1).
+    Q [0, 0; 0, (Q T Q)_{1:,1:} +] Q with Q = I - 2uu', by the eigenvectors of the fewer signs;  T: (m+1, m+1),
+    overwritten and returned;  `single`: those of negative sign, in single precision.
     Source: Higham 1988, Lin. Alg. Appl. 103.
     """
-    m = u.size - 1
     reflect(T, u)
-    values, vectors = np.linalg.eigh(np.ascontiguousarray(T[1:, 1:]))
+    T[0] = T[:, 0] = 0.0
+    if single:
+        narrow = T[1:, 1:].astype(np.float32)
+        values, vectors = eigh(narrow, subset_by_value=(-np.inf, 0.0), overwrite_a=True, check_finite=False)
+    else:
+        values, vectors = np.linalg.eigh(T[1:, 1:])
     first = np.searchsorted(values, 0.0)
-    root = vectors[:, first:] * np.sqrt(np.maximum(values[first:], 0.0))
-    part = np.zeros((m + 1, m + 1))
-    if first < m:
-        part[1:, 1:] = np.dot(root, root.T)
-        reflect(part, u)
-    return part
+    small = slice(first) if single or 2 * first < len(values) else slice(first, None)
+    root = vectors[:, small] * np.sqrt(np.abs(values[small]))
+    T[1:, 1:] *= small.start is None
+    T[1:, 1:] += np.dot(root, root.T)
+    reflect(T, u)
+    return T
 
 
 @compiled
@@ -235,15 +242,14 @@ def sweep(
     and largest weights, left: (groups,) how many more of each group, the rest as in the file's table.
     Returns the primal and the dual residual of the last round, and beta (T - P), T = Y + Z/beta, of the last round:
     multipliers (m+1, m+1) that are negative semi-definite on the face, so bounds taken from them are closer than
-    those from Z.
-    Source: Oliveira, Wolkowicz & Xu 2018, sec. 3.
+    those from Z.  Source: Oliveira, Wolkowicz & Xu 2018, sec. 3.
     """
     m, border = H.shape[0], float(Y[0, 0])
     u, ends = mirror(border, m), limits / np.sqrt(border)
     away, moved, rest = 0.0, 0.0, Z
     for left_over in range(rounds - 1, -1, -1):
         T = Y + Z / beta
-        P = psd_on_face(T.copy(), u)
+        P = psd_on_face(T.copy(), u, m > WIDE and np.trace(Y) - border > COARSE * m * np.linalg.norm(T))
         if left_over == 0:
             rest = beta * (T - P)
         t = capped(z + y / beta, inside, room, group, left, border)

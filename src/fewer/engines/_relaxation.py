@@ -13,6 +13,7 @@ from .._compiled import certificate, doubly
 from ..active_set import box_weights
 from ..constraints.sparse_simplex import SparseSimplex
 from ..threads import own_threads
+from ._spectral_start import spectral_start
 from .engine import Branch
 
 Vector = npt.NDArray[np.float64]
@@ -36,6 +37,9 @@ STALL = 0.15
 """A node is branched on when such a span closes less than this share of its gap."""
 PATIENT = 0.02
 """The same share for the root, where every branch begins."""
+SLOW = 0.005
+"""The same for a root with multipliers from the best value, times bound / value: far below the value branches are of no
+use, and the bound rises slowly."""
 BETA = 0.5
 """The first penalty of the ADMM, in |H|^1.5: what suited 31 to 386 columns, see the benchmark."""
 SOFTER = 0.15
@@ -124,11 +128,12 @@ class Relaxations:
     min q'Hq - 2c'q + const  over  q >= 0, 1'q = 1, at most k non-zeros, and `rules`;  H = A'A: (n, n), c = A'b:
     (n,), const = b'b. A branch decides some units in or out. Its bound comes from a few rounds of the ADMM in
     `doubly`, which begin where its parent stood and go on while they pay; bounds also decide units, and narrow the
-    limits of weights, where the rest could not win. `nodes` counts branchings and leaves.
+    limits of weights, where the rest could not win. `nodes` counts branchings and leaves. With `spectral` the root
+    starts from multipliers that the best value known suggests; else from none.
     """
 
-    def __init__(self, H: Matrix, c: Vector, const: float, rules: SparseSimplex) -> None:
-        self.rules = rules
+    def __init__(self, H: Matrix, c: Vector, const: float, rules: SparseSimplex, spectral: bool = False) -> None:
+        self.rules, self.spectral = rules, spectral
         self.k = rules.sizes[1]
         self.nodes = 0
         self.work = 0.0  # multiplications so far, about
@@ -161,7 +166,10 @@ class Relaxations:
         bound = max(branch.bound / self._scale, 0.0)
         if bound < self._cutoff() and self._possible(node) and not self._easy(bound, node):
             with own_threads():  # matrices this small are slower on several threads, by far
-                self._tighten(bound, node)
+                if self.spectral and branch.memory is None and 0.0 < self.value < math.inf:
+                    self._push(bound, self._started(node))
+                else:
+                    self._tighten(bound, node)
         return tuple(self._left)
 
     def offer(self, support: Indices, weights: Vector, value: float | None = None) -> bool:
@@ -246,6 +254,13 @@ class Relaxations:
         slopes = 2.0 * (H @ w)
         return w, max(float(slopes @ (w - vertex(slopes, lower, upper))), 0.0)
 
+    def _started(self, node: Relaxation) -> Relaxation:
+        """The same relaxation with the multipliers that the best value suggests, which cost as much as a round."""
+        H, border = self._H[np.ix_(node.units, node.units)], float(node.Y[0, 0])
+        self.work += (len(H) + 8.0) ** 3 + ROUND_OVERHEAD
+        Y, Z, y, beta = spectral_start(H, self.k, self.value / self._scale, border)
+        return replace(node, Y=Y, Z=Z, y=y, beta=beta)
+
     def _tighten(self, bound: float, node: Relaxation) -> None:
         """Some rounds of the ADMM, the bound they give, and what follows from it."""
         room, left = self._room(node)
@@ -273,7 +288,8 @@ class Relaxations:
         node = replace(node, limits=limits)
         if node.rounds >= WATCH:
             beta = rebalanced(node.beta, away if self.nodes else away / LEAN, moved)
-            moves |= low - node.mark >= (STALL if self.nodes else PATIENT) * (cutoff - low)
+            share = STALL if self.nodes else SLOW * low / cutoff if self.spectral else PATIENT
+            moves |= low - node.mark >= share * (cutoff - low)
             moves |= beta != node.beta and not self.nodes  # a new penalty costs the bound for some rounds
             node = replace(node, rounds=0, mark=low, beta=beta)
             if not moves:

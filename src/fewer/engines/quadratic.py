@@ -55,7 +55,10 @@ PROVABLE = 600
 PROVABLE_ATTAINED = 2000
 """The same under a time limit where F reaches its lower bound outside the constraint: the convex relaxation would say
 nothing there, and a proof takes hours."""
-LOOK_WORK = 0.5
+SPECTRAL = 150
+"""Units from which on a proof starts from the best value, where F reaches its lower bound outside the constraint: with
+fewer, hundreds of rounds are cheap, and rounds from no multipliers end nearer to the optimum of the relaxation."""
+LOOK_WORK = 0.2
 """Multiplications of a look at a relaxation that cannot be stopped, in cubed units."""
 PROOF_BUDGET = 5e8
 """Default work of a proof by "auto"."""
@@ -349,9 +352,10 @@ class QuadraticEngine:
         if size > PROVABLE and not affordable(self.deadline, LOOK_WORK * float(size) ** 3):
             return (branch,)
         if self._relaxations is None:
-            units = np.arange(self.limits.space.size)
+            units = np.arange(size)
             G = target_gram(self.problem, units, units)
-            self._relaxations = Relaxations(G, np.zeros(len(units)), 0.0, self.limits)
+            spectral = self._attained and size > SPECTRAL
+            self._relaxations = Relaxations(G, np.zeros(size), 0.0, self.limits, spectral)
         known = self._relaxations
         if self.found is not None:
             known.offer(self.found.units, self.found.weights)

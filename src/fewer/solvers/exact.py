@@ -16,7 +16,7 @@ from .exchange import grown, improved, perturbed
 from .loop import Callback, Outcome, Step, Steps
 
 SHARE = 0.25
-"""The share of a search's default budget for perturbations that is spent before a proof begins."""
+"""The share of a budget that is spent on perturbations before a proof begins; by "auto", of its default."""
 
 
 def exact(
@@ -76,7 +76,7 @@ def proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> St
     yield Step(bound=bounding.proven if abs(bounding.proven) < math.inf else None)
     yield from grown(engine)
     yield from improved(engine)
-    yield from perturbed(engine, rng, SHARE * min(engine.patience, most))
+    yield from perturbed(engine, rng, min(engine.patience, SHARE * most))
     return (yield from branched(bounding, most))
 
 
