@@ -58,7 +58,6 @@ def exact(
     >>> result = exact(L2(cube, [0, 0, 0, 1, 0, 0, 0, 0]), DimensionSparse(cube, 2))
     >>> result.support.tolist(), result.value, result.gap
     ([1, 2], 0.0, 0.0)
-
     """
     return solve("exact", objective, constraint, proven, budget, time_limit, callback, rng, proves=True)
 
@@ -69,9 +68,7 @@ def proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> St
     if not offers(engine, Bounding):
         raise InvalidInput("exact needs a problem whose branches can be bounded; use exchange")
     if budget is None and bounding.endless:
-        raise InvalidInput(
-            f"{bounding.endless}; give time_limit=seconds to take the best found by then, or use exchange"
-        )
+        raise InvalidInput(f"{bounding.endless}; give time_limit=seconds for the best found by then, or use exchange")
     most = math.inf if budget is None else budget
     yield Step(bound=bounding.proven if abs(bounding.proven) < math.inf else None)
     yield from grown(engine)

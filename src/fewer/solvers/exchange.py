@@ -60,7 +60,6 @@ def exchange(
     >>> F = Moments(Atoms(4), np.eye(4), [0.5, 0.3, 0.2, 0.0])
     >>> exchange(F, SparseSimplex(F.space, 2), rng=0).support.tolist()
     [0, 1]
-
     """
     return solve("exchange", objective, constraint, local_search, budget, time_limit, callback, rng)
 

@@ -49,7 +49,6 @@ def greedy(
     >>> result = greedy(F, DimensionSparse(cube, 2))
     >>> result.support.tolist(), result.history.round(4).tolist()
     ([1, 2], [0.6931, 0.3567])
-
     """
     return solve("greedy", objective, constraint, one_at_a_time, budget, time_limit, callback, rng)
 

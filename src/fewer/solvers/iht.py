@@ -91,7 +91,6 @@ def iht(
     >>> result = iht(F, C, rng=0)
     >>> result.support.tolist(), round(result.value, 3)
     ([1], 0.135)
-
     """
     meet(objective, constraint, "iht")
     tol = as_number(tol, "tol", allow_equal=True)

@@ -52,10 +52,8 @@ def searched_and_proven(engine: Engine, rng: np.random.Generator, budget: float 
     if not bounding.proof_budget:
         return (yield from perturbed(engine, rng, patience))
     yield from perturbed(engine, rng, SHARE * min(patience, engine.patience))
-    if budget is None:
-        outcome = yield from branched(bounding, engine.work + bounding.proof_budget)
-    else:
-        outcome = yield from branched(bounding, budget, rng)
+    most = engine.work + bounding.proof_budget if budget is None else budget
+    outcome = yield from branched(bounding, most, None if budget is None else rng)
     if outcome.bound is not None and outcome.bound < bounding.proven:
         yield from perturbed(engine, rng, (1.0 - SHARE) * patience)
     return outcome
@@ -100,7 +98,6 @@ def minimize(
     >>> F = Moments(Atoms(4), [[0.0, 1.0, 2.0, 3.0]], [2.0])
     >>> minimize(F, SparseSimplex(F.space, 1), solver="exact").support.tolist()
     [2]
-
     """
     if progress is not False:
         deadline = Deadline.after(options.get("time_limit"))
