@@ -190,3 +190,14 @@ def test_a_wide_csv_is_opened_in_time_linear_in_its_columns(tmp_path, monkeypatc
     table = open_table(path)
     assert len(table.numeric) == 250
     assert len(asked) < 20  # each time polars makes all the names anew
+
+
+def test_a_polars_that_loses_rows_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("x,y\n1,2\n3,4\n")
+    for version in ("1.36.1", "1.9.0"):
+        monkeypatch.setattr("polars.__version__", version)
+        with pytest.raises(InvalidInput, match=r"t\.csv: reading files needs polars 1\.37\.1 or later, got " + version):
+            open_table(tmp_path / "t.csv")
+    for version in ("1.37.1", "2.0.0rc1"):
+        monkeypatch.setattr("polars.__version__", version)
+        assert open_table(tmp_path / "t.csv").names == ["x", "y"]

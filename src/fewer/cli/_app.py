@@ -104,6 +104,7 @@ def run(arguments: list[str] | None = None) -> int:
             warnings.showwarning = warned(warnings.showwarning)
             return guarded(arguments)
     finally:
+        silence()
         handle(before)
 
 
@@ -128,8 +129,7 @@ def guarded(arguments: list[str] | None) -> int:
     except (BrokenPipeError, SystemExit) as ended:
         if isinstance(ended, SystemExit) and "_FEWER_COMPLETE" in os.environ:
             raise  # click, after it has printed completions; else it was a broken pipe
-        silence()  # the reader has seen enough
-        return INTERRUPTED if seen() else 0
+        return INTERRUPTED if seen() else 0  # the reader has seen enough
     except Interrupted as stop:
         return complain(str(stop) or "interrupted before there was an answer; nothing was written", INTERRUPTED)
     except click.exceptions.NoArgsIsHelpError as help_asked:
@@ -138,9 +138,7 @@ def guarded(arguments: list[str] | None) -> int:
     except click.ClickException as error:
         return complain(error.format_message(), BAD)
     except OSError as error:
-        code = complain(sentence(error), BAD)
-        silence()
-        return code
+        return complain(sentence(error), BAD)
     except MemoryError as error:
         return complain(f"not enough memory: {error}; name fewer columns, or take fewer rows", BAD)
     except Exception as error:

@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from ._formats import format_of
 from ._source import Refuse, Source, at_once, bad_cell
 
 __all__ = ["FileTable", "compile_ahead", "open_table"]
+MIN_POLARS = (1, 37, 1)
+"""Versions before end a file that they read in parts at a bad cell, without an error."""
 MAX_WHOLE = 2**24
 """Whole numbers are below this."""
 
@@ -256,6 +259,11 @@ def opened(file: str) -> FileTable:
 
 def read_by_polars(path: Path, label: str, kind: str, name: str | None) -> Source:
     """The reader of a format; polars is imported only here and inside it."""
+    import polars
+
+    if tuple(map(int, re.findall(r"\d+", polars.__version__)[:3])) < MIN_POLARS:
+        least = ".".join(map(str, MIN_POLARS))
+        raise InvalidInput(f"{label}: reading files needs polars {least} or later, got {polars.__version__}")
     if kind == "csv":
         from ._csv import open_csv
 
