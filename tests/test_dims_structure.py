@@ -227,6 +227,10 @@ def test_what_cannot_be_asked_for():
         "include costs 2 together, more than the budget of 1.5": {"k": 1.5, "costs": np.ones(4), "include": [0, 1]},
         "units must have one label for each of the 4 columns": {"k": 1, "units": [0, 1]},
         "units must have a label for each column, got None at 1": {"k": 1, "units": ["a", None, "a", "b"]},
+        r"units must be labels such as numbers or strings, got \['b'\] at 1": {
+            "k": 1,
+            "units": np.array(["a", ["b"], "a", "b"], object),
+        },
         "units: there is no column 'x'": {"k": 1, "units": {"x": 1}},
         r"k must be in 1\.\.2 \(units\), got 3": {"k": 3, "units": [0, 0, 1, 1]},
     }.items():

@@ -27,6 +27,19 @@ from ..tables import MOST_CODES, as_table
 from .rows import Rows
 
 
+def is_hashable(label: Any) -> bool:
+    """Whether an object can be a key.
+
+    >>> is_hashable("a"), is_hashable(("a", ["b"]))
+    (True, False)
+    """
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
+
+
 @dataclass(frozen=True, eq=False)
 class ColumnUnits:
     """Units of columns: `number` (n,) says which each column belongs to, `labels` (U,) what the units are called."""
@@ -49,6 +62,9 @@ class ColumnUnits:
             if array.shape != (n,):
                 raise InvalidInput(f"units must have one label for each of the {n} columns, got shape {array.shape}")
             labels = array.tolist()
+        for i, label in enumerate(labels):
+            if not is_hashable(label):
+                raise InvalidInput(f"units must be labels such as numbers or strings, got {shown(label)} at {i}")
         missing = [i for i, label in enumerate(labels) if label is None or label != label]
         if missing:
             raise InvalidInput(f"units must have a label for each column, got {labels[missing[0]]!r} at {missing[0]}")
