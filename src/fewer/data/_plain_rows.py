@@ -3,49 +3,28 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from ._blocks import usable_cores
-from ._coded import Coded
 from ._encoded_rows import MARK
 from ._line_blocks import Block, Lines
 from ._plain_cells import DATE, NUMBER, SKIP, TEXT, WHOLE, known_texts, parse
+
+if TYPE_CHECKING:
+    from .read_table import Filling
 
 MAX_REFUSED = 3
 """Blocks that are found not to be plain before no further one is tried."""
 KINDS = {pl.Float64: NUMBER, pl.Int64: WHOLE, pl.Date: DATE}
 
 
-class Filling(Protocol):
-    """A table that is being filled (`fewer.data.read_table`)."""
-
-    n: int
-    types: dict[str, Any]
-    coded: dict[str, Coded]
-    kept: dict[str, list[pl.Series]]
-    matrix: npt.NDArray[np.float64]
-
-    def start(self, name: str) -> int:
-        """The first column of the matrix that a column goes to, -1 where it goes to none."""
-        ...
-
-    def grow(self, least: int) -> None:
-        """Make room for so many rows."""
-        ...
-
-    def written(self, rows: int, gone: Sequence[str], kept: pl.DataFrame | None) -> None:
-        """Take up rows that are in the matrix and among the codes already."""
-        ...
-
-
 class PlainRows:
     """Blocks of lines parsed into the rows of a table, by several threads ahead of what is taken up."""
 
-    def __init__(self, filling: Filling, lines: Lines, chosen: Sequence[str]) -> None:
+    def __init__(self, filling: "Filling", lines: Lines, chosen: Sequence[str]) -> None:
         self.filling, self.names, self.chosen, self.refused = filling, lines.names, chosen, 0
         self.separator: Any = np.uint8(ord(lines.separator))
         kinds = {name: KINDS[dtype] for name, dtype in filling.types.items()} | dict.fromkeys(filling.coded, TEXT)

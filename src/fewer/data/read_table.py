@@ -116,7 +116,7 @@ def read_table(
     """
     left = iter(blocks)
     first = _first(left, names)
-    filling = _Filling(first, coded, apart, rows() if first.height >= FIRST_ROWS else first.height)
+    filling = Filling(first, coded, apart, rows() if first.height >= FIRST_ROWS else first.height)
     filling.put(first)
     if lines is None:
         parts: Iterator[pl.DataFrame] = (block.frame(names) for block in left)
@@ -139,7 +139,7 @@ def _first(blocks: Iterator[Block], names: Sequence[str]) -> pl.DataFrame:
     return pl.concat(found, rechunk=True)
 
 
-class _Filling:
+class Filling:
     """A table as far as it is read."""
 
     def __init__(self, first: pl.DataFrame, coded: Sequence[str], apart: Collection[str], capacity: int) -> None:
