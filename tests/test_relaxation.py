@@ -336,9 +336,6 @@ def test_the_multipliers_of_a_round_are_semidefinite_on_the_face(seed):
     assert max(low) <= best * (1 + 1e-9)
 
 
-# the start from the best value known
-
-
 @given(st.lists(st.floats(-1.0, 100.0), min_size=1, max_size=9), st.floats(0.0, 1.0))
 def test_eigenvalues_lose_as_much_as_is_asked(values, share):
     e = np.sort(np.maximum(values, 0.0))
