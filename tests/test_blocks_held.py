@@ -133,7 +133,6 @@ def test_what_is_held_is_kept_for_a_resumed_run(few):
         ({"groups": G[:5], "max_per_group": 1}, "an entry for each row"),
         ({"groups": G, "min_per_group": {"q": 1}}, "there is no group 'q'"),
         ({"groups": "g", "max_per_group": 1}, "needs tables"),
-        ({"include": [1], "passes": 3}, "take two passes"),
         ({"units": G}, "units are chosen whole"),
         ({"target": X}, "target needs rows in memory"),
     ],

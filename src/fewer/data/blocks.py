@@ -209,6 +209,52 @@ class Stream:
         return joined(parts, 0)
 
 
+class ReadAhead:
+    """Blocks of an iterator that can be read once: those read so far are kept until the pass that counts."""
+
+    def __init__(self, blocks: Iterator[Any]) -> None:
+        self.blocks, self.kept, self.last = blocks, deque[Any](), False
+
+    def __call__(self) -> Iterator[Any]:
+        """Begin again, with the blocks read so far; only once after `last` is set."""
+        if self.blocks is None:
+            raise InvalidInput(
+                "an iterator of blocks is read once, and this takes two passes; give a callable that returns an "
+                "iterator for each pass"
+            )
+        return self._all() if self.last else self._ahead()
+
+    def _ahead(self) -> Iterator[Any]:
+        at = 0
+        while True:
+            if at == len(self.kept):
+                try:
+                    self.kept.append(next(self.blocks))
+                except StopIteration:
+                    return
+            yield self.kept[at]
+            at += 1
+
+    def _all(self) -> Iterator[Any]:
+        blocks, self.blocks = self.blocks, None  # type: ignore[assignment] # nothing is read after this pass
+        while self.kept:
+            yield self.kept.popleft()
+        yield from blocks
+
+
+@dataclass(frozen=True, eq=False)
+class OnceReadStream(Stream):
+    """Blocks of an iterator: one pass after those first rows that were looked at."""
+
+    source: ReadAhead | None = None
+
+    def fold(self, name: str, work: Work[S], plan: Any, merge: Merge[S], rows: int) -> S:
+        """Summarise and merge in the only pass."""
+        assert self.source is not None  # noqa: S101 - made by `as_blocks` alone
+        self.source.last = True
+        return super().fold(name, work, plan, merge, rows)
+
+
 def _in_order(blocks: Iterator[Block], work: Work[S], plan: Any, workers: int) -> Iterator[tuple[Block, S]]:
     """Blocks with their summaries, in order; a few of them at the same time."""
     if workers <= 1:
@@ -248,13 +294,13 @@ def located(work: Work[S], block: Block, plan: Any) -> S:
 
 
 def is_lazy(X: Any) -> bool:
-    """Whether X comes in blocks: a Dask collection, a list of delayed blocks, paths or a pattern, or a callable.
+    """Whether X comes in blocks: Dask, a list of delayed blocks, paths or a pattern, a callable or an iterator.
 
     >>> is_lazy("data/*.parquet"), is_lazy(["a.npy", "b.npy"]), is_lazy([[1.0]]), is_lazy(lambda: iter([]))
     (True, True, False, True)
     """
     try:
-        if is_paths(X) or is_dask(X) or isinstance(X, Stream):
+        if is_paths(X) or is_dask(X) or isinstance(X, (Stream, Iterator)):
             return True
         return callable(X) and not hasattr(X, "shape") and not isinstance(X, type)
     except Exception:  # an object that cannot even be asked; whoever reads it says so
@@ -299,7 +345,16 @@ def as_blocks(
                 f"{option} must be an array or the name of a column where X is files, got {shown(value)}"
             )
     beside = y, weight, groups
-    return of_paths(X, beside, names) if is_paths(X) else of_callable(X, beside)
+    if is_paths(X):
+        return of_paths(X, beside, names)
+    X = reread(X)
+    stream = of_callable(X, beside)
+    return OnceReadStream("X", stream.raw, source=X) if isinstance(X, ReadAhead) else stream
+
+
+def reread(X: Any) -> Any:
+    """X, whose first rows can be looked at: an iterator keeps what was read of it."""
+    return ReadAhead(X) if isinstance(X, Iterator) else X
 
 
 def carried(blocks: Blocks, work: Callable[[Block, Any], tuple[Block, Any]], first: Any) -> tuple[Blocks, Any]:

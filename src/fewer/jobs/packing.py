@@ -17,7 +17,6 @@ from . import _points_first as first
 from . import _points_onepass as onepass
 from . import _points_plan as plan
 from . import _points_second as second
-from . import _points_third as third
 from . import _terms_blocks as terms
 from . import _terms_wide as wide
 from ._block_columns import Chosen, Fills
@@ -35,7 +34,6 @@ KINDS: dict[str, type] = {
             terms.TermsSpec,
             terms.TermsSummary,
             wide.Steepest,
-            third.ThirdSummary,
             onepass.Coreset,
             plan.PointsPlan,
             second.SecondSummary,
