@@ -476,7 +476,7 @@ def test_what_is_refused(data, small):
         fewer.points(lambda: iter([X[:0]]), 2)
     with pytest.raises(InvalidInput, match="columns"):
         fewer.points(lambda: iter([X, X[:, :2]]), 2)
-    with pytest.raises(InvalidInput, match="move needs rows in memory"):
+    with pytest.raises(InvalidInput, match="move is not for data in blocks; choose some hundred rows"):
         fewer.points(lambda: iter([X]), 2, move=True)
     with pytest.raises(InvalidInput, match="must be finite"):
         fewer.points(lambda: iter([np.where(X > 3, np.nan, X)]), 2)

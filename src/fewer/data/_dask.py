@@ -66,13 +66,12 @@ class DaskBlocks:
     X: Partitions
     y: Partitions | None
     weight: Partitions | None
-    groups: Partitions | None = None
     label: str = "X"
 
     @property
     def beside(self) -> list[Partitions | None]:
-        """X, y, the weights and the groups, as in `Block.parts`."""
-        return [self.X, self.y, self.weight, self.groups]
+        """X, y and the weights, as in `Block.parts`."""
+        return [self.X, self.y, self.weight]
 
     def head(self, rows: int) -> Block:
         """The first rows."""
@@ -85,7 +84,7 @@ class DaskBlocks:
         """A sentence where there are no rows, or others than there are of what belongs to them."""
         if self.X.rows == 0:
             raise InvalidInput("X has no rows: all blocks are empty")
-        for name, other in (("y", self.y), ("sample_weight", self.weight), ("groups", self.groups)):
+        for name, other in (("y", self.y), ("sample_weight", self.weight)):
             if other is not None and other.rows != self.X.rows:
                 raise InvalidInput(f"{name} must have an entry for each of the {self.X.rows} rows, got {other.rows}")
 
@@ -131,9 +130,9 @@ def _worked(work: Any, parts: list[Any], start: int, plan: Any) -> Any:
     return located(work, block, plan)
 
 
-def dask_blocks(X: Any, y: Any = None, weight: Any = None, groups: Any = None) -> DaskBlocks:
+def dask_blocks(X: Any, y: Any = None, weight: Any = None) -> DaskBlocks:
     """A Dask collection with what belongs to its rows: collections too, or arrays in memory; names are left alone."""
-    return DaskBlocks(partitions(X, "X"), beside(y, "y"), beside(weight, "sample_weight"), beside(groups, "groups"))
+    return DaskBlocks(partitions(X, "X"), beside(y, "y"), beside(weight, "sample_weight"))
 
 
 def carried(blocks: Any, work: Any, first: Any) -> DaskBlocks:

@@ -30,18 +30,17 @@ class Block(NamedTuple):
     y: Any = None
     weight: Any = None
     start: int = 0
-    groups: Any = None
 
     @property
     def parts(self) -> tuple[Any, ...]:
         """All that has an entry for each row."""
-        return self.X, self.y, self.weight, self.groups
+        return self.X, self.y, self.weight
 
     @classmethod
     def put(cls, parts: Iterable[Any], start: int = 0) -> "Block":
         """A block of such parts."""
-        X, y, weight, groups = parts
-        return cls(X, y, weight, start, groups)
+        X, y, weight = parts
+        return cls(X, y, weight, start)
 
     def cut(self, start: int, stop: int) -> "Block":
         """Some of the rows."""
@@ -324,10 +323,8 @@ def is_dask(X: Any) -> bool:
     return all(is_dask_collection(x) for x in X) if listed else bool(is_dask_collection(X))
 
 
-def as_blocks(
-    X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | None = None, groups: Any = None
-) -> Blocks:
-    """What comes in blocks; `y`, `weight` and `groups` belong to its rows, given likewise or as arrays (N,).
+def as_blocks(X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | None = None) -> Blocks:
+    """What comes in blocks; `y` and `weight` belong to its rows, given likewise or as arrays (N,).
 
     Of files only the columns `names` are read, all if None. A callable's blocks may be (X, y) or (X, y, weight).
     """
@@ -336,15 +333,15 @@ def as_blocks(
     if is_dask(X):
         from ._dask import dask_blocks
 
-        return dask_blocks(X, y, weight, groups)
+        return dask_blocks(X, y, weight)
     from .streams import of_callable, of_paths
 
-    for value, option in ((y, "y"), (weight, "sample_weight"), (groups, "groups")):
+    for value, option in ((y, "y"), (weight, "sample_weight")):
         if is_dask(value) or callable(value):
             raise InvalidInput(
                 f"{option} must be an array or the name of a column where X is files, got {shown(value)}"
             )
-    beside = y, weight, groups
+    beside = y, weight
     if is_paths(X):
         return of_paths(X, beside, names)
     X = reread(X)
@@ -395,6 +392,16 @@ def columns_as_blocks(X: Any) -> tuple[Blocks, int] | None:
     from .streams import mapped_columns
 
     return mapped_columns(X) if is_paths(X) else None
+
+
+def refuse_for_blocks(instead: str = "", **options: Any) -> None:
+    """Refuse options that need all rows in memory: those that are not None."""
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidInput(
+                f"{name} is not for data in blocks; "
+                f"{instead or 'raise max_memory so that half of it holds them, or give a sample of the rows'}"
+            )
 
 
 def lazily(X: Any, function: Callable[[Any], Any], columns: int | None, dtype: Any = float) -> Any:

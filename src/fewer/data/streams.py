@@ -112,10 +112,10 @@ def _opened(path: str) -> Any:
 
 
 class _Beside:
-    """What belongs to the rows and is in memory: y, weights, groups (N,), cut as the rows are; names are the job's."""
+    """What belongs to the rows and is in memory: y and weights (N,), cut as the rows are; names are the job's."""
 
-    def __init__(self, y: Any, weight: Any, groups: Any = None) -> None:
-        named = ("y", y), ("weight", weight), ("groups", groups)
+    def __init__(self, y: Any, weight: Any) -> None:
+        named = ("y", y), ("weight", weight)
         self.parts = {name: _column(value, "sample_weight" if name == "weight" else name) for name, value in named}
 
     def of(self, X: Any, start: int) -> Block:

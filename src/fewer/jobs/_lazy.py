@@ -25,16 +25,6 @@ def rows_of(blocks: Blocks) -> int:
     return canonical_rows(width(blocks.head(HEAD_ROWS).X))
 
 
-def refuse_for_blocks(**options: Any) -> None:
-    """Refuse options that need all rows in memory."""
-    for name, value in options.items():
-        if value is not None:
-            raise InvalidInput(
-                f"{name} looks at each row again and again, which needs all rows in memory, got data in blocks; raise "
-                f"max_memory, or give a sample of the rows"
-            )
-
-
 def bins_of_blocks(blocks: Blocks, missing: str, grid: Any = "auto", n_bins: Any = None) -> Any:
     """The summary of values in blocks: of one pass where that counts all values, else of two.
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._validation import InvalidInput, as_generator, as_integer
-from ..data.blocks import Blocks, OnceReadStream, as_blocks
+from ..constraints.sparse_simplex import SparseSimplex
+from ..data.blocks import Blocks, OnceReadStream, as_blocks, refuse_for_blocks
 from ..data.cutting import height, some, width
 from ..objectives.rows_mmd import RowsMMD
 from ..result import Result, Status
@@ -15,9 +16,7 @@ from ..row_blocks import MAX_BLOCK_ROWS, canonical_rows
 from ..threads import own_threads
 from ._block_columns import Fills, chosen_columns
 from ._fills import filled
-from ._held import NONE, Held
 from ._points_first import FirstSummary, PointsSpec
-from ._points_held import BlockLimits, of_gathered
 from ._points_onepass import Coreset, OnePassPlan, bare_coreset, kept_for
 from ._points_plan import PointsPlan, plan_of
 from ._points_second import SecondSummary, bare_second, target_from
@@ -37,17 +36,17 @@ def spec_of(head: Any, setting: Setting, k: int, labels: Any, weight: Any, seed:
     setting.check()
     if setting.precomputed:
         raise InvalidInput("similarity='precomputed' is a matrix in memory, got data in blocks")
-    if setting.move:
-        raise InvalidInput(
-            "move needs rows in memory, got data in blocks: choose some hundred rows of them first, then move points "
-            "among these, points(kept.rows, k, sample_weight=kept.weights, move=True)"
-        )
-    if setting.aim is not None:
-        raise InvalidInput(
-            "target needs rows in memory, got data in blocks: choose some thousand rows of them first, then of these "
-            "those that stand for the target"
-        )
-    apart = {"labels": labels, "sample_weight": weight, "groups": setting.limits.groups}
+    refuse_for_blocks(
+        "choose some hundred rows of them first, then move points among these, "
+        "points(kept.rows, k, sample_weight=kept.weights, move=True)",
+        move=setting.move or None,
+    )
+    refuse_for_blocks(
+        "choose some thousand rows of them first, then of these those that stand for the target", target=setting.aim
+    )
+    refuse_for_blocks(**{name: given if np.size(given) else None for name, given in setting.limits.both})
+    refuse_for_blocks(groups=setting.limits.groups)
+    apart = {"labels": labels, "sample_weight": weight}
     chosen = chosen_columns(head, setting.columns, apart, setting.missing)
     if chosen is not None:
         chosen = replace(chosen, kinds=tuple("category" if kind == "boolean" else kind for kind in chosen.kinds))
@@ -55,7 +54,7 @@ def spec_of(head: Any, setting: Setting, k: int, labels: Any, weight: Any, seed:
     least = max(MIN_CANDIDATES, CANDIDATES_PER_POINT * k)
     count = max(least, min(MAX_CANDIDATES, MAX_KEPT_CELLS // width(head)))
     how = (setting.missing, setting.similarity, setting.gamma, scales, seed, count, least)
-    return PointsSpec(chosen, *how, labels is not None, setting.memory, BlockLimits.of(setting.limits, k), k)
+    return PointsSpec(chosen, *how, labels is not None, setting.memory, k)
 
 
 def points_of_blocks(
@@ -66,10 +65,10 @@ def points_of_blocks(
     An iterator that is larger is read once, everything else twice.
     """
     k = as_integer(k, "k", 1)
-    blocks = as_blocks(X, labels, sample_weight, groups=setting.limits.groups)
+    blocks = as_blocks(X, labels, sample_weight)
     whole = blocks.gathered(setting.memory // 2)
     if whole is not None:
-        setting = replace(setting, limits=of_gathered(setting.limits, height(whole.X), whole.groups))
+        setting = replace(setting, limits=setting.limits.on_gathered(height(whole.X)))
         given = (
             (labels if isinstance(labels, str) else whole.y),
             (sample_weight if isinstance(sample_weight, str) else whole.weight),
@@ -83,10 +82,8 @@ def all_rows(X: Any, labels: Any, weight: Any, memory: int) -> tuple[Any, Any, A
     """Data in blocks, labels and weights in memory, for what needs all rows there."""
     whole = as_blocks(X, labels, weight).gathered(memory // 2)
     if whole is None:
-        raise InvalidInput(
-            "units are chosen whole, with all their rows in memory: these take more than half of max_memory; raise it, "
-            "or choose among some of the units"
-        )
+        refuse_for_blocks(units=True)
+    assert whole is not None  # noqa: S101 - units are refused otherwise
     return (
         whole.X,
         labels if isinstance(labels, str) else whole.y,
@@ -145,7 +142,6 @@ def solved(
     assert plan is not None  # noqa: S101 - one of the two has it
     sample = plan.sample
     k = _at_most(k, plan.rows.shape[0], plan.first.exact, most)
-    held_of(plan, setting).choice(np.arange(len(sample.weights)), k, rng)  # the same random numbers as in memory
     target = target_from(second, plan, k, rng)
     return _searched(target, sample, plan, k, setting, rng, seed, [*plan.notes, target.note])
 
@@ -163,19 +159,12 @@ def _searched(
     target: Target, sample: Sample, plan: PointsPlan, k: int, setting: Setting, rng: Any, seed: int, notes: list[str]
 ) -> Chosen:
     """The in-memory engine over candidates, and its answer in positions of all rows."""
-    C = held_of(plan, setting).constraint(target.F.space, k, np.arange(target.F.space.size))
+    low, high = setting.limits.weights(k)
+    C = SparseSimplex(target.F.space, k, low, high)
     found = setting.searched(target, C, rng, seed)
     result = on_rows(found, target, sample, 0, setting.deadline.elapsed(), notes)
     result = replace(result, compared=plan.comparison_parts, rows=_own_rows(plan, target, found, result))
     return Chosen(result, plan.comparison, target, sample)
-
-
-def held_of(plan: PointsPlan, setting: Setting) -> Held:
-    """What must be held of the candidates, and what must not."""
-    limits, found = plan.spec.limits, plan.first.candidates
-    if limits is None:
-        return Held(NONE, NONE, None, setting.limits)
-    return limits.held(found.kinds, found.groups, plan.first.groups, setting.limits, plan.first.rows)
 
 
 def _own_rows(plan: PointsPlan, target: Target, found: Result, result: Result) -> Any:

@@ -21,7 +21,6 @@ from . import _terms_blocks as terms
 from . import _terms_wide as wide
 from ._block_columns import Chosen, Fills
 from ._fills import FillSpec, FillSummary
-from ._points_held import BlockLimits
 from ._scaling import Standardization
 from .comparison import Compared
 
@@ -39,7 +38,7 @@ KINDS: dict[str, type] = {
             second.SecondSummary,
         ),
         *(first.PointsSpec, first.Candidates, first.Columns, first.FirstSummary),
-        *(BlockLimits, Chosen, Fills, FillSpec, FillSummary, Code, Encoding, Standardization, Compared),
+        *(Chosen, Fills, FillSpec, FillSummary, Code, Encoding, Standardization, Compared),
     )
 }
 """What may be packed: nothing else is made from a file."""

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from .._validation import InvalidInput, as_integer, known, read
 from ..constraints.sparse_simplex import SparseSimplex
-from ..data.blocks import as_blocks, is_lazy
+from ..data.blocks import as_blocks, is_lazy, refuse_for_blocks
 from ..deadline import Deadline
 from ..objectives.moments import Moments
 from ..progress import watched_by_user
@@ -15,7 +15,7 @@ from ..result import Result, Words
 from ..solvers.loop import Callback, as_callback
 from ..solvers.minimize import SOLVERS, minimize
 from ._early_stopping import early_stopped
-from ._lazy import refuse_for_blocks, terms_of_blocks
+from ._lazy import terms_of_blocks
 from ._terms_wide import ColumnBlocks, wide_columns, wide_terms
 from .holdings import LOSSES, Holdings, conditions_of
 from .sample import as_bytes

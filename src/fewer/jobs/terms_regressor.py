@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import as_units, known
 from ..data.align import aligned, group_codes, positions
-from ..data.blocks import as_blocks, is_lazy, lazily
+from ..data.blocks import as_blocks, is_lazy, lazily, refuse_for_blocks
 from ..data.frames import is_table, names_of
 from ..deadline import Deadline
 from ..objectives.moments import as_matrix
@@ -20,7 +20,7 @@ from ..result import Result
 from ..solvers.minimize import SOLVERS
 from ..spaces import Atoms
 from ._estimator import Shown, at_most, our_error, seed_of, unchanged_if_it_fails, validated
-from ._lazy import refuse_for_blocks, terms_of_blocks
+from ._lazy import terms_of_blocks
 from ._terms_wide import ColumnBlocks, wide_columns, wide_terms
 from .holdings import LOSSES, Holdings, conditions_of
 from .sample import as_bytes
