@@ -484,6 +484,8 @@ def test_what_is_refused(data, small):
         fewer.points(lambda: 3, 2)
     with pytest.raises(InvalidInput, match="no file has a name"):
         fewer.bins(values="nowhere/*.npy", k=2)
+    with pytest.raises(InvalidInput, match="more than 4096 columns are not for data in blocks, got 4097"):
+        fewer.terms(lambda: iter([(np.zeros((2, 4097)), np.zeros(2))]), None, 2)
     with pytest.raises(InvalidInput, match="needs a target"):
         fewer.terms(lambda: iter([X]), None, 2)
 

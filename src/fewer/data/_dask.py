@@ -14,7 +14,7 @@ from dask.base import is_dask_collection
 from dask.delayed import Delayed, delayed
 
 from .._validation import InvalidInput, shown
-from ..row_blocks import FAN_IN, Merge, S, canonical_rows
+from ..row_blocks import FAN_IN, Merge, S
 from .blocks import Block, Work, located
 from .cutting import cut, height, size_in_bytes, some, stacked
 
@@ -158,14 +158,6 @@ def carried(blocks: Any, work: Any, first: Any) -> DaskBlocks:
 
 def _worked_after(work: Any, parts: list[Any], left: Any) -> Any:
     return work(Block.put(None if part is None else stacked(part) for part in parts), left)
-
-
-def columns_as_blocks(X: Any) -> tuple[DaskBlocks, int] | None:
-    """The columns of an array as the rows of blocks, and how many there are; None where its shape is not known."""
-    if not hasattr(X, "numblocks") or X.ndim != 2 or np.isnan(X.shape).any():
-        return None
-    turned = X.T.rechunk({0: canonical_rows(X.shape[0]), 1: -1})
-    return DaskBlocks(partitions(turned, "X"), None, None), int(X.shape[1])
 
 
 def beside(value: Any, name: str) -> Partitions | None:

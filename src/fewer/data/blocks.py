@@ -383,17 +383,6 @@ def carried(blocks: Blocks, work: Callable[[Block, Any], tuple[Block, Any]], fir
     return Stream(blocks.label, raw), lambda: max(ends, default=None)
 
 
-def columns_as_blocks(X: Any) -> tuple[Blocks, int] | None:
-    """The columns of a Dask array, or of an npy file, as the rows of blocks, and how many; None for all else."""
-    if is_dask(X):
-        from ._dask import columns_as_blocks as on_dask
-
-        return on_dask(X)
-    from .streams import mapped_columns
-
-    return mapped_columns(X) if is_paths(X) else None
-
-
 def refuse_for_blocks(instead: str = "", **options: Any) -> None:
     """Refuse options that need all rows in memory: those that are not None."""
     for name, value in options.items():

@@ -20,7 +20,7 @@ from ._block_columns import Chosen, Fills, chosen_columns, read_block
 from .tracking import Tracked
 
 MAX_FACTOR_COLUMNS = 4096
-"""Columns up to which X is factored; a wider one is searched column by column."""
+"""Columns up to which X in blocks is factored; wider ones are refused."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class TermsSummary:
             raise InvalidInput("terms needs a target: give y, blocks (X, y), or the name of a column")
         if X.shape[1] > MAX_FACTOR_COLUMNS:
             raise InvalidInput(
-                f"X must have at most {MAX_FACTOR_COLUMNS} columns to be factored, got {X.shape[1]}; those of a "
-                f"Dask array or of one npy file are read in blocks"
+                f"more than {MAX_FACTOR_COLUMNS} columns are not for data in blocks, got {X.shape[1]}; raise "
+                f"max_memory so that half of it holds them, or give some of the columns"
             )
         y = as_vector(read.y, (len(X),), "y")
         factor = factored(X, y, None if read.weight is None else np.sqrt(read.weight))

@@ -18,7 +18,6 @@ from . import _points_onepass as onepass
 from . import _points_plan as plan
 from . import _points_second as second
 from . import _terms_blocks as terms
-from . import _terms_wide as wide
 from ._block_columns import Chosen, Fills
 from ._fills import FillSpec, FillSummary
 from ._scaling import Standardization
@@ -32,7 +31,6 @@ KINDS: dict[str, type] = {
         *(
             terms.TermsSpec,
             terms.TermsSummary,
-            wide.Steepest,
             onepass.Coreset,
             plan.PointsPlan,
             second.SecondSummary,
