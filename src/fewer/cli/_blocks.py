@@ -302,16 +302,15 @@ def terms_in_blocks(
     from ._table import chosen_columns
 
     alone = ("test_fraction", "test_last", "test_from", "previous", "max_turnover", "constraints")
-    for name in ("validation", *alone, *(["loss"] if options["loss"] != "squared" else [])):
+    for name in ("validation", "returns", "date", *alone, *(["loss"] if options["loss"] != "squared" else [])):
         if options[name]:
             refuse(name)
     if groups is not None:
         refuse("groups")
     known_column(table, target, "--target")
-    date = [known_column(table, options["date"], "--date")] if options["date"] else []
-    chosen = chosen_columns(table, columns, "--columns", [target, *date])
-    data: dict[str, Any] = {name: options[name] for name in ("min_weight", "max_weight", "missing", "returns", "date")}
+    chosen = chosen_columns(table, columns, "--columns", [target])
+    data: dict[str, Any] = {name: options[name] for name in ("min_weight", "max_weight", "missing")}
     data |= {name: listed(options[name]) for name in ("include", "exclude")}
-    names = [*(name for name in chosen if name not in (target, *date)), *date, target]
+    names = [*(name for name in chosen if name != target), target]
     about = {"job": "terms", "names": names, **data}
     return run_in_blocks(table, asked, names, about, lambda X, k: terms(X, target, k, **data, **search_of(asked)))

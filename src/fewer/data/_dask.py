@@ -135,31 +135,6 @@ def dask_blocks(X: Any, y: Any = None, weight: Any = None) -> DaskBlocks:
     return DaskBlocks(partitions(X, "X"), beside(y, "y"), beside(weight, "sample_weight"))
 
 
-def carried(blocks: Any, work: Any, first: Any) -> DaskBlocks:
-    """Blocks in which each partition was worked on with what the one before leaves: `work(block, left)` gives both.
-
-    A chain of tasks, and one more count of rows.
-    """
-    own = [None if p is None else p for p in blocks.beside]
-    left, pairs = delayed(first, traverse=False), []
-    for i in range(len(blocks.X.parts)):
-        start, stop = int(blocks.X.starts[i]), int(blocks.X.starts[i + 1])
-        if stop > start:
-            parts = [None if p is None else p.between(start, stop) for p in own]
-            both = delayed(_worked_after)(work, parts, left)
-            pairs.append(both[0])
-            left = both[1]
-    X, y, weight = ([delayed(getattr)(pair, name) for pair in pairs] for name in ("X", "y", "weight"))
-    rows = Partitions(X)
-    known = rows.lengths
-    weighted = blocks.weight is not None or compute(weight[0])[0] is not None
-    return DaskBlocks(rows, Partitions(y, known), Partitions(weight, known) if weighted else None)
-
-
-def _worked_after(work: Any, parts: list[Any], left: Any) -> Any:
-    return work(Block.put(None if part is None else stacked(part) for part in parts), left)
-
-
 def beside(value: Any, name: str) -> Partitions | None:
     """What belongs to rows."""
     if value is None or isinstance(value, str):

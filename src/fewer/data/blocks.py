@@ -354,35 +354,6 @@ def reread(X: Any) -> Any:
     return ReadAhead(X) if isinstance(X, Iterator) else X
 
 
-def carried(blocks: Blocks, work: Callable[[Block, Any], tuple[Block, Any]], first: Any) -> tuple[Blocks, Any]:
-    """Blocks as `work(block, left)` makes them, `left` being what it left of the block before, at first `first`.
-
-    The second is a function that counts the rows there were, after a pass: None where that was resumed at its end.
-    """
-    if not isinstance(blocks, Stream):
-        from ._dask import carried as on_dask
-
-        rows = blocks.X.rows  # type: ignore[attr-defined] # there is no other kind of blocks
-        return on_dask(blocks, work, first), lambda: int(rows)
-    ends: list[int] = []
-
-    def raw(skip: int) -> Iterator[Block]:
-        left, start, seen = first, 0, 0
-        for block in blocks.raw(0):
-            seen += height(block.X)
-            if not height(block.X):
-                continue
-            found, left = work(block, left)
-            size = height(found.X)
-            gone = min(max(skip - start, 0), size)
-            if gone < size:
-                yield found.cut(gone, size)._replace(start=start + gone)
-            start += size
-        ends.append(seen)
-
-    return Stream(blocks.label, raw), lambda: max(ends, default=None)
-
-
 def refuse_for_blocks(instead: str = "", **options: Any) -> None:
     """Refuse options that need all rows in memory: those that are not None."""
     for name, value in options.items():

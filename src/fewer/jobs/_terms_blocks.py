@@ -31,7 +31,7 @@ class TermsSpec:
     missing: Any = "error"
 
     @classmethod
-    def of(cls, head: Any, y: Any, *, missing: str = "error", weight: Any = None, date: Any = None) -> "TermsSpec":
+    def of(cls, head: Any, y: Any, *, missing: str = "error", weight: Any = None) -> "TermsSpec":
         """What the first rows say: of a table the columns of numbers are candidates."""
         if not is_frame(head):
             if isinstance(y, str):
@@ -39,7 +39,7 @@ class TermsSpec:
             return cls(None, missing)
         if isinstance(y, str):
             known_name(y, names_of(head), "y")
-        found = chosen_columns(head, None, {"y": y, "sample_weight": weight, "date": date}, missing)
+        found = chosen_columns(head, None, {"y": y, "sample_weight": weight}, missing)
         assert found is not None  # noqa: S101 - of a table
         found = found.without("date", "dates")
         texts = [name for name, kind in zip(found.names, found.kinds, strict=True) if kind == "category"]
@@ -56,7 +56,6 @@ class TermsSummary:
     spec: TermsSpec
     rows: int
     dropped: int = 0
-    said: str = ""
     job = "terms"
     exact = True
 
@@ -105,5 +104,4 @@ class TermsSummary:
             notes += [self.spec.missing.note] if self.spec.missing.note else []
         if self.dropped:
             notes.append(f"{self.dropped} of {self.rows} rows left out, as values are missing there")
-        notes += [self.said] if self.said else []
         return Tracked(X, y, names, held, never, codes, note="; ".join(notes))

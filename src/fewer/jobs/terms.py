@@ -97,7 +97,7 @@ def terms(
         X and y are prices in order of time, and their returns are compared: p(t) / p(t-1) - 1, or differences of
         logarithms. There is one row less.
     date : name, optional
-        A column of dates of the table X, by which rows are sorted; none may occur twice. Data in blocks must be sorted.
+        A column of dates of the table X, by which rows are sorted; none may occur twice.
     validation : float, optional
         A share of the rows that is held back to decide when to stop (early stopping by the one-standard-error rule);
         then all rows are fitted up to that point. A lower training error can mean a higher error on new rows.
@@ -178,9 +178,8 @@ def looked_through(
         own = {**given, "sample_weight": whole.weight}
         return Tracked.of(whole.X, y if isinstance(y, str) else whole.y, **columns, **own)
     loss = None if asked["loss"] == "squared" else asked["loss"]
-    refuse_for_blocks(validation=asked["validation"], loss=loss)
-    how = given["missing"], given["returns"], given["date"]
-    return terms_of_blocks(blocks, y, given["sample_weight"], *how).tracked(**columns)
+    refuse_for_blocks(validation=asked["validation"], loss=loss, returns=given["returns"], date=given["date"])
+    return terms_of_blocks(blocks, y, given["sample_weight"], given["missing"]).tracked(**columns)
 
 
 def track(
