@@ -80,8 +80,8 @@ def dims(
         pyarrow may also hold truth values and labels, which are coded in sorted order; identifiers, free text and dates
         are left out (`note` says so). With `order` and `item` a long table. Also data in blocks: a Dask array or
         frame, a list of delayed blocks, paths or a pattern of them, a callable that returns an iterator of blocks.
-    k : int, or float with `costs`
-        How many columns are kept, at most n; with `units` how many units; with `costs` the budget.
+    k : int
+        How many columns are kept, at most n; with `units` how many units. With `costs` give `budget` instead.
     units : array of shape (n,), mapping or Series, optional
         A label for each column, by position or by name. The columns of a label are chosen together or not at all: the
         dummies of one variable, the items of one supplier. A column without a label is a unit of its own. A table with
@@ -90,7 +90,7 @@ def dims(
         What each column costs, at least 0: shelf metres, minutes of a questionnaire. The chosen columns cost at most
         `budget` together. A unit costs the sum of its columns; a mapping may also say what a unit costs.
     budget : float, optional
-        What may be spent; the same as k where `costs` are given.
+        What may be spent on `costs`, instead of k.
     objective : {"kl", "l2"}
         What is minimised.
     sample_weight : array of shape (N,), optional
@@ -185,13 +185,15 @@ def dims(
 
 
 def one_limit(k: Any, budget: Any, costs: Any) -> Any:
-    """K, or the budget: exactly one of them is given."""
+    """K, which counts columns, or the budget for their costs: exactly one of them is given."""
     if budget is not None and costs is None:
         raise InvalidInput("budget is what may be spent on costs; give costs too, or k to count columns")
+    if costs is not None and budget is None:
+        raise InvalidInput("costs need a budget, what may be spent on them: give budget instead of k")
     if (k is None) == (budget is None):
         spelled = "k or budget" if costs is not None else "k"
         raise InvalidInput(f"give {spelled}: how much may be chosen, got {'neither' if k is None else 'both'}")
-    return budget if k is None else k
+    return k if budget is None else budget
 
 
 def cover(
