@@ -124,9 +124,9 @@ def summarize(block: Any, job: str | None = None, plan: Summary | None = None, *
         raise InvalidInput("block must have at least one row; pass over empty ones")
     state = make(given, None if plan is None else plan.state, options)
     X = gathered(given.X)
-    about: dict[str, Any] = {"job": job, "pass": type(state).__name__, "number of columns": width(X)}
+    about: dict[str, Any] = {} if plan is None else {**plan.about, "rows of the plan": plan.rows}
+    about |= {"job": job, "pass": type(state).__name__, "number of columns": width(X)}
     about["columns"] = names_of(X) if is_frame(X) else None
-    about |= {} if plan is None else {"rows of the plan": plan.rows, **plan.about, "pass": type(state).__name__}
     names = (
         "y",
         "labels",
