@@ -1,4 +1,4 @@
-"""The paper, reproduced: one file per figure or theorem, and its claims measured on the rows they give."""
+"""The paper, reproduced: a file for each figure or theorem, and its claims measured on the rows they give."""
 
 from .runner import Reproduction, judged, listed, run
 

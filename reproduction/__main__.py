@@ -1,17 +1,15 @@
-"""fewer reproduce: the paper's figures and theorems, and claim by claim what was said and what was measured."""
+"""python -m reproduction: figures and theorems of the paper, what it says of them and what was measured."""
 
+import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import click
+from fewer import InvalidInput
 
-from ._process import INTERRUPTED, stoppable
-
-if TYPE_CHECKING:
-    from ..paper import Reproduction
+from . import Reproduction, judged, listed, run
 
 BAR_CHARS = 30
+BAD, INTERRUPTED = 2, 130
 
 
 class Bar:
@@ -29,48 +27,54 @@ class Bar:
             sys.stderr.flush()
 
 
-@click.command()
-@click.argument("names", nargs=-1, metavar="NAME...")
-@click.option("--list", "only_list", is_flag=True, help="Say what there is, and end.")
-@click.option("--claims", "only_claims", is_flag=True, help="Only judge the rows that are in --out, and end.")
-@click.option("--runs", type=int, help="How many runs of each; by default as many as in the paper.")
-@click.option("--quick", is_flag=True, help="Few runs of small size: all of it in under two minutes.")
-@click.option("--data", type=click.Path(path_type=Path), help="A folder with hospital_charges.npz and usps.npz.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), default="reproduction", show_default=True, help="Where to write."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="The seed of the first run.")
-@click.option("--jobs", type=int, help="How many processes; two by default where there are two cores.")
-def reproduce(names: tuple[str, ...], only_list: bool, only_claims: bool, **options: Any) -> int:
-    """Reproduce figures and theorems of the paper: NAMEs as --list shows them, or all.
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    options = argparse.ArgumentParser(
+        "python -m reproduction",
+        description="Reproduce figures and theorems of the paper. Writes NAME.csv, NAME.json, NAME.png and NAME.svg "
+        "for each, then claims.md. An interrupted run goes on when the same command is given again, without --fresh.",
+    )
+    add = options.add_argument
+    add("names", nargs="*", metavar="NAME", help="as --list shows them, or all")
+    add("--list", action="store_true", dest="only_list", help="print the names and titles, and end")
+    add("--claims", action="store_true", dest="only_claims", help="judge the rows that are in --out, and end")
+    add("--runs", type=int, help="runs of each; by default as many as in the paper")
+    add("--quick", action="store_true", help="few runs of small size: all of it in under two minutes")
+    add("--fresh", action="store_true", help="measure everything again, whatever rows are in --out")
+    add("--data", type=Path, help="a folder with hospital_charges.npz and usps.npz")
+    add("--out", type=Path, default=Path("build/reproduction"), help="where to write (default: %(default)s)")
+    add("--seed", type=int, default=0, help="the seed of the first run")
+    add("--jobs", type=int, help="processes; two by default where there are two cores")
+    return options
 
-    Writes NAME.csv, NAME.json, NAME.png and NAME.svg for each, then claims.md and index.html. An interrupted run goes
-    on from the rows it has when the same command is given again.
-    """
-    from ..paper import judged, listed, run
 
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command: 0 done, 2 bad input, 130 interrupted."""
+    options = vars(parser().parse_args(arguments))
+    names, only_list, only_claims = (options.pop(name) for name in ("names", "only_list", "only_claims"))
     if only_list:
-        for name, title in listed().items():
-            click.echo(f"{name:10s} {title}")
-        return 0
-    if only_claims:
-        if not options["out"].is_dir():
-            raise click.UsageError(f"--claims judges the rows in --out, and there is no folder {options['out']}")
-        say(judged(options["out"]))
+        print("\n".join(f"{name:10s} {title}" for name, title in listed().items()))
         return 0
     try:
-        with stoppable():
-            done = run(*names, **options, progress=Bar())
+        if only_claims and not options["out"].is_dir():
+            raise InvalidInput(f"--claims judges the rows in --out, and there is no folder {options['out']}")
+        report(judged(options["out"]) if only_claims else run(*names, **options, progress=Bar()))
+    except InvalidInput as error:
+        sys.stderr.write(f"reproduction: {error}.\n")
+        return BAD
     except KeyboardInterrupt:
-        sys.stderr.write(f"\nfewer: interrupted; the rows so far are in {options['out']}, the same command goes on.\n")
+        sys.stderr.write(f"\nreproduction: interrupted; the rows are in {options['out']}, go on without --fresh.\n")
         return INTERRUPTED
-    say(done)
     return 0
 
 
-def say(done: "Reproduction") -> None:
-    """Every claim with its verdict and its numbers."""
+def report(done: Reproduction) -> None:
+    """Print every claim with its verdict and its numbers."""
     for name, claims in done.claims.items():
         for claim in claims:
-            click.echo(f"{name}: {claim.claim}\n  {claim.verdict}\n  measured: {claim.measured}")
-    click.echo(f"wrote {done.out}/claims.md and {done.out}/index.html")
+            print(f"{name}: {claim.claim}: {claim.says}\n  {claim.verdict}\n  measured: {claim.measured}")
+    print(f"wrote {done.out}/claims.md")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

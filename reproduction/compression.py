@@ -2,20 +2,15 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._validation import Vector
-from ..baselines import least_squares as baselines
-from ..constraints.simplex import Simplex
-from ..constraints.sparse_simplex import SparseSimplex
-from ..jobs.bins import bins
-from ..objectives.moments import Moments
-from ..programmes import nonnegative_least_squares
-from ..solvers.iht import iht, random_member
-from ..solvers.steps import Constant, Doubling, Momentum, StepRule
-from ..spaces import Atoms
+from fewer import Atoms, Constant, Doubling, Moments, Momentum, SparseSimplex, bins, iht
+
+from .arrays import Vector, random_start
+from .baselines import least_squares as baselines
 from .data import charges
 from .experiment import Row, Setting, thinned
 
@@ -55,7 +50,7 @@ class Problem(NamedTuple):
 
 
 def problem(setting: Setting, seed: int) -> Problem:
-    """The problem of one seed."""
+    """The problem of one seed; a fresh one, so that no method profits from what another computed."""
     p, shape = charges(setting).p, size(setting)
     A = np.random.default_rng(1000 + seed).standard_normal((shape.rows, p.size))
     return Problem(Moments(Atoms(p.size), A, A @ p), p, seed, shape)
@@ -77,129 +72,107 @@ Answers = Iterator[tuple[int, Vector]]
 Method = Callable[[Problem, tuple[int, ...]], Answers]
 
 
-def stepping(rule: Callable[[float], StepRule], times: int = 1) -> Method:
-    """IHT from a random start with a step rule made from mu = 1/L."""
-
-    def run(given: Problem, budgets: tuple[int, ...]) -> Answers:
-        for k in budgets:
-            T = times * given.size.iterations
-            yield k, iht(given.F, given.sparse(k), step=rule(given.mu), max_iter=T, rng=given.seed).p
-
-    return run
+def step_rule(task: Problem, rule: Callable[..., Any], factor: float, **options: Any) -> Any:
+    """The step rule that begins at factor / L."""
+    return rule(factor * task.mu, **options)
 
 
-def job(**options: Any) -> Method:
+def stepping(
+    task: Problem, budgets: tuple[int, ...], *, rule: Callable[..., Any], factor: float, times: int = 1, **options: Any
+) -> Answers:
+    """IHT from a random start: a step rule that begins at factor / L, `times` as many iterations."""
+    for k in budgets:
+        step = step_rule(task, rule, factor, **options)
+        yield k, iht(task.F, task.sparse(k), step=step, max_iter=times * task.size.iterations, rng=task.seed).p
+
+
+def job(task: Problem, budgets: tuple[int, ...], **options: Any) -> Answers:
     """The job `bins` with these options; a search that no clock cuts short, so that it gives the same again."""
-
-    def run(given: Problem, budgets: tuple[int, ...]) -> Answers:
-        for k in budgets:
-            yield k, bins(counts=given.p, k=k, preserve=given.F.A, rng=given.seed, **options).p
-
-    return run
+    for k in budgets:
+        yield k, bins(counts=task.p, k=k, preserve=task.F.A, rng=task.seed, **options).p
 
 
-def by_baseline(solve: Callable[..., Vector], **options: Any) -> Method:
+def each_k(task: Problem, budgets: tuple[int, ...], *, solve: Callable[..., Vector], **options: Any) -> Answers:
     """A baseline solved anew for every k."""
-
-    def run(given: Problem, budgets: tuple[int, ...]) -> Answers:
-        for k in budgets:
-            yield k, solve(given.F.A, given.F.b, k, **options)
-
-    return run
+    for k in budgets:
+        yield k, solve(task.F.A, task.F.b, k, **options)
 
 
-def lasso(choice: str, positive: bool = False) -> Method:
+def lasso(task: Problem, budgets: tuple[int, ...], *, gamma: str, positive: bool = False) -> Answers:
     """Lasso, one path for all k, then projected; gamma the best by training error, 1, or the one that leaves k."""
-
-    def run(given: Problem, budgets: tuple[int, ...]) -> Answers:
-        F = given.F
-        gammas = [1.0] if choice == "one" else None
-        found = baselines.lasso_solutions(F, positive=positive, gammas=gammas)
-        for k in budgets:
-            enough = [q for q in found if np.count_nonzero(q) >= k] if choice == "entries" else []
-            some = enough[:1] or found
-            yield k, baselines.best_of(F, [baselines.onto(F, k, q, refit=False) for q in some])
-
-    return run
+    F = task.F
+    gammas = [1.0] if gamma == "one" else None
+    path = baselines.lasso_solutions(F, positive=positive, gammas=gammas)
+    for k in budgets:
+        enough = [q for q in path if np.count_nonzero(q) >= k] if gamma == "entries" else []
+        candidates = enough[:1] or path
+        yield k, baselines.best_of(F, [baselines.onto(F, k, q, refit=False) for q in candidates])
 
 
-def length(name: str) -> int:
-    """How many times the usual number of iterations a reading of IHT has."""
-    return 3 if name.endswith("longer") else 1
-
-
-def shared(solve: Callable[[Problem], Vector], refit: bool) -> Method:
+def once(task: Problem, budgets: tuple[int, ...], *, solve: Callable[[Moments], Vector], refit: bool) -> Answers:
     """A baseline solved once without k; its k largest entries, projected or refitted."""
-
-    def run(given: Problem, budgets: tuple[int, ...]) -> Answers:
-        q = solve(given)
-        for k in budgets:
-            yield k, baselines.onto(given.F, k, q, refit=refit)
-
-    return run
+    q = solve(task.F)
+    for k in budgets:
+        yield k, baselines.onto(task.F, k, q, refit=refit)
 
 
-def whole_simplex(given: Problem) -> Vector:
-    """The minimum over all distributions, for the two-stage heuristic of appendix C."""
-    n = given.F.space.size
-    start = np.full(n, 1.0 / n)
-    return iht(given.F, Simplex(given.F.space), step=Momentum(), start=start, max_iter=2000).p
-
-
-def at_random(given: Problem, budgets: tuple[int, ...]) -> Answers:
+def at_random(task: Problem, budgets: tuple[int, ...]) -> Answers:
     """The best of as many random k-sparse distributions as IHT has iterations."""
     for k in budgets:
-        yield k, baselines.at_random(given.F.A, given.F.b, k, tries=given.size.iterations, rng=given.seed)
+        yield k, baselines.at_random(task.F.A, task.F.b, k, tries=task.size.iterations, rng=task.seed)
 
 
-IHTS: dict[str, tuple[str, Callable[[float], StepRule]]] = {
-    "IHT": ("doubling from 1/L, trapped = the support has not changed", Doubling),
-    "IHT, trapped=seen": (
-        "doubling from 1/L, trapped = the support was met before",
-        lambda mu: Doubling(mu, "seen"),
-    ),
+IHTS: dict[str, "partial[Answers]"] = {
+    "IHT": partial(stepping, rule=Doubling, factor=1.0),
+    "IHT, trapped=seen": partial(stepping, rule=Doubling, factor=1.0, trapped="seen"),
+    "IHT, from 4/L, longer": partial(stepping, rule=Doubling, factor=4.0, times=3),
+    "IHT, constant 1/L": partial(stepping, rule=Constant, factor=1.0),
+}
+"""Readings of the paper's IHT."""
+WORDS = {
+    "IHT": "doubling from 1/L, trapped = the support has not changed",
+    "IHT, trapped=seen": "doubling from 1/L, trapped = the support was met before",
     "IHT, from 4/L, longer": (
-        "doubling from 4/L, trapped = the support has not changed, three times as many iterations",
-        lambda mu: Doubling(4.0 * mu),
+        "doubling from 4/L, trapped = the support has not changed, three times as many iterations"
     ),
     "IHT, constant 1/L": (
         "constant step 1/L as in theorem 4, which is also doubling with trapped = the value has not improved, as it "
-        "always improves",
-        Constant,
+        "always improves"
     ),
 }
-"""Readings of the paper's IHT: in words, and the step rule made from 1/L."""
+"""The same readings in words."""
 LASSOS = {
     "Lasso": "gamma the best of 20 by training error",
     "Lasso, gamma = 1": "gamma = 1",
     "Lasso, k entries": "the largest gamma that leaves k entries",
 }
 """Readings of the paper's Lasso: how gamma is chosen."""
-PAPER: dict[str, Method] = {
-    "Lasso": lasso("best"),
-    "Lasso, gamma = 1": lasso("one"),
-    "Lasso, k entries": lasso("entries"),
-    "Random": at_random,
+PAPER: dict[str, "partial[Answers]"] = {
+    "Lasso": partial(lasso, gamma="best"),
+    "Lasso, gamma = 1": partial(lasso, gamma="one"),
+    "Lasso, k entries": partial(lasso, gamma="entries"),
+    "Random": partial(at_random),
 }
-OURS: dict[str, Method] = {
-    "exchange": job(solver="exchange"),
-    "exchange, validated": job(solver="exchange", validation=0.1),
-    "IHT with refits": job(solver="iht"),
-    "IHT with momentum": stepping(Momentum),
+OURS: dict[str, "partial[Answers]"] = {
+    "exchange": partial(job, solver="exchange"),
+    "exchange, validated": partial(job, solver="exchange", validation=0.1),
+    "IHT with refits": partial(job, solver="iht"),
+    "IHT with momentum": partial(stepping, rule=Momentum, factor=1.0),
 }
-STRONGER: dict[str, Method] = {
-    "Lasso >= 0": lasso("best", positive=True),
-    "OMP": by_baseline(baselines.matching_pursuit),
-    "NNLS, k largest": shared(lambda given: nonnegative_least_squares(given.F.A, given.F.b), refit=True),
-    "two-stage": shared(whole_simplex, refit=False),
-    "accelerated IHT": by_baseline(baselines.accelerated_iht),
+STRONGER: dict[str, "partial[Answers]"] = {
+    "Lasso >= 0": partial(lasso, gamma="best", positive=True),
+    "OMP": partial(each_k, solve=baselines.matching_pursuit),
+    "NNLS, k largest": partial(once, solve=baselines.nonnegative_whole, refit=True),
+    "two-stage": partial(once, solve=baselines.simplex_whole, refit=False),
+    "accelerated IHT": partial(each_k, solve=baselines.accelerated_iht),
 }
-METHODS: dict[str, Method] = {
-    **{name: stepping(rule, length(name)) for name, (_, rule) in IHTS.items()},
-    **PAPER,
-    **OURS,
-    **STRONGER,
-}
+METHODS: dict[str, "partial[Answers]"] = {**IHTS, **PAPER, **OURS, **STRONGER}
+
+
+def length(name: str, setting: Setting) -> int:
+    """The iterations of a method."""
+    times: int = METHODS[name].keywords.get("times", 1)
+    return times * size(setting).iterations
 
 
 def by_budget(setting: Setting, seed: int, method: str) -> list[Row]:
@@ -219,13 +192,13 @@ def by_budget(setting: Setting, seed: int, method: str) -> list[Row]:
 def along(setting: Setting, seed: int, method: str) -> list[Row]:
     """At k = 200: train and test error of the best iterate so far of IHT; one row for what is no path."""
     given = problem(setting, seed)
-    k, T = given.size.budgets[1], length(method) * given.size.iterations
+    k, T = given.size.budgets[1], length(method, setting)
     if method not in IHTS:
         began = time.perf_counter()
         q = next(METHODS[method](given, (k,)))[1]
         seconds = time.perf_counter() - began
         return [Row(seed, method, T, given.F.value(q), float(tested(setting, seed, [q])[0]), seconds)]
-    start = random_member(given.sparse(k), np.random.default_rng(seed))
+    start = random_start(given.sparse(k), np.random.default_rng(seed))
     best = [(given.F.value(start), 0.0, start)]
 
     def note(progress: Any) -> None:
@@ -236,7 +209,8 @@ def along(setting: Setting, seed: int, method: str) -> list[Row]:
             else (best[-1][0], progress.seconds, best[-1][2])
         )
 
-    iht(given.F, given.sparse(k), step=IHTS[method][1](given.mu), max_iter=T, start=start, callback=note)
+    options = {name: value for name, value in IHTS[method].keywords.items() if name != "times"}
+    iht(given.F, given.sparse(k), step=step_rule(given, **options), max_iter=T, start=start, callback=note)
     at = [min(t, len(best) - 1) for t in thinned(T)]
     tests = tested(setting, seed, [best[i][2] for i in at])
     rows = zip(thinned(T), at, tests, strict=True)
