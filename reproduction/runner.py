@@ -77,7 +77,8 @@ def run(
             (folder / f"{experiment.name}.csv").unlink(missing_ok=True)
     for experiment in measured(plans, folder, jobs, progress):
         write_pictures(folder, experiment)
-    small = [] if quick else [plan(each, 1, True, 0, None) for each, _ in plans if each.source is not generated]
+    readers = [each for each, _ in plans if each.source is not generated and each.twin is None and not quick]
+    small = [plan(each, 1, True, 0, None) for each in readers]
     if small:
         small_folder = as_folder(folder / "quick")
         for experiment, setting in small:

@@ -38,10 +38,11 @@ def toy(name="toy", calls=None, twin=None):
             calls.append((seed, method))
         return [Row(seed, method, x, seed + x / 3, math.nan, time.perf_counter()) for x in (0, 1)]
 
+    methods = {"b": {"option": 1}, "a": {"option": 1}}
     return replace(
         EXPERIMENTS["theorem5"],
         name=name,
-        methods=lambda setting: dict.fromkeys("ba", {"option": 1}),
+        methods=lambda setting: methods,
         measure=measured,
         twin=twin,
         x="k",

@@ -45,11 +45,12 @@ def iht(
     callback: Callback | None = None,
     rng: Any = None,
 ) -> Result:
-    """Algorithm 1 of the paper, iterative hard thresholding: the best iterate along the path.
-
-    "IHT after Greedy" is `iht(F, C, start=greedy(F, C).p)`.
+    """Iterative hard thresholding over distributions: the best iterate along the path.
 
         p <- Π(p - mu dF/dp)
+
+    The paper's Algorithm 1 is `iht(F, C, step=Doubling(0.008))`, and its "IHT after Greedy" is that call with
+    `start=greedy(F, C).p`. Without a `step`, weights are refitted on each support, which the paper does not do.
 
     Parameters
     ----------
