@@ -63,7 +63,7 @@ bench: $(VENV)/.bench
 publish: $(VENV)/.bench
 	$(BIN)/python benchmarks/publish.py build/bench
 
-# Every row, picture and verdict of docs/reproduction, in about MINUTES minutes on two cores; DATA holds the two npz files.
+# Every row, picture and verdict of docs/reproduction, in about half an hour on two idle cores; DATA holds the two npz files.
 # An interrupted run goes on by `make reproduce FRESH=`; `make reproduce-quick` needs no files and two minutes.
 DATA ?= ../shared/data
 FRESH ?= --fresh

@@ -92,10 +92,17 @@ def job(task: Problem, budgets: tuple[int, ...], **options: Any) -> Answers:
         yield k, bins(counts=task.p, k=k, preserve=task.F.A, rng=task.seed, **options).p
 
 
-def each_k(task: Problem, budgets: tuple[int, ...], *, solve: Callable[..., Vector], **options: Any) -> Answers:
-    """A baseline solved anew for every k."""
+def pursuit(task: Problem, budgets: tuple[int, ...]) -> Answers:
+    """Orthogonal matching pursuit, one path for all k, then projected."""
+    path = baselines.pursuit_path(task.F, max(budgets))
     for k in budgets:
-        yield k, solve(task.F.A, task.F.b, k, **options)
+        yield k, baselines.onto(task.F, k, path[:, min(k, path.shape[1]) - 1], refit=False)
+
+
+def accelerated(task: Problem, budgets: tuple[int, ...]) -> Answers:
+    """Accelerated IHT with refits, anew for every k."""
+    for k in budgets:
+        yield k, baselines.accelerated_iht(task.F.A, task.F.b, k)
 
 
 def lasso(task: Problem, budgets: tuple[int, ...], *, gamma: str, positive: bool = False) -> Answers:
@@ -161,10 +168,10 @@ OURS: dict[str, "partial[Answers]"] = {
 }
 STRONGER: dict[str, "partial[Answers]"] = {
     "Lasso >= 0": partial(lasso, gamma="best", positive=True),
-    "OMP": partial(each_k, solve=baselines.matching_pursuit),
+    "OMP": partial(pursuit),
     "NNLS, k largest": partial(once, solve=baselines.nonnegative_whole, refit=True),
     "two-stage": partial(once, solve=baselines.simplex_whole, refit=False),
-    "accelerated IHT": partial(each_k, solve=baselines.accelerated_iht),
+    "accelerated IHT": partial(accelerated),
 }
 METHODS: dict[str, "partial[Answers]"] = {**IHTS, **PAPER, **OURS, **STRONGER}
 

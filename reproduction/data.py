@@ -70,7 +70,7 @@ def binned(counts: Vector, source: str, quick: bool) -> Histogram:
 def read(path: Path, names: list[str]) -> list[Any]:
     """Arrays of an npz file, never unpickled."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
             return [file[name] for name in names]
     except Exception as error:  # whatever a damaged file raises
         wanted = ", ".join(names)

@@ -187,7 +187,7 @@ def test_everything_runs_quickly_without_data(tmp_path):
     done = run("all", runs=1, jobs=1, quick=True, out=tmp_path)
     assert list(done.claims) == list(done.tables) == list(EXPERIMENTS)
     for name in EXPERIMENTS:
-        assert done.claims[name], f"{name} claims nothing"
+        assert done.claims[name] or EXPERIMENTS[name].twin, f"{name} claims nothing"
         assert len(lines(tmp_path / f"{name}.csv")) == len(done.tables[name].rows) + 1 > 1
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
         assert (tmp_path / f"{name}.svg").stat().st_size > 10_000

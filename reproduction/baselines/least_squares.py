@@ -74,7 +74,13 @@ def matching_pursuit(A: Any, b: Any, k: int, *, refit: bool = False) -> Vector:
     [0.2, 0.8, 0.0]
     """
     F = moments(A, b)
-    return onto(F, k, np.asarray(orthogonal_mp(F.A, F.b, n_nonzero_coefs=min(k, len(F.b)))), refit)
+    return onto(F, k, pursuit_path(F, k)[:, -1], refit)
+
+
+def pursuit_path(F: Moments, k: int) -> Vector:
+    """Matching pursuit's coefficients with 1, 2, ... and at most k columns, (n, steps)."""
+    path = orthogonal_mp(F.A, F.b, n_nonzero_coefs=min(k, len(F.b)), return_path=True)
+    return np.asarray(path).reshape(F.space.size, -1)
 
 
 def nonnegative(A: Any, b: Any, k: int, *, refit: bool = True) -> Vector:
