@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import euclidean_distances
 
-from fewer import RowsMMD
+from fewer import InvalidInput, RowsMMD
 from fewer.similarity import bandwidth, similarity_of
 
 from ..arrays import Indices, Vector
@@ -23,9 +23,11 @@ from ..arrays import Indices, Vector
 Chosen = tuple[Indices, Vector]
 
 
-def _rows(X: Any) -> Any:
-    """X as rows (N, d): dense float32 or float64, or CSR."""
+def _rows(X: Any, k: int) -> Any:
+    """X as rows (N, d), of which k can be chosen: dense float32 or float64, or CSR."""
     rows = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+    if not 1 <= k <= rows.shape[0]:
+        raise InvalidInput(f"k must be in 1..{rows.shape[0]} rows, got {k}")
     return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
 
 
@@ -64,7 +66,7 @@ def critic_order(X: Any, k: int, *, y: Any = None, similarity: Any = "rbf", gamm
     >>> critic_order(np.array([[0.0], [0.1], [8.8], [9.0]]), 3).tolist()
     [2, 0, 3]
     """
-    F = _discrepancy(_rows(X), y, similarity, gamma)
+    F = _discrepancy(_rows(X, k), y, similarity, gamma)
     n = F.space.size
     sums, linear, inner = np.zeros(n), 0.0, 0.0  # sums_j = Σ_{i in S} k_ij
     chosen: list[int] = []
@@ -94,7 +96,7 @@ def mmd_critic(
     [0, 2]
     """
     order = critic_order(X, k, y=y, similarity=similarity, gamma=gamma)
-    return _handed(_discrepancy(_rows(X), y, similarity, gamma) if reweigh else None, order, None, reweigh)
+    return _handed(_discrepancy(_rows(X, k), y, similarity, gamma) if reweigh else None, order, None, reweigh)
 
 
 def _column(F: RowsMMD, j: int) -> Vector:
@@ -119,7 +121,7 @@ def herding(
     >>> herding(np.array([[0.0], [0.1], [8.8], [9.0]]), 2)[0].tolist()
     [0, 2]
     """
-    F = _discrepancy(_rows(X), y, similarity, gamma)
+    F = _discrepancy(_rows(X, k), y, similarity, gamma)
     sums = np.zeros(F.space.size)
     chosen: list[int] = []
     for t in range(k):
@@ -145,7 +147,7 @@ def random_rows(
     >>> len(random_rows(np.arange(5.0)[:, None], 3, rng=0)[0])
     3
     """
-    X = _rows(X)
+    X = _rows(X, k)
     n = X.shape[0]
     units = np.random.default_rng(rng).choice(n, k, replace=False)
     return _handed(_discrepancy(X, y, similarity, gamma) if reweigh else None, units, None, reweigh)
@@ -193,7 +195,7 @@ def kmeans_snapped(
     >>> kmeans_snapped(np.array([[0.0], [1.0], [2.0], [9.0]]), 2, rng=0)[0].tolist()
     [1, 3]
     """
-    X = _rows(X)
+    X = _rows(X, k)
     seed = int(np.random.default_rng(rng).integers(2**31))
 
     def choose(rows: Any, size: int) -> Chosen:
@@ -229,7 +231,7 @@ def k_medoids(
     >>> k_medoids(np.array([[0.0], [1.0], [2.0], [9.0]]), 2, rng=0)[0].tolist()
     [1, 3]
     """
-    X = _rows(X)
+    X = _rows(X, k)
     generator = np.random.default_rng(rng)
 
     def choose(rows: Any, size: int) -> Chosen:
@@ -297,7 +299,7 @@ def prototype_selection(
     >>> prototype_selection(np.array([[0.0], [1.0], [2.0], [9.0]]), 2, y=[0, 0, 0, 1])[0].tolist()
     [1, 3]
     """
-    X = _rows(X)
+    X = _rows(X, k)
     wide = X.astype(np.float32 if X.shape[0] > 3000 else np.float64)
     squared = euclidean_distances(wide, squared=True)
     squared = np.minimum(squared, squared.T)  # a product of matrices is symmetric to rounding alone
