@@ -135,8 +135,6 @@ def grow(
     indices: Ints,
     starts: Ints,
     holders: Ints,
-    w: Vector,
-    w2: Vector,
     values: Vector,
     log_m: Vector,
     inside: Mask,
@@ -145,13 +143,12 @@ def grow(
     costs: Vector,
     left: float,
     count: int,
-    by_gain: bool,
     barred: Mask,
 ) -> int:
-    """Add at most `count` dimensions that `left` pays for: by look-ahead, or by gain with ties broken by look-ahead.
+    """Add at most `count` dimensions that `left` pays for, each the one of the largest look-ahead for its cost.
 
-    Both are counted for each unit of cost. By look-ahead, ties go to the larger dimension (l2); then, and by gain, to
-    the lowest index. Dimensions in barred (n,) are taken only when nothing else fits. Returns how many were added.
+    Ties go to the larger dimension (l2), then to the lowest index. Dimensions in barred (n,) are taken only when
+    nothing else fits. Returns how many were added.
     """
     for step in range(count):
         fits = False
@@ -160,28 +157,14 @@ def grow(
         if not fits:
             return step
         scores = look_ahead(indptr, indices, values, inside, missing, costs, left)
-        q, q2, log_size = 0.0, 0.0, 0.0
-        add, add2 = scores, scores
-        if by_gain:
-            q, q2, log_size = measure(inside, missing, w, w2, log_m)
-            add, add2, _near, _lacks = lone_gains(indptr, indices, inside, missing, w, w2)
-        before = q if mode == 0 else q2 - (1.0 - q) * (1.0 - q) * np.exp(-log_size)
-        best, best_gain, best_score = np.int64(-1), 0.0, 0.0
+        best, best_score = np.int64(-1), 0.0
         for i in range(len(inside)):
             if inside[i] or costs[i] > left or (best >= 0 and barred[i] and not barred[best]):
                 continue
-            gain, score = 0.0, scores[i] / costs[i]
-            if by_gain:
-                gain = q + add[i]
-                if mode == 1:
-                    gain = q2 + add2[i] - (1.0 - gain) * (1.0 - gain) * np.exp(-log_size - log_m[i])
-                if costs[i] != 1.0:
-                    gain = before + (gain - before) / costs[i]
-            tied = abs(gain - best_gain) <= CLOSE * max(abs(gain), 1e-3)
-            larger = mode == 1 and not by_gain and score == best_score and log_m[i] > log_m[best]
-            ahead = score > best_score or larger if tied else gain > best_gain
-            if best < 0 or ahead or (barred[best] and not barred[i]):
-                best, best_gain, best_score = i, gain, score
+            score = scores[i] / costs[i]
+            larger = mode == 1 and score == best_score and log_m[i] > log_m[best]
+            if best < 0 or score > best_score or larger or (barred[best] and not barred[i]):
+                best, best_score = i, score
         move(best, np.int64(-1), inside, missing, indptr, indices, starts, holders)
         left -= costs[best]
     return count
@@ -290,8 +273,6 @@ def improve(
                 indices,
                 starts,
                 holders,
-                w,
-                w2,
                 values,
                 log_m,
                 inside,
@@ -300,7 +281,6 @@ def improve(
                 costs,
                 left,
                 len(inside),
-                np.bool_(False),
                 none,
             )
             if added == 0:
@@ -348,8 +328,6 @@ def perturb(
         indices,
         starts,
         holders,
-        w,
-        w2,
         values,
         log_m,
         inside,
@@ -358,7 +336,6 @@ def perturb(
         costs,
         left,
         len(inside),
-        np.bool_(False),
         barred,
     )
     return improve(indptr, indices, starts, holders, w, w2, values, log_m, inside, missing, mode, costs, room, limit)

@@ -1,4 +1,4 @@
-"""Finding good faces of a cover: look-ahead, swaps, perturbations."""
+"""Finding good faces of a cover: Algorithm 3, look-ahead, swaps, perturbations."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from .._compiled import cover as _cover
 from .._validation import Indices
-from ..cover import Allowance, Cover, Ints, promise
+from ..cover import KL, Allowance, Cover, Ints, promise
 
 TRIES = 20
 """Supports drawn at random, of which a perturbation may take in the first that fits."""
@@ -23,7 +23,7 @@ class Search:
     >>> supports = np.array([0, 2, 3]), np.array([1, 2, 0])
     >>> cover = Cover(*supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0]))
     >>> search = Search(cover, Allowance.count(3, 2), mode=0)
-    >>> search.grow(2, by_gain=False), search.improve(), search.face.tolist(), search.gain
+    >>> search.grow(2), search.improve(), search.face.tolist(), search.gain
     (2, 1, [1, 2], 0.7)
     """
 
@@ -73,19 +73,40 @@ class Search:
         self.gain = self.cover.gain(face, self.mode, self._missing)
         self.work += self.one_pass
 
-    def grow(self, count: int, by_gain: bool) -> int:
-        """Add at most `count` dimensions by Algorithm 3, ties broken by look-ahead, or by look-ahead alone.
+    def add_best(self) -> int:
+        """Add the dimension whose face has the largest gain, ties to the lowest index; 0 where none fits, else 1.
 
         >>> alone = Cover(np.array([0, 2]), np.array([1, 2]), np.ones(1), np.ones(1), np.log([2.0, 2.0, 2.0]))
         >>> search = Search(alone, Allowance.count(3, 2), mode=0)
-        >>> search.grow(1, by_gain=True), search.grow(1, by_gain=True), search.face.tolist()
-        (1, 1, [1, 2])
+        >>> search.add_best(), search.add_best(), search.add_best(), search.face.tolist()
+        (1, 1, 0, [0, 1])
         """
+        fits = ~self._inside & (self.allowance.costs <= self._left)
+        if not fits.any():
+            return 0
+        c, now = self.cover, (self._inside, self._missing)
+        q, q2, log_size = _cover.measure(*now, c.mass, c.squares, c.log_m)
+        add, add2, _near, _lacks = _cover.lone_gains(c.indptr, c.indices, *now, c.mass, c.squares)
+        gains, scale = q + add, 0.0
+        if self.mode != KL:
+            gains = q2 + add2 - np.square(1.0 - gains) * np.exp(-log_size - c.log_m)
+            scale = float(c.squares.sum())
+        gains[~fits] = -np.inf
+        best = float(gains.max())
+        chosen = np.flatnonzero(gains >= best - _cover.CLOSE * max(abs(best), scale))[0]
+        _cover.move(chosen, np.int64(-1), *now, *c.arrays)
+        self.gain = float(gains[chosen])
+        self.work += self.one_pass
+        return 1
+
+    def grow(self, count: int) -> int:
+        """Add at most `count` dimensions by look-ahead; how many were added."""
         count = min(count, self.lacking)
         if count:
             barred = np.zeros(self.cover.n, np.bool_)
+            values = self._arrays[6:]
             state = self._inside, self._missing, self.mode, self.allowance.costs, self._left
-            count = int(_cover.grow(*self._arrays, *state, count, by_gain, barred))
+            count = int(_cover.grow(*self.cover.arrays, *values, *state, count, barred))
             self.gain = self.cover.gain(self.face, self.mode, self._missing)
             self.work += count * self.one_pass
         return count

@@ -116,9 +116,9 @@ class CoverageEngine:
         return self.value if self._rounding <= close else self._loss(self._search.gain + self._rounding)
 
     def grow(self, count: int) -> int:
-        """Add dimensions: one by Algorithm 3, ties broken by look-ahead; several by look-ahead alone."""
+        """Add dimensions: one by Algorithm 3, several by look-ahead."""
         affordable = 1 + int(WORK_PER_CALL / self._search.one_pass)
-        added = self._search.grow(min(count, affordable), by_gain=count == 1)
+        added = self._search.add_best() if count == 1 else self._search.grow(min(count, affordable))
         if added and not self._search.lacking and self.answer() is None:
             self._hold_a_state()
         return added
@@ -170,7 +170,7 @@ class CoverageEngine:
             smallest = int(self.allowance.of_supports(rows.indptr, rows.indices).argmin())
             units = rows.indices[rows.indptr[smallest] : rows.indptr[smallest + 1]]
         self._search.go_to(units)
-        self._search.grow(self.k, by_gain=False)
+        self._search.grow(self.k)
 
     @property
     def _states(self) -> States:

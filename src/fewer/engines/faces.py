@@ -17,6 +17,8 @@ from .engine import Branch
 
 TIE = 1e-12
 """Closed forms that differ by this share of their size are a tie."""
+NOISE = 1e-15
+"""Values of F that differ by this share of its scale are a tie when a unit is added: rounding near zero."""
 SOLVED_TIE = 1e-8
 """Minima found by a search that differ by this share are a tie."""
 CLOSED = 1e-7, 1e-9
@@ -92,10 +94,10 @@ class FacesEngine:
         return each * min(self._n_supports, int(PATIENCE / each))
 
     def grow(self, count: int) -> int:
-        """Add the unit that lowers F most, `count` times."""
+        """Add units: one by Algorithm 3, several by the same with a look-ahead where F is infinite for all."""
         added = 0
         while added < count and len(self._units) < self._sparse.k:
-            self._move(_with(self._units, self._best_addition()))
+            self._move(_with(self._units, self._best_addition(looks_ahead=count > 1)))
             added += 1
         if added and len(self._units) == self._sparse.k and not self._supports.face(self._units).size:
             self._move(self._some_support())
@@ -261,8 +263,8 @@ class FacesEngine:
         self._late = self._late or self._deadline.passed
         return self._late
 
-    def _best_addition(self) -> int:
-        """Algorithm 3: the unit whose face lowers F most, ties to the lowest index."""
+    def _best_addition(self, looks_ahead: bool) -> int:
+        """The unit whose face lowers F most, ties to the lowest index; by look-ahead where F is infinite for all."""
         free, best = self._free, math.inf
         values: dict[int, float] = dict.fromkeys(free.tolist(), math.inf)
         for unit in self._promising(free, self._units):
@@ -271,10 +273,11 @@ class FacesEngine:
             best = min(best, values[unit])
             if self._out_of_time():
                 break
-        if best == math.inf:
+        if best == math.inf and looks_ahead:
             values = {unit: self._supports.near(_with(self._units, unit)) for unit in free.tolist()}
             best = min(values.values())
-        highest = best + self._tie * abs(best) if best < math.inf else math.inf
+        noise = NOISE * scale_of(self._objective)
+        highest = best + self._tie * abs(best) + noise if best < math.inf else math.inf
         return next(unit for unit, value in values.items() if value <= highest)
 
     def _promising(self, free: Indices, support: Support) -> list[int]:
