@@ -14,6 +14,7 @@ from .._validation import Indices, Vector, magnitude
 from ..constraints.feasibility import Feasibility
 from ..deadline import Deadline
 from ..protocols import Scaled, offers
+from ._additions import with_unit
 from ._programme import Programmes, Weighed
 from ._programme import best_weights as best_weights
 from ._relaxed_programme import CLOSED, Relaxed
@@ -22,8 +23,8 @@ from .paths import lower_bound_of
 
 TRIED = 6
 """Candidates for a place that are fitted."""
-LISTED = 8
-"""The same when a unit is added."""
+TIE = 1e-9
+"""Values of programmes that differ by this share are a tie when a unit is added."""
 CLOSE = 1e-9
 """A smaller relative improvement is none."""
 IDLE_WORK = 1e6
@@ -184,40 +185,61 @@ class ConditionedEngine:
         return np.flatnonzero(held) if held is not None else np.empty(0, np.int64)
 
     def _add_one(self) -> int:
-        """Add the unit that lowers F most; while no weights meet the conditions, the heaviest of the relaxation."""
+        """A step of Algorithm 3: hold `include`, then add the unit that lowers F most."""
         first = self._adding is None
         units = np.sort(self.limits.include) if self._adding is None else self._adding
-        here = self._fit(units) if len(units) and not self.limits.lacking(units) else None
+        here = self._held(units)
         others = np.setdiff1d(np.flatnonzero(self.limits.addable(units)), units)
         if len(others) and not (first and here is not None):
-            units = self._extended(units, here, others)
-            here = None if self.limits.lacking(units) else self._fit(units)
+            units = with_unit(units, self._best_addition(units, here, others))
+            here = self._held(units)
         elif not first:
             if self.found is None and not self._grown:
                 self._grown = True
                 return int(self._take(self._fit(self._by_highs())))
             return 0
         self._adding = units
-        if here is not None and (self.found is None or here.value < self.value):
+        if here is not None and not self.limits.lacking(units) and here.value < self.value:
             self.found = here
         return 1
 
-    def _extended(self, units: Indices, here: Weighed | None, others: Indices) -> Indices:
-        """A support and its best further unit."""
-        if here is None:
-            relaxed = self._relaxation()
-            q = np.zeros(self.limits.space.size)
-            if relaxed is not None:
-                q[relaxed.units] = relaxed.weights
-            ranked = others[np.argsort(-q[others], kind="stable")]
-        else:
-            ranked = others[np.argsort(self.programmes.ranks(here)[others], kind="stable")]
-        grown = [np.sort(np.append(units, j)) for j in ranked[:LISTED]]
-        values = [
-            math.inf if self.limits.lacking(each) or (i and self.deadline.ended) else self._value_of(each)
-            for i, each in enumerate(grown)
-        ]
-        return grown[int(np.argmin(values))]
+    def _held(self, units: Indices) -> Weighed | None:
+        """The best weights where all of these units are held; None where F is infinite."""
+        short = self.limits.min_weight > 0.0 and self.limits.lacking(units)
+        return None if short or not len(units) else self._fit(units)
+
+    def _best_addition(self, units: Indices, here: Weighed | None, others: Indices) -> int:
+        """The unit whose entry lowers F most, ties to the lowest index; the lowest where F is infinite for all.
+
+        F falls by at most the slope below the level that weights share, conditions priced, so the steepest are fitted
+        until the next cannot be the best.
+        """
+        lows = np.full(len(others), -math.inf)
+        ceiling = math.inf
+        if here is not None and self.limits.min_weight == 0.0:
+            ceiling, slopes = here.value, self.programmes.slopes(here)
+            low, high = self._bounds(len(units) + 1)
+            every = [with_unit(units, int(j)) for j in others]
+            lows = np.array([self.programmes.bound(here, slopes, each, low, high) for each in every])
+        values = dict.fromkeys(others.tolist(), math.inf)
+        least = ceiling
+        for position in np.argsort(lows, kind="stable"):
+            if lows[position] > self._tied(least) or ceiling <= self._tied(lows[position]):
+                break
+            unit = int(others[position])
+            fit = self._held(with_unit(units, unit))
+            values[unit] = math.inf if fit is None else fit.value
+            least = min(least, values[unit])
+            if self.deadline.ended:
+                break
+        if least == math.inf or ceiling <= self._tied(least):
+            return int(others.min())
+        return min(unit for unit, value in values.items() if value <= self._tied(least))
+
+    def _tied(self, value: float) -> float:
+        """The highest value that is the same but for the precision of programmes."""
+        scale = float(self.problem.scale) if offers(self.problem, Scaled) else 0.0
+        return value + TIE * abs(value) + 1e-15 * scale if math.isfinite(value) else value
 
     # improving
 
