@@ -113,3 +113,43 @@ def simplex_quadratic(H, c):
     """Best of the minimisers of all 2^s - 1 faces (s <= 8 or so)."""
     faces = (list(face) for size in range(1, c.size + 1) for face in combinations(range(c.size), size))
     return min((face_minimiser(H, c, face) for face in faces), key=lambda w: quadratic(H, c, w))
+
+
+def greedy_selection(lowest, n, k, start=(), fits=None):
+    """Algorithm 3 to the letter: the unit i with the lowest min F over P_{S ∪ i}, ties to the first.
+
+    lowest(units) is that minimum, infinite where there is none; fits(chosen, i) whether i may join. Values that differ
+    by rounding alone, 1e-12 of them, are a tie.
+    """
+    chosen = list(start)
+    while len(chosen) < k:
+        free = [i for i in range(n) if i not in chosen and (fits is None or fits(chosen, i))]
+        if not free:
+            break
+        values = [lowest(sorted([*chosen, i])) for i in free]
+        least = min(values)
+        tied = [i for i, value in zip(free, values, strict=True) if value <= least + 1e-12 * abs(least) + 1e-15]
+        chosen.append(tied[0] if least < np.inf else free[0])
+    return sorted(chosen)
+
+
+def least_squares_on(A, b, units, low=0.0, high=1.0):
+    """min ‖A w - b‖² over low <= w <= high, Σ w = 1 on a few units, by trying every set of weights at a bound."""
+    best, weights = np.inf, None
+    high = np.full(len(units), high) if np.isscalar(high) else high
+    for sides in product((low, np.inf, None), repeat=len(units)):
+        state = [top if side == np.inf else side for side, top in zip(sides, high, strict=True)]
+        free = [j for j, bound in enumerate(state) if bound is None]
+        w = np.array([0.0 if bound is None else bound for bound in state])
+        rest = 1.0 - w.sum()
+        if free:
+            first, others = units[free[0]], [units[j] for j in free[1:]]
+            right = b - A[:, units] @ w - rest * A[:, first]
+            moved = np.linalg.lstsq(A[:, others] - A[:, [first]], right, rcond=None)[0] if others else np.empty(0)
+            w[free] = [rest - moved.sum(), *moved]
+        if abs(w.sum() - 1.0) > 1e-9 or w.min() < low - 1e-12 or (w > high + 1e-12).any():
+            continue
+        value = ((A[:, units] @ w - b) ** 2).sum()
+        if value < best:
+            best, weights = value, w
+    return best, weights
