@@ -57,15 +57,14 @@ def fill(cover, values, face, k):
     return np.flatnonzero(inside)
 
 
-def greedy(cover, k, mode, values):
-    """Algorithm 3: one dimension at a time; ties by look-ahead, then to the lowest index."""
-    face = []
-    for step in range(k):
+def greedy(cover, k, mode):
+    """Algorithm 3: one dimension at a time; ties to the lowest index."""
+    face, scale = [], cover.squares.sum() if mode else 0.0
+    for _ in range(k):
         rest = [i for i in range(cover.n) if i not in face]
         gains = np.array([gain(cover, [*face, i], mode) for i in rest])
-        tied = [i for i, g in zip(rest, gains, strict=True) if g >= gains.max() - 1e-12 * max(abs(g), 1e-3)]
-        scores = lookahead(cover, values, np.isin(np.arange(cover.n), face), k - step)
-        face.append(max(tied, key=lambda i: (scores[i], -i)))
+        tie = 1e-12 * max(abs(gains.max()), scale)
+        face.append(next(i for i, g in zip(rest, gains, strict=True) if g >= gains.max() - tie))
     return sorted(face)
 
 

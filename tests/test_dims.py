@@ -219,12 +219,13 @@ def test_time_limit_is_kept_and_the_bound_is_always_stated(objective, monkeypatc
         assert result.status is Status.TIME_LIMIT
 
 
-def test_look_ahead_breaks_the_ties_that_index_order_loses():
-    """No single item completes any order; index order would pick items 0 and 1."""
-    orders = np.zeros((10, 12), int)
+def test_greedy_takes_the_lowest_index_where_searches_look_ahead():
+    """No single item completes any order, and the empty one is complete in any case: Algorithm 3 picks items 0, 1."""
+    orders = np.zeros((11, 12), int)
     orders[:7, [5, 9]] = 1
-    orders[7:, [0, 1, 2]] = 1
-    assert dims(orders, 2, solver="greedy").support.tolist() == [5, 9]
+    orders[7:10, [0, 1, 2]] = 1
+    assert dims(orders, 2, solver="exchange", rng=0).support.tolist() == [5, 9]
+    assert dims(orders, 2, solver="greedy").value == pytest.approx(-np.log(1 / 11))
 
 
 def test_estimator_attributes_and_frames():

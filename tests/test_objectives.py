@@ -19,7 +19,9 @@ from fewer import (
     InvalidInput,
     Lattice,
     Moments,
+    SeenL2,
     SparseSimplex,
+    States,
     exact,
     greedy,
     iht,
@@ -177,3 +179,12 @@ def test_other_targets_share_what_is_known_of_the_functions():
     assert second._known["gram", 0] is first._known["gram", 0]
     assert second.value(np.full(5, 0.2)) == pytest.approx(np.sum((A.mean(axis=1) - 1) ** 2))
     assert np.all(first.b == 0)
+
+
+def test_seen_states_are_refused_where_faces_are_not_whole_dimensions():
+    F = SeenL2(States([[0, 1, 1], [0, 1, 1], [0, 0, 1], [1, 0, 0]]))
+    with pytest.raises(InvalidInput, match="constraint must have faces of whole dimensions"):
+        F.best_on(np.array([0, 1]))
+    with pytest.raises(InvalidInput, match="use DimensionSparse"):
+        greedy(F, SparseSimplex(F.space, 2))
+    assert F.best_on(F.space.face([1, 2])).sum() == pytest.approx(1.0)

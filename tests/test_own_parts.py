@@ -182,11 +182,12 @@ def test_greedy_is_algorithm_3(case):
     assert greedy(F, C).value == pytest.approx(lowest(F, C.face(np.array(chosen))), abs=1e-6)
 
 
-def test_greedy_reaches_a_finite_value_where_no_unit_alone_does():
+def test_exchange_reaches_a_finite_value_where_no_unit_alone_does():
     """Row i of A is fed by the entries 2i and 2i + 1 alone: three of them are needed."""
     A = np.repeat(np.eye(3), 2, axis=1) * [1.0, 2.0, 1.0, 2.0, 1.0, 2.0]
     F = PoissonDeviance(Atoms(6), A, np.array([0.5, 0.3, 0.2]))
-    result = greedy(F, SparseSimplex(F.space, 3))
+    assert greedy(F, SparseSimplex(F.space, 3)).value == math.inf  # the lowest indices
+    result = exchange(F, SparseSimplex(F.space, 3), rng=0)
     assert math.isfinite(result.value)
     assert [unit // 2 for unit in result.support] == [0, 1, 2]
 

@@ -15,21 +15,24 @@ ENTRIES_PER_CALL = 4_000_000
 """Entries levelled between two chances to stop: some hundredths of a second."""
 ROUNDING = 1e-12
 """Of the total value: bounds closer than this to the gain count as reached."""
+WHOLE, MOST_ROWS = 1e-6, 1e9
+"""How far from whole numbers masses may be together, in rows; how many rows prices add up without such an error."""
 
 
-def common_unit(mass: Vector) -> float:
-    """The mass of one row, if every mass is a whole number of rows to rounding error; 0 if not.
+def common_unit(mass: Vector) -> tuple[float, float]:
+    """The mass of one row where every mass is nearly a whole number of rows, and what their errors sum to; else 0, 0.
 
     >>> common_unit(np.array([2, 3]) / 16), common_unit(np.array([1.0, np.sqrt(2)]))
-    (0.0625, 0.0)
+    ((0.0625, 0.0), (0.0, 0.0))
     """
     if len(mass) == 0:
-        return 0.0
+        return 0.0, 0.0
     for divisor in range(1, 13):
         unit = float(mass.min()) / divisor
-        if mass.max() < 1e9 * unit and np.abs(mass / unit - np.rint(mass / unit)).sum() < 1e-6:
-            return unit
-    return 0.0
+        error = float(np.abs(mass / unit - np.rint(mass / unit)).sum())
+        if mass.sum() < MOST_ROWS * unit and error < WHOLE:
+            return unit, error * unit
+    return 0.0, 0.0
 
 
 def tangent(cover: Cover, allowance: Allowance, mode: int, fixed: Fixed, h: float) -> tuple[Vector, float]:
@@ -87,15 +90,12 @@ class Proof:
     def __init__(self, cover: Cover, allowance: Allowance, mode: int, touch: float) -> None:
         self.cover, self.allowance, self.mode, self.touch = cover, allowance, mode, touch
         self.shrunk, self.steps, self.work = False, 0, 0.0
-        self._unit = common_unit(cover.mass) if mode == KL else 0.0
+        self._unit, error = common_unit(cover.mass) if mode == KL else (0.0, 0.0)
         self._split = np.zeros(len(cover.indices))
         total = float(self._linear(np.zeros(cover.n, np.int8))[0].sum())
-        self.slack = (1.0 - 1e-6) * self._unit or ROUNDING * total
-
-    @property
-    def rounding(self) -> float:
-        """How much larger than the best known gain that of a closed branch may be: nothing where rows are counted."""
-        return 0.0 if self._unit else self.slack
+        self.slack = (1.0 - WHOLE) * self._unit or ROUNDING * total
+        self.rounding = 2.0 * error if self._unit else self.slack
+        """How much larger than the best known gain that of a closed branch may be: of as many rows, by their errors."""
 
     def node(self, included: Indices, excluded: Indices) -> Node:
         """A branch to begin with."""
@@ -108,7 +108,7 @@ class Proof:
         """A bound on gains in whole rows, or up by the rounding allowed."""
         if not self._unit:
             return bound + self.slack
-        return float(np.floor(bound / self._unit + 1e-6)) * self._unit
+        return float(np.floor(bound / self._unit + WHOLE)) * self._unit + self.rounding
 
     def look(self, node: Node, gain: float) -> tuple[float, list[Node], Indices | None]:
         """Tighten a branch by one bounded call: its bound, what is left of it, and the face where that is a single one.

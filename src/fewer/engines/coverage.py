@@ -20,6 +20,8 @@ LOOKS_BEFORE_MASKS = 100
 """Looks of a proof after which all masks of `MAX_DIMENSIONS_IN_MEMORY` dimensions are the faster one."""
 PERTURBATIONS = 128
 """Passes of k times all entries that a search goes on without a gain, about a perturbation each."""
+LEAST_WORK = 1e6
+"""Entries that they may pass over in any case: milliseconds, enough to value all masks of few dimensions instead."""
 MOST_WORK = 2.5e8
 """Entries passed over by such perturbations, at most: about half a second."""
 PROOF_WORK = 1e8
@@ -28,7 +30,7 @@ WORK_PER_CALL = 2e7
 """Entries that may be passed over between two chances to stop."""
 SEARCH_SHARE, MOST_SEARCHES = 0.25, 16
 """Perturbations go on within a proof for this share of its work, so many after a look at most."""
-GAP = 1e-9
+GAP = 1e-11
 """A bound this close to the gain, relative to it (KL) or to ‖q‖² (l2), is rounding and counts as equal."""
 
 
@@ -95,7 +97,7 @@ class CoverageEngine:
         """The work of some perturbations; none where swaps see every face, or the face is known to be best."""
         if self._search.exhausted or self._complete:
             return 0.0
-        return min(PERTURBATIONS * self.k * self._search.one_pass, MOST_WORK)
+        return min(max(PERTURBATIONS * self.k * self._search.one_pass, LEAST_WORK), MOST_WORK)
 
     @property
     def endless(self) -> str:

@@ -111,7 +111,7 @@ def dims(
         X is a long table, a line for each item of an order; these columns say which order and which item. The items
         are the columns then, the most frequent first; empty orders are left out (`note` says so).
     solver : {"auto", "exact", "exchange", "greedy", "iht"}
-        "greedy" is Algorithm 3 with ties broken by look-ahead, "iht" Algorithm 1, "exchange" a local search with
+        "greedy" is Algorithm 3, ties to the lowest index, "iht" Algorithm 1, "exchange" a local search with
         perturbations, "exact" goes on until the optimum is proven, and "auto" is "exact" for a fixed amount of work.
     max_memory : int or str
         Data in blocks are read into memory if they take at most half of it; otherwise their distinct rows are counted,

@@ -152,9 +152,9 @@ class SeenL2:
 
     def value_on(self, face: Indices) -> float:
         """‖q‖² - Q2 + (1 - Q)² / M; infinite on an empty face."""
-        seen, dims = self._parts(face)
         if not face.size:
             return np.inf
+        seen, dims = self._parts(face)
         covered, squares = float(self.q[seen].sum()), float(self.squares[seen].sum())
         return max(self.constant - squares + (1.0 - covered) ** 2 * (1 / self._size(dims)), 0.0)
 
@@ -169,8 +169,14 @@ class SeenL2:
         return cover, self.lower_bound + norm, L2_MODE
 
     def _parts(self, face: Indices) -> tuple[Indices, Indices]:
-        """The seen states of a face, and its dimensions."""
-        return face[face < self.states.size], face[face >= self.states.size] - self.states.size
+        """The seen states of a face X_S, and its dimensions; other sets of entries are refused."""
+        seen, dims = face[face < self.states.size], face[face >= self.states.size] - self.states.size
+        if not np.array_equal(seen, self.states.face(dims)):
+            raise InvalidInput(
+                "constraint must have faces of whole dimensions for SeenL2, whose unseen states have no entries of "
+                f"their own; got a face of {face.size} entries; use DimensionSparse, or L2 on a Lattice"
+            )
+        return seen, dims
 
     def _size(self, dims: Indices) -> int:
         """How many states there are on these dimensions, a whole number however large."""
