@@ -9,7 +9,7 @@ import naive
 from fewer import KL, L2, Atoms, DimensionSparse, GroupSparse, Lattice, Moments, SparseSimplex, exact, exchange, greedy
 from fewer.constraints.conditions import Conditions
 from fewer.constraints.dimension_budget import DimensionBudget
-from fewer.paper import fig1
+from reproduction import fig1
 
 
 def face_of(q, units):
