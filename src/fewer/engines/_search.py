@@ -93,7 +93,7 @@ class Search:
             scale = float(c.squares.sum())
         gains[~fits] = -np.inf
         best = float(gains.max())
-        chosen = np.flatnonzero(gains >= best - _cover.CLOSE * max(abs(best), scale))[0]
+        chosen: Any = np.flatnonzero(gains >= best - _cover.CLOSE * max(abs(best), scale))[0]
         _cover.move(chosen, np.int64(-1), *now, *c.arrays)
         self.gain = float(gains[chosen])
         self.work += self.one_pass
@@ -104,8 +104,8 @@ class Search:
         count = min(count, self.lacking)
         if count:
             barred = np.zeros(self.cover.n, np.bool_)
+            state: Any = self._inside, self._missing, self.mode, self.allowance.costs, self._left
             values = self._arrays[6:]
-            state = self._inside, self._missing, self.mode, self.allowance.costs, self._left
             count = int(_cover.grow(*self.cover.arrays, *values, *state, count, barred))
             self.gain = self.cover.gain(self.face, self.mode, self._missing)
             self.work += count * self.one_pass
