@@ -89,6 +89,8 @@ def sized_matrix(A: Any) -> tuple[Any, float]:
         A = as_array(A, "A")
     if len(A.shape) != 2 or 0 in A.shape:
         raise InvalidInput(f"A must be a matrix with at least one row and one column, got shape {A.shape}")
+    if not sp.issparse(A):
+        A = np.ascontiguousarray(A)  # sums depend on the order of memory: the same numbers give the same answer
     size = typical_size(A.data if sp.issparse(A) else A)
     if not math.isfinite(size):
         raise InvalidInput(_not_finite(A))
