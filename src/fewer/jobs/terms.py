@@ -3,11 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
-from .._validation import InvalidInput, as_integer, known, read
+from .._validation import InvalidInput, Vector, as_integer, known, read
 from ..constraints.sparse_simplex import SparseSimplex
 from ..data.blocks import as_blocks, is_lazy, refuse_for_blocks
+from ..data.prices import resemble_prices
 from ..deadline import Deadline
 from ..objectives.moments import Moments
 from ..progress import watched_by_user
@@ -19,6 +21,9 @@ from ._lazy import terms_of_blocks
 from .holdings import LOSSES, Holdings, conditions_of
 from .sample import as_bytes
 from .tracking import Tracked
+
+PRICES = "X and y look like prices in order of time: returns='simple' tracks their returns instead"
+"""What is said of numbers that are positive, steady, and badly tracked."""
 
 
 def terms(
@@ -95,7 +100,8 @@ def terms(
         the last one before. `note` says how many there were. Excluded columns may have missing values.
     returns : {"simple", "log"}, optional
         X and y are prices in order of time, and their returns are compared: p(t) / p(t-1) - 1, or differences of
-        logarithms. There is one row less.
+        logarithms. There is one row less. Rows of a table that are not in the order of the dates in its index or its
+        one column of dates are sorted by them.
     date : name, optional
         A column of dates of the table X, by which rows are sorted; none may occur twice.
     validation : float, optional
@@ -236,4 +242,13 @@ def solve(
         raise InvalidInput("validation goes with loss='squared' alone: early stopping compares squared errors")
     else:
         found = early_stopped(F, C, solver, validation, deadline, rng, callback)
-    return replace(found, seconds=deadline.elapsed())
+    hint = PRICES if isinstance(F.A, np.ndarray) and resemble_prices(F.A, F.b) and _far(F, found.p) else ""
+    note = "; ".join(filter(None, (found.note, hint)))
+    return replace(found, seconds=deadline.elapsed(), note=note)
+
+
+def _far(F: Any, p: Vector) -> bool:
+    """Whether weights leave more than a tenth of the target's variance."""
+    size = np.abs(F.b).max()
+    left, b = (F.A @ p - F.b) / size, F.b / size
+    return bool(left @ left > 0.1 * np.square(b - b.mean()).sum())

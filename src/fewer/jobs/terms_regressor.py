@@ -147,7 +147,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
             matrix, targets = as_matrix(X), np.asarray(y, np.float64)
             include, exclude = positions(self.include, names, "include"), positions(self.exclude, names, "exclude")
             without = as_units(exclude, matrix.shape[1], "columns", "exclude")
-            groups = group_codes(self.groups, names, np.setdiff1d(np.arange(matrix.shape[1]), without))
+            groups = group_codes(self.groups, names, np.setdiff1d(np.arange(matrix.shape[1]), without), without)
             data = Tracked(matrix, targets, names, include, exclude, groups, sample_weight)
             self._keep(self._solve(data, deadline), y.ndim == 1)
         return self

@@ -102,7 +102,9 @@ def frank_wolfe(
 
 def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: float, deadline: Deadline) -> Steps:
     bound, closed = lower_bound_of(objective), False
-    entries = np.flatnonzero(constraint.open) if isinstance(constraint, SparseSimplex) else np.arange(constraint.space.size)
+    entries = (
+        np.flatnonzero(constraint.open) if isinstance(constraint, SparseSimplex) else np.arange(constraint.space.size)
+    )
     for count, (p, low, closed) in enumerate(relaxation(objective, entries, max_iter, tol, deadline)):
         last, bound = closed or count == max_iter - 1, max(bound, low)
         known = bound if bound > -math.inf else None
@@ -113,7 +115,7 @@ def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: floa
 def relaxation(
     objective: Any, entries: Indices, max_iter: int, tol: float, deadline: Deadline
 ) -> Iterator[tuple[Vector, float, bool]]:
-    """The iterates over the simplex of some entries, each with the best lower bound so far and whether it is reached."""
+    """The iterates over the simplex of some entries, each with the best bound so far and whether it is reached."""
     p, bound, corrects = _vertex(objective, entries), -math.inf, offers(objective, Quadratic)
     size = float(objective.scale) if offers(objective, Scaled) else 1.0
     for _ in range(max_iter):
