@@ -12,7 +12,7 @@ from fewer import Conditions, InvalidInput, Status, terms
 from soak.convex import least
 
 LOSSES = ("squared", "absolute", "downside")
-UNITS = (1e-12, 1e-6, 1.0, 1e6, 1e12)
+UNITS = (1e-12, 1e-10, 1e-6, 1.0, 1e6, 1e12)
 NEAR = 1e-6
 
 
@@ -128,6 +128,18 @@ def test_the_unit_of_a_condition_changes_nothing(unit, loss):
     assert (G @ found.p)[0] <= 2.0 + 1e-9
     assert found.status is Status.OPTIMAL
     assert found.value == pytest.approx(expected.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("unit", [*UNITS, 1e-120, 1e120])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_unit_of_the_data_changes_no_answer(unit, loss):
+    rng = np.random.default_rng(13)
+    X, y = rng.standard_normal((6, 5)), rng.standard_normal(6)
+    for more in ({}, {"constraints": (rng.standard_normal((1, 5)), [0.3])}):
+        expected = terms(X, y, 2, loss=loss, rng=0, **more)
+        found = terms(unit * X, unit * y, 2, loss=loss, rng=0, **more)
+        assert found.weights == pytest.approx(expected.weights, abs=1e-6)
+        assert found.status is expected.status is Status.OPTIMAL
 
 
 def test_rows_of_any_size_and_rows_of_zeros_are_kept_as_conditions():

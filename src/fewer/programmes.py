@@ -170,6 +170,8 @@ def least_absolute(
     from scipy.optimize import linprog  # here: it is slow to import
 
     (r, s), more = A.shape, rows.shape[1] - A.shape[1]
+    size, weight = (int(np.frexp(x)[1]) for x in (max(np.abs(A).max(), np.abs(b).max()), weights.max()))
+    A, b, weights = np.ldexp(A, -size), np.ldexp(b, -size), np.ldexp(weights, -weight)  # HiGHS counts below 1e-10 as 0
     eye = sp.eye_array(r)
     parts = sp.csr_array(A), sp.csr_array((r, more)), -eye, eye
     equal = sp.vstack([sp.hstack(parts), sp.csr_array(np.append(np.ones(s), np.zeros(more + 2 * r)))])
@@ -192,7 +194,7 @@ def least_absolute(
         return None
     multipliers = np.maximum(-np.asarray(found.ineqlin.marginals), 0.0) if len(rows) else np.zeros(0)
     signs = np.clip(-np.asarray(found.eqlin.marginals[:r]), -weights, weights)
-    return Solved(w, multipliers), signs
+    return Solved(w, np.ldexp(multipliers, size + weight)), np.ldexp(signs, weight)
 
 
 def nonnegative_least_squares(A: Matrix, b: Vector, max_iter: int | None = None) -> Vector:
