@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import InvalidInput, Vector, as_integer, known, read
+from .._validation import InvalidInput, as_integer, known, read
 from ..constraints.sparse_simplex import SparseSimplex
 from ..data.blocks import as_blocks, is_lazy, refuse_for_blocks
 from ..data.prices import resemble_prices
@@ -65,7 +65,8 @@ def terms(
     Parameters
     ----------
     X : array, sparse matrix, LinearOperator or table of shape (r, n)
-        Entries of any size; an array of float32 stays float32. Memory is X and a small multiple of k r. In a table of
+        Entries of any size; an array of float32 stays float32. Memory is X and a small multiple of k r; an array that is
+        not in C order is copied. In a table of
         pandas, polars or pyarrow the columns of numbers are candidates; dates and identifiers are not (`note` says so),
         and other text is refused. Also data in blocks: a Dask array or frame, a list of delayed blocks, paths or a
         pattern of them, a callable that returns an iterator of blocks (X, y).
@@ -203,7 +204,7 @@ def track(
     F = limits.objective(data.X, data.y, data.sample_weight)
     as_integer(k, "k", 1, F.space.size, "columns")
     C = limits.constraint(F.space, k, data.include, data.exclude, data.groups)
-    found = solve(F, C, solver, validation, deadline or Deadline.after(None), rng, callback)
+    found = hinted(solve(F, C, solver, validation, deadline or Deadline.after(None), rng, callback), F)
     words = Words("columns", data.candidates(F.space.size), LOSSES[limits.loss])
     note = "; ".join(filter(None, (found.note, data.note)))
     return replace(found, labels=data.labels(found.indices), note=note, words=words)
@@ -242,13 +243,15 @@ def solve(
         raise InvalidInput("validation goes with loss='squared' alone: early stopping compares squared errors")
     else:
         found = early_stopped(F, C, solver, validation, deadline, rng, callback)
-    hint = PRICES if isinstance(F.A, np.ndarray) and resemble_prices(F.A, F.b) and _far(F, found.p) else ""
-    note = "; ".join(filter(None, (found.note, hint)))
-    return replace(found, seconds=deadline.elapsed(), note=note)
+    return replace(found, seconds=deadline.elapsed())
 
 
-def _far(F: Any, p: Vector) -> bool:
-    """Whether weights leave more than a tenth of the target's variance."""
+def hinted(found: Result, F: Any) -> Result:
+    """The result, with a hint where F compares numbers like prices, of whose variance more than a tenth is left."""
+    if not isinstance(F.A, np.ndarray) or not resemble_prices(F.A, F.b):
+        return found
     size = np.abs(F.b).max()
-    left, b = (F.A @ p - F.b) / size, F.b / size
-    return bool(left @ left > 0.1 * np.square(b - b.mean()).sum())
+    left, b = (F.A @ found.p - F.b) / size, F.b / size
+    if left @ left <= 0.1 * np.square(b - b.mean()).sum():
+        return found
+    return replace(found, note="; ".join(filter(None, (found.note, PRICES))))

@@ -23,7 +23,7 @@ from ._estimator import Shown, at_most, our_error, seed_of, unchanged_if_it_fail
 from ._lazy import HEAD_ROWS, terms_of_blocks
 from .holdings import LOSSES, Holdings, conditions_of
 from .sample import as_bytes
-from .terms import solve
+from .terms import hinted, solve
 from .tracking import Tracked
 
 
@@ -195,7 +195,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
             for done, b in enumerate(targets.T):
                 own = deadline.share(1.0 / (targets.shape[1] - done))
                 toward = F if targets.shape[1] == 1 else F.toward(b)
-                found = solve(toward, C, self.solver, self.validation, own, seed, told)
+                found = hinted(solve(toward, C, self.solver, self.validation, own, seed, told), toward)
                 found = found.named("columns", LOSSES[self.loss], data.candidates(n))
                 results.append(replace(found, labels=data.labels(found.indices)))
         return results

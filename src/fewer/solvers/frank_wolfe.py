@@ -25,7 +25,7 @@ MOST_CORRECTED = 500
 DIGITS = 10
 """Digits of a weight, relative to the largest, that decide which are held."""
 EVERY = 20
-"""Steps between two sparse answers read off the relaxation."""
+"""Pairwise steps between two sparse answers read off the relaxation."""
 
 
 @near_one
@@ -101,14 +101,15 @@ def frank_wolfe(
 
 
 def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: float, deadline: Deadline) -> Steps:
-    bound, closed = lower_bound_of(objective), False
+    bound, closed, quadratic = lower_bound_of(objective), False, offers(objective, Quadratic)
     entries = (
         np.flatnonzero(constraint.open) if isinstance(constraint, SparseSimplex) else np.arange(constraint.space.size)
     )
     for count, (p, low, closed) in enumerate(relaxation(objective, entries, max_iter, tol, deadline)):
         last, bound = closed or count == max_iter - 1, max(bound, low)
         known = bound if bound > -math.inf else None
-        yield Step(answer(objective, constraint, p, deadline) if last or count % EVERY == 0 else None, known)
+        due = last or count % EVERY == 0 or (quadratic and np.count_nonzero(p) <= MOST_CORRECTED)
+        yield Step(answer(objective, constraint, p, deadline) if due else None, known)
     return Outcome(Status.CONVERGED if closed else Status.MAX_ITER, bound)
 
 
