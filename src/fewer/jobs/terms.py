@@ -65,11 +65,11 @@ def terms(
     Parameters
     ----------
     X : array, sparse matrix, LinearOperator or table of shape (r, n)
-        Entries of any size; an array of float32 stays float32. Memory is X and a small multiple of k r; an array that is
-        not in C order is copied. In a table of
-        pandas, polars or pyarrow the columns of numbers are candidates; dates and identifiers are not (`note` says so),
-        and other text is refused. Also data in blocks: a Dask array or frame, a list of delayed blocks, paths or a
-        pattern of them, a callable that returns an iterator of blocks (X, y).
+        Entries of any size; an array of float32 stays float32. Memory is X and a small multiple of k r; an array that
+        is not in C order is copied. In a table of pandas, polars or pyarrow the columns of numbers are candidates;
+        dates and identifiers are not (`note` says so), and other text is refused. Also data in blocks: a Dask array
+        or frame, a list of delayed blocks, paths or a pattern of them, a callable that returns an iterator of blocks
+        (X, y).
     y : array, Series or name of shape (r,)
         The target, or the name of a column of the table X, which is then no candidate. If both are pandas
         objects, rows are matched by their index labels.
