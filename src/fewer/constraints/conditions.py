@@ -185,8 +185,8 @@ def as_unit_rows(G: Matrix, h: Vector) -> tuple[Matrix, Vector]:
 
     No weights change their side of a condition. On the simplex |G q| < 2 then, so h beyond 2 says no more than 2.
 
-    >>> [part.tolist() for part in as_unit_rows(np.array([[0.0, 3e-300], [0.0, 0.0]]), np.array([3e-300, -7.0]))]
-    [[[0.0, 1.6068...], [0.0, 0.0]], [1.6068..., -1.75]]
+    >>> [part.tolist() for part in as_unit_rows(np.array([[0.0, 6.0], [0.0, 0.0]]), np.array([3.0, -7.0]))]
+    [[[0.0, 1.5], [0.0, 0.0]], [0.75, -1.75]]
     """
     sizes = np.abs(G).max(axis=1, initial=0.0)
     exponents = np.frexp(np.where(sizes > 0.0, sizes, np.abs(h)))[1] - 1
