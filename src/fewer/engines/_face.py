@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._validation import Indices, Vector
-from ..protocols import FaceSolvable, Objective, Scaled, offers
+from ..probe import scale_of
+from ..protocols import FaceSolvable, Objective, offers
 from ._cuts import Cuts, game
 from ._descent import accelerated, quasi_newton
 
@@ -47,7 +48,7 @@ class FaceSearch:
         self.problem, self.face, self.enough, self.rough = problem, face, enough, rough
         self.weights, self.value, self.bound = np.full(face.size, 1.0 / face.size), math.inf, -math.inf
         self.size = problem.scale
-        """The size of F's terms, as far as it is known."""
+        """The size of the terms of F, and of the slopes at the best point: near a zero they may be huge elsewhere."""
 
     def value_at(self, weights: Vector) -> float:
         """F at a point of the face, which is kept if it is the best."""
@@ -62,7 +63,8 @@ class FaceSearch:
         if not np.isfinite(row).all():
             return None
         self.bound = max(self.bound, float(row.min()))
-        self.size = max(self.size, float(np.ptp(gradient)))
+        if value <= self.value:
+            self.size = max(self.problem.scale, float(np.abs(gradient) @ weights))
         return gradient
 
     def ends_with(self, bound: float) -> bool:
@@ -216,11 +218,6 @@ class FaceSolver:
             single[i] = self.value(everything, 0.5 * base + 0.5 * (everything == i)) < math.inf
         self.allowed = single
         return True
-
-
-def scale_of(objective: Any) -> float:
-    """The size of F's terms where the objective states it, else 0."""
-    return float(objective.scale) if offers(objective, Scaled) else 0.0
 
 
 def face_best(objective: Objective, face: Indices) -> Vector:

@@ -132,8 +132,9 @@ class RowsMMD:
 
     @cached_property
     def scale(self) -> float:
-        """The mean similarity of a row to itself, by which the rounding of F is measured; above zero."""
-        return max(float(np.abs(self.diagonal).mean()), float(np.finfo(float).tiny))
+        """The mean squared distance of a row from the target, which no offset of K changes; above zero."""
+        distances = self.diagonal - 2.0 * self.mean + self.constant
+        return max(float(np.abs(distances).mean()), float(np.finfo(float).tiny))
 
     def linear(self, units: Indices) -> Vector:
         """K t at these entries."""

@@ -12,7 +12,8 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..engines.fit import affordable, on_support, refit_cost
 from ..engines.paths import lower_bound_of, slope_error
-from ..protocols import Centred, Constraint, Objective, Quadratic, Scaled, offers, projection_note
+from ..probe import scale_of
+from ..protocols import Centred, Constraint, Objective, Quadratic, offers, projection_note
 from ..result import Result, Status
 from .iht import within_budget
 from .loop import Callback, Outcome, Step, Steps, drive, meet
@@ -118,7 +119,7 @@ def relaxation(
 ) -> Iterator[tuple[Vector, float, bool]]:
     """The iterates over the simplex of some entries, each with the best bound so far and whether it is reached."""
     p, bound, corrects = _vertex(objective, entries), -math.inf, offers(objective, Quadratic)
-    size = float(objective.scale) if offers(objective, Scaled) else 1.0
+    size = scale_of(objective)
     for _ in range(max_iter):
         gradient = objective.gradient(p)
         held, slopes = np.flatnonzero(p), gradient[entries]

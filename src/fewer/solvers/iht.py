@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, shown
-from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..engines.paths import lower_bound_of
-from ..engines.select import engine_of, programmed
+from ..engines.select import distances, engine_of, programmed
 from ..protocols import (
     Constraint,
     Counted,
@@ -152,8 +151,7 @@ def within_budget(objective: Any, steps: Steps, budget: float) -> Steps:
 
 def quadratic(objective: Objective, constraint: Constraint) -> bool:
     """Whether supports and weights of this problem are the quadratic engine's business."""
-    simple = isinstance(constraint, SparseSimplex) and constraint.all_conditions is None
-    return simple and offers(objective, Quadratic)
+    return distances(objective, constraint)
 
 
 def default_rule(objective: Objective, constraint: Constraint) -> StepRule:

@@ -3,13 +3,14 @@
 import math
 import time
 from collections.abc import Callable, Generator
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector, shown
 from ..deadline import SECONDS_BETWEEN, CompilationTimeout, Deadline
-from ..probe import probe
+from ..probe import probe, scale_of
 from ..protocols import Constraint, Objective, Scaled, Sparsity, offers, require
 from ..result import Result, Status, Words
 from ..threads import own_threads
@@ -182,14 +183,11 @@ def words_of(constraint: Any, entries: bool) -> Words:
     return Words("states" if entries else "units", total)
 
 
-def tolerance(objective: object, value: float) -> float:
-    """The gap below which an answer of this value counts as optimal."""
+def tolerance(objective: Any, value: float, scale: float | None = None) -> float:
+    """The gap below which an answer of this value counts as optimal; `scale` is the size of F's terms, where known."""
     if not math.isfinite(value):
         return 0.0
-    if not offers(objective, Scaled):
-        return RELATIVE_GAP * max(1.0, abs(value))
-    scaled: Any = objective
-    return float(RELATIVE_GAP * abs(value) + ROUNDING * scaled.scale)
+    return RELATIVE_GAP * abs(value) + ROUNDING * (scale_of(objective) if scale is None else scale)
 
 
 class _Record:
@@ -208,12 +206,22 @@ class _Record:
     def seconds(self) -> float:
         return self.deadline.elapsed()
 
+    @cached_property
+    def scale(self) -> float:
+        """The size of F's terms; where nothing else tells, that of the first value."""
+        return scale_of(self.objective) or next((abs(v) for v in self.history if math.isfinite(v)), 0.0)
+
+    @property
+    def tolerance(self) -> float:
+        """The gap below which the answer counts as optimal."""
+        return tolerance(self.objective, self.value, self.scale)
+
     @property
     def closed(self) -> bool:
         """Whether the bound reaches the value, to the tolerance."""
         if self.bound is None or self.bound >= self.value:  # both may be infinite
             return self.bound is not None
-        return self.value - self.bound <= tolerance(self.objective, self.value)
+        return self.value - self.bound <= self.tolerance
 
     def keep_member(self, constraint: Constraint, solver: str) -> None:
         """The best iterate, or where that is not a member its projection; a set whose projection fails is named."""
@@ -234,7 +242,7 @@ class _Record:
         """A bound at most the value; one that lies above by more than rounding was none."""
         if self.bound is None or self.bound <= self.value:
             return
-        if self.bound - self.value > tolerance(self.objective, self.value):
+        if self.bound - self.value > self.tolerance:
             self.notes.append(
                 f"no bound is claimed: that of {solver} lies above the value, so the objective is not convex or its "
                 f"gradient is wrong"

@@ -7,12 +7,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._validation import Vector, as_number, known
-from ..constraints.sparse_simplex import SparseSimplex
 from ..engines.conditioned import best_weights
 from ..engines.faces import face_best
 from ..engines.fit import refitted
-from ..engines.select import programmed
-from ..protocols import Constraint, Objective, Quadratic, Sparsity, offers, refits
+from ..engines.select import distances, programmed
+from ..protocols import Constraint, Objective, Sparsity, offers, refits
 from ..result import Status
 from .loop import Outcome, Step, Steps
 
@@ -253,7 +252,7 @@ def best_near(objective: Any, constraint: Any, p: Vector) -> Vector:
     """The best member with the support of p, where that is known; else p."""
     if programmed(objective, constraint):
         return best_weights(objective, constraint, p)
-    if isinstance(constraint, SparseSimplex) and offers(objective, Quadratic):
+    if distances(objective, constraint):
         units = constraint.support(p)
         found = refitted(objective, constraint, units, p[units])
         best = np.zeros(p.size)
