@@ -15,12 +15,12 @@ from .protocols import Centred, Quadratic, Scaled, offers
 OURS = f"{__name__.partition('.')[0]}."
 FULL_SAMPLES = 4
 """Random distributions of full support; then one on half of the entries, on a quarter, ..."""
-SHORT = 1e-4
+SHORT = 1e-2
 """The share of a segment on which a gradient is compared with differences of F."""
 NEAR = 1e-7
 """The share of a segment on which F hardly changes, but for its own rounding."""
-SLOPE_TOLERANCE, NOISE_TOLERANCE = 1e-3, 30.0
-"""What F may miss a slope by: a share of the sizes that the slope is summed from, and so many times F's rounding."""
+SLOPE_TOLERANCE, SINGLE, NOISE_TOLERANCE = 1e-3, 3e-6, 30.0
+"""What F may lie below a tangent: a share of the terms of the slope, a share of |F|, and so many times its rounding."""
 
 MOST_COMPARED, NEGATIVE = 200, 1e-8
 """Entries whose inner products are looked at, and the share of the largest eigenvalue that may be negative."""
@@ -119,14 +119,17 @@ def _require_tangent(objective: Any, p: Vector, q: Vector) -> None:
         slope, size = float(found[2] - found[1]) / (2.0 * SHORT), float(np.abs(found[[3, 4]] - found[0]).max())
         noise /= SHORT
     else:
-        with np.errstate(all="ignore"):
-            gradient = np.asarray(objective.gradient(middle.copy()), np.float64)
+        try:
+            with np.errstate(all="ignore"):
+                gradient = np.asarray(objective.gradient(middle.copy()), np.float64)
+        except InvalidInput:  # infinite slopes beside a boundary, which searches avoid
+            return
         used = np.flatnonzero(move)
         if not np.isfinite(gradient[used]).all():
             return
         slope, size = float(gradient[used] @ move[used]), float(np.abs(gradient[used]) @ np.abs(move[used]))
     below = found[0] + steps * slope - found
-    allowed = SLOPE_TOLERANCE * np.abs(steps) * size + noise + 1e-12 * float(np.abs(found).max())
+    allowed = SLOPE_TOLERANCE * np.abs(steps) * size + noise + SINGLE * float(np.abs(found).max())
     if not (below > allowed).any():
         return
     name = type(objective).__name__

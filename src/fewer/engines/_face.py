@@ -19,6 +19,8 @@ LARGE_FACE = 300
 """Entries from which a quasi-Newton matrix costs more than the gradients it saves."""
 MOST_CUTTING = 300
 """Cutting planes on one face."""
+FEW_CUTS, STAYS = 10, 0.5
+"""Cutting planes for one price of mass outside a face, and the share of that mass that a price has to take away."""
 MOST_TRUST = 4
 """Descents that may fail in a row after many that did not; without trust it is cutting planes at once."""
 NEAR = 1e-4
@@ -91,7 +93,7 @@ class FaceSearch:
     @property
     def precision(self) -> float:
         """The gap at which the minimum counts as found."""
-        return PRECISION * abs(self.value) + ROUNDING * self.size
+        return PRECISION * abs(self.value) + ROUNDING * self.size if self.value < math.inf else 0.0
 
     @property
     def near(self) -> bool:
@@ -193,7 +195,7 @@ class FaceSolver:
         begin = self.centre[everything]
         if begin[~outside].sum() > 0.0:
             search.value_at(begin[~outside] / begin[~outside].sum())
-        size = 0.0
+        size, mass = 0.0, 0.0
         for price in PRICES:
             if search.done or search.value < math.inf:
                 return
@@ -203,19 +205,21 @@ class FaceSolver:
             size = size or max(whole.size, abs(value)) or 1.0
             whole = FaceSearch(self, everything, search.enough, False, price * size * outside)
             whole.value_at(begin)
-            self._descend(whole)
+            self._descend(whole, FEW_CUTS)
             search.bound = max(search.bound, whole.bound - CANCELLED * price * size)
             begin = whole.weights
-            mass = float(begin[~outside].sum())
+            before, mass = mass, float(begin[~outside].sum())
             if mass > 0.0:
                 search.value_at(begin[~outside] / mass)
+            if search.enough == math.inf and 1.0 - mass > STAYS * (1.0 - before):
+                return
 
-    def _descend(self, search: FaceSearch) -> None:
-        """Descend, then cut."""
+    def _descend(self, search: FaceSearch, most: int = MOST_CUTTING) -> None:
+        """Descend, then make at most so many cuts."""
         if self.smooth >= 0:
             (quasi_newton if search.face.size <= LARGE_FACE else accelerated)(search)
             self.smooth = min(self.smooth + (1 if search.near else -1), MOST_TRUST)
-        if self._cut_down(search) > MANY_CUTS:
+        if self._cut_down(search, most) > MANY_CUTS:
             self.smooth = max(self.smooth, 0)
 
     def screened(self, face: Indices, enough: float) -> float:
@@ -231,9 +235,9 @@ class FaceSolver:
         self.games += 1
         return game(rows)
 
-    def _cut_down(self, search: FaceSearch) -> int:
+    def _cut_down(self, search: FaceSearch, most: int) -> int:
         """Kelley's cutting planes, every other one halfway to the best point, which damps their swings; how many."""
-        for count in range(MOST_CUTTING):
+        for count in range(most):
             rows = self.cuts.on(search.face) + search.price
             if search.done or not len(rows):
                 return count
@@ -243,7 +247,7 @@ class FaceSolver:
             if count % 2:
                 at = 0.5 * (at + search.weights)
             self._look(search, at)
-        return MOST_CUTTING
+        return most
 
     def _look(self, search: FaceSearch, at: Vector) -> None:
         """A cut at a point, or where F has none there, on the way from it to the best one and the even ones."""
