@@ -203,7 +203,7 @@ class FaceSolver:
             value = whole.value_at(begin)
             whole.slopes_at(begin, value)
             size = size or max(whole.size, abs(value)) or 1.0
-            whole = FaceSearch(self, everything, search.enough, False, price * size * outside)
+            whole = FaceSearch(self, everything, search.enough, False, np.asarray(price * size * outside))
             whole.value_at(begin)
             self._descend(whole, FEW_CUTS)
             search.bound = max(search.bound, whole.bound - CANCELLED * price * size)
@@ -277,7 +277,7 @@ class FaceSolver:
         if not self.finite(base):
             return None
         for i in np.flatnonzero(base == 0.0):
-            some += self._mixed(base, np.eye(1, size, i)[0])
+            some += self._mixed(base, np.eye(1, size, int(i))[0])
         rng = np.random.default_rng(0)
         for _ in range(MOST_MIXED):
             closed = np.flatnonzero(np.sum(some, axis=0) == 0.0)
