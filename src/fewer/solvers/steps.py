@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._validation import Vector, as_number, known
+from ..constraints.sparse_simplex import SparseSimplex
 from ..engines.conditioned import best_weights
 from ..engines.faces import face_best
 from ..engines.fit import refitted
