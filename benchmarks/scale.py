@@ -1,6 +1,6 @@
 """Data beyond memory and beyond one machine: `python benchmarks/scale.py --part cut,kill`.
 
-Parts: block, third, cut, kill, core, workers, stream, resume.
+Parts: block, cut, kill, core, workers, stream, resume.
 Sizes are options; `--rows 50000000 --baskets 100000000` are the full ones. Data are made under `--folder`.
 What was measured, with the commands, stands in docs/scaling.md.
 """
@@ -33,7 +33,6 @@ def main() -> None:
     parser.add_argument("--max-memory", default="1GB", help="max_memory of the calls in the part core")
     parser.add_argument("--of", default="points,dims", help="jobs of the part core")
     parser.add_argument("--once", action="store_true", help="points in one pass too, in the part core")
-    parser.add_argument("--thrice", action="store_true", help="points in three passes too, in the part core")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--folder", type=Path, default=Path("build/scale"))
     parser.add_argument("--child", help="what a process of its own does; for this script itself")
@@ -128,7 +127,9 @@ def child(what: dict) -> None:
                 what.get("workers", 1), lambda name, rows: passes.__setitem__(name, time.perf_counter() - started)
             )
         ):
-            result = fewer.points(X, what["k"], rng=0, passes=what.get("passes", 2), max_memory=what["memory"])
+            if what.get("once"):
+                X = (pl.read_parquet(file) for file in files)
+            result = fewer.points(X, what["k"], rng=0, max_memory=what["memory"])
         found = {"value": result.value, "se": result.value_se, "note": result.note, "weights": result.weights.tolist()}
         found["passes"] = passes
         found["rows"] = result.rows.to_numpy().tolist() if hasattr(result.rows, "to_numpy") else result.rows.tolist()
@@ -345,8 +346,7 @@ def core_points(given) -> None:
     answers = []
     for name, what in (
         ("100 points, two passes", {"files": files}),
-        ("100 points, three passes", {"files": files, "passes": 3}) if given.thrice else ("", {}),
-        ("100 points, one pass", {"files": files, "passes": 1}) if given.once else ("", {}),
+        ("100 points, one pass", {"files": files, "once": True}) if given.once else ("", {}),
         ("a tenth in memory", {"files": files, "head": given.rows // 10}),
     ):
         if not what:
@@ -535,27 +535,6 @@ def one_block(rows: int) -> dict:
     return {"rows": len(X), "first_s": first_s, "second_s": second_s, **sizes}
 
 
-def third(given) -> None:
-    """Points in two and in three passes over the same blocks, judged by features drawn apart over all rows."""
-    import fewer
-    from fewer.jobs import _points_blocks
-
-    _points_blocks.MAX_CANDIDATES = 2000  # as many as very large data have
-    X, judge = mixture(given.rows, 0), None
-    print(f"{given.rows:,} rows x 8, 50 points of 2,000 candidates\n")
-    print("| passes | s of processor | value | se | by 512 other features | se |\n|---|---|---|---|---|---|")
-    for passes in (2, 3):
-        started = time.process_time()
-        found = fewer.points(lambda: iter(np.array_split(X, 16)), 50, rng=0, passes=passes, max_memory="8MB")
-        seconds = time.process_time() - started
-        if judge is None:
-            judge = Judge([found.compared.width, 0.0, 1.0], 512)
-            judge.add(X)
-        value, error = judge.of(X[found.indices], found.weights)
-        line = f"| {passes} | {seconds:.1f} | {found.value:.3g} | {found.value_se:.2g} | {value:.3g} | {error:.2g} |"
-        print(line, flush=True)
-
-
 def block(given) -> None:
     """What the second pass of one block costs in compiled loops and in NumPy, by the number of columns."""
     from fewer.data.blocks import Block
@@ -650,7 +629,6 @@ def resume(given) -> None:
 
 PARTS = {
     "block": block,
-    "third": third,
     "cut": cut,
     "kill": kill,
     "core": core,

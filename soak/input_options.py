@@ -1,4 +1,4 @@
-"""Further options of the jobs that the campaign of inputs calls: limits, targets, units, costs, bars, cells, blocks."""
+"""Further options of the jobs that the campaign of inputs calls: limits, targets, units, costs, bars, blocks."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -42,12 +42,6 @@ def options(rng: Rng) -> Iterator[Target]:
     yield Target("bins with bars", fewer.bins, {
         "counts": Arg(1.0 + eighths(rng, 6), "table"), "k": Arg(2, "integer"), "contiguous": Arg(True, "any"),
         "edges": Arg(np.arange(7.0), "table", 0.4), **COMMON,
-    })  # fmt: skip
-    yield Target("bins of cells", fewer.bins, {
-        "counts": Arg(1.0 + eighths(rng, 3, 2), "table"), "k": Arg(2, "integer"),
-        "preserve": Arg(("entries", "marginals", "cdf"), "choice", 0.7),
-        "edges": Arg([np.arange(4.0), np.arange(3.0)], "any", 0.4),
-        "positions": Arg([np.arange(3.0), np.arange(2.0)], "any", 0.2), **COMMON,
     })  # fmt: skip
     yield from structured(rng)
 

@@ -1,10 +1,10 @@
 """Options of the jobs against the referee.
 
-Points with limits, targets and units, and points that move; dims with units and costs; bars, cells and values of bins;
+Points with limits, targets and units, and points that move; dims with units and costs; bars and values of bins;
 data in blocks.
 """
 
-from itertools import combinations, pairwise, product
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ def spelled(name: str, **options: Any) -> str:
 
 def option_trial(rng: Generator) -> Trial:
     """One of the kinds below."""
-    kinds = (limited_points, aimed_points, whole_units, moved_points, chosen_columns, bars, cells, values, in_blocks)
+    kinds = (limited_points, aimed_points, whole_units, moved_points, chosen_columns, bars, values, in_blocks)
     trial: Trial = one_of(rng, kinds, (4, 2, 2, 1, 4, 2, 2, 2, 2))(rng)
     return trial
 
@@ -225,29 +225,6 @@ def bars(rng: Generator) -> Trial:
 
     call = lambda: fewer.bins(p, k, contiguous=True)
     return Trial(f"{spelled('bins', counts=p, k=k)} contiguous {kind}", call, arrays=[p], checks=[judged])
-
-
-def cells(rng: Generator) -> Trial:
-    """Bins of two and three dimensions."""
-    shape = one_of(rng, ((2, 3), (3, 2), (2, 2, 2), (1, 4)))
-    size = int(np.prod(shape))
-    k = int(rng.integers(1, min(size, 4) + 1))
-    p = np.asarray(histogram(rng, size)[1]).reshape(shape)
-    preserve = one_of(rng, ("entries", "marginals", "cdf"))
-    at = np.array(list(product(*map(range, shape))))
-    A = np.eye(size)
-    if preserve != "entries":
-        rows = [
-            at[:, axis] == i if preserve == "marginals" else at[:, axis] <= i
-            for axis, n in enumerate(shape)
-            for i in range(n)
-        ]
-        A = np.array(rows, float)
-    t = wide(p).reshape(-1) / wide(p).sum()
-    options = {"preserve": preserve, "solver": one_of(rng, POINTS)}
-    call = lambda: fewer.bins(p, k, rng=0, **options)
-    text = spelled("bins", counts=p, k=k, **options)
-    return Trial(text, call, Squares(A, wide(A) @ t), sparse_region(size, k), [p])
 
 
 def values(rng: Generator) -> Trial:

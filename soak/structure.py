@@ -12,7 +12,7 @@ from .structure_sets import KINDS, faults
 NAME = "structure"
 SECONDS = 120.0
 LOSSES = ("squared", "absolute", "downside")
-SHARES = (*("terms",) * 5, "groups", "groups", "dims", "bars", "cells", "points", "projection")
+SHARES = (*("terms",) * 5, "groups", "groups", "dims", "bars", "points", "projection")
 """How often each kind is drawn."""
 SOLVERS = ("exact", "exact", "auto", "exchange", "greedy", "iht")
 NEAR = 1e-6

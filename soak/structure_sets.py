@@ -1,4 +1,4 @@
-"""Groups, units, costs, bars and cells, drawn at random, and what enumeration says of them."""
+"""Groups, units, costs, and bars, drawn at random, and what enumeration says of them."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -167,32 +167,6 @@ def bars_case(rng: np.random.Generator) -> Drawn:
     return f"{k} bars of {n} bins, {kind}, by {solver}", problems + faults(found, by_bars(p, k), "exact", 1e-12)
 
 
-def cells_case(rng: np.random.Generator) -> Drawn:
-    """`bins` of two and three dimensions: entries, marginals, and their cumulative sums."""
-    import fewer
-
-    shape = (2, 3) if rng.random() < 0.5 else ((3, 3) if rng.random() < 0.5 else (2, 2, 2))
-    counts = rng.integers(0, 9, shape)
-    counts.flat[0] += 1
-    shares, size = counts.ravel() / counts.sum(), counts.size
-    k, preserve = int(rng.integers(1, 4)), chosen_from(rng, "entries", "marginals", "cdf")
-    solver = chosen_from(rng, "exact", "auto", "exchange", "greedy")
-    places = np.array(np.unravel_index(np.arange(size), shape))
-    if preserve == "entries":
-        A = np.eye(size)
-    elif preserve == "marginals":
-        A = np.vstack([[places[d] == i for i in range(m)] for d, m in enumerate(shape)]).astype(float)
-    else:
-        A = np.vstack([[places[d] <= i for i in range(m)] for d, m in enumerate(shape)]).astype(float)
-    b = A @ shares
-    best = min(
-        least("squared", A[:, S], b, np.ones(len(b)), 0.0, 1.0, {}) for S in map(list, combinations(range(size), k))
-    )
-    found = fewer.bins(counts, k, preserve=preserve, solver=solver, rng=0)
-    problems = [] if np.count_nonzero(found.p) <= k and abs(found.p.sum() - 1) < 1e-9 else ["it is no member"]
-    return f"{k} cells of {shape}, {preserve}, by {solver}", problems + faults(found, best, solver)
-
-
 def points_case(rng: np.random.Generator) -> Drawn:
     """`points`: whole units of rows, and counts of groups among rows."""
     import fewer
@@ -243,6 +217,5 @@ KINDS: dict[str, Callable[[np.random.Generator], Drawn]] = {
     "groups": groups_case,
     "dims": dims_case,
     "bars": bars_case,
-    "cells": cells_case,
     "points": points_case,
 }

@@ -1,15 +1,13 @@
-"""bins with k bars, and of two and three dimensions: against enumeration, a plain dynamic program and cvxpy."""
+"""bins with k bars: against enumeration, a plain dynamic program and cvxpy."""
 
 from itertools import combinations, pairwise
 
-import cvxpy as cp
 import numpy as np
 import pytest
 
 from fewer import InvalidInput, Status, bins
 from fewer._compiled.segments import advance_bars
 from fewer.jobs import _bars
-from fewer.jobs._cells import marginals
 
 
 def cost_of(x, begins):
@@ -183,66 +181,11 @@ def test_a_time_limit_leaves_merged_neighbours():
     assert result.bound == 0.0
 
 
-@pytest.mark.parametrize("shape", [(4, 3), (2, 3, 2)])
-def test_cells_keep_the_largest_entries(shape):
-    rng = np.random.default_rng(0)
-    counts = rng.integers(0, 50, shape)
-    result = bins(counts, 3)
-    assert sorted(result.indices) == sorted(np.argsort(-counts.ravel(), kind="stable")[:3])
-    assert result.status is Status.OPTIMAL
-    where = np.column_stack(np.unravel_index(result.indices, shape))
-    assert (result.distribution.states == where).all()
-    edges = [np.arange(n + 1.0) * (axis + 1) for axis, n in enumerate(shape)]
-    frame = bins(counts, 3, edges=edges).to_frame()
-    for axis, (index, centre) in enumerate(zip("ijl", "xyz", strict=True)):
-        if axis < len(shape):
-            np.testing.assert_allclose(frame[centre], (frame[index] + 0.5) * (axis + 1))
-    assert (counts[tuple(frame[name] for name in "ijl"[: len(shape)])] == counts.ravel()[frame["index"]]).all()
-    assert sorted(frame["weight"], reverse=True) == frame["weight"].tolist()
-
-
-@pytest.mark.parametrize(("shape", "preserve"), [((3, 3), "marginals"), ((3, 2), "cdf"), ((2, 2, 2), "marginals")])
-def test_cells_keep_marginals_as_cvxpy_does(shape, preserve):
-    rng = np.random.default_rng(sum(shape))
-    counts = rng.integers(1, 30, shape)
-    p, k = counts.ravel() / counts.sum(), 2
-    total = np.zeros(0)
-    for axis, n in enumerate(shape):  # the slow obvious matrix, row by row
-        for t in range(n):
-            keep = np.arange(n) <= t if preserve == "cdf" else np.arange(n) == t
-            mask = np.zeros(shape) + keep.reshape([-1 if a == axis else 1 for a in range(len(shape))])
-            total = np.append(total, mask.ravel())
-    A = total.reshape(-1, p.size)
-    np.testing.assert_array_equal(marginals(shape, cumulative=preserve == "cdf").toarray(), A)
-    best = np.inf
-    for cells in combinations(range(p.size), k):
-        q = cp.Variable(k, nonneg=True)
-        problem = cp.Problem(cp.Minimize(cp.sum_squares(A[:, list(cells)] @ q - A @ p)), [cp.sum(q) == 1])
-        best = min(best, problem.solve(solver=cp.CLARABEL))
-    result = bins(counts, k, preserve=preserve, solver="exact", rng=0)
-    assert result.value == pytest.approx(best, abs=1e-7)
-    assert result.bound <= best + 1e-7
-    assert result.value == pytest.approx(((A @ (result.p - p)) ** 2).sum(), abs=1e-12)
-
-
-def test_what_cells_cannot_do():
-    counts = np.ones((2, 3))
-    for words, asked in {
-        "preserve must be one of 'cdf', 'entries', 'marginals', got 'mean'": {"preserve": "mean"},
-        "edges must be 2 arrays, one for each dimension, got 1": {"edges": [[0, 1, 2]]},
-        r"edges\[1\] must be 4 for 3 bins, got 3": {"edges": [[0, 1, 2], [0, 1, 2]]},
-        "preserve must have 6 columns": {"preserve": np.ones((2, 5))},
-        "validation is for a matrix": {"validation": 0.3},
-    }.items():
-        with pytest.raises(InvalidInput, match=words):
-            bins(counts, 2, **asked)
-    with pytest.raises(InvalidInput, match="one, two or three dimensions"):
-        bins(np.ones((2, 2, 2, 2)), 1)
-
-
-def test_cumulative_marginals_of_too_many_cells_are_refused_before_memory_runs_out():
-    with pytest.raises(InvalidInput, match="1000 x 1000 cells needs a matrix of 1001000000 entries"):
-        bins(np.ones((1000, 1000)), 5, preserve="cdf")
+def test_counts_have_one_dimension():
+    with pytest.raises(InvalidInput, match=r"counts must be a histogram of one dimension .* got shape \(2, 3\)"):
+        bins(np.ones((2, 3)), 2)
+    with pytest.raises(InvalidInput, match="preserve must be one of 'cdf', 'entries', got 'marginals'"):
+        bins(np.ones(6), 2, preserve="marginals")
 
 
 def test_runs_whose_costs_rise_all_along_are_merged_in_few_rounds(monkeypatch):

@@ -18,7 +18,7 @@ import fewer
 from fewer import InvalidInput, row_blocks
 from fewer.data import _dask, blocks
 from fewer.data.blocks import Block, Execution, as_blocks, executed, is_lazy, recut
-from fewer.jobs import _bins_blocks, _points_blocks, _points_first, _points_plan, _points_third
+from fewer.jobs import _bins_blocks, _points_blocks, _points_first, _points_plan
 from fewer.jobs._points_first import FirstSummary, PointsSpec
 from fewer.jobs.packing import packed, unpacked
 from fewer.objectives import tall
@@ -59,7 +59,7 @@ def answer(job, given, y=None):
     if job == "points":
         return fewer.points(given, 6, rng=0)
     if job == "once":
-        return fewer.points(given, 6, rng=0, passes=1)
+        return fewer.points(given(), 6, rng=0)
     if job == "bins":
         return fewer.bins(values=given, k=7)
     return fewer.dims(given, 3, rng=0) if job == "dims" else fewer.terms(given, y, 2, rng=0)
@@ -294,42 +294,35 @@ def test_few_distinct_rows_are_all_candidates_and_proven(small):
 def test_the_bound_of_one_pass_holds(data, small):
     X = data["points"]
     weights = np.random.default_rng(0).random(len(X))
-    found = fewer.points(pieces("points", data, 5), 6, rng=0, passes=1, sample_weight=weights)
+    found = fewer.points(pieces("points", data, 5)(), 6, rng=0, sample_weight=weights)
     true = naive_mmd(X, weights / weights.sum(), X[found.indices], found.weights, found.compared.width)
     assert true <= found.value + found.value_se
     assert "(proven)" in found.note
 
 
-@pytest.mark.parametrize("labelled", [False, True])
-def test_a_third_pass_proposes_rows_and_the_cut_does_not_matter(labelled, data, small, monkeypatch):
-    monkeypatch.setattr(_points_blocks, "MAX_CANDIDATES", 60)
-    monkeypatch.setattr(_points_blocks, "MIN_CANDIDATES", 60)
-    monkeypatch.setattr(_points_third, "CHUNK_ROWS", 50)
+def test_an_iterator_is_read_once(data, small):
     X = data["points"]
-    y = (X[:, 0] > 0).astype(int) if labelled else None
-    two, *three = [
-        fewer.points(lambda n=n: iter(np.array_split(X, n)), 8, labels=y, rng=0, passes=passes)
-        for n, passes in ((1, 2), (1, 3), (64, 3))
-    ]
-    same(*three)
-    assert three[0].value < two.value
-    assert "in the third pass" in three[0].note
-    np.testing.assert_array_equal(three[0].rows, X[three[0].indices])
-    with pytest.raises(InvalidInput, match="passes=3 goes with"):
-        fewer.points(lambda: iter([X]), 8, similarity="laplace", passes=3)
+    read = []
+
+    def blocks():
+        for i, part in enumerate(np.array_split(X, 7)):
+            read.append(i)
+            yield part
+
+    found = fewer.points(blocks(), 6, rng=0)
+    assert read == list(range(7))
+    assert "one pass" in found.note
+    np.testing.assert_array_equal(found.rows, X[found.indices])
+    model = fewer.FewerPoints(6, random_state=np.random.RandomState(0)).fit(blocks())
+    np.testing.assert_array_equal(model.points_, X[model.indices_])
 
 
-def test_the_nearest_rows_are_those_of_all_rows(data):
+def test_an_iterator_that_fits_is_gathered(data):
     X = data["points"]
-    spec = PointsSpec(candidates=20, least=20, gamma=0.5)
-    plan = _points_plan.plan_of(FirstSummary.of(Block(X), spec))
-    near = _points_third.NearPlan(plan, plan.rows[:3] + 0.3, np.zeros(3, np.int64), 4)
-    found = _points_third.ThirdSummary.merged(
-        [_points_third.ThirdSummary.of(Block(X[a : a + 500], start=a), near) for a in (0, 500, 1000)]
-    )._first(4)
-    distances = ((near.places[:, None] - X) ** 2).sum(axis=2)
-    assert found.positions.tolist() == np.argsort(distances, axis=1)[:, :4].tolist()
-    np.testing.assert_allclose(found.rows, X[found.positions])
+    found, whole = fewer.points(iter(np.array_split(X, 4)), 6, rng=0), fewer.points(X, 6, rng=0)
+    same(whole, found)
+    with pytest.raises(InvalidInput, match="an iterator of blocks is read once, and this takes two passes"):
+        fewer.bins(values=iter(np.array_split(np.arange(70_000.0), 4)), k=3, max_memory="1kB")
 
 
 def test_classes_and_weights_in_two_passes(data, small):
@@ -483,7 +476,7 @@ def test_what_is_refused(data, small):
         fewer.points(lambda: iter([X[:0]]), 2)
     with pytest.raises(InvalidInput, match="columns"):
         fewer.points(lambda: iter([X, X[:, :2]]), 2)
-    with pytest.raises(InvalidInput, match="move needs rows in memory"):
+    with pytest.raises(InvalidInput, match="move is not for data in blocks; choose some hundred rows"):
         fewer.points(lambda: iter([X]), 2, move=True)
     with pytest.raises(InvalidInput, match="must be finite"):
         fewer.points(lambda: iter([np.where(X > 3, np.nan, X)]), 2)
@@ -491,10 +484,10 @@ def test_what_is_refused(data, small):
         fewer.points(lambda: 3, 2)
     with pytest.raises(InvalidInput, match="no file has a name"):
         fewer.bins(values="nowhere/*.npy", k=2)
+    with pytest.raises(InvalidInput, match="more than 4096 columns are not for data in blocks, got 4097"):
+        fewer.terms(lambda: iter([(np.zeros((2, 4097)), np.zeros(2))]), None, 2)
     with pytest.raises(InvalidInput, match="needs a target"):
         fewer.terms(lambda: iter([X]), None, 2)
-    with pytest.raises(InvalidInput, match="passes"):
-        fewer.points(X, 2, passes=4)
 
 
 def test_recutting_and_the_tree():

@@ -1,4 +1,4 @@
-"""Points of data in blocks that must hold some rows, or some of each group: as in memory, however they are cut."""
+"""Limits on points of data in blocks: as in memory where the rows fit there, else kept or refused by name."""
 
 import dask.array as da
 import dask.dataframe as dd
@@ -8,9 +8,6 @@ import pytest
 
 import fewer
 from fewer import InvalidInput
-from fewer.data.blocks import Execution, executed
-from fewer.jobs import _points_blocks, _points_first
-from fewer.jobs.packing import packed, unpacked
 
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(500, 2)), 1)
@@ -22,17 +19,8 @@ LIMITS = [
     {"groups": G, "min_per_group": {"a": 2, "c": 1}},
     {"include": [5], "exclude": X[:, 0] > 1, "groups": G, "max_per_group": [1, 2, 2]},
     {"labels": Y, "include": [7, 8], "groups": G, "max_per_group": 2, "sample_weight": np.arange(500.0)},
-    {"labels": Y, "gamma": "cv"},
-    {"min_weight": 0.1, "max_weight": 0.3},
 ]
-
-
-@pytest.fixture
-def few(blocks_of_64, monkeypatch):
-    """Candidates are a sample of the rows."""
-    monkeypatch.setattr(_points_blocks, "MAX_CANDIDATES", 60)
-    monkeypatch.setattr(_points_blocks, "MIN_CANDIDATES", 60)
-    monkeypatch.setattr(_points_first, "MAX_CANDIDATE_WORK", 0)
+WEIGHTS = [{"labels": Y, "gamma": "cv"}, {"min_weight": 0.1, "max_weight": 0.3}]
 
 
 def cut(rows, n):
@@ -44,48 +32,25 @@ def in_dask(options):
 
 
 @pytest.mark.parametrize("options", LIMITS, ids=" ".join)
-def test_the_answer_is_that_in_memory(options, blocks_of_64):
+def test_the_answer_is_that_in_memory_where_rows_are_gathered(options):
     whole = fewer.points(X, 5, rng=0, **options)
-    found = [fewer.points(cut(X, n), 5, rng=0, **options) for n in (1, 7, 64)]
+    found = [fewer.points(cut(X, n), 5, rng=0, **options) for n in (1, 7)]
     found.append(fewer.points(da.from_array(X, chunks=(130, 1)), 5, rng=0, **in_dask(options)))
     for one in found:
         assert one.indices.tolist() == whole.indices.tolist()
         assert one.value == pytest.approx(whole.value, rel=1e-9)
 
 
-@pytest.mark.parametrize("options", LIMITS, ids=" ".join)
-def test_samples_obey_and_do_not_depend_on_the_cut(options, few):
-    first, *others = [fewer.points(cut(X, n), 5, rng=0, **options) for n in (1, 7, 64)]
-    for other in others:
-        assert other.indices.tolist() == first.indices.tolist()
-        assert other.value == first.value
-    assert set(options.get("include", ())) <= set(first.indices)
-    never = options.get("exclude", np.zeros(500, bool))
-    assert not np.isin(first.indices, np.arange(500)[never]).any()
-    held = dict(zip(*np.unique(G[first.indices], return_counts=True), strict=True))
-    if isinstance(options.get("max_per_group"), list):
-        assert all(held.get(g, 0) <= most for g, most in zip("abc", options["max_per_group"], strict=True))
-    for g, least in options.get("min_per_group", {}).items():
-        assert held[g] >= least
+@pytest.mark.parametrize("options", WEIGHTS, ids=" ".join)
+def test_limits_of_weights_are_those_in_memory(options, blocks_of_64):
+    whole = fewer.points(X, 5, rng=0, **options)
+    for n in (1, 7, 64):
+        found = fewer.points(cut(X, n), 5, rng=0, **options)
+        assert found.indices.tolist() == whole.indices.tolist()
+        assert found.value == pytest.approx(whole.value, rel=1e-9)
 
 
-def test_a_rare_group_has_candidates(few):
-    groups = np.where(np.arange(500) == 477, "rare", "usual")
-    found = fewer.points(cut(X, 7), 5, rng=0, groups=groups, min_per_group=1)
-    assert 477 in found.indices
-
-
-def test_gamma_comes_from_all_rows(few):
-    """Not from the free ones alone, nor from those that groups add."""
-    far = np.where(np.arange(500)[:, None] < 250, X, 10.0 * X)
-    usual = fewer.points(cut(far, 7), 5, rng=0)
-    halves = {"groups": np.arange(500) < 250, "max_per_group": {True: 500, False: 1}}
-    for options in ({"exclude": np.arange(250, 500)}, halves):
-        found = fewer.points(cut(far, 7), 5, rng=0, **options)
-        assert 0.5 < found.compared.width / usual.compared.width < 2.0
-
-
-def test_columns_name_groups_and_rows_are_dropped(blocks_of_64, tmp_path):
+def test_columns_name_groups_and_rows_are_dropped(tmp_path):
     frame = pd.DataFrame(X, columns=["u", "v"]).assign(g=G)
     frame.loc[::50, "u"] = np.nan
     options = {"groups": "g", "max_per_group": 2, "include": [1], "missing": "drop", "rng": 0}
@@ -95,8 +60,6 @@ def test_columns_name_groups_and_rows_are_dropped(blocks_of_64, tmp_path):
     found = fewer.FewerPoints(5, max_per_group=2, missing="drop", random_state=0)
     found.fit(str(tmp_path / "x.parquet"), groups="g", include=[1])
     assert sorted(found.indices_) == whole.indices.tolist()
-    with pytest.raises(InvalidInput, match="include names row 50, which is left out"):
-        fewer.points(dd.from_pandas(frame, npartitions=5), 5, **{**options, "include": [50]})
 
 
 def test_positions_are_positions_where_rows_are_gathered():
@@ -107,20 +70,6 @@ def test_positions_are_positions_where_rows_are_gathered():
     assert set(units.units) <= set(G)
 
 
-def test_what_is_held_is_kept_for_a_resumed_run(few):
-    class Keeper(dict):
-        def load(self, name):
-            return unpacked(self[name]) if name in self else None
-
-        def save(self, name, levels, done, last):
-            self[name] = packed([levels, done, last])
-
-    options = {"include": [5], "groups": G, "max_per_group": {"a": 1}, "rng": 0}
-    with executed(Execution(keeper=Keeper())):
-        first, again = (fewer.points(cut(X, 7), 5, **options) for _ in range(2))
-    assert again.indices.tolist() == first.indices.tolist()
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -129,15 +78,26 @@ def test_what_is_held_is_kept_for_a_resumed_run(few):
         ({"include": ["a"]}, "named by position"),
         ({"include": [1], "exclude": [1]}, "must not overlap"),
         ({"exclude": np.ones(5, bool)}, "a mask must have shape"),
-        ({"exclude": np.ones(500, bool)}, "leaves no row"),
-        ({"groups": G[:5], "max_per_group": 1}, "an entry for each row"),
+        ({"groups": G[:5], "max_per_group": 1}, "groups must have shape"),
         ({"groups": G, "min_per_group": {"q": 1}}, "there is no group 'q'"),
-        ({"groups": "g", "max_per_group": 1}, "needs tables"),
-        ({"include": [1], "passes": 3}, "take two passes"),
-        ({"units": G}, "units are chosen whole"),
-        ({"target": X}, "target needs rows in memory"),
     ],
 )
-def test_what_is_refused(options, words, blocks_of_64):
+def test_what_is_refused_of_gathered_rows(options, words):
     with pytest.raises(InvalidInput, match=words):
         fewer.points(cut(X, 3), 5, rng=0, **options)
+
+
+@pytest.mark.parametrize(
+    ("option", "more"),
+    [
+        ("include", {"include": [3]}),
+        ("exclude", {"exclude": [3]}),
+        ("groups", {"groups": G, "max_per_group": 1}),
+        ("units", {"units": G}),
+        ("target", {"target": X}),
+        ("move", {"move": True}),
+    ],
+)
+def test_what_is_not_for_data_in_blocks(option, more, blocks_of_64):
+    with pytest.raises(InvalidInput, match=f"{option} is not for data in blocks; "):
+        fewer.points(cut(X, 3), 5, rng=0, **more)

@@ -52,7 +52,7 @@ def test_points_impute_as_in_memory(weighted, small, table, monkeypatch):
         found = fewer.points(cut(table, n), 5, **how)
         assert found.value == pytest.approx(whole.value, rel=1e-6)
         assert "missing values replaced by medians and modes: 'a'" in found.note
-    few = fewer.points(cut(table, 7), 5, passes=1, **how)
+    few = fewer.points(cut(table, 7)(), 5, **how)
     assert "missing values replaced" in few.note
 
 

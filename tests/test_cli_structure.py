@@ -1,4 +1,4 @@
-"""The command line: units, costs, bars and cells give what the library gives."""
+"""The command line: units, costs and bars give what the library gives."""
 
 import numpy as np
 import polars as pl
@@ -7,7 +7,6 @@ import fewer
 from commands import CLOUD, RNG, VALUES, WIDE, run, table
 
 NAMES = [f"c{j}" for j in range(9)]
-COUNTS = RNG.integers(0, 40, (4, 6))
 
 
 def written(folder):
@@ -19,7 +18,6 @@ def written(folder):
     lines = {"order": row, "item": [NAMES[j] for j in column], "maker": [f"u{j // 3}" for j in column]}
     pl.DataFrame(lines).write_csv(folder / "lines.csv")
     pl.DataFrame({"ms": VALUES}).write_csv(folder / "ms.csv")
-    np.save(folder / "counts.npy", COUNTS)
     who = np.arange(len(CLOUD)) % 7
     pl.DataFrame({"x": CLOUD[:, 0], "y": CLOUD[:, 1], "who": [f"p{w}" for w in who]}).write_csv(folder / "cloud.csv")
     return folder
@@ -73,7 +71,7 @@ def test_dims_refuses_half_a_budget(tmp_path):
     assert "expected one value for each 'item', 'a' has several" in err
 
 
-def test_bins_with_bars_and_cells(tmp_path):
+def test_bins_with_bars(tmp_path):
     files = written(tmp_path)
     page = files / "bars.html"
     out, err = run("bins", files / "ms.csv", "-k", "5", "--bins", "60", "--contiguous", "--report", page)
@@ -85,18 +83,6 @@ def test_bins_with_bars_and_cells(tmp_path):
     assert "Optimal (proven)." in err
     out, _ = run("bins", files / "ms.csv", "--path", "2,4,8", "--bins", "60", "--contiguous", "-q")
     assert table(out)["k"].to_list() == [2] * 2 + [4] * 4 + [8] * 8
-    out, _ = run("bins", files / "counts.npy", "--cells", "-k", "4")
-    expected = fewer.bins(COUNTS, 4)
-    assert set(zip(table(out)["row"], table(out)["column"], strict=True)) == set(
-        map(tuple, expected.distribution.states)
-    )
-    out, _ = run("bins", files / "counts.npy", "--cells", "2x3x4", "--preserve", "marginals", "-k", "3")
-    expected = fewer.bins(COUNTS.reshape(2, 3, 4), 3, preserve="marginals", rng=0)
-    assert sorted(table(out)["index"]) == expected.indices.tolist()
-    _, err = run("bins", files / "counts.npy", "--cells", "2x3x5", "-k", "3", code=2)
-    assert "AxBxC with 24 cells in all" in err
-    _, err = run("bins", files / "ms.csv", "--preserve", "marginals", "-k", "3", code=2)
-    assert "--preserve marginals is for --cells" in err
 
 
 def test_points_with_units(tmp_path):

@@ -44,12 +44,6 @@ def ours(result: "Result", order: Indices) -> dict[str, Any]:
         columns["value"] = result.kept.values[order]
         if result.kept.edges is not None:
             columns |= {"from": result.kept.edges[order, 0], "to": result.kept.edges[order, 1]}
-    elif result.words.unit == "cells" and result.kept is not None:
-        cells = result.kept.states[order]
-        columns |= {name: cells[:, axis] for axis, name in enumerate("ijl"[: cells.shape[1]])}
-        if result.labels is not None:
-            centres = np.array([result.labels[i] for i in order])
-            columns |= {name: centres[:, axis] for axis, name in enumerate("xyz"[: cells.shape[1]])}
     elif result.labels is not None and result.words.unit == "columns":
         columns["name"] = [result.labels[i] for i in order]
     return columns

@@ -271,8 +271,7 @@ class Result:
         """What was kept as a table: `weight`, `index` (from 0), and what the user calls it.
 
         Points: the whole original rows, under the labels of the frame's own index (polars: in a column `label`); of an
-        array columns x0, x1, ... Bins: `value` where each sits, and its edges `from` and `to`; cells of a histogram of
-        two or three dimensions: `i`, `j`, `l`, and their centres `x`, `y`, `z`. Terms and dims: `name`.
+        array columns x0, x1, ... Bins: `value` where each sits, and its edges `from` and `to`. Terms and dims: `name`.
         Heaviest first, as the command line has it, but bins and what has no weights in their own order. A column of the
         user's that is called `weight` or `index` gets the ending `_in_table`.
 

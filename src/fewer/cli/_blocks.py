@@ -227,8 +227,13 @@ def search_of(asked: Asked) -> dict[str, Any]:
     }
 
 
-IN_MEMORY = ("units", "move", "move_free", "target", "assign", "criticisms")
+IN_MEMORY = ("units", "move", "move_free", "target", "assign", "criticisms", "include", "exclude", "groups")
 """Options of `fewer points` that need all rows."""
+
+
+def refuse(option: str) -> None:
+    """Refuse an option that needs all rows in memory."""
+    raise click.UsageError(f"--{option.replace('_', '-')} is not for data in blocks; raise --max-memory, or omit it")
 
 
 def points_in_blocks(
@@ -246,12 +251,11 @@ def points_in_blocks(
 
     for name in IN_MEMORY:
         if options[name]:
-            option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option} needs the rows in memory; raise --max-memory, or leave it away")
-    named = (data["labels"], "--label"), (data["sample_weight"], "--weight"), (options["groups"], "--groups")
+            refuse(name)
+    named = (data["labels"], "--label"), (data["sample_weight"], "--weight")
     apart = [known_column(table, name, option) for name, option in named if name]
     if table.plain and apart:
-        raise click.UsageError("--label, --weight and --groups name columns of tables, and npy files have none")
+        raise click.UsageError("--label and --weight name columns of tables, and npy files have none")
     names, kinds = asked_columns(table, columns, ignore, apart)
     data = {**data, **limits_of(options, table, False), "columns": kinds or None}
     used = [*names, *(name for name in apart if name not in names)]
@@ -266,8 +270,7 @@ def bins_in_blocks(
     from ..jobs.bins import bins
 
     if binned or preserve != "cdf":
-        option = binned[0] if binned else "--preserve entries"
-        raise click.UsageError(f"{option} needs the values in memory; raise --max-memory, or leave it away")
+        refuse(binned[0][2:] if binned else "preserve entries")
     about = {"job": "bins", "column": name, "missing": missing}
     return run_in_blocks(
         table, asked, [name], about, lambda X, k: bins(values=X, k=k, missing=missing, **search_of(asked))
@@ -299,17 +302,15 @@ def terms_in_blocks(
     from ._table import chosen_columns
 
     alone = ("test_fraction", "test_last", "test_from", "previous", "max_turnover", "constraints")
-    for name in ("validation", *alone, *(["loss"] if options["loss"] != "squared" else [])):
+    for name in ("validation", "returns", "date", *alone, *(["loss"] if options["loss"] != "squared" else [])):
         if options[name]:
-            option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option} needs the rows in memory; raise --max-memory, or leave it away")
+            refuse(name)
     if groups is not None:
-        raise click.UsageError("--groups needs the rows in memory; raise --max-memory, or leave it away")
+        refuse("groups")
     known_column(table, target, "--target")
-    date = [known_column(table, options["date"], "--date")] if options["date"] else []
-    chosen = chosen_columns(table, columns, "--columns", [target, *date])
-    data: dict[str, Any] = {name: options[name] for name in ("min_weight", "max_weight", "missing", "returns", "date")}
+    chosen = chosen_columns(table, columns, "--columns", [target])
+    data: dict[str, Any] = {name: options[name] for name in ("min_weight", "max_weight", "missing")}
     data |= {name: listed(options[name]) for name in ("include", "exclude")}
-    names = [*(name for name in chosen if name not in (target, *date)), *date, target]
+    names = [*(name for name in chosen if name != target), target]
     about = {"job": "terms", "names": names, **data}
     return run_in_blocks(table, asked, names, about, lambda X, k: terms(X, target, k, **data, **search_of(asked)))

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ..data.files import FileTable
     from ..jobs.empirical import Empirical
     from ..studies.study import Problem
-    from ._options import Asked
 
 MAX_BINS = 10_000_000
 """Bins up to which edges are made."""
@@ -31,18 +30,13 @@ MAX_BINS = 10_000_000
 @click.option("--bin-width", type=float, metavar="W", help="Bins of this width, starting at a multiple of it.")
 @click.option("--counts", is_flag=True, help="The column holds the counts of bins, not values.")
 @click.option("--contiguous", is_flag=True, help="A histogram with k bars that cover all bins.")
-@click.option(
-    "--cells",
-    is_flag=False,
-    flag_value="table",
-    metavar="[AxBxC]",
-    help="The table is a 2-D histogram, rows x columns; or its numbers are a histogram of this shape.",
-)
 @click.option("--missing", type=click.Choice(["error", "drop"]), default="error", show_default=True)
 @click.option(
     "--preserve",
-    type=click.Choice(["cdf", "entries", "marginals"]),
-    help="Keep cumulative shares (the default), shares (the default of --cells), or those of each dimension.",
+    type=click.Choice(["cdf", "entries"]),
+    default="cdf",
+    show_default=True,
+    help="Keep cumulative shares, or shares.",
 )
 def bins(
     column: str | None,
@@ -51,29 +45,23 @@ def bins(
     bin_width: float | None,
     counts: bool,
     contiguous: bool,
-    cells: str | None,
     missing: str,
-    preserve: str | None,
+    preserve: str,
     **options: Any,
 ) -> int:
     """Keep k weighted values of a column of FILE whose distribution is nearest to that of all values.
 
     --grid, --bins and --bin-width limit where the kept values may sit; the error is still measured on the values
-    themselves. With --counts the column holds the counts of bins; with --cells the whole table does. With --contiguous
-    k bars cover all bins, with the least squared error (v-optimal). With --path a random part is held out.
+    themselves. With --counts the column holds the counts of bins. With --contiguous k bars cover all bins, with the
+    least squared error (v-optimal). With --path a random part is held out.
     FILE is csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy or npz, or - for stdin.
     """
     common = asked(options)
-    if cells is not None:
-        return in_cells(common, cells, preserve, contiguous or counts or bool(column or grid or count or bin_width))
-    if preserve == "marginals":
-        raise click.UsageError("--preserve marginals is for --cells")
     binned = [name for name, given in (("--grid", grid), ("--bins", count), ("--bin-width", bin_width)) if given]
     if bin_width is not None and len(binned) > 1:
         raise click.UsageError("give --bin-width or --bins with or without --grid, not both")
     if counts and binned:
         raise click.UsageError(f"--counts are bins already; leave out {binned[0]}")
-    preserve = preserve or "cdf"
     if contiguous:
         preserve = "entries"
     if grid == "auto" and (count is not None or preserve == "entries"):
@@ -114,32 +102,6 @@ def barred(problem: Any, contiguous: bool) -> "Problem":
 
     found: Problem = BarsProblem(problem.counts, problem.edges) if contiguous else problem
     return found
-
-
-def in_cells(common: "Asked", cells: str, preserve: str | None, more: bool) -> int:
-    """A table as a histogram of two dimensions, or its numbers as one of a given shape."""
-    from ..data.files import open_table
-    from ..studies.bars import CellsProblem
-    from ._run import perform
-    from ._write import check_targets
-
-    if more:
-        raise click.UsageError("--cells is a whole histogram: leave out --column, --grid, --bins, --counts and so on")
-    check_targets(common)
-    table = open_table(common.files)
-    names = table.numeric
-    counts = table.numbers(names)
-    if cells != "table":
-        sizes = [int(part) if part.isdigit() else 0 for part in cells.lower().split("x")]
-        if len(sizes) not in (2, 3) or 0 in sizes or int(np.prod(sizes)) != counts.size:
-            raise click.UsageError(f"--cells expected AxB or AxBxC with {counts.size} cells in all, got {cells!r}")
-        counts = counts.reshape(sizes)
-    if counts.min() < 0 or counts.max() == 0:
-        raise InvalidInput(f"{table.label}: expected counts of at least 0, one of them above, got {counts.min():g}")
-    axes = ("row", "column", "layer") if counts.ndim == 2 else ("i", "j", "l")
-    problem = CellsProblem(counts, preserve or "entries", axes)
-    shape = " x ".join(map(str, counts.shape))
-    return perform(problem, common, f"of {problem.size} cells ({shape}) of {table.label}", note=noted(table))
 
 
 def read_values(table: "FileTable", name: str, missing: str) -> "Empirical":

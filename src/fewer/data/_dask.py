@@ -14,7 +14,7 @@ from dask.base import is_dask_collection
 from dask.delayed import Delayed, delayed
 
 from .._validation import InvalidInput, shown
-from ..row_blocks import FAN_IN, Merge, S, canonical_rows
+from ..row_blocks import FAN_IN, Merge, S
 from .blocks import Block, Work, located
 from .cutting import cut, height, size_in_bytes, some, stacked
 
@@ -66,13 +66,12 @@ class DaskBlocks:
     X: Partitions
     y: Partitions | None
     weight: Partitions | None
-    groups: Partitions | None = None
     label: str = "X"
 
     @property
     def beside(self) -> list[Partitions | None]:
-        """X, y, the weights and the groups, as in `Block.parts`."""
-        return [self.X, self.y, self.weight, self.groups]
+        """X, y and the weights, as in `Block.parts`."""
+        return [self.X, self.y, self.weight]
 
     def head(self, rows: int) -> Block:
         """The first rows."""
@@ -85,7 +84,7 @@ class DaskBlocks:
         """A sentence where there are no rows, or others than there are of what belongs to them."""
         if self.X.rows == 0:
             raise InvalidInput("X has no rows: all blocks are empty")
-        for name, other in (("y", self.y), ("sample_weight", self.weight), ("groups", self.groups)):
+        for name, other in (("y", self.y), ("sample_weight", self.weight)):
             if other is not None and other.rows != self.X.rows:
                 raise InvalidInput(f"{name} must have an entry for each of the {self.X.rows} rows, got {other.rows}")
 
@@ -131,42 +130,9 @@ def _worked(work: Any, parts: list[Any], start: int, plan: Any) -> Any:
     return located(work, block, plan)
 
 
-def dask_blocks(X: Any, y: Any = None, weight: Any = None, groups: Any = None) -> DaskBlocks:
+def dask_blocks(X: Any, y: Any = None, weight: Any = None) -> DaskBlocks:
     """A Dask collection with what belongs to its rows: collections too, or arrays in memory; names are left alone."""
-    return DaskBlocks(partitions(X, "X"), beside(y, "y"), beside(weight, "sample_weight"), beside(groups, "groups"))
-
-
-def carried(blocks: Any, work: Any, first: Any) -> DaskBlocks:
-    """Blocks in which each partition was worked on with what the one before leaves: `work(block, left)` gives both.
-
-    A chain of tasks, and one more count of rows.
-    """
-    own = [None if p is None else p for p in blocks.beside]
-    left, pairs = delayed(first, traverse=False), []
-    for i in range(len(blocks.X.parts)):
-        start, stop = int(blocks.X.starts[i]), int(blocks.X.starts[i + 1])
-        if stop > start:
-            parts = [None if p is None else p.between(start, stop) for p in own]
-            both = delayed(_worked_after)(work, parts, left)
-            pairs.append(both[0])
-            left = both[1]
-    X, y, weight = ([delayed(getattr)(pair, name) for pair in pairs] for name in ("X", "y", "weight"))
-    rows = Partitions(X)
-    known = rows.lengths
-    weighted = blocks.weight is not None or compute(weight[0])[0] is not None
-    return DaskBlocks(rows, Partitions(y, known), Partitions(weight, known) if weighted else None)
-
-
-def _worked_after(work: Any, parts: list[Any], left: Any) -> Any:
-    return work(Block.put(None if part is None else stacked(part) for part in parts), left)
-
-
-def columns_as_blocks(X: Any) -> tuple[DaskBlocks, int] | None:
-    """The columns of an array as the rows of blocks, and how many there are; None where its shape is not known."""
-    if not hasattr(X, "numblocks") or X.ndim != 2 or np.isnan(X.shape).any():
-        return None
-    turned = X.T.rechunk({0: canonical_rows(X.shape[0]), 1: -1})
-    return DaskBlocks(partitions(turned, "X"), None, None), int(X.shape[1])
+    return DaskBlocks(partitions(X, "X"), beside(y, "y"), beside(weight, "sample_weight"))
 
 
 def beside(value: Any, name: str) -> Partitions | None:

@@ -30,18 +30,17 @@ class Block(NamedTuple):
     y: Any = None
     weight: Any = None
     start: int = 0
-    groups: Any = None
 
     @property
     def parts(self) -> tuple[Any, ...]:
         """All that has an entry for each row."""
-        return self.X, self.y, self.weight, self.groups
+        return self.X, self.y, self.weight
 
     @classmethod
     def put(cls, parts: Iterable[Any], start: int = 0) -> "Block":
         """A block of such parts."""
-        X, y, weight, groups = parts
-        return cls(X, y, weight, start, groups)
+        X, y, weight = parts
+        return cls(X, y, weight, start)
 
     def cut(self, start: int, stop: int) -> "Block":
         """Some of the rows."""
@@ -209,6 +208,52 @@ class Stream:
         return joined(parts, 0)
 
 
+class ReadAhead:
+    """Blocks of an iterator that can be read once: those read so far are kept until the pass that counts."""
+
+    def __init__(self, blocks: Iterator[Any]) -> None:
+        self.blocks, self.kept, self.last = blocks, deque[Any](), False
+
+    def __call__(self) -> Iterator[Any]:
+        """Begin again, with the blocks read so far; only once after `last` is set."""
+        if self.blocks is None:
+            raise InvalidInput(
+                "an iterator of blocks is read once, and this takes two passes; give a callable that returns an "
+                "iterator for each pass"
+            )
+        return self._all() if self.last else self._ahead()
+
+    def _ahead(self) -> Iterator[Any]:
+        at = 0
+        while True:
+            if at == len(self.kept):
+                try:
+                    self.kept.append(next(self.blocks))
+                except StopIteration:
+                    return
+            yield self.kept[at]
+            at += 1
+
+    def _all(self) -> Iterator[Any]:
+        blocks, self.blocks = self.blocks, None  # type: ignore[assignment] # nothing is read after this pass
+        while self.kept:
+            yield self.kept.popleft()
+        yield from blocks
+
+
+@dataclass(frozen=True, eq=False)
+class OnceReadStream(Stream):
+    """Blocks of an iterator: one pass after those first rows that were looked at."""
+
+    source: ReadAhead | None = None
+
+    def fold(self, name: str, work: Work[S], plan: Any, merge: Merge[S], rows: int) -> S:
+        """Summarise and merge in the only pass."""
+        assert self.source is not None  # noqa: S101 - made by `as_blocks` alone
+        self.source.last = True
+        return super().fold(name, work, plan, merge, rows)
+
+
 def _in_order(blocks: Iterator[Block], work: Work[S], plan: Any, workers: int) -> Iterator[tuple[Block, S]]:
     """Blocks with their summaries, in order; a few of them at the same time."""
     if workers <= 1:
@@ -248,13 +293,13 @@ def located(work: Work[S], block: Block, plan: Any) -> S:
 
 
 def is_lazy(X: Any) -> bool:
-    """Whether X comes in blocks: a Dask collection, a list of delayed blocks, paths or a pattern, or a callable.
+    """Whether X comes in blocks: Dask, a list of delayed blocks, paths or a pattern, a callable or an iterator.
 
     >>> is_lazy("data/*.parquet"), is_lazy(["a.npy", "b.npy"]), is_lazy([[1.0]]), is_lazy(lambda: iter([]))
     (True, True, False, True)
     """
     try:
-        if is_paths(X) or is_dask(X) or isinstance(X, Stream):
+        if is_paths(X) or is_dask(X) or isinstance(X, (Stream, Iterator)):
             return True
         return callable(X) and not hasattr(X, "shape") and not isinstance(X, type)
     except Exception:  # an object that cannot even be asked; whoever reads it says so
@@ -278,10 +323,8 @@ def is_dask(X: Any) -> bool:
     return all(is_dask_collection(x) for x in X) if listed else bool(is_dask_collection(X))
 
 
-def as_blocks(
-    X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | None = None, groups: Any = None
-) -> Blocks:
-    """What comes in blocks; `y`, `weight` and `groups` belong to its rows, given likewise or as arrays (N,).
+def as_blocks(X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | None = None) -> Blocks:
+    """What comes in blocks; `y` and `weight` belong to its rows, given likewise or as arrays (N,).
 
     Of files only the columns `names` are read, all if None. A callable's blocks may be (X, y) or (X, y, weight).
     """
@@ -290,56 +333,35 @@ def as_blocks(
     if is_dask(X):
         from ._dask import dask_blocks
 
-        return dask_blocks(X, y, weight, groups)
+        return dask_blocks(X, y, weight)
     from .streams import of_callable, of_paths
 
-    for value, option in ((y, "y"), (weight, "sample_weight"), (groups, "groups")):
+    for value, option in ((y, "y"), (weight, "sample_weight")):
         if is_dask(value) or callable(value):
             raise InvalidInput(
                 f"{option} must be an array or the name of a column where X is files, got {shown(value)}"
             )
-    beside = y, weight, groups
-    return of_paths(X, beside, names) if is_paths(X) else of_callable(X, beside)
+    beside = y, weight
+    if is_paths(X):
+        return of_paths(X, beside, names)
+    X = reread(X)
+    stream = of_callable(X, beside)
+    return OnceReadStream("X", stream.raw, source=X) if isinstance(X, ReadAhead) else stream
 
 
-def carried(blocks: Blocks, work: Callable[[Block, Any], tuple[Block, Any]], first: Any) -> tuple[Blocks, Any]:
-    """Blocks as `work(block, left)` makes them, `left` being what it left of the block before, at first `first`.
-
-    The second is a function that counts the rows there were, after a pass: None where that was resumed at its end.
-    """
-    if not isinstance(blocks, Stream):
-        from ._dask import carried as on_dask
-
-        rows = blocks.X.rows  # type: ignore[attr-defined] # there is no other kind of blocks
-        return on_dask(blocks, work, first), lambda: int(rows)
-    ends: list[int] = []
-
-    def raw(skip: int) -> Iterator[Block]:
-        left, start, seen = first, 0, 0
-        for block in blocks.raw(0):
-            seen += height(block.X)
-            if not height(block.X):
-                continue
-            found, left = work(block, left)
-            size = height(found.X)
-            gone = min(max(skip - start, 0), size)
-            if gone < size:
-                yield found.cut(gone, size)._replace(start=start + gone)
-            start += size
-        ends.append(seen)
-
-    return Stream(blocks.label, raw), lambda: max(ends, default=None)
+def reread(X: Any) -> Any:
+    """X, whose first rows can be looked at: an iterator keeps what was read of it."""
+    return ReadAhead(X) if isinstance(X, Iterator) else X
 
 
-def columns_as_blocks(X: Any) -> tuple[Blocks, int] | None:
-    """The columns of a Dask array, or of an npy file, as the rows of blocks, and how many; None for all else."""
-    if is_dask(X):
-        from ._dask import columns_as_blocks as on_dask
-
-        return on_dask(X)
-    from .streams import mapped_columns
-
-    return mapped_columns(X) if is_paths(X) else None
+def refuse_for_blocks(instead: str = "", **options: Any) -> None:
+    """Refuse options that need all rows in memory: those that are not None."""
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidInput(
+                f"{name} is not for data in blocks; "
+                f"{instead or 'raise max_memory so that half of it holds them, or give a sample of the rows'}"
+            )
 
 
 def lazily(X: Any, function: Callable[[Any], Any], columns: int | None, dtype: Any = float) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .._validation import InvalidInput, read, shown
-from ..row_blocks import canonical_rows
 from .blocks import Block, Stream
 from .cutting import cut, height
 from .files import FileTable, expanded, open_table
@@ -80,24 +79,6 @@ def _mapped(paths: Sequence[str], beside: "_Beside") -> Stream:
     return Stream(f"{paths[0]}{more}", raw, pick, sum(array.nbytes for array in arrays))
 
 
-def mapped_columns(X: Any) -> tuple[Stream, int] | None:
-    """The columns of one npy file as the rows of blocks, and how many there are; None for other files."""
-    given = [X] if isinstance(X, (str, os.PathLike)) else list(X)
-    paths = [path for file in given for path in expanded(os.fspath(file))]
-    if len(paths) != 1 or not paths[0].endswith(".npy"):
-        return None
-    array = _opened(paths[0])
-    if array.ndim != 2:
-        return None
-    step = canonical_rows(array.shape[0])
-
-    def raw(skip: int) -> Iterator[Block]:
-        for low in range(skip, array.shape[1], step):
-            yield Block(np.ascontiguousarray(array[:, low : low + step].T), start=low)
-
-    return Stream(paths[0], raw, lambda positions: np.asarray(array[:, positions].T), array.nbytes), array.shape[1]
-
-
 def _opened(path: str) -> Any:
     """An array of numbers in a file, mapped into memory; nothing is unpickled."""
     if not Path(path).exists():
@@ -112,10 +93,10 @@ def _opened(path: str) -> Any:
 
 
 class _Beside:
-    """What belongs to the rows and is in memory: y, weights, groups (N,), cut as the rows are; names are the job's."""
+    """What belongs to the rows and is in memory: y and weights (N,), cut as the rows are; names are the job's."""
 
-    def __init__(self, y: Any, weight: Any, groups: Any = None) -> None:
-        named = ("y", y), ("weight", weight), ("groups", groups)
+    def __init__(self, y: Any, weight: Any) -> None:
+        named = ("y", y), ("weight", weight)
         self.parts = {name: _column(value, "sample_weight" if name == "weight" else name) for name, value in named}
 
     def of(self, X: Any, start: int) -> Block:

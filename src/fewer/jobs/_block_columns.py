@@ -102,11 +102,6 @@ class Read(NamedTuple):
     weight: Vector | None
     size: int
     kept: Indices | None = None
-    groups: Any = None
-
-    def at(self, start: int) -> Indices:
-        """The positions of the rows, where those of the block begin at `start`."""
-        return start + (np.arange(self.size) if self.kept is None else self.kept)
 
 
 def read_block(block: Block, chosen: Chosen | None, missing: "str | Fills" = "error") -> Read:
@@ -148,19 +143,7 @@ def read_block(block: Block, chosen: Chosen | None, missing: "str | Fills" = "er
         checked_weights(block.weight if weight is None else weight.values, size, kept),
         size,
         kept,
-        _groups(block, beside.get("groups"), kept),
     )
-
-
-def _groups(block: Block, column: Column | None, kept: Indices | None) -> Any:
-    """The groups of the rows: a column, or what stands beside them."""
-    if column is None:
-        return _beside(block.groups, kept)
-    if kept is None:
-        return column
-    gone = None if column.missing is None else np.asarray(column.missing)[kept]
-    levels = column.levels._replace(codes=column.levels.codes[kept])
-    return replace(column, missing=gone if gone is not None and gone.any() else None, group=lambda: levels)
 
 
 def _beside(values: Any, kept: Indices | None) -> Any:
@@ -174,17 +157,16 @@ def _of_array(block: Block, size: int, missing: "str | Fills") -> Read:
     if sp.issparse(block.X):
         rows = sp.csr_array(block.X)
         rows = rows if rows.dtype.kind == "f" else rows.astype(np.float64)
-        return Read(rows, [], block.y, weight, size, groups=block.groups)
+        return Read(rows, [], block.y, weight, size)
     rows = as_array(block.X, "X") if missing == "error" else np.asarray(block.X, np.float64)
     rows = rows[:, None] if rows.ndim == 1 else rows
     if isinstance(missing, Fills):
         rows = np.where(np.isnan(rows), missing.numbers, rows)
-        return Read(rows, [], block.y, weight, size, groups=block.groups)
+        return Read(rows, [], block.y, weight, size)
     if missing == "error" or not np.isnan(rows).any():
-        return Read(rows, [], block.y, weight, size, groups=block.groups)
+        return Read(rows, [], block.y, weight, size)
     kept = np.flatnonzero(~np.isnan(rows).any(axis=1))
-    y, groups = _beside(block.y, kept), _beside(block.groups, kept)
-    return Read(rows[kept], [], y, None if weight is None else weight[kept], size, kept, groups)
+    return Read(rows[kept], [], _beside(block.y, kept), None if weight is None else weight[kept], size, kept)
 
 
 def refuse_infinite(matrix: Vector, names: Sequence[Any]) -> None:

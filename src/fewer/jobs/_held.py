@@ -1,6 +1,7 @@
 """What points must hold and must not: rows by index, mask or label, groups, and bounds on weights."""
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from .._validation import Indices, InvalidInput, as_number, as_units, read, show
 from ..constraints.groups import Groups, as_counts, as_groups, numbers_of
 from ..constraints.sparse_simplex import SparseSimplex
 from ..data.align import aligned, nearest
+from ..data.blocks import as_blocks, is_dask
 from ..data.frames import columns_of, index_of, is_table
 from ..spaces import Space
 from ._given import named
@@ -67,6 +69,17 @@ class Limits:
         ]
         size = len(groups.names)
         return Held(held, never, groups, self, numbers_of(counts[0], size, 0), numbers_of(counts[1], size, n))
+
+    def on_gathered(self, n: int) -> "Limits":
+        """The limits for n rows of blocks that were gathered: rows by position, whatever the index of the blocks."""
+        groups = self.groups
+        if is_dask(groups):
+            whole = as_blocks(groups).gathered(sys.maxsize)
+            groups = None if whole is None else whole.X
+        if groups is not None and not isinstance(groups, str):
+            groups = read(groups, "groups")
+        include, exclude = (_mask_of(given, n, name) for name, given in self.both)
+        return replace(self, include=include, exclude=exclude, groups=groups)
 
     @property
     def both(self) -> tuple[tuple[str, Any], ...]:
@@ -139,6 +152,20 @@ class Held(NamedTuple):
         counts = [None if self.limits.max_per_group is None else self.most[present]]
         counts += [None if self.limits.min_per_group is None else self.fewest[present]]
         return SparseSimplex(space, k, low, high, held, never, groups, *counts)
+
+
+def _mask_of(given: Any, n: int, name: str) -> Any:
+    """Rows of blocks, by position or by a mask, as a mask of n rows."""
+    array = read(unmasked(given, name), name)
+    if array.dtype == bool:
+        return array
+    if array.size and array.dtype.kind not in "iu":
+        raise InvalidInput(f"{name}: rows of data in blocks are named by position, from 0, got {shown(given)}")
+    if array.size and array.min() < 0:
+        raise InvalidInput(f"{name}: positions of rows begin with 0, got {array.min()}")
+    mask = np.zeros(n, bool)
+    mask[as_units(array, n, "rows", name)] = True
+    return mask
 
 
 def _rows_of(X: Any, given: Any, n: int, name: str) -> Indices:

@@ -14,7 +14,6 @@ from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
 from ._dims_long import long_summary
 from ._fills import filled
 from ._terms_blocks import TermsSpec, TermsSummary
-from ._terms_prices import price_blocks
 
 HEAD_ROWS = 1024
 """Rows by which the width of blocks is known."""
@@ -23,16 +22,6 @@ HEAD_ROWS = 1024
 def rows_of(blocks: Blocks) -> int:
     """The rows of a canonical block, by the number of columns."""
     return canonical_rows(width(blocks.head(HEAD_ROWS).X))
-
-
-def refuse_for_blocks(**options: Any) -> None:
-    """Refuse options that need all rows in memory."""
-    for name, value in options.items():
-        if value is not None:
-            raise InvalidInput(
-                f"{name} looks at each row again and again, which needs all rows in memory, got data in blocks; raise "
-                f"max_memory, or give a sample of the rows"
-            )
 
 
 def bins_of_blocks(blocks: Blocks, missing: str, grid: Any = "auto", n_bins: Any = None) -> Any:
@@ -140,20 +129,9 @@ def dims_spec(
     return replace(spec, most=as_integer(k, "k", 1)) if from_zero and objective == "kl" else spec
 
 
-def terms_of_blocks(
-    blocks: Blocks, y: Any, weight: Any, missing: str, returns: str | None = None, date: Any = None
-) -> TermsSummary:
-    """The triangular factor of [X y] of rows in blocks, or of the returns of prices."""
+def terms_of_blocks(blocks: Blocks, y: Any, weight: Any, missing: str) -> TermsSummary:
+    """The triangular factor of [X y] of rows in blocks."""
     head = blocks.head(HEAD_ROWS).X
-    if returns is not None or date is not None:
-        priced, columns, count = price_blocks(blocks, head, y, weight, missing, returns, date)
-        rows = rows_of(priced)
-        with own_threads():
-            found = priced.fold("terms-1", TermsSummary.of, TermsSpec(), TermsSummary.merged, rows)
-        total = count()
-        gone = 0 if total is None else total - found.rows - (returns is not None)
-        carried = "missing prices, if any, carried forward" if missing == "ffill" else ""
-        return replace(found, spec=columns, rows=total or found.rows, dropped=gone, said=carried)
     name = weight if isinstance(weight, str) else None
     known(missing, dict.fromkeys(("error", "drop", "impute")), "missing of data in blocks")
     rows = canonical_rows(width(head))

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._validation import InvalidInput, as_generator, as_integer
-from ..data.blocks import Blocks, as_blocks
+from ..constraints.sparse_simplex import SparseSimplex
+from ..data.blocks import Blocks, OnceReadStream, as_blocks, refuse_for_blocks
 from ..data.cutting import height, some, width
 from ..objectives.rows_mmd import RowsMMD
 from ..result import Result, Status
@@ -15,13 +16,10 @@ from ..row_blocks import MAX_BLOCK_ROWS, canonical_rows
 from ..threads import own_threads
 from ._block_columns import Fills, chosen_columns
 from ._fills import filled
-from ._held import NONE, Held
 from ._points_first import FirstSummary, PointsSpec
-from ._points_held import BlockLimits, of_gathered
 from ._points_onepass import Coreset, OnePassPlan, bare_coreset, kept_for
 from ._points_plan import PointsPlan, plan_of
 from ._points_second import SecondSummary, bare_second, target_from
-from ._points_third import ThirdSummary, better_places, check_third, mean_of, with_proposed
 from ._scaling import standardizes
 from ._target import MAX_CANDIDATES, MIN_CANDIDATES, Target
 from .sample import Sample
@@ -38,17 +36,17 @@ def spec_of(head: Any, setting: Setting, k: int, labels: Any, weight: Any, seed:
     setting.check()
     if setting.precomputed:
         raise InvalidInput("similarity='precomputed' is a matrix in memory, got data in blocks")
-    if setting.move:
-        raise InvalidInput(
-            "move needs rows in memory, got data in blocks: choose some hundred rows of them first, then move points "
-            "among these, points(kept.rows, k, sample_weight=kept.weights, move=True); passes=3 does some of it"
-        )
-    if setting.aim is not None:
-        raise InvalidInput(
-            "target needs rows in memory, got data in blocks: choose some thousand rows of them first, then of these "
-            "those that stand for the target"
-        )
-    apart = {"labels": labels, "sample_weight": weight, "groups": setting.limits.groups}
+    refuse_for_blocks(
+        "choose some hundred rows of them first, then move points among these, "
+        "points(kept.rows, k, sample_weight=kept.weights, move=True)",
+        move=setting.move or None,
+    )
+    refuse_for_blocks(
+        "choose some thousand rows of them first, then of these those that stand for the target", target=setting.aim
+    )
+    refuse_for_blocks(**{name: given if np.size(given) else None for name, given in setting.limits.both})
+    refuse_for_blocks(groups=setting.limits.groups)
+    apart = {"labels": labels, "sample_weight": weight}
     chosen = chosen_columns(head, setting.columns, apart, setting.missing)
     if chosen is not None:
         chosen = replace(chosen, kinds=tuple("category" if kind == "boolean" else kind for kind in chosen.kinds))
@@ -56,39 +54,36 @@ def spec_of(head: Any, setting: Setting, k: int, labels: Any, weight: Any, seed:
     least = max(MIN_CANDIDATES, CANDIDATES_PER_POINT * k)
     count = max(least, min(MAX_CANDIDATES, MAX_KEPT_CELLS // width(head)))
     how = (setting.missing, setting.similarity, setting.gamma, scales, seed, count, least)
-    return PointsSpec(chosen, *how, labels is not None, setting.memory, BlockLimits.of(setting.limits, k), k)
+    return PointsSpec(chosen, *how, labels is not None, setting.memory, k)
 
 
 def points_of_blocks(
-    X: Any, k: int, labels: Any, sample_weight: Any, setting: Setting, rng: Any, passes: Any = 2, most: bool = True
+    X: Any, k: int, labels: Any, sample_weight: Any, setting: Setting, rng: Any, most: bool = True
 ) -> Chosen:
-    """Choose points of data in blocks; what fits into half of the memory is gathered, and then all is as in memory."""
+    """Choose points of data in blocks; what fits into half of the memory is gathered, and then all is as in memory.
+
+    An iterator that is larger is read once, everything else twice.
+    """
     k = as_integer(k, "k", 1)
-    passes = as_integer(passes, "passes", 1, 3)
-    blocks = as_blocks(X, labels, sample_weight, groups=setting.limits.groups)
-    if passes != 2 and BlockLimits.of(setting.limits, k) is not None:
-        raise InvalidInput(f"include, exclude and groups of data in blocks take two passes, got passes={passes}")
-    if passes > 1:
-        whole = blocks.gathered(setting.memory // 2)
-        if whole is not None:
-            setting = replace(setting, limits=of_gathered(setting.limits, height(whole.X), whole.groups))
-            given = (
-                (labels if isinstance(labels, str) else whole.y),
-                (sample_weight if isinstance(sample_weight, str) else whole.weight),
-            )
-            return setting.solve(whole.X, k, *given, rng, most)
+    blocks = as_blocks(X, labels, sample_weight)
+    whole = blocks.gathered(setting.memory // 2)
+    if whole is not None:
+        setting = replace(setting, limits=setting.limits.on_gathered(height(whole.X)))
+        given = (
+            (labels if isinstance(labels, str) else whole.y),
+            (sample_weight if isinstance(sample_weight, str) else whole.weight),
+        )
+        return setting.solve(whole.X, k, *given, rng, most)
     with own_threads(), setting.deadline.enforced():
-        return _chosen(blocks, k, labels, sample_weight, setting, rng, passes, most)
+        return _chosen(blocks, k, labels, sample_weight, setting, rng, most)
 
 
 def all_rows(X: Any, labels: Any, weight: Any, memory: int) -> tuple[Any, Any, Any]:
     """Data in blocks, labels and weights in memory, for what needs all rows there."""
     whole = as_blocks(X, labels, weight).gathered(memory // 2)
     if whole is None:
-        raise InvalidInput(
-            "units are chosen whole, with all their rows in memory: these take more than half of max_memory; raise it, "
-            "or choose among some of the units"
-        )
+        refuse_for_blocks(units=True)
+    assert whole is not None  # noqa: S101 - units are refused otherwise
     return (
         whole.X,
         labels if isinstance(labels, str) else whole.y,
@@ -96,29 +91,26 @@ def all_rows(X: Any, labels: Any, weight: Any, memory: int) -> tuple[Any, Any, A
     )
 
 
-def _chosen(
-    blocks: Blocks, k: int, labels: Any, weight: Any, setting: Setting, rng: Any, passes: int, most: bool
-) -> Chosen:
+def _chosen(blocks: Blocks, k: int, labels: Any, weight: Any, setting: Setting, rng: Any, most: bool) -> Chosen:
     generator, seed = as_generator(rng)
     number = int(generator.integers(2**32)) if seed is None else int(seed)
-    head = blocks.head(MAX_BLOCK_ROWS if passes > 1 else canonical_rows(1))
+    once = isinstance(blocks, OnceReadStream)
+    head = blocks.head(canonical_rows(1) if once else MAX_BLOCK_ROWS)
     rows = canonical_rows(width(head.X))
     spec = spec_of(head.X, setting, k, labels, weight, number)
-    spec = filled(spec, head if passes == 1 else blocks, "points", rows, weighted=True)
-    if passes == 1:
+    spec = filled(spec, head if once else blocks, "points", rows, weighted=True)
+    if once:
         plan = plan_of(FirstSummary.of(head, spec))
         found: Any = blocks.fold("points-once", bare_coreset, OnePassPlan(plan, kept_for(k)), Coreset.merged, rows)
     else:
         first = blocks.fold("points-1", FirstSummary.of, spec, FirstSummary.merged, rows)
         plan, found = plan_of(first), first
-        if passes == 3:
-            check_third(plan)
         if not first.exact:
             second = blocks.fold("points-2", bare_second, plan, SecondSummary.merged, rows)
             found = replace(second, plan=plan)
     chosen = solved(found, k, setting, number, most, plan)
-    if passes == 3 and isinstance(found, SecondSummary):
-        chosen = _third(blocks, rows, found, plan, chosen, setting, number)
+    if once:
+        return chosen._replace(result=replace(chosen.result, seed=seed))
     kept = _as_they_came(chosen.result.rows, head.X, spec)
     kept = blocks.take(chosen.result.indices) if kept is None else kept
     return chosen._replace(result=replace(chosen.result, rows=kept, seed=seed))
@@ -130,18 +122,6 @@ def _as_they_came(rows: Any, head: Any, spec: PointsSpec) -> Any:
     if rows is None or not plain or head.dtype.itemsize > 8 or isinstance(spec.missing, Fills):
         return None
     return np.asarray(rows).astype(head.dtype)
-
-
-def _third(
-    blocks: Blocks, rows: int, second: SecondSummary, plan: PointsPlan, chosen: Chosen, setting: Setting, seed: int
-) -> Chosen:
-    """The better, by the features, of the points and of those chosen from what a third pass proposes."""
-    rng, mean = np.random.default_rng(seed), mean_of(second)
-    near, pool = better_places(chosen, plan, mean, setting, rng)
-    third = blocks.fold("points-3", ThirdSummary.of, near, ThirdSummary.merged, rows)
-    target, sample = with_proposed(chosen.target, plan.sample, plan, near, pool, third, mean)
-    again = _searched(target, sample, plan, len(near.places), setting, rng, seed, [*plan.notes, target.note])
-    return again if again.result.value < chosen.result.value else chosen
 
 
 def solved(
@@ -162,7 +142,6 @@ def solved(
     assert plan is not None  # noqa: S101 - one of the two has it
     sample = plan.sample
     k = _at_most(k, plan.rows.shape[0], plan.first.exact, most)
-    held_of(plan, setting).choice(np.arange(len(sample.weights)), k, rng)  # the same random numbers as in memory
     target = target_from(second, plan, k, rng)
     return _searched(target, sample, plan, k, setting, rng, seed, [*plan.notes, target.note])
 
@@ -180,19 +159,12 @@ def _searched(
     target: Target, sample: Sample, plan: PointsPlan, k: int, setting: Setting, rng: Any, seed: int, notes: list[str]
 ) -> Chosen:
     """The in-memory engine over candidates, and its answer in positions of all rows."""
-    C = held_of(plan, setting).constraint(target.F.space, k, np.arange(target.F.space.size))
+    low, high = setting.limits.weights(k)
+    C = SparseSimplex(target.F.space, k, low, high)
     found = setting.searched(target, C, rng, seed)
     result = on_rows(found, target, sample, 0, setting.deadline.elapsed(), notes)
     result = replace(result, compared=plan.comparison_parts, rows=_own_rows(plan, target, found, result))
     return Chosen(result, plan.comparison, target, sample)
-
-
-def held_of(plan: PointsPlan, setting: Setting) -> Held:
-    """What must be held of the candidates, and what must not."""
-    limits, found = plan.spec.limits, plan.first.candidates
-    if limits is None:
-        return Held(NONE, NONE, None, setting.limits)
-    return limits.held(found.kinds, found.groups, plan.first.groups, setting.limits, plan.first.rows)
 
 
 def _own_rows(plan: PointsPlan, target: Target, found: Result, result: Result) -> Any:

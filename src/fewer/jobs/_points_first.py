@@ -20,7 +20,6 @@ from ..data.column import Levels
 from ..data.cutting import stacked
 from ._block_columns import Chosen, Read, read_block, united
 from ._merge import row_hashes
-from ._points_held import EXCLUDED, INCLUDED, BlockLimits, group_levels
 from ._target import MAX_CANDIDATE_WORK
 
 Keys = npt.NDArray[np.uint64]
@@ -40,7 +39,6 @@ class PointsSpec:
     least: int = 2000
     labelled: bool = False
     memory: int = 10**9
-    limits: BlockLimits | None = None
     k: int = 1
 
     def compared(self, rows: int, columns: int) -> int:
@@ -60,7 +58,6 @@ class Candidates:
     """Distinct rows in the order of their keys: keys, positions and weights (s,), numbers (s, p), labels (s, c + 1).
 
     The last column of `labels` are the classes, None where there are none. `complete` says that no row was left out.
-    `kinds` and `groups` (s,) are those of `BlockLimits`, where there are any: equal rows are one only where these are.
     """
 
     keys: Keys
@@ -69,33 +66,23 @@ class Candidates:
     numbers: Any
     labels: Any
     complete: bool
-    kinds: Any = None
-    groups: Any = None
 
     @classmethod
-    def of(cls, read: Read, classes: Levels | None, spec: PointsSpec, start: int = 0) -> "Candidates":
+    def of(cls, read: Read, classes: Levels | None, spec: PointsSpec) -> "Candidates":
         """Of the rows of a block."""
-        columns, limits = [*read.categories, *([] if classes is None else [classes])], spec.limits
-        kinds: Any = None
-        groups: Any = None
+        columns = [*read.categories, *([] if classes is None else [classes])]
         hashes = row_keys(read.numbers, columns, spec.seed)
-        if limits is not None:
-            hashes, kinds, groups = _apart(hashes, read, limits, start)
         keys, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
         weights = np.bincount(inverse.reshape(-1), read.weight, len(keys)).astype(np.float64)
-        kinds, groups = (None if part is None else part[first] for part in (kinds, groups))
-        some = np.flatnonzero((weights > 0) if kinds is None else (weights > 0) | (kinds == INCLUDED))
+        some = np.flatnonzero(weights > 0)
         chosen = some[: spec.candidates]
-        if limits is not None:
-            chosen = some[limits.kept(kinds[some], None if groups is None else groups[some], spec.candidates)]
         rows = first[chosen]
         labels = np.full((len(rows), len(read.categories) + 1), None, object)
         for j, column in enumerate(columns):
             labels[:, j if j < len(read.categories) else -1] = column.values[column.codes[rows]]
         positions = rows if read.kept is None else read.kept[rows]
         found = keys[chosen], positions.astype(np.int64), weights[chosen], read.numbers[rows], labels
-        apart = (None if part is None else part[chosen] for part in (kinds, groups))
-        return cls(*found, len(some) == len(chosen), *apart)
+        return cls(*found, len(some) == len(chosen))
 
     @classmethod
     def merged(cls, parts: Sequence["Candidates"], starts: Sequence[int], spec: PointsSpec) -> "Candidates":
@@ -112,22 +99,17 @@ class Candidates:
             stacked([part.numbers for part in parts])[first],
             np.concatenate([part.labels for part in parts])[first],
             all(part.complete for part in parts),
-            *(_joined([getattr(part, name) for part in parts], first) for name in ("kinds", "groups")),
         )
-        return found.leading(spec.candidates, spec.limits)
+        return found.leading(spec.candidates)
 
-    def leading(self, count: int, limits: BlockLimits | None) -> "Candidates":
-        """The first of them, a random sample too, and those that limits ask for."""
-        rows = np.arange(min(len(self.keys), count))
-        if limits is not None:
-            rows = limits.kept(self.kinds, self.groups, count)
-        return self if len(rows) == len(self.keys) else self.take(rows, complete=False)
+    def leading(self, count: int) -> "Candidates":
+        """The first of them, a random sample too."""
+        return self if count >= len(self.keys) else self.take(np.arange(count), complete=False)
 
     def take(self, rows: Any, complete: bool) -> "Candidates":
         """Some of them, or all in another order."""
-        names = ("keys", "positions", "weights", "numbers", "labels", "kinds", "groups")
-        parts = {name: getattr(self, name) for name in names}
-        taken: dict[str, Any] = {name: None if part is None else part[rows] for name, part in parts.items()}
+        names = ("keys", "positions", "weights", "numbers", "labels")
+        taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in names}
         return Candidates(**taken, complete=complete)
 
 
@@ -183,7 +165,6 @@ class FirstSummary:
     spec: PointsSpec
     rows: int
     dropped: int = 0
-    groups: tuple[Any, ...] = ()
     job = "points"
 
     @classmethod
@@ -191,13 +172,10 @@ class FirstSummary:
         """Of one block."""
         read = read_block(block, spec.chosen, spec.missing)
         classes = classes_of(read.y, read.numbers.shape[0]) if spec.labelled else None
-        found = Candidates.of(read, classes, spec, block.start)
+        found = Candidates.of(read, classes, spec)
         levels = tuple(tuple(column.values) for column in (*read.categories, *([] if classes is None else [classes])))
         kept = read.size if read.kept is None else len(read.kept)
-        groups: tuple[Any, ...] = ()
-        if spec.limits is not None and spec.limits.grouped:
-            groups = tuple(group_levels(read.groups, kept).values)
-        return cls(found, Columns.of(read.numbers, read.weight), levels, spec, read.size, read.size - kept, groups)
+        return cls(found, Columns.of(read.numbers, read.weight), levels, spec, read.size, read.size - kept)
 
     @classmethod
     def merged(cls, parts: Sequence["FirstSummary"]) -> "FirstSummary":
@@ -211,10 +189,9 @@ class FirstSummary:
         )
         rows, dropped = sum(part.rows for part in parts), sum(part.dropped for part in parts)
         found = Candidates.merged([part.candidates for part in parts], starts.tolist(), spec)
-        found = found if found.complete else found.leading(spec.compared(rows, found.numbers.shape[1]), spec.limits)
+        found = found if found.complete else found.leading(spec.compared(rows, found.numbers.shape[1]))
         columns = Columns.merged([part.columns for part in parts])
-        groups = tuple(united([part.groups for part in parts], "groups"))
-        return cls(found, columns, levels, spec, rows, dropped, groups)
+        return cls(found, columns, levels, spec, rows, dropped)
 
     @property
     def exact(self) -> bool:
@@ -228,23 +205,6 @@ def classes_of(y: Any, size: int) -> Levels:
 
     values, codes = as_labels(y, size)
     return Levels(values, codes)
-
-
-def _apart(hashes: Keys, read: Read, limits: BlockLimits, start: int) -> tuple[Keys, Indices, Any]:
-    """Keys that differ where rows must stay apart, the kinds of the rows, and the labels of their groups."""
-    positions, groups = read.at(start), None
-    kinds = limits.kinds(positions)
-    if limits.grouped:
-        found = group_levels(read.groups, len(positions))
-        each = np.array([label_hash(label, -1) for label in found.values], np.uint64)
-        hashes, groups = _mixed(hashes ^ each[found.codes]), found.values[found.codes]
-    hashes = np.where(kinds == EXCLUDED, _mixed(hashes ^ np.uint64(EXCLUDED)), hashes)
-    own = _mixed(hashes ^ _mixed(positions.astype(np.uint64)))
-    return np.where(kinds == INCLUDED, own, hashes), kinds, groups
-
-
-def _joined(parts: list[Any], rows: Indices) -> Any:
-    return None if parts[0] is None else np.concatenate(parts)[rows]
 
 
 def row_keys(numbers: Any, columns: Sequence[Levels], seed: int) -> Keys:

@@ -184,8 +184,8 @@ class OnePassPlan:
 
 
 def bare_coreset(block: Block, plan: OnePassPlan) -> Coreset:
-    """The coreset of a block, for those who know the plan."""
-    return coreset_of(block, plan.plan, plan.most)
+    """The coreset of a block with its rows as they came, for those who know the plan."""
+    return coreset_of(block, plan.plan, plan.most, originals=True)
 
 
 def kept_for(k: int) -> int:

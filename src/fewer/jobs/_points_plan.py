@@ -17,7 +17,6 @@ from ..similarity import BANDED, Similarity, similarity_of
 from ._block_columns import Fills
 from ._merge import merged
 from ._points_first import FirstSummary, PointsSpec
-from ._points_held import EXCLUDED, INCLUDED, BlockLimits
 from ._scaling import NOTE, Standardization
 from ._target import MAX_FEATURE_CELLS, MIN_SAMPLED
 from ._waves import SPECTRA
@@ -42,7 +41,6 @@ class PointsPlan:
     frequencies: Any
     centre: Any
     notes: tuple[str, ...]
-    drawn: Indices | None = None
 
     @property
     def spec(self) -> PointsSpec:
@@ -75,24 +73,22 @@ def plan_of(first: FirstSummary) -> PointsPlan:
     """What the merged first pass decides; of the candidates as many remain as can be compared with all rows."""
     count = first.spec.compared(first.rows, first.candidates.numbers.shape[1])
     if not first.exact:
-        first = replace(first, candidates=first.candidates.leading(count, first.spec.limits))
+        first = replace(first, candidates=first.candidates.leading(count))
     spec, found = first.spec, first.candidates
     if len(found.keys) == 0:
         raise InvalidInput("there are no rows with weight")
-    _check_held(first)
     encoding = _encoding(first)
     raw = found.numbers if encoding is None else _encoded(encoding, found.numbers, found.labels)
     if first.exact:
-        order = order_in_memory(raw, _apart(first), found.positions)
+        order = order_in_memory(raw, _classes(first)[1], found.positions)
         first, raw = replace(first, candidates=found.take(order, complete=True)), raw[order]
         found = first.candidates
     scaling = _scaling(first, raw, encoding)
     rows = raw if scaling is None else scaling(raw)[:]
     exponent, gamma, note = 0, None, ""
     width: float | None = None
-    drawn = _drawn(first, count)
     if isinstance(spec.similarity, str) and spec.similarity in BANDED:
-        found_width = _width(first, rows, drawn)
+        found_width = _width(first, rows)
         exponent, gamma, note, width = found_width.exponent, found_width.gamma, odd(found_width), found_width.scaled
         rows = np.ldexp(rows, -exponent) if exponent else rows
     similarity = similarity_of(spec.similarity, *([] if width is None else [width]))
@@ -103,52 +99,12 @@ def plan_of(first: FirstSummary) -> PointsPlan:
     numbers = first.candidates.numbers.shape[1] > 0
     notes = tuple(filter(None, (NOTE if spec.scales and numbers else "", *chosen, missing_note(first), note)))
     how = comparison.stored(spec.similarity)
-    if frequencies is not None and found.kinds is not None:  # excluded rows have had their say
-        stay = np.flatnonzero(found.kinds != EXCLUDED)
-        first = replace(first, candidates=found.take(stay, complete=False))
-        rows, labels, drawn = rows[stay], None if labels is None else labels[stay], None
-    return PointsPlan(first, how, rows, labels, classes, frequencies, centre_of(rows), notes, drawn)
+    return PointsPlan(first, how, rows, labels, classes, frequencies, centre_of(rows), notes)
 
 
-def _check_held(first: FirstSummary) -> None:
-    """A sentence where rows are to be held that are not there."""
-    limits, found = first.spec.limits, first.candidates
-    if limits is None:
-        return
-    limits.check(first.rows)
-    gone = np.setdiff1d(limits.include, found.positions[found.kinds == INCLUDED])
-    if gone.size:
-        raise InvalidInput(f"include names row {gone[0]}, which is left out, for a value is missing in it")
-    if (found.kinds == EXCLUDED).all():
-        raise InvalidInput("exclude leaves no row that could be kept")
-
-
-def _apart(first: FirstSummary) -> Indices | None:
-    """Numbers by which candidates are told apart whatever they hold, sorted as `Sample.kinds` are in memory."""
-    labels, found = _classes(first)[1], first.candidates
-    if found.kinds is None:
-        return labels
-    place = {label: i for i, label in enumerate(first.groups)}
-    groups = 0 if found.groups is None else np.array([place[label] for label in found.groups.tolist()], np.int64)
-    free = 2 * groups + (found.kinds == EXCLUDED)
-    own = free.max() + 1 + found.positions
-    apart = np.where(found.kinds == INCLUDED, own, free)
-    return np.asarray(apart if labels is None else labels * (apart.max() + 1) + apart)
-
-
-def _drawn(first: FirstSummary, count: int) -> Indices | None:
-    """The candidates that are a random sample of all rows; None where all are."""
-    found = first.candidates
-    if first.exact or found.kinds is None:
-        return None
-    return np.flatnonzero(BlockLimits.at_random(found.kinds, found.keys, count))
-
-
-def _width(first: FirstSummary, rows: Any, drawn: Indices | None) -> Bandwidth:
-    """The bandwidth by number or rule, from the candidates that are a random sample."""
+def _width(first: FirstSummary, rows: Any) -> Bandwidth:
+    """The bandwidth by number or rule, from the candidates, which are a random sample."""
     spec, weights, labels = first.spec, first.candidates.weights, _classes(first)[1]
-    if drawn is not None:
-        rows, weights, labels = rows[drawn], weights[drawn], None if labels is None else labels[drawn]
     if isinstance(spec.gamma, str) and spec.gamma == "cv":
         sample = Sample(rows, weights / weights.sum(), None, len(weights), labels)
         rng, total = a_child_of(np.random.default_rng(spec.seed)), len(weights) if first.exact else first.rows

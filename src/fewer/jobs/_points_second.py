@@ -179,9 +179,6 @@ def target_from(summary: SecondSummary | None, plan: PointsPlan, k: int, rng: np
     F = RowsMMD(Atoms(m), plan.rows, similarity, mean, 0.0, plan.labels, memory)
     if plan.frequencies is None:
         weights = plan.sample.weights
-        if plan.drawn is not None:  # the others were not drawn at random
-            weights = np.where(np.isin(np.arange(m), plan.drawn), weights, 0.0)
-            weights = weights / weights.sum()
         constant = float(weights @ mean)
         error = float(np.sqrt(np.square(weights * (mean - constant)).sum()))
         note += "; the constant of the value is estimated from the candidates"

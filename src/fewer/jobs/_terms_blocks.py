@@ -20,7 +20,7 @@ from ._block_columns import Chosen, Fills, chosen_columns, read_block
 from .tracking import Tracked
 
 MAX_FACTOR_COLUMNS = 4096
-"""Columns up to which X is factored; a wider one is searched column by column."""
+"""Columns up to which X in blocks is factored; wider ones are refused."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class TermsSpec:
     missing: Any = "error"
 
     @classmethod
-    def of(cls, head: Any, y: Any, *, missing: str = "error", weight: Any = None, date: Any = None) -> "TermsSpec":
+    def of(cls, head: Any, y: Any, *, missing: str = "error", weight: Any = None) -> "TermsSpec":
         """What the first rows say: of a table the columns of numbers are candidates."""
         if not is_frame(head):
             if isinstance(y, str):
@@ -39,7 +39,7 @@ class TermsSpec:
             return cls(None, missing)
         if isinstance(y, str):
             known_name(y, names_of(head), "y")
-        found = chosen_columns(head, None, {"y": y, "sample_weight": weight, "date": date}, missing)
+        found = chosen_columns(head, None, {"y": y, "sample_weight": weight}, missing)
         assert found is not None  # noqa: S101 - of a table
         found = found.without("date", "dates")
         texts = [name for name, kind in zip(found.names, found.kinds, strict=True) if kind == "category"]
@@ -56,7 +56,6 @@ class TermsSummary:
     spec: TermsSpec
     rows: int
     dropped: int = 0
-    said: str = ""
     job = "terms"
     exact = True
 
@@ -69,8 +68,8 @@ class TermsSummary:
             raise InvalidInput("terms needs a target: give y, blocks (X, y), or the name of a column")
         if X.shape[1] > MAX_FACTOR_COLUMNS:
             raise InvalidInput(
-                f"X must have at most {MAX_FACTOR_COLUMNS} columns to be factored, got {X.shape[1]}; those of a "
-                f"Dask array or of one npy file are read in blocks"
+                f"more than {MAX_FACTOR_COLUMNS} columns are not for data in blocks, got {X.shape[1]}; raise "
+                f"max_memory so that half of it holds them, or give some of the columns"
             )
         y = as_vector(read.y, (len(X),), "y")
         factor = factored(X, y, None if read.weight is None else np.sqrt(read.weight))
@@ -105,5 +104,4 @@ class TermsSummary:
             notes += [self.spec.missing.note] if self.spec.missing.note else []
         if self.dropped:
             notes.append(f"{self.dropped} of {self.rows} rows left out, as values are missing there")
-        notes += [self.said] if self.said else []
         return Tracked(X, y, names, held, never, codes, note="; ".join(notes))

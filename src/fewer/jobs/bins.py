@@ -34,7 +34,6 @@ from ..solvers.minimize import SOLVERS
 from ..solvers.units import in_units, watched
 from ..spaces import Atoms
 from ._bars import with_bars
-from ._cells import best_cells
 from ._lazy import bins_of_blocks, counted_grid, counted_values, solved_bins
 from ._values import best_values, in_values
 from .empirical import Empirical
@@ -58,7 +57,7 @@ def bins(
     missing: str = "error",
     edges: npt.ArrayLike | None = None,
     positions: npt.ArrayLike | None = None,
-    preserve: Any = None,
+    preserve: Any = "cdf",
     contiguous: bool = False,
     validation: float | None = None,
     solver: str = "auto",
@@ -78,11 +77,10 @@ def bins(
 
     Parameters
     ----------
-    counts : array of shape (n,), (n, m) or (n, m, l), optional
-        The histogram: counts or probabilities, in one, two or three dimensions. Exactly one of `counts` and `values` is
-        given.
+    counts : array of shape (n,), optional
+        The histogram: counts or probabilities. Exactly one of `counts` and `values` is given.
     k : int
-        How many bins, values or cells are kept; with `contiguous` bars.
+        How many bins or values are kept; with `contiguous` bars.
     values : array of shape (N,), optional
         Numbers in any order, a column of a DataFrame among them. The loss is to the values, whatever the grid. Also
         data in blocks: a Dask array, paths or a pattern of them, a callable that returns an iterator of blocks.
@@ -96,17 +94,15 @@ def bins(
         Weights of the values.
     missing : {"error", "drop"}
         How to treat missing values (NaN): raise an error with the index, or drop them; `note` says how many.
-    edges : array of shape (n + 1,), or list of arrays, optional
-        For `counts`: where bins begin and end; in several dimensions an array for each, as np.histogramdd has them.
+    edges : array of shape (n + 1,), optional
+        For `counts`: where bins begin and end.
     positions : array of shape (n,), optional
         For `counts`: where bins sit, increasing; the centres where only edges are given. Then "cdf" has
         g_t = positions_{t+1} - positions_t, so that the loss is the integral of (Q - P)² dx. Without both g_t = 1.
-    preserve : {"cdf", "entries", "marginals"} or a matrix or LinearOperator A of shape (r, n)
-        What should change least: cumulative shares (for ordered bins; the default), shares, or the expectations of
-        functionals, of which only A p is used. In several dimensions "entries" is the default, "marginals" are the
-        shares of each dimension by itself, "cdf" their cumulative shares, and n counts all cells. Shares and, in one
-        dimension, cumulative ones are solved to proven optimality, "cdf" by dynamic programming in O(k n log n)
-        time and 4 k n bytes. For `values` anything but "cdf" needs a grid with bins.
+    preserve : {"cdf", "entries"} or a matrix or LinearOperator A of shape (r, n)
+        What should change least: cumulative shares (for ordered bins), shares, or the expectations of functionals, of
+        which only A p is used. Shares and cumulative ones are solved to proven optimality, "cdf" by dynamic
+        programming in O(k n log n) time and 4 k n bytes. For `values` anything but "cdf" needs a grid with bins.
     contiguous : bool
         A histogram with k bars instead of k bins: constant on k runs that cover all bins, with the least squared
         difference of the entries (v-optimal), proven by dynamic programming in about k n log n steps. Where k times the
@@ -135,9 +131,7 @@ def bins(
         ones sit; `distribution` is in these values, and has `edges`: of the bins, or with grid="auto" the range of
         the values that each kept one represents. For `values`, `bound` is a lower bound on ∫ (Q - P)² dx over all Q
         with k values, wherever they sit: `gap` includes what the grid costs. With `contiguous`, `indices` are the bins
-        where bars begin, `weights` the masses of the bars, and the edges say from where to where each reaches. In
-        several dimensions `indices` are positions in counts.ravel(), `distribution.states` and `to_frame` the same as
-        one index for each dimension, and `labels` the centres where edges are given.
+        where bars begin, `weights` the masses of the bars, and the edges say from where to where each reaches.
 
     References
     ----------
@@ -169,19 +163,11 @@ def bins(
             refuse({"n_bins": n_bins, "sample_weight": sample_weight}, "values, not for counts")
             array = as_array(counts, "counts")
             counted = isinstance(counts, np.ndarray) and counts.dtype.kind in "iub"
-            if array.ndim in (2, 3) and array.size:
-                if as_flag(contiguous, "contiguous"):
-                    raise InvalidInput(f"contiguous=True is for one dimension, got counts of shape {array.shape}")
-                shares, total = as_histogram(array.reshape(-1), counted)
-                told = "entries" if preserve is None else preserve
-                return best_cells(shares, array.shape, total, k, told, (positions, edges), validation, search)
-            preserve = "cdf" if preserve is None else preserve
             given = Histogram.of(array, positions, edges, counted)
             if as_flag(contiguous, "contiguous"):
                 return contiguous_bars(given, k, preserve, validation, search)
             return best_bins(given, k, preserve, validation, search)
         refuse({"positions": positions, "edges": edges}, "counts; for values give edges as grid")
-        preserve = "cdf" if preserve is None else preserve
         if is_lazy(values):
             blocks = as_blocks(values, None, sample_weight)
             whole = blocks.gathered(as_bytes(max_memory) // 2)
@@ -290,7 +276,7 @@ def as_histogram(array: Vector, whole: bool) -> tuple[Vector, float]:
     """Finite counts or probabilities of at least one bin, as probabilities, and their sum."""
     if array.ndim != 1 or not array.size:
         raise InvalidInput(
-            f"counts must be a histogram of one, two or three dimensions with at least one bin, got shape {array.shape}"
+            f"counts must be a histogram of one dimension with at least one bin, got shape {array.shape}"
         )
     shares = as_shares(array, "counts")
     with np.errstate(over="ignore"):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import Indices, InvalidInput, as_generator, as_units, known
-from ..data.blocks import is_lazy
+from ..data.blocks import is_lazy, refuse_for_blocks
 from ..data.frames import columns_of, names_of
 from ..deadline import Deadline, Stopped, answer_by, asking, pause
 from ..distribution import Distribution
@@ -24,7 +24,7 @@ from ..solvers.minimize import SOLVERS, minimize
 from ..solvers.uncompiled import uncompiled_result
 from ..spaces import Lattice, States
 from ._hurried import MAX_UNCOMPILED_ROWS, affordable, need_compiled_code, on_all
-from ._lazy import dims_of_blocks, refuse_for_blocks
+from ._lazy import dims_of_blocks
 from ._restricted import Restriction, Run, restricted
 from .coding import Coding
 from .column_units import Limit

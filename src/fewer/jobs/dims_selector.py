@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from .._validation import Indices, InvalidInput, as_numbers, known
 from ..data.align import aligned
-from ..data.blocks import Block, as_blocks, head_of, is_lazy, lazily
+from ..data.blocks import Block, as_blocks, head_of, is_lazy, lazily, refuse_for_blocks
 from ..data.frames import is_table, names_of
 from ..deadline import Deadline
 from ..progress import as_verbose, watched_by_user
@@ -21,7 +21,7 @@ from ..row_blocks import Tree
 from ..solvers.minimize import SOLVERS
 from ._dims_blocks import DimsSpec, DimsSummary
 from ._estimator import Shown, Streaming, at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
-from ._lazy import dims_spec, dims_summary, refuse_for_blocks
+from ._lazy import dims_spec, dims_summary
 from .coding import Coding
 from .dims import OBJECTIVES, cover, coverage, has_labels, one_limit, take_columns
 from .sample import as_bytes

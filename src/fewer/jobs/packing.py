@@ -17,12 +17,9 @@ from . import _points_first as first
 from . import _points_onepass as onepass
 from . import _points_plan as plan
 from . import _points_second as second
-from . import _points_third as third
 from . import _terms_blocks as terms
-from . import _terms_wide as wide
 from ._block_columns import Chosen, Fills
 from ._fills import FillSpec, FillSummary
-from ._points_held import BlockLimits
 from ._scaling import Standardization
 from .comparison import Compared
 
@@ -34,14 +31,12 @@ KINDS: dict[str, type] = {
         *(
             terms.TermsSpec,
             terms.TermsSummary,
-            wide.Steepest,
-            third.ThirdSummary,
             onepass.Coreset,
             plan.PointsPlan,
             second.SecondSummary,
         ),
         *(first.PointsSpec, first.Candidates, first.Columns, first.FirstSummary),
-        *(BlockLimits, Chosen, Fills, FillSpec, FillSummary, Code, Encoding, Standardization, Compared),
+        *(Chosen, Fills, FillSpec, FillSummary, Code, Encoding, Standardization, Compared),
     )
 }
 """What may be packed: nothing else is made from a file."""

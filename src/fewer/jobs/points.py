@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from .._validation import as_integer, gathered
+from .._validation import gathered
 from ..data.blocks import is_lazy
 from ..deadline import Deadline
 from ..progress import watched_by_user
@@ -44,7 +44,6 @@ def points(
     standardize: Any = "auto",
     solver: str = "auto",
     max_memory: Any = "1GB",
-    passes: int = 2,
     time_limit: float | None = None,
     rng: Any = None,
     callback: Callback | None = None,
@@ -71,8 +70,10 @@ def points(
     X : array, sparse matrix, or table of shape (N, d), or data in blocks
         A table is a DataFrame of pandas or polars or a Table of pyarrow, with numbers, booleans, texts, categories,
         dates and times. float32 stays float32; sparse rows are for rbf, matern, cosine and linear. Blocks come from a
-        Dask array or frame, a list of delayed blocks, paths or a pattern of them, or a callable that returns an
-        iterator of blocks for each pass.
+        Dask array or frame, a list of delayed blocks, paths or a pattern of them, a callable that returns an iterator
+        of blocks for each pass, or such an iterator. What exceeds half of `max_memory` is read twice: some thousand
+        random rows are compared with all rows. An iterator is read once: each block keeps some weighted rows that
+        represent it, and `note` has a proven bound on the MMD to all rows.
     k : int
         How many rows to keep; at most the number of distinct rows.
     labels : array of shape (N,) or str, optional
@@ -142,10 +143,6 @@ def points(
     max_memory : int or str
         Bytes, or "500MB": the limit on memory beside X, if X is an array of floats or CSR; anything else is first
         copied into one. Data in blocks are read into memory if they take at most half of it.
-    passes : {2, 1, 3}
-        How often data in blocks are read. Two: some thousand random rows are compared with all rows. Three: then rows
-        near better positions are found too; much better for rbf and matern on many rows. One: each block keeps some
-        weighted rows that represent it, and `note` has a proven bound on the MMD to all rows.
     time_limit : float, optional
         Wall time in seconds for the whole call, compiling included. With a short one, fewer rows are compared.
     rng : None, int or Generator
@@ -188,7 +185,6 @@ def points(
             if is_lazy(X):
                 X, labels, sample_weight = all_rows(X, labels, sample_weight, setting.memory)
             return points_of_units(setting, gathered(X), k, units, labels, sample_weight, rng)
-        if is_lazy(X) or as_integer(passes, "passes", 1, 3) == 1:
-            blocks = X if is_lazy(X) else lambda: iter([gathered(X)])
-            return points_of_blocks(blocks, k, labels, sample_weight, setting, rng, passes).result
+        if is_lazy(X):
+            return points_of_blocks(X, k, labels, sample_weight, setting, rng).result
         return setting.solve(gathered(X), k, labels, sample_weight, rng).result

@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._validation import InvalidInput, as_integer, gathered, is_frame, known, shown
-from ..data.blocks import head_of, is_lazy, lazily
+from .._validation import InvalidInput, gathered, is_frame, known, shown
+from ..data.blocks import head_of, is_lazy, lazily, reread
 from ..data.frames import take_rows
 from ..deadline import Deadline
 from ..progress import as_verbose, watched_by_user
@@ -68,8 +68,6 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         See `points`.
     max_memory : int or str
         Bytes, or "500MB".
-    passes : {2, 1, 3}
-        How often data in blocks are read; see `points`.
     time_limit : float, optional
         Wall time in seconds.
     random_state : None, int or RandomState
@@ -123,7 +121,6 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         standardize: Any = "auto",
         solver: str = "auto",
         max_memory: Any = "1GB",
-        passes: int = 2,
         time_limit: float | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -144,7 +141,6 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         self.standardize = standardize
         self.solver = solver
         self.max_memory = max_memory
-        self.passes = passes
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -253,6 +249,7 @@ def labels_for(model: Any, y: Any) -> Any:
 def checked(model: Any, X: Any, **how: Any) -> Any:
     """X as scikit-learn checks it: a table by its names; arrays as float32 or float64, dense or CSR."""
     if is_lazy(X):
+        X = reread(X)
         checked(model, head_of(X), **how)
         return X
     X = gathered(X)
@@ -280,12 +277,10 @@ def chosen(
 ) -> Chosen:
     """Fit an estimator's points, heaviest first; a k above the number of distinct rows means all of them."""
     seed = seed_of(model.random_state)
-    passes = as_integer(getattr(model, "passes", 2), "passes", 1, 3)
     with watched_by_user(as_verbose(model.verbose), type(model).__name__, deadline, None) as told:
         setting = setting_of(model, deadline, told, limits, aim)
-        if is_lazy(X) or passes == 1:
-            blocks = X if is_lazy(X) else lambda: iter([X])
-            found = points_of_blocks(blocks, model.k, labels, sample_weight, setting, seed, passes, most=False)
+        if is_lazy(X):
+            found = points_of_blocks(X, model.k, labels, sample_weight, setting, seed, most=False)
         else:
             found = setting.solve(X, model.k, labels, sample_weight, seed, most=False)
     keep(model, found, X)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from .._validation import InvalidInput, as_integer, known, read
 from ..constraints.sparse_simplex import SparseSimplex
-from ..data.blocks import as_blocks, is_lazy
+from ..data.blocks import as_blocks, is_lazy, refuse_for_blocks
 from ..deadline import Deadline
 from ..objectives.moments import Moments
 from ..progress import watched_by_user
@@ -15,8 +15,7 @@ from ..result import Result, Words
 from ..solvers.loop import Callback, as_callback
 from ..solvers.minimize import SOLVERS, minimize
 from ._early_stopping import early_stopped
-from ._lazy import refuse_for_blocks, terms_of_blocks
-from ._terms_wide import ColumnBlocks, wide_columns, wide_terms
+from ._lazy import terms_of_blocks
 from .holdings import LOSSES, Holdings, conditions_of
 from .sample import as_bytes
 from .tracking import Tracked
@@ -98,7 +97,7 @@ def terms(
         X and y are prices in order of time, and their returns are compared: p(t) / p(t-1) - 1, or differences of
         logarithms. There is one row less.
     date : name, optional
-        A column of dates of the table X, by which rows are sorted; none may occur twice. Data in blocks must be sorted.
+        A column of dates of the table X, by which rows are sorted; none may occur twice.
     validation : float, optional
         A share of the rows that is held back to decide when to stop (early stopping by the one-standard-error rule);
         then all rows are fitted up to that point. A lower training error can mean a higher error on new rows.
@@ -159,21 +158,18 @@ def terms(
     given = {"sample_weight": sample_weight, "missing": missing, "returns": returns, "date": date}
     memory = as_bytes(max_memory)
     data = looked_through(X, y, columns, given, memory, {"validation": validation, "loss": loss})
-    n, names = (_width(data.X), data.names) if isinstance(data, Tracked) else (data.size, None)
-    conditions = conditions_of(previous, max_turnover, constraints, names, n)
+    conditions = conditions_of(previous, max_turnover, constraints, data.names, _width(data.X))
     groups_have = max_per_group, min_per_group, max_group_weight, min_group_weight
     limits = Holdings(min_weight, max_weight, *groups_have, conditions, loss)
     with watched_by_user(progress, "terms", deadline, callback) as told:
         search = {"solver": solver, "deadline": deadline, "rng": rng, "callback": told}
-        if isinstance(data, ColumnBlocks):
-            return wide_terms(data, y, k, limits, **columns, weight=sample_weight, memory=memory, search=search)
         return track(data, k, limits, validation=validation, **search)
 
 
 def looked_through(
     X: Any, y: Any, columns: dict[str, Any], given: dict[str, Any], memory: int, asked: dict[str, Any]
-) -> Tracked | ColumnBlocks:
-    """The problem in memory: as it was given, gathered, or what blocks of rows leave; or columns in blocks."""
+) -> Tracked:
+    """The problem in memory: as it was given, gathered, or what blocks of rows leave."""
     if not is_lazy(X):
         return Tracked.of(X, y, **columns, **given)
     blocks = as_blocks(X, y, given["sample_weight"])
@@ -182,13 +178,8 @@ def looked_through(
         own = {**given, "sample_weight": whole.weight}
         return Tracked.of(whole.X, y if isinstance(y, str) else whole.y, **columns, **own)
     loss = None if asked["loss"] == "squared" else asked["loss"]
-    refuse_for_blocks(validation=asked["validation"], loss=loss)
-    wide = wide_columns(X)
-    if wide is not None:
-        refuse_for_blocks(returns=given["returns"], date=given["date"])
-        return wide
-    how = given["missing"], given["returns"], given["date"]
-    return terms_of_blocks(blocks, y, given["sample_weight"], *how).tracked(**columns)
+    refuse_for_blocks(validation=asked["validation"], loss=loss, returns=given["returns"], date=given["date"])
+    return terms_of_blocks(blocks, y, given["sample_weight"], given["missing"]).tracked(**columns)
 
 
 def track(

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import as_units, known
 from ..data.align import aligned, group_codes, positions
-from ..data.blocks import as_blocks, is_lazy, lazily
+from ..data.blocks import as_blocks, is_lazy, lazily, refuse_for_blocks
 from ..data.frames import is_table, names_of
 from ..deadline import Deadline
 from ..objectives.moments import as_matrix
@@ -20,8 +20,7 @@ from ..result import Result
 from ..solvers.minimize import SOLVERS
 from ..spaces import Atoms
 from ._estimator import Shown, at_most, our_error, seed_of, unchanged_if_it_fails, validated
-from ._lazy import refuse_for_blocks, terms_of_blocks
-from ._terms_wide import ColumnBlocks, wide_columns, wide_terms
+from ._lazy import HEAD_ROWS, terms_of_blocks
 from .holdings import LOSSES, Holdings, conditions_of
 from .sample import as_bytes
 from .terms import solve
@@ -161,12 +160,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
             self.fit(whole.X, whole.y, whole.weight)
             return
         refuse_for_blocks(validation=self.validation, loss=None if self.loss == "squared" else self.loss)
-        wide = wide_columns(X)
-        head = blocks.head(1024 if wide is None else 2).X
-        if wide is not None:
-            validated(self, head, accept_sparse="csc")
-            self._keep([self._solve_wide(wide, y, sample_weight, deadline)], True)
-            return
+        head = blocks.head(HEAD_ROWS).X
         data = terms_of_blocks(blocks, y, sample_weight, "error").tracked(self.include, self.exclude, self.groups)
         validated(self, head[data.names] if isinstance(y, str) else head, accept_sparse="csc")
         self._keep(self._solve(data, deadline), True)
@@ -188,15 +182,6 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         conditions = conditions_of(self.previous, self.max_turnover, self.constraints, names, n)
         groups_have = self.max_per_group, self.min_per_group, self.max_group_weight, self.min_group_weight
         return Holdings(self.min_weight, self.max_weight, *groups_have, conditions, self.loss)
-
-    def _solve_wide(self, data: ColumnBlocks, y: Any, weight: Any, deadline: Deadline) -> Result:
-        """The result for very many columns in blocks."""
-        limits, memory = self._limits(None, data.size), as_bytes(self.max_memory)
-        columns = {"include": self.include, "exclude": self.exclude, "groups": self.groups}
-        with watched_by_user(as_verbose(self.verbose), "FewerTerms", deadline, None) as told:
-            search = {"solver": self.solver, "deadline": deadline, "rng": seed_of(self.random_state), "callback": told}
-            k = at_most(self.k, data.size, "columns")
-            return wide_terms(data, y, k, limits, **columns, weight=weight, memory=memory, search=search)
 
     def _solve(self, data: Tracked, deadline: Deadline) -> list[Result]:
         """One result for each target."""

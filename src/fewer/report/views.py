@@ -45,8 +45,8 @@ def _(view: Cloud, captions: Sequence[str] = ()) -> Html:
         )
     ]
     shown, total = len(view.rows), view.total
-    some = f"{shown} of {total} {view.unit}" if shown < total else f"all {total} {view.unit}"
-    title = f"{len(dots)} kept {view.unit.split()[-1] if view.unit != 'rows' else 'points'} among {some}"
+    some = f"{shown} of {total} rows" if shown < total else f"all {total} rows"
+    title = f"{len(dots)} kept points among {some}"
     one = view.axes[1] == ""  # one column: the height means nothing
     drawing = tag(
         "svg",

@@ -1,4 +1,4 @@
-"""What studies of histograms share: bins, bars and cells."""
+"""What studies of histograms share: bins and bars."""
 
 import math
 from abc import ABC, abstractmethod
@@ -15,7 +15,7 @@ from .study import Judge, proven_bound
 
 @dataclass(frozen=True, eq=False)
 class Histogram(ABC):
-    """Counts of any shape, compared as flat shares by `distance`."""
+    """Counts (n,), compared as shares by `distance`."""
 
     counts: Any
     job = "bins"
@@ -32,23 +32,22 @@ class Histogram(ABC):
 
     @property
     def size(self) -> int:
-        """The number of bins or cells."""
+        """The number of bins."""
         return int(self.counts.size)
 
     @cached_property
     def target(self) -> Vector:
-        """The histogram as flat shares."""
-        return np.asarray(self.counts.reshape(-1) / self.counts.sum())
+        """The histogram as shares."""
+        return np.asarray(self.counts / self.counts.sum())
 
     def error(self, result: Result) -> float:
         """How far the new shares are from those of the histogram."""
         return self.distance(result.p, self.target)
 
     def lost(self, result: Result) -> dict[str, float]:
-        """The error, on a line the largest difference of the cumulative shares, the value and its gap."""
+        """The error, the largest difference of the cumulative shares, the value and its gap."""
         facts = {self.metric: self.error(result)}
-        if self.counts.ndim == 1:
-            facts["largest difference of cumulative shares"] = float(np.abs(np.cumsum(result.p - self.target)).max())
+        facts["largest difference of cumulative shares"] = float(np.abs(np.cumsum(result.p - self.target)).max())
         facts["value"] = result.value
         return facts if result.gap is None or proven_bound(result) is None else {**facts, "gap": result.gap}
 
@@ -67,7 +66,7 @@ class Histogram(ABC):
         left = self.counts - held
         if held.sum() == 0 or left.sum() == 0:
             return None
-        other = held.reshape(-1) / held.sum()
+        other = held / held.sum()
         return replace(self, counts=left), lambda result: self.distance(result.p, other)
 
 

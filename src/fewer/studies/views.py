@@ -18,17 +18,13 @@ MAX_DRAWN_STEPS = 600
 
 @dataclass(frozen=True, eq=False)
 class Cloud:
-    """Some rows (m, 2) of `total`, and the kept ones (k, 2) with their weights, in one plane with named axes.
-
-    `unit` is what they are called.
-    """
+    """Some rows (m, 2) of `total`, and the kept ones (k, 2) with their weights, in one plane with named axes."""
 
     rows: Matrix
     kept: Matrix
     weights: Vector
     axes: tuple[str, str]
     total: int
-    unit: str = "rows"
 
 
 @dataclass(frozen=True, eq=False)
