@@ -188,7 +188,7 @@ def other_table() -> pd.DataFrame:
     return frame.assign(m=[1.0] * 4 + [9.0] * 4)
 
 
-LITTLE = {"points": "20KB", "bins": "20KB", "terms": "16KB", "dims": "100KB"}
+LITTLE = {"points": "120KB", "bins": "50KB", "terms": "30KB", "dims": "100KB"}
 """Memory into half of which the data do not fit."""
 
 
