@@ -41,7 +41,7 @@ dist: $(STAMP)
 	  rm -rf build/dist-check && $(PYTHON) -m venv build/dist-check && \
 	  build/dist-check/bin/python -m pip install --quiet --constraint constraints.txt "$$file[cli]" && \
 	  (cd build/dist-check && bin/fewer --version && \
-	   bin/python -c "import fewer; print(fewer.bins([4, 0, 1, 5], 2))") || exit 1; \
+	   bin/python -c "import fewer; print(fewer.bins(counts=[4, 0, 1, 5], k=2))") || exit 1; \
 	done
 
 # The tests with the oldest versions that pyproject.toml allows. Outputs of the guide are those of today's versions; one check

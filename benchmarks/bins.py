@@ -61,7 +61,7 @@ def shared(prepare: Callable[[Moments], Any], finish: Callable[[Moments, Any, in
 
 
 def ours(**options: Any) -> Method:
-    return each(lambda F, p, k, seed: bins(p, k, preserve=F.A, rng=seed, **options).p)
+    return each(lambda F, p, k, seed: bins(counts=p, k=k, preserve=F.A, rng=seed, **options).p)
 
 
 def greedy(F: Moments, p: np.ndarray, budgets: list[int], seed: int) -> Answers:

@@ -73,7 +73,7 @@ def answer(call: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
     before, began, clock = signatures(), time.process_time(), time.perf_counter()
     many = call.get("times", 1)
     for _ in range(many):
-        result = function(*positional, call["k"], **options)
+        result = function(*positional, k=call["k"], **options)
     times = {"seconds": (time.process_time() - began) / many, "wall": (time.perf_counter() - clock) / many}
     counts = {"signatures": signatures(), "compiled": signatures() - before}
     return {**kept(call["job"], result), **counts, **times, "proof": bool((result.bound or 0.0) > 0.0)}

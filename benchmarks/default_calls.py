@@ -118,7 +118,7 @@ def regression(r: int, n: int, dtype: str = "f8", density: float = 1.0) -> Calla
 def histogram(n: int, rule: str) -> Callable[[Path], tuple[Arrays, Any]]:
     def make(data: Path) -> tuple[Arrays, Any]:
         counts = np.random.default_rng(3).integers(1, 100, n)
-        return {"0": counts}, Histogram(counts, rule == "cdf")
+        return {"counts": counts}, Histogram(counts, rule == "cdf")
 
     return make
 
@@ -130,7 +130,7 @@ def functionals(data: Path) -> tuple[Arrays, Any]:
     charges = np.exp(rng.normal(np.log(20_000), 1.1, 740_817))
     counts = np.bincount((charges[charges < 1e7] / 1000).astype(int), minlength=10_000)
     A = rng.standard_normal((500, 10_000))
-    return {"0": counts, "preserve": A}, LeastSquares(A, A @ (counts / counts.sum()))
+    return {"counts": counts, "preserve": A}, LeastSquares(A, A @ (counts / counts.sum()))
 
 
 def table(name: str, metric: str) -> Callable[[Path], tuple[Arrays, Any]]:

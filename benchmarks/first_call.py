@@ -42,7 +42,7 @@ def inputs() -> dict[str, tuple[dict[str, Any], int]]:
         "points": ({"0": rng.standard_normal((1000, 4))}, 10),
         "terms": ({"0": X, "1": X[:, :6].mean(axis=1) + 0.1 * rng.standard_normal(60)}, 5),
         "dims": ({"0": (rng.random((400, 30)) < 0.15).astype(np.int8)}, 6),
-        "bins": ({"0": rng.integers(1, 100, 300)}, 10),
+        "bins": ({"counts": rng.integers(1, 100, 300)}, 10),
     }
 
 

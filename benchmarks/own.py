@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 FIRST = {
-    "bins": "fewer.bins(rng.integers(0, 99, 300), 10)",
+    "bins": "fewer.bins(counts=rng.integers(0, 99, 300), k=10)",
     "dims": "fewer.dims(rng.random((300, 20)) < 0.2, 5, rng=0)",
     "terms": "fewer.terms(rng.standard_normal((40, 30)), rng.standard_normal(40), 3, solver='exchange', rng=0)",
     "points": "fewer.points(rng.standard_normal((300, 4)), 10, solver='exchange', rng=0)",

@@ -188,7 +188,7 @@ def answer(job: str, given, y=None):
     if job == "points":
         return fewer.points(given, 10, rng=0)
     if job == "bins":
-        return fewer.bins(values=given, k=20)
+        return fewer.bins(given, 20)
     return fewer.dims(given, 6, rng=0) if job == "dims" else fewer.terms(given, y, 3, rng=0)
 
 

@@ -101,7 +101,7 @@ def measured(calls: dict[str, Callable[[int], tuple[float, Any]]], rounds: int) 
 
 def lines_of(small: Small, versions: list[Version], path: Path, rounds: int) -> list[Line]:
     """All methods on one input: every version by every solver, then the peers."""
-    np.savez(path, **{str(i): array for i, array in enumerate(small.arrays)})
+    np.savez(path, **{"counts" if small.job == "bins" else str(i): array for i, array in enumerate(small.arrays)})
     calls = {f"{v.name} {solver}": asked(v, small, path, solver) for solver in small.solvers for v in versions}
     if small.problem is not None:
         calls["SciPy NNLS"] = of_peer(scipy_nnls.nnls, small)

@@ -44,7 +44,7 @@ def bars() -> None:
     """Value and time of k bars."""
     rng = np.random.default_rng(0)
     for some in ([1, 2, 3, 1], [1, 2, 3, 4]):
-        bins(some, 2, contiguous=True)  # compiled
+        bins(counts=some, k=2, contiguous=True)  # compiled
     print("| histogram | bins | k | value / plain program | fewer, s | plain program, s | ratio |")
     print("|---|---|---|---|---|---|---|")
     for n, k in ((500, 10), (2000, 20), (5000, 20), (20_000, 50)):
@@ -57,7 +57,7 @@ def bars() -> None:
             "exponential": 1 + np.round(1e6 * np.exp(-5 * np.arange(n) / n)).astype(int),
         }
         for name, counts in inputs.items():
-            took, result = timed(lambda c=counts, k=k: bins(c, k, contiguous=True))
+            took, result = timed(lambda c=counts, k=k: bins(counts=c, k=k, contiguous=True))
             if n <= 5000:
                 slow, cost = timed(lambda c=counts, k=k: plain_bars(c / c.sum(), k))
                 shown = f"{result.value / cost:.9f} | {took:.3f} | {slow:.1f} | {slow / took:.0f}"

@@ -59,7 +59,7 @@ def bins_call(data: Path) -> tuple[str, Call]:
 
     rng = np.random.default_rng(0)
     A, p = rng.normal(size=(500, 10_000)), rng.dirichlet(np.ones(10_000))
-    return "10,000 bins, 500 expectations, k = 100", lambda: bins(p, 100, preserve=A, rng=0)
+    return "10,000 bins, 500 expectations, k = 100", lambda: bins(counts=p, k=100, preserve=A, rng=0)
 
 
 def terms_call(data: Path) -> tuple[str, Call]:

@@ -25,7 +25,7 @@ def made_up(path: Path, n: int = 1_000_000, seed: int = 0) -> None:
 
 def compressed(ms: np.ndarray, path: Path) -> Distribution:
     """The best K values with their weights, saved as JSON and read again as another program would."""
-    result = bins(values=ms, k=K)
+    result = bins(ms, K)
     print(f"{len(ms)} values to {K} in {result.seconds:.2f} s. {result.message}")
     print(result.to_frame().head().to_string(index=False))
     result.distribution.save(path)

@@ -146,7 +146,7 @@ def bins_trial(rng: Generator) -> Trial:
             options["validation"] = 0.4
     stopping(rng, options)
     problem = Squares(A, wide(A) @ t)
-    call = lambda: fewer.bins(p, k, preserve=preserve, rng=0, **options)
+    call = lambda: fewer.bins(counts=p, k=k, preserve=preserve, rng=0, **options)
     text = spelled("bins", f"p ({n},) {kind} * {size:.3g}", k=k, preserve=what, **options)
     return Trial(text, call, problem, sparse_region(n, k), arrays, seeded="time_limit" not in options)
 

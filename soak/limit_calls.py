@@ -10,14 +10,14 @@ def bars_of(counts: Any, k: int, **options: Any) -> Any:
     """Bins with k bars."""
     import fewer
 
-    return fewer.bins(counts, k, contiguous=True, **options)
+    return fewer.bins(counts=counts, k=k, contiguous=True, **options)
 
 
 def of_values(values: Any, k: int, **options: Any) -> Any:
     """Bins of values."""
     import fewer
 
-    return fewer.bins(values=values, k=k, **options)
+    return fewer.bins(values, k, **options)
 
 
 def grouped(A: Any, b: Any, k: int, **options: Any) -> Any:

@@ -17,7 +17,7 @@ def answers(_: int = 0) -> list[Any]:
     rng = np.random.default_rng(3)
     counts, A, rows = rng.integers(0, 50, 40), rng.standard_normal((12, 9)), rng.integers(0, 2, (40, 8))
     found = [
-        fewer.bins(counts, 4),
+        fewer.bins(counts=counts, k=4),
         fewer.terms(A, A[:, :3].mean(axis=1), 3, rng=0),
         fewer.dims(rows, 3, rng=0),
     ]

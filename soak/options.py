@@ -223,7 +223,7 @@ def bars(rng: Generator) -> Trial:
         wrong = [] if result.status.name == "OPTIMAL" else [f"it ends with {result.status}"]
         return wrong + claims(result, problem.value(q), best, problem.scale, True)
 
-    call = lambda: fewer.bins(p, k, contiguous=True)
+    call = lambda: fewer.bins(counts=p, k=k, contiguous=True)
     return Trial(f"{spelled('bins', counts=p, k=k)} contiguous {kind}", call, arrays=[p], checks=[judged])
 
 
@@ -240,7 +240,7 @@ def values(rng: Generator) -> Trial:
     )
     t = wide(counts) / n
     options = {"solver": one_of(rng, ("auto", "exact", "exchange", "greedy"))}
-    call = lambda: fewer.bins(values=x, k=k, rng=0, **options)
+    call = lambda: fewer.bins(x, k, rng=0, **options)
     problem, region = Squares(A, A @ t), sparse_region(m, k)
 
     def judged(result: Any) -> list[str]:
@@ -265,7 +265,7 @@ def in_blocks(rng: Generator) -> Trial:
         if job == "terms":
             return fewer.terms(lambda: iter([(X[s], y[s]) for s in parts]), None, k, rng=0, max_memory=memory)
         if job == "bins":
-            return fewer.bins(values=lambda: iter([X[s, 0] for s in parts]), k=k, max_memory=memory, rng=0)
+            return fewer.bins(lambda: iter([X[s, 0] for s in parts]), k, max_memory=memory, rng=0)
         if job == "dims":
             return fewer.dims(lambda: iter([X[s] for s in parts]), k, baseline="zero", rng=0, max_memory=memory)
         return fewer.points(lambda: iter([X[s] for s in parts]), k, gamma=GAMMA, rng=0, max_memory=memory)
@@ -278,7 +278,7 @@ def in_blocks(rng: Generator) -> Trial:
         if job != "points":
             whole = {
                 "terms": lambda: fewer.terms(X, y, k, rng=0),
-                "bins": lambda: fewer.bins(values=X[:, 0], k=k, rng=0),
+                "bins": lambda: fewer.bins(X[:, 0], k, rng=0),
                 "dims": lambda: fewer.dims(X, k, baseline="zero", rng=0),
             }[job]()
             apart = abs(whole.value - result.value) if np.isfinite(whole.value) else 0.0

@@ -161,7 +161,7 @@ def bars_case(rng: np.random.Generator) -> Drawn:
     k = int(rng.integers(1, n + 1))
     solver = chosen_from(rng, "exact", "auto")
     p = x / x.sum()
-    found = fewer.bins(x if kind == "counts" else p, k, contiguous=True, solver=solver)
+    found = fewer.bins(counts=x if kind == "counts" else p, k=k, contiguous=True, solver=solver)
     bars = int(np.count_nonzero(np.diff(found.p))) + 1
     problems = [] if bars <= k and abs(found.p.sum() - 1) < 1e-9 else [f"{bars} bars"]
     return f"{k} bars of {n} bins, {kind}, by {solver}", problems + faults(found, by_bars(p, k), "exact", 1e-12)

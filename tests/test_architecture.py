@@ -33,7 +33,7 @@ def own_parts():
 X = np.random.default_rng(0).standard_normal((12, 5))
 CALLS = {
     "points": lambda: fewer.points(X, 3, rng=0),
-    "bins": lambda: fewer.bins([4, 0, 1, 5], 2, rng=0),
+    "bins": lambda: fewer.bins(counts=[4, 0, 1, 5], k=2, rng=0),
     "terms": lambda: fewer.terms(X, X[:, :2].mean(axis=1), 3, rng=0),
     "dims": lambda: fewer.dims((X > 0.5).astype(int), 2, rng=0),
     "minimize": own_parts,

@@ -26,16 +26,16 @@ def slow_clock(monkeypatch):
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("preserve", ["cdf", "entries"])
 def test_a_limit_that_is_over_at_once_still_gives_a_feasible_answer(solver, preserve, slow_clock):
-    result = bins(P, 10, solver=solver, preserve=preserve, time_limit=1.0, rng=0)
+    result = bins(counts=P, k=10, solver=solver, preserve=preserve, time_limit=1.0, rng=0)
     assert result.status in (Status.TIME_LIMIT, Status.OPTIMAL)
     assert SparseSimplex(Atoms(300), 10).contains(result.p)
     assert result.seconds > 1.0
 
 
 def test_what_a_limit_leaves_of_the_dynamic_program_is_good_and_has_a_bound(slow_clock, monkeypatch):
-    cut = bins(P, 10, time_limit=1.0)
+    cut = bins(counts=P, k=10, time_limit=1.0)
     monkeypatch.undo()
-    best = bins(P, 10)
+    best = bins(counts=P, k=10)
     assert cut.status is Status.TIME_LIMIT
     assert cut.bound == 0.0
     assert best.status is Status.OPTIMAL
@@ -50,14 +50,14 @@ def test_a_callback_stops_the_dynamic_program_between_rounds(monkeypatch):
         calls.append(progress)
         return len(calls) == 3
 
-    result = bins(P, 10, callback=stop_at_the_third)
+    result = bins(counts=P, k=10, callback=stop_at_the_third)
     assert result.status is Status.CALLBACK
     assert len(calls) == 3
     assert (result.n_iter, result.bound) == (1, 0.0)
 
 
 def test_the_seconds_are_those_of_the_whole_call(slow_clock):
-    looks = bins(P, 3).seconds / 10.0
+    looks = bins(counts=P, k=3).seconds / 10.0
     assert looks >= 2  # at the beginning, and at the very end
 
 
@@ -66,7 +66,7 @@ def test_where_there_is_no_time_to_compile_the_quick_start_answers(monkeypatch):
         raise CompilationTimeout(final=True)
 
     monkeypatch.setattr(_segments, "advance", compiles)
-    result = bins(P, 10, time_limit=60.0)
+    result = bins(counts=P, k=10, time_limit=60.0)
     assert result.status is Status.TIME_LIMIT
     assert "fewer.warm()" in result.note
     assert SparseSimplex(Atoms(300), 10).contains(result.p)
@@ -74,16 +74,18 @@ def test_where_there_is_no_time_to_compile_the_quick_start_answers(monkeypatch):
 
 def test_entries_are_projected_as_the_constraint_projects():
     for p, k in ((P / P.sum(), 7), (np.array([0.5, 0.5, 0.0, 0.0]), 3), (np.array([1.0]), 1)):
-        assert bins(p, k, preserve="entries").p == pytest.approx(SparseSimplex(Atoms(p.size), k).project(p), abs=1e-15)
+        assert bins(counts=p, k=k, preserve="entries").p == pytest.approx(
+            SparseSimplex(Atoms(p.size), k).project(p), abs=1e-15
+        )
 
 
 def test_bins_without_mass_are_not_kept_and_enough_bins_keep_all():
     p = np.zeros(50)
     p[[3, 17, 18, 40]] = [1.0, 2.0, 3.0, 4.0]
-    few = bins(p, 3)
+    few = bins(counts=p, k=3)
     assert set(few.support) <= {3, 17, 18, 40}
     assert few.status is Status.OPTIMAL
-    everything = bins(p, 20)
+    everything = bins(counts=p, k=20)
     assert everything.p == pytest.approx(p / 10.0, abs=1e-15)
     assert everything.value == pytest.approx(0.0, abs=1e-30)
     assert everything.status is Status.OPTIMAL
@@ -93,8 +95,8 @@ def test_bins_without_mass_are_not_kept_and_enough_bins_keep_all():
 def test_every_solver_is_feasible_and_none_beats_the_optimum(solver):
     p = P[:30]
     for preserve in ("cdf", "entries"):
-        best = bins(p, 4, preserve=preserve)
-        found = bins(p, 4, preserve=preserve, solver=solver, rng=0)
+        best = bins(counts=p, k=4, preserve=preserve)
+        found = bins(counts=p, k=4, preserve=preserve, solver=solver, rng=0)
         assert SparseSimplex(Atoms(30), 4).contains(found.p)
         assert best.value * (1 - 1e-9) <= found.value <= 2.0 * best.value
         assert found.bound is None or found.bound <= best.value * (1 + 1e-9)
@@ -138,7 +140,7 @@ def test_squared_distances_of_tables_are_quadratics():
 
 def test_functionals_reached_exactly_are_called_optimal():
     A = np.random.default_rng(2).standard_normal((3, 700))
-    result = bins(np.eye(700)[5], 4, preserve=A, rng=0)
+    result = bins(counts=np.eye(700)[5], k=4, preserve=A, rng=0)
     assert result.value == pytest.approx(0.0, abs=1e-20)
     assert result.bound == 0.0
     assert result.status is Status.OPTIMAL
@@ -148,12 +150,12 @@ def test_functionals_reached_exactly_are_called_optimal():
 def test_functionals_of_any_size(power):
     A = np.random.default_rng(3).standard_normal((6, 12))
     p = P[:12]
-    plain = bins(p, 3, preserve=A, rng=0)
-    assert np.array_equal(bins(p, 3, preserve=np.ldexp(A, power), rng=0).p, plain.p)
+    plain = bins(counts=p, k=3, preserve=A, rng=0)
+    assert np.array_equal(bins(counts=p, k=3, preserve=np.ldexp(A, power), rng=0).p, plain.p)
 
 
 def test_functionals_in_single_precision_meet_their_own_expectations():
     A = np.random.default_rng(4).standard_normal((6, 12)).astype(np.float32)
     p = P[:12] / P[:12].sum()
-    result = bins(p, 12, preserve=A, rng=0)
+    result = bins(counts=p, k=12, preserve=A, rng=0)
     assert result.value < 1e-20

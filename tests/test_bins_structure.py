@@ -41,7 +41,7 @@ def test_bars_are_the_best_of_all(seed):
     counts = rng.integers(0, 4, n) + (rng.random(n) if seed % 2 else 0.0)
     counts[rng.integers(n)] += 1
     x = counts / counts.sum()
-    result = bins(x, k, contiguous=True)
+    result = bins(counts=x, k=k, contiguous=True)
     best = by_enumeration(x, k)
     assert result.value == pytest.approx(best, abs=1e-15)
     assert result.bound <= best + 1e-15
@@ -70,7 +70,7 @@ def test_long_histograms_agree_with_the_plain_program(kind):
     }[kind]
     x = counts / counts.sum()
     for k in (1, 2, 7, 25):
-        result = bins(counts, k, contiguous=True)
+        result = bins(counts=counts, k=k, contiguous=True)
         assert result.value == pytest.approx(by_numpy(x, k), rel=1e-9, abs=1e-15)
         assert result.status is Status.OPTIMAL
 
@@ -117,7 +117,7 @@ def test_bars_are_the_best_whatever_is_looked_ahead(monkeypatch):
         for noise in (0.0, 0.01, 0.3):
             x = np.maximum(shape + noise * rng.normal(size=t.size), 0.0)
             for k in (1, 3, 6):
-                result = bins(x / x.sum(), k, contiguous=True)
+                result = bins(counts=x / x.sum(), k=k, contiguous=True)
                 assert result.value == pytest.approx(by_numpy(x / x.sum(), k), rel=1e-9, abs=1e-15)
                 assert result.status is Status.OPTIMAL
 
@@ -136,7 +136,7 @@ def test_merged_neighbours_leave_a_true_bound(monkeypatch):
     rng = np.random.default_rng(3)
     for _ in range(20):
         x = rng.dirichlet(np.ones(60))
-        result = bins(x, 3, contiguous=True)
+        result = bins(counts=x, k=3, contiguous=True)
         best = by_numpy(x, 3)
         assert result.bound <= best + 1e-12 <= result.value + 2e-12
         assert result.bound > 0.0
@@ -144,7 +144,7 @@ def test_merged_neighbours_leave_a_true_bound(monkeypatch):
 
 
 def test_bars_speak_in_edges():
-    result = bins([4, 4, 1, 1, 1, 1], 2, contiguous=True, edges=[0, 1, 2, 4, 6, 8, 10])
+    result = bins(counts=[4, 4, 1, 1, 1, 1], k=2, contiguous=True, edges=[0, 1, 2, 4, 6, 8, 10])
     assert result.value == 0.0
     assert result.distribution.edges.tolist() == [[0, 2], [2, 10]]
     frame = result.to_frame()
@@ -154,9 +154,9 @@ def test_bars_speak_in_edges():
     assert result.counts.tolist() == [8.0, 4.0]
     assert result.distribution.mean() == pytest.approx((8 * 1 + 4 * 6) / 12)
     values = np.r_[np.full(30, 1.0), np.full(10, 9.0)]
-    from_values = bins(values=values, k=2, contiguous=True, grid=[0.0, 2.0, 8.0, 10.0])
+    from_values = bins(values, 2, contiguous=True, grid=[0.0, 2.0, 8.0, 10.0])
     assert from_values.indices.tolist() == [0, 1]
-    assert bins([3, 1, 2], 2, contiguous=True).distribution.edges.tolist() == [[0, 0], [1, 2]]
+    assert bins(counts=[3, 1, 2], k=2, contiguous=True).distribution.edges.tolist() == [[0, 0], [1, 2]]
 
 
 def test_what_bars_cannot_do():
@@ -164,18 +164,17 @@ def test_what_bars_cannot_do():
         "needs bins: give grid": {"values": [1.0, 2.0], "k": 1},
         "solver must be 'auto' or 'exact', got 'iht'": {"counts": [1, 2], "k": 1, "solver": "iht"},
         "a matrix of functionals is for k single bins": {"counts": [1, 2], "k": 1, "preserve": np.eye(2)},
-        r"contiguous=True is for one dimension, got counts of shape \(2, 2\)": {"counts": np.ones((2, 2)), "k": 1},
         r"k must be in 1\.\.2 \(bars\), got 3": {"counts": [1, 2], "k": 3},
     }.items():
         with pytest.raises(InvalidInput, match=words):
             bins(contiguous=True, **asked)
     with pytest.raises(InvalidInput, match="contiguous must be True or False, got 'yes'"):
-        bins([1, 2], 1, contiguous="yes")
+        bins(counts=[1, 2], k=1, contiguous="yes")
 
 
 def test_a_time_limit_leaves_merged_neighbours():
     x = np.random.default_rng(0).random(5000)
-    result = bins(x / x.sum(), 40, contiguous=True, time_limit=1e-9)
+    result = bins(counts=x / x.sum(), k=40, contiguous=True, time_limit=1e-9)
     assert result.status is Status.TIME_LIMIT
     assert len(result.indices) == 40
     assert result.bound == 0.0
@@ -183,9 +182,9 @@ def test_a_time_limit_leaves_merged_neighbours():
 
 def test_counts_have_one_dimension():
     with pytest.raises(InvalidInput, match=r"counts must be a histogram of one dimension .* got shape \(2, 3\)"):
-        bins(np.ones((2, 3)), 2)
+        bins(counts=np.ones((2, 3)), k=2)
     with pytest.raises(InvalidInput, match="preserve must be one of 'cdf', 'entries', got 'marginals'"):
-        bins(np.ones(6), 2, preserve="marginals")
+        bins(counts=np.ones(6), k=2, preserve="marginals")
 
 
 def test_runs_whose_costs_rise_all_along_are_merged_in_few_rounds(monkeypatch):

@@ -45,7 +45,7 @@ def test_the_value_is_the_distance_to_the_values_and_the_bound_is_below_the_best
     x = rng.choice(rng.lognormal(size=10), 30)
     weights = rng.integers(1, 4, 30).astype(float) if seed % 2 else np.ones(30)
     options = {} if form == "auto" else {"grid": form, "n_bins": 5}
-    result = bins(values=x, k=2, sample_weight=weights, **options)
+    result = bins(x, 2, sample_weight=weights, **options)
     at, masses = result.labels, result.weights
     assert result.value == pytest.approx(distance(x, weights, at, masses), rel=1e-9)
     best = best_of_all(x, weights, 2)
@@ -67,7 +67,7 @@ def test_the_bound_of_a_coarse_grid_is_true(seed, monkeypatch):
     monkeypatch.setattr(grid, "MAX_POSITIONS_PER_K", 2)
     monkeypatch.setattr(grid, "MIN_POSITIONS_PER_K", 2)
     monkeypatch.setattr(empirical, "PIECE", 5)
-    result = bins(values=x, k=k)
+    result = bins(x, k)
     assert result.space.size <= max(2 * k, 2)
     best = best_of_all(x, np.ones(14), k)
     assert result.bound <= best * (1 + 1e-12) <= result.value * (1 + 1e-9)
@@ -76,9 +76,9 @@ def test_the_bound_of_a_coarse_grid_is_true(seed, monkeypatch):
 
 
 def test_the_grid_of_many_values_costs_next_to_nothing(monkeypatch):
-    every = bins(values=LATENCIES, k=5)
+    every = bins(LATENCIES, 5)
     monkeypatch.setattr(grid, "MAX_POSITIONS_PER_K", 100)
-    some = bins(values=LATENCIES, k=5)
+    some = bins(LATENCIES, 5)
     assert every.space.size == 5000
     assert every.status is Status.OPTIMAL
     assert some.space.size <= 500
@@ -88,7 +88,7 @@ def test_the_grid_of_many_values_costs_next_to_nothing(monkeypatch):
 
 
 def test_quantiles_are_those_of_the_values():
-    result = bins(values=LATENCIES, k=50)
+    result = bins(LATENCIES, 50)
     P = Empirical.of(LATENCIES)
     for q in (0.5, 0.9, 0.95, 0.99):
         found = float(P.cdf(result.distribution.quantile(q)))
@@ -137,11 +137,11 @@ def test_the_distance_to_any_distribution_by_blocks_is_that_by_all_points(seed, 
 def test_shuffling_changes_nothing_and_units_only_the_units(seed, factor, offset):
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 2**20, 40) / 1024.0
-    plain, shuffled = bins(values=x, k=4), bins(values=rng.permutation(x), k=4)
+    plain, shuffled = bins(x, 4), bins(rng.permutation(x), 4)
     assert shuffled.labels.tolist() == plain.labels.tolist()
     assert shuffled.weights.tolist() == plain.weights.tolist()
     assert shuffled.value == plain.value
-    scaled = bins(values=(x + offset) * factor, k=4)
+    scaled = bins((x + offset) * factor, 4)
     assert scaled.labels.tolist() == ((plain.labels + offset) * factor).tolist()
     assert scaled.weights == pytest.approx(plain.weights, abs=1e-12)
     assert scaled.value / factor == pytest.approx(plain.value, rel=1e-9)
@@ -149,62 +149,62 @@ def test_shuffling_changes_nothing_and_units_only_the_units(seed, factor, offset
 
 def test_bins_by_edges_are_numbered_as_the_edges_and_empty_ones_are_not_kept():
     x = [0.5, 1.5, 1.5, 9.5, 9.75, 9.9]
-    result = bins(values=x, k=2, grid=np.arange(11.0))
+    result = bins(x, 2, grid=np.arange(11.0))
     assert result.indices.tolist() == [1, 9]
     assert result.labels.tolist() == [1.5, 9.75]
     assert result.distribution.edges.tolist() == [[1.0, 2.0], [9.0, 10.0]]
     assert result.p.shape == (10,)
-    assert bins(values=[1.0, 2.0], k=2, grid=[1.0, 1.5, 2.0]).value == 0.0
-    entries = bins(values=x, k=2, grid=np.arange(11.0), preserve="entries")
-    counted = bins(np.histogram(x, np.arange(11.0))[0], 2, preserve="entries", edges=np.arange(11.0))
+    assert bins([1.0, 2.0], 2, grid=[1.0, 1.5, 2.0]).value == 0.0
+    entries = bins(x, 2, grid=np.arange(11.0), preserve="entries")
+    counted = bins(counts=np.histogram(x, np.arange(11.0))[0], k=2, preserve="entries", edges=np.arange(11.0))
     assert entries.p == pytest.approx(counted.p)
     assert entries.labels.tolist() == counted.labels.tolist() == [1.5, 9.5]
 
 
 def test_values_that_are_all_alike_or_as_large_as_floats_are():
     for options in ({}, {"grid": "equal"}, {"grid": "log"}, {"grid": "quantile"}, {"grid": [0.0, 5.0]}):
-        result = bins(values=[3.0, 3.0], k=1, **options)
+        result = bins([3.0, 3.0], 1, **options)
         assert (result.labels.tolist(), result.value, result.gap) == ([3.0], 0.0, 0.0)
-    ends = bins(values=[-1.7e308, 0.0, 1.0, 1.7e308], k=2)
+    ends = bins([-1.7e308, 0.0, 1.0, 1.7e308], 2)
     assert np.isfinite(ends.labels).all()
-    tiny = bins(values=[5e-324, 1e-323, 2e-323], k=2)
+    tiny = bins([5e-324, 1e-323, 2e-323], 2)
     assert len(tiny.labels) == 2
 
 
 def test_missing_values_are_refused_by_their_index_or_dropped_and_counted():
     x = [1.0, np.nan, 3.0, np.nan]
     with pytest.raises(InvalidInput, match=r'values has 2 missing of 4, the first at index 1; .* missing="drop"'):
-        bins(values=x, k=1)
-    result = bins(values=x, k=2, missing="drop", sample_weight=[1.0, 5.0, 2.0, 5.0])
+        bins(x, 1)
+    result = bins(x, 2, missing="drop", sample_weight=[1.0, 5.0, 2.0, 5.0])
     assert result.labels.tolist() == [1.0, 3.0]
     assert result.total == 3.0
     assert "2 missing values were dropped" in result.note
     with pytest.raises(InvalidInput, match="nothing is left"):
-        bins(values=[np.nan], k=1, missing="drop")
+        bins([np.nan], 1, missing="drop")
     with pytest.raises(InvalidInput, match="values must be finite, got inf at index 1"):
-        bins(values=[1.0, np.inf], k=1, missing="drop")
+        bins([1.0, np.inf], 1, missing="drop")
     with pytest.raises(InvalidInput, match="values must be finite, got inf at index 0"):
-        bins(values=np.array([np.finfo(np.longdouble).max]), k=1)
+        bins(np.array([np.finfo(np.longdouble).max]), 1)
 
 
 def test_columns_of_frames_are_values():
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     x = [3, 1, 4, 1, 5, 9, 2, 6]
     forms = [x, np.array(x, np.float32), pd.Series(x, dtype="Int64"), pd.DataFrame({"ms": x}), pl.Series("ms", x)]
-    assert len({tuple(bins(values=form, k=3).labels) for form in forms}) == 1
+    assert len({tuple(bins(form, 3).labels) for form in forms}) == 1
     with pytest.raises(InvalidInput, match=r"values must be one column, got 2 \(a, b\)"):
-        bins(values=pd.DataFrame({"a": x, "b": x}), k=3)
+        bins(pd.DataFrame({"a": x, "b": x}), 3)
     with pytest.raises(InvalidInput, match="values must be numbers, got the column 'who', which is a category"):
-        bins(values=pl.DataFrame({"who": ["a", "b"]}), k=1)
+        bins(pl.DataFrame({"who": ["a", "b"]}), 1)
     with pytest.raises(InvalidInput, match="values has 1 missing of 3, the first at index 1"):
-        bins(values=pl.Series("ms", [1, None, 2]), k=1)
+        bins(pl.Series("ms", [1, None, 2]), 1)
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({}, "exactly one of them, got neither"),
-        ({"counts": [1], "values": [1]}, "exactly one of them, got both"),
+        ({}, "exactly one, got neither"),
+        ({"counts": [1], "values": [1]}, "exactly one, got both"),
         ({"values": [1.0, 2.0], "k": 3}, r"k must be in 1\.\.2 \(distinct values\), got 3"),
         ({"values": [1.0, 2.0], "k": 2, "grid": [0.0, 5.0]}, r"k must be in 1\.\.1 \(bins that hold values\), got 2"),
         ({"values": [1.0, 2.0], "k": None}, "k must be an integer"),
@@ -237,19 +237,24 @@ def test_what_cannot_be_meant_gets_a_sentence(options, sentence):
         bins(**{"k": 1, **options})
 
 
+def test_integers_are_values():
+    found = bins([1, 1, 1, 9], 2)
+    assert (found.labels.tolist(), found.weights.tolist()) == ([1.0, 9.0], [0.75, 0.25])
+
+
 def test_numbers_that_do_not_look_like_counts_get_a_warning_that_names_values():
-    with pytest.warns(UserWarning, match=r"there is 2.5 at index 1\) nor shares .* bins\(values=x, k=k\)") as raised:
-        bins([1.0, 2.5, 3.0], 2)
+    with pytest.warns(UserWarning, match=r"there is 2.5 at index 1\) nor shares .* bins\(x, k\)") as raised:
+        bins(counts=[1.0, 2.5, 3.0], k=2)
     assert [warning.filename for warning in raised] == [__file__]
     for counts in ([1, 2, 3], [0.25, 0.75], [2.0, 5.0]):
-        bins(counts, 1)
+        bins(counts=counts, k=1)
 
 
 def test_counts_with_edges_sit_at_their_centres():
-    result = bins([4, 0, 1, 5], 2, edges=[0.0, 2.0, 4.0, 6.0, 8.0])
+    result = bins(counts=[4, 0, 1, 5], k=2, edges=[0.0, 2.0, 4.0, 6.0, 8.0])
     assert result.labels.tolist() == [1.0, 7.0]
     assert result.distribution.edges.tolist() == [[0.0, 2.0], [6.0, 8.0]]
-    assert result.value == pytest.approx(2 * bins([4, 0, 1, 5], 2).value)
+    assert result.value == pytest.approx(2 * bins(counts=[4, 0, 1, 5], k=2).value)
     assert result.total == 10.0
     assert result.counts == pytest.approx(10 * result.weights)
 
@@ -257,10 +262,10 @@ def test_counts_with_edges_sit_at_their_centres():
 def test_a_callback_and_a_limit_speak_of_the_loss_to_the_values():
     seen = []
     x = np.random.default_rng(2).lognormal(size=400) * 2.0**300
-    result = bins(values=x, k=5, grid="equal", n_bins=20, callback=lambda progress: seen.append(progress) or False)
+    result = bins(x, 5, grid="equal", n_bins=20, callback=lambda progress: seen.append(progress) or False)
     assert min(progress.best for progress in seen) == pytest.approx(result.value)
     assert all(progress.bound is None or progress.bound <= result.value for progress in seen)
-    stopped = bins(values=x, k=5, callback=lambda progress: True)
+    stopped = bins(x, 5, callback=lambda progress: True)
     assert stopped.status is Status.CALLBACK
     assert stopped.value == pytest.approx(distance(x, np.ones(400), stopped.labels, stopped.weights), rel=1e-9)
 
@@ -269,7 +274,7 @@ def test_fewer_bins_on_a_grid_is_bins_on_a_grid():
     X = np.column_stack([LATENCIES[:200], LATENCIES[200:400]])
     model = FewerBins(4, grid="log", n_bins=30).fit(X)
     for j, result in enumerate(model.result_):
-        expected = bins(values=X[:, j], k=4, grid="log", n_bins=30)
+        expected = bins(X[:, j], 4, grid="log", n_bins=30)
         assert result.labels.tolist() == expected.labels.tolist()
         assert result.value == expected.value
         assert sorted(model.kept_values_[j]) == result.labels.tolist()

@@ -61,7 +61,7 @@ def answer(job, given, y=None):
     if job == "once":
         return fewer.points(given(), 6, rng=0)
     if job == "bins":
-        return fewer.bins(values=given, k=7)
+        return fewer.bins(given, 7)
     return fewer.dims(given, 3, rng=0) if job == "dims" else fewer.terms(given, y, 2, rng=0)
 
 
@@ -123,7 +123,7 @@ def test_what_fits_is_gathered_and_the_answer_is_that_in_memory(data):
     X, y = data["terms"]
     for lazily, at_once in (
         (fewer.points(lambda: iter(np.array_split(X, 4)), 5, rng=0), fewer.points(X, 5, rng=0)),
-        (fewer.bins(values=da.from_array(data["bins"], chunks=500), k=5), fewer.bins(values=data["bins"], k=5)),
+        (fewer.bins(da.from_array(data["bins"], chunks=500), 5), fewer.bins(data["bins"], 5)),
         (fewer.dims(pieces("dims", data, 4), 3), fewer.dims(data["dims"], 3)),
         (
             fewer.terms(da.from_array(X, chunks=(900, 3)), da.from_array(y, chunks=500), 2, rng=0),
@@ -240,15 +240,15 @@ def test_the_sketch_keeps_its_promise(small):
 
 
 def test_bins_of_two_passes_are_exact_within_what_they_say(data, small):
-    whole = fewer.bins(values=data["bins"], k=7)
-    found = fewer.bins(values=pieces("bins", data, 7), k=7)
+    whole = fewer.bins(data["bins"], 7)
+    found = fewer.bins(pieces("bins", data, 7), 7)
     P = fewer.jobs.empirical.Empirical.of(data["bins"])
     true = P.distance(found.labels, found.weights) * 2.0**P.exponent
     assert abs(found.value - true) <= found.value_se
     assert found.bound <= whole.value <= true * (1 + 1e-12)
     few = np.round(data["bins"], 1)
-    exact = fewer.bins(values=lambda: iter(np.array_split(few, 5)), k=7)
-    assert exact.value == pytest.approx(fewer.bins(values=few, k=7).value, rel=1e-12)
+    exact = fewer.bins(lambda: iter(np.array_split(few, 5)), 7)
+    assert exact.value == pytest.approx(fewer.bins(few, 7).value, rel=1e-12)
 
 
 def naive_mmd(X, weights, rows, q, gamma):
@@ -322,7 +322,7 @@ def test_an_iterator_that_fits_is_gathered(data):
     found, whole = fewer.points(iter(np.array_split(X, 4)), 6, rng=0), fewer.points(X, 6, rng=0)
     same(whole, found)
     with pytest.raises(InvalidInput, match="an iterator of blocks is read once, and this takes two passes"):
-        fewer.bins(values=iter(np.array_split(np.arange(70_000.0), 4)), k=3, max_memory="1kB")
+        fewer.bins(iter(np.array_split(np.arange(70_000.0), 4)), 3, max_memory="1kB")
 
 
 def test_classes_and_weights_in_two_passes(data, small):
@@ -439,7 +439,7 @@ def test_partial_fit_of_bins_and_dims(data, small):
     true = P.distance(model.kept_values_[order], model.weights_[order]) * 2.0**P.exponent
     off = model.error_bound_ * np.sqrt(x.max() - x.min())
     assert abs(np.sqrt(true) - np.sqrt(model.value_)) <= off
-    assert model.bound_ <= fewer.bins(values=x, k=5).value
+    assert model.bound_ <= fewer.bins(x, 5).value
     columns = fewer.FewerDims(k=3, random_state=0)
     for part in np.array_split(D, 8):
         columns.partial_fit(part)
@@ -483,7 +483,7 @@ def test_what_is_refused(data, small):
     with pytest.raises(InvalidInput, match="iterator of blocks"):
         fewer.points(lambda: 3, 2)
     with pytest.raises(InvalidInput, match="no file has a name"):
-        fewer.bins(values="nowhere/*.npy", k=2)
+        fewer.bins("nowhere/*.npy", 2)
     with pytest.raises(InvalidInput, match="more than 4096 columns are not for data in blocks, got 4097"):
         fewer.terms(lambda: iter([(np.zeros((2, 4097)), np.zeros(2))]), None, 2)
     with pytest.raises(InvalidInput, match="needs a target"):

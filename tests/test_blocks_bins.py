@@ -39,8 +39,8 @@ WAYS = [
 @pytest.mark.parametrize("how", WAYS, ids=lambda how: " ".join(map(str, how)))
 def test_as_in_memory_whatever_the_cut(how, sketched, small, monkeypatch):
     monkeypatch.setattr(_bins_blocks, "SKETCHED", sketched)
-    whole = fewer.bins(values=X, k=5, rng=0, **how)
-    first, *others = [fewer.bins(values=cut(n), k=5, rng=0, **how) for n in (1, 7, 64)]
+    whole = fewer.bins(X, 5, rng=0, **how)
+    first, *others = [fewer.bins(cut(n), 5, rng=0, **how) for n in (1, 7, 64)]
     for other in others:
         assert other.value == first.value
         assert other.indices.tolist() == first.indices.tolist()
@@ -54,10 +54,10 @@ def test_as_in_memory_whatever_the_cut(how, sketched, small, monkeypatch):
 
 def test_quantiles_and_what_is_refused(small, monkeypatch):
     monkeypatch.setattr(_bins_blocks, "SKETCHED", 512)
-    whole = fewer.bins(values=X, k=5, grid="quantile", n_bins=40)
-    found = fewer.bins(values=cut(7), k=5, grid="quantile", n_bins=40)
+    whole = fewer.bins(X, 5, grid="quantile", n_bins=40)
+    found = fewer.bins(cut(7), 5, grid="quantile", n_bins=40)
     assert found.value == pytest.approx(whole.value, rel=0.1)
     with pytest.raises(InvalidInput, match="needs bins"):
-        fewer.bins(values=cut(7), k=5, preserve="entries")
+        fewer.bins(cut(7), 5, preserve="entries")
     with pytest.raises(InvalidInput, match="edges must hold all values"):
-        fewer.bins(values=cut(7), k=5, grid=[0.0, 1.0])
+        fewer.bins(cut(7), 5, grid=[0.0, 1.0])

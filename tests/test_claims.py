@@ -232,7 +232,7 @@ def test_an_operator_with_a_far_offset_keeps_its_bound_below_its_value():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(3, 8)) + 1e8
     operator = LinearOperator(A.shape, matvec=lambda v: A @ v, rmatvec=lambda v: A.T @ v, dtype=float)
-    result = bins(rng.integers(1, 99, 8), 3, preserve=operator, solver="exact")
+    result = bins(counts=rng.integers(1, 99, 8), k=3, preserve=operator, solver="exact")
     assert result.status is Status.OPTIMAL
     assert result.bound <= result.value
     assert "no bound" not in result.note

@@ -31,11 +31,11 @@ def test_dims_gives_what_the_library_gives(files):
 def test_bins_gives_what_the_library_gives(files):
     out, err = run("bins", files / "cost.csv", "--column", "cost", "-k", "6", "--bin-width", "2")
     edges = np.arange(np.floor(VALUES.min() / 2) * 2, VALUES.max() + 2, 2)
-    same_as(table(out), fewer.bins(values=VALUES, k=6, grid=edges))
+    same_as(table(out), fewer.bins(VALUES, 6, grid=edges))
     assert (table(out)["to"] - table(out)["from"]).to_list() == [2.0] * 6
     assert "Baseline quantile binning matches this with " in err
     for form in ("auto", "equal", "log", "quantile"):
-        expected = fewer.bins(values=VALUES, k=6, grid=form)
+        expected = fewer.bins(VALUES, 6, grid=form)
         out, _ = run("bins", files / "cost.csv", "-k", "6", "--grid", form, "--json")
         answer = json.loads(out)["answers"][0]
         same_as(pl.DataFrame(answer["kept"]), expected)
@@ -43,7 +43,7 @@ def test_bins_gives_what_the_library_gives(files):
         assert answer["distribution"] == expected.distribution.to_dict()
         assert answer["error"] == pytest.approx(np.sqrt(expected.value / np.ptp(VALUES)))
     out, _ = run("bins", files / "cost.csv", "-k", "6", "--bins", "30", "--preserve", "entries")
-    same_as(table(out), fewer.bins(values=VALUES, k=6, grid="equal", n_bins=30, preserve="entries"))
+    same_as(table(out), fewer.bins(VALUES, 6, grid="equal", n_bins=30, preserve="entries"))
 
 
 def same_as(kept, result):
@@ -56,7 +56,7 @@ def test_missing_values_of_bins_are_dropped_when_asked(tmp_path):
     (tmp_path / "ms.csv").write_text("ms\n1\n\n3\n" + "5\n" * 4)
     pl.DataFrame({"ms": [1.0, None, 3.0] + [5.0] * 4}).write_parquet(tmp_path / "ms.parquet")
     out, err = run("bins", "ms.parquet", "-k", "2", "--missing", "drop", cwd=tmp_path)
-    same_as(table(out), fewer.bins(values=[1.0, 3.0, 5.0, 5.0, 5.0, 5.0], k=2))
+    same_as(table(out), fewer.bins([1.0, 3.0, 5.0, 5.0, 5.0, 5.0], 2))
     assert "1 missing values were dropped" in err
     assert "row 1, column 'ms'" in run("bins", "ms.parquet", "-k", "2", cwd=tmp_path, code=2)[1]
 
@@ -121,7 +121,7 @@ def test_every_format_says_the_same(kind, tmp_path):
     if kind.startswith("stdin"):
         stdin, path = path.read_bytes(), "-"
     out, _ = run("bins", path, "-k", "4", "--bins", "50", "--quiet", *options, stdin=stdin)
-    same_as(table(out), fewer.bins(values=VALUES, k=4, grid="equal", n_bins=50))
+    same_as(table(out), fewer.bins(VALUES, 4, grid="equal", n_bins=50))
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "npy", "npz"])
@@ -158,7 +158,7 @@ def test_transactions(separator, tmp_path):
 def test_every_output(kind, files):
     path = files / f"out.{kind}"
     out, err = run("bins", files / "cost.csv", "-k", "5", "--bins", "40", "-o", path)
-    expected = fewer.bins(values=VALUES, k=5, grid="equal", n_bins=40)
+    expected = fewer.bins(VALUES, 5, grid="equal", n_bins=40)
     assert f"wrote {path}" in out.replace("\n", "")
     assert err == ""
     if kind == "npz":
@@ -254,7 +254,7 @@ def test_counts(tmp_path):
     counts = RNG.integers(0, 50, 30)
     np.savez(tmp_path / "counts.npz", counts=counts, other=np.zeros(3))
     out, _ = run("bins", tmp_path / "counts.npz", "--column", "counts", "--counts", "-k", "5", "--preserve", "entries")
-    same_as(table(out), fewer.bins(counts, 5, preserve="entries"))
+    same_as(table(out), fewer.bins(counts=counts, k=5, preserve="entries"))
 
 
 def test_the_demo_ends_with_the_path_of_a_page(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 import fewer
-from commands import CLOUD, RNG, VALUES, WIDE, run, table
+from commands import CLOUD, VALUES, WIDE, run, table
 
 NAMES = [f"c{j}" for j in range(9)]
 
@@ -75,7 +75,7 @@ def test_bins_with_bars(tmp_path):
     files = written(tmp_path)
     page = files / "bars.html"
     out, err = run("bins", files / "ms.csv", "-k", "5", "--bins", "60", "--contiguous", "--report", page)
-    expected = fewer.bins(values=VALUES, k=5, grid="equal", n_bins=60, contiguous=True)
+    expected = fewer.bins(VALUES, 5, grid="equal", n_bins=60, contiguous=True)
     assert table(out)["index"].to_list() == expected.indices.tolist()
     np.testing.assert_allclose(table(out)["weight"], expected.weights)
     np.testing.assert_allclose(table(out)["from"], expected.distribution.edges[:, 0])

@@ -80,9 +80,9 @@ def test_spread_mass_lies_half_on_either_side_of_the_value():
 def examples():
     x = np.random.default_rng(0).lognormal(size=300)
     return {
-        "values": bins(values=x, k=7).distribution,
-        "grid": bins(values=x, k=7, grid="log", n_bins=20).distribution,
-        "counts": bins([4, 0, 1, 5], 2).distribution,
+        "values": bins(x, 7).distribution,
+        "grid": bins(x, 7, grid="log", n_bins=20).distribution,
+        "counts": bins(counts=[4, 0, 1, 5], k=2).distribution,
         "lattice": Distribution.of(Lattice(3, 2), [0, 0.25, 0, 0.75, 0, 0, 0, 0]),
         "rest": Distribution([[0, 2], [1, 0]], [0.25, 0.5], [0, 2], (2, 2, 3), 0.25, [0, 1, 0]),
         "point": Distribution(np.zeros((1, 0), int), [1.0], [], (2, 2)),

@@ -147,6 +147,6 @@ def test_what_cannot_be_explained_is_refused_in_a_sentence():
     with pytest.raises(InvalidInput, match="n must be"):
         criticisms(found, X, 61)
     with pytest.raises(InvalidInput, match="does not tell how rows are compared"):
-        assign(bins([1, 2, 3], 2), X)
+        assign(bins(counts=[1, 2, 3], k=2), X)
     with pytest.raises(InvalidInput, match="does not tell how rows are compared"):
         assign(points(X @ X.T, 2, similarity="precomputed", rng=0), X)

@@ -142,17 +142,17 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
 
 def test_bins_with_positions_weighs_the_gaps():
     counts, values = [4, 1, 1, 5], [0.0, 1.0, 3.0, 10.0]
-    result = bins(counts, 2, positions=values)
+    result = bins(counts=counts, k=2, positions=values)
     assert result.value == pytest.approx(integral(np.array(values), np.array(counts), result.indices))
-    even = bins(counts, 2, positions=[5.0, 7.0, 9.0, 11.0])
-    assert even.value == pytest.approx(2 * bins(counts, 2).value)
-    assert bins([3], 1, positions=[7.0]).value == 0.0
+    even = bins(counts=counts, k=2, positions=[5.0, 7.0, 9.0, 11.0])
+    assert even.value == pytest.approx(2 * bins(counts=counts, k=2).value)
+    assert bins(counts=[3], k=1, positions=[7.0]).value == 0.0
     for wrong, sentence in (([0, 1, 1, 2], "positions must increase"), ([0, 1], r"positions must have shape \(4,\)")):
         with pytest.raises(InvalidInput, match=sentence):
-            bins(counts, 2, positions=wrong)
+            bins(counts=counts, k=2, positions=wrong)
     for other in ("entries", np.eye(4)):
-        placed = bins(counts, 2, preserve=other, positions=values, rng=0)
-        assert placed.value == bins(counts, 2, preserve=other, rng=0).value
+        placed = bins(counts=counts, k=2, preserve=other, positions=values, rng=0)
+        assert placed.value == bins(counts=counts, k=2, preserve=other, rng=0).value
         assert placed.labels.tolist() == [values[i] for i in placed.indices]
 
 
@@ -174,9 +174,9 @@ def test_errors_name_the_arguments_of_the_caller():
     with pytest.raises(InvalidInput, match=r"^y must have shape \(1,\)"):
         terms([[2.0, 1.0]], [1.0, 2.0], 1)
     with pytest.raises(InvalidInput, match=r"^preserve must be finite"):
-        bins([1.0, 2.0], 1, preserve=[[np.nan, 1.0]])
+        bins(counts=[1.0, 2.0], k=1, preserve=[[np.nan, 1.0]])
     with pytest.raises(InvalidInput, match=r"^counts must be non-negative"):
-        bins([1.0, -2.0], 1)
+        bins(counts=[1.0, -2.0], k=1)
 
 
 def test_missing_values_are_refused_by_row_or_their_rows_left_out():

@@ -84,7 +84,7 @@ def test_every_job_refuses_a_callback_that_cannot_be_called(job):
     calls = {
         "dims": lambda **o: fewer.dims(CODES, 1, exclude=[1], **o),
         "points": lambda **o: fewer.points(X, 1, **o),
-        "bins": lambda **o: fewer.bins([1, 2, 3], 1, contiguous=True, **o),
+        "bins": lambda **o: fewer.bins(counts=[1, 2, 3], k=1, contiguous=True, **o),
         "terms": lambda **o: fewer.terms(X, X[:, 0], 1, **o),
     }
     with pytest.raises(InvalidInput, match=r"callback must be a function of the progress, got \[\]"):

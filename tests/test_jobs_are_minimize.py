@@ -76,7 +76,7 @@ def test_bins_is_minimize(solver, preserve):
     objectives = {"cdf": Cumulative, "entries": L2}
     F = Moments(Atoms(30), A, A @ p) if preserve == "matrix" else objectives[preserve](Atoms(30), p)
     twin = minimize(F, SparseSimplex(F.space, 4), solver, rng=0)
-    same(bins(counts, 4, preserve=A if preserve == "matrix" else preserve, solver=solver, rng=0), twin)
+    same(bins(counts=counts, k=4, preserve=A if preserve == "matrix" else preserve, solver=solver, rng=0), twin)
 
 
 @every_solver

@@ -70,7 +70,7 @@ def test_user_nobody_without_a_home_gets_the_answer_and_one_warning(installed):
     assert done.returncode == 0, done.stderr
     who, answer, *warned = done.stdout.splitlines()
     assert who == "True False True"
-    expected = fewer.bins([2.0, 6.0, 10.0, 1.0], 2)
+    expected = fewer.bins(counts=[2.0, 6.0, 10.0, 1.0], k=2)
     assert answer == f"{expected.support.tolist()} {round(expected.value, 12)}"
     assert len(warned) == 1
     assert warned[0].startswith("RuntimeWarning: compiled code cannot be kept on disk")

@@ -17,7 +17,7 @@ X = (RNG.random((60, 8)) < 0.3).astype(int)
 F = fewer.Moments(fewer.Atoms(12), A, A[:, 0])
 FUNCTIONS = {
     "points": lambda **more: fewer.points(A, 3, rng=0, solver="greedy", **more),
-    "bins": lambda **more: fewer.bins(np.arange(1, 30), 4, **more),
+    "bins": lambda **more: fewer.bins(counts=np.arange(1, 30), k=4, **more),
     "terms": lambda **more: fewer.terms(A, A[:, :2].mean(axis=1), 3, rng=0, solver="greedy", **more),
     "dims": lambda **more: fewer.dims(X, 3, rng=0, **more),
     "minimize": lambda **more: fewer.minimize(F, fewer.SparseSimplex(F.space, 2), "greedy", **more),

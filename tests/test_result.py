@@ -96,9 +96,9 @@ def test_the_table_of_a_notebook_is_heaviest_first_escaped_and_without_colours()
     ("solve", "words"),
     [
         (lambda: points(ROWS, 4, rng=0), ("points", 30, "MMD²")),
-        (lambda: bins([4, 0, 1, 5], 2), ("bins", 4, "squared difference of the cdf")),
-        (lambda: bins([4, 0, 1, 5], 2, preserve="entries"), ("bins", 4, "squared difference")),
-        (lambda: bins([4, 0, 1, 5], 2, preserve=np.eye(4), rng=0), ("bins", 4, "squared error")),
+        (lambda: bins(counts=[4, 0, 1, 5], k=2), ("bins", 4, "squared difference of the cdf")),
+        (lambda: bins(counts=[4, 0, 1, 5], k=2, preserve="entries"), ("bins", 4, "squared difference")),
+        (lambda: bins(counts=[4, 0, 1, 5], k=2, preserve=np.eye(4), rng=0), ("bins", 4, "squared error")),
         (lambda: terms(np.eye(4), [0.5, 0.3, 0.2, 0.0], 2, rng=0), ("columns", 4, "squared error")),
         (lambda: dims(ORDERS, 2), ("columns", 4, "KL")),
         (lambda: dims(ORDERS, 2, objective="l2"), ("columns", 4, "squared distance")),

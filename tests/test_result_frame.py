@@ -60,13 +60,13 @@ def test_rows_of_any_container_become_rows_of_either_library():
 
 def test_bins_come_with_values_and_edges_in_their_order():
     x = np.random.default_rng(0).lognormal(size=200)
-    result = bins(values=x, k=5)
+    result = bins(x, 5)
     for frame in (result.to_frame(), result.to_frame("polars")):
         assert list(frame.columns) == ["weight", "index", "value", "from", "to"]
         assert list(frame["value"]) == sorted(result.labels)
         assert list(frame["weight"]) == result.weights.tolist()
-    assert bins([4, 0, 1, 5], 2).to_frame().columns.tolist() == ["weight", "index"]
-    placed = bins([4, 0, 1, 5], 2, positions=[1, 2, 4, 8]).to_frame()
+    assert bins(counts=[4, 0, 1, 5], k=2).to_frame().columns.tolist() == ["weight", "index"]
+    placed = bins(counts=[4, 0, 1, 5], k=2, positions=[1, 2, 4, 8]).to_frame()
     assert placed.columns.tolist() == ["weight", "index", "value"]
 
 
@@ -103,7 +103,7 @@ def test_tables_and_pictures_show_the_users_names():
     html = named._repr_html_()
     assert "<th>index</th><th>name</th><th>weight</th>" in html
     assert html.index("<td>4</td><td>two</td><td>0.5</td>") < html.index("<td>1</td><td>&lt;b&gt;</td><td>0.25</td>")
-    values = bins(values=[1.5, 9.0, 1.0, 2.0, 8.0, 1.5], k=2)
+    values = bins([1.5, 9.0, 1.0, 2.0, 8.0, 1.5], 2)
     assert "<td>1</td><td>1.5</td><td>0.6538</td>" in values._repr_html_()
     pyplot = pytest.importorskip("matplotlib.pyplot")
     ax = named.plot()

@@ -34,7 +34,7 @@ def test_the_story_in_the_library_and_in_the_terminal(story, tmp_path, capsys):
     assert (folder / "latencies.png").exists()
     kept = fewer.Distribution.load(folder / "latencies.json")
     ms = np.loadtxt(source, skiprows=1)
-    assert kept.to_dict() == fewer.bins(values=ms, k=50).distribution.to_dict()
+    assert kept.to_dict() == fewer.bins(ms, 50).distribution.to_dict()
     assert set(kept.sample(1000, rng=0)) <= set(ms)
     run("bins", source, "-k", "50", "-o", tmp_path / "out.json", "--quiet")
     answer = json.loads((tmp_path / "out.json").read_text())["answers"][0]

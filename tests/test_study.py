@@ -110,7 +110,7 @@ class Noisy:
     baselines: ClassVar = {}
 
     def solve(self, k, **search):
-        return fewer.bins([1, 2, 3, 4, 5, 6, 7, 8, 9], k)
+        return fewer.bins(counts=[1, 2, 3, 4, 5, 6, 7, 8, 9], k=k)
 
     def error(self, result):
         return self.curve[len(result.indices)]

@@ -151,8 +151,8 @@ def test_validation_goes_less_far_down_and_errs_less_elsewhere():
         rng = np.random.default_rng(seed)
         p = rng.dirichlet(np.full(1000, 0.05))
         A = rng.standard_normal((80, 1000))
-        low = bins(p, 15, preserve=A, solver="exchange", rng=0)
-        chosen = bins(p, 15, preserve=A, solver="exchange", validation=0.2, rng=0)
+        low = bins(counts=p, k=15, preserve=A, solver="exchange", rng=0)
+        chosen = bins(counts=p, k=15, preserve=A, solver="exchange", validation=0.2, rng=0)
         assert low.value <= chosen.value * (1 + 1e-9)
         assert chosen.value == pytest.approx(float(((A @ (chosen.p - p)) ** 2).sum()), rel=1e-9)
         assert SparseSimplex(Atoms(1000), 15).contains(chosen.p, 1e-12)
@@ -175,7 +175,7 @@ def test_bound_of_the_relaxation_past_the_proof_equals_clarabel():
 def test_a_histogram_has_the_bound_zero_where_functionals_are_preserved():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(700))
-    found = bins(p, 5, preserve=rng.standard_normal((30, 700)), rng=0)
+    found = bins(counts=p, k=5, preserve=rng.standard_normal((30, 700)), rng=0)
     assert found.bound == 0.0
     assert found.gap == found.value > 0
 
@@ -183,7 +183,7 @@ def test_a_histogram_has_the_bound_zero_where_functionals_are_preserved():
 def test_zero_error_is_recognised_and_the_start_kept():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.full(800, 0.05))
-    found = bins(p, 60, preserve=rng.standard_normal((40, 800)), rng=0)
+    found = bins(counts=p, k=60, preserve=rng.standard_normal((40, 800)), rng=0)
     assert found.value < 1e-18
     assert found.support.size <= 60
 
@@ -207,7 +207,7 @@ def test_exchange_beats_its_baselines_on_the_papers_kind_of_problem():
     p = rng.dirichlet(np.full(1000, 0.03))
     A = rng.standard_normal((100, 1000))
     b = A @ p
-    ours = bins(p, 30, preserve=A, solver="exchange", rng=0).value
+    ours = bins(counts=p, k=30, preserve=A, solver="exchange", rng=0).value
     for baseline in (baselines.lasso, baselines.matching_pursuit, baselines.nonnegative):
         q = baseline(A, b, 30, refit=True)
         assert SparseSimplex(Atoms(1000), 30).contains(q)
@@ -224,14 +224,16 @@ def test_bins_by_cdf_and_by_entries_are_proven():
     P = np.cumsum(p)
     F = Moments(Atoms(12), np.tril(np.ones((12, 12))), P)
     for k in (1, 3, 12):
-        cdf = bins(counts, k)
+        cdf = bins(counts=counts, k=k)
         assert cdf.value == pytest.approx(min(F.value_on(np.array(S)) for S in combinations(range(12), k)), abs=1e-12)
         assert cdf.gap == 0.0
-        entries = bins(p, k, preserve="entries")
+        entries = bins(counts=p, k=k, preserve="entries")
         assert entries.p == pytest.approx(SparseSimplex(Atoms(12), k).project(p), abs=1e-15)
         assert entries.value == pytest.approx(((entries.p - p) ** 2).sum())
         assert entries.status is Status.OPTIMAL
-    assert bins(counts, 3, solver="exchange", rng=0).value == pytest.approx(bins(counts, 3).value, rel=1e-6)
+    assert bins(counts=counts, k=3, solver="exchange", rng=0).value == pytest.approx(
+        bins(counts=counts, k=3).value, rel=1e-6
+    )
 
 
 def test_estimator_with_several_targets_and_bounds():
@@ -278,16 +280,19 @@ def test_bad_input_gets_a_sentence(change, sentence):
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: bins([0, 0, 0], 1), "counts must have a positive sum, got all zeros"),
-        (lambda: bins([1, -1], 1), "counts must be non-negative, got -1.0 at index 1"),
+        (lambda: bins(counts=[0, 0, 0], k=1), "counts must have a positive sum, got all zeros"),
+        (lambda: bins(counts=[1, -1], k=1), "counts must be non-negative, got -1.0 at index 1"),
         (
-            lambda: bins([], 1),
-            r"counts must be a histogram of one, .* at least one bin, got shape \(0,\)",
+            lambda: bins(counts=[], k=1),
+            r"counts must be a histogram of one dimension with at least one bin, got shape \(0,\)",
         ),
-        (lambda: bins([1, 2], 3), r"k must be in 1\.\.2 \(bins\), got 3"),
-        (lambda: bins([1, 2], 1, preserve="mean"), "preserve must be one of 'cdf', 'entries', got 'mean'"),
-        (lambda: bins([1, 2], 1, preserve=np.ones((1, 3))), "preserve must have 2 columns, one for each bin, got 3"),
-        (lambda: bins([1, 2], 1, validation=0.1), "validation is for a matrix of functionals"),
+        (lambda: bins(counts=[1, 2], k=3), r"k must be in 1\.\.2 \(bins\), got 3"),
+        (lambda: bins(counts=[1, 2], k=1, preserve="mean"), "preserve must be one of 'cdf', 'entries', got 'mean'"),
+        (
+            lambda: bins(counts=[1, 2], k=1, preserve=np.ones((1, 3))),
+            "preserve must have 2 columns, one for each bin, got 3",
+        ),
+        (lambda: bins(counts=[1, 2], k=1, validation=0.1), "validation is for a matrix of functionals"),
     ],
 )
 def test_bad_histograms_get_a_sentence(call, sentence):
@@ -332,7 +337,7 @@ def test_or_library_index_tracking(name, k, value, proven):
 def test_real_charges_by_cdf():
     with np.load(REAL / "hospital_charges.npz", allow_pickle=False) as file:
         counts = file["cms2011_counts_discharges"]
-    result = bins(counts, 50)
+    result = bins(counts=counts, k=50)
     p = counts / counts.sum()
     assert result.status is Status.OPTIMAL
     assert np.abs(np.cumsum(result.p) - np.cumsum(p)).max() < 0.02

@@ -76,7 +76,13 @@ def test_searches_keep_blas_to_one_thread(solver, library):
     rng = np.random.default_rng(0)
     X, seen = rng.normal(size=(30, 12)), []
     terms(X, X[:, :4].mean(axis=1), 3, solver=solver, rng=0, callback=lambda progress: seen.append(library.many))
-    bins(rng.integers(1, 9, 12), 3, preserve=X, solver=solver, callback=lambda progress: seen.append(library.many))
+    bins(
+        counts=rng.integers(1, 9, 12),
+        k=3,
+        preserve=X,
+        solver=solver,
+        callback=lambda progress: seen.append(library.many),
+    )
     assert set(seen) == {1}
     assert library.many == 8
 

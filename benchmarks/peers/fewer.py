@@ -21,7 +21,7 @@ def bins(solver: str) -> Method:
         from fewer import bins as job
 
         preserve = getattr(problem, "A", "cdf")
-        result = job(problem.p, k, preserve=preserve, solver=solver, rng=seed)
+        result = job(counts=problem.p, k=k, preserve=preserve, solver=solver, rng=seed)
         return Found(result.p, final=True, proven=result.status.name == "OPTIMAL")
 
     return solve

@@ -13,7 +13,7 @@ from fewer import bins
 from fewer.datasets import latencies
 
 ms = latencies(1_000_000, rng=0)
-result = bins(values=ms, k=50)
+result = bins(ms, 50)
 kept = result.distribution
 result
 

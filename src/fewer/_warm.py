@@ -73,10 +73,10 @@ def _bins(rng: np.random.Generator) -> None:
     counts = rng.integers(1, 50, 30)
     for preserve in ("cdf", "entries", rng.standard_normal((8, 30))):
         for solver in SOLVERS:
-            bins(counts, 4, preserve=preserve, solver=solver, rng=0)
-    bins(counts, 4, contiguous=True)
+            bins(counts=counts, k=4, preserve=preserve, solver=solver, rng=0)
+    bins(counts=counts, k=4, contiguous=True)
     wide = rng.integers(1, 50, 900)
-    bins(wide, 4, preserve=rng.standard_normal((8, 900)), rng=0)
+    bins(counts=wide, k=4, preserve=rng.standard_normal((8, 900)), rng=0)
 
 
 def _terms(rng: np.random.Generator) -> None:

@@ -134,7 +134,7 @@ class Result:
     Examples
     --------
     >>> from fewer import bins
-    >>> result = bins([4, 0, 1, 5], 2)
+    >>> result = bins(counts=[4, 0, 1, 5], k=2)
     >>> result.indices.tolist(), result.weights.round(3).tolist(), result.p.round(3).tolist()
     ([0, 3], [0.433, 0.567], [0.433, 0.0, 0.0, 0.567])
     >>> result.success, result.message

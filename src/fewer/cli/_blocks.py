@@ -272,9 +272,7 @@ def bins_in_blocks(
     if binned or preserve != "cdf":
         refuse(binned[0][2:] if binned else "preserve entries")
     about = {"job": "bins", "column": name, "missing": missing}
-    return run_in_blocks(
-        table, asked, [name], about, lambda X, k: bins(values=X, k=k, missing=missing, **search_of(asked))
-    )
+    return run_in_blocks(table, asked, [name], about, lambda X, k: bins(X, k, missing=missing, **search_of(asked)))
 
 
 def dims_in_blocks(table: FileTable, asked: Asked, objective: str, options: dict[str, Any]) -> int:

@@ -3,7 +3,7 @@
 import re
 
 ARGUMENTS = (
-    (re.compile(r"go in as values: bins\(values=x, k=k\)"), "are values: leave --counts away"),
+    (re.compile(r"are values: bins\(x, k\)"), "are values: leave --counts away"),
     (re.compile(r"columns=\{(?:'([^']*)'|\"([^\"]*)\"): 'ignore'\}"), r"--ignore \1\2"),
     (re.compile(r"columns=\{(?:'([^']*)'|\"([^\"]*)\"): '(\w+)'\} or 'ignore'"), r"--columns \1\2:\3 or --ignore \1\2"),
     (re.compile(r"columns=\{(?:'([^']*)'|\"([^\"]*)\"): '(\w+)'\}"), r"--columns \1\2:\3"),

@@ -63,7 +63,7 @@ def counted_grid(summary: Any, column: int, grid: Any, n_bins: Any) -> tuple[Any
         return grid, n_bins
     edges = summary.columns[column].grid
     if edges is None:
-        raise InvalidInput("beyond 65,536 different values only bins(values=...) counts by a grid other than 'auto'")
+        raise InvalidInput("beyond 65,536 different values only `bins` counts by a grid other than 'auto'")
     return edges, None
 
 

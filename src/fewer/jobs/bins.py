@@ -47,10 +47,10 @@ LOSSES = {"cdf": "squared difference of the cdf", "entries": "squared difference
 
 
 def bins(
-    counts: npt.ArrayLike | None = None,
+    values: Any = None,
     k: Any = None,
     *,
-    values: Any = None,
+    counts: npt.ArrayLike | None = None,
     grid: Any = "auto",
     n_bins: int | None = None,
     sample_weight: npt.ArrayLike | None = None,
@@ -67,7 +67,7 @@ def bins(
     callback: Callback | None = None,
     progress: bool = False,
 ) -> Result:
-    """Keep k bins of a histogram, or k of many values, with weights that preserve expectations.
+    """Keep k of many values, or k bins of a histogram, with weights that preserve expectations.
 
         values   min ∫ (Q(x) - P(x))² dx    P the cumulative distribution of the values themselves, Q the new one
         cdf      min Σ_t g_t (Q_t - P_t)²   P, Q the cumulative sums of the old and new shares p and q
@@ -77,13 +77,13 @@ def bins(
 
     Parameters
     ----------
-    counts : array of shape (n,), optional
-        The histogram: counts or probabilities. Exactly one of `counts` and `values` is given.
-    k : int
-        How many bins or values are kept; with `contiguous` bars.
     values : array of shape (N,), optional
         Numbers in any order, a column of a DataFrame among them. The loss is to the values, whatever the grid. Also
         data in blocks: a Dask array, paths or a pattern of them, a callable that returns an iterator of blocks.
+    k : int
+        How many bins or values are kept; with `contiguous` bars.
+    counts : array of shape (n,), optional
+        A histogram instead of values: counts or probabilities. Exactly one of `values` and `counts` is given.
     grid : {"auto", "equal", "log", "quantile"} or array of edges (n + 1,)
         For `values`, where the kept ones may sit. "auto": at every distinct value, or at so many of them that more
         would gain next to nothing. Otherwise each bin that holds values sits at their median: `n_bins` bins of
@@ -140,13 +140,13 @@ def bins(
 
     Examples
     --------
-    >>> result = bins([4, 0, 1, 5], 2)
+    >>> result = bins(counts=[4, 0, 1, 5], k=2)
     >>> result.indices.tolist(), result.weights.round(3).tolist(), result.gap
     ([0, 3], [0.433, 0.567], 0.0)
-    >>> result = bins(values=[1.5, 9.0, 1.0, 2.0, 8.0, 1.5], k=2)
+    >>> result = bins([1.5, 9.0, 1.0, 2.0, 8.0, 1.5], 2)
     >>> result.labels.tolist(), result.weights.round(3).tolist(), result.distribution.quantile(0.5)
     ([1.5, 8.0], [0.654, 0.346], 1.5)
-    >>> result = bins([4, 5, 1, 0, 0, 2], 2, contiguous=True)
+    >>> result = bins(counts=[4, 5, 1, 0, 0, 2], k=2, contiguous=True)
     >>> result.indices.tolist(), result.weights.tolist(), result.p.tolist()
     ([0, 2], [0.75, 0.25], [0.375, 0.375, 0.0625, 0.0625, 0.0625, 0.0625])
     """
@@ -154,8 +154,7 @@ def bins(
     known(solver, SOLVERS, "solver")
     if (counts is None) == (values is None):
         raise InvalidInput(
-            f"give counts, a histogram, or values, numbers that are not counted yet: exactly one of them, got "
-            f"{'neither' if counts is None else 'both'}"
+            f"give values, or counts=, a histogram of them: exactly one, got {'neither' if counts is None else 'both'}"
         )
     with watched_by_user(progress, "bins", deadline, callback) as watching:
         search: Search = {"solver": solver, "deadline": deadline, "rng": rng, "callback": watching}
@@ -288,7 +287,7 @@ def as_histogram(array: Vector, whole: bool) -> tuple[Vector, float]:
         at = int(np.argmax(fractions))
         sentence = (
             f"counts are neither whole (there is {array[at]:g} at index {at}) nor shares that sum to 1 (they sum to "
-            f"{total:g}); numbers that are not counted yet go in as values: bins(values=x, k=k)"
+            f"{total:g}); numbers that are not counted yet are values: bins(x, k)"
         )
         warnings.warn(sentence, stacklevel=callers_level())
     return shares, total

@@ -41,7 +41,7 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
 
         min ∫ (Q(x) - P(x))² dx   over distributions on at most k of the values of a column
 
-    P is the cumulative distribution of the column and Q the new one: `bins(values=column, k=k)`.
+    P is the cumulative distribution of the column and Q the new one: `bins(column, k)`.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
             own: Any = deadline.share(1.0 / (len(columns) - done))
             options: dict[str, Any] = {"grid": self.grid, "n_bins": self.n_bins, "solver": self.solver, "rng": seed}
             options["progress"] = as_verbose(self.verbose)
-            results.append(bins(values=P, k=min(k, size), time_limit=own, **options))
+            results.append(bins(P, min(k, size), time_limit=own, **options))
         self._keep(results, one)
 
     def _keep(self, results: list[Result], one: bool) -> None:

@@ -93,7 +93,7 @@ def job(**options: Any) -> Method:
 
     def run(given: Problem, budgets: tuple[int, ...]) -> Answers:
         for k in budgets:
-            yield k, bins(given.p, k, preserve=given.F.A, rng=given.seed, **options).p
+            yield k, bins(counts=given.p, k=k, preserve=given.F.A, rng=given.seed, **options).p
 
     return run
 

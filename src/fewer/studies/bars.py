@@ -26,7 +26,7 @@ class BarsProblem(Histogram):
 
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job."""
-        return bins(self.counts, k, edges=self.edges, contiguous=True, **search)
+        return bins(counts=self.counts, k=k, edges=self.edges, contiguous=True, **search)
 
     def distance(self, p: Vector, target: Vector) -> float:
         """The root mean squared difference of shares."""

@@ -39,7 +39,7 @@ class BinsProblem(Histogram):
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job."""
         edges = None if self.preserve == "cdf" else self.edges
-        return bins(self.counts, k, preserve=self.preserve, edges=edges, **search)
+        return bins(counts=self.counts, k=k, preserve=self.preserve, edges=edges, **search)
 
     def distance(self, p: Vector, target: Vector) -> float:
         """The root mean squared difference of (cumulative) shares."""

@@ -48,7 +48,7 @@ class ValuesProblem:
 
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job."""
-        return bins(values=self.P, k=k, grid=self.grid, n_bins=self.n_bins, **search)
+        return bins(self.P, k, grid=self.grid, n_bins=self.n_bins, **search)
 
     def error(self, result: Result) -> float:
         """The root mean squared difference to the values, over their range."""
