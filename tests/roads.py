@@ -7,7 +7,6 @@ import inspect
 import json
 import pickle
 import re
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -249,11 +248,10 @@ CASES: dict[str, dict[str, list[Case]]] = {
         "min_weight": [Case(0.32)],
         "max_weight": [Case(0.36)],
         "equal_weights": [Case(True)],
-        "similarity": [Case("laplace")],
+        "similarity": [Case("matern32")],
         "gamma": [Case("median"), Case(0.01)],
         "standardize": [Case(True)],
-        "solver": [Case("exchange")],
-        "passes": [Case(1, view=lambda answer: "one pass" in answer.note)],
+        "solver": [Case("exchange", also={"k": 4})],
     },
     "bins": of_all()
     | {
@@ -291,7 +289,6 @@ CASES: dict[str, dict[str, list[Case]]] = {
         "returns": [Case("simple", "prices")],
         "date": [Case(Rows("d"), "shuffled", table=True, also={"returns": "simple"})],
         "validation": [Case(0.3, also={"solver": "iht"})],
-        "ridge": [Case(50.0)],
         "solver": [Case("iht", view=lambda answer: answer.status)],
     },
     "dims": of_all()
@@ -515,7 +512,7 @@ def function(call: Call, given: Container) -> Any:
     if call.job == "terms":
         return job(given.data(call), given.beside(call, "y"), **options)
     if call.job == "bins":
-        return job(**options) if "counts" in call else job(values=given.data(call), **options)
+        return job(**options) if "counts" in call else job(given.data(call), **options)
     return job(given.data(call), **options)
 
 
@@ -668,7 +665,7 @@ def written(frame: pd.DataFrame, name: str) -> str:
     return str(folder / f"{name}.csv")
 
 
-class CommandRefusal(Exception):
+class CommandRefused(Exception):  # noqa: N818
     """Exit code 2 and what stderr says."""
 
 
@@ -687,7 +684,7 @@ def command(call: Call, given: Container, memory: str | None = None) -> Any:
         asked += words(call, option, value)
     code, out, err = inside([str(word) for word in asked], None, FOLDER.name)
     if code == 2:
-        raise CommandRefusal(err)
+        raise CommandRefused(err)
     assert code == 0, err
     return out
 
@@ -749,11 +746,11 @@ def outcome(road: Road, call: Call) -> Answer | Refusal | str:
             found = road.run(call, road.given)
             found = found[0] if isinstance(found, list) else found  # of a table with one column
             return Answer.of_json(found) if isinstance(found, str) else Answer.of(found)
-    except (fewer.InvalidInput, CommandRefusal) as error:
+    except (fewer.InvalidInput, CommandRefused) as error:
         return Refusal(str(error), bool(ABSENT.search(str(error))))
     except TypeError as error:
         return Refusal(str(error), absent=True) if ABSENT.search(str(error)) else f"TypeError: {error}"
-    except Exception as error:  # noqa: BLE001 - it is what the test shows
+    except Exception as error:
         return f"{type(error).__name__}: {str(error)[:300]}"
 
 
@@ -806,25 +803,38 @@ def row(job: str, option: str) -> dict[str, str]:
     return found
 
 
-if __name__ == "__main__":
-    import time
+# What docs/reliability.md shows
 
-    for job in sys.argv[1].split(","):
-        for option in options_of(job) if len(sys.argv) < 3 else sys.argv[2].split(","):
-            start = time.perf_counter()
-            if option not in CASES[job]:
-                print("NO CASE", job, option)
-                continue
-            for number in range(len(CASES[job][option])):
-                a, b = reference(job, option, number, 0), reference(job, option, number, 1)
-                view = CASES[job][option][number].view
-                if isinstance(a, str) or isinstance(b, str) or type(a) == type(b) == Refusal:
-                    print("REF", job, option, number, a, b)
-                elif type(a) is type(b) and same(a, b, view):
-                    print("NO CHANGE", job, option, number, a)
-            found = row(job, option)
-            print(f"== {job} {option} {time.perf_counter() - start:.2f}")
-            for text in dict.fromkeys(found.values()):
-                names = [name for name in found if found[name] == text]
-                if text not in ("", "same"):
-                    print("   ", len(names) if len(names) > 12 else names, ":", text[:600])
+COLUMNS = GROUPS_OF_ROADS
+BEGIN, END = "<!-- roads: begin, written by tests/roads.py -->", "<!-- roads: end -->"
+
+
+def line(job: str, option: str, found: dict[str, str]) -> str:
+    """The option's line of the table; several outcomes of one group stand side by side."""
+    cells = []
+    for group in COLUMNS:
+        outcomes = [text for road in ROADS if road.group == group for text in found[road.name].split(" / ")]
+        words = [word for word in ("same", "refused", "absent", "wrong") if any(o.startswith(word) for o in outcomes)]
+        if "absent" in words and len(words) > 1:  # containers of one road may not all have it
+            words.remove("absent")
+        cells.append(", ".join(words).replace("absent", "-"))
+    return f"| {job} | `{option}` | " + " | ".join(cells) + " |"
+
+
+def refusable(job: str) -> set[str]:
+    """What docs/scaling.md says is refused of a job in blocks; of a road by its name."""
+    section = SCALING.read_text().split("## Not for data in blocks")[1].split("\n## ")[0]
+    rows = [text.split("|")[1:3] for text in section.splitlines() if text.startswith("|")]
+    return {name for who, what in rows if who.strip() in (job, "all jobs") for name in re.findall(r"`(\w+)", what)}
+
+
+def page(lines: list[str]) -> str:
+    head = f"| job | option | {' | '.join(COLUMNS)} |"
+    return "\n".join([BEGIN, "", head, "|---" * (len(COLUMNS) + 2) + "|", *lines, "", END])
+
+
+if __name__ == "__main__":
+    lines = [line(job, option, row(job, option)) for job in JOBS for option in options_of(job)]
+    text = PAGE.read_text()
+    before, after = text.split(BEGIN)[0], text.split(END)[1]
+    PAGE.write_text(before + page(lines) + after)
