@@ -8,9 +8,7 @@ import pytest
 
 import fewer
 from fewer import InvalidInput
-from fewer.data.blocks import Execution, executed
 from fewer.jobs import _points_blocks, _points_first
-from fewer.jobs.packing import packed, unpacked
 
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(500, 2)), 1)
@@ -105,20 +103,6 @@ def test_positions_are_positions_where_rows_are_gathered():
     assert 2 in found.indices
     units = fewer.points(da.from_array(X, chunks=100), 2, units=G, rng=0)
     assert set(units.units) <= set(G)
-
-
-def test_what_is_held_is_kept_for_a_resumed_run(few):
-    class Keeper(dict):
-        def load(self, name):
-            return unpacked(self[name]) if name in self else None
-
-        def save(self, name, levels, done, last):
-            self[name] = packed([levels, done, last])
-
-    options = {"include": [5], "groups": G, "max_per_group": {"a": 1}, "rng": 0}
-    with executed(Execution(keeper=Keeper())):
-        first, again = (fewer.points(cut(X, 7), 5, **options) for _ in range(2))
-    assert again.indices.tolist() == first.indices.tolist()
 
 
 @pytest.mark.parametrize(
