@@ -175,9 +175,8 @@ def baskets(kind: str) -> tuple[pd.DataFrame, list[str]]:
     frame = pd.DataFrame(np.tile(X, (20, 1)), columns=names)
     frame["w"] = np.where(X[np.arange(1200) % 60, 0] > 0, 1.0, 9.0)
     if kind == "gaps":
-        for name in names:
-            frame[name] = np.array(["no", "yes"], object)[frame[name]]
-        frame.loc[np.arange(1200) % 60 < 9, "c0"] = None
+        frame = frame.astype(float)
+        frame.loc[np.arange(1200) % 60 < 9, "c0"] = np.nan
     return frame, names
 
 
@@ -187,7 +186,7 @@ def other_table() -> pd.DataFrame:
     return frame.assign(m=[1.0] * 4 + [9.0] * 4)
 
 
-LITTLE = {"points": "120KB", "bins": "50KB", "terms": "30KB", "dims": "100KB"}
+LITTLE = {"points": "60KB", "bins": "50KB", "terms": "30KB", "dims": "100KB"}
 """Memory into half of which the data do not fit."""
 
 

@@ -1,6 +1,5 @@
 """Commands on files that are larger than the memory: blocks, and progress by rows."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,17 +11,15 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from .._validation import InvalidInput
 from ..data.blocks import Execution, executed
 from ..data.files import FileTable
-from ..files import written_whole
 from ..jobs.sample import as_bytes
 from ..result import Result
 from ..studies.in_blocks import NOTE, BlocksProblem
-from ..text import sentence, shown_path, visible
 from ._options import Asked
-from ._process import INTERRUPTED, seen, stoppable
+from ._process import stoppable
 from ._run import perform
-from ._show import Screen, console, number, plain_table
+from ._show import Screen
 from ._table import known_column, listed, numbered
-from ._write import as_csv, as_json, as_parquet, beside, saved
+from ._write import Columns, beside
 
 
 def is_large(table: FileTable, asked: Asked, names: Sequence[str] | None = None) -> bool:
@@ -71,7 +68,6 @@ def run_in_blocks(
     data = as_blocks(list(asked.files)) if mapped else of_table(table, names)
     passes: dict[str, Any] = {}
     most = int(max(asked.ks))
-    started = time.monotonic()
     try:
         with (
             stoppable(),
@@ -86,13 +82,11 @@ def run_in_blocks(
         with executed(Execution(asked.workers, None, passes)):
             return job(data, k)
 
-    if asked.path or asked.report:
-        problem = BlocksProblem(name, result, answer, {most: result})
-        code = perform(problem, asked, f"{problem.unit} of {table.label}", note=NOTE)
-    else:
-        write(result, asked, time.monotonic() - started, in_file(result, table, long))
-        code = INTERRUPTED if seen() else 0
-    return code
+    def kept(result: Result) -> Columns:
+        return kept_of(result, in_file(result, table, long))
+
+    problem = BlocksProblem(name, result, answer, kept, {most: result})
+    return perform(problem, asked, f"{problem.unit} of {table.label}", note=NOTE)
 
 
 def in_file(result: Result, table: FileTable, long: bool) -> Sequence[int]:
@@ -102,10 +96,8 @@ def in_file(result: Result, table: FileTable, long: bool) -> Sequence[int]:
     return numbered(table, result.labels.tolist())
 
 
-def write(result: Result, asked: Asked, seconds: float, places: Sequence[int]) -> None:
-    """What was kept, to -o, to stdout and for people; `places` are the indices in the file."""
-    import sys
-
+def kept_of(result: Result, places: Sequence[int]) -> Columns:
+    """What was kept, by columns; `places` are the indices in the file."""
     frame = result.to_frame("polars")
     table = {
         name if i < len(frame.columns) - _own(result) else beside(name, frame.columns): frame[name].to_list()
@@ -113,43 +105,7 @@ def write(result: Result, asked: Asked, seconds: float, places: Sequence[int]) -
     }
     place = dict(zip(result.indices.tolist(), np.asarray(places).tolist(), strict=True))
     table["index"] = [place[i] for i in table["index"]]
-    about = {"value": result.value, "value_se": result.value_se, "bound": result.bound, "note": result.note}
-    summary: dict[str, Any] = {
-        "file": asked.file,
-        "k": asked.k,
-        "seed": asked.seed,
-        "status": result.status.name.lower(),
-        **about,
-    }
-    summary |= {"indices": places, "kept": table}
-    if asked.out is not None:
-        kind = asked.out.suffix.lower()
-        content = {
-            ".csv": lambda: as_csv(table).encode(),
-            ".json": lambda: as_json(summary).encode(),
-            ".npz": lambda: saved(result.distribution, table),
-            ".parquet": lambda: as_parquet(table),
-        }[kind]()
-        with written_whole(asked.out, replace=asked.force) as file:
-            file.write(content)
-    carried = asked.json or (asked.out is None and not sys.stdout.isatty())
-    if carried:
-        sys.stdout.write(as_json(summary) if asked.json else as_csv(table))
-        sys.stdout.flush()
-    if asked.quiet:
-        return
-    out = console(carried)
-    shown = plain_table([visible(name) for name in list(table)[:8]], [True] * min(len(table), 8))
-    for i in range(min(len(result.indices), 20)):
-        shown.add_row(*(number(values[i], False) for values in list(table.values())[:8]))
-    out.print(shown)
-    loss = f"{result.words.loss} {result.value:.6g}"
-    bound = "" if result.bound is None else f", at least {result.bound:.6g}"
-    out.print(f"{loss}{bound}; {seconds:.1f} s", markup=False)
-    for words in filter(None, (str(result.status), result.note)):
-        out.print(sentence(visible(words)), markup=False)
-    if asked.out is not None:
-        out.print(f"wrote {shown_path(asked.out)}", markup=False)
+    return table
 
 
 def _own(result: Result) -> int:
@@ -221,6 +177,9 @@ def dims_in_blocks(table: FileTable, asked: Asked, objective: str, options: dict
     data: dict[str, Any] = {"objective": objective, "baseline": options["baseline"], "missing": options["missing"]}
     data |= {name: listed(options[name]) for name in ("include", "exclude")}
     data |= {name: options[name] for name in ("order", "item")}
+    for name in ("units", "costs", "budget"):
+        if options[name] is not None:
+            refuse(name)
     if data["order"]:
         names = [known_column(table, data[name], f"--{name}") for name in ("order", "item")]
     else:

@@ -1,5 +1,6 @@
 """A checksum of rows that does not depend on how they are cut into blocks."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def _rows(X: Any, low: int, stop: int, start: int) -> int:
     library = library_of(X)
     if library is None:
         part = np.asarray(X[low:stop])
-        hashes = _hashes(part).reshape(stop - low, -1) @ _odd(np.arange(part[0].size))
+        hashes = _hashes(part).reshape(stop - low, -1) @ _odd(np.arange(math.prod(part.shape[1:])))
         return _total(hashes, np.arange(start + low, start + stop))
     if library == "pandas":
         part = X.iloc[low:stop]

@@ -156,6 +156,7 @@ def bins(
         raise InvalidInput(
             f"give values, or counts=, a histogram of them: exactly one, got {'neither' if counts is None else 'both'}"
         )
+    memory = as_bytes(max_memory)
     with watched_by_user(progress, "bins", deadline, callback) as watching:
         search: Search = {"solver": solver, "deadline": deadline, "rng": rng, "callback": watching}
         if counts is not None:
@@ -169,7 +170,7 @@ def bins(
         refuse({"positions": positions, "edges": edges}, "counts; for values give edges as grid")
         if is_lazy(values):
             blocks = as_blocks(values, None, sample_weight)
-            whole = blocks.gathered(as_bytes(max_memory) // 2)
+            whole = blocks.gathered(memory // 2)
             if whole is None:
                 plain = isinstance(preserve, str) and preserve == "cdf" and not as_flag(contiguous, "contiguous")
                 summary = bins_of_blocks(blocks, missing, grid, n_bins)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import Indices, InvalidInput, as_generator, as_units, known
-from ..data.blocks import is_lazy, refuse_for_blocks
+from ..data.blocks import is_lazy
 from ..data.frames import columns_of, names_of
 from ..deadline import Deadline, Stopped, answer_by, asking, pause
 from ..distribution import Distribution
@@ -163,13 +163,16 @@ def dims(
     given = {"sample_weight": sample_weight, "missing": missing, "columns": columns, "order": order, "item": item}
     chosen = {"units": units, "costs": costs, "include": include, "exclude": exclude}
     k = one_limit(k, budget, costs)
+    if order is not None and sample_weight is not None:
+        raise InvalidInput("sample_weight is for rows of a wide table, not for lines of orders")
+    memory = as_bytes(max_memory)
     with watched_by_user(progress, "dims", deadline, callback) as told:
         if is_lazy(X):
-            refuse_for_blocks(units=units, costs=costs)
             found = dims_of_blocks(
                 X,
                 k,
-                memory=as_bytes(max_memory),
+                refused={"units": units, "costs": costs, "budget": budget},
+                memory=memory,
                 objective=objective,
                 baseline=baseline,
                 include=include,

@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._validation import InvalidInput, gathered, is_frame, known, shown
-from ..data.blocks import head_of, is_lazy, lazily, reread
+from ..data.blocks import head_of, is_lazy, lazily, refuse_for_blocks, reread
 from ..data.frames import take_rows
 from ..deadline import Deadline
 from ..progress import as_verbose, watched_by_user
@@ -178,6 +178,8 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         `bound_` is 0, and `error_bound_` a proven bound on the MMD of the points to all rows so far. The points are
         chosen when one of these is first asked for.
         """
+        as_verbose(self.verbose)
+        refuse_for_blocks(min_per_group=self.min_per_group, max_per_group=self.max_per_group, bounds=self.bounds)
         with unchanged_if_it_fails(self):
             first = vars(self).get("_stream") is None
             X = checked(self, X, reset=first)
@@ -306,7 +308,9 @@ def setting_of(
 
 def answered(model: Any) -> None:
     """Set what `fit` promises, by what is kept of a stream."""
-    found, error = answered_points(model._stream, setting_of(model, Deadline.after(model.time_limit)), model.k)
+    limits = Limits(**{name: getattr(model, name) for name in LIMITS})
+    setting = setting_of(model, Deadline.after(model.time_limit), limits=limits)
+    found, error = answered_points(model._stream, setting, model.k)
     keep(model, found, None)
     model.error_bound_ = error
 

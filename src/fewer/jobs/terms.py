@@ -175,7 +175,8 @@ def looked_through(
     blocks = as_blocks(X, y, given["sample_weight"])
     whole = blocks.gathered(memory // 2)
     if whole is not None:
-        own = {**given, "sample_weight": whole.weight}
+        weight = given["sample_weight"]
+        own = {**given, "sample_weight": weight if isinstance(weight, str) else whole.weight}
         return Tracked.of(whole.X, y if isinstance(y, str) else whole.y, **columns, **own)
     loss = None if asked["loss"] == "squared" else asked["loss"]
     refuse_for_blocks(validation=asked["validation"], loss=loss, returns=given["returns"], date=given["date"])

@@ -20,6 +20,7 @@ class BlocksProblem:
     job: str
     first: Result
     answer: Callable[[int], Result]
+    kept: Callable[[Result], Table]
     known: dict[int, Result] = field(default_factory=dict)
     shares: frozenset[str] = frozenset()
     usual_seconds: float | None = None
@@ -53,11 +54,6 @@ class BlocksProblem:
     def error(self, result: Result) -> float:
         """What was minimised."""
         return float(result.value)
-
-    def kept(self, result: Result) -> Table:
-        """What was kept, as the result has it."""
-        frame = result.to_frame("polars")
-        return {name: frame[name].to_list() for name in frame.columns}
 
     def lost(self, result: Result) -> dict[str, float]:
         """The value, its standard error, and the gap to the bound."""
