@@ -158,15 +158,11 @@ def points_in_blocks(
     return run_in_blocks(table, asked, used, "points", lambda X, k: points(X, k, **data, **search_of(asked)))
 
 
-def bins_in_blocks(
-    table: FileTable, asked: Asked, name: str, binned: Sequence[str], missing: str, preserve: str
-) -> int:
+def bins_in_blocks(table: FileTable, asked: Asked, name: str, options: dict[str, Any]) -> int:
     """`fewer bins` on blocks."""
     from ..jobs.bins import bins
 
-    if binned or preserve != "cdf":
-        refuse(binned[0][2:] if binned else "preserve entries")
-    return run_in_blocks(table, asked, [name], "bins", lambda X, k: bins(X, k, missing=missing, **search_of(asked)))
+    return run_in_blocks(table, asked, [name], "bins", lambda X, k: bins(X, k, **options, **search_of(asked)))
 
 
 def dims_in_blocks(table: FileTable, asked: Asked, objective: str, options: dict[str, Any]) -> int:
@@ -195,16 +191,15 @@ def terms_in_blocks(
     """`fewer terms` on blocks."""
     from ..jobs.terms import terms
     from ._table import chosen_columns
+    from .terms import grouping, limits_of_options
 
-    alone = ("test_fraction", "test_last", "test_from", "previous", "max_turnover", "constraints")
+    alone = ("test_fraction", "test_last", "test_from")
     for name in ("validation", "returns", "date", *alone, *(["loss"] if options["loss"] != "squared" else [])):
         if options[name]:
             refuse(name)
-    if groups is not None:
-        refuse("groups")
     known_column(table, target, "--target")
     chosen = chosen_columns(table, columns, "--columns", [target])
-    data: dict[str, Any] = {name: options[name] for name in ("min_weight", "max_weight", "missing")}
+    data: dict[str, Any] = {**limits_of_options(options), "groups": grouping(groups), "missing": options["missing"]}
     data |= {name: listed(options[name]) for name in ("include", "exclude")}
     names = [*(name for name in chosen if name != target), target]
     return run_in_blocks(table, asked, names, "terms", lambda X, k: terms(X, target, k, **data, **search_of(asked)))

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from .._validation import gathered
-from ..data.blocks import is_lazy
+from ..data.blocks import is_dask, is_lazy
 from ..deadline import Deadline
 from ..progress import watched_by_user
 from ..result import Result
@@ -184,6 +185,7 @@ def points(
         if units is not None:
             if is_lazy(X):
                 X, labels, sample_weight = all_rows(X, labels, sample_weight, setting.memory)
+                units = np.asarray(units) if is_dask(units) else units
             return points_of_units(setting, gathered(X), k, units, labels, sample_weight, rng)
         if is_lazy(X):
             return points_of_blocks(X, k, labels, sample_weight, setting, rng).result

@@ -258,7 +258,8 @@ def checked(model: Any, X: Any, **how: Any) -> Any:
     if how.get("reset", True):
         encodes = not is_precomputed(model) and is_encoded(X, model.columns, model.missing)
     else:
-        encodes = model._encoding is not None
+        streams = vars(model).get("_stream") is not None and is_encoded(X, model.columns, model.missing)
+        encodes = model._encoding is not None or streams
     if encodes and is_frame(X):
         with our_error():
             return validate_data(model, X, skip_check_array=True, **how)
