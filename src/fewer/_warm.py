@@ -9,7 +9,6 @@ import scipy.sparse as sp
 
 from ._compiled.compilation import count
 from ._validation import InvalidInput, known
-from .data.files import compile_ahead
 from .jobs.bins import bins
 from .jobs.dims import dims
 from .jobs.points import points
@@ -57,7 +56,6 @@ def compiled_by(jobs: Iterable[str] = ("points", "bins", "terms", "dims")) -> tu
 
 
 def _points(rng: np.random.Generator) -> None:
-    compile_ahead()
     X = rng.standard_normal((40, 3))
     for rows in (X, X.astype(np.float32), sp.csr_array(np.where(X > 0, X, 0.0))):
         points(rows, 3, rng=0)

@@ -67,7 +67,6 @@ class Asked:
     image_shape: tuple[int, int] | None = None
     max_memory: str = "1GB"
     workers: int = 1
-    resume: bool = False
 
     @property
     def file(self) -> str:
@@ -100,7 +99,6 @@ def for_all_jobs(command: Callable[..., Any]) -> Callable[..., Any]:
             "--max-memory", default="1GB", show_default=True, metavar="SIZE", help="Read larger files in blocks."
         ),
         click.option("--workers", type=WHOLE, default=1, show_default=True, help="How many blocks to process at once."),
-        click.option("--resume", is_flag=True, help="Continue an interrupted run in blocks that had the same -o."),
         click.option("-q", "--quiet", is_flag=True, help="No progress bar, no table."),
         click.option("--json", "as_json", is_flag=True, help="JSON output."),
         click.option("--force", is_flag=True, help="Overwrite existing files; links are followed."),
@@ -114,7 +112,7 @@ def asked(options: dict[str, Any]) -> Asked:
     """The shared options, taken out of all options."""
     common = {name: options.pop(name) for name in ("files", "k", "path", "out", "report", "solver", "time_limit")}
     common |= {name: options.pop(name) for name in ("seed", "quiet", "force", "baselines")}
-    common |= {name: options.pop(name) for name in ("max_memory", "workers", "resume")}
+    common |= {name: options.pop(name) for name in ("max_memory", "workers")}
     common |= {"json": options.pop("as_json"), "image_shape": options.pop("image_shape", None)}
     if common["k"] is None and not common["path"]:
         raise click.UsageError("give -k, how many to keep, or --path with several k")

@@ -6,33 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..data.blocks import Keeper
 from ..result import Result
 from .study import Judge, Problem, Table
 from .views import View
 
 NOTE = "read in blocks: baselines, held-out errors and pictures need the rows in memory"
-
-
-class Remembering:
-    """The states of finished passes, for further calls of the same job; another keeper may have them too."""
-
-    def __init__(self, inner: Keeper | None = None) -> None:
-        self.inner = inner
-        self.states: dict[str, tuple[list[list[Any]], int, bool]] = {}
-
-    def load(self, name: str) -> tuple[list[list[Any]], int, bool] | None:
-        """What is known of a pass."""
-        if name in self.states:
-            return self.states[name]
-        return None if self.inner is None else self.inner.load(name)
-
-    def save(self, name: str, levels: list[list[Any]], done: int, last: bool) -> None:
-        """Remember a pass that is over."""
-        if last:
-            self.states[name] = levels, done, last
-        if self.inner is not None:
-            self.inner.save(name, levels, done, last)
 
 
 @dataclass(eq=False)
