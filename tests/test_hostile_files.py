@@ -6,6 +6,8 @@ import io
 import json
 import os
 import struct
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -353,3 +355,67 @@ def test_a_size_that_is_always_inflated_is_and_one_byte_more_is_not(monkeypatch)
     check_inflated("a", 1000, 1)
     with pytest.raises(InvalidInput, match="would be inflated from 1 bytes to 1 kB"):
         check_inflated("a", 1001, 1)
+
+
+def with_cell(path, cell):
+    """A workbook of three rows, and one more cell."""
+    pl.DataFrame({"a": [1.5, 2.5], "b": [3, 4]}).write_excel(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {member.filename: archive.read(member) for member in archive.infolist()}
+    name = "xl/worksheets/sheet1.xml"
+    members[name] = members[name].replace(b"</sheetData>", cell + b"</sheetData>")
+    zipped(path, members)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>',
+        b"<row r='1048576'><c r = 'XFD1048576' ><v>1</v></c></row>",
+        b'<row r="1048576"><c t=">" s="0" r="xfd1048576"><v>1</v></c></row>',
+        b"<row r='9'><c " + b" " * (1 << 20) + b'r="XFD1048576"><v>1</v></c></row>',
+    ],
+    ids=["plain", "quotes", "attributes", "across parts"],
+)
+def test_a_sheet_with_a_cell_far_away_is_refused_before_it_is_read(cell, tmp_path, refused):
+    with_cell(tmp_path / "a.xlsx", cell)
+    said = refused("dims", tmp_path / "a.xlsx", "-k", "1")
+    assert "its cells reach as far as row 1048576 of column 16384, which takes 550 GB" in said
+
+
+def test_a_sheet_with_a_cell_that_is_not_so_far_is_read(tmp_path):
+    from fewer.data.files import open_table
+
+    with_cell(tmp_path / "a.xlsx", b'<row r="900"><c r="D900"><v>1</v></c></row>')
+    assert open_table(tmp_path / "a.xlsx").frame().height == 3  # rows without cells are none
+
+
+PEAK = """
+import resource, subprocess, sys
+code = subprocess.run([sys.executable, "-m", "fewer", *sys.argv[1:]], stdout=subprocess.DEVNULL).returncode
+print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
+"""
+
+
+def peak(*args):
+    """The exit code and the peak memory (MB) of a command, from outside."""
+    command = [sys.executable, "-c", PEAK, *map(str, args)]
+    out = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    return tuple(map(int, out.stdout.split()))
+
+
+def test_a_compressed_csv_of_many_small_cells_is_read_in_blocks(tmp_path):
+    """40 MB of csv, which are 160 MB as numbers, in a file of 4 MB."""
+    digits = (np.random.default_rng(0).random((50_000, 400)) < 0.1).astype(np.uint8) + ord("0")
+    lines = np.full((50_000, 800), ord(","), np.uint8)
+    lines[:, ::2] = digits
+    lines[:, -1] = ord("\n")
+    head = ",".join(f"c{i}" for i in range(400)).encode() + b"\n"
+    (tmp_path / "small.csv").write_bytes(head + lines[:100].tobytes())
+    (tmp_path / "large.csv.gz").write_bytes(gzip.compress(head + lines.tobytes(), 1))
+    options = ("-k", "1", "-q", "--solver", "greedy", "--max-memory", "100MB")
+    code, least = peak("dims", tmp_path / "small.csv", *options)
+    assert code == 0
+    code, most = peak("dims", tmp_path / "large.csv.gz", *options)
+    assert code == 0
+    assert most - least < 250
