@@ -127,7 +127,7 @@ def watched_by_user(
             yield callback
         return
     drawn, words = -1.0, STARTING
-    share = (lambda: deadline.elapsed() / deadline.seconds) if deadline.limited else (lambda: None)
+    share = (lambda: 1.0 - deadline.left() / deadline.seconds) if deadline.limited else (lambda: None)
     place.draw(label, share(), deadline.elapsed(), words)
 
     def told(step: Any) -> Any:

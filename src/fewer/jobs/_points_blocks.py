@@ -74,7 +74,7 @@ def points_of_blocks(
             (sample_weight if isinstance(sample_weight, str) else whole.weight),
         )
         return setting.solve(whole.X, k, *given, rng, most)
-    with own_threads(), setting.deadline.enforced():
+    with own_threads():
         return _chosen(blocks, k, labels, sample_weight, setting, rng, most)
 
 

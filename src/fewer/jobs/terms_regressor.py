@@ -62,7 +62,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
     max_memory : int or str
         Data in blocks are gathered where they take at most half of it; see `terms`.
     time_limit : float, optional
-        Wall time in seconds, for all targets together.
+        Wall time in seconds, but for compiling, for all targets together.
     random_state : None, int or RandomState
         Seed or generator of the random choices.
     verbose : int

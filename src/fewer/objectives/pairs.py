@@ -1,7 +1,7 @@
 """Sums over pairs of rows in tiles: never more of the matrix of similarities than one tile for each thread."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import Indices, Vector
-from ..deadline import SECONDS_BETWEEN, Deadline, pause, pausing
+from ..deadline import Deadline
 from ..distances import Matrix
 from ..similarity import Similarity
 from ..threads import is_shared, own_threads, threads
@@ -25,23 +25,15 @@ PRECISE = 2 * 10**7
 def spread(work: Callable[[Any], Any], parts: list[Any]) -> list[Any]:
     """work(part) for each part, on all threads, with BLAS on one in each; results in the order of the parts."""
     many = min(threads(), len(parts))
-    pause()
     if many <= 1:
         return [work(part) for part in parts]
     with nullcontext() if is_shared() else own_threads(), ThreadPoolExecutor(many) as pool:
-        futures = [pool.submit(pausing(work), part) for part in parts]
+        futures = [pool.submit(work, part) for part in parts]
         try:
-            while wait(futures, SECONDS_BETWEEN, "FIRST_EXCEPTION").not_done and not any(map(failed, futures)):
-                pause()
             return [future.result() for future in futures]
         finally:
             for future in futures:
                 future.cancel()
-
-
-def failed(future: "Future[Any]") -> bool:
-    """Whether it has ended with an exception."""
-    return future.done() and future.exception() is not None
 
 
 def spans(n: int, high: int) -> list[slice]:
@@ -60,8 +52,7 @@ class OutOfTime(Exception):  # noqa: N818 - a reason to compare fewer rows, not 
 
 
 def check(deadline: Deadline | None) -> None:
-    """Raise `OutOfTime` once the deadline has passed; ask a callback, too."""
-    pause()
+    """Raise `OutOfTime` once the deadline has passed."""
     if deadline is not None and deadline.passed:
         raise OutOfTime
 
@@ -124,7 +115,6 @@ def image_until(
         for column in share:
             right, w = similarity.right(others[column], centre, np.float64), weights[column]
             for part, left in zip(parts, lefts, strict=True):
-                pause()
                 block = similarity.between(left, right).astype(np.float64, copy=False)
                 if labels is not None:
                     block *= labels[0][part][:, None] == labels[1][column]
