@@ -1,5 +1,8 @@
 """BLAS on one thread while a search runs, and as many as before after it."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -95,3 +98,34 @@ def test_a_matrix_is_looked_through_on_one_thread(library, monkeypatch):
     rng = np.random.default_rng(0)
     terms(rng.standard_normal((30, 8)), rng.standard_normal(30), 2, solver="greedy", rng=0)
     assert (set(seen), library.many) == ({1}, 8)
+
+
+BESIDE = """
+import threading
+import numpy as np
+from threadpoolctl import threadpool_info
+from fewer import terms
+
+def threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+def call():
+    terms(A, A[:, 0], 3, rng=0, callback=lambda progress: inside.update(threads()))
+
+A, inside = np.random.default_rng(0).standard_normal((30, 12)), set()
+call()  # the thread that threadpoolctl heeds from now on
+before, seen = threads(), inside.copy()
+inside.clear()
+beside = threading.Thread(target=call)
+beside.start()
+beside.join()
+print(before, seen, inside, threads())
+"""
+
+
+def test_a_search_on_another_thread_keeps_blas_to_one_thread_too():
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", BESIDE], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split("\n")[0] == "{2} {1} {1} {2}", done.stderr

@@ -20,6 +20,14 @@ def _libraries(with_scipy: bool) -> list[Any]:
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
+def _set_threads(library: Any, many: int) -> None:
+    """Set the threads of a library, from any Python thread: threadpoolctl 3.8 heeds one alone, till it is forgotten."""
+    forget = getattr(library, "clear_controlling_thread", lambda force: None)
+    forget(force=True)
+    library.set_num_threads(many)
+    forget(force=True)
+
+
 class _Limited:
     """BLAS on one thread from the first who enters to the last who leaves, whatever Python threads these are on."""
 
@@ -39,7 +47,7 @@ class _Limited:
                 self.before = [(library, library.get_num_threads() or 1) for library in found]
                 for library, many in self.before:
                     if many > 1:
-                        library.set_num_threads(1)
+                        _set_threads(library, 1)
 
     def leave(self) -> None:
         with self.lock:
@@ -47,7 +55,7 @@ class _Limited:
             if self.inside == 0:
                 for library, many in self.before:
                     if many > 1:
-                        library.set_num_threads(many)
+                        _set_threads(library, many)
 
     def threads(self) -> int:
         """The number of threads that BLAS had before anyone entered."""
