@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numba.core import caching, event
 
-from fewer import L2, Atoms, Doubling, InvalidInput, SparseSimplex, Status, exact, iht, warm
+from fewer import L2, Atoms, Doubling, FewerPointsClassifier, InvalidInput, SparseSimplex, Status, exact, iht, warm
 from fewer import deadline as deadlines
 from fewer._compiled import _compile, compilation
 from fewer.deadline import Deadline
@@ -91,6 +91,18 @@ def test_what_a_limited_call_compiles_takes_nothing_of_its_time():
     assert compilation.count() > before
     assert deadline.left() > 60.0 - (time.perf_counter() - began)
     assert result.value == pytest.approx(exact(L2(SPACE, Q), C).value)
+
+
+def test_a_limit_that_no_one_can_wait_for_is_none():
+    """A search uses a limit up: 150,000 perturbations among eleven rows took 84 s."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((11, 3)), np.arange(11) % 2
+    free, limited = (FewerPointsClassifier(k=1, random_state=0, time_limit=limit).fit(X, y) for limit in (None, 1e30))
+    assert limited.result_.n_iter == free.result_.n_iter
+    assert limited.result_.status is free.result_.status
+    assert limited.indices_.tolist() == free.indices_.tolist()
+    assert not Deadline.after(1e30).limited
+    assert Deadline.after(1e9).limited
 
 
 FRESH = """

@@ -10,6 +10,9 @@ from ._validation import as_number
 
 __all__ = ["Deadline"]
 
+LONGEST = 1e9
+"""Seconds, some thirty years: a longer limit is none. Searches use a limit up, so it must be one that can end."""
+
 
 @dataclass(frozen=True)
 class Deadline:
@@ -28,11 +31,12 @@ class Deadline:
 
     @classmethod
     def after(cls, time_limit: Any) -> "Deadline":
-        """`time_limit` seconds from now, or never for None; a deadline is handed through."""
+        """`time_limit` seconds from now, or never for None or beyond `LONGEST`; a deadline is handed through."""
         if isinstance(time_limit, Deadline):
             return time_limit
         began = time.perf_counter()
-        return cls(began) if time_limit is None else cls(began, as_number(time_limit, "time_limit"))
+        seconds = math.inf if time_limit is None else as_number(time_limit, "time_limit")
+        return cls(began, seconds if seconds <= LONGEST else math.inf)
 
     @property
     def limited(self) -> bool:

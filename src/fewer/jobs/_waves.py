@@ -75,7 +75,8 @@ def wave_sums(
 
     sums, used = np.zeros((classes, len(frequencies)), np.complex128), 0
     for some in (parts[a : a + 2 * threads()] for a in range(0, len(parts), 2 * threads())):
-        sums += sum(spread(work, some))
+        for block in spread(work, some):  # in this order, however many are done at once
+            sums += block
         used = some[-1].stop
         if deadline is not None and deadline.passed:
             break

@@ -112,7 +112,8 @@ def dims(
         Data in blocks are read into memory if they take at most half of it; otherwise their distinct rows are counted,
         which may take an eighth of it. If these do not fit, rare ones are left out, and the bound allows for them.
     time_limit : float, optional
-        Wall time in seconds, but for compiling. Rows are read and folded first, whatever the limit.
+        Wall time in seconds, but for compiling. Rows are read and folded first, whatever the limit; then a search goes
+        on until it is over or the optimum is proven.
     rng : None, int or Generator
         Seed or generator of the random choices.
     callback : callable, optional

@@ -54,7 +54,7 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
     max_memory : int or str
         What data in blocks and streams may take; see `dims`.
     time_limit : float, optional
-        Wall time in seconds, but for compiling.
+        Wall time in seconds, but for compiling; a search goes on until it is over or the optimum is proven.
     random_state : None, int or RandomState
         Seed or generator of the random choices.
     verbose : int

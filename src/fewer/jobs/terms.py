@@ -116,7 +116,8 @@ def terms(
         Data in blocks are read into memory if they take at most half of it. Otherwise they are factored block by block,
         [X y] = Q R, which leaves a problem of n + 1 rows with the same errors.
     time_limit : float, optional
-        Wall time in seconds, but for compiling. Without it the same `rng` gives the same answer on any machine.
+        Wall time in seconds, but for compiling; a search goes on until it is over or the optimum is proven.
+        Without it the same `rng` gives the same answer on any machine.
     rng : None, int or Generator
         Seed or generator of the random choices.
     callback : callable, optional

@@ -18,13 +18,15 @@ TILE = 2**19
 """Entries of a tile: a few megabytes stay near the processor."""
 HIGH = 512
 """Rows of a tile, at most."""
+AT_ONCE = 16
+"""Parts of the work that are done at once, at most: sums are cut by it, not by how many threads there are."""
 PRECISE = 2 * 10**7
 """Pairs of float32 rows up to which everything is float64; beyond, tiles are float32 and only their sums float64."""
 
 
 def spread(work: Callable[[Any], Any], parts: list[Any]) -> list[Any]:
     """work(part) for each part, on all threads, with BLAS on one in each; results in the order of the parts."""
-    many = min(threads(), len(parts))
+    many = min(threads(), AT_ONCE, len(parts))
     if many <= 1:
         return [work(part) for part in parts]
     with nullcontext() if is_shared() else own_threads(), ThreadPoolExecutor(many) as pool:
@@ -124,18 +126,19 @@ def image_until(
                 break
         return total, mass, used
 
-    done = spread(work, [columns[i :: threads()] for i in range(min(threads(), len(columns)))])
+    many = min(threads(), AT_ONCE, len(columns))
+    done = spread(work, [columns[i::many] for i in range(many)])
     return sum(total for total, _, _ in done) / sum(mass for _, mass, _ in done), sum(used for _, _, used in done)
 
 
 def tile_entries(memory: int) -> int:
-    """Entries of a tile so that all threads' tiles, with their temporaries, take an eighth of the memory."""
-    return int(min(TILE, max(memory // (64 * threads()), 1)))
+    """Entries of a tile so that all tiles at once, with their temporaries, take an eighth of the memory."""
+    return int(min(TILE, max(memory // (64 * AT_ONCE), 1)))
 
 
 def tile_rows(d: int, memory: int) -> int:
-    """Rows of d columns at one side of a tile, so that those of all threads, prepared, take as much again."""
-    return max(1, memory // (64 * threads() * d))
+    """Rows of d columns at one side of a tile, so that those of all tiles at once, prepared, take as much again."""
+    return max(1, memory // (64 * AT_ONCE * d))
 
 
 def own_image(
@@ -150,7 +153,7 @@ def own_image(
     """Σ_j weights_j k(x_i, x_j) for each row, (n,); each pair is compared once."""
     n = X.shape[0]
     parts = spans(n, max(1, min(HIGH, int(tile_entries(memory) ** 0.5), tile_rows(X.shape[1], memory))))
-    shares = [list(_every(len(parts), first, threads())) for first in range(threads())]
+    shares = [list(_every(len(parts), first, AT_ONCE)) for first in range(AT_ONCE)]
 
     def work(rows: list[int]) -> Vector:
         total = np.zeros(n)
@@ -189,7 +192,7 @@ def own_block(X: Any, units: Indices, similarity: Similarity, centre: Matrix | N
 
 
 def _every(count: int, first: int, step: int) -> Iterator[int]:
-    """Rows of tiles for one thread of `step`: to and fro, so that long and short ones are shared alike."""
+    """Rows of tiles for one part of `step`: to and fro, so that long and short ones are shared alike."""
     for i in range(count):
         turn, position = divmod(i, step)
         if (position if turn % 2 == 0 else step - 1 - position) == first:
