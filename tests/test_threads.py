@@ -147,8 +147,8 @@ found = {
     "points by units": points(X, 4, units=np.arange(1600) // 20, rng=0),
     "terms": terms(A, A[:, :30].mean(axis=1), 8, rng=0),
     "terms of a tall table": terms(np.tile(A[:, :40], (50, 1)), np.tile(A[:, 50] + A[:, 3], 50), 5, rng=0),
-    "bins": bins(counts, 12, rng=0),
-    "bins of a matrix": bins(counts, 12, preserve=rng.standard_normal((60, 300)), rng=0),
+    "bins": bins(counts=counts, k=12, rng=0),
+    "bins of a matrix": bins(counts=counts, k=12, preserve=rng.standard_normal((60, 300)), rng=0),
     "dims": dims(orders, 8, rng=0),
     "dims in l2": dims(orders, 8, objective="l2", rng=0),
 }
