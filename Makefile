@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CHROMIUM := $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
-.PHONY: test format demo docs reader bench publish reproduce soak oldest dist clean browser
+.PHONY: test format demo docs reader bench publish reproduce reproduce-quick soak oldest dist clean browser
 
 test: $(STAMP)
 	$(if $(CHROMIUM),,@echo "No Chromium: the tests of pages are skipped. \`make browser\` fetches one.")
@@ -24,7 +24,7 @@ format: $(STAMP)
 # The manual in build/docs: examples and guide are run, warnings are errors; then doctests, and a look in Chromium.
 docs: $(VENV)/.docs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -q -n -W --keep-going -b html -d build/doctrees docs build/docs
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest src tests/test_site.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest src reproduction tests/test_site.py
 	@echo "build/docs/index.html"
 
 # README and guide as a reader follows them: line by line, in a fresh environment with nothing but what they name.
@@ -63,8 +63,15 @@ bench: $(VENV)/.bench
 publish: $(VENV)/.bench
 	$(BIN)/python benchmarks/publish.py build/bench
 
+# Every row, picture and verdict of docs/reproduction, in about half an hour on two idle cores; DATA holds the two npz files.
+# An interrupted run goes on by `make reproduce FRESH=`; `make reproduce-quick` needs no files and two minutes.
+DATA ?= ../shared/data
+FRESH ?= --fresh
 reproduce: $(STAMP)
-	$(BIN)/fewer reproduce all --quick --out build/reproduction $(ARGS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m reproduction all $(FRESH) --data $(DATA) --out docs/reproduction $(ARGS)
+
+reproduce-quick: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m reproduction all --quick $(ARGS)
 
 # The campaign: ten minutes on two cores; ARGS="--minutes 60 --seed 1 --parts answers,limits" for more.
 soak: $(STAMP)

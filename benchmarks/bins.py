@@ -10,6 +10,7 @@ Run: python benchmarks/bins.py [--matrices 10] [--k 100 200 300 400 500] [--only
 """
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,8 +20,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fewer import Atoms, Constant, Moments, Momentum, SparseSimplex, bins, frank_wolfe, iht
-from fewer.baselines import least_squares as baselines
 from fewer.solvers import greedy as algorithm_3
+
+sys.path.append(str(Path(__file__).parents[1]))  # the root of the repository, where reproduction is
+from reproduction.baselines import least_squares as baselines
 
 ROWS, BINS = 500, 10000
 Answers = dict[int, tuple[np.ndarray, float]]

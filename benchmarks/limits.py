@@ -25,7 +25,7 @@ import numpy as np
 from scipy.linalg.lapack import dgeqrf
 from threadpoolctl import threadpool_limits
 
-from fewer import Atoms, Moments, merge, summarize
+from fewer import Atoms, Moments, summarize
 from fewer._compiled import cover, doubly
 from fewer.engines._relaxation import begin
 from fewer.objectives.pairs import own_image
@@ -87,7 +87,8 @@ def blocks_loops(rng: np.random.Generator, folder: Path) -> list[Loop]:
     def work() -> None:
         rows = np.load(path, mmap_mode="r")
         blocks = (np.asarray(rows[at : at + step]) for at in range(0, len(rows), step))
-        merge([summarize((block, block[:, 0]), "terms") for block in blocks])
+        first, *others = [summarize((block, block[:, 0]), "terms") for block in blocks]
+        first.merge(*others)
 
     panels = [np.asfortranarray(rng.normal(size=(1000, 21))) for _ in range(200)]
 

@@ -10,6 +10,7 @@ Run: python benchmarks/points.py [--part NAME ...] [--quick] [--data DIR] [--tim
 import argparse
 import importlib.util
 import multiprocessing
+import sys
 import time
 from pathlib import Path
 
@@ -22,9 +23,11 @@ from sklearn.neighbors import KNeighborsClassifier
 import uses
 from fewer import Doubling, FewerPointsClassifier, RowsMMD, SparseSimplex, iht, points
 from fewer.active_set import simplex_weights
-from fewer.baselines import prototypes as baselines
 from fewer.similarity import bandwidth, similarity_of
 from worker import forget_peak, memory
+
+sys.path.append(str(Path(__file__).parents[1]))  # the root of the repository, where reproduction is
+from reproduction.baselines import prototypes as baselines
 
 SIZES = (10, 20, 50, 100, 200, 500)
 PATIENCE = 10**8

@@ -5,6 +5,7 @@ time in this process after a warm-up that compiles. Run: python benchmarks/terms
 """
 
 import argparse
+import sys
 import time
 import timeit
 import tracemalloc
@@ -13,7 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from fewer import terms
-from fewer.baselines.least_squares import lasso
+
+sys.path.append(str(Path(__file__).parents[1]))  # the root of the repository, where reproduction is
+from reproduction.baselines.least_squares import lasso
 
 LIBRARY = [("orlib1_hangseng31_prices", 5), ("orlib1_hangseng31_prices", 10)]
 LIBRARY += [("orlib3_ftse89_prices", 10), ("orlib3_ftse89_prices", 20)]

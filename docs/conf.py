@@ -32,7 +32,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "site_parts",
 ]
-exclude_patterns = ["reproduction/index.html", "_ext", "_templates", "gallery/*.py.md5"]
+exclude_patterns = ["_ext", "_templates", "gallery/*.py.md5"]
 templates_path = ["_templates"]
 nitpicky = True
 suppress_warnings = ["config.cache"]  # functions in the settings

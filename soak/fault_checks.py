@@ -3,8 +3,6 @@
 import contextlib
 import csv
 import io
-import json
-import math
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -65,40 +63,3 @@ def is_page(content: bytes) -> bool:
 def left_over(folder: Path) -> list[str]:
     """Parts of files that nobody writes any more."""
     return [f"{path.name} is left over" for path in folder.iterdir() if path.name.endswith(".part")]
-
-
-def reproduction_problems(folder: Path, *, done: bool) -> list[str]:
-    """The files of a reproduction are whole; after its end they are all there and hold the rows they shall."""
-    checks = {
-        "theorem1.csv": lambda content: rows(content) is not None,
-        "theorem1.json": lambda content: bool(json.loads(content)["made"]),
-        "theorem1.png": lambda content: content.startswith(b"\x89PNG") and content[-8:-4] == b"IEND",
-        "theorem1.svg": lambda content: content.rstrip().endswith(b"</svg>"),
-        "claims.md": lambda content: content.startswith(b"# ") and content.endswith(b"\n"),
-        "index.html": is_page,
-    }
-    problems = []
-    for name, check in checks.items():
-        if not (folder / name).exists():
-            problems += [f"{name} is missing"] if done else []
-            continue
-        try:
-            right = check((folder / name).read_bytes())
-        except (ValueError, KeyError, IndexError):
-            right = False
-        problems += [] if right else [f"{name} is half written"]
-    if done and not problems:
-        found = rows((folder / "theorem1.csv").read_bytes())
-        keys = {row[:4] for row in found or []}
-        if not found or len(keys) != len(found) or not all(math.isfinite(float(row[4])) for row in found):
-            problems.append("theorem1.csv has rows twice, or none")
-    return problems
-
-
-def rows(content: bytes) -> list[tuple[str, ...]] | None:
-    """The rows of a csv file that ends with a whole line, all of the same width; None for any other."""
-    text = content.decode()
-    lines = [tuple(line) for line in csv.reader(io.StringIO(text))]
-    if not text.endswith("\n") or len({len(line) for line in lines}) != 1 or lines[0][0] != "figure":
-        return None
-    return lines[1:]

@@ -1,4 +1,4 @@
-"""Interrupts: Ctrl-C at random moments of `-o`, `--report` and `reproduce`, one in each case."""
+"""Interrupts: Ctrl-C at random moments of `-o` and `--report`, one in each case."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""Kills: `kill -9` at random moments of `-o`, `--report` and `reproduce`, one in each case."""
+"""Kills: `kill -9` at random moments of `-o` and `--report`, one in each case."""
 
 import signal
 

@@ -183,7 +183,8 @@ def chosen_columns(rng: Generator) -> Trial:
             ):
                 sets.append(S)
     truth = Cover(X, None, "zero", objective)
-    call = lambda: fewer.dims(X, k, rng=0, **options)
+    limit = {"budget": k} if kind == "costs" else {"k": k}
+    call = lambda: fewer.dims(X, rng=0, **limit, **options)
 
     def judged(result: Any) -> list[str]:
         dims = result.indices.tolist()
@@ -198,7 +199,7 @@ def chosen_columns(rng: Generator) -> Trial:
         return problems + bounded(result, best, rounding) + optimal(result, wide(result.value), best, rounding, False)
 
     refuse = "maybe" if not any(np.isfinite(truth.face(S)) for S in sets) or kind == "costs" else "never"
-    return Trial(spelled("dims", X=X, k=k, **options), call, arrays=[X], checks=[judged], refuse=refuse)
+    return Trial(spelled("dims", X=X, **limit, **options), call, arrays=[X], checks=[judged], refuse=refuse)
 
 
 def bars(rng: Generator) -> Trial:

@@ -1,4 +1,4 @@
-"""Commands that are killed or interrupted at random moments: no half file, no lost one, and the next run goes on."""
+"""Commands that are killed or interrupted at random moments: no half file, no lost one, and the next run ends well."""
 
 import signal
 import tempfile
@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from .commands import BINS, FILES, before_us, begin, code_problems, finish, hit, moment, seconds
-from .fault_checks import OLD, left_over, reproduction_problems, whole_problems, write_counts
+from .fault_checks import OLD, left_over, whole_problems, write_counts
 
-REPRODUCE = ["reproduce", "theorem1", "--quick", "--runs", "1", "--out", "paper"]
 NOTHING = "nothing was written"
-REPRODUCED, FRESH, AGAIN = 0.1, 0.2, 0.3
-"""How often `reproduce` is hit; a new interpreter is, with its imports; the same command is run again."""
+FRESH, AGAIN = 0.2, 0.3
+"""How often a new interpreter is hit, with its imports; the same command is run again."""
 SHORTER = 0.7
 """A command that had ended before it was hit is hit sooner the next time."""
 
@@ -21,8 +20,7 @@ SHORTER = 0.7
 def struck(rng: np.random.Generator, sign: signal.Signals) -> tuple[str, list[str]]:
     """One signal to one command, and what was wrong after it."""
     fresh = bool(rng.random() < FRESH)
-    kind = reproduction if rng.random() < REPRODUCED else files
-    arguments, prepare, check = kind(rng)
+    arguments, prepare, check = files()
     delay, at_part = moment(rng, seconds(fresh, *arguments))
     while True:
         with tempfile.TemporaryDirectory(prefix="fewer-soak-") as name:
@@ -49,7 +47,7 @@ def next_run(folder: Path, arguments: list[str], check: Check) -> list[str]:
     return [f"the next run: {problem}" for problem in code_problems(code, err, (0,)) + check(folder, None, code, err)]
 
 
-def files(rng: np.random.Generator) -> tuple[list[str], Callable[[Path], Path], Check]:
+def files() -> tuple[list[str], Callable[[Path], Path], Check]:
     """A table and a page, both there before."""
 
     def prepare(folder: Path) -> Path:
@@ -67,22 +65,6 @@ def files(rng: np.random.Generator) -> tuple[list[str], Callable[[Path], Path], 
         )
 
     return [*BINS, *FILES, "--force"], prepare, check
-
-
-def reproduction(rng: np.random.Generator) -> tuple[list[str], Callable[[Path], Path], Check]:
-    """A theorem of the paper, with one process or two."""
-
-    def prepare(folder: Path) -> Path:
-        (folder / "paper").mkdir()
-        return folder / "paper"
-
-    def check(folder: Path, sign: signal.Signals | None, code: int, err: str) -> list[str]:
-        problems = reproduction_problems(folder / "paper", done=code == 0)
-        if sign == signal.SIGKILL or (sign and before_us(code, err)):
-            return problems
-        return problems + heeded(sign, code, err) + (left_over(folder / "paper") if sign is None else [])
-
-    return [*REPRODUCE, "--jobs", str(rng.integers(1, 3))], prepare, check
 
 
 def heeded(sign: signal.Signals | None, code: int, err: str) -> list[str]:

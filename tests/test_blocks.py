@@ -348,23 +348,47 @@ def test_other_similarities(similarity, data, small):
     assert first.value < 0.2
 
 
+def together(summaries):
+    first, *others = summaries
+    return first.merge(*others)
+
+
+@pytest.mark.parametrize(
+    ("job", "one", "other", "what"),
+    [
+        ("terms", {"y": "y"}, {"y": "b"}, "y"),
+        ("points", {"gamma": 1.0}, {"gamma": 2.0}, "gamma"),
+        ("points", {"rng": 0}, {"rng": 1}, "rng"),
+        ("points", {"labels": "y"}, {}, "labels"),
+        ("bins", {"missing": "drop"}, {}, "missing"),
+    ],
+)
+def test_summaries_that_do_not_belong_together(job, one, other, what):
+    frame = pd.DataFrame(np.arange(12.0).reshape(4, 3), columns=["a", "b", "y"])
+    first = fewer.summarize(frame, job, **one)
+    with pytest.raises(InvalidInput, match=f"same {what} to be merged"):
+        first.merge(fewer.summarize(frame, job, **other))
+    for turned in (frame[["b", "a", "y"]], frame.rename(columns={"a": "c"})):
+        with pytest.raises(InvalidInput, match="same columns to be merged"):
+            first.merge(fewer.summarize(turned, job, **one))
+
+
 def test_own_loops(data):
     X, D = data["points"], data["dims"]
     parts = np.array_split(X, 3)
-    first = fewer.merge([fewer.summarize(part, job="points", candidates=300) for part in parts])
-    second = fewer.merge([fewer.summarize(part, job="points", plan=first) for part in parts])
-    found = fewer.solve(second, 6)
+    first = together(fewer.summarize(part, "points", candidates=300) for part in parts)
+    second = together(fewer.summarize(part, plan=first) for part in parts)
+    found = second.solve(6)
     true = naive_mmd(X, np.full(len(X), 1 / len(X)), X[found.indices], found.weights, found.compared.width)
     assert found.value == pytest.approx(true, abs=4 * found.value_se)
-    assert fewer.solve(
-        fewer.merge([fewer.summarize(part, job="dims") for part in np.array_split(D, 4)]), 3
-    ).value == pytest.approx(fewer.dims(D, 3).value)
-    once = fewer.merge([fewer.summarize(part, job="points", plan=first, passes=1) for part in parts])
-    assert fewer.solve(once, 6).value_se > 0
+    covered = together(fewer.summarize(part, "dims") for part in np.array_split(D, 4))
+    assert covered.solve(3).value == pytest.approx(fewer.dims(D, 3).value)
+    once = together(fewer.summarize(part, plan=first, kept=400) for part in parts)
+    assert once.solve(6).value_se > 0
     with pytest.raises(InvalidInput, match="two passes"):
-        fewer.solve(first, 6)
-    with pytest.raises(InvalidInput, match="one job and one pass"):
-        fewer.merge([first, second])
+        first.solve(6)
+    with pytest.raises(InvalidInput, match="must have the same pass to be merged"):
+        first.merge(second)
     with pytest.raises(InvalidInput, match="at least one row"):
         fewer.summarize(X[:0], job="bins")
 

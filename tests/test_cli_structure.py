@@ -57,7 +57,9 @@ def test_dims_refuses_half_a_budget(tmp_path):
     _, err = run("dims", files / "wide.csv", "--budget", "2", code=2)
     assert "--budget is what may be spent on --costs" in err
     _, err = run("dims", files / "wide.csv", "--budget", "2", "-k", "2", "--costs", files / "costs.csv", code=2)
-    assert "give -k or --budget, not both" in err
+    assert "--budget replaces -k" in err
+    _, err = run("dims", files / "wide.csv", "-k", "2", "--costs", files / "costs.csv", code=2)
+    assert "--costs needs --budget" in err
     (files / "few.csv").write_text("column,cost\nc0,1\n")
     _, err = run("dims", files / "wide.csv", "--budget", "2", "--costs", files / "few.csv", code=2)
     assert "costs has none for the column 'c1', 'c2', 'c3' and 5 more" in err

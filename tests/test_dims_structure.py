@@ -14,7 +14,6 @@ from fewer.constraints.dimension_budget import DimensionBudget
 from fewer.cover import Allowance
 from fewer.datasets import baskets
 from fewer.engines._prices import Proof
-from fewer.jobs import _hurried
 from fewer.jobs.column_units import ColumnUnits
 from fewer.jobs.rows import Rows
 from fewer.spaces import Lattice, States
@@ -95,7 +94,7 @@ def test_a_budget_is_kept_and_spent_best(seed, objective):
     best = best_of(X, weights, labels, lambda some: sum(cost_of[u] for u in some) <= budget, objective)
     asked = {"sample_weight": weights, "objective": objective, "units": labels if seed % 2 else None}
     for solver in SOLVERS if seed < 3 else SOLVERS[:-1]:
-        result = dims(X, budget, costs=costs, solver=solver, rng=seed, **asked)
+        result = dims(X, budget=budget, costs=costs, solver=solver, rng=seed, **asked)
         assert costs[result.indices].sum() <= budget * (1 + 1e-9)
         check(result, X, weights, labels, objective, best, solver)
 
@@ -193,7 +192,7 @@ def test_names_of_units_and_costs_by_name():
     assert dims(X, 1, units=units, include=["d"]).units.tolist() == ["right"]
     costs = {"left": 3.0, "c": 1.0, "d": 1.0}
     assert dims(X, units=units, costs=costs, budget=2.5).labels.tolist() == ["c", "d"]
-    assert dims(X, 3, units=units, costs=costs).labels.tolist() == ["a", "b"]
+    assert dims(X, budget=3, units=units, costs=costs).labels.tolist() == ["a", "b"]
     lines = pd.DataFrame({"order": [1, 1, 2, 3, 3], "item": ["tea", "milk", "tea", "rum", "cola"]})
     paid = {"tea": 2.0, "milk": 2.0, "rum": 1.0, "cola": 1.0}
     assert sorted(dims(lines, costs=paid, budget=2, order="order", item="item").labels) == ["tea"]
@@ -209,7 +208,7 @@ def test_the_estimator_takes_units_and_costs():
     assert model.value_ == twin.value
     assert model.transform(X).shape[1] == 6
     costs = np.linspace(1.0, 2.0, 12)
-    assert costs[FewerDims(5.5, costs=costs).fit(X).indices_].sum() <= 5.5
+    assert costs[FewerDims(budget=5.5, costs=costs).fit(X).indices_].sum() <= 5.5
     assert FewerDims(costs=costs, budget=5.5).fit(X).value_ == dims(X, costs=costs, budget=5.5, rng=0).value
     with pytest.warns(UserWarning, match="units"):
         assert len(FewerDims(9, units=labels).fit(X).indices_) == 12
@@ -221,10 +220,16 @@ def test_what_cannot_be_asked_for():
         "budget is what may be spent on costs": {"budget": 2.0},
         "give k or budget: how much may be chosen, got both": {"k": 2, "budget": 2.0, "costs": np.ones(4)},
         "give k: how much may be chosen, got neither": {},
-        r"costs must have shape \(4,\), got \(3,\)": {"k": 2, "costs": np.ones(3)},
-        "costs must not be negative, got -1 at index 2": {"k": 2, "costs": [1, 1, -1, 1]},
+        r"costs must have shape \(4,\), got \(3,\)": {"budget": 2, "costs": np.ones(3)},
+        "costs must not be negative, got -1 at index 2": {"budget": 2, "costs": [1, 1, -1, 1]},
         "a budget of 0.5 pays for none of the columns: the cheapest costs 1": {"budget": 0.5, "costs": np.ones(4)},
-        "include costs 2 together, more than the budget of 1.5": {"k": 1.5, "costs": np.ones(4), "include": [0, 1]},
+        "include costs 2 together, more than the budget of 1.5": {
+            "budget": 1.5,
+            "costs": np.ones(4),
+            "include": [0, 1],
+        },
+        "costs need a budget": {"k": 2, "costs": np.ones(4)},
+        "k must be an integer in 1..4 .columns., got 1.5": {"k": 1.5},
         "units must have one label for each of the 4 columns": {"k": 1, "units": [0, 1]},
         "units must have a label for each column, got None at 1": {"k": 1, "units": ["a", None, "a", "b"]},
         r"units must be labels such as numbers or strings, got \['b'\] at 1": {
@@ -275,20 +280,3 @@ def test_the_code_of_a_unit_tells_the_states_of_its_columns_apart():
         same = (columns[:, None] == columns[None]).all(axis=2)
         assert ((codes[:, None, unit] == codes[None, :, unit]) == same).all()
         assert ((codes[:, unit] == 0) == ~columns.any(axis=1)).all()
-
-
-@pytest.mark.parametrize("objective", ["kl", "l2"])
-def test_under_a_short_limit_units_are_coded_for_some_rows_only(objective, monkeypatch):
-    monkeypatch.setattr(_hurried, "MIN_ROWS", 20)
-    seen, code = [], ColumnUnits.rows
-
-    def spy(self, rows, objective):
-        seen.append(rows.table.shape[0])
-        return code(self, rows, objective)
-
-    monkeypatch.setattr(ColumnUnits, "rows", spy)
-    X = (np.random.default_rng(0).random((300, 8)) < 0.3).astype(int)
-    result = dims(X, 2, units=np.arange(8) // 2, objective=objective, time_limit=1e-9, rng=0)
-    assert set(seen) == {20}
-    assert len(result.units) <= 2
-    assert result.status is Status.TIME_LIMIT

@@ -271,15 +271,6 @@ def test_when_a_file_cannot_be_written_the_answer_is_still_shown(folder, monkeyp
     assert shown.err == "fewer: out.csv: No space left on device.\n"
 
 
-def test_rows_put_aside_by_reproduce_may_be_anything(tmp_path):
-    from fewer.paper.catalogue import EXPERIMENTS
-    from fewer.paper.store import put_aside
-
-    (tmp_path / "theorem1.csv").write_bytes(b"\xff\x00not ours")
-    put_aside(tmp_path, EXPERIMENTS["theorem1"], [])
-    assert (tmp_path / "theorem1.before.csv").read_bytes() == b"\xff\x00not ours"
-
-
 def test_nothing_is_written_but_by_written_whole():
     """Every file that is opened to be written: the one place, streams that were closed, and copies of the input."""
     places = set()
@@ -317,8 +308,7 @@ def shell(redirect, *args, cwd):
             ">&-",
             ["nothing"],
             2,
-            "fewer: no command 'nothing'; "
-            "there are points, bins, terms, dims, look, demo, reproduce, warm, completion.\n",
+            "fewer: no command 'nothing'; there are points, bins, terms, dims, look, demo, warm, completion.\n",
         ),
         ("<&- >&- 2>&-", ["nothing"], 2, ""),
         ("<&-", ["dims", "-", "-k", "1"], 2, "fewer: standard input: is empty; expected a table.\n"),

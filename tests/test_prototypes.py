@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fewer import MMD, Atoms, InvalidInput
-from fewer.baselines import prototypes as baselines
 from fewer.similarity import similarity_of
+from reproduction.baselines import prototypes as baselines
 
 METHODS = [
     baselines.herding,

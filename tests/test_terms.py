@@ -14,8 +14,8 @@ from scipy.sparse.linalg import aslinearoperator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewer import Atoms, FewerTerms, InvalidInput, Moments, SparseSimplex, Status, bins, deadline, terms
-from fewer.baselines import least_squares as baselines
 from fewer.engines.fit import refitted
+from reproduction.baselines import least_squares as baselines
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 REAL = Path(__file__).parents[2] / "shared/data"

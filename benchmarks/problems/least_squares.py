@@ -1,11 +1,14 @@
 """bins and terms: ‖A q - b‖² over at most k entries."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
 
 from fewer import Atoms, Moments
-from fewer.baselines.least_squares import onto
+
+sys.path.append(str(Path(__file__).parents[2]))  # the root of the repository, where reproduction is
+from reproduction.baselines.least_squares import onto
 
 TABLES = {
     "hangseng31": "orlib1_hangseng31_prices",

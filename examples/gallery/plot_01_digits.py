@@ -8,10 +8,11 @@ the weighted few are as near as possible to all rows in maximum mean discrepancy
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
+from sklearn.metrics import pairwise_distances_argmin
 
 from fewer import RowsMMD, points
-from fewer.baselines import prototypes as baselines
 from fewer.similarity import bandwidth, similarity_of
 
 images = load_digits().data
@@ -38,16 +39,22 @@ plt.show()
 
 gamma = bandwidth(images, "rbf", "median")
 F = RowsMMD.between(images, np.full(len(images), 1 / len(images)), similarity_of("rbf", gamma))
-methods = {
-    "k-means, snapped to rows": baselines.kmeans_snapped,
-    "k-medoids": baselines.k_medoids,
-    "MMD-critic": baselines.mmd_critic,
-    "random rows": baselines.random_rows,
-}
+
+
+def snapped(k):
+    centres = KMeans(k, n_init=1, random_state=0).fit(images).cluster_centers_
+    return np.unique(pairwise_distances_argmin(centres, images))
+
+
+def random_rows(k):
+    return np.sort(np.random.default_rng(0).choice(len(images), k, replace=False))
+
+
+methods = {"k-means, snapped to rows": snapped, "random rows": random_rows}
 sizes = (5, 10, 20, 50, 100)
 curves = {"fewer.points": [points(images, k, gamma=gamma, rng=0).value for k in sizes]}
 for name, method in methods.items():
-    curves[name] = [F.value_on(method(images, k, gamma=gamma, rng=0)[0]) for k in sizes]
+    curves[name] = [F.value_on(method(k)) for k in sizes]
 
 figure, axis = plt.subplots(figsize=(7, 4.5))
 for name, curve in curves.items():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .jobs.points_sampler import FewerSampler
     from .jobs.points_transformer import FewerPoints
     from .jobs.split import split
-    from .jobs.summaries import merge, solve, summarize
+    from .jobs.summaries import Summary, summarize
     from .jobs.terms import terms
     from .jobs.terms_regressor import FewerTerms
     from .objectives.absolute_error import AbsoluteError
@@ -91,11 +91,10 @@ _HOMES = {
     "frank_wolfe": "solvers.frank_wolfe",
     "greedy": "solvers.greedy",
     "iht": "solvers.iht",
-    "merge": "jobs.summaries",
     "minimize": "solvers.minimize",
     "points": "jobs.points",
-    "solve": "jobs.summaries",
     "split": "jobs.split",
+    "Summary": "jobs.summaries",
     "summarize": "jobs.summaries",
     "terms": "jobs.terms",
     "vector_to_dimensions": "transformation",
@@ -137,6 +136,7 @@ __all__ = [
     "SparseStates",
     "States",
     "Status",
+    "Summary",
     "assign",
     "bins",
     "coverage",
@@ -148,10 +148,8 @@ __all__ = [
     "frank_wolfe",
     "greedy",
     "iht",
-    "merge",
     "minimize",
     "points",
-    "solve",
     "split",
     "summarize",
     "terms",

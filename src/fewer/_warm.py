@@ -18,7 +18,7 @@ SOLVERS = ("exact", "exchange", "greedy", "iht")
 
 
 def warm(jobs: Iterable[str] = ("points", "bins", "terms", "dims")) -> float:
-    """Compile what these jobs need and keep it in numba's cache; for images, services and calls with a time limit.
+    """Compile what these jobs need and keep it in numba's cache; for images and services.
 
     Parameters
     ----------

@@ -24,7 +24,6 @@ COMMANDS = {
     "dims": "Keep the k columns that cover the most rows.",
     "look": "Show the columns of a file, and what each job would use.",
     "demo": "All four on bundled data, and a page to look at.",
-    "reproduce": "Reproduce figures and theorems of the paper.",
     "warm": "Compile ahead, so that first calls are as fast as later ones.",
     "completion": "Print the script that completes commands and options in a shell.",
 }

@@ -90,7 +90,9 @@ def for_all_jobs(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("-o", "out", type=paths, help="Write what was kept: .csv, .parquet, .json or .npz."),
         click.option("--report", type=paths, help="Write an HTML report: .html."),
         click.option("--solver", type=click.Choice(SOLVER_NAMES), default="auto", show_default=True),
-        click.option("--time-limit", type=seconds, metavar="S", help="Time limit of each search, in seconds."),
+        click.option(
+            "--time-limit", type=seconds, metavar="S", help="Time limit of each search, in seconds, but for compiling."
+        ),
         click.option("--seed", type=SEEDS, default=0, show_default=True, help="Random seed."),
         click.option(
             "--baselines/--no-baselines", default=True, help="Compare with common alternatives; on by default."

@@ -53,15 +53,17 @@ def dims(transactions: bool, objective: str, **options: Any) -> int:
     A row is covered when it equals the baseline in every column that is not kept: the order ships complete. FILE is a
     wide table of labels or small whole numbers (csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy, npz, or - for
     stdin). With --order and --item it has a line per item, with --transactions a line per basket. With --units k counts
-    units; with --costs it is the budget.
+    units; with --costs give --budget instead.
     """
     budget = options["budget"]
     if budget is not None:
         if options["costs"] is None:
             raise click.UsageError("--budget is what may be spent on --costs; give these too, or -k")
         if options["k"] is not None:
-            raise click.UsageError("with --costs -k is the budget: give -k or --budget, not both")
+            raise click.UsageError("--budget replaces -k: give one of them")
         options["k"] = budget
+    elif options["costs"] is not None and options["k"] is not None:
+        raise click.UsageError("--costs needs --budget, what may be spent on them, instead of -k")
     common = asked(options)
     from ._write import check_targets
 

@@ -153,8 +153,9 @@ def limited(data: "Tracked", options: dict[str, Any]) -> "Holdings":
     from ..jobs.holdings import Holdings, conditions_of
 
     given = limits_of_options(options)
-    about = [given.pop(name) for name in ("previous", "max_turnover", "constraints")]
-    return Holdings(**given, loss=options["loss"], conditions=conditions_of(*about, data.names, data.X.shape[1]))
+    previous, turnover, rows = (given.pop(name) for name in ("previous", "max_turnover", "constraints"))
+    conditions = conditions_of(previous, turnover, rows, data.names, data.X.shape[1])
+    return Holdings(**given, loss=options["loss"], conditions=conditions)
 
 
 def limits_of_options(options: dict[str, Any]) -> dict[str, Any]:

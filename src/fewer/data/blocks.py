@@ -130,32 +130,34 @@ class Stream:
     """Blocks that come one after the other on this machine.
 
     `raw()` begins a pass; `size` is in bytes, where it is known. A pass that has other rows than the first one is
-    refused: they are counted, and their checksum is taken.
+    refused: rows are counted, and a checksum of them is taken.
     """
 
     label: str
     raw: Callable[[], Iterator[Block]]
     pick: Callable[[Any], Any] | None = None
     size: int | None = None
-    first: list[tuple[int, int]] = field(default_factory=list)
-    """Rows and checksum of the first whole pass, once there was one."""
+    seen: dict[int, int] = field(default_factory=dict)
+    """Numbers of rows after which blocks ended in any pass, and the checksum of the rows before."""
+    ends: list[int] = field(default_factory=list)
+    """The number of all rows, once a pass has come to its end."""
 
     def parts(self) -> Iterator[Block]:
         """Blocks of a pass as they come."""
         rows, total = 0, 0
         for block in self.raw():
             rows += height(block.X)
-            if self.first and rows > self.first[0][0]:
-                self._refuse(f"the first pass had {self.first[0][0]} rows, this one has more")
             found = (checksum(part, block.start) for part in block.parts if part is not None)
             total = (total + sum(found)) & 2**64 - 1
+            if self.ends and rows > self.ends[0]:
+                self._refuse(f"a pass had {self.ends[0]} rows, another one has more")
+            if self.seen.setdefault(rows, total) != total:
+                self._refuse(f"the first {rows} rows differ between two passes")
             yield block
-        if not self.first:
-            self.first.append((rows, total))
-        elif rows != self.first[0][0]:
-            self._refuse(f"the first pass had {self.first[0][0]} rows, this one {rows}")
-        elif total != self.first[0][1]:
-            self._refuse(f"both passes had {rows} rows, with different values")
+        most = max(self.seen, default=0)
+        if rows < most:
+            self._refuse(f"a pass had {most} rows or more, another one has {rows}")
+        self.ends[:] = [rows]
 
     def _refuse(self, reason: str) -> None:
         raise InvalidInput(f"{self.label}: every pass must give the same rows; {reason}")

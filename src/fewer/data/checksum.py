@@ -75,15 +75,14 @@ def _hashes(values: Any) -> Hashes:
     """A number for each value, the same for equal numbers of any type."""
     values = np.asarray(values)
     if values.dtype == np.uint64:
-        return values
+        return np.asarray(values, np.uint64)
     if values.dtype.kind in "mM":
-        return values.view(np.int64).astype(np.float64).view(np.uint64)
+        return np.asarray(values.view(np.int64).astype(np.float64).view(np.uint64))
     if values.dtype.kind in "fiub":
         numbers = np.ascontiguousarray(values, np.float64)
-        return np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
-    return np.array([hash(repr(value)) & 2**64 - 1 for value in values.ravel().tolist()], np.uint64).reshape(
-        values.shape
-    )
+        return np.asarray(np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64))
+    found = [hash(repr(value)) & 2**64 - 1 for value in values.ravel().tolist()]
+    return np.array(found, np.uint64).reshape(values.shape)
 
 
 def _odd(places: Any) -> Hashes:

@@ -18,7 +18,7 @@ from .frames import columns_of
 RULES = ("error", "drop", "impute", "category")
 """What is done with missing values."""
 BLOCK_ROWS = 16384
-"""Rows that are encoded at a time: some columns of them fit into the cache (`benchmarks/reading.py`)."""
+"""Rows that are encoded at a time: some columns of them fit into the cache."""
 NARROW = ("float32", "Float32", "float", "float16", "halffloat")
 """Types of numbers that float32 holds."""
 

@@ -184,7 +184,7 @@ def at_most(k: Any, most: int, what: str) -> int:
 def seed_of(random_state: Any) -> int:
     """The seed `random_state`, as `rng` of the functions takes it; drawn where it is None or a RandomState."""
     try:
-        if isinstance(random_state, numbers.Integral) and 0 <= random_state < 2**32:
+        if isinstance(random_state, numbers.Integral) and 0 <= int(random_state) < 2**32:
             return int(random_state)
         return int(check_random_state(random_state).randint(SEEDS))
     except Exception:  # what it raises depends on the type

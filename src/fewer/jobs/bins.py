@@ -116,7 +116,7 @@ def bins(
         Values in blocks are gathered where they take at most half of it. Others are counted, up to 65,536 different
         ones; beyond, a first pass finds quantiles with a proven rank error, and a second counts between them.
     time_limit : float, optional
-        Wall time in seconds, everything included. "cdf", cut short, gives k-means on the cumulative shares.
+        Wall time in seconds, but for compiling. "cdf", cut short, gives k-means on the cumulative shares.
     rng : None, int or Generator
         Seed or generator of the random choices.
     callback : callable, optional

@@ -59,7 +59,7 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
     max_memory : int or str
         Data in blocks are gathered where they take at most half of it; see `bins`.
     time_limit : float, optional
-        Wall time in seconds, for all columns together.
+        Wall time in seconds, but for compiling, for all columns together.
     random_state : None, int or RandomState
         The random choices of solvers that make some.
     verbose : int

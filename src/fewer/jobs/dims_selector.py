@@ -33,9 +33,9 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
 
     Parameters
     ----------
-    k : int, or float with `costs`
-        How many columns are kept, or units; a k above their number means all of them, with a warning. With `costs` the
-        budget.
+    k : int
+        How many columns are kept, or units; a k above their number means all of them, with a warning. Not used where
+        there is a `budget`.
     units, costs : array of shape (n,), mapping or Series, optional
         Labels of columns that are chosen together, and what columns cost; see `dims`.
     budget : float, optional
@@ -55,7 +55,7 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
     max_memory : int or str
         What data in blocks and streams may take; see `dims`.
     time_limit : float, optional
-        Wall time in seconds.
+        Wall time in seconds, but for compiling; a search goes on until it is over or the optimum is proven.
     random_state : None, int or RandomState
         Seed or generator of the random choices.
     verbose : int
@@ -90,7 +90,7 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
 
     def __init__(
         self,
-        k: float = 10,
+        k: int = 10,
         *,
         units: Any = None,
         costs: Any = None,
@@ -223,9 +223,9 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
 
     def _limit(self, coding: Coding) -> Any:
         """How many columns or units, or what they may cost."""
-        if coding.costs is not None:
-            return self.k if self.budget is None else self.budget
-        one_limit(None if self.budget is not None else self.k, self.budget, self.costs)
+        limit = one_limit(self.k if self.budget is None else None, self.budget, self.costs)
+        if self.budget is not None:
+            return limit
         units = coding.units
         return at_most(self.k, coding.X.shape[1] if units is None else len(units), "units" if units else "columns")
 

@@ -145,7 +145,8 @@ def points(
         Bytes, or "500MB": the limit on memory beside X, if X is an array of floats or CSR; anything else is first
         copied into one. Data in blocks are read into memory if they take at most half of it.
     time_limit : float, optional
-        Wall time in seconds for the whole call, compiling included. With a short one, fewer rows are compared.
+        Wall time in seconds for the whole call, but for compiling. With a short one, fewer rows are compared. A search
+        goes on until it is over or the optimum is proven.
     rng : None, int or Generator
         Seed or generator of the random choices.
     callback : callable, optional

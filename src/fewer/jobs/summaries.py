@@ -1,14 +1,15 @@
-"""Summarise blocks, merge the summaries, solve: the three steps of every job over data in blocks, for own loops."""
+"""Summarise blocks, merge, solve: the three steps of every job over data in blocks, for own loops."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import current_thread, main_thread
 from typing import Any
 
-from .._validation import InvalidInput, as_integer, known, shown
+from .._validation import InvalidInput, as_integer, gathered, is_frame, known, shown
 from ..data.blocks import Block
-from ..data.cutting import height
+from ..data.cutting import height, width
+from ..data.frames import names_of
 from ..deadline import Deadline
 from ..result import Result
 from ..row_blocks import merged_in_tree
@@ -18,116 +19,130 @@ from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
 from ._held import Limits
 from ._points_blocks import solved, spec_of
 from ._points_first import FirstSummary
-from ._points_onepass import Coreset, coreset_of, kept_for
+from ._points_onepass import coreset_of
 from ._points_plan import plan_of
 from ._points_second import SecondSummary
 from ._terms_blocks import TermsSpec, TermsSummary
 from .sample import as_bytes
 from .setting import Setting
 
-Summary = Any
-"""What `summarize` gives: one of the summaries of this package, each with `merged` and what its job solves by."""
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What a job needs to know of some rows; it can be pickled and sent anywhere.
+
+    `state` is the job's own summary, `rows` how many rows it has seen, `about` what summaries must share to be merged.
+    """
+
+    job: str
+    state: Any
+    about: Mapping[str, Any]
+
+    @property
+    def rows(self) -> int:
+        """How many rows were summarised."""
+        return int(self.state.rows)
+
+    @property
+    def exact(self) -> bool:
+        """Whether no second pass is needed."""
+        return bool(self.state.exact)
+
+    def merge(self, *others: "Summary") -> "Summary":
+        """The summary of all rows, from those of blocks in the order of their rows; always in the same tree.
+
+        >>> summarize([1.0, 2.0], "bins").merge(summarize([2.0], "bins")).rows
+        3
+        """
+        for other in others:
+            if not isinstance(other, Summary):
+                raise InvalidInput(f"summaries must come from summarize, got {shown(other)}")
+            for name, own in self.about.items():
+                if own != other.about.get(name):
+                    raise InvalidInput(
+                        f"summaries must have the same {name} to be merged, got {shown(own)} and "
+                        f"{shown(other.about.get(name))}"
+                    )
+        states = [self.state, *(other.state for other in others)]
+        return replace(self, state=merged_in_tree(states, type(self.state).merged))
+
+    def solve(self, k: int, **options: Any) -> Result:
+        """The answer of the job; `indices` are columns, or positions of rows in the order in which they were merged.
+
+        Options are those of the job's function that are about the search: `solver`, `time_limit`, `rng`, `callback`; of
+        points `min_weight`, `max_weight`, `equal_weights`; of bins `grid` and `n_bins`; of terms `min_weight`,
+        `max_weight`, `include`, `exclude`, `groups`, `max_per_group`; of dims `objective`, `baseline`, `include`,
+        `exclude`.
+
+        >>> import numpy as np
+        >>> summarize((np.eye(3), np.array([0.7, 0.3, 0.0])), "terms").solve(2).weights.round(2).tolist()
+        [0.7, 0.3]
+        """
+        return SOLVERS_OF[self.job](self.state, k, options)
 
 
-def summarize(block: Any, job: str, plan: Any = None, **options: Any) -> Summary:
-    """What a job needs to know of one block of rows: small, and all that is ever kept of it.
+def summarize(block: Any, job: str | None = None, plan: Summary | None = None, **options: Any) -> Summary:
+    """Summarise one block of rows: small, and all that is ever kept of it.
 
     `merge` puts summaries together, and `solve` answers. Points and tables with labels (dims) take two passes: the
-    merged summaries of the first are the `plan` of the second. Bins take a second one where there are more than 65,536
-    distinct values and the value is to be exact.
+    merged summary of the first is the `plan` of the second. Bins take a second one where there are more than 65,536
+    distinct values and the value is to be exact. Summaries that do not belong together are refused.
 
     Parameters
     ----------
     block : array, sparse matrix, table, or tuple (X, y) or (X, y, sample_weight)
         Some of the rows.
     job : {"points", "bins", "terms", "dims"}
-        What they are summarised for.
-    plan : summary, optional
-        The merged summaries of the first pass, for the second.
+        What they are summarised for; that of the plan where there is one.
+    plan : Summary, optional
+        The merged summary of the first pass, for the second.
     **options
         In the first pass, as in the function of the job: of points `labels`, `sample_weight`, `columns`, `missing`,
-        `similarity`, `gamma`, `standardize`, `rng`, and `candidates`, how many rows k is chosen from; with `passes=1`
-        and `plan=` the summary of some rows, blocks keep weighted rows (`kept`, 400) with a proven bound. Of bins
+        `similarity`, `gamma`, `standardize`, `rng`, and `candidates`, how many rows k is chosen from. Of bins
         `sample_weight` and `missing`, of terms `y`, `sample_weight` and `missing`, of dims `sample_weight`, `columns`,
-        `missing` and `max_memory`.
+        `missing` and `max_memory`. With `plan=` the summary of some rows and `kept=400`, blocks of points keep so many
+        weighted rows, which takes one pass with a proven bound in `note`.
 
     Returns
     -------
-    summary
-        To be merged; it can be pickled and sent anywhere.
+    Summary
 
     Examples
     --------
     >>> import numpy as np
     >>> blocks = [np.array([[1, 1, 0], [0, 1, 0]]), np.array([[0, 0, 1], [1, 1, 0]])]
-    >>> result = solve(merge([summarize(block, job="dims") for block in blocks]), k=2)
-    >>> result.indices.tolist()
+    >>> first, second = (summarize(block, "dims") for block in blocks)
+    >>> first.merge(second).solve(2).indices.tolist()
     [0, 1]
     """
+    if plan is not None and (not isinstance(plan, Summary) or job not in (None, plan.job)):
+        raise InvalidInput(f"plan must be a merged summary of the job {job!r}, got {shown(plan)}")
+    job = plan.job if plan is not None else job
     make = known(job, MAKERS, "job")
     given = Block(*block[:3]) if isinstance(block, tuple) else Block(block)
     if not height(given.X):
         raise InvalidInput("block must have at least one row; pass over empty ones")
-    if plan is not None and getattr(plan, "job", None) != job:
-        raise InvalidInput(f"plan must be merged summaries of the job {job!r}, got {shown(plan)}")
-    return make(given, plan, options)
-
-
-def merge(summaries: Iterable[Summary]) -> Summary:
-    """The summary of all rows, from those of blocks in the order of their rows; always in the same tree.
-
-    Parameters
-    ----------
-    summaries : iterable of summaries
-        Of one job and one pass.
-
-    Returns
-    -------
-    summary
-        Of the same kind.
-
-    Examples
-    --------
-    >>> halves = [summarize([1.0, 2.0], job="bins"), summarize([2.0], job="bins")]
-    >>> merge(halves).rows
-    3
-    """
-    found = list(summaries)
-    kinds = {type(summary) for summary in found}
-    if len(kinds) != 1 or not hasattr(found[0], "merged"):
-        names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "none"
-        raise InvalidInput(f"summaries must be at least one, all of one job and one pass, got {names}")
-    return merged_in_tree(found, type(found[0]).merged)
-
-
-def solve(summary: Summary, k: int, **options: Any) -> Result:
-    """The answer of a job for merged summaries.
-
-    Parameters
-    ----------
-    summary : summary
-        Of all rows; of the second pass, where there are two.
-    k : int
-        How many are kept.
-    **options
-        As in the function of the job, where they are about the search: `solver`, `time_limit`, `rng`, `callback`; of
-        points `min_weight`, `max_weight`, `equal_weights`; of bins `grid` and `n_bins`; of terms `min_weight`,
-        `max_weight`, `include`, `exclude`, `groups`, `max_per_group`; of dims `objective`, `baseline`, `include`,
-        `exclude`.
-
-    Returns
-    -------
-    Result
-        `indices` are positions of rows among all blocks, in the order in which they were merged, or columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> solve(summarize((np.eye(3), np.array([0.7, 0.3, 0.0])), job="terms"), k=2).weights.round(2).tolist()
-    [0.7, 0.3]
-    """
-    answer: Callable[..., Result] = known(getattr(summary, "job", ""), SOLVERS_OF, "summary's job")
-    return answer(summary, k, options)
+    state = make(given, None if plan is None else plan.state, options)
+    X = gathered(given.X)
+    about: dict[str, Any] = {} if plan is None else {**plan.about, "rows of the plan": plan.rows}
+    about |= {"job": job, "pass": type(state).__name__, "number of columns": width(X)}
+    about["columns"] = names_of(X) if is_frame(X) else None
+    names = (
+        "y",
+        "labels",
+        "sample_weight",
+        "gamma",
+        "rng",
+        "similarity",
+        "standardize",
+        "missing",
+        "candidates",
+        "kept",
+    )
+    for name in names:
+        value = options.get(name)
+        about[name] = value if value is None or isinstance(value, (str, int, float)) else about.get(name)
+    return Summary(str(job), state, about)
 
 
 def _rest(options: dict[str, Any], job: str) -> None:
@@ -144,19 +159,19 @@ def _take(options: dict[str, Any], defaults: dict[str, Any], job: str) -> dict[s
     return found
 
 
-def _points_block(block: Block, plan: Any, options: dict[str, Any]) -> Summary:
+def _points_block(block: Block, plan: Any, options: dict[str, Any]) -> Any:
     given = _take(
         options,
         {"labels": None, "sample_weight": None, "columns": None, "missing": "error", "similarity": "rbf"}
-        | {"gamma": "median", "standardize": "auto", "rng": 0, "candidates": None, "passes": 2, "kept": None}
+        | {"gamma": "median", "standardize": "auto", "rng": 0, "candidates": None, "kept": None}
         | {"max_memory": "1GB"},
         "points",
     )
     block = _beside(block, given["labels"], given["sample_weight"])
     if plan is not None:
         made = plan_of(plan) if isinstance(plan, FirstSummary) else plan.plan
-        if given["passes"] == 1:
-            return coreset_of(block, made, given["kept"] or kept_for(100))
+        if given["kept"] is not None:
+            return coreset_of(block, made, as_integer(given["kept"], "kept", 1))
         return SecondSummary.of(block, made)
     how = (given["similarity"], given["gamma"], given["standardize"], "auto", as_bytes(given["max_memory"]))
     setting = Setting(*how, Deadline.after(None), columns=given["columns"], missing=given["missing"])
@@ -176,13 +191,13 @@ def _beside(block: Block, y: Any, weight: Any) -> Block:
     return block._replace(y=y, weight=weight)
 
 
-def _bins_block(block: Block, plan: Any, options: dict[str, Any]) -> Summary:
+def _bins_block(block: Block, plan: Any, options: dict[str, Any]) -> Any:
     given = _take(options, {"sample_weight": None, "missing": "error"}, "bins")
     block = _beside(block, None, given["sample_weight"])
     return BinsSummary.of(block, given["missing"]) if plan is None else CountedSummary.of(block, plan)
 
 
-def _dims_block(block: Block, plan: Any, options: dict[str, Any]) -> Summary:
+def _dims_block(block: Block, plan: Any, options: dict[str, Any]) -> Any:
     defaults = {"sample_weight": None, "columns": None, "missing": "error", "max_memory": "1GB"}
     given = _take(options, defaults, "dims")
     name = given["sample_weight"] if isinstance(given["sample_weight"], str) else None
@@ -194,7 +209,7 @@ def _dims_block(block: Block, plan: Any, options: dict[str, Any]) -> Summary:
     return LevelsSummary.of(block, spec) if spec.labelled else DimsSummary.of(block, spec)
 
 
-def _terms_block(block: Block, plan: Any, options: dict[str, Any]) -> Summary:
+def _terms_block(block: Block, plan: Any, options: dict[str, Any]) -> Any:
     given = _take(options, {"y": None, "sample_weight": None, "missing": "error"}, "terms")
     name = given["sample_weight"] if isinstance(given["sample_weight"], str) else None
     block = _beside(block, given["y"], given["sample_weight"])
@@ -204,7 +219,7 @@ def _terms_block(block: Block, plan: Any, options: dict[str, Any]) -> Summary:
         return TermsSummary.of(block, spec)
 
 
-MAKERS: dict[str, Callable[[Block, Any, dict[str, Any]], Summary]] = {
+MAKERS: dict[str, Callable[[Block, Any, dict[str, Any]], Any]] = {
     "points": _points_block,
     "bins": _bins_block,
     "terms": _terms_block,
@@ -213,7 +228,7 @@ MAKERS: dict[str, Callable[[Block, Any, dict[str, Any]], Summary]] = {
 SEARCH = {"solver": "auto", "time_limit": None, "rng": 0, "callback": None}
 
 
-def _solved_points(summary: Summary, k: int, options: dict[str, Any]) -> Result:
+def _solved_points(summary: Any, k: int, options: dict[str, Any]) -> Result:
     defaults = SEARCH | {"min_weight": 0.0, "max_weight": 1.0, "equal_weights": False, "max_memory": "1GB"}
     given = _take(options, defaults, "points")
     limits = Limits(
@@ -225,7 +240,7 @@ def _solved_points(summary: Summary, k: int, options: dict[str, Any]) -> Result:
     return solved(summary, k, setting, spec.seed if given["rng"] is None else int(given["rng"])).result
 
 
-def _solved_bins(summary: Summary, k: int, options: dict[str, Any]) -> Result:
+def _solved_bins(summary: Any, k: int, options: dict[str, Any]) -> Result:
     from ._lazy import solved_bins
 
     given = _take(options, SEARCH | {"grid": "auto", "n_bins": None}, "bins")
@@ -235,7 +250,7 @@ def _solved_bins(summary: Summary, k: int, options: dict[str, Any]) -> Result:
     return solved_bins(summary, 0, k, given.pop("grid"), given.pop("n_bins"), {**given, "deadline": deadline})
 
 
-def _solved_terms(summary: Summary, k: int, options: dict[str, Any]) -> Result:
+def _solved_terms(summary: Any, k: int, options: dict[str, Any]) -> Result:
     from .holdings import Holdings, conditions_of
     from .terms import track
 
@@ -252,7 +267,7 @@ def _solved_terms(summary: Summary, k: int, options: dict[str, Any]) -> Result:
     return track(data, k, limits, deadline=Deadline.after(given["time_limit"]), **search)
 
 
-def _solved_dims(summary: Summary, k: int, options: dict[str, Any]) -> Result:
+def _solved_dims(summary: Any, k: int, options: dict[str, Any]) -> Result:
     from .dims import cover
 
     defaults = {"objective": "kl", "baseline": "auto", "include": (), "exclude": ()}
@@ -268,10 +283,10 @@ def _solved_dims(summary: Summary, k: int, options: dict[str, Any]) -> Result:
     return judged
 
 
-SOLVERS_OF: dict[str, Callable[[Summary, int, dict[str, Any]], Result]] = {
+SOLVERS_OF: dict[str, Callable[[Any, int, dict[str, Any]], Result]] = {
     "points": _solved_points,
     "bins": _solved_bins,
     "terms": _solved_terms,
     "dims": _solved_dims,
 }
-__all__ = ["Coreset", "merge", "solve", "summarize"]
+__all__ = ["Summary", "summarize"]

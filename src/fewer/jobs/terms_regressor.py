@@ -23,7 +23,7 @@ from ._estimator import Shown, at_most, our_error, seed_of, unchanged_if_it_fail
 from ._lazy import HEAD_ROWS, terms_of_blocks
 from .holdings import LOSSES, Holdings, conditions_of
 from .sample import as_bytes
-from .terms import solve
+from .terms import hinted, solve
 from .tracking import Tracked
 
 
@@ -62,7 +62,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
     max_memory : int or str
         Data in blocks are gathered where they take at most half of it; see `terms`.
     time_limit : float, optional
-        Wall time in seconds, for all targets together.
+        Wall time in seconds, but for compiling, for all targets together.
     random_state : None, int or RandomState
         Seed or generator of the random choices.
     verbose : int
@@ -153,7 +153,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
             matrix, targets = as_matrix(X), np.asarray(y, np.float64)
             include, exclude = positions(self.include, names, "include"), positions(self.exclude, names, "exclude")
             without = as_units(exclude, matrix.shape[1], "columns", "exclude")
-            groups = group_codes(self.groups, names, np.setdiff1d(np.arange(matrix.shape[1]), without))
+            groups = group_codes(self.groups, names, np.setdiff1d(np.arange(matrix.shape[1]), without), without)
             data = Tracked(matrix, targets, names, include, exclude, groups, sample_weight)
             self._keep(self._solve(data, deadline), y.ndim == 1)
         return self
@@ -196,7 +196,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
             for done, b in enumerate(targets.T):
                 own = deadline.share(1.0 / (targets.shape[1] - done))
                 toward = F if targets.shape[1] == 1 else F.toward(b)
-                found = solve(toward, C, self.solver, self.validation, own, seed, told)
+                found = hinted(solve(toward, C, self.solver, self.validation, own, seed, told), toward)
                 found = found.named("columns", LOSSES[self.loss], data.candidates(n))
                 results.append(replace(found, labels=data.labels(found.indices)))
         return results

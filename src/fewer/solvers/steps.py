@@ -231,6 +231,7 @@ class Refitting:
         """P <- the refit of Π(u - mu dF/du) with u the extrapolated point, until nothing moves."""
         sparse: Any = constraint
         selects = offers(constraint, Sparsity) and sparse.n_units == p.size
+        able = constraint.open if isinstance(constraint, SparseSimplex) else np.ones(p.size, bool)
         before = p
         while True:
             back = p - before
@@ -238,7 +239,8 @@ class Refitting:
             gradient = objective.gradient(ahead)
             down = -gradient
             if selects:
-                down[(ahead == 0.0) & (gradient > np.partition(gradient, sparse.k - 1)[sparse.k - 1])] = 0.0
+                rank = np.where(able, gradient, np.inf)
+                down[(ahead == 0.0) & (rank > np.partition(rank, sparse.k - 1)[sparse.k - 1])] = 0.0
             mu = line_search(objective, ahead, gradient, down)
             after = best_near(objective, constraint, constraint.project(ahead - mu * gradient, near=p))
             yield Step(after)

@@ -1,19 +1,21 @@
 """Baselines of points, measured on as many rows as can be compared pair by pair."""
 
 import math
+import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._validation import Indices, Vector
-from ..baselines.lloyd import lloyd, nearest
 from ..threads import own_threads
 
 if TYPE_CHECKING:
     from .points import PointsProblem
 
+MAX_ROUNDS = 30
+"""How often k-means moves its centres, at most."""
 RANDOM_DRAWS = 10
 """Samples over which the error of random sampling is averaged."""
 
@@ -60,7 +62,24 @@ class Sampled:
         there = slice(None) if self.choices is None else slice(self.choices, None)
         k = min(k, len(Z[there]))
         with own_threads():
-            centres, labels = lloyd(Z[there], k, self.t[there], np.random.default_rng(0))
-            shares = np.bincount(labels, self.t[there], k)
-            snapped = nearest(centres, Z[: self.choices])[0]
+            model = clustered(Z[there], k, self.t[there])
+            shares = np.bincount(model.labels_, self.t[there], k)
+            snapped = nearest(model.cluster_centers_, Z[: self.choices])
             return self.discrepancy(np.asarray(np.bincount(snapped, shares, len(Z)), np.float64))
+
+
+def clustered(Z: npt.NDArray[np.float64], k: int, weights: Vector) -> Any:
+    """k-means of weighted rows, fitted by scikit-learn from one k-means++ start."""
+    from sklearn.cluster import KMeans  # here: it is slow to import
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of fewer distinct rows than k
+        return KMeans(k, n_init=1, max_iter=MAX_ROUNDS, random_state=0).fit(Z, sample_weight=weights)
+
+
+def nearest(centres: npt.NDArray[np.float64], rows: npt.NDArray[np.float64]) -> Indices:
+    """The row nearest to each centre, (k,)."""
+    from sklearn.metrics import pairwise_distances_argmin
+
+    return np.asarray(pairwise_distances_argmin(centres, rows), np.int64)

@@ -9,18 +9,18 @@ import warnings
 from typing import Any
 
 import numpy as np
+from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path, orthogonal_mp
 
-from .._compiled.simplex import project_simplex
-from .._validation import InvalidInput, Vector, as_array, as_generator, as_integer
-from ..constraints.simplex import Simplex, largest
-from ..constraints.sparse_simplex import SparseSimplex
-from ..objectives.moments import Moments
-from ..programmes import nonnegative_least_squares
-from ..solvers.iht import iht
-from ..solvers.steps import Momentum, Refitting
-from ..spaces import Atoms
+from fewer import Atoms, Moments, Momentum, Refitting, Simplex, SparseSimplex, iht
+
+from ..arrays import Indices, Vector, project_simplex
+
+
+def largest(v: Vector, k: int) -> Indices:
+    """Sorted indices of the k largest entries; among equals the lowest indices."""
+    return np.sort(np.argsort(-v, kind="stable")[:k])
 
 
 def onto(F: Moments, k: int, q: Vector, refit: bool) -> Vector:
@@ -30,8 +30,8 @@ def onto(F: Moments, k: int, q: Vector, refit: bool) -> Vector:
     first bins, a support that the baseline never found.
     """
     entries = largest(q, k)
-    found = entries[q[entries] > 0.0]
-    entries = found if found.size else entries[:1]
+    positive = entries[q[entries] > 0.0]
+    entries = positive if positive.size else entries[:1]
     p = np.zeros(q.size)
     p[entries] = project_simplex(q[entries])
     return F.best_on(entries) if refit else p
@@ -47,7 +47,7 @@ def lasso(A: Any, b: Any, k: int, *, positive: bool = False, refit: bool = False
     >>> lasso(A, [0.7, 0.3, 0.0, 0.0], 2).round(3).tolist()
     [0.7, 0.3, 0.0, 0.0]
     """
-    F, k = problem(A, b, k)
+    F = moments(A, b)
     return best_of(F, [onto(F, k, q, refit) for q in lasso_solutions(F, positive=positive, grid=grid)])
 
 
@@ -60,11 +60,7 @@ def lasso_solutions(
     [[0.0, 0.0], [0.5, 0.25]]
     """
     steepest = float(np.abs(F.A.T @ F.b).max()) / len(F.b)
-    scaled = (
-        steepest * np.logspace(0, -3, as_integer(grid, "grid", 1))
-        if gammas is None
-        else np.array(gammas) / (2.0 * len(F.b))
-    )
+    scaled = steepest * np.logspace(0, -3, grid) if gammas is None else np.array(gammas) / (2.0 * len(F.b))
     with warnings.catch_warnings():  # the smallest gammas end at max_iter; the tuning passes them over
         warnings.simplefilter("ignore", ConvergenceWarning)
         _, paths, _ = lasso_path(F.A, F.b, positive=positive, alphas=scaled, max_iter=2000)
@@ -77,8 +73,14 @@ def matching_pursuit(A: Any, b: Any, k: int, *, refit: bool = False) -> Vector:
     >>> matching_pursuit(np.eye(3), [0.2, 0.8, 0.0], 2).round(3).tolist()
     [0.2, 0.8, 0.0]
     """
-    F, k = problem(A, b, k)
-    return onto(F, k, np.asarray(orthogonal_mp(F.A, F.b, n_nonzero_coefs=min(k, len(F.b)))), refit)
+    F = moments(A, b)
+    return onto(F, k, pursuit_path(F, k)[:, -1], refit)
+
+
+def pursuit_path(F: Moments, k: int) -> Vector:
+    """Matching pursuit's coefficients with 1, 2, ... and at most k columns, (n, steps)."""
+    path = orthogonal_mp(F.A, F.b, n_nonzero_coefs=min(k, len(F.b)), return_path=True)
+    return np.asarray(path).reshape(F.space.size, -1)
 
 
 def nonnegative(A: Any, b: Any, k: int, *, refit: bool = True) -> Vector:
@@ -87,8 +89,8 @@ def nonnegative(A: Any, b: Any, k: int, *, refit: bool = True) -> Vector:
     >>> nonnegative(np.eye(3), [0.2, 0.8, 0.0], 2).round(3).tolist()
     [0.2, 0.8, 0.0]
     """
-    F, k = problem(A, b, k)
-    return onto(F, k, nonnegative_least_squares(F.A, F.b), refit)
+    F = moments(A, b)
+    return onto(F, k, nonnegative_whole(F), refit)
 
 
 def at_random(A: Any, b: Any, k: int, *, tries: int = 300, rng: Any = None) -> Vector:
@@ -97,10 +99,10 @@ def at_random(A: Any, b: Any, k: int, *, tries: int = 300, rng: Any = None) -> V
     >>> int((at_random(np.eye(5), np.ones(5) / 5, 2, rng=0) > 0).sum())
     2
     """
-    F, k = problem(A, b, k)
-    generator, _ = as_generator(rng)
+    F = moments(A, b)
+    generator = np.random.default_rng(rng)
     best, lowest = np.zeros(F.space.size), np.inf
-    for _ in range(as_integer(tries, "tries", 1)):
+    for _ in range(tries):
         entries = generator.choice(F.space.size, k, replace=False)
         weights = generator.dirichlet(np.ones(k))
         residual = F.A[:, entries] @ weights - F.b
@@ -117,7 +119,7 @@ def two_stage(A: Any, b: Any, k: int, *, refit: bool = False, max_iter: int = 20
     >>> two_stage(np.eye(3), [0.2, 0.7, 0.1], 2).round(3).tolist()
     [0.25, 0.75, 0.0]
     """
-    F, k = problem(A, b, k)
+    F = moments(A, b)
     return onto(F, k, simplex_whole(F, max_iter), refit)
 
 
@@ -133,24 +135,21 @@ def accelerated_iht(A: Any, b: Any, k: int, *, max_iter: int = 300) -> Vector:
     >>> accelerated_iht(np.eye(3), [0.2, 0.8, 0.0], 2).round(3).tolist()
     [0.2, 0.8, 0.0]
     """
-    F, k = problem(A, b, k)
+    F = moments(A, b)
     C = SparseSimplex(F.space, k)
     start = F.best_on(largest(-F.gradient(np.zeros(F.space.size)), k))
     return iht(F, C, start=start, step=Refitting(), max_iter=max_iter).p
 
 
+def nonnegative_whole(F: Moments) -> Vector:
+    """Least squares over q >= 0, by SciPy's active set."""
+    return np.asarray(nnls(F.A, F.b)[0])
+
+
 def moments(A: Any, b: Any) -> Moments:
     """The least-squares objective of a dense A."""
-    matrix = as_array(A, "A")
-    if matrix.ndim != 2 or 0 in matrix.shape:
-        raise InvalidInput(f"A must be a matrix with at least one row and one column, got shape {matrix.shape}")
+    matrix = np.asarray(A, np.float64)
     return Moments(Atoms(matrix.shape[1]), matrix, b)
-
-
-def problem(A: Any, b: Any, k: Any) -> tuple[Moments, int]:
-    """The objective of checked input, and k."""
-    F = moments(A, b)
-    return F, as_integer(k, "k", 1, F.space.size, "columns")
 
 
 def best_of(F: Moments, candidates: list[Vector]) -> Vector:

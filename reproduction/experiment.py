@@ -1,14 +1,15 @@
 """What an experiment is: units of work that give flat rows, a picture of the rows, and claims measured on them."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._validation import Vector
+from .arrays import Vector
 from .chance import Answer
 
 
@@ -25,13 +26,14 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Setting:
-    """What was asked for: how many runs from which seed, quick or in full, and the data: where, and what they are."""
+    """Runs from a seed on, at full or quick size; the folder of the data, what they are and their checksum."""
 
     runs: int
     quick: bool = False
     seed: int = 0
     data: Path | None = None
     source: str = ""
+    checksum: str = ""
 
     @property
     def seeds(self) -> range:
@@ -54,15 +56,27 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper in our words, where it stands, how it was set up, and what each reading of it gave."""
+    """A claim: a few words, what the paper says, what was measured, and every reading of it.
+
+    where: section and figure, empty for a claim of this library. why: one sentence that says, from the rows, why the
+    claim does not hold under every reading; empty where nothing is known.
+    """
 
     claim: str
+    says: str
     where: str
-    setting: str
+    measured: str
     readings: tuple[Reading, ...]
+    setting: str
+    why: str = ""
 
     @property
-    def held(self) -> list[Reading]:
+    def ours(self) -> bool:
+        """Whether this is a claim of this library, not of the paper."""
+        return not self.where
+
+    @property
+    def holding(self) -> list[Reading]:
         """The readings that hold."""
         return [reading for reading in self.readings if reading.holds is True]
 
@@ -71,43 +85,53 @@ class Claim:
         """Reproduced when every reading holds, under some readings when only these do, else undecided or not.
 
         >>> good, bad = Reading("a", True, "1 < 2"), Reading("b", False, "3 > 2")
-        >>> Claim("", "", "", (good,)).verdict, Claim("", "", "", (bad,)).verdict
-        ('reproduced', 'not reproduced')
-        >>> Claim("", "", "", (good, bad)).verdict, Claim("", "", "", (bad, Reading("c", None, "2 ± 1"))).verdict
-        ('reproduced under this reading: a', 'undecided')
+        >>> open_ = Reading("c", None, "2 ± 1")
+        >>> [Claim("", "", "", "", each, "").verdict for each in [(good,), (bad,), (good, bad), (bad, open_)]]
+        ['reproduced', 'not reproduced', 'in 1 of 2 readings', 'undecided']
         """
-        if not self.held:
+        if not self.holding:
             return "undecided" if any(reading.holds is None for reading in self.readings) else "not reproduced"
-        if len(self.held) == len(self.readings):
+        if len(self.holding) == len(self.readings):
             return "reproduced"
-        if len(self.held) > 3:
-            return f"reproduced under some readings: {len(self.held)} of {len(self.readings)}, listed below"
-        names = "; ".join(reading.name for reading in self.held)
-        return f"reproduced under {'this reading' if len(self.held) == 1 else 'these readings'}: {names}"
-
-    @property
-    def measured(self) -> str:
-        """The numbers: all of them while few, else those of the main reading, which is the first."""
-        if len(self.readings) == 1:
-            return self.readings[0].measured
-        if len(self.readings) <= 3:
-            return "; ".join(f"{reading.name}: {reading.measured}" for reading in self.readings)
-        return f"{self.readings[0].name}: {self.readings[0].measured} (and {len(self.readings) - 1} more below)"
+        return f"in {len(self.holding)} of {len(self.readings)} readings"
 
 
-Units = Callable[[Setting], list[str]]
+Methods = Callable[[Setting], Mapping[str, Any]]
 Measure = Callable[[Setting, int, str], Iterable[Row]]
 Picture = Callable[[Any, "Table", Setting], None]
 Claims = Callable[["Table", Setting], list[Claim]]
+
+
+def options_of(value: Any) -> Any:
+    """A method as what a JSON file can hold: a function by its name, a partial call by its name and options.
+
+    >>> options_of(partial(math.pow, 2.0)), options_of({"step": Setting})
+    ({'call': 'pow', 'arguments': [2.0]}, {'step': 'Setting'})
+    """
+    if isinstance(value, partial):
+        arguments = {"arguments": [options_of(each) for each in value.args]} if value.args else {}
+        return {"call": value.func.__name__, **arguments, **options_of(value.keywords)}
+    if isinstance(value, Mapping):
+        return {str(name): options_of(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [options_of(each) for each in value]
+    return value.__name__ if callable(value) else value
+
+
+def generated(setting: Setting) -> tuple[str, str]:
+    """Of data that the seeds generate: no source, no checksum."""
+    return "generated", ""
 
 
 @dataclass(frozen=True)
 class Experiment:
     """A figure or theorem of the paper.
 
-    A unit of work is (seed, method): `measure` gives its rows, the same at every call but for the seconds.
-    `x`, `train` and `test` say what these columns hold. `source` describes the data a setting leads to and raises a
-    sentence where they cannot be read. `twin` names an experiment with the same rows.
+    A unit of work is (seed, method): `measure` gives its rows, the same at every call but for the seconds. `methods`
+    maps the name of each method to its options, `sizes` holds every other number that rows depend on. `drawn` names
+    the methods that depend on the seed, None for all; the rows of another are measured once and serve every seed.
+    `x`, `train` and `test` say what these columns hold. `source` gives a description and a checksum of the data, and
+    raises InvalidInput where they cannot be read. `twin` names an experiment with the same rows.
     """
 
     name: str
@@ -118,13 +142,19 @@ class Experiment:
     test: str
     runs: int
     quick_runs: int
-    methods: Units
+    sizes: Callable[[Setting], Mapping[str, Any]]
+    methods: Methods
     measure: Measure
     picture: Picture
     claims: Claims
-    source: Callable[[Setting], str] = lambda setting: "generated"
+    source: Callable[[Setting], tuple[str, str]] = generated
     size: tuple[float, float] = (6.4, 4.2)
     twin: str | None = None
+    drawn: Collection[str] | None = None
+
+    def source_seed(self, setting: Setting, seed: int, method: str) -> int:
+        """The seed whose rows serve a unit of work."""
+        return seed if self.drawn is None or method in self.drawn else setting.seed
 
 
 @dataclass(frozen=True)

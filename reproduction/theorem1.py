@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import Vector
-from ..constraints.dimension_sparse import DimensionSparse
-from ..spaces import Lattice
+from fewer import DimensionSparse, Lattice
+
+from .arrays import Vector
 from .catalogue import TITLES
 from .experiment import Claim, Experiment, Reading, Row, Setting, Table
 
@@ -85,27 +85,26 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
     zero = sum(row.train == 0.0 for row in found)
     text = f"{len(answers)} questions (set, k), sets of {int(max(row.x for row in answers))} integers; "
     text += "enumeration is the truth"
+    tells = Reading(
+        "p(0) = 1/2^k means that there is none",
+        right == len(answers),
+        f"right in {right} of {len(answers)} ({exist} with a subset)",
+    )
+    finds = Reading(
+        "where there is one, the projection's support is one",
+        zero == len(found) == exist_of(table),
+        f"the entries found sum to zero in {zero} of {len(found)}",
+    )
+    text += "; q_k is a table of 2^n entries here, the reduction is polynomial only for a q given by a rule"
     return [
         Claim(
-            "The optimal projection of q_k tells whether k of the integers sum to zero: p(0) = 1/2^k means no",
+            "subset sum by projection",
+            "the projection of q_k tells whether k integers sum to zero",
             "theorem 1, appendix D",
-            text + "; q_k is a table of 2^n entries here, the reduction is polynomial only for a q given by a rule",
-            (
-                Reading(
-                    "p(0) = 1/2^k", right == len(answers), f"right in {right} of {len(answers)} ({exist} with a subset)"
-                ),
-            ),
-        ),
-        Claim(
-            "Where a subset exists, the projection's support is one",
-            "theorem 1, appendix D",
+            f"right in {right} of {len(answers)} questions",
+            (tells, finds),
             text,
-            (
-                Reading(
-                    "sum of the entries found", zero == len(found) == exist_of(table), f"zero in {zero} of {len(found)}"
-                ),
-            ),
-        ),
+        )
     ]
 
 
@@ -140,7 +139,8 @@ EXPERIMENT = Experiment(
     test="the truth by enumeration: 1 if no subset of k sums to zero",
     runs=30,
     quick_runs=5,
-    methods=lambda setting: list(METHODS),
+    sizes=lambda setting: {"n": 8 if setting.quick else 11, "largest": MAX_INTEGER},
+    methods=lambda setting: dict.fromkeys(METHODS),
     measure=measure,
     picture=picture,
     claims=claims,

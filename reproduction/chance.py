@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import stdtrit
 
-from .._validation import Indices, Vector
+from .arrays import Indices, Vector
 
 LEVEL = 0.95
 """The confidence of every interval."""

@@ -1,5 +1,6 @@
 """Where the data of section 4.2 come from: a folder, a download, or a stand-in; and which it was."""
 
+import hashlib
 import re
 import socket
 import warnings
@@ -10,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._validation import InvalidInput, Vector, as_array
-from ..npy import stored_arrays
+from fewer import InvalidInput
+
+from .arrays import Vector
 from .experiment import Setting
 
 TIMEOUT_SECONDS = 20.0
@@ -45,7 +47,8 @@ def charges(setting: Setting) -> Histogram:
 @lru_cache(maxsize=4)
 def _charges(path: Path | None, quick: bool) -> Histogram:
     if path is not None and path.exists():
-        counts = as_array(read(path, ["cms2011_counts_discharges"])[0], f"cms2011_counts_discharges in {path}")
+        name = "cms2011_counts_discharges"
+        counts = finite(read(path, [name])[0], name, path)
         if counts.shape != (10000,) or not (counts >= 0).all() or counts.sum() <= 0:
             raise InvalidInput(f"{path} must hold 10000 counts in cms2011_counts_discharges, got shape {counts.shape}")
         return binned(counts, "Medicare FY2011 charges in place of the paper's Texas file", quick)
@@ -65,15 +68,29 @@ def binned(counts: Vector, source: str, quick: bool) -> Histogram:
 
 
 def read(path: Path, names: list[str]) -> list[Any]:
-    """Arrays of an npz file, never unpickled; a sentence where it cannot be read."""
+    """Arrays of an npz file, never unpickled."""
     try:
-        found = stored_arrays(path, str(path))
-        return [found[name].data for name in names]
-    except KeyError as error:
-        reason = f"it has no {error}"
-    except InvalidInput as error:
-        reason = str(error)
-    raise InvalidInput(f"{path} must be an npz file with {', '.join(names)}, but cannot be read: {reason}")
+        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
+            return [file[name] for name in names]
+    except Exception as error:  # whatever a damaged file raises
+        wanted = ", ".join(names)
+        raise InvalidInput(f"{path} must be an npz file with {wanted}, but cannot be read: {error}") from None
+
+
+def finite(values: Any, name: str, path: Path) -> Any:
+    """Numbers of a file, all finite."""
+    if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
+        raise InvalidInput(f"{name} in {path} must hold finite real numbers, got dtype {values.dtype}")
+    return np.asarray(values, np.float64)
+
+
+def checksum(*arrays: Any) -> str:
+    """The SHA-256 of arrays: of their shapes and numbers, not of the file that held them."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(repr(np.shape(array)).encode())
+        digest.update(np.ascontiguousarray(array, np.float64).tobytes())
+    return digest.hexdigest()
 
 
 def attempt(fetch: Callable[[], Any]) -> Any:
@@ -118,7 +135,7 @@ def _digits(path: Path | None, quick: bool) -> Digits:
     if path is not None and path.exists():
         names = ["X_train", "y_train", "X_test", "y_test"]
         arrays = read(path, names)
-        X, y, X_test, y_test = (as_array(part, f"{name} in {path}") for name, part in zip(names, arrays, strict=True))
+        X, y, X_test, y_test = (finite(part, name, path) for name, part in zip(names, arrays, strict=True))
         fits = (
             X.ndim == 2
             and X.shape[1:] == X_test.shape[1:]

@@ -8,21 +8,30 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-import fewer
+import reproduction
 from fewer import KL, L2, DimensionSparse, Lattice, exact, greedy
-from fewer.paper import compression, data, fig1, fig23, theorem1, theorem2, theorem3, theorem4, theorem5
-from fewer.paper.catalogue import EXPERIMENTS
-from fewer.paper.chance import above_zero, everywhere, interval, jackknife, lower, lower_at_all, narrower, within_factor
-from fewer.paper.experiment import Claim, Reading, Row, Setting, Table, path_rows, thinned
-from fewer.paper.runner import run
 from naive import project_simplex
+from reproduction import arrays, compression, data, fig1, fig23, theorem1, theorem2, theorem3, theorem4, theorem5
+from reproduction.catalogue import EXPERIMENTS
+from reproduction.chance import (
+    above_zero,
+    everywhere,
+    interval,
+    jackknife,
+    lower,
+    lower_at_all,
+    narrower,
+    within_factor,
+)
+from reproduction.experiment import Claim, Reading, Row, Setting, Table, path_rows, thinned
+from reproduction.runner import run
 
 NAMES = [*(f"fig{name}" for name in ("1a", "1b", "2a", "2b", "3a", "3b")), *(f"theorem{i}" for i in range(1, 6))]
 
 
 def test_the_names_are_those_of_the_paper_and_reachable():
-    assert list(EXPERIMENTS) == NAMES == list(fewer.paper.listed())
-    assert fewer.paper.run is run
+    assert list(EXPERIMENTS) == NAMES == list(reproduction.listed())
+    assert reproduction.run is run
 
 
 # theorems against brute force
@@ -57,8 +66,8 @@ def test_theorem2_watches_the_algorithm_it_fools():
     for _ in range(5):
         v = rng.standard_normal(space.size)
         chosen = theorem2.watched_greedy(theorem2.Watched(v), space, 3)
-        expected = DimensionSparse(space, 3)._search(v)
-        assert chosen == sorted(expected.tolist())
+        p = DimensionSparse(space, 3).project(v)
+        assert chosen == sorted(np.flatnonzero(space.unravel(np.flatnonzero(p)).any(axis=0)).tolist())
     state = next(theorem2.unread_states(space, 3, 0))
     q = np.zeros(space.size)
     q[state] = 1.5
@@ -110,13 +119,17 @@ def test_theorem3_knows_enough_states_from_too_few():
 
 
 def test_theorem4_constants_by_hand_and_by_sampling():
-    path = theorem4.Path(2.0, 3.0, 1.0, 0.0, True, np.array([1.0, 0.5, 0.25]), 0.0)
+    path = theorem4.Path(2.0, 3.0, 1.0, 0.0, np.array([0.2, 0.1, 0.05]), np.array([1.0, 0.5, 0.25]), 0.0)
     assert (path.eta, path.c, path.covered) == (0.5, 0.25, True)
     assert path.bound(0) == 1.0
     assert path.bound(1) == pytest.approx(0.25 + 0.5 * 0.75)
     assert not replace(path, beta=2.0).covered  # plain l2
     assert not replace(path, beta=4.0).covered
     assert not replace(path, phi=2.0).covered  # 2 - 1/3 > 1.5
+    assert (path.radius, path.stated, path.proved) == (0.25, True, True)
+    leaving = replace(path, distances=np.array([0.2, 0.3, 0.1]))
+    assert (leaving.stated, leaving.proved) == (True, False)  # near p* at the start alone: not enough for the proof
+    assert not replace(path, distances=np.array([0.3, 0.1, 0.1])).stated
     rng = np.random.default_rng(0)
     w, q = rng.uniform(1, 2, theorem4.SPACE.size), rng.dirichlet(np.ones(theorem4.SPACE.size))
     C = DimensionSparse(theorem4.SPACE, theorem4.K)
@@ -154,18 +167,22 @@ def test_theorem5_sees_a_wrong_derivative(monkeypatch):
 # verdicts
 
 
+def judged_claim(*readings):
+    return Claim("", "", "section 1", "", readings, "")
+
+
 def test_a_claim_is_reproduced_only_as_far_as_its_readings_hold():
     yes, no = Reading("so", True, "1"), Reading("otherwise", False, "2")
-    assert Claim("", "", "", (yes, yes)).verdict == "reproduced"
-    assert Claim("", "", "", (yes, no)).verdict == "reproduced under this reading: so"
-    assert Claim("", "", "", (no, no)).verdict == "not reproduced"
-    assert "4 of 5" in Claim("", "", "", (yes, yes, yes, yes, no)).verdict
+    assert judged_claim(yes, yes).verdict == "reproduced"
+    assert judged_claim(yes, no).verdict == "in 1 of 2 readings"
+    assert judged_claim(no, no).verdict == "not reproduced"
+    assert "4 of 5" in judged_claim(yes, yes, yes, yes, no).verdict
 
 
 def test_a_claim_that_nothing_decides_is_undecided():
     yes, no, perhaps = Reading("so", True, "1"), Reading("otherwise", False, "2"), Reading("perhaps", None, "1 ± 2")
-    assert Claim("", "", "", (perhaps,)).verdict == Claim("", "", "", (no, perhaps)).verdict == "undecided"
-    assert Claim("", "", "", (yes, perhaps)).verdict == "reproduced under this reading: so"
+    assert judged_claim(perhaps).verdict == judged_claim(no, perhaps).verdict == "undecided"
+    assert judged_claim(yes, perhaps).verdict == "in 1 of 2 readings"
     assert [r.outcome for r in (yes, no, perhaps)] == ["holds", "fails", "undecided"]
 
 
@@ -263,7 +280,7 @@ def test_compression_claims_follow_the_rows():
     assert bad[0].verdict == bad[1].verdict == "not reproduced"
     mixed = [row._replace(test=9.0) if row.method == "IHT" and row.x == 60 else row for row in table(0.5).rows]
     verdict = fig23.FIG2A.claims(Table(tuple(mixed)), setting)[0]
-    assert verdict.verdict.startswith("reproduced under")
+    assert verdict.verdict.startswith("in ")
     assert "lower at 20, 40, 80, 100" in verdict.readings[0].measured
 
 
@@ -314,3 +331,29 @@ def test_paths_keep_their_best_and_their_length():
     assert [row.x for row in rows] == thinned(60)
     assert [row.train for row in rows[:3]] == [3.0, 1.0, 1.0]
     assert rows[-1].train == 1.0
+
+
+def test_the_projection_and_the_starts_are_what_the_package_has():
+    rng = np.random.default_rng(5)
+    for scale in (1e-3, 1.0, 1e6):
+        v = scale * rng.standard_normal(40)
+        assert arrays.project_simplex(v) == pytest.approx(project_simplex(v), abs=1e-12)
+    C = DimensionSparse(Lattice(5, 2), 2)
+    p = arrays.random_start(C, rng)
+    assert p.sum() == pytest.approx(1.0)
+    assert len(C.support(p)) <= 2
+
+
+@pytest.mark.parametrize("rising", [True, False])
+def test_that_iht_fits_noise_is_said_only_of_rows_that_show_it(rising):
+    setting = Setting(2, quick=True)
+    rows = [
+        Row(seed, name, k, 1.0 / k, (k if rising else 1.0 / k) if name == "IHT" else 1e-9, 0.0)
+        for seed in (0, 1)
+        for name in compression.METHODS
+        for k in compression.size(setting).budgets
+    ]
+    claim = fig23.FIG2A.claims(Table(tuple(rows)), setting)[0]
+    assert claim.why.startswith(
+        "Plain IHT fits the noise of A: its training error goes from 0.05" if rising else "Plain IHT does not"
+    )

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._compiled.simplex import simplex_distance
-from .._validation import Indices, Vector
-from ..constraints.dimension_sparse import DimensionSparse
-from ..objectives.l2 import L2
-from ..spaces import Lattice
+from fewer import L2, DimensionSparse, Lattice
+
+from .arrays import Indices, Vector, project_simplex
 from .catalogue import TITLES
 from .experiment import Claim, Experiment, Reading, Row, Setting, Table
 
@@ -25,7 +23,9 @@ LENGTHS = {"L over D_k": False, "norm at p": True}
 def distance(v: Vector, units: Any) -> float:
     """Min over P_S of the l2 norm of p - v."""
     face = SPACE.face(units)
-    return math.sqrt(max(float(v @ v) + float(simplex_distance(v[face])), 0.0))
+    apart = v.copy()
+    apart[face] -= project_simplex(v[face])
+    return float(np.linalg.norm(apart))
 
 
 def margin(p: Vector, support: Indices) -> float:
@@ -126,17 +126,20 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
     share = f"enough positions in {len(plenty)} of {len(leads)} p; the lead is positive in {good} of these"
     return [
         Claim(
-            "Where 2 mu L is below the lead of p's own dimensions, greedy projection gives the optimal projection onto "
-            "p's support",
+            "greedy projection after a short step",
+            "where 2 mu L is below the lead of p's own dimensions, greedy finds p's support",
             where,
-            text,
+            readings[0].measured.split(" (")[0],
             tuple(readings),
+            text,
         ),
         Claim(
-            "With enough positive states the lead is positive, so some step is short enough",
+            "enough positive states",
+            "they make the lead positive, so that some step is short enough",
             where,
-            text,
+            f"positive in {good} of {len(plenty)} p with enough states",
             (Reading("every step of the way adds a positive state", good == len(plenty) > 0, share),),
+            text,
         ),
     ]
 
@@ -169,7 +172,8 @@ EXPERIMENT = Experiment(
     test="1 where greedy's projection is the optimal one onto p's support; lead: 1 where p has enough positive states",
     runs=100,
     quick_runs=15,
-    methods=names,
+    sizes=lambda setting: {"n": SPACE.n, "k": K, "steps": STEPS, "shares": SHARES},
+    methods=lambda setting: dict.fromkeys(names(setting)),
     measure=measure,
     picture=picture,
     claims=claims,

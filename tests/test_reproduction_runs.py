@@ -19,11 +19,15 @@ import numpy as np
 import pytest
 
 from fewer import InvalidInput
-from fewer.cli import _app as app
-from fewer.paper import data, store, theorem5
-from fewer.paper.catalogue import EXPERIMENTS
-from fewer.paper.experiment import Row, Setting
-from fewer.paper.runner import computed, judged, measure, run
+from reproduction import __main__ as command
+from reproduction import data, guard, store, theorem5
+from reproduction.catalogue import EXPERIMENTS
+from reproduction.experiment import Row, Setting, generated
+from reproduction.runner import computed, judged, measure, run
+
+ROOT = Path(__file__).parents[1]
+STORED = ROOT / "docs/reproduction"
+DATA = ROOT / "../shared/data"
 
 # the runner
 
@@ -34,15 +38,21 @@ def toy(name="toy", calls=None, twin=None):
             calls.append((seed, method))
         return [Row(seed, method, x, seed + x / 3, math.nan, time.perf_counter()) for x in (0, 1)]
 
+    methods = {"b": {"option": 1}, "a": {"option": 1}}
     return replace(
-        EXPERIMENTS["theorem5"], name=name, methods=lambda setting: ["b", "a"], measure=measured, twin=twin, x="k"
+        EXPERIMENTS["theorem5"],
+        name=name,
+        methods=lambda setting: methods,
+        measure=measured,
+        twin=twin,
+        x="k",
     )
 
 
 def lines(path):
     """The csv without its seconds."""
     with open(path, newline="") as file:
-        return [row[:6] + row[7:] for row in csv.reader(file)]
+        return [row[:6] for row in csv.reader(file)]
 
 
 def test_rows_are_taken_over_only_where_everything_is_the_same(tmp_path):
@@ -50,7 +60,7 @@ def test_rows_are_taken_over_only_where_everything_is_the_same(tmp_path):
     setting = Setting(2, source="x")
     measure(toy(calls=calls), setting, tmp_path, None, None)
     whole = lines(tmp_path / "toy.csv")
-    assert whole[0] == ["figure", "seed", "method", "k", "train", "test", "version"]
+    assert whole[0] == ["figure", "seed", "method", "k", "train", "test"]
     assert [row[:4] for row in whole[1:3]] == [["toy", "0", "b", "0"], ["toy", "0", "b", "1"]]
     assert len(calls) == 4
     measure(toy(calls=calls), setting, tmp_path, None, None)
@@ -66,9 +76,35 @@ def test_rows_are_taken_over_only_where_everything_is_the_same(tmp_path):
     measure(toy(calls=calls), replace(setting, source="y"), tmp_path, None, None)
     assert len(calls) == 13  # other data: all over again, and what was there is put aside
     assert len(lines(tmp_path / "toy.before.csv")) == 13
+    fresh = replace(toy(calls=calls), methods=lambda setting: {"b": {"option": 2}, "a": {"option": 1}})
+    measure(fresh, replace(setting, source="y"), tmp_path, None, None)
+    assert len(calls) == 15  # another option of one method: its rows alone
+    measure(fresh, replace(setting, source="y", checksum="1"), tmp_path, None, None)
+    assert len(calls) == 19  # other data of the same name
+    measure(toy(calls=calls), replace(setting, source="y"), tmp_path, None, None)
+    calls.clear()
     measure(toy("other", calls, "toy"), replace(setting, source="y"), tmp_path, None, None)
-    assert len(calls) == 13  # a twin has the same rows
+    assert not calls  # a twin has the same rows
     assert [row[1:] for row in lines(tmp_path / "other.csv")] == [row[1:] for row in lines(tmp_path / "toy.csv")]
+
+
+def test_a_method_that_draws_nothing_is_measured_once(tmp_path):
+    calls = []
+    measure(replace(toy(calls=calls), drawn=("b",)), Setting(3, source="x"), tmp_path, None, None)
+    assert sorted(calls) == [(0, "a"), (0, "b"), (1, "b"), (2, "b")]
+    rows = store.from_text((tmp_path / "toy.csv").read_text())
+    assert [row.seed for row in rows if row.method == "a"] == [0, 0, 1, 1, 2, 2]
+    assert {row.train for row in rows if row.method == "a"} == {0.0, round(1 / 3, 10)}
+
+
+def test_fresh_takes_nothing_over(tmp_path):
+    run("theorem2", runs=1, quick=True, out=tmp_path, jobs=1)
+    rows = (tmp_path / "theorem2.csv").read_text()
+    (tmp_path / "theorem2.csv").write_text(rows.replace(",greedy (Algorithm 2),1,", ",greedy (Algorithm 2),7,"))
+    run("theorem2", runs=1, quick=True, out=tmp_path, jobs=1)
+    assert ",7," in (tmp_path / "theorem2.csv").read_text()  # finished rows are taken over as they are
+    run("theorem2", runs=1, quick=True, out=tmp_path, jobs=1, fresh=True)
+    assert lines(tmp_path / "theorem2.csv") == [line[:6] for line in csv.reader(rows.splitlines())]
 
 
 def test_half_a_csv_is_not_a_result(tmp_path):
@@ -109,7 +145,7 @@ def test_units_that_are_cancelled_end_the_wait():
 
 KILLED_IN_THE_MIDDLE = """
 import os, signal, sys
-from fewer.paper import runner
+from reproduction import runner
 runner.SAVE_SECONDS = 0.0
 def progress(name, done, of):
     if done == 13:
@@ -119,7 +155,7 @@ runner.run("theorem5", runs=8, seed=7, out=sys.argv[1], progress=progress)
 
 
 def test_a_killed_run_goes_on_to_the_same_csv(tmp_path):
-    killed = subprocess.run([sys.executable, "-c", KILLED_IN_THE_MIDDLE, tmp_path / "a"], check=False)  # noqa: S603
+    killed = subprocess.run([sys.executable, "-c", KILLED_IN_THE_MIDDLE, tmp_path / "a"], check=False, cwd=ROOT)  # noqa: S603
     assert killed.returncode == -signal.SIGKILL
     path = tmp_path / "a/theorem5.csv"
     assert len(lines(path)) == 12 * theorem5.BIJECTIONS + 1
@@ -130,19 +166,17 @@ def test_a_killed_run_goes_on_to_the_same_csv(tmp_path):
     assert len(lines(path)) == 8 * 4 * theorem5.BIJECTIONS + 1
 
 
-def test_pages_hold_every_claim_and_need_no_network(tmp_path):
+def test_the_page_holds_every_claim(tmp_path):
     done = run("theorem5", "theorem2", runs=3, quick=True, out=tmp_path / "deep/out")
     assert set(done.claims) == {"theorem2", "theorem5"}
     text = (done.out / "claims.md").read_text()
-    page = (done.out / "index.html").read_text()
     for claims in done.claims.values():
         for claim in claims:
             assert claim.claim in text
             assert f"**{claim.verdict}**" in text
-    assert "`fewer reproduce theorem2 --runs 3 --seed 0 --quick`" in text
-    assert "<h2>Theorem 2" in page
-    assert not re.search(r"""(src|href)=["'](?!data:)""", page)
-    assert page.count("data:image/png;base64,") == 2
+    assert "`python -m reproduction theorem2 --runs 3 --seed 0 --quick`" in text
+    assert text.count("<details>") == text.count("</details>") == 2
+    assert "![Theorem 2" in text
     assert "<svg" in (done.out / "theorem2.svg").read_text()
     (done.out / "theorem5.png").unlink()  # as a run that was killed before its picture leaves it
     again = run("theorem1", runs=1, quick=True, out=done.out)
@@ -153,7 +187,7 @@ def test_everything_runs_quickly_without_data(tmp_path):
     done = run("all", runs=1, jobs=1, quick=True, out=tmp_path)
     assert list(done.claims) == list(done.tables) == list(EXPERIMENTS)
     for name in EXPERIMENTS:
-        assert done.claims[name], f"{name} claims nothing"
+        assert done.claims[name] or EXPERIMENTS[name].twin, f"{name} claims nothing"
         assert len(lines(tmp_path / f"{name}.csv")) == len(done.tables[name].rows) + 1 > 1
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
         assert (tmp_path / f"{name}.svg").stat().st_size > 10_000
@@ -167,7 +201,7 @@ def test_everything_runs_quickly_without_data(tmp_path):
     ("names", "options", "sentence"),
     [
         ((), {}, "name at least one of fig1a, fig1b"),
-        (("fig9",), {}, "NAME must be one of 'all', 'fig1a'.* got 'fig9'"),
+        (("fig9",), {}, "NAME must be all or one of fig1a.* got 'fig9'"),
         (("theorem1",), {"runs": 0}, "--runs must be at least 1, got 0"),
         (("theorem1",), {"jobs": 0}, "--jobs must be at least 1, got 0"),
         (("theorem1",), {"seed": -1}, "--seed must be at least 0, got -1"),
@@ -196,29 +230,28 @@ def test_an_out_that_cannot_be_written_and_corrupt_data_are_refused_before_any_w
 
 @pytest.mark.parametrize(
     "arguments",
-    [["fig9"], [], ["theorem1", "--runs", "0"], ["theorem1", "--out", "/dev/null/x"], ["all", "--jobs", "x"]],
+    [["fig9"], [], ["theorem1", "--runs", "0"], ["theorem1", "--out", "/dev/null/x"], ["all", "--data", "no"]],
 )
 def test_the_command_ends_with_two_and_a_sentence(tmp_path, monkeypatch, capsys, arguments):
     monkeypatch.chdir(tmp_path)
-    assert app.run(["reproduce", *arguments]) == 2
+    assert command.main(arguments) == 2
     out, err = capsys.readouterr()
-    assert re.fullmatch(r"fewer: [^\n]+\.\n", err), err
+    assert re.fullmatch(r"reproduction: [^\n]+\.\n", err), err
     assert out == ""
     assert os.listdir(tmp_path) == []
 
 
 def test_the_command_lists_and_prints_claims(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert app.run(["reproduce", "--list"]) == 0
+    assert command.main(["--list"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(EXPERIMENTS)
-    assert app.run(["reproduce", "theorem2", "--quick"]) == 0
+    assert command.main(["theorem2", "--quick"]) == 0
     out, err = capsys.readouterr()
     assert err == ""  # no bar where there is no terminal
-    assert "theorem2: Against a deterministic projection" in out
+    assert "theorem2: greedy projection and its adversary" in out
     assert "\n  reproduced\n  measured: reached at 39 of 39 points" in out
-    assert sorted(path.name for path in (tmp_path / "reproduction").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "build/reproduction").iterdir()) == [
         "claims.md",
-        "index.html",
         "theorem2.csv",
         "theorem2.json",
         "theorem2.png",
@@ -228,21 +261,21 @@ def test_the_command_lists_and_prints_claims(tmp_path, monkeypatch, capsys):
 
 def test_claims_are_judged_again_from_the_rows(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert app.run(["reproduce", "--claims"]) == 2
-    assert "no folder reproduction" in capsys.readouterr().err
-    assert app.run(["reproduce", "theorem2", "--quick"]) == 0
-    folder = tmp_path / "reproduction"
+    assert command.main(["--claims"]) == 2
+    assert "no folder build/reproduction" in capsys.readouterr().err
+    assert command.main(["theorem2", "--quick"]) == 0
+    folder = tmp_path / "build/reproduction"
     before, rows = (folder / "claims.md").read_text(), (folder / "theorem2.csv").read_text()
     said = capsys.readouterr().out
     (folder / "claims.md").unlink()
-    assert app.run(["reproduce", "--claims"]) == 0
+    assert command.main(["--claims"]) == 0
     assert capsys.readouterr().out == said
     assert (folder / "claims.md").read_text() == before
     assert (folder / "theorem2.csv").read_text() == rows
 
 
 def test_the_verdicts_in_the_docs_are_those_of_their_rows(tmp_path):
-    docs = Path(__file__).parents[1] / "docs/reproduction"
+    docs = STORED
     shutil.copytree(docs, tmp_path / "docs")
     (tmp_path / "docs/claims.md").unlink()
     judged(tmp_path / "docs")
@@ -250,7 +283,7 @@ def test_the_verdicts_in_the_docs_are_those_of_their_rows(tmp_path):
 
 
 def test_real_data_are_read_where_they_are():
-    folder = Path(__file__).parents[1] / "../shared/data"
+    folder = DATA
     if not (folder / "usps.npz").exists():
         pytest.skip("the real charges and digits are not in ../shared/data")
     setting = Setting(1, data=folder)
@@ -260,3 +293,48 @@ def test_real_data_are_read_where_they_are():
     assert np.count_nonzero(charges.p) == 433
     assert np.bincount(digits.y).tolist() == data.USPS_COUNTS
     assert json.loads(json.dumps(charges.source)) == charges.source
+
+
+# stored rows are those of today's code: after a change of behaviour, `make reproduce` makes them anew
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if EXPERIMENTS[name].source is generated])
+def test_stored_rows_are_those_of_this_code(name):
+    assert guard.differences(STORED, EXPERIMENTS[name]) == []
+
+
+@pytest.mark.parametrize("name", ["fig2a", "fig2b", "fig3a"])
+def test_stored_quick_rows_are_those_of_this_code(name):
+    assert guard.differences(STORED / "quick", EXPERIMENTS[name], seconds=1.0) == []
+
+
+@pytest.mark.parametrize("name", ["fig2a", "fig3a"])
+def test_stored_rows_of_files_are_those_of_this_code(name):
+    if not (DATA / "hospital_charges.npz").exists():
+        pytest.skip("the real charges are not in ../shared/data")
+    assert guard.differences(STORED, EXPERIMENTS[name], data=DATA, seconds=5.0, most=1) == []
+
+
+def test_the_guard_sees_other_rows_and_other_parameters(tmp_path):
+    run("theorem2", runs=1, quick=True, out=tmp_path, jobs=1)
+    assert guard.differences(tmp_path, EXPERIMENTS["theorem2"]) == []
+    path = tmp_path / "theorem2.csv"
+    rows = path.read_text().splitlines(keepends=True)
+    cells = rows[1].split(",")
+    path.write_text("".join([rows[0], ",".join([*cells[:4], str(float(cells[4]) * 1.001), *cells[5:]]), *rows[2:]]))
+    (problem,) = guard.differences(tmp_path, EXPERIMENTS["theorem2"])
+    assert problem.startswith("theorem2, seed 0, greedy (Algorithm 2), at 1: train is")
+    path.write_text("".join(rows))
+    note = json.loads((tmp_path / "theorem2.json").read_text())
+    note["parameters"]["sizes"]["deltas"] = [1.0]
+    (tmp_path / "theorem2.json").write_text(json.dumps(note))
+    (problem,) = guard.differences(tmp_path, EXPERIMENTS["theorem2"])
+    assert "sizes in theorem2.json" in problem
+    path.unlink()
+    assert guard.differences(tmp_path, EXPERIMENTS["theorem2"]) == [f"theorem2 is not finished in {tmp_path}"]
+
+
+def test_rows_put_aside_may_be_anything(tmp_path):
+    (tmp_path / "theorem1.csv").write_bytes(b"\xff\x00not ours")
+    store.put_aside(tmp_path, EXPERIMENTS["theorem1"], [])
+    assert (tmp_path / "theorem1.before.csv").read_bytes() == b"\xff\x00not ours"

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
-from .._validation import InvalidInput
-from ..files import written_whole
-from .experiment import Experiment, Row, Setting, Table
+from fewer import InvalidInput
+from fewer.files import written_whole
+
+from .experiment import Experiment, Row, Setting, Table, options_of
 
 UNREADABLE = (OSError, ValueError, KeyError, IndexError, TypeError, csv.Error, RecursionError)
 """What reading files of another kind, or damaged ones, may raise."""
@@ -38,13 +38,15 @@ def as_folder(out: Any) -> Path:
     return folder
 
 
-def described(experiment: Experiment, setting: Setting) -> dict[str, Any]:
-    """What rows depend on besides seed and method: rows are only taken over where all of this is the same."""
+def parameters(experiment: Experiment, setting: Setting) -> dict[str, Any]:
+    """Every number and name that rows depend on besides the seed: rows are only taken over where these agree."""
     return {
-        "figure": experiment.name,
+        "experiment": experiment.name,
         "quick": setting.quick,
+        "sizes": options_of(experiment.sizes(setting)),
         "data": setting.source,
-        "version": __version__,
+        "sha256": setting.checksum,
+        "methods": options_of(experiment.methods(setting)),
     }
 
 
@@ -57,11 +59,11 @@ def as_text(experiment: Experiment, rows: Iterable[Row]) -> str:
     """The csv file of these rows."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["figure", "seed", "method", experiment.x, "train", "test", "seconds", "version"])
+    writer.writerow(["figure", "seed", "method", experiment.x, "train", "test", "seconds"])
     for row in rows:
         numbers = [number(value) for value in (row.x, row.train, row.test)]
         seconds = "" if math.isnan(row.seconds) else f"{row.seconds:.4g}"
-        writer.writerow([experiment.name, row.seed, row.method, *numbers, seconds, __version__])
+        writer.writerow([experiment.name, row.seed, row.method, *numbers, seconds])
     return file.getvalue()
 
 
@@ -76,20 +78,23 @@ def from_text(text: str) -> tuple[Row, ...]:
 
 
 def kept(folder: Path, experiment: Experiment, setting: Setting) -> tuple[Row, ...]:
-    """The rows that an earlier run of the same experiment (or of its twin), data and version left in the folder."""
+    """The rows in the folder, of the experiment or its twin, whose parameters are those of today."""
+    today = parameters(experiment, setting)
     for name in (experiment.name, experiment.twin):
         try:
-            made = json.loads((folder / f"{name}.json").read_text())["made"]
+            made = json.loads((folder / f"{name}.json").read_text())["parameters"]
             rows = from_text((folder / f"{name}.csv").read_text())
+            options = made["methods"]
+            same = {**made, "experiment": experiment.name, "methods": today["methods"]} == today
+            if rows and same:
+                return tuple(row for row in rows if options[row.method] == today["methods"].get(row.method))
         except UNREADABLE:
             continue
-        if rows and {**made, "figure": experiment.name} == described(experiment, setting):
-            return rows
     return ()
 
 
 def put_aside(folder: Path, experiment: Experiment, used: Iterable[Row]) -> None:
-    """Keep a csv with rows that are not taken over (other data, version or seeds) as NAME.before.csv."""
+    """Keep a csv with rows that are not taken over (other parameters or seeds) as NAME.before.csv."""
     path = folder / f"{experiment.name}.csv"
     try:
         content = path.read_bytes()
@@ -110,21 +115,26 @@ def save_rows(folder: Path, experiment: Experiment, rows: Iterable[Row]) -> None
 
 
 def save_setting(folder: Path, experiment: Experiment, setting: Setting) -> None:
-    """Write down what the rows depend on, and what was asked for."""
+    """Write down the parameters, the seeds and the command."""
     data = " --data DIR" if setting.data is not None else ""
     quick = " --quick" if setting.quick else ""
-    command = f"fewer reproduce {experiment.name} --runs {setting.runs} --seed {setting.seed}{quick}{data}"
-    note = {"made": described(experiment, setting), "runs": setting.runs, "seed": setting.seed, "command": command}
+    command = f"python -m reproduction {experiment.name} --runs {setting.runs} --seed {setting.seed}{quick}{data}"
+    note = {
+        "command": command,
+        "seeds": {"first": setting.seed, "runs": setting.runs},
+        "parameters": parameters(experiment, setting),
+    }
     write_whole(folder / f"{experiment.name}.json", json.dumps(note, indent=1) + "\n")
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished experiment found in a folder: its rows, the setting and the command that made it."""
+    """A finished experiment found in a folder: its rows, setting, command and parameters as they were written."""
 
     table: Table
     setting: Setting
     command: str
+    parameters: dict[str, Any]
 
 
 def finished(folder: Path, experiment: Experiment) -> Finished | None:
@@ -132,11 +142,17 @@ def finished(folder: Path, experiment: Experiment) -> Finished | None:
     try:
         note = json.loads((folder / f"{experiment.name}.json").read_text())
         rows = from_text((folder / f"{experiment.name}.csv").read_text())
-        made = note["made"]
-        setting = Setting(int(note["runs"]), bool(made["quick"]), int(note["seed"]), source=str(made["data"]))
+        made, seeds = note["parameters"], note["seeds"]
+        setting = Setting(
+            int(seeds["runs"]),
+            bool(made["quick"]),
+            int(seeds["first"]),
+            source=str(made["data"]),
+            checksum=str(made["sha256"]),
+        )
         units = {(row.seed, row.method) for row in rows}
         if units != {(seed, method) for seed in setting.seeds for method in experiment.methods(setting)}:
             return None
-        return Finished(Table(rows), setting, str(note["command"]))
+        return Finished(Table(rows), setting, str(note["command"]), made)
     except UNREADABLE:
         return None

@@ -13,33 +13,21 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
+from sklearn.metrics.pairwise import euclidean_distances
 
-from .._validation import (
-    Indices,
-    InvalidInput,
-    Vector,
-    as_array,
-    as_generator,
-    as_integer,
-    as_numbers,
-    read,
-    shown,
-    unmasked,
-)
-from ..distances import distance_blocks
-from ..objectives.rows_mmd import RowsMMD
-from ..similarity import bandwidth, similarity_of
-from ..tables import as_csr
+from fewer import InvalidInput, RowsMMD
+from fewer.similarity import bandwidth, similarity_of
+
+from ..arrays import Indices, Vector
 
 Chosen = tuple[Indices, Vector]
 
 
-def _rows(X: Any) -> Any:
-    """X as finite rows (N, d): dense float32 or float64, or CSR."""
-    rows = as_csr(X, "X") if sp.issparse(X) else as_numbers(X, "X")
-    if len(rows.shape) != 2 or 0 in rows.shape:
-        raise InvalidInput(f"X must have shape (rows, columns) with at least one of each, got {rows.shape}")
-    as_array(rows.data if sp.issparse(rows) else rows, "X")
+def _rows(X: Any, k: int) -> Any:
+    """X as rows (N, d), of which k can be chosen: dense float32 or float64, or CSR."""
+    rows = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+    if not 1 <= k <= rows.shape[0]:
+        raise InvalidInput(f"k must be in 1..{rows.shape[0]} rows, got {k}")
     return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
 
 
@@ -47,13 +35,7 @@ def _labels(y: Any, n: int) -> Indices:
     """The class of each row as a code; one class without labels."""
     if y is None:
         return np.zeros(n, np.int64)
-    labels = read(unmasked(y, "y"), "y")
-    if labels.shape != (n,):
-        raise InvalidInput(f"y must have one label for each of the {n} rows, got shape {labels.shape}")
-    try:
-        return np.unique(labels, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    except TypeError:
-        raise InvalidInput(f"y must hold labels that can be sorted, got {shown(y)}") from None
+    return np.unique(np.asarray(y), return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _discrepancy(X: Any, y: Any, similarity: Any, gamma: Any) -> RowsMMD:
@@ -74,6 +56,30 @@ def _handed(F: RowsMMD | None, indices: Any, weights: Any, reweigh: bool) -> Cho
     return units, share / share.sum()
 
 
+def critic_order(X: Any, k: int, *, y: Any = None, similarity: Any = "rbf", gamma: Any = "median") -> Indices:
+    """The rows that MMD-critic's greedy adds, in their order, (k,): the first m are its answer for m.
+
+    Adds k times the row that raises J(S) = 2/|S| Σ_{j in S} c_j - 1/|S|² Σ_{i,j in S} k_ij most, c_j the mean
+    similarity of j; global, or local with labels. Source: Kim, Khanna & Koyejo, "Examples are not enough, learn to
+    criticize!", NeurIPS 2016.
+
+    >>> critic_order(np.array([[0.0], [0.1], [8.8], [9.0]]), 3).tolist()
+    [2, 0, 3]
+    """
+    F = _discrepancy(_rows(X, k), y, similarity, gamma)
+    n = F.space.size
+    sums, linear, inner = np.zeros(n), 0.0, 0.0  # sums_j = Σ_{i in S} k_ij
+    chosen: list[int] = []
+    for m in range(1, k + 1):
+        gains = 2.0 / m * (linear + F.mean) - (inner + 2.0 * sums + F.diagonal) / m**2
+        gains[chosen] = -np.inf
+        j = int(np.argmax(gains))
+        linear, inner = linear + F.mean[j], inner + 2.0 * sums[j] + F.diagonal[j]
+        chosen.append(j)
+        sums += _column(F, j)
+    return np.array(chosen)
+
+
 def mmd_critic(
     X: Any,
     k: int,
@@ -84,26 +90,13 @@ def mmd_critic(
     reweigh: bool = False,
     rng: Any = None,
 ) -> Chosen:
-    """Greedy prototypes with equal weights; global, or local with labels.
-
-    Adds k times the row that raises J(S) = 2/|S| Σ_{j in S} c_j - 1/|S|² Σ_{i,j in S} k_ij most, c_j the mean
-    similarity of j. Source: Kim, Khanna & Koyejo, "Examples are not enough, learn to criticize!", NeurIPS 2016.
+    """Greedy prototypes with equal weights; global, or local with labels; see `critic_order`.
 
     >>> mmd_critic(np.array([[0.0], [0.1], [8.8], [9.0]]), 2)[0].tolist()
     [0, 2]
     """
-    F = _discrepancy(_rows(X), y, similarity, gamma)
-    n = F.space.size
-    sums, linear, inner = np.zeros(n), 0.0, 0.0  # sums_j = Σ_{i in S} k_ij
-    chosen: list[int] = []
-    for m in range(1, as_integer(k, "k", 1, n, "rows") + 1):
-        gains = 2.0 / m * (linear + F.mean) - (inner + 2.0 * sums + F.diagonal) / m**2
-        gains[chosen] = -np.inf
-        j = int(np.argmax(gains))
-        linear, inner = linear + F.mean[j], inner + 2.0 * sums[j] + F.diagonal[j]
-        chosen.append(j)
-        sums += _column(F, j)
-    return _handed(F, chosen, None, reweigh)
+    order = critic_order(X, k, y=y, similarity=similarity, gamma=gamma)
+    return _handed(_discrepancy(_rows(X, k), y, similarity, gamma) if reweigh else None, order, None, reweigh)
 
 
 def _column(F: RowsMMD, j: int) -> Vector:
@@ -128,10 +121,10 @@ def herding(
     >>> herding(np.array([[0.0], [0.1], [8.8], [9.0]]), 2)[0].tolist()
     [0, 2]
     """
-    F = _discrepancy(_rows(X), y, similarity, gamma)
+    F = _discrepancy(_rows(X, k), y, similarity, gamma)
     sums = np.zeros(F.space.size)
     chosen: list[int] = []
-    for t in range(as_integer(k, "k", 1, F.space.size, "rows")):
+    for t in range(k):
         score = F.mean - sums / (t + 1)
         score[chosen] = -np.inf
         chosen.append(int(np.argmax(score)))
@@ -154,9 +147,9 @@ def random_rows(
     >>> len(random_rows(np.arange(5.0)[:, None], 3, rng=0)[0])
     3
     """
-    X = _rows(X)
+    X = _rows(X, k)
     n = X.shape[0]
-    units = as_generator(rng)[0].choice(n, as_integer(k, "k", 1, n, "rows"), replace=False)
+    units = np.random.default_rng(rng).choice(n, k, replace=False)
     return _handed(_discrepancy(X, y, similarity, gamma) if reweigh else None, units, None, reweigh)
 
 
@@ -202,13 +195,12 @@ def kmeans_snapped(
     >>> kmeans_snapped(np.array([[0.0], [1.0], [2.0], [9.0]]), 2, rng=0)[0].tolist()
     [1, 3]
     """
-    X = _rows(X)
-    k = as_integer(k, "k", 1, X.shape[0], "rows")
-    seed = int(as_generator(rng)[0].integers(2**31))
+    X = _rows(X, k)
+    seed = int(np.random.default_rng(rng).integers(2**31))
 
     def choose(rows: Any, size: int) -> Chosen:
         model = KMeans(size, n_init=1, random_state=seed).fit(rows)
-        squared = distance_blocks(model.cluster_centers_.astype(np.float64), rows.astype(np.float64))
+        squared = euclidean_distances(model.cluster_centers_.astype(np.float64), rows.astype(np.float64), squared=True)
         units: list[int] = []
         for row in squared:
             row[units] = np.inf
@@ -239,13 +231,12 @@ def k_medoids(
     >>> k_medoids(np.array([[0.0], [1.0], [2.0], [9.0]]), 2, rng=0)[0].tolist()
     [1, 3]
     """
-    X = _rows(X)
-    k = as_integer(k, "k", 1, X.shape[0], "rows")
-    generator, _ = as_generator(rng)
+    X = _rows(X, k)
+    generator = np.random.default_rng(rng)
 
     def choose(rows: Any, size: int) -> Chosen:
         wide = rows.astype(np.float64)
-        distances = np.sqrt(np.maximum(distance_blocks(wide, wide), 0.0))
+        distances = np.sqrt(np.maximum(euclidean_distances(wide, wide, squared=True), 0.0))
         np.fill_diagonal(distances, 0.0)
         medoids = eager_swaps(distances, generator.choice(len(distances), size, replace=False), passes)
         owner = distances[medoids].argmin(axis=0)
@@ -308,11 +299,10 @@ def prototype_selection(
     >>> prototype_selection(np.array([[0.0], [1.0], [2.0], [9.0]]), 2, y=[0, 0, 0, 1])[0].tolist()
     [1, 3]
     """
-    X = _rows(X)
-    k = as_integer(k, "k", 1, X.shape[0], "rows")
+    X = _rows(X, k)
     wide = X.astype(np.float32 if X.shape[0] > 3000 else np.float64)
-    squared = distance_blocks(wide, wide)
-    np.fill_diagonal(squared, 0.0)
+    squared = euclidean_distances(wide, squared=True)
+    squared = np.minimum(squared, squared.T)  # a product of matrices is symmetric to rounding alone
     codes = _labels(y, X.shape[0])
     levels = np.quantile(squared[:: max(1, len(squared) // 500)], np.linspace(0.005, 0.5, radii))
     tried = [cover(squared <= level, codes, k) for level in np.unique(levels)]
@@ -322,7 +312,7 @@ def prototype_selection(
 
 
 def cover(near: npt.NDArray[np.bool_], codes: Indices, k: int) -> Indices:
-    """The greedy cover: near (n, n) says who lies within the radius of whom; at least one prototype."""
+    """The greedy cover: near (n, n), symmetric, says who lies within the radius of whom; at least one prototype."""
     same = codes[:, None] == codes[None, :]
     wrong = (near & ~same).sum(axis=1)
     right = near & same
@@ -337,7 +327,7 @@ def cover(near: npt.NDArray[np.bool_], codes: Indices, k: int) -> Indices:
         chosen.append(j)
         fresh = np.flatnonzero(right[j] & ~covered)
         covered[fresh] = True
-        gains = gains - right[:, fresh].sum(axis=1)
+        gains = gains - right[fresh].sum(axis=0)
     return np.array(chosen)
 
 

@@ -16,9 +16,10 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from .._validation import InvalidInput, as_integer, as_path, known
+from fewer import InvalidInput
+
 from .catalogue import EXPERIMENTS, TITLES
-from .experiment import Claim, Experiment, Row, Setting, Table
+from .experiment import Claim, Experiment, Row, Setting, Table, generated
 from .store import as_folder, finished, kept, put_aside, save_rows, save_setting
 
 Progress = Callable[[str, int, int], Any]
@@ -46,49 +47,63 @@ def run(
     out: Any = "reproduction",
     seed: int = 0,
     jobs: int | None = None,
+    fresh: bool = False,
     progress: Progress | None = None,
 ) -> Reproduction:
     """Reproduce figures and theorems of the paper: `run("fig1a", runs=20, out="results")`, or `run("all")`.
 
-    Writes NAME.csv, NAME.json (what the rows depend on), NAME.png and NAME.svg for each, then claims.md and
-    index.html over everything the folder holds. Rows of an earlier run with the same data, version and `quick` are
-    taken over, so an interrupted run goes on where it was; every row but its seconds is the same as in an
-    uninterrupted run. Rows that are not taken over are put aside in NAME.before.csv. `runs` and `seed` give the seeds
-    seed, ..., seed + runs - 1; `jobs` is the number of processes, two by default where there are two cores.
+    Writes NAME.csv, NAME.json, NAME.png and NAME.svg for each, then claims.md over everything the folder holds. Rows of
+    an earlier run with the same parameters are taken over unless `fresh`, so an interrupted run goes on where it was;
+    every row but its seconds is the same as in an uninterrupted run. Rows that are not taken over are put aside in
+    NAME.before.csv. `runs` and `seed` give the seeds seed, ..., seed + runs - 1; `jobs` is the number of processes, two
+    by default where there are two cores. A full run of an experiment that reads files also makes a quick run without
+    them, in the folder `quick`: a check of behaviour that needs no files.
     """
     from .pages import write_pictures
 
     chosen = select(names)
     if find_spec("matplotlib") is None:
         raise InvalidInput("pictures need matplotlib: install fewer with the extra 'plot'")
-    runs = None if runs is None else as_integer(runs, "--runs", 1)
-    seed = as_integer(seed, "--seed", 0)
-    jobs = min(os.cpu_count() or 1, 2) if jobs is None else as_integer(jobs, "--jobs", 1)
+    for name, value, least in (("runs", runs, 1), ("seed", seed, 0), ("jobs", jobs, 1)):
+        if value is not None and value < least:
+            raise InvalidInput(f"--{name} must be at least {least}, got {value}")
+    jobs = jobs or min(os.cpu_count() or 1, 2)
     source = None if data is None else as_data(data)
     folder = as_folder(out)
     plans = [plan(EXPERIMENTS[name], runs, quick, seed, source) for name in chosen]
+    if fresh:
+        for experiment, _ in plans:
+            put_aside(folder, experiment, [])
+            (folder / f"{experiment.name}.csv").unlink(missing_ok=True)
     for experiment in measured(plans, folder, jobs, progress):
         write_pictures(folder, experiment)
+    readers = [each for each, _ in plans if each.source is not generated and each.twin is None and not quick]
+    small = [plan(each, 1, True, 0, None) for each in readers]
+    if small:
+        small_folder = as_folder(folder / "quick")
+        for experiment, setting in small:
+            measure(experiment, setting, small_folder, None, progress, fresh=fresh)
     return judged(folder)
 
 
 def judged(out: Any) -> Reproduction:
-    """Claims and verdicts of every finished experiment in a folder, from its rows: writes claims.md and index.html."""
-    from .pages import write_pages
+    """Claims and verdicts of every finished experiment in a folder, from its rows: writes claims.md."""
+    from .pages import write_claims
 
     folder = as_folder(out)
     there = [name for name in TITLES if (folder / f"{name}.png").exists()]
-    found = {name: results for name in there if (results := finished(folder, EXPERIMENTS[name])) is not None}
-    claims = {name: EXPERIMENTS[name].claims(results.table, results.setting) for name, results in found.items()}
-    write_pages(folder, EXPERIMENTS, found, claims)
-    return Reproduction(folder, {name: results.table for name, results in found.items()}, claims)
+    results = {name: whole for name in there if (whole := finished(folder, EXPERIMENTS[name])) is not None}
+    claims = {name: EXPERIMENTS[name].claims(whole.table, whole.setting) for name, whole in results.items()}
+    write_claims(folder, EXPERIMENTS, results, claims)
+    return Reproduction(folder, {name: whole.table for name, whole in results.items()}, claims)
 
 
 def plan(experiment: Experiment, runs: int | None, quick: bool, seed: int, data: Path | None) -> Plan:
     """An experiment with its setting; data that cannot be read are refused here, before any work."""
     usual = experiment.quick_runs if quick else experiment.runs
     setting = Setting(runs or usual, quick, seed, data)
-    return experiment, replace(setting, source=experiment.source(setting))
+    source, checksum = experiment.source(setting)
+    return experiment, replace(setting, source=source, checksum=checksum)
 
 
 def listed() -> dict[str, str]:
@@ -105,13 +120,14 @@ def select(names: tuple[str, ...]) -> list[str]:
     if not names:
         raise InvalidInput(f"name at least one of {', '.join(TITLES)}, or all")
     for name in names:
-        known(name, {**TITLES, "all": ""}, "NAME")
+        if name not in TITLES and name != "all":
+            raise InvalidInput(f"NAME must be all or one of {', '.join(TITLES)}, got {name!r}")
     return [name for name in TITLES if name in names or "all" in names]
 
 
 def as_data(data: Any) -> Path:
     """`data` as an existing folder."""
-    folder = as_path(data)
+    folder = Path(data)
     if not folder.is_dir():
         raise InvalidInput(f"--data must be an existing folder, got {str(data)!r}")
     return folder
@@ -159,15 +175,24 @@ def measured(plans: list[Plan], folder: Path, jobs: int, progress: Progress | No
 
 
 def measure(
-    experiment: Experiment, setting: Setting, folder: Path, pool: ProcessPoolExecutor | None, progress: Progress | None
+    experiment: Experiment,
+    setting: Setting,
+    folder: Path,
+    pool: ProcessPoolExecutor | None,
+    progress: Progress | None,
+    *,
+    fresh: bool = False,
 ) -> None:
     """Write all rows of an experiment in the order of its units, those on disk taken over, the others computed."""
     order: list[Unit] = [(seed, method) for seed in setting.seeds for method in experiment.methods(setting)]
     done: dict[Unit, list[Row]] = {}
-    for row in kept(folder, experiment, setting):
+    for row in () if fresh else kept(folder, experiment, setting):
         done.setdefault((row.seed, row.method), []).append(row)
     done = {unit: done[unit] for unit in order if unit in done}
-    missing = [unit for unit in order if unit not in done]
+    served: dict[Unit, list[Unit]] = {}
+    for seed, method in order:
+        if (seed, method) not in done:
+            served.setdefault((experiment.source_seed(setting, seed, method), method), []).append((seed, method))
     put_aside(folder, experiment, [row for rows in done.values() for row in rows])
     save_setting(folder, experiment, setting)
 
@@ -177,8 +202,8 @@ def measure(
     save()
     saved = time.monotonic()
     try:
-        for unit, rows in computed(experiment, setting, missing, pool):
-            done[unit] = rows
+        for unit, rows in computed(experiment, setting, list(served), pool):
+            done.update({each: [row._replace(seed=each[0]) for row in rows] for each in served[unit]})
             if progress is not None:
                 progress(experiment.name, len(done), len(order))
             if time.monotonic() - saved > SAVE_SECONDS:

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._compiled.simplex import simplex_distance
-from .._validation import Vector
-from ..constraints.dimension_sparse import DimensionSparse
-from ..spaces import Lattice
+from fewer import DimensionSparse, Lattice
+
+from .arrays import Vector, project_simplex
 from .catalogue import TITLES
 from .experiment import Claim, Experiment, Reading, Row, Setting, Table
 
@@ -29,13 +28,17 @@ class Watched:
         return np.asarray(self.v[entries])
 
 
+def excess(v: Vector) -> float:
+    """The least ‖p - v‖² over distributions p, minus ‖v‖²."""
+    p = project_simplex(v)
+    return float(p @ (p - 2.0 * v))
+
+
 def watched_greedy(table: Watched, space: Lattice, k: int) -> list[int]:
     """Algorithm 2 word for word on a watched table: the dimensions it picks, ties to the lowest index."""
     units: list[int] = []
     while len(units) < k:
-        distances = [
-            np.inf if i in units else float(simplex_distance(table[space.face([*units, i])])) for i in range(space.n)
-        ]
+        distances = [np.inf if i in units else excess(table[space.face([*units, i])]) for i in range(space.n)]
         best = min(distances)
         units.append(next(i for i, d in enumerate(distances) if d <= best + 1e-12 * abs(best)))
     return sorted(units)
@@ -91,25 +94,28 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
         for seed in setting.seeds
     )
     other = max(row.train for row in table.of(ALL))
+    greedy = Reading(
+        "greedy (Algorithm 2)",
+        reached == len(rows) and grows,
+        f"reached at {reached} of {len(rows)} points; at delta = {smallest:.0e} at least {ratio:.3g}",
+    )
+    reads_all = Reading("greedy with incumbent=True", other < 1e-6, f"largest ratio - 1 over all points: {other:.2g}")
     return [
         Claim(
-            "Against a deterministic projection that reads few entries there is a table on which its ratio exceeds "
-            "(1/2^k + (1 + delta)^2) / delta^2 - 1, without bound as delta shrinks",
+            "greedy projection and its adversary",
+            "the ratio exceeds (1/2^k + (1 + delta)²) / delta² - 1, without bound",
             "theorem 2, appendix E",
+            f"reached at {reached} of {len(rows)} points, up to {max(row.train for row in rows):.1g}",
+            (greedy,),
             text,
-            (
-                Reading(
-                    "greedy (Algorithm 2)",
-                    reached == len(rows) and grows,
-                    f"reached at {reached} of {len(rows)} points; at delta = {smallest:.0e} at least {ratio:.3g}",
-                ),
-            ),
         ),
         Claim(
-            "(ours) A projection that also reads the heaviest states, and so every entry, is not fooled by it",
-            "not in the paper",
+            "a projection that reads every entry",
+            "the adversary does not fool it",
+            "",
+            f"largest ratio - 1: {other:.2g}",
+            (reads_all,),
             text,
-            (Reading("greedy with incumbent=True", other < 1e-6, f"largest ratio - 1 over all points: {other:.2g}"),),
         ),
     ]
 
@@ -151,7 +157,8 @@ EXPERIMENT = Experiment(
     test="the theorem's lower bound on it",
     runs=5,
     quick_runs=3,
-    methods=lambda setting: [GREEDY, ALL],
+    sizes=lambda setting: {"n": sorted({size_of(i, setting.quick)[0].n for i in range(5)}), "deltas": DELTAS},
+    methods=lambda setting: {GREEDY: {"incumbent": False}, ALL: {"incumbent": True}},
     measure=measure,
     picture=picture,
     claims=claims,

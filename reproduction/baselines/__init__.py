@@ -1,0 +1,1 @@
+"""Methods that the paper and its users compare with."""

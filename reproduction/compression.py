@@ -1,0 +1,224 @@
+"""Section 4.2's compression of a histogram to k bins from random expectations: the problem and every method."""
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fewer import Atoms, Constant, Doubling, Moments, Momentum, SparseSimplex, bins, iht
+
+from .arrays import Vector, random_start
+from .baselines import least_squares as baselines
+from .data import charges
+from .experiment import Row, Setting, thinned
+
+
+class Size(NamedTuple):
+    """Rows of A and B, budgets, iterations of IHT (and tries of Random), matrices B."""
+
+    rows: int
+    budgets: tuple[int, ...]
+    iterations: int
+    tests: int
+
+
+def size(setting: Setting) -> Size:
+    """The paper's size, or a fifth of it."""
+    if setting.quick:
+        return Size(100, (20, 40, 60, 80, 100), 100, 5)
+    return Size(500, (100, 200, 300, 400, 500), 300, 20)
+
+
+class Problem(NamedTuple):
+    """One matrix A: F[q] = ‖A q - A p‖², where p itself is only for testing."""
+
+    F: Moments
+    p: Vector
+    seed: int
+    size: Size
+
+    @property
+    def mu(self) -> float:
+        """1 / smoothness."""
+        return 1.0 / self.F.smoothness
+
+    def sparse(self, k: int) -> SparseSimplex:
+        """The k-sparse distributions."""
+        return SparseSimplex(self.F.space, k)
+
+
+def problem(setting: Setting, seed: int) -> Problem:
+    """The problem of one seed; a fresh one, so that no method profits from what another computed."""
+    p, shape = charges(setting).p, size(setting)
+    A = np.random.default_rng(1000 + seed).standard_normal((shape.rows, p.size))
+    return Problem(Moments(Atoms(p.size), A, A @ p), p, seed, shape)
+
+
+def tested(setting: Setting, seed: int, answers: list[Vector]) -> Vector:
+    """Mean ‖B (q - p)‖² over the matrices B of a seed, the same B for every method."""
+    p, shape = charges(setting).p, size(setting)
+    gaps = np.array(answers) - p
+    used = np.flatnonzero(gaps.any(axis=0))
+    total = np.zeros(len(answers))
+    for number in range(shape.tests):
+        B = np.random.default_rng([seed, 2000 + number]).standard_normal((shape.rows, p.size), np.float32)
+        total += ((B[:, used].astype(np.float64) @ gaps[:, used].T) ** 2).sum(axis=0)
+    return total / shape.tests
+
+
+Answers = Iterator[tuple[int, Vector]]
+Method = Callable[[Problem, tuple[int, ...]], Answers]
+
+
+def step_rule(task: Problem, rule: Callable[..., Any], factor: float, **options: Any) -> Any:
+    """The step rule that begins at factor / L."""
+    return rule(factor * task.mu, **options)
+
+
+def stepping(
+    task: Problem, budgets: tuple[int, ...], *, rule: Callable[..., Any], factor: float, times: int = 1, **options: Any
+) -> Answers:
+    """IHT from a random start: a step rule that begins at factor / L, `times` as many iterations."""
+    for k in budgets:
+        step = step_rule(task, rule, factor, **options)
+        yield k, iht(task.F, task.sparse(k), step=step, max_iter=times * task.size.iterations, rng=task.seed).p
+
+
+def job(task: Problem, budgets: tuple[int, ...], **options: Any) -> Answers:
+    """The job `bins` with these options; a search that no clock cuts short, so that it gives the same again."""
+    for k in budgets:
+        yield k, bins(counts=task.p, k=k, preserve=task.F.A, rng=task.seed, **options).p
+
+
+def pursuit(task: Problem, budgets: tuple[int, ...]) -> Answers:
+    """Orthogonal matching pursuit, one path for all k, then projected."""
+    path = baselines.pursuit_path(task.F, max(budgets))
+    for k in budgets:
+        yield k, baselines.onto(task.F, k, path[:, min(k, path.shape[1]) - 1], refit=False)
+
+
+def accelerated(task: Problem, budgets: tuple[int, ...]) -> Answers:
+    """Accelerated IHT with refits, anew for every k."""
+    for k in budgets:
+        yield k, baselines.accelerated_iht(task.F.A, task.F.b, k)
+
+
+def lasso(task: Problem, budgets: tuple[int, ...], *, gamma: str, positive: bool = False) -> Answers:
+    """Lasso, one path for all k, then projected; gamma the best by training error, 1, or the one that leaves k."""
+    F = task.F
+    gammas = [1.0] if gamma == "one" else None
+    path = baselines.lasso_solutions(F, positive=positive, gammas=gammas)
+    for k in budgets:
+        enough = [q for q in path if np.count_nonzero(q) >= k] if gamma == "entries" else []
+        candidates = enough[:1] or path
+        yield k, baselines.best_of(F, [baselines.onto(F, k, q, refit=False) for q in candidates])
+
+
+def once(task: Problem, budgets: tuple[int, ...], *, solve: Callable[[Moments], Vector], refit: bool) -> Answers:
+    """A baseline solved once without k; its k largest entries, projected or refitted."""
+    q = solve(task.F)
+    for k in budgets:
+        yield k, baselines.onto(task.F, k, q, refit=refit)
+
+
+def at_random(task: Problem, budgets: tuple[int, ...]) -> Answers:
+    """The best of as many random k-sparse distributions as IHT has iterations."""
+    for k in budgets:
+        yield k, baselines.at_random(task.F.A, task.F.b, k, tries=task.size.iterations, rng=task.seed)
+
+
+IHTS: dict[str, "partial[Answers]"] = {
+    "IHT": partial(stepping, rule=Doubling, factor=1.0),
+    "IHT, trapped=seen": partial(stepping, rule=Doubling, factor=1.0, trapped="seen"),
+    "IHT, from 4/L, longer": partial(stepping, rule=Doubling, factor=4.0, times=3),
+    "IHT, constant 1/L": partial(stepping, rule=Constant, factor=1.0),
+}
+"""Readings of the paper's IHT."""
+WORDS = {
+    "IHT": "doubling from 1/L, trapped = the support has not changed",
+    "IHT, trapped=seen": "doubling from 1/L, trapped = the support was met before",
+    "IHT, from 4/L, longer": (
+        "doubling from 4/L, trapped = the support has not changed, three times as many iterations"
+    ),
+    "IHT, constant 1/L": (
+        "constant step 1/L as in theorem 4, which is also doubling with trapped = the value has not improved, as it "
+        "always improves"
+    ),
+}
+"""The same readings in words."""
+LASSOS = {
+    "Lasso": "gamma the best of 20 by training error",
+    "Lasso, gamma = 1": "gamma = 1",
+    "Lasso, k entries": "the largest gamma that leaves k entries",
+}
+"""Readings of the paper's Lasso: how gamma is chosen."""
+PAPER: dict[str, "partial[Answers]"] = {
+    "Lasso": partial(lasso, gamma="best"),
+    "Lasso, gamma = 1": partial(lasso, gamma="one"),
+    "Lasso, k entries": partial(lasso, gamma="entries"),
+    "Random": partial(at_random),
+}
+OURS: dict[str, "partial[Answers]"] = {
+    "exchange": partial(job, solver="exchange"),
+    "exchange, validated": partial(job, solver="exchange", validation=0.1),
+    "IHT with refits": partial(job, solver="iht"),
+    "IHT with momentum": partial(stepping, rule=Momentum, factor=1.0),
+}
+STRONGER: dict[str, "partial[Answers]"] = {
+    "Lasso >= 0": partial(lasso, gamma="best", positive=True),
+    "OMP": partial(pursuit),
+    "NNLS, k largest": partial(once, solve=baselines.nonnegative_whole, refit=True),
+    "two-stage": partial(once, solve=baselines.simplex_whole, refit=False),
+    "accelerated IHT": partial(accelerated),
+}
+METHODS: dict[str, "partial[Answers]"] = {**IHTS, **PAPER, **OURS, **STRONGER}
+
+
+def length(name: str, setting: Setting) -> int:
+    """The iterations of a method."""
+    times: int = METHODS[name].keywords.get("times", 1)
+    return times * size(setting).iterations
+
+
+def by_budget(setting: Setting, seed: int, method: str) -> list[Row]:
+    """A row for each k: train and test error, and the seconds for this k."""
+    given = problem(setting, seed)
+    found, seconds = [], []
+    clock = time.perf_counter()
+    for k, q in METHODS[method](given, given.size.budgets):
+        seconds.append(time.perf_counter() - clock)
+        found.append((k, q))
+        clock = time.perf_counter()
+    tests = tested(setting, seed, [q for _, q in found])
+    rows = zip(found, tests, seconds, strict=True)
+    return [Row(seed, method, k, given.F.value(q), float(test), took) for (k, q), test, took in rows]
+
+
+def along(setting: Setting, seed: int, method: str) -> list[Row]:
+    """At k = 200: train and test error of the best iterate so far of IHT; one row for what is no path."""
+    given = problem(setting, seed)
+    k, T = given.size.budgets[1], length(method, setting)
+    if method not in IHTS:
+        began = time.perf_counter()
+        q = next(METHODS[method](given, (k,)))[1]
+        seconds = time.perf_counter() - began
+        return [Row(seed, method, T, given.F.value(q), float(tested(setting, seed, [q])[0]), seconds)]
+    start = random_start(given.sparse(k), np.random.default_rng(seed))
+    best = [(given.F.value(start), 0.0, start)]
+
+    def note(progress: Any) -> None:
+        lower_now = progress.value < best[-1][0]
+        best.append(
+            (progress.value, progress.seconds, progress.p.copy())
+            if lower_now
+            else (best[-1][0], progress.seconds, best[-1][2])
+        )
+
+    options = {name: value for name, value in IHTS[method].keywords.items() if name != "times"}
+    iht(given.F, given.sparse(k), step=step_rule(given, **options), max_iter=T, start=start, callback=note)
+    at = [min(t, len(best) - 1) for t in thinned(T)]
+    tests = tested(setting, seed, [best[i][2] for i in at])
+    rows = zip(thinned(T), at, tests, strict=True)
+    return [Row(seed, method, t, best[i][0], float(test), best[i][1]) for t, i, test in rows]

@@ -1,5 +1,0 @@
-"""The paper, reproduced: one file per figure or theorem, and its claims measured on the rows they give."""
-
-from .runner import Reproduction, judged, listed, run
-
-__all__ = ["Reproduction", "judged", "listed", "run"]
