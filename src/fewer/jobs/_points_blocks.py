@@ -44,8 +44,8 @@ def spec_of(head: Any, setting: Setting, k: int, labels: Any, weight: Any, seed:
     refuse_for_blocks(
         "choose some thousand rows of them first, then of these those that stand for the target", target=setting.aim
     )
-    for name, rows in setting.limits.both:
-        refuse_for_blocks(**{name: rows if np.size(rows) else None})
+    rows: dict[str, Any] = {name: listed if np.size(listed) else None for name, listed in setting.limits.both}
+    refuse_for_blocks(**rows)
     refuse_for_blocks(groups=setting.limits.groups)
     apart = {"labels": labels, "sample_weight": weight}
     chosen = chosen_columns(head, setting.columns, apart, setting.missing)
