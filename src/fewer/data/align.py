@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import Indices, InvalidInput, as_units, library_of, shown
+from .._validation import Indices, InvalidInput, as_units, gathered, is_frame, library_of, shown
 from ..constraints.groups import Groups, as_groups
+from .frames import columns_of, names_of
 
 MAX_COMPARED_NAMES = 2000
 """Names among which the nearest to a wrong one is looked for."""
@@ -55,6 +56,29 @@ def quoted(labels: Sequence[Any]) -> str:
     first = ", ".join(shown(label) for label in list(labels[:SHOWN]))
     more = len(labels) - SHOWN
     return f"{first} and {more} more" if more > 0 else first
+
+
+def column_beside(X: Any, given: Any, name: str) -> tuple[Any, int | None]:
+    """The numbers of the column that `given` names, and its position; of anything else `given` in the order of X."""
+    if not isinstance(given, str) or not is_frame(X):
+        return aligned(given, X, name), None
+    at = int(positions([given], names_of(X), name)[0])
+    column = columns_of(X)[at]
+    if column.kind not in ("number", "boolean"):
+        raise InvalidInput(f"{name} must hold numbers; got the column {shown(given)} of kind {column.kind!r}")
+    return np.array(column.values, np.float64), at
+
+
+def taken_apart(X: Any, **given: Any) -> tuple[Any, ...]:
+    """X without the columns that are named, then the numbers of these; what is no name stays as it is."""
+    X = gathered(X) if is_frame(X) else X
+    found = [column_beside(X, value, name) for name, value in given.items()]
+    named = {at for _, at in found if at is not None}
+    if named:
+        names = names_of(X)
+        left = [i for i in range(len(names)) if i not in named]
+        X = X.iloc[:, left] if hasattr(X, "iloc") else X.select([names[i] for i in left])
+    return X, *(values for values, _ in found)
 
 
 def positions(given: Any, names: Sequence[Any] | None, option: str) -> Indices:

@@ -147,7 +147,7 @@ class ConditionedEngine:
             return self._add_one()
         if self._grown:
             added = 0
-            while added < count and not (self.deadline.ended and self.found is not None) and self._add_one():
+            while added < count and not (self.deadline.passed and self.found is not None) and self._add_one():
                 added += 1
             return added
         self._grown = True
@@ -214,7 +214,7 @@ class ConditionedEngine:
             ranked = others[np.argsort(self.programmes.ranks(here)[others], kind="stable")]
         grown = [np.sort(np.append(units, j)) for j in ranked[:LISTED]]
         values = [
-            math.inf if self.limits.lacking(each) or (i and self.deadline.ended) else self._value_of(each)
+            math.inf if self.limits.lacking(each) or (i and self.deadline.passed) else self._value_of(each)
             for i, each in enumerate(grown)
         ]
         return grown[int(np.argmin(values))]
@@ -235,7 +235,7 @@ class ConditionedEngine:
         assert start is not None  # noqa: S101 - there is an answer
         order = start.units[np.argsort(start.weights, kind="stable")]
         for unit in [-1, *order.tolist()]:
-            if self.deadline.ended or made >= moves:
+            if self.deadline.passed or made >= moves:
                 break
             if unit in self.limits.include or (unit >= 0 and unit not in self.support):
                 continue

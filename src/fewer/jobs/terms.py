@@ -116,7 +116,8 @@ def terms(
         Data in blocks are read into memory if they take at most half of it. Otherwise they are factored block by block,
         [X y] = Q R, which leaves a problem of n + 1 rows with the same errors.
     time_limit : float, optional
-        Wall time in seconds, everything included. Without it the same `rng` gives the same answer on any machine.
+        Wall time in seconds, but for compiling; a search goes on until it is over or the optimum is proven.
+        Without it the same `rng` gives the same answer on any machine.
     rng : None, int or Generator
         Seed or generator of the random choices.
     callback : callable, optional
@@ -182,7 +183,8 @@ def looked_through(
     blocks = as_blocks(X, y, given["sample_weight"])
     whole = blocks.gathered(memory // 2)
     if whole is not None:
-        own = {**given, "sample_weight": whole.weight}
+        weight = given["sample_weight"]
+        own = {**given, "sample_weight": weight if isinstance(weight, str) else whole.weight}
         return Tracked.of(whole.X, y if isinstance(y, str) else whole.y, **columns, **own)
     loss = None if asked["loss"] == "squared" else asked["loss"]
     refuse_for_blocks(validation=asked["validation"], loss=loss, returns=given["returns"], date=given["date"])

@@ -10,8 +10,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import as_units, known
-from ..data.align import aligned, group_codes, positions
-from ..data.blocks import as_blocks, is_lazy, lazily, refuse_for_blocks
+from ..data.align import group_codes, positions, taken_apart
+from ..data.blocks import Blocks, as_blocks, is_lazy, lazily, refuse_for_blocks
 from ..data.frames import is_table, names_of
 from ..deadline import Deadline
 from ..objectives.moments import as_matrix
@@ -62,7 +62,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
     max_memory : int or str
         Data in blocks are gathered where they take at most half of it; see `terms`.
     time_limit : float, optional
-        Wall time in seconds, for all targets together.
+        Wall time in seconds, but for compiling, for all targets together.
     random_state : None, int or RandomState
         Seed or generator of the random choices.
     verbose : int
@@ -138,11 +138,17 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         """Find the weights, for each column of y; a time limit is for all of them together."""
         deadline = Deadline.after(self.time_limit)
         with unchanged_if_it_fails(self):
+            memory = as_bytes(self.max_memory)
             if is_lazy(X):
-                self._fit_blocks(X, y, sample_weight, deadline)
-                return self
+                blocks = as_blocks(X, y, sample_weight)
+                whole = blocks.gathered(memory // 2)
+                if whole is None:
+                    self._fit_blocks(blocks, y, sample_weight, deadline)
+                    return self
+                X, y = whole.X, y if isinstance(y, str) else whole.y
+                sample_weight = sample_weight if isinstance(sample_weight, str) else whole.weight
+            X, y, sample_weight = taken_apart(X, y=y, sample_weight=sample_weight)
             names = names_of(X) if is_table(X) else None
-            y, sample_weight = aligned(y, X), aligned(sample_weight, X, "sample_weight")
             X, y = validated(self, X, y, accept_sparse="csc", y_numeric=True, multi_output=True)
             matrix, targets = as_matrix(X), np.asarray(y, np.float64)
             include, exclude = positions(self.include, names, "include"), positions(self.exclude, names, "exclude")
@@ -152,13 +158,8 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
             self._keep(self._solve(data, deadline), y.ndim == 1)
         return self
 
-    def _fit_blocks(self, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
+    def _fit_blocks(self, blocks: Blocks, y: Any, sample_weight: Any, deadline: Deadline) -> None:
         """Find the weights for rows that come in blocks: y is given likewise, as an array, or names a column."""
-        blocks = as_blocks(X, y, sample_weight)
-        whole = blocks.gathered(as_bytes(self.max_memory) // 2)
-        if whole is not None and not isinstance(y, str):
-            self.fit(whole.X, whole.y, whole.weight)
-            return
         refuse_for_blocks(validation=self.validation, loss=None if self.loss == "squared" else self.loss)
         head = blocks.head(HEAD_ROWS).X
         data = terms_of_blocks(blocks, y, sample_weight, "error").tracked(self.include, self.exclude, self.groups)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, gathered, known, shown
-from ..data.align import aligned, group_codes, nearest, positions, quoted
+from ..data.align import aligned, column_beside, group_codes, nearest, positions, quoted
 from ..data.columns import left_out
 from ..data.frames import Column, columns_of, index_of, is_table, n_rows, names_of
 from ..data.prices import RETURNS, by_date, carried_forward, dates_of, instants, returns_of
@@ -65,10 +65,10 @@ class Tracked:
         if missing == ("impute" if returns else "ffill"):
             instead = "a price is not a median of others" if returns else "only prices are carried forward"
             raise InvalidInput(f"missing={missing!r} does not go with returns={returns!r}: {instead}")
-        weight = aligned(sample_weight, X, "sample_weight")
+        weight, at = column_beside(X, sample_weight, "sample_weight")
         if is_table(X):
             X = gathered(X)
-            found = _of_table(X, y, include, exclude, date)
+            found = _of_table(X, y, include, exclude, date, at)
             if returns is not None and date is None:
                 date, found = _by_own_dates(found, X)
         else:
@@ -118,14 +118,14 @@ class Tracked:
         return found
 
 
-def _of_table(X: Any, y: Any, include: Any, exclude: Any, date: Any) -> Tracked:
+def _of_table(X: Any, y: Any, include: Any, exclude: Any, date: Any, weight: int | None) -> Tracked:
     """Columns of a table as numbers; missing ones are NaN."""
     names, columns = names_of(X), columns_of(X)
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise InvalidInput(f"X has the column {shown(twice)} twice; columns are told apart by their names")
     held, never = positions(include, names, "include"), positions(exclude, names, "exclude")
-    without = set(never.tolist())
+    without = {*never.tolist(), *(() if weight is None else (weight,))}
     dates = None
     if date is not None:
         at = int(positions([date], names, "date")[0])

@@ -18,7 +18,6 @@ from ..result import Result, Status
 from .iht import within_budget
 from .loop import Callback, Outcome, Step, Steps, drive, meet
 from .steps import best_near
-from .uncompiled import solve_by
 from .units import near_one
 
 MOST_CORRECTED = 500
@@ -61,7 +60,7 @@ def frank_wolfe(
     budget : float, optional
         Stop after about this many multiplications.
     time_limit : float, optional
-        Wall time in seconds, everything included.
+        Wall time in seconds, but for compiling.
     callback : callable, optional
         Called with a `Progress` after each iterate; a true return value stops the search.
     rng
@@ -92,13 +91,10 @@ def frank_wolfe(
         raise InvalidInput("frank_wolfe needs an objective of finite smoothness; use iht with Backtracking()")
     deadline = Deadline.after(time_limit)
 
-    def solve() -> Result:
-        steps = within_budget(objective, _path(objective, constraint, max_iter, tol, deadline), most)
-        note = projection_note(constraint)
-        told: dict[str, Any] = {"time_limit": deadline, "callback": callback, "seed": seed}
-        return drive(objective, constraint, steps, solver="frank_wolfe", note=note, **told)
-
-    return solve_by(deadline, objective, constraint, "frank_wolfe", solve)
+    steps = within_budget(objective, _path(objective, constraint, max_iter, tol, deadline), most)
+    note = projection_note(constraint)
+    told: dict[str, Any] = {"time_limit": deadline, "callback": callback, "seed": seed}
+    return drive(objective, constraint, steps, solver="frank_wolfe", note=note, **told)
 
 
 def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: float, deadline: Deadline) -> Steps:

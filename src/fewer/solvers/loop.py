@@ -1,7 +1,6 @@
 """The only loop: it values iterates, keeps the best and the history, obeys the limits, and says what is proven."""
 
 import math
-import time
 from collections.abc import Callable, Generator
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector, shown
-from ..deadline import SECONDS_BETWEEN, CompilationTimeout, Deadline
+from ..deadline import Deadline
 from ..probe import probe, scale_of
 from ..protocols import Constraint, Objective, Scaled, Sparsity, offers, require
 from ..result import Result, Status, Words
@@ -36,17 +35,13 @@ SMALLEST, LARGEST = 1e-290, 1e300
 """Scales outside which products and differences of values are lost."""
 MASS = 1e-9
 """Mass that may lie outside the support of an answer."""
-WARM = "not all of the code is compiled yet: call fewer.warm() once on this machine"
 
 Steps = Generator[Step, float, Outcome]
 """A solver's iterates; F of each yielded p is sent back."""
 
 
 class Progress(NamedTuple):
-    """What a callback sees after each iterate, and of the best one wherever a solver pauses between iterates.
-
-    Before a first iterate that takes long `n_iter` is 0, `p` empty and `value` infinite.
-    """
+    """What a callback sees after each iterate, and of the best one wherever a solver pauses between iterates."""
 
     n_iter: int
     p: Vector
@@ -124,11 +119,6 @@ def drive(
         if record.p is None:
             raise
         status = Status.INTERRUPTED
-    except CompilationTimeout as cut:
-        if record.p is None or not cut.final:
-            raise
-        status = Status.TIME_LIMIT
-        record.notes.append(WARM)
     finally:
         steps.close()
     return _checked(record, constraint, status, solver, seed)
@@ -318,23 +308,3 @@ def says_stop(callback: Callback, progress: Progress) -> bool:
         return bool(answer)
     except Exception:  # an array is neither true nor false
         raise InvalidInput(f"callback must return something that is true or false, got {shown(answer)}") from None
-
-
-class Asked:
-    """A callback that is also asked now and then before the first iterate, and whose wish to stop is kept."""
-
-    def __init__(self, callback: Callback, deadline: Deadline) -> None:
-        self.callback, self.deadline, self.begun, self.stopped = callback, deadline, False, False
-        self.due = time.perf_counter() + SECONDS_BETWEEN
-
-    def stops(self) -> bool:
-        """Whether it wants to stop; from the first iterate on the loop asks."""
-        if not self.begun and not self.stopped and time.perf_counter() >= self.due:
-            nothing = Progress(0, np.empty(0), math.inf, math.inf, None, self.deadline.elapsed())
-            self.stopped, self.due = says_stop(self.callback, nothing), time.perf_counter() + SECONDS_BETWEEN
-        return self.stopped
-
-    def __call__(self, progress: Progress) -> bool:
-        """The callback after an iterate."""
-        self.begun = True
-        return says_stop(self.callback, progress) or self.stopped
