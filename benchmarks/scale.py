@@ -1,6 +1,6 @@
 """Data beyond memory and beyond one machine: `python benchmarks/scale.py --part cut,kill`.
 
-Parts: block, cut, kill, core, workers, stream, resume.
+Parts: block, cut, kill, core, workers, stream.
 Sizes are options; `--rows 50000000 --baskets 100000000` are the full ones. Data are made under `--folder`.
 What was measured, with the commands, stands in docs/scaling.md.
 """
@@ -8,7 +8,6 @@ What was measured, with the commands, stands in docs/scaling.md.
 import argparse
 import json
 import os
-import random
 import resource
 import signal
 import subprocess
@@ -26,7 +25,7 @@ JOBS = ("points", "bins", "dims", "terms")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", default="block,cut,kill,core,workers,stream,resume")
+    parser.add_argument("--part", default="block,cut,kill,core,workers,stream")
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of the tables (x 8)")
     parser.add_argument("--baskets", type=int, default=2_000_000)
     parser.add_argument("--stream", type=int, default=1_000_000, help="rows of the stream")
@@ -599,34 +598,6 @@ def stream(given) -> None:
             )
 
 
-def resume(given) -> None:
-    """A command that is killed at random moments and resumed writes the same file."""
-    files = tables(given.folder, min(given.rows, 1_000_000))
-    out = [given.folder / f"resume-{name}.csv" for name in ("whole", "killed")]
-    for path in out:
-        path.unlink(missing_ok=True)
-    base = [sys.executable, "-m", "fewer", "points", files, "-k", "10", "--max-memory", "8MB", "-q"]
-    started = time.perf_counter()
-    subprocess.run([*base, "-o", str(out[0])], check=True)  # noqa: S603
-    whole = time.perf_counter() - started
-    rng, kills, spent = random.Random(0), 0, 0.0  # noqa: S311
-    while not out[1].exists():
-        started = time.perf_counter()
-        process = subprocess.Popen([*base, "-o", str(out[1]), "--resume"])  # noqa: S603
-        wait = rng.uniform(0.02, 0.12) * whole if kills < given.kills else None
-        try:
-            if process.wait(wait):
-                raise SystemExit("the command failed")
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            kills += 1
-        spent += time.perf_counter() - started
-    same = out[0].read_bytes() == out[1].read_bytes()
-    said = "the same file" if same else "ANOTHER FILE"
-    print(f"killed {kills} times: {said}; {whole:.1f} s without kills, {spent:.1f} s with")
-
-
 PARTS = {
     "block": block,
     "cut": cut,
@@ -634,7 +605,6 @@ PARTS = {
     "core": core,
     "workers": workers,
     "stream": stream,
-    "resume": resume,
 }
 
 if __name__ == "__main__":

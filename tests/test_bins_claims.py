@@ -7,7 +7,6 @@ import pytest
 
 import fewer.deadline
 from fewer import L2, Atoms, InvalidInput, Moments, SparseSimplex, Status, bins
-from fewer.deadline import CompilationTimeout
 from fewer.objectives import _segments
 from fewer.objectives.cumulative import Cumulative
 from fewer.protocols import BoundedBelow, Centred, Quadratic, Rounded, Scaled, offers
@@ -59,17 +58,6 @@ def test_a_callback_stops_the_dynamic_program_between_rounds(monkeypatch):
 def test_the_seconds_are_those_of_the_whole_call(slow_clock):
     looks = bins(counts=P, k=3).seconds / 10.0
     assert looks >= 2  # at the beginning, and at the very end
-
-
-def test_where_there_is_no_time_to_compile_the_quick_start_answers(monkeypatch):
-    def compiles(*args):
-        raise CompilationTimeout(final=True)
-
-    monkeypatch.setattr(_segments, "advance", compiles)
-    result = bins(counts=P, k=10, time_limit=60.0)
-    assert result.status is Status.TIME_LIMIT
-    assert "fewer.warm()" in result.note
-    assert SparseSimplex(Atoms(300), 10).contains(result.p)
 
 
 def test_entries_are_projected_as_the_constraint_projects():

@@ -8,9 +8,7 @@ import scipy.sparse as sp
 import fewer
 from fewer import InvalidInput, row_blocks
 from fewer.data import blocks
-from fewer.data.blocks import Execution, executed
 from fewer.jobs import _bins_blocks, _points_blocks
-from fewer.jobs.packing import packed, unpacked
 
 
 @pytest.fixture
@@ -124,21 +122,6 @@ def test_streams_fill_by_their_first_rows(table):
     for start in range(0, 300, 100):
         model.partial_fit(table.iloc[start : start + 100])
     assert len(model.indices_) == 4
-
-
-def test_what_stands_for_missing_values_is_kept_for_a_resumed_run(small, table):
-    class Keeper(dict):
-        def load(self, name):
-            return unpacked(self[name]) if name in self else None
-
-        def save(self, name, levels, done, last):
-            self[name] = packed([levels, done, last])
-
-    keeper = Keeper()
-    with executed(Execution(keeper=keeper)):
-        first, again = (fewer.points(cut(table, 7), 5, missing="impute", rng=0) for _ in range(2))
-    assert "points-0" in keeper
-    assert again.value == first.value
 
 
 def test_own_loops_fill_themselves(table):

@@ -1,17 +1,13 @@
 """Every job tells its callback how far it is, and stops when told."""
 
-import threading
-
 import numpy as np
 import pytest
 
 import fewer
-from fewer import deadline
-from fewer.jobs import setting
-from fewer.objectives import pairs
 
 RNG = np.random.default_rng(11)
 A = RNG.standard_normal((40, 12))
+X = (np.random.default_rng(3).random((80, 10)) < 0.3).astype(int)
 JOBS = {
     "dims": lambda callback: fewer.dims((RNG.random((80, 10)) < 0.3).astype(int), 4, rng=0, callback=callback),
     "bins": lambda callback: fewer.bins(counts=np.arange(1, 30), k=4, callback=callback),
@@ -59,86 +55,42 @@ def test_a_callback_sees_the_bound_rise_between_iterates():
     assert all(progress.bound <= progress.best for progress in bounded)
 
 
-@pytest.fixture
-def asked_at_once(monkeypatch):
-    """Callbacks are asked at every pause, whatever the clock, and with few rows, too."""
-    monkeypatch.setattr(deadline, "SECONDS_BETWEEN", -1.0)
-    monkeypatch.setattr(setting, "MANY_ROWS", 10)
+STOPPED = {
+    "points": lambda **options: fewer.points(A, 3, **options),
+    "points, laplace": lambda **options: fewer.points(A, 3, similarity="laplace", **options),
+    "points that move": lambda **options: fewer.points(A, 3, move=True, **options),
+    "points, another target": lambda **options: fewer.points(A, 3, target=A[:20], **options),
+    "points, units": lambda **options: fewer.points(A, 3, units=np.arange(40) // 2, **options),
+    "points, labels": lambda **options: fewer.points(A, 3, labels=A[:, 0] > 0, **options),
+    "dims": lambda **options: fewer.dims(X, 3, **options),
+    "dims, l2": lambda **options: fewer.dims(X, 3, objective="l2", **options),
+    "dims, include": lambda **options: fewer.dims(X, 3, include=[0], exclude=[1], **options),
+    "dims, units": lambda **options: fewer.dims(X, 3, units=np.arange(10) // 2, **options),
+    "dims, costs": lambda **options: fewer.dims(X, budget=3.0, costs=np.ones(10), **options),
+}
 
 
-OPTIONS = [
-    {},
-    {"similarity": "laplace"},
-    {"move": True},
-    {"target": A[:20]},
-    {"units": np.arange(40) // 2},
-    {"labels": A[:, 0] > 0},
-]
-
-
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "".join(options) or "none")
-def test_points_are_stopped_while_rows_are_compared(options, asked_at_once):
+@pytest.mark.parametrize("name", STOPPED)
+def test_a_callback_that_says_stop_at_once_gets_the_first_answer(name):
     seen = []
 
     def stop(progress):
         seen.append(progress)
         return True
 
-    result = fewer.points(A, 3, rng=0, callback=stop, **options)
-    assert [(progress.n_iter, progress.p.size, progress.value) for progress in seen] == [(0, 0, np.inf)]
-    assert result.status is fewer.Status.CALLBACK
-    assert len(result.indices) <= (6 if "units" in options else 3)
-    assert result.weights.sum() == pytest.approx(1.0)
+    call = STOPPED[name]
+    result = call(rng=0, callback=stop)
+    assert len(seen) == (2 if "move" in name else 1)
+    assert seen[0].n_iter == 1
+    assert seen[0].best < np.inf
+    assert seen[0].p.sum() == pytest.approx(1.0)
+    assert result.status in (fewer.Status.CALLBACK, fewer.Status.OPTIMAL)
+    assert result.value >= call(rng=0).value - 1e-12
 
 
-DIMS = [
-    {"k": 3},
-    {"k": 3, "objective": "l2"},
-    {"k": 3, "include": [0], "exclude": [1]},
-    {"k": 3, "units": np.arange(10) // 2},
-    {"k": 2, "units": np.arange(10) // 2, "objective": "l2"},
-    {"budget": 3.0, "costs": np.ones(10)},
-]
-
-
-@pytest.mark.parametrize("options", DIMS, ids=lambda options: " ".join(options))
-def test_dims_are_stopped_while_rows_are_folded(options, asked_at_once):
-    X, seen = (np.random.default_rng(3).random((80, 10)) < 0.3).astype(int), []
-
-    def stop(progress):
-        seen.append(progress)
-        return True
-
-    result = fewer.dims(X, rng=0, callback=stop, **options)
-    assert [(progress.n_iter, progress.p.size, progress.value) for progress in seen] == [(0, 0, np.inf)]
-    assert result.status is fewer.Status.CALLBACK
-    assert len(result.indices) <= (6 if "units" in options else 3)
-    watched, alone = fewer.dims(X, rng=0, callback=seen.append, **options), fewer.dims(X, rng=0, **options)
+@pytest.mark.parametrize("name", STOPPED)
+def test_a_callback_that_lets_a_job_go_on_changes_nothing(name):
+    seen, call = [], STOPPED[name]
+    watched, alone = call(rng=0, callback=seen.append), call(rng=0)
+    assert seen
     assert (watched.indices.tolist(), watched.value) == (alone.indices.tolist(), alone.value)
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_callback_that_lets_points_go_on_changes_nothing(threads, asked_at_once, monkeypatch):
-    monkeypatch.setattr(pairs, "threads", lambda: threads)
-    seen = []
-    watched, alone = fewer.points(A, 3, rng=0, callback=seen.append), fewer.points(A, 3, rng=0)
-    assert seen[0].n_iter == 0
-    assert [progress.best for progress in seen] == sorted((progress.best for progress in seen), reverse=True)
-    assert watched.p.tobytes() == alone.p.tobytes()
-    assert watched.value == alone.value
-
-
-def test_other_threads_hear_of_a_stop_and_ask_nobody(monkeypatch):
-    monkeypatch.setattr(pairs, "threads", lambda: 2)
-    asked = []
-
-    def work(part):
-        while part:  # until the stop is heard
-            deadline.pause()
-
-    with deadline.asking(lambda: bool(asked.append(threading.get_ident())) or len(asked) > 1):
-        monkeypatch.setattr(deadline, "SECONDS_BETWEEN", -1.0)
-        deadline._asking.get().due = 0.0
-        with pytest.raises(deadline.Stopped):
-            pairs.spread(work, [True, True, True])
-    assert asked == 2 * [threading.get_ident()]

@@ -191,11 +191,17 @@ def test_tolerance_follows_the_scale_that_an_objective_states():
     class Small:
         scale = 1e-20
 
-    assert tolerance(object(), 0.1) == 1e-6
-    assert tolerance(object(), -50.0) == pytest.approx(5e-5)
+    class Plain:
+        space = Atoms(4)
+
+        def value(self, p):
+            return 1e-9
+
+    assert tolerance(Plain(), 0.0) == pytest.approx(1e-21)
+    assert tolerance(Plain(), -50.0) == pytest.approx(5e-5)
     assert tolerance(Small(), 0.0) == pytest.approx(1e-32)
     assert tolerance(Small(), 1e-20) == pytest.approx(1e-26)
-    assert tolerance(object(), math.inf) == 0.0
+    assert tolerance(Plain(), math.inf) == 0.0
 
 
 @pytest.mark.filterwarnings("error")

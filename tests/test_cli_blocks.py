@@ -9,7 +9,7 @@ import pytest
 
 import fewer
 from commands import run
-from fewer.studies.in_blocks import NOTE, Remembering
+from fewer.studies.in_blocks import NOTE
 
 
 @pytest.fixture
@@ -63,15 +63,6 @@ def test_one_k_with_a_page(folder):
     )
     assert len(out.splitlines()) == 4
     assert (folder / "p.html").stat().st_size > 10_000
-
-
-def test_finished_passes_are_remembered():
-    kept = Remembering()
-    kept.save("a", [[1]], 1, last=False)
-    assert kept.load("a") is None
-    kept.save("a", [[1]], 1, last=True)
-    assert kept.load("a") == ([[1]], 1, True)
-    assert Remembering(kept).load("a") == ([[1]], 1, True)
 
 
 def test_options_about_rows_are_heeded_or_refused(folder):

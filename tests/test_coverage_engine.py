@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from fewer import KL, L2, DimensionSparse, Lattice, SeenL2, States, Status, dims, exact, iht, minimize
 from fewer.datasets import baskets
-from fewer.deadline import Deadline
 from fewer.engines.coverage import CoverageEngine, coverage_engine
 from fewer.engines.engine import Bounding, Branch, Engine
 from fewer.engines.select import engine_of
@@ -18,7 +17,6 @@ from fewer.jobs.column_units import Limit
 from fewer.jobs.dims import problem
 from fewer.jobs.rows import Rows
 from fewer.protocols import offers
-from fewer.solvers.uncompiled import uncompiled_result
 
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 OBJECTIVES = ("kl", "l2", "seen")
@@ -307,13 +305,3 @@ def test_iht_values_each_support_by_its_best_distribution(objective):
     assert result.value == pytest.approx(value_of(F, C, result.support), abs=1e-12)
     visited = {round(value_of(F, C, units), 10) for units in supports(C)}
     assert {round(v, 10) for v in result.history[1:]} <= visited
-
-
-@quick
-@given(seeds, st.sampled_from(OBJECTIVES))
-def test_the_answer_without_compiled_code_is_a_member(seed, objective):
-    F, C = random_problem(seed, objective)
-    result = uncompiled_result(F, C, Deadline.after(60.0), "auto")
-    assert C.contains(result.p)
-    assert result.value == F.value(result.p)
-    assert "fewer.warm()" in result.note

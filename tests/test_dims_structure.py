@@ -14,7 +14,6 @@ from fewer.constraints.dimension_budget import DimensionBudget
 from fewer.cover import Allowance
 from fewer.datasets import baskets
 from fewer.engines._prices import Proof
-from fewer.jobs import _hurried
 from fewer.jobs.column_units import ColumnUnits
 from fewer.jobs.rows import Rows
 from fewer.spaces import Lattice, States
@@ -281,20 +280,3 @@ def test_the_code_of_a_unit_tells_the_states_of_its_columns_apart():
         same = (columns[:, None] == columns[None]).all(axis=2)
         assert ((codes[:, None, unit] == codes[None, :, unit]) == same).all()
         assert ((codes[:, unit] == 0) == ~columns.any(axis=1)).all()
-
-
-@pytest.mark.parametrize("objective", ["kl", "l2"])
-def test_under_a_short_limit_units_are_coded_for_some_rows_only(objective, monkeypatch):
-    monkeypatch.setattr(_hurried, "MIN_ROWS", 20)
-    seen, code = [], ColumnUnits.rows
-
-    def spy(self, rows, objective):
-        seen.append(rows.table.shape[0])
-        return code(self, rows, objective)
-
-    monkeypatch.setattr(ColumnUnits, "rows", spy)
-    X = (np.random.default_rng(0).random((300, 8)) < 0.3).astype(int)
-    result = dims(X, 2, units=np.arange(8) // 2, objective=objective, time_limit=1e-9, rng=0)
-    assert set(seen) == {20}
-    assert len(result.units) <= 2
-    assert result.status is Status.TIME_LIMIT

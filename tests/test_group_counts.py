@@ -7,8 +7,6 @@ import pytest
 
 from fewer import MMD, Atoms, InvalidInput, Moments, SparseSimplex, Status, minimize
 from fewer.active_set import box_weights
-from fewer.deadline import Deadline
-from fewer.solvers.uncompiled import uncompiled_greedy
 
 SEEDS = range(24)
 
@@ -73,7 +71,6 @@ def test_every_solver_keeps_the_counts_and_exact_proves_the_optimum(seed):
             assert found.status is Status.OPTIMAL
             assert found.value == pytest.approx(best, rel=1e-6, abs=1e-9 * F.scale)
         assert found.bound is None or found.bound <= best + 1e-9 * F.scale
-    assert C.contains(uncompiled_greedy(F, C, Deadline.after(None)))
     v = np.random.default_rng(seed).standard_normal(n)
     nearest = min(refit(np.eye(n)[:, S], v, *bounds) for S in allowed)
     assert C.contains(C.project(v))

@@ -126,7 +126,7 @@ def test_sizes_are_refused_before_anything_is_unpacked(tmp_path, monkeypatch):
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)})
     path = saved(tmp_path, weights=header.getvalue())
-    monkeypatch.setattr("fewer.npy._inflated", lambda *args: pytest.fail("was unpacked"))
+    monkeypatch.setattr("fewer.npy._loaded", lambda *args: pytest.fail("was unpacked"))
     refused(r"'weights': its head declares 8e\+06 GB, the archive 0 bytes", Distribution.load, path)
     path = saved(tmp_path, codes=npy(np.zeros((2, 1), np.int64)) + bytes(10**6))
     refused(

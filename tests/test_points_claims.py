@@ -3,7 +3,6 @@
 import json
 import math
 import pickle
-import sys
 import tracemalloc
 import warnings
 from functools import partial
@@ -29,10 +28,9 @@ from fewer import (
     frank_wolfe,
     points,
 )
-from fewer._compiled import compilation
 from fewer.bandwidths import bandwidth, bandwidth_in_units, weighted_median
 from fewer.cli.points import points as command
-from fewer.deadline import CompilationTimeout, Deadline
+from fewer.deadline import Deadline
 from fewer.distances import distance_blocks
 from fewer.engines import _gather
 from fewer.engines.quadratic import QuadraticEngine
@@ -543,30 +541,6 @@ def test_lazy_rows_are_the_rows():
     assert some_rows(X, np.arange(12)) is X
     assert in_memory(view, 10) is view
     assert isinstance(in_memory(view, 10**6), np.ndarray)
-
-
-def test_without_time_to_compile_the_answer_is_uncompiled_and_names_the_way_out(monkeypatch):
-    def unready(*args):
-        raise CompilationTimeout(final=False)
-        yield
-
-    monkeypatch.setattr(sys.modules["fewer.solvers.exchange"], "grown", unready)
-    result = points(rows(0, 50), 4, solver="exchange", time_limit=60.0, rng=0)
-    assert "fewer.warm()" in result.note
-    assert 1 <= len(result.support) <= 4
-    assert result.p.sum() == pytest.approx(1)
-
-
-def test_the_first_use_of_compiled_code_waits_for_numba_only_where_there_is_time(monkeypatch):
-    monkeypatch.setattr(compilation, "_ready", False)
-    with pytest.raises(CompilationTimeout), Deadline.after(0.5).uncompiled():
-        compilation.get_ready()
-    with pytest.raises(CompilationTimeout), Deadline.after(0.5).enforced():
-        compilation.get_ready()
-    with Deadline.after(600.0).uncompiled():
-        compilation.get_ready()
-    with OVER.uncompiled():
-        compilation.get_ready()  # it is ready
 
 
 def test_the_scale_rule_does_not_overflow_in_single_precision():

@@ -167,8 +167,6 @@ def test_dates_bring_rows_into_order():
         found = terms(form, "INDEX", 3, returns="simple", date="date", rng=0)
         assert found.labels.tolist() == expected.labels.tolist()
         assert found.value == pytest.approx(expected.value, rel=1e-9)
-    assert "date='date' would sort them" in terms(mixed, "INDEX", 3, returns="simple").note
-    assert "would sort" not in terms(table, "INDEX", 3, returns="simple").note
     twice = pd.concat([table, table.iloc[[7]]])
     with pytest.raises(InvalidInput, match="2018-11-12T00:00:00 is in rows 7 and 60 of column 'date'"):
         terms(twice, "INDEX", 3, date="date")
@@ -177,6 +175,40 @@ def test_dates_bring_rows_into_order():
         terms(text, "INDEX", 3, date="date")
     with pytest.raises(InvalidInput, match="date: there is no column 'day'"):
         terms(table, "INDEX", 3, date="day")
+
+
+def test_prices_are_sorted_by_dates_that_the_table_has():
+    prices, index = market()
+    expected = terms(prices, index, 3, returns="simple", rng=0)
+    mixed = prices.sample(frac=1, random_state=0)
+    inside = mixed.assign(INDEX=index)
+    text = inside.set_axis(inside.index.strftime("%Y-%m-%d"))
+    forms = inside, inside.sort_index(ascending=False), text, inside.reset_index(), pl.from_pandas(inside.reset_index())
+    for form in forms:
+        found = terms(form, "INDEX", 3, returns="simple", rng=0)
+        assert found.labels.tolist() == expected.labels.tolist()
+        assert found.value == expected.value
+        assert "sorted the rows by" in found.note
+    assert terms(mixed, index, 3, returns="simple", rng=0).value == expected.value
+    assert "sorted" not in expected.note
+    two = inside.reset_index().assign(listed=mixed.index[::-1])
+    with pytest.raises(
+        InvalidInput, match="in order of time, and are in that of none of 'date', 'listed'; date='date'"
+    ):
+        terms(two, "INDEX", 3, returns="simple")
+    with pytest.raises(InvalidInput, match="each date may be there once"):
+        terms(pd.concat([inside, inside.iloc[:1]]), "INDEX", 3, returns="simple")
+
+
+def test_prices_without_returns_get_a_hint():
+    prices, index = market()
+    for X, y in ((prices, 30 * index), (prices.to_numpy(), 30 * index.to_numpy()), (prices[::-1], 30 * index[::-1])):
+        assert "look like prices in order of time: returns='simple'" in terms(X, y, 3, rng=0).note
+    assert "look like" not in terms(prices, 30 * index, 3, returns="simple", rng=0).note
+    assert "look like" not in terms(prices, index, 8, rng=0).note  # levels that are tracked well
+    rng = np.random.default_rng(0)
+    for r in (10, 12, 200):  # positive, but of independent rows
+        assert "look like" not in terms(rng.uniform(1.0, 2.0, (r, 5)), rng.uniform(5.0, 9.0, r), 2, rng=0).note
 
 
 def test_missing_values_by_rule():

@@ -27,7 +27,6 @@ SEEDS = 10**6
 """A seed that is drawn is below this: short enough to type."""
 _COMPRESSED = {"bsr": sp.bsr_array, "csc": sp.csc_array, "csr": sp.csr_array}
 _FRAMES = {"pandas": ("DataFrame",), "polars": ("DataFrame", "LazyFrame"), "pyarrow": ("Table", "RecordBatch")}
-_FRAMES["fewer.data.read_table"] = ("ReadTable",)
 _BRIEF = reprlib.Repr()
 _BRIEF.maxother = _BRIEF.maxstring = _BRIEF.maxlong = 60
 

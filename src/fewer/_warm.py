@@ -9,7 +9,6 @@ import scipy.sparse as sp
 
 from ._compiled.compilation import count
 from ._validation import InvalidInput, known
-from .data.files import compile_ahead
 from .jobs.bins import bins
 from .jobs.dims import dims
 from .jobs.points import points
@@ -19,7 +18,7 @@ SOLVERS = ("exact", "exchange", "greedy", "iht")
 
 
 def warm(jobs: Iterable[str] = ("points", "bins", "terms", "dims")) -> float:
-    """Compile what these jobs need and keep it in numba's cache; for images, services and calls with a time limit.
+    """Compile what these jobs need and keep it in numba's cache; for images and services.
 
     Parameters
     ----------
@@ -57,7 +56,6 @@ def compiled_by(jobs: Iterable[str] = ("points", "bins", "terms", "dims")) -> tu
 
 
 def _points(rng: np.random.Generator) -> None:
-    compile_ahead()
     X = rng.standard_normal((40, 3))
     for rows in (X, X.astype(np.float32), sp.csr_array(np.where(X > 0, X, 0.0))):
         points(rows, 3, rng=0)

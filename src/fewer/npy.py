@@ -21,11 +21,9 @@ MAX_RATIO = 200
 """Times its size on disk that a file may be inflated to ..."""
 ALWAYS_INFLATED = 1 << 28
 """... unless it is inflated to fewer bytes than this."""
-CHUNK = 1 << 22
 SIMPLE = "?bhilqBHILQefdgFDGSUMm"
 """Types of arrays that hold numbers, texts or times; no objects and no records."""
 Check = Callable[[str, int, int], None]
-METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 
 
 class UnusableType(InvalidInput):
@@ -103,16 +101,9 @@ def readable(label: str, kind: str) -> Iterator[None]:
 def _single(path: Path, label: str) -> StoredArray:
     """The array of an npy file, mapped into memory when it is read."""
     with path.open("rb") as file:
-        dtype, shape, order = _header(file, label)
+        dtype, shape = _header(file, label)
         start, size = file.tell(), os.fstat(file.fileno()).st_size
-
-    def load() -> Any:
-        with readable(label, "npy"):
-            if 0 in shape:
-                return np.empty(shape, dtype)
-            return unicode_only(np.memmap(path, dtype, "r", start, shape, order))
-
-    array = StoredArray(dtype, shape, load)
+    array = StoredArray(dtype, shape, partial(_loaded, path, label, None))
     if array.nbytes > size - start:
         raise InvalidInput(
             f"{label}: is cut short: its head declares {amount(array.nbytes)}, {size - start} bytes follow"
@@ -152,33 +143,23 @@ def _chosen(archive: zipfile.ZipFile, label: str, names: Collection[str] | None)
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, label: str) -> StoredArray:
     """One array of an npz file."""
-    if member.flag_bits & 1:
-        raise InvalidInput(f"{label}: is encrypted")
-    if member.compress_type not in METHODS:
-        raise InvalidInput(f"{label}: is compressed in a way (zip method {member.compress_type}) that cannot be read")
     with archive.open(member) as file:
-        dtype, shape, order = _header(file, label)
+        dtype, shape = _header(file, label)
         start = file.tell()
-    array = StoredArray(dtype, shape, partial(_inflated, path, member, label, (start, dtype, shape, order)))
+    array = StoredArray(dtype, shape, partial(_loaded, path, label, member.filename))
     if start + array.nbytes != member.file_size:
         left = member.file_size - start
         raise InvalidInput(f"{label}: its head declares {amount(array.nbytes)}, the archive {amount(left)}")
     return array
 
 
-def _inflated(path: Path, member: zipfile.ZipInfo, label: str, head: tuple[int, Any, tuple[int, ...], Any]) -> Any:
-    """The data of an array of an npz file."""
-    start, dtype, shape, order = head
-    content = np.empty(member.file_size - start, np.uint8)
-    with readable(label, "npz"), zipfile.ZipFile(path) as archive, archive.open(member) as file:
-        file.read(start)
-        filled = 0
-        while chunk := file.read(CHUNK):
-            content[filled : filled + len(chunk)] = np.frombuffer(chunk, np.uint8)
-            filled += len(chunk)
-        if filled < len(content):
-            raise InvalidInput(f"{label}: is cut short")
-        return unicode_only(np.ndarray(shape, dtype, content, order=order))
+def _loaded(path: Path, label: str, member: str | None) -> Any:
+    """An array whose declared size was checked: of npz a member is read, npy is mapped into memory."""
+    with readable(label, "npy" if member is None else "npz"):
+        if member is None:
+            return unicode_only(np.load(path, mmap_mode="r", allow_pickle=False))
+        with np.load(path, allow_pickle=False) as archive:
+            return unicode_only(archive[member])
 
 
 def unicode_only(array: Any) -> Any:
@@ -190,13 +171,13 @@ def unicode_only(array: Any) -> Any:
     return array
 
 
-def _header(file: BinaryIO | Any, label: str) -> tuple[Any, tuple[int, ...], Any]:
-    """Type, shape and order of an array, as its head declares them."""
+def _header(file: BinaryIO | Any, label: str) -> tuple[Any, tuple[int, ...]]:
+    """Type and shape of an array, as its head declares them."""
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
-        declared, columns_first, dtype = np.lib.format.read_array_header_1_0(file)
+        declared, _, dtype = np.lib.format.read_array_header_1_0(file)
     elif version == (2, 0):
-        declared, columns_first, dtype = np.lib.format.read_array_header_2_0(file)
+        declared, _, dtype = np.lib.format.read_array_header_2_0(file)
     else:
         raise InvalidInput(f"{label}: is in version {version[0]}.{version[1]} of npy; expected 1.0 or 2.0")
     if dtype.hasobject:
@@ -206,7 +187,7 @@ def _header(file: BinaryIO | Any, label: str) -> tuple[Any, tuple[int, ...], Any
     shape = tuple(int(length) for length in declared)
     if any(length < 0 for length in shape):
         raise InvalidInput(f"{label}: declares a shape with negative numbers, {shape}")
-    return dtype, shape, "F" if columns_first else "C"
+    return dtype, shape
 
 
 def check_memory(label: str, size: int) -> None:

@@ -21,11 +21,15 @@ FREE = 1e30
 """What DAQP takes for no bound."""
 SLACK = 2e-9
 """How far a row may be missed by an answer that counts as feasible, relative to its size."""
+ROOM = 3e-11
+"""By how much rows are loosened where they leave no room between them, so that rounding decides what is feasible."""
 LP_TOL = 1e-10
 """The tightest tolerance that HiGHS takes."""
-PROXIMAL, PROXIMAL_FREE, ROUNDS = (1e-9, 1e-6), 1e-7, 6
+PROXIMAL, PROXIMAL_FREE, ROUNDS = (1e-9, 1e-6, 1e-9, 1e-4), 1e-7, 12
 """Added to the diagonal, as a share of it, for weights and at least for variables without a cost; and how often the
 point it pulls to is renewed at most."""
+ONE_POINT = 1e-12
+"""Bounds whose sum is this close to one leave one choice of weights."""
 INFEASIBLE = -1
 """DAQP's word for a programme that nothing meets; other failures have others."""
 STILL = 1e-16
@@ -51,7 +55,11 @@ def quadratic_programme(H: Matrix, c: Vector, low: Vector, high: Vector, rows: M
     >>> found.weights.round(9).tolist(), found.multipliers.round(9).tolist()
     ([0.7, 0.3], [1.2])
     """
-    s, n, lengths = len(c), rows.shape[1], np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
+    import daqp  # here: only calls with side conditions need it
+
+    if high.sum() <= 1.0 + ONE_POINT or low.sum() >= 1.0 - ONE_POINT:
+        return _only_point(high if high.sum() <= 1.0 + ONE_POINT else low, rows, right)
+    s, n, lengths = len(c), rows.shape[1], np.maximum(np.linalg.norm(rows, axis=1), SLACK)
     scale = max(float(np.abs(np.diag(H)).mean()), 1e-300) if s else 1.0
     A = np.zeros((len(rows) + 1, n))
     A[:-1], A[-1, :s] = rows / lengths[:, None], 1.0
@@ -61,17 +69,38 @@ def quadratic_programme(H: Matrix, c: Vector, low: Vector, high: Vector, rows: M
     sense[-1] = EQUALITY
     sense[:s][low == high] = EQUALITY
     H, linear = H / scale, np.append(-c / scale, np.zeros(n - s))
-    for proximal in PROXIMAL:
+    for attempt, proximal in enumerate(PROXIMAL):
         pull = np.where(np.arange(n) < s, proximal, np.maximum(proximal, PROXIMAL_FREE))
         flag, w, lam = _followed(H, linear, pull, (A, upper, lower, sense))
-        if flag == INFEASIBLE:
-            return None
-        if flag <= 0:
-            continue
-        weights = cleaned(w[:s], low, high)
-        if (rows @ np.append(weights, w[s:]) - right <= SLACK * np.maximum(lengths, 1.0)).all():
-            return Solved(weights, np.maximum(2.0 * scale * lam[n:-1] / lengths, 0.0))
+        if flag > 0:
+            weights = cleaned(w[:s], low, high)
+            if _meets(rows, np.append(weights, w[s:]), right):
+                return Solved(weights, np.maximum(2.0 * scale * lam[n:-1] / lengths, 0.0))
+        if attempt == 0:  # of a nearly singular H it may call infeasible what is not: ask again without it
+            upper[n:-1] = (right + ROOM) / lengths
+            if daqp.solve(np.eye(n), np.zeros(n), A, upper, lower, sense, primal_tol=PRIMAL_TOL)[2] == INFEASIBLE:
+                return None
     return linear_programme(H @ np.full(s, 1.0 / s) + linear[:s], low, high, rows, right)
+
+
+def _only_point(weights: Vector, rows: Matrix, right: Vector) -> Solved | None:
+    """Weights that bounds and sum leave no choice; None where no d >= 0 meets rows (w, d) <= right."""
+    import daqp  # here: only calls with side conditions need it
+
+    s, more, free = len(weights), rows.shape[1] - len(weights), right - rows[:, : len(weights)] @ weights
+    if more:
+        A, bounds = rows[:, s:], (np.append(np.full(more, FREE), free + ROOM), np.zeros(more))
+        lower = np.append(bounds[1], np.full(len(rows), -FREE))
+        d, _, flag, _ = daqp.solve(np.eye(more), np.zeros(more), A, bounds[0], lower, primal_tol=PRIMAL_TOL)
+        free = free - A @ np.asarray(d) if flag > 0 else np.full(1, -1.0)
+    if (free < -SLACK).any():
+        return None
+    return Solved(weights.copy(), np.zeros(len(right)))
+
+
+def _meets(rows: Matrix, x: Vector, right: Vector) -> bool:
+    """Whether x misses no row by more than counts."""
+    return bool((rows @ x - right <= SLACK * np.maximum(np.linalg.norm(rows, axis=1), 1.0)).all())
 
 
 def _followed(H: Matrix, linear: Vector, pull: Vector, sides: tuple[Any, ...]) -> tuple[int, Vector, Vector]:
@@ -141,6 +170,8 @@ def least_absolute(
     from scipy.optimize import linprog  # here: it is slow to import
 
     (r, s), more = A.shape, rows.shape[1] - A.shape[1]
+    size, weight = (int(np.frexp(x)[1]) for x in (max(np.abs(A).max(), np.abs(b).max()), weights.max()))
+    A, b, weights = np.ldexp(A, -size), np.ldexp(b, -size), np.ldexp(weights, -weight)  # HiGHS counts below 1e-10 as 0
     eye = sp.eye_array(r)
     parts = sp.csr_array(A), sp.csr_array((r, more)), -eye, eye
     equal = sp.vstack([sp.hstack(parts), sp.csr_array(np.append(np.ones(s), np.zeros(more + 2 * r)))])
@@ -163,7 +194,7 @@ def least_absolute(
         return None
     multipliers = np.maximum(-np.asarray(found.ineqlin.marginals), 0.0) if len(rows) else np.zeros(0)
     signs = np.clip(-np.asarray(found.eqlin.marginals[:r]), -weights, weights)
-    return Solved(w, multipliers), signs
+    return Solved(w, np.ldexp(multipliers, size + weight)), np.ldexp(signs, weight)
 
 
 def nonnegative_least_squares(A: Matrix, b: Vector, max_iter: int | None = None) -> Vector:

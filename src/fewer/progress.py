@@ -11,6 +11,7 @@ import numpy as np
 
 from ._validation import InvalidInput, shown
 from .deadline import Deadline
+from .threads import own_threads
 
 WIDTH = 24
 """Characters of a bar in a terminal."""
@@ -114,8 +115,8 @@ def watched_by_user(
 ) -> Iterator[Callable[[Any], Any] | None]:
     """Gives a callback that shows a bar where `progress` is true, and asks the user's own.
 
-    NumPy says nothing of invalid values and overflow meanwhile: BLAS may raise these flags by itself, and answers are
-    checked.
+    BLAS keeps to one thread meanwhile, so that the number of threads decides nothing. NumPy says nothing of invalid
+    values and overflow: BLAS may raise these flags by itself, and answers are checked.
     """
     if not isinstance(progress, (bool, np.bool_)):
         raise InvalidInput(f"progress must be True or False, got {shown(progress)}")
@@ -123,11 +124,11 @@ def watched_by_user(
         raise InvalidInput(f"callback must be a function of the progress, got {shown(callback)}")
     place = screen() if progress else None
     if place is None:
-        with np.errstate(invalid="ignore", over="ignore"):
+        with own_threads(), np.errstate(invalid="ignore", over="ignore"):
             yield callback
         return
     drawn, words = -1.0, STARTING
-    share = (lambda: deadline.elapsed() / deadline.seconds) if deadline.limited else (lambda: None)
+    share = (lambda: 1.0 - deadline.left() / deadline.seconds) if deadline.limited else (lambda: None)
     place.draw(label, share(), deadline.elapsed(), words)
 
     def told(step: Any) -> Any:
@@ -140,7 +141,7 @@ def watched_by_user(
         return None if callback is None else callback(step)
 
     try:
-        with np.errstate(invalid="ignore", over="ignore"):
+        with own_threads(), np.errstate(invalid="ignore", over="ignore"):
             yield told
     finally:
         place.close(label, deadline.elapsed(), "no answer" if words is STARTING else words)

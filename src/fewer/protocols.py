@@ -93,7 +93,10 @@ class Quadratic(Protocol):
 
 @runtime_checkable
 class Centred(Protocol):
-    """A quadratic that is a squared distance and can be told from its target: F[p] = pᵀGp where Σp = 1."""
+    """A quadratic that is a squared distance: F[p] = pᵀGp where Σp = 1, with G positive semi-definite.
+
+    A user's quadratic without this may be negative, and is served by quadratic programmes.
+    """
 
     def centred(self, units: Indices, others: Indices) -> Vector:
         """The block of G, the inner products with the target for origin, at these entries."""

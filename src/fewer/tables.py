@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ._compiled.compilation import CompilationTimeout
 from ._compiled.fold import group_rows
 from ._validation import Indices, InvalidInput, as_numbers, as_sparse, shown
 
@@ -102,10 +101,7 @@ def row_keys(table: Any) -> list[bytes]:
 
 def distinct_rows(table: Any) -> tuple[Indices, Indices]:
     """The first row of each distinct one, in order of appearance, and which of them each row equals."""
-    try:
-        inverse, first = grouped(table, np.arange(table.shape[0]), True)
-    except CompilationTimeout:
-        return _distinct_by_keys(table)
+    inverse, first = grouped(table, np.arange(table.shape[0]), True)
     return first.astype(np.int64), inverse.astype(np.int64)
 
 
@@ -125,17 +121,6 @@ def grouped(table: Any, rows: Any, by_value: bool) -> tuple[Any, Any]:
 def as_signature(x: Any, kind: type) -> Any:
     """An array as compiled functions take it, so that each is compiled once: of this type, contiguous, writeable."""
     return np.require(x, kind, ["C", "W"])
-
-
-def _distinct_by_keys(table: Any) -> tuple[Indices, Indices]:
-    """The same without compiled code.
-
-    >>> _distinct_by_keys(as_table([[0, 1], [2, 0], [0, 1]]))
-    (array([0, 1]), array([0, 1, 0]))
-    """
-    number: dict[bytes, int] = {}
-    inverse = np.array([number.setdefault(key, len(number)) for key in row_keys(table)], np.int64)
-    return np.unique(inverse, return_index=True)[1].astype(np.int64), inverse
 
 
 def as_cardinalities(m: Any, least: Indices) -> tuple[int, ...]:

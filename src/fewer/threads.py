@@ -1,7 +1,6 @@
-"""How many threads there are, and BLAS kept to one of them while many small products are made."""
+"""How many threads there are, and BLAS kept to one of them: small products are faster, and sums always the same."""
 
 import os
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +14,19 @@ _HERE: ContextVar[int] = ContextVar("threads", default=0)
 
 
 @cache
-def _libraries(with_scipy: bool) -> list[Any]:
-    """The libraries of BLAS in this process; SciPy brings one of its own when it is imported."""
+def _libraries() -> list[Any]:
+    """The libraries of BLAS in this process: NumPy's, and SciPy's own, which numba uses, too."""
+    import scipy.linalg  # noqa: F401 - it brings it
+
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _set_threads(library: Any, many: int) -> None:
+    """Set the threads of a library, from any Python thread: threadpoolctl 3.8 heeds one alone, till it is forgotten."""
+    forget = getattr(library, "clear_controlling_thread", lambda force: None)
+    forget(force=True)
+    library.set_num_threads(many)
+    forget(force=True)
 
 
 class _Limited:
@@ -35,11 +44,11 @@ class _Limited:
         with self.lock:
             self.inside += 1
             if self.inside == 1:
-                found = _libraries("scipy.linalg" in sys.modules)
+                found = _libraries()
                 self.before = [(library, library.get_num_threads() or 1) for library in found]
                 for library, many in self.before:
                     if many > 1:
-                        library.set_num_threads(1)
+                        _set_threads(library, 1)
 
     def leave(self) -> None:
         with self.lock:
@@ -47,7 +56,7 @@ class _Limited:
             if self.inside == 0:
                 for library, many in self.before:
                     if many > 1:
-                        library.set_num_threads(many)
+                        _set_threads(library, many)
 
     def threads(self) -> int:
         """The number of threads that BLAS had before anyone entered."""
@@ -55,7 +64,7 @@ class _Limited:
             if self.inside:
                 found = [many for _, many in self.before]
             else:
-                found = [library.get_num_threads() or 1 for library in _libraries("scipy.linalg" in sys.modules)]
+                found = [library.get_num_threads() or 1 for library in _libraries()]
             return max(found, default=1)
 
 

@@ -45,7 +45,6 @@ def keep_going(dispatcher: Any) -> None:
             warn_uncached(error)
 
     def loaded(*args: Any) -> Any:
-        compilation.get_ready()
         try:
             return load(*args)
         except (OSError, EOFError) as error:

@@ -1,39 +1,25 @@
-"""Commands on files that are larger than the memory: blocks, progress by rows, and states that are kept and resumed."""
+"""Commands on files that are larger than the memory: blocks, and progress by rows."""
 
-import hashlib
-import json
-import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from .. import __version__
 from .._validation import InvalidInput
 from ..data.blocks import Execution, executed
-from ..data.files import FileTable, expanded
-from ..files import written_whole
-from ..jobs.packing import packed, unpacked
+from ..data.files import FileTable
 from ..jobs.sample import as_bytes
 from ..result import Result
-from ..studies.in_blocks import NOTE, BlocksProblem, Remembering
-from ..text import sentence, shown_path, visible
+from ..studies.in_blocks import NOTE, BlocksProblem
 from ._options import Asked
-from ._process import INTERRUPTED, seen, stoppable
+from ._process import stoppable
 from ._run import perform
-from ._show import Screen, console, number, plain_table
+from ._show import Screen
 from ._table import known_column, listed, numbered
-from ._write import as_csv, as_json, as_parquet, beside, saved
-
-MIN_SECONDS, COST_SHARE = 1.0, 0.05
-"""States are kept at most this often, and take at most this share of the time."""
-READ_IN_BLOCKS = ("parquet", "csv", "arrow")
-"""Formats of which parts can be read; npy files are mapped."""
+from ._write import Columns, beside
 
 
 def is_large(table: FileTable, asked: Asked, names: Sequence[str] | None = None) -> bool:
@@ -42,55 +28,7 @@ def is_large(table: FileTable, asked: Asked, names: Sequence[str] | None = None)
 
     memory = as_bytes(asked.max_memory, "--max-memory")
     size = stored_bytes(table, table.names if names is None else names)
-    large = size is not None and size > memory // 2
-    if asked.resume and not large:
-        raise click.UsageError("--resume goes on with runs in blocks; these files fit into --max-memory")
-    if not large:
-        return False
-    if asked.resume and asked.out is None:
-        raise click.UsageError("--resume needs -o: what is kept stands beside that file")
-    return True
-
-
-class Folder:
-    """Where the state of a run is kept, beside its output: `out.csv.blocks`."""
-
-    def __init__(self, path: Path, about: dict[str, Any], resume: bool) -> None:
-        self.path, self.last, self.cost = path, time.monotonic(), 0.0
-        key = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()
-        mark = path / "run.json"
-        if path.exists() and not mark.exists():
-            raise InvalidInput(f"{path}: is in the way of what this run keeps; remove it")
-        if resume and path.exists() and json.loads(mark.read_text())["run"] != key:
-            raise InvalidInput(f"{path}: was kept by a run with other options, files or version; leave --resume away")
-        if path.exists() and not resume:
-            shutil.rmtree(path)
-        path.mkdir(exist_ok=True)
-        with written_whole(mark) as file:
-            file.write(json.dumps({"run": key, "about": about}, default=str, indent=1).encode())
-
-    def load(self, name: str) -> tuple[list[list[Any]], int, bool] | None:
-        """What was kept of a pass."""
-        file = self.path / f"{name}.npz"
-        if not file.exists():
-            return None
-        with np.load(file, allow_pickle=False) as arrays:
-            levels, done, whole = unpacked(arrays)
-        return levels, done, whole
-
-    def save(self, name: str, levels: list[list[Any]], done: int, last: bool) -> None:
-        """Keep the state of a pass, whole or not at all."""
-        now = time.monotonic()
-        if not last and now - self.last < max(MIN_SECONDS, self.cost / COST_SHARE):
-            return
-        with written_whole(self.path / f"{name}.npz") as file:
-            np.savez(file, **packed([levels, done, last]))
-        self.last = time.monotonic()
-        self.cost = self.last - now
-
-    def remove(self) -> None:
-        """All is done."""
-        shutil.rmtree(self.path, ignore_errors=True)
+    return size is not None and size > memory // 2
 
 
 @contextmanager
@@ -115,44 +53,40 @@ def progress_by_rows(asked: Asked, rows: int | None) -> Iterator[Callable[[str, 
 
 
 def run_in_blocks(
-    table: FileTable, asked: Asked, names: Sequence[str], about: dict[str, Any], job: Callable[[Any, int], Result]
+    table: FileTable,
+    asked: Asked,
+    names: Sequence[str],
+    name: str,
+    job: Callable[[Any, int], Result],
+    long: bool = False,
 ) -> int:
-    """Run a job on blocks of the files, keep its states beside the output, and write what was kept."""
+    """Run the job `name` on blocks of the files, and write what was kept; `long` tables have a line for each item."""
     from ..data.blocks import as_blocks
-    from ..data.streams import stored_rows
+    from ..data.streams import of_table, stored_rows
 
-    files = [path for file in asked.files for path in expanded(file)]
-    stamps = [(path, Path(path).stat().st_size, Path(path).stat().st_mtime_ns) for path in files]
-    about = {**about, "files": stamps, "k": asked.ks, "seed": asked.seed, "solver": asked.solver}
-    about |= {"memory": asked.max_memory, "version": __version__}
-    folder = None
-    if asked.out is not None:
-        folder = Folder(asked.out.with_name(f"{asked.out.name}.blocks"), about, asked.resume)
-    keeper, data, most = Remembering(folder), as_blocks(files, names=names), int(max(asked.ks))
-    started = time.monotonic()
+    mapped = all(file.endswith(".npy") for file in asked.files)
+    data = as_blocks(list(asked.files)) if mapped else of_table(table, names)
+    passes: dict[str, Any] = {}
+    most = int(max(asked.ks))
     try:
         with (
             stoppable(),
             progress_by_rows(asked, stored_rows(table)) as update,
-            executed(Execution(asked.workers, update, keeper)),
+            executed(Execution(asked.workers, update, passes)),
         ):
             result = job(data, most)
     except InvalidInput as error:
         raise InvalidInput(f"{asked.file}: {error}") from None
 
     def answer(k: int) -> Result:
-        with executed(Execution(asked.workers, None, keeper)):
+        with executed(Execution(asked.workers, None, passes)):
             return job(data, k)
 
-    if asked.path or asked.report:
-        problem = BlocksProblem(about["job"], result, answer, {most: result})
-        code = perform(problem, asked, f"{problem.unit} of {table.label}", note=NOTE)
-    else:
-        write(result, asked, time.monotonic() - started, in_file(result, table, bool(about.get("order"))))
-        code = INTERRUPTED if seen() else 0
-    if folder is not None:
-        folder.remove()
-    return code
+    def kept(result: Result) -> Columns:
+        return kept_of(result, in_file(result, table, long))
+
+    problem = BlocksProblem(name, result, answer, kept, {most: result})
+    return perform(problem, asked, f"{problem.unit} of {table.label}", note=NOTE)
 
 
 def in_file(result: Result, table: FileTable, long: bool) -> Sequence[int]:
@@ -162,10 +96,8 @@ def in_file(result: Result, table: FileTable, long: bool) -> Sequence[int]:
     return numbered(table, result.labels.tolist())
 
 
-def write(result: Result, asked: Asked, seconds: float, places: Sequence[int]) -> None:
-    """What was kept, to -o, to stdout and for people; `places` are the indices in the file."""
-    import sys
-
+def kept_of(result: Result, places: Sequence[int]) -> Columns:
+    """What was kept, by columns; `places` are the indices in the file."""
     frame = result.to_frame("polars")
     table = {
         name if i < len(frame.columns) - _own(result) else beside(name, frame.columns): frame[name].to_list()
@@ -173,43 +105,7 @@ def write(result: Result, asked: Asked, seconds: float, places: Sequence[int]) -
     }
     place = dict(zip(result.indices.tolist(), np.asarray(places).tolist(), strict=True))
     table["index"] = [place[i] for i in table["index"]]
-    about = {"value": result.value, "value_se": result.value_se, "bound": result.bound, "note": result.note}
-    summary: dict[str, Any] = {
-        "file": asked.file,
-        "k": asked.k,
-        "seed": asked.seed,
-        "status": result.status.name.lower(),
-        **about,
-    }
-    summary |= {"indices": places, "kept": table}
-    if asked.out is not None:
-        kind = asked.out.suffix.lower()
-        content = {
-            ".csv": lambda: as_csv(table).encode(),
-            ".json": lambda: as_json(summary).encode(),
-            ".npz": lambda: saved(result.distribution, table),
-            ".parquet": lambda: as_parquet(table),
-        }[kind]()
-        with written_whole(asked.out, replace=asked.force) as file:
-            file.write(content)
-    carried = asked.json or (asked.out is None and not sys.stdout.isatty())
-    if carried:
-        sys.stdout.write(as_json(summary) if asked.json else as_csv(table))
-        sys.stdout.flush()
-    if asked.quiet:
-        return
-    out = console(carried)
-    shown = plain_table([visible(name) for name in list(table)[:8]], [True] * min(len(table), 8))
-    for i in range(min(len(result.indices), 20)):
-        shown.add_row(*(number(values[i], False) for values in list(table.values())[:8]))
-    out.print(shown)
-    loss = f"{result.words.loss} {result.value:.6g}"
-    bound = "" if result.bound is None else f", at least {result.bound:.6g}"
-    out.print(f"{loss}{bound}; {seconds:.1f} s", markup=False)
-    for words in filter(None, (str(result.status), result.note)):
-        out.print(sentence(visible(words)), markup=False)
-    if asked.out is not None:
-        out.print(f"wrote {shown_path(asked.out)}", markup=False)
+    return table
 
 
 def _own(result: Result) -> int:
@@ -259,20 +155,14 @@ def points_in_blocks(
     names, kinds = asked_columns(table, columns, ignore, apart)
     data = {**data, **limits_of(options, table, False), "columns": kinds or None}
     used = [*names, *(name for name in apart if name not in names)]
-    about = {"job": "points", "names": used, **data}
-    return run_in_blocks(table, asked, used, about, lambda X, k: points(X, k, **data, **search_of(asked)))
+    return run_in_blocks(table, asked, used, "points", lambda X, k: points(X, k, **data, **search_of(asked)))
 
 
-def bins_in_blocks(
-    table: FileTable, asked: Asked, name: str, binned: Sequence[str], missing: str, preserve: str
-) -> int:
+def bins_in_blocks(table: FileTable, asked: Asked, name: str, options: dict[str, Any]) -> int:
     """`fewer bins` on blocks."""
     from ..jobs.bins import bins
 
-    if binned or preserve != "cdf":
-        refuse(binned[0][2:] if binned else "preserve entries")
-    about = {"job": "bins", "column": name, "missing": missing}
-    return run_in_blocks(table, asked, [name], about, lambda X, k: bins(X, k, missing=missing, **search_of(asked)))
+    return run_in_blocks(table, asked, [name], "bins", lambda X, k: bins(X, k, **options, **search_of(asked)))
 
 
 def dims_in_blocks(table: FileTable, asked: Asked, objective: str, options: dict[str, Any]) -> int:
@@ -283,13 +173,16 @@ def dims_in_blocks(table: FileTable, asked: Asked, objective: str, options: dict
     data: dict[str, Any] = {"objective": objective, "baseline": options["baseline"], "missing": options["missing"]}
     data |= {name: listed(options[name]) for name in ("include", "exclude")}
     data |= {name: options[name] for name in ("order", "item")}
+    for name in ("units", "costs", "budget"):
+        if options[name] is not None:
+            refuse(name)
     if data["order"]:
         names = [known_column(table, data[name], f"--{name}") for name in ("order", "item")]
     else:
         names, kinds = asked_columns(table, options["columns"], options["ignore"])
         data |= {"columns": kinds or None}
-    about = {"job": "dims", "names": names, **data}
-    return run_in_blocks(table, asked, names, about, lambda X, k: dims(X, k, **data, **search_of(asked)))
+    long = bool(data["order"])
+    return run_in_blocks(table, asked, names, "dims", lambda X, k: dims(X, k, **data, **search_of(asked)), long)
 
 
 def terms_in_blocks(
@@ -298,17 +191,15 @@ def terms_in_blocks(
     """`fewer terms` on blocks."""
     from ..jobs.terms import terms
     from ._table import chosen_columns
+    from .terms import grouping, limits_of_options
 
-    alone = ("test_fraction", "test_last", "test_from", "previous", "max_turnover", "constraints")
+    alone = ("test_fraction", "test_last", "test_from")
     for name in ("validation", "returns", "date", *alone, *(["loss"] if options["loss"] != "squared" else [])):
         if options[name]:
             refuse(name)
-    if groups is not None:
-        refuse("groups")
     known_column(table, target, "--target")
     chosen = chosen_columns(table, columns, "--columns", [target])
-    data: dict[str, Any] = {name: options[name] for name in ("min_weight", "max_weight", "missing")}
+    data: dict[str, Any] = {**limits_of_options(options), "groups": grouping(groups), "missing": options["missing"]}
     data |= {name: listed(options[name]) for name in ("include", "exclude")}
     names = [*(name for name in chosen if name != target), target]
-    about = {"job": "terms", "names": names, **data}
-    return run_in_blocks(table, asked, names, about, lambda X, k: terms(X, target, k, **data, **search_of(asked)))
+    return run_in_blocks(table, asked, names, "terms", lambda X, k: terms(X, target, k, **data, **search_of(asked)))

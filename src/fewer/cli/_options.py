@@ -67,7 +67,6 @@ class Asked:
     image_shape: tuple[int, int] | None = None
     max_memory: str = "1GB"
     workers: int = 1
-    resume: bool = False
 
     @property
     def file(self) -> str:
@@ -91,7 +90,9 @@ def for_all_jobs(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("-o", "out", type=paths, help="Write what was kept: .csv, .parquet, .json or .npz."),
         click.option("--report", type=paths, help="Write an HTML report: .html."),
         click.option("--solver", type=click.Choice(SOLVER_NAMES), default="auto", show_default=True),
-        click.option("--time-limit", type=seconds, metavar="S", help="Time limit of each search, in seconds."),
+        click.option(
+            "--time-limit", type=seconds, metavar="S", help="Time limit of each search, in seconds, but for compiling."
+        ),
         click.option("--seed", type=SEEDS, default=0, show_default=True, help="Random seed."),
         click.option(
             "--baselines/--no-baselines", default=True, help="Compare with common alternatives; on by default."
@@ -100,7 +101,6 @@ def for_all_jobs(command: Callable[..., Any]) -> Callable[..., Any]:
             "--max-memory", default="1GB", show_default=True, metavar="SIZE", help="Read larger files in blocks."
         ),
         click.option("--workers", type=WHOLE, default=1, show_default=True, help="How many blocks to process at once."),
-        click.option("--resume", is_flag=True, help="Continue an interrupted run in blocks that had the same -o."),
         click.option("-q", "--quiet", is_flag=True, help="No progress bar, no table."),
         click.option("--json", "as_json", is_flag=True, help="JSON output."),
         click.option("--force", is_flag=True, help="Overwrite existing files; links are followed."),
@@ -114,7 +114,7 @@ def asked(options: dict[str, Any]) -> Asked:
     """The shared options, taken out of all options."""
     common = {name: options.pop(name) for name in ("files", "k", "path", "out", "report", "solver", "time_limit")}
     common |= {name: options.pop(name) for name in ("seed", "quiet", "force", "baselines")}
-    common |= {name: options.pop(name) for name in ("max_memory", "workers", "resume")}
+    common |= {name: options.pop(name) for name in ("max_memory", "workers")}
     common |= {"json": options.pop("as_json"), "image_shape": options.pop("image_shape", None)}
     if common["k"] is None and not common["path"]:
         raise click.UsageError("give -k, how many to keep, or --path with several k")

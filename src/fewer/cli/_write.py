@@ -187,7 +187,7 @@ def answer_summary(answer: "Answer", kept: Columns) -> dict[str, Any]:
         "baselines": answer.baselines,
         "lost": answer.lost,
     }
-    search = {"seconds": result.seconds, "iterations": result.n_iter, "indices": result.indices}
+    search = {"seconds": result.seconds, "iterations": result.n_iter, "indices": sorted(kept["index"])}
     on_a_line = result.kept is not None and result.kept.values is not None
     more: dict[str, Any] = {"distribution": result.distribution.to_dict()} if on_a_line else {}
     more |= dict(answer.more)

@@ -69,14 +69,17 @@ def bins(
     if bin_width is not None and not (np.isfinite(bin_width) and bin_width > 0):
         raise click.UsageError(f"--bin-width must be a number above 0, got {bin_width:g}")
     from ..data.files import open_table
-    from ._blocks import bins_in_blocks, is_large
+    from ._blocks import bins_in_blocks, is_large, refuse
     from ._write import check_targets
 
     check_targets(common)
     table = open_table(common.files)
     name = the_column(table, column)
     if not counts and is_large(table, common, [name]):
-        return bins_in_blocks(table, common, name, binned, missing, preserve)
+        if bin_width is not None:
+            refuse("bin_width")
+        given = {"grid": grid or ("equal" if binned else "auto"), "n_bins": count, "preserve": preserve}
+        return bins_in_blocks(table, common, name, {**given, "contiguous": contiguous, "missing": missing})
     if counts:
         from ..studies.bins import BinsProblem
 

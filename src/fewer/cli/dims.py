@@ -55,7 +55,7 @@ def dims(transactions: bool, objective: str, **options: Any) -> int:
     stdin). With --order and --item it has a line per item, with --transactions a line per basket. With --units k counts
     units; with --costs give --budget instead.
     """
-    budget = options.pop("budget")
+    budget = options["budget"]
     if budget is not None:
         if options["costs"] is None:
             raise click.UsageError("--budget is what may be spent on --costs; give these too, or -k")

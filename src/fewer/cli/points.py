@@ -106,8 +106,7 @@ def points(
         X, found, shown = plain_rows(table, names, label, weight)
         data |= found
     else:
-        whole = options["target"] is not None or units is not None or "move" in data
-        X, shown = mixed_rows(table, names, apart, texts, weight, whole)
+        X, shown = mixed_rows(table, names, apart, texts, weight)
         data |= {"columns": kinds or None, "missing": missing}
     if units is not None:
         X, data["units"] = without_units(X, table, units)
@@ -148,13 +147,13 @@ def plain_rows(
 
 
 def mixed_rows(
-    table: "FileTable", names: list[str], apart: list[str], texts: list[str], weight: str | None, whole: bool
+    table: "FileTable", names: list[str], apart: list[str], texts: list[str], weight: str | None
 ) -> tuple[Any, dict[str, Any]]:
-    """Rows with columns of any kind, as a `whole` frame if asked for, and the columns that are shown."""
+    """Rows with columns of any kind, and the columns that are shown."""
     from ._table import check_weights
 
     wanted = [*names, *(name for name in apart if name not in names)]
-    X = table.frame(wanted, categories=texts) if whole else table.table(wanted, categories=texts, apart=apart)
+    X = table.frame(wanted, categories=texts)
     if weight is not None:
         check_weights(X[weight], table.label)
     return X, {name: X[name] for name in [*apart, *names]}

@@ -152,12 +152,19 @@ def limited(data: "Tracked", options: dict[str, Any]) -> "Holdings":
     """What may be held, as options say it."""
     from ..jobs.holdings import Holdings, conditions_of
 
-    edges = {name: options[name] for name in ("min_weight", "max_weight", "loss")}
-    groups = {name: per_group(options[name], name) for name in PER_GROUP}
-    previous = None if options["previous"] is None else pairs(options["previous"], "weight")
-    rows = None if options["constraints"] is None else linear_rows(options["constraints"])
-    n = data.X.shape[1]
-    return Holdings(**edges, **groups, conditions=conditions_of(previous, options["max_turnover"], rows, data.names, n))
+    given = limits_of_options(options)
+    previous, turnover, rows = (given.pop(name) for name in ("previous", "max_turnover", "constraints"))
+    conditions = conditions_of(previous, turnover, rows, data.names, data.X.shape[1])
+    return Holdings(**given, loss=options["loss"], conditions=conditions)
+
+
+def limits_of_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Limits on weights, groups, turnover and conditions, as `terms` takes them."""
+    found = {name: options[name] for name in ("min_weight", "max_weight", "max_turnover")}
+    found |= {name: per_group(options[name], name) for name in PER_GROUP}
+    found["previous"] = None if options["previous"] is None else pairs(options["previous"], "weight")
+    found["constraints"] = None if options["constraints"] is None else linear_rows(options["constraints"])
+    return found
 
 
 def per_group(text: str | None, option: str) -> Any:

@@ -14,6 +14,8 @@ Matrix = npt.NDArray[np.float64]
 
 CUT, THIN = 1e-11, 1e-9
 """A turnover exceeded by less is kept, and one that leaves less room leaves none."""
+LARGEST = 2.0
+"""What no row of G q <= h reaches on the simplex, once its coefficients are below it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +27,8 @@ class Conditions:
     Parameters
     ----------
     G : array of shape (m, size), optional
-        One row for each condition.
+        One row for each condition, in any unit: row and right side are stored divided by a power of two, which brings
+        the largest coefficient into [1, 2).
     h : array of shape (m,), optional
         Given together with G.
     previous : array of shape (size,), optional
@@ -58,8 +61,9 @@ class Conditions:
             G = as_array(self.G, "G")
             if G.ndim != 2:
                 raise InvalidInput(f"G must have two dimensions, one row for each condition, got shape {G.shape}")
-            store(self, "G", np.asarray(G, np.float64))
-            store(self, "h", as_vector(self.h, (len(G),), "h"))
+            G, h = as_unit_rows(np.asarray(G, np.float64), as_vector(self.h, (len(G),), "h"))
+            store(self, "G", G)
+            store(self, "h", h)
             names = tuple(self.names) or tuple(f"row {i} of constraints" for i in range(len(G)))
             if len(names) != len(G):
                 raise InvalidInput(f"names must be one for each of the {len(G)} rows of G, got {len(names)}")
@@ -92,7 +96,7 @@ class Conditions:
         """Whether every condition does, to within tol times the size of its row."""
         if self.G is not None:
             over = self._products(p) - self.h
-            if (over > tol).any() and (over > tol * np.maximum(np.linalg.norm(self.G, axis=1), 1.0)).any():
+            if (over > tol).any() and (over > tol * np.linalg.norm(self.G, axis=1)).any():
                 return False
         return self.max_turnover is None or self.turnover(p) <= self.max_turnover + tol * max(1, p.size**0.5)
 
@@ -174,6 +178,20 @@ class Conditioned:
     weights: Vector
     price: Vector
     charge: float
+
+
+def as_unit_rows(G: Matrix, h: Vector) -> tuple[Matrix, Vector]:
+    """Rows of G q <= h divided by powers of two, so that the largest coefficient is in [1, 2).
+
+    No weights change their side of a condition. On the simplex |G q| < 2 then, so h beyond 2 says no more than 2.
+
+    >>> [part.tolist() for part in as_unit_rows(np.array([[0.0, 6.0], [0.0, 0.0]]), np.array([3.0, -7.0]))]
+    [[[0.0, 1.5], [0.0, 0.0]], [0.75, -1.75]]
+    """
+    sizes = np.abs(G).max(axis=1, initial=0.0)
+    exponents = np.frexp(np.where(sizes > 0.0, sizes, np.abs(h)))[1] - 1
+    with np.errstate(over="ignore"):
+        return np.ldexp(G, -exponents[:, None]), np.clip(np.ldexp(h, -exponents), -LARGEST, LARGEST)
 
 
 def group_rows(

@@ -1,6 +1,6 @@
 """Distributions with at most k entries: vector sparsity, with bounds on what is held."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -120,15 +120,7 @@ class SparseSimplex:
         object.__setattr__(self, "_names", names)
         for name in given:
             read = as_counts if name.endswith("per_group") else as_shares
-            object.__setattr__(self, name, self._where_any(read(getattr(self, name), names, name, n), name, codes))
-
-    def _where_any(self, number: Any, name: str, codes: Indices) -> Any:
-        """A number that was given for all groups holds for those of which some entry may be held."""
-        one = np.ndim(getattr(self, name)) == 0 and not isinstance(getattr(self, name), Mapping)
-        if not one or name == "max_per_group":
-            return number
-        some = np.bincount(np.delete(codes, self.exclude), minlength=int(codes.max()) + 1) > 0
-        return number if some.all() else np.where(some, number, 1.0 if name == "max_group_weight" else 0)
+            object.__setattr__(self, name, read(getattr(self, name), names, name, n))
 
     def _trouble(self) -> str | None:
         """Why no distribution can meet the bounds, or None."""

@@ -3,8 +3,7 @@
 import math
 import mmap
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -14,7 +13,7 @@ import numpy.typing as npt
 MAX_THREADS = 8
 """Threads that work at the same time."""
 MIN_MAPPED_BYTES = 1 << 22
-"""Bytes from which NumPy asks for huge pages, which it may take long to get (`benchmarks/reading.py`)."""
+"""Bytes from which NumPy asks for huge pages, which it may take long to get."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -30,20 +29,6 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
         return [work(item) for item in given]
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(work, given))
-
-
-def ahead(parts: Iterable[T], depth: int = 8) -> Iterator[T]:
-    """The same parts, in their order, some of them fetched by another thread before they are asked for.
-
-    >>> list(ahead(iter("abc")))
-    ['a', 'b', 'c']
-    """
-    left, ended = iter(parts), object()
-    with ThreadPoolExecutor(1) as pool:
-        waiting = deque(pool.submit(next, left, ended) for _ in range(depth))
-        while (part := waiting.popleft().result()) is not ended:
-            waiting.append(pool.submit(next, left, ended))
-            yield part  # type: ignore[misc] # it is one of the parts
 
 
 def usable_cores() -> int:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,12 @@ import numpy as np
 import polars as pl
 
 from .._validation import InvalidInput
-from ._blocks import ahead, in_threads
+from ._blocks import in_threads
 from ._cells import FALSE, MISSING, MOSTLY, TRUE, Parsed, is_grouped, parsed, without_missing
 from ._copies import CHUNK_BYTES, recoded, trimmed
 from ._dialect import Dialect, dialect_of
 from ._formats import encoding_of, start_of
-from ._line_blocks import Block, Lines, line_count, whole_lines
-from ._source import Refuse, Source, at_once, bad_cell, chunk_rows, unconcerned
+from ._source import Refuse, Source, at_once, bad_cell, check_found, chunk_rows, complete, stamp_of, unconcerned
 
 HEAD_ROWS = 10_000
 """Rows from which types are guessed ..."""
@@ -33,23 +32,15 @@ HEAD_CELLS = 2_000_000
 """... or so many that they have fewer cells than this."""
 HEAD_BYTES = 1 << 22
 """Bytes of a large file in which the first rows are looked for."""
-WIDE_COLUMNS = 100_000
-"""Columns from which a csv file is read line by line: polars needs 3 kB of memory for each."""
-MAX_HELD_COLUMNS = 1000
-"""Columns up to which rows are encoded part by part: each column of each part takes some microseconds."""
-MIN_COMPILED_BYTES = 1 << 26
-"""Bytes of a file from which compiled code parses plain cells: it takes some seconds to compile, once on a machine."""
-SPARE = 1.05
-"""Rows for which there is place, by the rows that are expected; what is not used takes no memory."""
+MAX_COLUMNS = 100_000
+"""Columns that a text file may have: polars needs 3 kB of memory for each."""
 NOT_UTF8 = "the file is not in UTF-8, so it is read as Windows-1252"
 ISO_DATE = r"^\d{4}-\d{2}-\d{2}$"
 """Dates that polars parses while it reads."""
+COMMA_NUMBER = r"^[-+]?\d+(,\d*)?$"
+"""Numbers with a decimal comma that polars parses while it reads."""
 ROW = "\x00row"
 """A name that no column has."""
-
-
-class _Unparsed(Exception):  # noqa: N818 - never seen by a user
-    """What polars could not parse while it read part by part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +48,16 @@ class CsvSource:
     """A text file in UTF-8: types that polars parses (`native`), and texts that are looked at (`suspects`)."""
 
     path: Path
+    stamp: tuple[int, int]
+    """Size and time of change of the file when it was opened."""
     label: str
     dialect: Dialect
     native: dict[str, Any]
     suspects: set[str]
     numeric: list[str]
     decimal: str | None
+    decimal_comma: bool = False
+    """Whether polars parses numbers with decimal commas."""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -70,9 +65,10 @@ class CsvSource:
         """All columns."""
         return self.dialect.names
 
-    def scan(self, types: dict[str, Any], **options: Any) -> Any:
-        """The file with these types, and texts elsewhere."""
-        return scan(self.path, self.dialect, {name: types.get(name, pl.String) for name in self.names}, **options)
+    def scan(self, types: dict[str, Any]) -> Any:
+        """The file with these types and texts elsewhere, missing values as nulls."""
+        schema = {name: types.get(name, pl.String) for name in self.names}
+        return scan(self.path, self.dialect, schema, null_values=list(MISSING), decimal_comma=self.decimal_comma)
 
     def read(self, names: Sequence[str], as_text: Collection[str], refuse: Refuse) -> Any:
         """The columns with their types."""
@@ -88,59 +84,6 @@ class CsvSource:
             except pl.exceptions.PolarsError as reason:
                 raise self._unreadable(reason) from None
         return self._typed(frame, types, as_text, refuse)
-
-    def held(self, names: Sequence[str], as_text: Collection[str], refuse: Refuse, apart: Collection[str]) -> Any:
-        """The same as a table whose rows are encoded while they are read; those of `apart` are no part of them."""
-        from .read_table import read_table
-
-        types = {name: self.native[name] for name in names if name in self.native and name not in as_text}
-        coded = [name for name in names if name not in types and self._is_text(name, as_text)]
-        if len(names) > MAX_HELD_COLUMNS:
-            return self.read(names, as_text, refuse)
-        try:
-            table = read_table(self._blocks(types, names), names, coded, apart, self._expected_rows, self._lines)
-        except _Unparsed:  # which reading at once explains
-            return self.read(names, as_text, refuse)
-        kept = self._typed(pl.DataFrame(list(table.series.values())), types, as_text, refuse)
-        table.series = {column.name: column for column in kept.get_columns()}
-        return table
-
-    @property
-    def _lines(self) -> Lines | None:
-        """How lines are made up, where the file is large enough for compiled code."""
-        large = self.path.stat().st_size >= MIN_COMPILED_BYTES
-        return Lines(self.names, self.dialect.separator) if large else None
-
-    def _blocks(self, types: dict[str, Any], names: Sequence[str]) -> Iterator[Block]:
-        """The file in blocks of rows: lines of a large one up to the first quote, else parts as polars parses them."""
-        done, read = 0, 0
-        for data in whole_lines(self.path) if self._lines is not None else ():
-            count = line_count(data)
-            yield Block(partial(self._parsed_lines, types, data, not done), data, count)
-            done, read = done + count, read + len(data)
-        if read >= self.path.stat().st_size:
-            return
-        options = {"skip_rows": 0, "skip_lines": done} if done else {}
-        try:
-            for part in ahead(self.scan(types, **options).select(names).collect_batches(maintain_order=True)):
-                yield Block(part.select)
-        except pl.exceptions.PolarsError as error:
-            raise _Unparsed from error
-
-    def _parsed_lines(self, types: dict[str, Any], data: bytes, first: bool, names: Sequence[str]) -> Any:
-        """Columns of some lines, by polars."""
-        dialect = self.dialect if first else replace(self.dialect, header=False)
-        schema = {name: types.get(name, pl.String) for name in self.names}
-        try:
-            return scan(data, dialect, schema).select(names).collect(engine="in-memory")
-        except pl.exceptions.PolarsError as error:
-            raise _Unparsed from error
-
-    def _expected_rows(self) -> int:
-        """How many rows the file has, and some more, by the length of the first ones."""
-        with self.path.open("rb") as file:
-            start = file.read(HEAD_BYTES)
-        return int(SPARE * self.path.stat().st_size / len(start) * start.count(b"\n")) + 1
 
     def _is_text(self, name: str, as_text: Collection[str]) -> bool:
         """Whether a column that polars does not parse is texts, as they are."""
@@ -166,26 +109,70 @@ class CsvSource:
         return parsed(column, self.decimal, self.dialect.separator == ";")
 
     def batches(self, names: Sequence[str]) -> Iterator[Any]:
-        """The columns in parts of some million cells, if they are all parsed by polars; else at once."""
+        """The columns in parts of some million cells; those that polars does not parse are looked at whole."""
+        yield from complete(self, self._parts(names))
+
+    def _parts(self, names: Sequence[str]) -> Iterator[Any]:
+        """The same; where a cell further down is of another type than the first rows show, go on without that type."""
+        source, done = self, 0
         types = {name: self.native[name] for name in names if name in self.native}
-        lazy, done = self.scan(types).select(names), 0
-        if len(types) == len(names):
-            with suppress(pl.exceptions.PolarsError):  # which reading at once explains
-                for part in lazy.collect_batches(chunk_size=chunk_rows(len(names)), maintain_order=True):
+        while True:
+            try:
+                for part in source._streamed(names, types, done):
                     done += part.height
                     yield part
                 return
-        yield self.read(names, (), at_once).slice(done)
+            except pl.exceptions.PolarsError as error:
+                if is_encoding(error) and source is self:
+                    source = self.recoded
+                    continue
+                types, before = source._surviving(types, error), types
+                if types == before:
+                    raise self._unreadable(error) from None
+
+    def _streamed(self, names: Sequence[str], types: dict[str, Any], skip: int) -> Iterator[Any]:
+        """The columns in parts, without the first rows."""
+        whole = [name for name in names if name not in types and not self._is_text(name, ())]
+        looked = self.read(whole, (), at_once).slice(skip) if whole else None
+        size, done = chunk_rows(len(names)), 0
+        if looked is not None and len(whole) == len(names):
+            yield from looked.select(names).iter_slices(size)
+            return
+        others = [name for name in names if name not in whole]
+        lazy = self.scan(types).select(others).slice(skip)
+        for part in lazy.collect_batches(chunk_size=size, maintain_order=True):
+            found = self._typed(part, types, (), at_once)
+            beside = [] if looked is None else looked.slice(done, part.height).get_columns()
+            done += part.height
+            yield found.hstack(beside).select(names)
+
+    def rows(self) -> int:
+        """The number of rows, by a count of lines."""
+        return int(self.scan({}).select(pl.len()).collect().item())
+
+    def bytes_in_memory(self, names: Sequence[str]) -> int:
+        """About what columns take in memory: eight bytes for a cell, by the length of the first rows."""
+        size = self.path.stat().st_size
+        with self.path.open("rb") as file:
+            start = file.read(HEAD_BYTES)
+        rows = size / len(start) * start.count(b"\n")
+        return max(size, int(8 * rows * len(names)))
 
     def original(self, rows: Any, names: Sequence[str], typed: bool) -> Any:
         """Rows with their cells as they are written."""
-        numbered = self.scan({}).with_row_index(ROW).filter(pl.col(ROW).is_in(np.unique(rows).tolist()))
+        schema = dict.fromkeys(self.names, pl.String)
+        numbered = (
+            scan(self.path, self.dialect, schema)
+            .with_row_index(ROW)
+            .filter(pl.col(ROW).is_in(np.unique(rows).tolist()))
+        )
         try:
             found = numbered.collect(engine="streaming")
         except pl.exceptions.PolarsError as error:
             if is_encoding(error):
                 return self.recoded.original(rows, names, typed)
             raise self._unreadable(error) from None
+        check_found(self.label, found[ROW], rows)
         frame = found.select(names)[np.searchsorted(found[ROW].to_numpy(), rows)]
         return self._typed(frame, {}, (), unconcerned) if typed else frame
 
@@ -196,7 +183,7 @@ class CsvSource:
         tests = []
         for name, dtype in types.items():
             cell = pl.col(name)
-            tests.append((held(cell, dtype) | cell.is_null() | (cell == "")).all().alias(name))
+            tests.append((held(cell, dtype, self.decimal_comma) | cell.is_null()).all().alias(name))
         try:
             kept = self.scan({}).select(tests).collect(engine="streaming").row(0, named=True)
         except pl.exceptions.PolarsError as reason:
@@ -208,7 +195,7 @@ class CsvSource:
         """The same file, taken for Windows-1252."""
         path = recoded(self.path, self.label, "cp1252" if is_cp1252(self.path) else "latin-1")
         self.notes.append(NOT_UTF8)
-        return replace(self, path=path, dialect=dialect_of(path, self.label))
+        return replace(self, path=path, stamp=stamp_of(path), dialect=dialect_of(path, self.label))
 
     def _unreadable(self, error: Exception) -> InvalidInput:
         return unreadable(self.path, self.dialect, self.label, error)
@@ -220,8 +207,10 @@ def scan(path: Path | io.BytesIO | bytes, dialect: Dialect, schema: dict[str, An
     return pl.scan_csv(path, schema=schema, glob=False, **(layout | options))
 
 
-def held(cell: Any, dtype: Any) -> Any:
+def held(cell: Any, dtype: Any, decimal_comma: bool = False) -> Any:
     """Which texts are of a type."""
+    if dtype == pl.Float64 and decimal_comma:
+        return cell.str.contains(COMMA_NUMBER)
     if dtype == pl.Boolean:
         return cell.is_in([*TRUE, *FALSE])
     dates = dtype == pl.Date
@@ -258,16 +247,16 @@ def open_csv(path: Path, label: str) -> Source:
     encoding = encoding_of(start_of(path), label)
     path = trimmed(path if encoding is None else recoded(path, label, encoding))
     dialect = dialect_of(path, label)
-    if len(dialect.names) >= WIDE_COLUMNS:
-        from ._wide import open_wide
-
-        return open_wide(path, label, dialect)
+    if len(dialect.names) > MAX_COLUMNS:
+        raise InvalidInput(
+            f"{label}: a text file must have at most {MAX_COLUMNS} columns, got {len(dialect.names)}; save it as npz"
+        )
     try:
         return by_head(path, label, dialect, first_rows(path, dialect))
     except pl.exceptions.PolarsError as error:
         if not is_encoding(error):
             raise unreadable(path, dialect, label, error) from None
-    unknown = CsvSource(path, label, dialect, {}, set(), [], None).recoded
+    unknown = CsvSource(path, stamp_of(path), label, dialect, {}, set(), [], None).recoded
     try:
         head = first_rows(unknown.path, unknown.dialect)
     except pl.exceptions.PolarsError as error:
@@ -296,12 +285,13 @@ def by_head(path: Path, label: str, dialect: Dialect, head: Any, *notes: str) ->
 
     All cells are looked at as one long column: columns cost more than cells.
     """
+    stamp = stamp_of(path)
     if head.height == 0:
         raise InvalidInput(f"{label}: has a head but no rows, or a quote that is never closed")
     cells = head.unpivot()["value"]
     shape = head.width, head.height
-    empty = _table((cells.is_null() | (cells == "")), shape)
-    filled = (~(empty | _table(cells.is_in(MISSING), shape))).sum(axis=1)
+    empty = _table((cells.is_null() | cells.is_in(MISSING)), shape)
+    filled = (~empty).sum(axis=1)
     coded = cells.str.contains(r"^[-+]?0\d")
     tests = {
         pl.Int64: held(cells, pl.Int64) & ~coded,
@@ -314,7 +304,7 @@ def by_head(path: Path, label: str, dialect: Dialect, head: Any, *notes: str) ->
         fits = (_table(fitting, shape) | empty).all(axis=1) & (filled > 0)
         native |= {names[i]: dtype for i in np.flatnonzero(fits) if names[i] not in native}
     starts = dict(zip(names, head.row(0), strict=True))
-    others = [name for name in names if name not in native and re.fullmatch(ISO_DATE, starts[name] or "2024-05-31")]
+    others = [name for name in names if name not in native and may_be_date(starts[name])]
     native |= {name: pl.Date for name in others if is_dated(head[name])}
     digits = _table(cells.str.contains(r"\d") | tests[pl.Boolean], shape).sum(axis=1)
     odd = np.flatnonzero((digits > MOSTLY * filled) | (filled == 0))
@@ -327,18 +317,28 @@ def by_head(path: Path, label: str, dialect: Dialect, head: Any, *notes: str) ->
         suspects += doubtful
         looks |= _looks(head, doubtful, True, decimal)
         native = {name: dtype for name, dtype in native.items() if name not in doubtful}
+    decimal_comma = decimal == "," and dialect.separator != "," and pl.Float64 not in native.values()
+    if decimal_comma:
+        commas = [name for name in suspects if held(without_missing(head[name]), pl.Float64, True).all()]
+        native |= dict.fromkeys(commas, pl.Float64)
+        suspects = [name for name in suspects if name not in commas]
     numbers = {
         *(name for name, dtype in native.items() if dtype != pl.Date),
         *(name for name, found in looks.items() if found.numeric),
     }
     numeric = [name for name in names if name in numbers and name]
     said = [*dialect.notes, *notes, *(found.note for found in looks.values() if found.note)]
-    return CsvSource(path, label, dialect, native, set(suspects), numeric, decimal, said)
+    return CsvSource(path, stamp, label, dialect, native, set(suspects), numeric, decimal, decimal_comma, said)
+
+
+def may_be_date(cell: str | None) -> bool:
+    """Whether the first cell of a column is a date such as 2024-05-31, or missing."""
+    return cell is None or cell in MISSING or re.fullmatch(ISO_DATE, cell) is not None
 
 
 def is_dated(cells: Any) -> bool:
     """Whether all cells are dates such as 2024-05-31, or empty."""
-    bare = cells.set(cells == "", None).drop_nulls()
+    bare = cells.set(cells.is_in(MISSING), None).drop_nulls()
     if not len(bare) or not re.fullmatch(ISO_DATE, bare[0]):
         return False
     return bool(bare.str.contains(ISO_DATE).all() and held(bare, pl.Date).all())

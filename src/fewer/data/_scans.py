@@ -11,7 +11,7 @@ import polars as pl
 from .._validation import InvalidInput
 from ..npy import check_memory
 from ._cells import Parsed, parsed
-from ._source import Refuse, at_once, bad_cell, chunk_rows, unconcerned
+from ._source import Refuse, at_once, bad_cell, check_found, chunk_rows, complete, stamp_of, unconcerned
 
 SCANS: dict[str, Callable[..., Any]] = {
     "parquet": lambda path: pl.scan_parquet(path, glob=False),
@@ -29,11 +29,19 @@ class ScanSource:
     """A file that polars scans by its own types."""
 
     label: str
+    path: Path
+    stamp: tuple[int, int]
+    """Size and time of change of the file when it was opened."""
     kind: str
     lazy: Any
     schema: dict[str, Any]
     looks: dict[str, Parsed] = field(default_factory=dict)
     """Texts of jsonl, which has no dates, by their first rows."""
+
+    def rows(self) -> int:
+        """The number of rows, by the footer of the file."""
+        with readable(self.label, self.kind):
+            return int(self.lazy.select(pl.len()).collect().item())
 
     @property
     def notes(self) -> list[str]:
@@ -60,7 +68,7 @@ class ScanSource:
         if as_text:
             lazy = lazy.with_columns(pl.col(list(as_text)).cast(pl.String))
         with readable(self.label, self.kind):  # a few bytes of parquet can stand for any number of rows
-            check_memory(self.label, 8 * len(names) * self.lazy.select(pl.len()).collect().item())
+            check_memory(self.label, 8 * len(names) * self.rows())
             frame = lazy.collect(engine="streaming")
         return pl.DataFrame([self._typed(column, as_text, refuse) for column in frame])
 
@@ -79,13 +87,15 @@ class ScanSource:
             yield self.read(names, (), at_once)
             return
         with readable(self.label, self.kind):
-            yield from self.lazy.select(names).collect_batches(chunk_size=chunk_rows(len(names)), maintain_order=True)
+            parts = self.lazy.select(names).collect_batches(chunk_size=chunk_rows(len(names)), maintain_order=True)
+            yield from complete(self, parts)
 
     def original(self, rows: Any, names: Sequence[str], typed: bool) -> Any:
         """Rows with their own types."""
         with readable(self.label, self.kind):
             numbered = self.lazy.with_row_index("\x00row").filter(pl.col("\x00row").is_in(np.unique(rows).tolist()))
             found = numbered.collect(engine="streaming")
+        check_found(self.label, found["\x00row"], rows)
         frame = found.select(names)[np.searchsorted(found["\x00row"].to_numpy(), rows)]
         return pl.DataFrame([self._typed(column, (), unconcerned) for column in frame]) if typed else frame
 
@@ -107,6 +117,7 @@ class readable:  # noqa: N801 - used as a function
 
 def open_scan(path: Path, label: str, kind: str) -> ScanSource:
     """A parquet, arrow or jsonl file; of the first two only the head is read yet."""
+    stamp = stamp_of(path)
     if kind == "jsonl":
         check_nesting(path, label)
     with readable(label, kind):
@@ -116,7 +127,7 @@ def open_scan(path: Path, label: str, kind: str) -> ScanSource:
         head = lazy.select(texts).head(HEAD_ROWS).collect() if texts else pl.DataFrame()
     if not schema:
         raise InvalidInput(f"{label}: has no columns")
-    return ScanSource(label, kind, lazy, schema, {column.name: parsed(column) for column in head})
+    return ScanSource(label, path, stamp, kind, lazy, schema, {column.name: parsed(column) for column in head})
 
 
 def check_nesting(path: Path, label: str) -> None:
@@ -137,16 +148,3 @@ def depth(line: bytes) -> int:
     opened = np.isin(bytes_, [ord("["), ord("{")]).astype(np.int64)
     closed = np.isin(bytes_, [ord("]"), ord("}")])
     return int(np.cumsum(opened - closed).max(initial=0))
-
-
-def rows_in(source: ScanSource) -> int:
-    """The number of rows, by the head of the file."""
-    with readable(source.label, source.kind):
-        return int(source.lazy.select(pl.len()).collect().item())
-
-
-def rows_after(source: ScanSource, names: Sequence[str], skip: int) -> Iterator[Any]:
-    """The columns in parts, without the first rows."""
-    with readable(source.label, source.kind):
-        after = source.lazy.select(names).slice(skip)
-        yield from after.collect_batches(chunk_size=chunk_rows(len(names)), maintain_order=True)

@@ -1,5 +1,6 @@
 """xlsx and sqlite: tables inside a file, one of which is named by FILE::NAME; read when they are asked for."""
 
+import re
 import sqlite3
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -13,12 +14,19 @@ from urllib.parse import quote
 import polars as pl
 
 from .._validation import InvalidInput
-from ..npy import check_inflated, check_memory
+from ..npy import ALWAYS_INFLATED, MAX_RATIO, amount, check_inflated, check_memory
 from ._cells import Parsed, parsed
 from ._source import Refuse, at_once, bad_cell, unconcerned
 
 FETCHED_ROWS = 50_000
 """Rows of a database that are taken at once."""
+
+
+CELL_BYTES = 32
+"""What the reader of a sheet takes for each cell between the first and the last one."""
+CHUNK_BYTES = 1 << 20
+REFERENCE = re.compile(rb"""<(?:\w+:)?(?:c|row)\s[^<]*?\br\s*=\s*["']([A-Za-z]{0,3})(\d{1,7})["']""")
+"""Where a cell or a row of a sheet is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +94,36 @@ def chosen(label: str, what: str, names: Sequence[str], name: str | None) -> str
     return names[0] if name is None else name
 
 
+def check_extent(label: str, file: Any, compressed: int) -> None:
+    """Refuse a sheet whose cells lie so far apart that a table of all between them would fill the memory."""
+    rows, columns, tail = 0, 0, b""
+    while chunk := file.read(CHUNK_BYTES):
+        text = tail + chunk
+        found = REFERENCE.findall(text)
+        rows = max([rows, *(int(row) for _, row in found)])
+        columns = max([columns, *(place_of(letters) for letters in {letters for letters, _ in found})])
+        tail = text[max(text.rfind(b"<"), 0) :]
+    size = CELL_BYTES * rows * columns
+    if size > ALWAYS_INFLATED and size > MAX_RATIO * compressed:
+        raise InvalidInput(
+            f"{label}: its cells reach as far as row {rows} of column {columns}, which takes {amount(size)}; "
+            "save the table alone as csv"
+        )
+    check_memory(label, size)
+
+
+def place_of(letters: bytes) -> int:
+    """The number of a column of a sheet.
+
+    >>> place_of(b"A"), place_of(b"AB"), place_of(b"XFD"), place_of(b"")
+    (1, 28, 16384, 0)
+    """
+    place = 0
+    for letter in letters.upper():
+        place = 26 * place + letter - ord("A") + 1
+    return place
+
+
 def open_xlsx(path: Path, label: str, name: str | None) -> SheetSource:
     """A sheet of a workbook."""
     import fastexcel
@@ -93,6 +131,9 @@ def open_xlsx(path: Path, label: str, name: str | None) -> SheetSource:
     try:
         with zipfile.ZipFile(path) as archive:
             check_inflated(label, sum(member.file_size for member in archive.infolist()), path.stat().st_size)
+            for member in archive.infolist():
+                with archive.open(member) as file:
+                    check_extent(label, file, path.stat().st_size)
         book = fastexcel.read_excel(path)
         sheet = chosen(label, "sheet", book.sheet_names, name)
         frame = pl.read_excel(path, sheet_name=sheet, infer_schema_length=None, raise_if_empty=False)

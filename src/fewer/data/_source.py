@@ -1,7 +1,10 @@
 """What every format offers to `FileTable`, and what several of them share."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Protocol
+
+import numpy as np
 
 from .._validation import InvalidInput
 
@@ -73,3 +76,55 @@ def quoted(cell: Any) -> str:
 def chunk_rows(width: int) -> int:
     """Rows in a part of a table with so many columns."""
     return max(CHUNK_CELLS // max(width, 1), 1)
+
+
+class Countable(Protocol):
+    """A file that says how many rows it has, and what it was when it was opened."""
+
+    @property
+    def label(self) -> str:
+        """What to call the file."""
+        ...
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        ...
+
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """Size and time of change of the file when it was opened."""
+        ...
+
+    def rows(self) -> int:
+        """The number of rows, by the footer or a count of lines."""
+        ...
+
+
+def stamp_of(path: Path) -> tuple[int, int]:
+    """Size and time of change of a file."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def complete(source: Countable, parts: Iterable[Any]) -> Iterator[Any]:
+    """Parts of a file; refuse it at their end if it has other rows, or was changed since it was opened.
+
+    Readers of parts may end without an error where a page of the file is damaged.
+    """
+    rows = 0
+    for part in parts:
+        rows += part.height
+        yield part
+    if stamp_of(source.path) != source.stamp:
+        raise InvalidInput(f"{source.label}: must not change while it is read; it was written to")
+    expected = source.rows()
+    if rows != expected:
+        raise InvalidInput(f"{source.label}: is damaged: it declares {expected} rows, {rows} can be read")
+
+
+def check_found(label: str, found: Any, rows: Any) -> None:
+    """Refuse a file that no longer has the rows that were asked for."""
+    lost = np.setdiff1d(rows, found.to_numpy())
+    if len(lost):
+        raise InvalidInput(f"{label}: must not change while it is read; row {lost[0]} is gone")

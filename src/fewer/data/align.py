@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import Indices, InvalidInput, as_units, library_of, shown
-from ..constraints.groups import Groups
+from .._validation import Indices, InvalidInput, as_units, gathered, is_frame, library_of, shown
+from ..constraints.groups import Groups, as_groups
+from .frames import columns_of, names_of
 
 MAX_COMPARED_NAMES = 2000
 """Names among which the nearest to a wrong one is looked for."""
@@ -57,6 +58,29 @@ def quoted(labels: Sequence[Any]) -> str:
     return f"{first} and {more} more" if more > 0 else first
 
 
+def column_beside(X: Any, given: Any, name: str) -> tuple[Any, int | None]:
+    """The numbers of the column that `given` names, and its position; of anything else `given` in the order of X."""
+    if not isinstance(given, str) or not is_frame(X):
+        return aligned(given, X, name), None
+    at = int(positions([given], names_of(X), name)[0])
+    column = columns_of(X)[at]
+    if column.kind not in ("number", "boolean"):
+        raise InvalidInput(f"{name} must hold numbers; got the column {shown(given)} of kind {column.kind!r}")
+    return np.array(column.values, np.float64), at
+
+
+def taken_apart(X: Any, **given: Any) -> tuple[Any, ...]:
+    """X without the columns that are named, then the numbers of these; what is no name stays as it is."""
+    X = gathered(X) if is_frame(X) else X
+    found = [column_beside(X, value, name) for name, value in given.items()]
+    named = {at for _, at in found if at is not None}
+    if named:
+        names = names_of(X)
+        left = [i for i in range(len(names)) if i not in named]
+        X = X.iloc[:, left] if hasattr(X, "iloc") else X.select([names[i] for i in left])
+    return X, *(values for values, _ in found)
+
+
 def positions(given: Any, names: Sequence[Any] | None, option: str) -> Indices:
     """Columns given by name, or by number where no name is meant, as sorted distinct positions.
 
@@ -102,29 +126,31 @@ def nearest(name: Any, names: Sequence[Any]) -> str:
     return f"; did you mean {close[0]!r}?" if close else f"; the columns are {quoted(names)}"
 
 
-def group_codes(groups: Any, names: Sequence[Any] | None, held: Indices) -> Any:
-    """A label for each column: a mapping from names, a Series with names for index, or an array as it is.
+def group_codes(groups: Any, names: Sequence[Any] | None, held: Indices, excluded: Indices) -> Any:
+    """A label for each column of a table: from a mapping, a Series with names for index, or an array.
 
-    `held` are the columns that need one; the others get labels of their own.
+    The columns that may be held need a label; `excluded` ones keep it where they have one, so that a group of which no
+    column may be held is known. All others, such as the target, are in no group: their code is the first one.
 
-    >>> codes, labels = group_codes({"a": "tech", "c": "tech"}, ["a", "b", "c"], np.array([0, 2]))
-    >>> codes.tolist(), labels[0]
-    ([0, 1, 0], 'tech')
+    >>> codes, labels = group_codes({"a": "oil", "c": "gas"}, ["a", "b", "c"], np.array([0]), np.array([2]))
+    >>> codes.tolist(), labels
+    ([0, 0, 1], ('oil', 'gas'))
     """
     if groups is None or names is None:
         return groups
     if library_of(groups) == "pandas" and hasattr(groups, "index") and not hasattr(groups, "columns"):
         by_position = len(groups) == len(names) and not set(groups.index) & set(names)
         groups = groups.to_numpy() if by_position else dict(zip(groups.index, groups.tolist(), strict=True))
+    codes = np.zeros(len(names), np.int64)
     if not isinstance(groups, Mapping):
-        return groups
+        every, labels = as_groups(groups, len(names))
+        named = np.union1d(held, excluded)
+        kept, codes[named] = np.unique(every[named], return_inverse=True)
+        return Groups(codes, tuple(labels[g] for g in kept))
     lacking = [names[i] for i in held if names[i] not in groups]
     if lacking:
         raise InvalidInput(f"groups has no label for the column {quoted(lacking)}")
     number: dict[Any, int] = {}
-    codes = np.full(len(names), -1, np.int64)
-    for i in held:
+    for i in [*held, *(i for i in excluded if names[i] in groups)]:
         codes[i] = number.setdefault(groups[names[i]], len(number))
-    alone = np.flatnonzero(codes < 0)
-    codes[alone] = len(number) + np.arange(alone.size)
-    return Groups(codes, (*number, *(("no label:", names[i]) for i in alone.tolist())))
+    return Groups(codes, tuple(number))

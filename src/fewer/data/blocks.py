@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, cast
 
 from .._validation import InvalidInput, shown
 from ..row_blocks import MIN_BLOCK_ROWS, Merge, S, Tree
 from ..threads import one_thread
+from .checksum import checksum
 from .cutting import cut, height, size_in_bytes, some, stacked
 
 Work = Callable[["Block", Any], S]
@@ -99,25 +100,16 @@ def joined(parts: Sequence[Block], start: int) -> Block:
     return Block.put((stacked(column) for column in zip(*(part.parts for part in parts), strict=True)), start)
 
 
-class Keeper(Protocol):
-    """Where the state of a pass is kept, so that one that was killed goes on."""
-
-    def load(self, name: str) -> tuple[list[list[Any]], int, bool] | None:
-        """`Tree.levels` as they were, how many blocks are in them, and whether that is all; None where nothing was."""
-        ...
-
-    def save(self, name: str, levels: list[list[Any]], done: int, last: bool) -> None:
-        """Keep them, if it is time to; `last` where the pass is over."""
-        ...
-
-
 @dataclass(frozen=True)
 class Execution:
-    """How passes over files and callables are run: threads, who hears of rows done, and where states are kept."""
+    """How passes over files and callables are run: threads, and who hears of rows done.
+
+    `passes` keeps the merged summaries of finished passes by name, for further calls of the same job.
+    """
 
     workers: int = 1
     progress: Callable[[str, int], None] | None = None
-    keeper: Keeper | None = None
+    passes: dict[str, Any] | None = None
 
 
 _EXECUTION: ContextVar[Execution] = ContextVar("execution", default=Execution())  # noqa: B039 - it is frozen
@@ -137,17 +129,42 @@ def executed(how: Execution) -> Iterator[None]:
 class Stream:
     """Blocks that come one after the other on this machine.
 
-    `raw(skip)` begins a pass and gives the blocks after the first `skip` rows; `size` is in bytes, where it is known.
+    `raw()` begins a pass; `size` is in bytes, where it is known. A pass that has other rows than the first one is
+    refused: rows are counted, and a checksum of them is taken.
     """
 
     label: str
-    raw: Callable[[int], Iterator[Block]]
+    raw: Callable[[], Iterator[Block]]
     pick: Callable[[Any], Any] | None = None
     size: int | None = None
+    seen: dict[int, int] = field(default_factory=dict)
+    """Numbers of rows after which blocks ended in any pass, and the checksum of the rows before."""
+    ends: list[int] = field(default_factory=list)
+    """The number of all rows, once a pass has come to its end."""
 
-    def blocks(self, rows: int, skip: int = 0) -> Iterator[Block]:
+    def parts(self) -> Iterator[Block]:
+        """Blocks of a pass as they come."""
+        rows, total = 0, 0
+        for block in self.raw():
+            rows += height(block.X)
+            found = (checksum(part, block.start) for part in block.parts if part is not None)
+            total = (total + sum(found)) & 2**64 - 1
+            if self.ends and rows > self.ends[0]:
+                self._refuse(f"a pass had {self.ends[0]} rows, another one has more")
+            if self.seen.setdefault(rows, total) != total:
+                self._refuse(f"the first {rows} rows differ between two passes")
+            yield block
+        most = max(self.seen, default=0)
+        if rows < most:
+            self._refuse(f"a pass had {most} rows or more, another one has {rows}")
+        self.ends[:] = [rows]
+
+    def _refuse(self, reason: str) -> None:
+        raise InvalidInput(f"{self.label}: every pass must give the same rows; {reason}")
+
+    def blocks(self, rows: int) -> Iterator[Block]:
         """Canonical blocks of a pass."""
-        return recut(self.raw(skip), rows, skip)
+        return recut(self.parts(), rows)
 
     def head(self, rows: int) -> Block:
         """The first rows."""
@@ -159,20 +176,17 @@ class Stream:
     def fold(self, name: str, work: Work[S], plan: Any, merge: Merge[S], rows: int) -> S:
         """Summarise and merge, on as many threads as `executed` says; results do not depend on them."""
         how = _EXECUTION.get()
-        kept = None if how.keeper is None else how.keeper.load(name)
-        tree, done = (Tree(merge), 0) if kept is None else (Tree(merge, kept[0]), kept[1])
-        if kept is not None and kept[2]:
-            return tree.root()
-        for block, summary in _in_order(self.blocks(rows, done * rows), work, plan, how.workers):
+        if how.passes is not None and name in how.passes:
+            return cast(S, how.passes[name])
+        tree = Tree(merge)
+        for block, summary in _in_order(self.blocks(rows), work, plan, how.workers):
             tree.add(summary)
-            done += 1
             if how.progress is not None:
                 how.progress(name, block.start + height(block.X))
-            if how.keeper is not None:
-                how.keeper.save(name, tree.levels, done, last=False)
-        if how.keeper is not None:
-            how.keeper.save(name, tree.levels, done, last=True)
-        return tree.root()
+        found = tree.root()
+        if how.passes is not None:
+            how.passes[name] = found
+        return found
 
     def take(self, positions: Any) -> Any:
         """Rows by their positions; one more pass where there is no way to go to them, up to the last of them."""
@@ -181,7 +195,7 @@ class Stream:
         wanted = sorted({int(p) for p in positions})
         found: list[Any] = []
         start = 0
-        for block in self.raw(0):
+        for block in self.parts():
             stop = start + height(block.X)
             here = [p - start for p in wanted if start <= p < stop]
             if here:
@@ -197,7 +211,7 @@ class Stream:
         if self.size is not None and self.size > memory:
             return None
         parts, size = [], 0
-        for block in self.raw(0):
+        for block in self.parts():
             size += sum(size_in_bytes(part) for part in block.parts if part is not None)
             if size > memory:
                 return None
@@ -373,8 +387,8 @@ def lazily(X: Any, function: Callable[[Any], Any], columns: int | None, dtype: A
         from ._dask import lazily as on_dask
 
         return on_dask(X, function, columns, dtype)
-    stream: Any = as_blocks(X)  # of files or a callable, which have `raw`
-    return (function(block.X) for block in stream.raw(0) if height(block.X))
+    stream: Any = as_blocks(X)  # of files or a callable, which have `parts`
+    return (function(block.X) for block in stream.parts() if height(block.X))
 
 
 def head_of(X: Any) -> Any:

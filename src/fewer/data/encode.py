@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from .frames import columns_of
 RULES = ("error", "drop", "impute", "category")
 """What is done with missing values."""
 BLOCK_ROWS = 16384
-"""Rows that are encoded at a time: some columns of them fit into the cache (`benchmarks/reading.py`)."""
+"""Rows that are encoded at a time: some columns of them fit into the cache."""
 NARROW = ("float32", "Float32", "float", "float16", "halffloat")
 """Types of numbers that float32 holds."""
 
@@ -38,15 +38,6 @@ class Code:
     levels: npt.NDArray[Any] | None = None
     fill: float = math.nan
     flag: int = -1
-
-
-@runtime_checkable
-class EncodedAlready(Protocol):
-    """A table that may have its encoded rows already (`fewer.data.read_table`)."""
-
-    def encoded_as(self, codes: Sequence[Code], width: int) -> Vector | None:
-        """The rows as these codes make them, or None."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,15 +71,7 @@ class Encoding:
         used = [as_kind(columns[code.place], code.kind) for code in self.codes]
         if self.missing in ("error", "drop"):
             refuse_missing(used, new=True)
-        return self.rows_of(X, used)
-
-    def rows_of(self, X: Any, columns: Sequence[Column], kept: Indices | None = None) -> Any:
-        """The rows of a table whose used columns are these; those that were encoded while they were read are there."""
-        if isinstance(X, EncodedAlready) and kept is None and not (self.sparse or self.equality):
-            found = X.encoded_as(self.codes, self.width)
-            if found is not None:
-                return found
-        return self.rows(columns, X.shape[0], kept)
+        return self.rows(used, X.shape[0])
 
     def rows(self, columns: Sequence[Column], n: int, kept: Indices | None = None) -> Any:
         """The rows of columns of the kinds of `codes`, or the kept ones of them."""
@@ -203,7 +186,7 @@ def encoded(
     kept = _complete(used, n, complete) if missing == "drop" else None
     shares = np.broadcast_to(1.0 / max(n, 1), n) if weights is None else weights
     encoding = _fitted(given, places, shares, missing, kept, equality, sparse, shifts)
-    rows = encoding.rows_of(X, used, kept)
+    rows = encoding.rows(used, X.shape[0], kept)
     return Encoded(rows, kept, encoding, [*given.notes, *_said(used, n, missing, kept)])
 
 

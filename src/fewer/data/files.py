@@ -15,7 +15,7 @@ from ._copies import located
 from ._formats import format_of
 from ._source import Refuse, Source, at_once, bad_cell
 
-__all__ = ["FileTable", "compile_ahead", "open_table"]
+__all__ = ["FileTable", "open_table"]
 MIN_POLARS = (1, 37, 1)
 """Versions before end a file that they read in parts at a bad cell, without an error."""
 MAX_WHOLE = 2**24
@@ -84,19 +84,6 @@ class FileTable:
         if frame.height == 0:
             raise InvalidInput(f"{self.label}: has a head but no rows")
         return frame
-
-    def table(
-        self, names: Sequence[str] | None = None, *, categories: Collection[str] = (), apart: Collection[str] = ()
-    ) -> Any:
-        """The columns of `frame` as a table for `fewer.data.frames`, which takes less time and memory to encode.
-
-        The rows of csv files are encoded while they are read, and no frame is held. Those of `apart` (labels, weights,
-        groups) are no part of the rows.
-        """
-        if not hasattr(self.source, "held"):
-            return self.frame(names, categories=categories)
-        chosen = self.names if names is None else list(names)
-        return self.source.held(chosen, set(categories) & set(chosen), at_once, set(apart))
 
     def rows(self, indices: Any, names: Sequence[str] | None = None, *, typed: bool = False) -> Any:
         """Rows as the file has them: of csv the cells as they are written, of others with their own types.
@@ -220,13 +207,6 @@ def open_table(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]])
 
     tables = [opened(path) for path in paths]
     return FileTable(joined([table.source for table in tables]), all(table.plain for table in tables))
-
-
-def compile_ahead() -> None:
-    """Compile what reads large csv files."""
-    from ._plain_cells import compile_ahead
-
-    compile_ahead()
 
 
 def expanded(file: str) -> list[str]:

@@ -14,8 +14,6 @@ from .._validation import Indices, InvalidInput, gathered, is_frame, labels_of, 
 from .column import Column
 
 __all__ = ["Column", "columns_of", "index_of", "is_table", "n_rows", "names_of", "put_columns", "take_rows"]
-READ = "fewer.data.read_table"
-"""Where the tables are from that files are read into (`library_of`)."""
 
 
 def is_table(X: Any) -> bool:
@@ -53,8 +51,6 @@ def columns_of(X: Any) -> list[Column]:
         from . import _polars
 
         return [_polars.column(series) for series in (X.get_columns() if is_frame(X) else [X])]
-    if library == READ:
-        return [X.column(name) for name in names]
     from . import _arrow
 
     return [_arrow.column(name, X.column(i)) for i, name in enumerate(names)]
@@ -89,8 +85,6 @@ def take_rows(X: Any, indices: Indices) -> Any:
         return X.take(np.asarray(indices))
     if library == "polars":
         return X[np.asarray(indices)]
-    if library == READ:
-        return X.take(indices)
     if sp.issparse(X) and X.format in ("bsr", "coo", "dia"):  # which have no rows to take
         X = X.tocsr()
     return X[indices] if hasattr(X, "shape") else np.asarray(X)[indices]

@@ -1,17 +1,47 @@
 """Prices in order of time: sorted by date, gaps filled, and turned into returns."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import Indices, InvalidInput, Vector, known, shown
+from .._validation import Indices, InvalidInput, Vector, known, library_of, shown
 from .column import Column
+from .frames import columns_of, index_of
 
 RETURNS = {"simple": "p(t) / p(t-1) - 1", "log": "log p(t) - log p(t-1)"}
 """Kinds of returns."""
 Mask = npt.NDArray[np.bool_]
+FEW_ROWS, MANY_ROWS, MANY_COLUMNS = 10, 2000, 64
+"""Rows below which nothing is said of prices, and rows and columns that are looked at."""
+STEADY = 0.5
+"""Squared steps from row to row, relative to the variance: 2 where rows are independent, near 0 for prices."""
+
+
+def resemble_prices(columns: Any, target: Vector) -> bool:
+    """Whether numbers (r, n) and (r,) look like prices in order of time: positive, and each near the one before.
+
+        Σ (x(t) - x(t-1))² <= 0.5 Σ (x(t) - mean x)²
+
+    of the target and of half of the columns; the ratio is von Neumann's. Of many columns some are looked at.
+
+    >>> days = np.arange(12.0)
+    >>> resemble_prices(np.column_stack([50.0 + days, 900.0 - days**2]), 100.0 + days), resemble_prices(
+    ...     np.column_stack([days % 2 + 1.0, days % 3 + 1.0]), days + 1.0)
+    (True, False)
+    """
+    if len(target) < FEW_ROWS:
+        return False
+    some = np.unique(np.linspace(0, columns.shape[1] - 1, MANY_COLUMNS).astype(np.int64))
+    values = np.column_stack([target[:MANY_ROWS], columns[:MANY_ROWS][:, some]]).astype(np.float64)
+    if not (values > 0.0).all():
+        return False
+    values /= values.max(axis=0)
+    steps, spread = np.square(np.diff(values, axis=0)).sum(axis=0), np.square(values - values.mean(axis=0)).sum(axis=0)
+    steady = (steps <= STEADY * spread) & (spread > 0.0)
+    return bool(steady[0] and steady[1:].mean() >= 0.5)
 
 
 def returns_of(prices: Vector, kind: str, names: Sequence[Any], row: Callable[[int], str]) -> Vector:
@@ -57,6 +87,26 @@ def carried_forward(values: Vector, names: Sequence[Any], row: Callable[[int], s
     last = np.where(missing, 0, np.arange(len(values))[:, None])
     np.maximum.accumulate(last, axis=0, out=last)
     return np.asarray(np.take_along_axis(values, last, axis=0))
+
+
+def dates_of(table: Any) -> dict[Any, Vector]:
+    """What in a table has dates, none missing, as seconds from 1970: its index, as dates or as ISO text, and columns.
+
+    >>> import pandas as pd
+    >>> dates_of(pd.DataFrame({"a": [1.0, 2.0]}, index=["1970-01-02", "1970-01-01"]))
+    {'index': array([86400.,     0.])}
+    """
+    found = {}
+    if library_of(table) == "pandas" and table.index.nlevels == 1 and index_of(table) is not None:
+        name = "index" if table.index.name is None else table.index.name
+        column = columns_of(table.index.to_frame(index=False, name=name))[0]
+        with suppress(InvalidInput):
+            if column.kind == "date" or (column.kind == "category" and str(column.values[0]).count("-") > 1):
+                found[name] = instants(column)
+    for column in columns_of(table):
+        if column.kind == "date" and column.missing is None:
+            found[column.name] = np.asarray(column.values, np.float64)
+    return found
 
 
 def instants(column: Column) -> Vector:

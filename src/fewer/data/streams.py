@@ -23,38 +23,24 @@ def of_paths(X: Any, parts: Sequence[Any], names: Sequence[str] | None) -> Strea
     beside = _Beside(*parts)
     if all(path.endswith(".npy") for path in paths):
         return _mapped(paths, beside)
-    table = open_table(paths)
+    return of_table(open_table(paths), names, parts)
+
+
+def of_table(table: FileTable, names: Sequence[str] | None = None, parts: Sequence[Any] = (None, None)) -> Stream:
+    """Columns of files that are open as blocks, and what belongs to their rows."""
     columns = table.names if names is None else list(names)
-    sources = table.source.parts if hasattr(table.source, "parts") else [table.source]
+    beside = _Beside(*parts)
 
-    def raw(skip: int) -> Iterator[Block]:
-        left, at = skip, skip
-        for source in sources:
-            for batch in _batches(source, columns, left):
-                if isinstance(batch, int):  # rows that were passed over unread
-                    left -= batch
-                    continue
-                gone = min(left, batch.height)
-                left -= gone
-                if gone < batch.height:
-                    part = batch.slice(gone)
-                    yield beside.of(part, at)
-                    at += part.height
+    def raw() -> Iterator[Block]:
+        start = 0
+        for source in sources_of(table):
+            for part in source.batches(columns):
+                yield beside.of(part, start)
+                start += part.height
 
-    size = None if stored_rows(table) is None else stored_bytes(table, columns)
-    return Stream(table.label, raw, lambda positions: table.rows(positions, columns, typed=True), size)
-
-
-def _batches(source: Any, columns: Sequence[str], skip: int) -> Iterator[Any]:
-    """A file's rows in parts; of parquet the first `skip` are not read, and their number comes first."""
-    if skip and getattr(source, "kind", "") == "parquet":
-        from ._scans import rows_after, rows_in
-
-        passed = min(skip, rows_in(source))
-        yield passed
-        yield from rows_after(source, columns, passed)
-        return
-    yield from source.batches(columns)
+    return Stream(
+        table.label, raw, lambda positions: table.rows(positions, columns, typed=True), stored_bytes(table, columns)
+    )
 
 
 def _mapped(paths: Sequence[str], beside: "_Beside") -> Stream:
@@ -62,10 +48,10 @@ def _mapped(paths: Sequence[str], beside: "_Beside") -> Stream:
     arrays = [_opened(path) for path in paths]
     ends = np.cumsum([len(array) for array in arrays])
 
-    def raw(skip: int) -> Iterator[Block]:
+    def raw() -> Iterator[Block]:
         start = 0
         for array in arrays:
-            for low in range(max(skip - start, 0), len(array), MAPPED_ROWS):
+            for low in range(0, len(array), MAPPED_ROWS):
                 part = np.asarray(array[low : low + MAPPED_ROWS])
                 yield beside.of(part, start + low)
             start += len(array)
@@ -129,19 +115,15 @@ def of_callable(X: Callable[[], Any], parts: Sequence[Any]) -> Stream:
     """A callable that begins a pass: it returns an iterator of blocks, of (X, y), or of (X, y, weight)."""
     beside = _Beside(*parts)
 
-    def raw(skip: int) -> Iterator[Block]:
+    def raw() -> Iterator[Block]:
         start = 0
         found = X()
         if not hasattr(found, "__iter__") or hasattr(found, "shape"):
             raise InvalidInput(f"X() must return an iterator of blocks, got {shown(found)}")
         for given in found:
             block = Block(*given[:3]) if isinstance(given, tuple) else Block(given)
-            block = beside.on(block._replace(start=start))
-            size = height(block.X)
-            gone = min(max(skip - start, 0), size)
-            start += size
-            if gone < size:
-                yield block.cut(gone, size) if gone else block
+            yield beside.on(block._replace(start=start))
+            start += height(block.X)
 
     return Stream(getattr(X, "__name__", "X"), raw)
 
@@ -159,17 +141,19 @@ def stored_rows(table: FileTable) -> int | None:
 
 def _rows_of(source: Any) -> int | None:
     if getattr(source, "kind", "") in ("parquet", "arrow"):
-        from ._scans import rows_in
-
-        return rows_in(source)
+        return int(source.rows())
     arrays = getattr(source, "arrays", None)
     return None if arrays is None else max(len(array.data) for array in arrays.values())
 
 
 def stored_bytes(table: FileTable, names: Sequence[str]) -> int | None:
-    """What columns of all files take in memory, about; None for formats that are not read in blocks."""
-    rows = stored_rows(table)
+    """About what columns of all files take in memory; None for formats that are not read in blocks."""
+    sizes = [_bytes_of(source, names) for source in sources_of(table)]
+    return None if any(size is None for size in sizes) else sum(size for size in sizes if size is not None)
+
+
+def _bytes_of(source: Any, names: Sequence[str]) -> int | None:
+    rows = _rows_of(source)
     if rows is not None:
         return 8 * rows * len(names)
-    paths = [getattr(source, "path", None) for source in sources_of(table)]
-    return None if any(path is None for path in paths) else sum(Path(path).stat().st_size for path in paths if path)
+    return int(source.bytes_in_memory(names)) if hasattr(source, "bytes_in_memory") else None

@@ -12,6 +12,8 @@ from ..active_set import simplex_weights
 MOST_STEPS = 100
 """Quasi-Newton steps; superlinear convergence needs a few dozen."""
 MOST_ACCELERATED = 2000
+SHARES = 0.1, 1e-2, 1e-4, 1e-6
+"""Shares of even weights that are mixed in to find a point with a gradient."""
 IDLE = 3
 """Quasi-Newton steps in a row with next to no gain: F is not smooth, or rounding has the last word."""
 STALLED, PATIENCE = 1e-7, 20
@@ -44,8 +46,11 @@ def inner_point(search: Descending) -> tuple[Vector, float, Vector | None]:
     """The best point so far, or one near it inside the face, where the gradient is finite."""
     weights, value = search.weights, search.value
     slopes = search.slopes_at(weights, value)
-    if slopes is None:
-        weights = 0.9 * weights + 0.1 / weights.size
+    best = weights
+    for share in SHARES:
+        if slopes is not None:
+            break
+        weights = (1.0 - share) * best + share / best.size
         value = search.value_at(weights)
         slopes = search.slopes_at(weights, value) if value < math.inf else None
     return weights, value, slopes

@@ -76,7 +76,7 @@ class Relaxed:
                 return None if len(units) > MOST_WHOLE else self.programmes.fitted(units, low, high), best
             slopes = self.programmes.slopes(found)
             best = max(best, self.programmes.bound(found, slopes, units, low, high))
-            if best >= found.value - CLOSED * abs(found.value) or self.deadline.ended:
+            if best >= found.value - CLOSED * abs(found.value) or self.deadline.passed:
                 break
             rank = np.where(chosen, np.inf, slopes[units])
             entering = np.argsort(rank, kind="stable")[:ENTERING]

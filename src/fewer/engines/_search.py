@@ -94,7 +94,8 @@ class Search:
         gains[~fits] = -np.inf
         best = float(gains.max())
         chosen: Any = np.flatnonzero(gains >= best - _cover.CLOSE * max(abs(best), scale))[0]
-        _cover.move(chosen, np.int64(-1), *now, *c.arrays)
+        no_one: Any = np.int64(-1)
+        _cover.move(chosen, no_one, *now, *c.arrays)
         self.gain = float(gains[chosen])
         self.work += self.one_pass
         return 1
@@ -106,7 +107,7 @@ class Search:
             barred = np.zeros(self.cover.n, np.bool_)
             state: Any = self._inside, self._missing, self.mode, self.allowance.costs, self._left
             values = self._arrays[6:]
-            count = int(_cover.grow(*self.cover.arrays, *values, *state, count, barred))
+            count = int(_cover.grow(*self.cover.arrays, *values, *state, count, barred))  # type: ignore[call-arg]
             self.gain = self.cover.gain(self.face, self.mode, self._missing)
             self.work += count * self.one_pass
         return count

@@ -67,7 +67,8 @@ class Supports:
         found = self._solved(self.face(support), enough, None if known is None else known[0].weights)
         if len(self._known) >= MOST_KEPT:
             self._known.clear()
-        self._known[support] = found, found.bound < enough or enough == math.inf
+        solved = found.value < math.inf if enough == math.inf else found.bound < enough
+        self._known[support] = found, solved or self.closed_form
         return found
 
     def knows(self, support: Support) -> bool:

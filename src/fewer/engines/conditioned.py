@@ -148,7 +148,7 @@ class ConditionedEngine:
             return self._add_one()
         if self._grown:
             added = 0
-            while added < count and not (self.deadline.ended and self.found is not None) and self._add_one():
+            while added < count and not (self.deadline.passed and self.found is not None) and self._add_one():
                 added += 1
             return added
         self._grown = True
@@ -230,11 +230,12 @@ class ConditionedEngine:
             fit = self._held(with_unit(units, unit))
             values[unit] = math.inf if fit is None else fit.value
             least = min(least, values[unit])
-            if self.deadline.ended:
+            if self.deadline.passed:
                 break
         if least == math.inf or ceiling <= self._tied(least):
             return int(others.min())
-        return min(unit for unit, value in values.items() if value <= self._tied(least))
+        ties: list[int] = [unit for unit, value in values.items() if value <= self._tied(least)]
+        return min(ties)
 
     def _tied(self, value: float) -> float:
         """The highest value that is the same but for the precision of programmes."""
@@ -257,7 +258,7 @@ class ConditionedEngine:
         assert start is not None  # noqa: S101 - there is an answer
         order = start.units[np.argsort(start.weights, kind="stable")]
         for unit in [-1, *order.tolist()]:
-            if self.deadline.ended or made >= moves:
+            if self.deadline.passed or made >= moves:
                 break
             if unit in self.limits.include or (unit >= 0 and unit not in self.support):
                 continue

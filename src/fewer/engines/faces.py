@@ -10,7 +10,7 @@ import numpy as np
 from .._validation import Indices, Vector, magnitude
 from ..deadline import Deadline
 from ..protocols import Constraint, Objective
-from ._face import ROUNDING, scale_of
+from ._face import ROUNDING
 from ._face import face_best as face_best
 from ._supports import FaceRelaxation, Support, Supports
 from .engine import Branch
@@ -21,8 +21,8 @@ NOISE = 1e-15
 """Values of F that differ by this share of its scale are a tie when a unit is added: rounding near zero."""
 SOLVED_TIE = 1e-8
 """Minima found by a search that differ by this share are a tie."""
-CLOSED = 1e-7, 1e-9
-"""A branch is closed when its bound is nearer to the value than this share of it, plus this where F states no scale."""
+CLOSED = 1e-7
+"""A branch is closed when its bound is nearer to the value than this share of it, but for the rounding of F."""
 MOST_SWAPS, MOST_SEARCHED = 4000, 1000
 """Swaps that are all compared, with a closed form and without; of more, those to the most promising units."""
 WEIGHING = 1e5
@@ -235,8 +235,7 @@ class FacesEngine:
         """A branch with this bound is closed."""
         if not math.isfinite(self._value) or self._supports.closed_form:
             return self._below(self._value)
-        floor = ROUNDING * scale_of(self._objective) or CLOSED[1]
-        return self._value - CLOSED[0] * abs(self._value) - floor
+        return self._value - CLOSED * abs(self._value) - ROUNDING * self._supports.solver.scale
 
     @property
     def _tie(self) -> float:
@@ -276,7 +275,7 @@ class FacesEngine:
         if best == math.inf and looks_ahead:
             values = {unit: self._supports.near(_with(self._units, unit)) for unit in free.tolist()}
             best = min(values.values())
-        noise = NOISE * scale_of(self._objective)
+        noise = NOISE * self._supports.solver.scale
         highest = best + self._tie * abs(best) + noise if best < math.inf else math.inf
         return next(unit for unit, value in values.items() if value <= highest)
 

@@ -52,7 +52,7 @@ def stopped(walk: Walk, deadline: Deadline) -> tuple[Indices, Vector]:
         except StopIteration as end:
             final: tuple[Indices, Vector] = end.value
             return final
-        if deadline.ended:
+        if deadline.passed:
             return found
 
 

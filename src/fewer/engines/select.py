@@ -4,8 +4,10 @@ from typing import Any
 
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
+from ..probe import is_ours
 from ..protocols import (
     Budgeted,
+    Centred,
     Combining,
     Covered,
     FaceSolvable,
@@ -39,7 +41,7 @@ def engine_of(
         from .conditioned import ConditionedEngine
 
         return ConditionedEngine(objective, constraint, until)
-    if isinstance(constraint, SparseSimplex) and offers(objective, Quadratic):
+    if distances(objective, constraint):
         from .quadratic import QuadraticEngine
 
         return QuadraticEngine(objective, constraint, until)
@@ -53,18 +55,32 @@ def served(objective: Objective, constraint: Any) -> bool:
     """Whether an engine serves the problem."""
     if offers(constraint, Budgeted) and offers(objective, Covered, FaceSolvable):
         return True
-    simple = isinstance(constraint, SparseSimplex) and offers(objective, Quadratic)
-    return whole_faces(constraint) or simple or programmed(objective, constraint)
+    return whole_faces(constraint) or distances(objective, constraint) or programmed(objective, constraint)
 
 
 def programmed(objective: Objective, constraint: Any) -> bool:
     """Whether supports are sets of entries with rules of their own, or weights are found by convex programmes.
 
-    That is: conditions on weights, a loss that has its own programme, or entries within a few groups.
+    That is: conditions on weights, a loss that has its own programme, a quadratic that may be negative, or entries
+    within a few groups.
     """
     if not offers(constraint, Combining):
         return False
     if isinstance(constraint, SparseSimplex):
-        own = offers(objective, Programmed)
-        return own or (constraint.all_conditions is not None and offers(objective, Quadratic))
+        return offers(objective, Programmed) or (offers(objective, Quadratic) and not distances(objective, constraint))
     return not whole_faces(constraint)
+
+
+def distances(objective: Any, constraint: Any) -> bool:
+    """Whether the engine of squared distances serves the problem: a quadratic on a sparse simplex without conditions.
+
+    Its tables and bounds need F[p] = pᵀGp with G positive semi-definite where Σp = 1. Any other quadratic, as one that
+    falls below zero, is served by quadratic programmes.
+    """
+    simple = isinstance(constraint, SparseSimplex) and constraint.all_conditions is None
+    return simple and offers(objective, Quadratic) and squared_distance(objective)
+
+
+def squared_distance(objective: Any) -> bool:
+    """Whether a quadratic is a squared distance to a target: ours are, others where they offer `centred`."""
+    return is_ours(objective) or offers(objective, Centred)

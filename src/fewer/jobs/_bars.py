@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 from .._compiled.segments import advance, advance_bars
 from .._validation import Indices, InvalidInput, Vector, as_generator
-from ..deadline import answer_by
 from ..distribution import Distribution
 from ..objectives.l2 import L2
 from ..result import Result, Status, Words
-from ..solvers.loop import WARM, Outcome, Step, Steps, drive
+from ..solvers.loop import Outcome, Step, Steps, drive
 from ..spaces import Atoms
 
 MAX_CHOICES = 50_000_000
@@ -223,22 +222,16 @@ def with_bars(given: Any, k: int, search: dict[str, Any]) -> Result:
     F, C, deadline = L2(Atoms(n), x), Bars(Atoms(n), k), search["deadline"]
     seed = as_generator(search["rng"])[1]
 
-    def steps(proves: bool) -> Steps:
-        status, bound = Status.OPTIMAL, 0.0
+    def steps() -> Steps:
+        bound = 0.0
         for p, known in best_bars(x, k):
             if known is not None:
                 bound = known
             yield Step(p, known)
-            if not proves:
-                status = Status.TIME_LIMIT
-                break
-        return Outcome(status, bound)
+        return Outcome(Status.OPTIMAL, bound)
 
-    def solved(proves: bool) -> Result:
-        options = {"solver": search["solver"], "time_limit": deadline, "callback": search["callback"], "seed": seed}
-        return drive(F, C, steps(proves), note="" if proves else WARM, **options)
-
-    found = answer_by(deadline, lambda: solved(True), lambda: solved(False))
+    options = {"solver": search["solver"], "time_limit": deadline, "callback": search["callback"], "seed": seed}
+    found = drive(F, C, steps(), **options)
     runs, most = len(Runs.of(x).starts), max(MAX_CHOICES // k, k)
     merged = f"bars end at {most} of {runs} places, those of the largest steps; others could gain at most the gap"
     notes = "; ".join(filter(None, (merged if runs > most else "", found.note)))

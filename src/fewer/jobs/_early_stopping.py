@@ -1,7 +1,5 @@
 """Early stopping: rows held out say how far down a solver should go."""
 
-import math
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -10,13 +8,12 @@ from scipy.sparse.linalg import LinearOperator
 
 from .._validation import InvalidInput, Vector, as_generator, as_number
 from ..constraints.sparse_simplex import SparseSimplex
-from ..deadline import SECONDS_BETWEEN, Deadline, Stopped, asking
+from ..deadline import Deadline
 from ..engines.paths import stopped, walked
 from ..objectives.moments import Moments
 from ..result import Result, Status
 from ..solvers.loop import Callback, Outcome, Progress, Step, Steps, drive, says_stop
 from ..solvers.minimize import minimize
-from ..solvers.uncompiled import solve_by
 from ..solvers.units import in_units, watched
 
 TINY = 1e-300
@@ -48,13 +45,8 @@ def early_stopped(
     generator, seed = as_generator(rng)
     inner, exponent = F.near_one()
     seen, held = watched(callback, exponent), held_out(inner, validation)
-    state = generator.bit_generator.state
-
-    def attempt() -> Result:
-        generator.bit_generator.state = state  # a second attempt meets the same random numbers
-        return _chosen(inner, C, solver, held, deadline, generator, seen)
-
-    return replace(in_units(solve_by(deadline, inner, C, solver, attempt), exponent), seed=seed)
+    found = _chosen(inner, C, solver, held, deadline, generator, seen)
+    return replace(in_units(found, exponent), seed=seed)
 
 
 def _chosen(
@@ -69,14 +61,9 @@ def _chosen(
     """The answer on all rows that is as far down as the rows held out allow."""
     order = rng.permutation(F.rows)
     kept, out = np.sort(order[held:]), np.sort(order[:held])
-    watch = Watch(callback, deadline)
-    until = replace(deadline, stops=watch.stops)
-    try:
-        with asking(lambda: until.ended):
-            fitted, judge = (F.of_rows(part).near_one()[0] for part in (kept, out))
-    except Stopped:
-        return ended(positive(F, C, until), watch.stopped, deadline)
-    first = positive(fitted, C, until.share(0.25))
+    watch = Watch(callback)
+    fitted, judge = (F.of_rows(part).near_one()[0] for part in (kept, out))
+    first = positive(fitted, C, deadline.share(0.25))
     values, errors = [first.value], [squares(judge, first.p)]
     options: dict[str, Any] = {"budget": 0.0} if solver in PERTURBING else {}
 
@@ -86,14 +73,15 @@ def _chosen(
             errors.append(squares(judge, progress.p))
         return watch(progress)
 
-    if not until.ended:
+    if not deadline.passed:
         minimize(fitted, C, solver, time_limit=deadline.share(0.5), rng=rng, callback=judged, **options)
-    whole = positive(F, C, until)
+    whole = positive(F, C, deadline)
     chosen = first_as_good(np.array(errors))
     enough = values[chosen] * (whole.value / max(first.value, TINY))
-    if until.ended:
+    late = watch.stopped or deadline.passed
+    if late:
         whole = min(whole, drive(F, C, answered(first.p)), key=lambda found: found.value)
-    if until.ended or chosen == 0 or enough >= whole.value:
+    if late or chosen == 0 or enough >= whole.value:
         return ended(whole, watch.stopped, deadline)
 
     def far_enough(progress: Progress) -> bool:
@@ -104,25 +92,16 @@ def _chosen(
 
 
 class Watch:
-    """A callback whose wish to stop is kept, and which is asked between iterates, too."""
+    """A callback whose wish to stop is kept."""
 
-    def __init__(self, callback: Callback | None, deadline: Deadline) -> None:
-        self.callback, self.deadline, self.stopped = callback, deadline, False
-        self.last = Progress(0, np.empty(0), math.inf, math.inf, None, 0.0)
-        self.due = time.perf_counter() + SECONDS_BETWEEN
+    def __init__(self, callback: Callback | None) -> None:
+        self.callback, self.stopped = callback, False
 
     def __call__(self, progress: Progress) -> bool:
         """Whether it wants to stop, or has wanted to."""
         if self.callback is not None and not self.stopped:
-            self.last, self.stopped = progress, says_stop(self.callback, progress)
-            self.due = time.perf_counter() + SECONDS_BETWEEN
+            self.stopped = says_stop(self.callback, progress)
         return self.stopped
-
-    def stops(self) -> bool:
-        """The same where there is nothing new to show, now and then."""
-        if time.perf_counter() < self.due:
-            return self.stopped
-        return self(self.last._replace(seconds=self.deadline.elapsed()))
 
 
 def ended(result: Result, stopped: bool, deadline: Deadline) -> Result:

@@ -1,5 +1,6 @@
 """What estimators share: scikit-learn's checks with our error, and fits that leave nothing behind when they fail."""
 
+import numbers
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -181,8 +182,10 @@ def at_most(k: Any, most: int, what: str) -> int:
 
 
 def seed_of(random_state: Any) -> int:
-    """A seed drawn from `random_state`, as scikit-learn knows it."""
+    """The seed `random_state`, as `rng` of the functions takes it; drawn where it is None or a RandomState."""
     try:
+        if isinstance(random_state, numbers.Integral) and 0 <= int(random_state) < 2**32:
+            return int(random_state)
         return int(check_random_state(random_state).randint(SEEDS))
     except Exception:  # what it raises depends on the type
         raise InvalidInput(

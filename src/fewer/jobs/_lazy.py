@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from .._validation import InvalidInput, as_integer, known
-from ..data.blocks import Block, Blocks, as_blocks
+from ..data.blocks import Block, Blocks, as_blocks, refuse_for_blocks
 from ..data.cutting import width
 from ..result import Result
 from ..row_blocks import canonical_rows
@@ -88,6 +88,7 @@ def dims_of_blocks(
     X: Any,
     k: int,
     *,
+    refused: dict[str, Any],
     memory: int,
     objective: str,
     sample_weight: Any,
@@ -107,6 +108,7 @@ def dims_of_blocks(
     whole = blocks.gathered(memory // 2)
     if whole is not None:
         return whole
+    refuse_for_blocks(**refused)
     if order is not None or item is not None:
         summary: Any = long_summary(blocks, order, item, memory, k if objective == "kl" else None)
     else:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from .._validation import Indices, Vector
 from ..bandwidths import blocks
-from ..deadline import Deadline, pause
+from ..deadline import Deadline
 
 MAX_SORTED_ENTRIES = 5 * 10**5
 """Entries of a table up to which its rows are sorted, so that their order does not matter; beyond, they are hashed."""
@@ -106,7 +106,6 @@ def row_hashes(rows: Any) -> Hashes:
     factors = np.random.default_rng(0).integers(2**63, size=d, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     hashes = np.empty(rows.shape[0], np.uint64)
     for part in blocks(rows):
-        pause()
         here = rows[part]
         if sp.issparse(here):
             words = _bits(here.data) * factors[here.indices]
@@ -132,7 +131,6 @@ def _differ(rows: Any, a: Indices, b: Indices) -> npt.NDArray[np.bool_]:
         return found
     step = next(iter(blocks(rows))).stop
     for start in range(0, len(a), step):
-        pause()
         part = slice(start, start + step)
         first, second = rows[a[part]], rows[b[part]]
         if sp.issparse(first):

@@ -44,7 +44,8 @@ def spec_of(head: Any, setting: Setting, k: int, labels: Any, weight: Any, seed:
     refuse_for_blocks(
         "choose some thousand rows of them first, then of these those that stand for the target", target=setting.aim
     )
-    refuse_for_blocks(**{name: given if np.size(given) else None for name, given in setting.limits.both})
+    rows: dict[str, Any] = {name: listed if np.size(listed) else None for name, listed in setting.limits.both}
+    refuse_for_blocks(**rows)
     refuse_for_blocks(groups=setting.limits.groups)
     apart = {"labels": labels, "sample_weight": weight}
     chosen = chosen_columns(head, setting.columns, apart, setting.missing)
@@ -74,7 +75,7 @@ def points_of_blocks(
             (sample_weight if isinstance(sample_weight, str) else whole.weight),
         )
         return setting.solve(whole.X, k, *given, rng, most)
-    with own_threads(), setting.deadline.enforced():
+    with own_threads():
         return _chosen(blocks, k, labels, sample_weight, setting, rng, most)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._validation import Indices, InvalidInput, Vector
-from ..deadline import CompilationTimeout, Deadline
+from ..deadline import Deadline
 from ..distances import centre_of
 from ..lazy_rows import in_memory, some_rows
 from ..objectives.pairs import OutOfTime, image_until
@@ -307,10 +307,7 @@ def target_means(
 def first_constant(F: RowsMMD, waves: Waves, k: int, rng: np.random.Generator) -> float:
     """The constant by which a first answer, k rows at random at their best, gets a little more than its value."""
     units = np.sort(rng.choice(F.space.size, min(k, F.space.size, MAX_FIRST_ROWS), replace=False))
-    try:
-        weights = F.best_on(units)[units]
-    except CompilationTimeout:
-        weights = np.full(len(units), 1.0 / len(units))
+    weights = F.best_on(units)[units]
     value, error = estimate(F, waves, units, weights)
     inner = float(weights @ F.cross(units, units) @ weights) - 2.0 * float(F.mean[units] @ weights)
     return VALUE_MARGIN * (value + error) - inner

@@ -94,12 +94,13 @@ class TermsSummary:
         names = None if chosen is None else list(chosen.table)
         held, never = (positions(value, names, name) for name, value in (("include", include), ("exclude", exclude)))
         notes = [] if chosen is None else list(chosen.notes)
+        excluded = never
         if chosen is not None:
             wide = np.zeros((len(y), len(chosen.table)))
             wide[:, chosen.places] = X
             X = wide
             never = np.union1d(never, np.setdiff1d(np.arange(len(chosen.table)), chosen.places))
-        codes = None if groups is None else group_codes(groups, names, np.setdiff1d(np.arange(X.shape[1]), never))
+        codes = group_codes(groups, names, np.setdiff1d(np.arange(X.shape[1]), never), excluded)
         if isinstance(self.spec.missing, Fills):
             notes += [self.spec.missing.note] if self.spec.missing.note else []
         if self.dropped:

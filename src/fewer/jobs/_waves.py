@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import Indices, Vector
-from ..deadline import Deadline, pause
+from ..deadline import Deadline
 from ..objectives.pairs import spans, spread, tile_rows
 from ..objectives.rows_mmd import RowsMMD
 from ..threads import threads
@@ -75,8 +75,8 @@ def wave_sums(
 
     sums, used = np.zeros((classes, len(frequencies)), np.complex128), 0
     for some in (parts[a : a + 2 * threads()] for a in range(0, len(parts), 2 * threads())):
-        pause()
-        sums += sum(spread(work, some))
+        for block in spread(work, some):  # in this order, however many are done at once
+            sums += block
         used = some[-1].stop
         if deadline is not None and deadline.passed:
             break

@@ -8,12 +8,11 @@ import numpy as np
 from .._validation import Indices, InvalidInput
 from ..bandwidths import Bandwidth, bandwidth_in_units, scaled_rows
 from ..constraints.sparse_simplex import SparseSimplex
-from ..deadline import CompilationTimeout, Deadline
+from ..deadline import Deadline
 from ..distances import MAX_RELATIVE_ERROR, Matrix, distance_blocks
 from ..engines.pool import CandidatePool
 from ..objectives.rows_mmd import RowsMMD
 from ..similarity import Similarity, similarity_of
-from ..solvers.loop import WARM
 from .sample import Sample
 
 BANDWIDTH_FACTORS = 2.0 ** np.arange(-2, 5)
@@ -117,14 +116,11 @@ def validated_width(
     )
     rows, until = scaled_rows(X, -middle.exponent), deadline.share(TIME_SHARE)
     errors = np.full(len(BANDWIDTH_FACTORS), np.inf)
-    try:
-        for at in np.argsort(np.abs(np.log2(BANDWIDTH_FACTORS)), kind="stable"):
-            width = float(middle.scaled * BANDWIDTH_FACTORS[at])
-            errors[at] = np.mean([_error(rows, codes, mass, k, name, width, memory, fold) for fold in folds])
-            if until.passed:
-                break
-    except CompilationTimeout:
-        return middle._replace(note=f"gamma is the median: {WARM}")
+    for at in np.argsort(np.abs(np.log2(BANDWIDTH_FACTORS)), kind="stable"):
+        width = float(middle.scaled * BANDWIDTH_FACTORS[at])
+        errors[at] = np.mean([_error(rows, codes, mass, k, name, width, memory, fold) for fold in folds])
+        if until.passed:
+            break
     factor = float(BANDWIDTH_FACTORS[int(np.argmin(errors))])
     return middle._replace(scaled=middle.scaled * factor, gamma=middle.gamma * factor)
 

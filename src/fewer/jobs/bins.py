@@ -116,7 +116,7 @@ def bins(
         Values in blocks are gathered where they take at most half of it. Others are counted, up to 65,536 different
         ones; beyond, a first pass finds quantiles with a proven rank error, and a second counts between them.
     time_limit : float, optional
-        Wall time in seconds, everything included. "cdf", cut short, gives k-means on the cumulative shares.
+        Wall time in seconds, but for compiling. "cdf", cut short, gives k-means on the cumulative shares.
     rng : None, int or Generator
         Seed or generator of the random choices.
     callback : callable, optional
@@ -156,6 +156,7 @@ def bins(
         raise InvalidInput(
             f"give values, or counts=, a histogram of them: exactly one, got {'neither' if counts is None else 'both'}"
         )
+    memory = as_bytes(max_memory)
     with watched_by_user(progress, "bins", deadline, callback) as watching:
         search: Search = {"solver": solver, "deadline": deadline, "rng": rng, "callback": watching}
         if counts is not None:
@@ -169,7 +170,7 @@ def bins(
         refuse({"positions": positions, "edges": edges}, "counts; for values give edges as grid")
         if is_lazy(values):
             blocks = as_blocks(values, None, sample_weight)
-            whole = blocks.gathered(as_bytes(max_memory) // 2)
+            whole = blocks.gathered(memory // 2)
             if whole is None:
                 plain = isinstance(preserve, str) and preserve == "cdf" and not as_flag(contiguous, "contiguous")
                 summary = bins_of_blocks(blocks, missing, grid, n_bins)

@@ -21,7 +21,7 @@ from .._validation import (
     read,
     unmasked,
 )
-from ..data.blocks import Block, as_blocks, head_of, is_lazy, lazily
+from ..data.blocks import Block, Blocks, as_blocks, head_of, is_lazy, lazily
 from ..data.frames import put_columns
 from ..deadline import Deadline
 from ..progress import as_verbose
@@ -59,7 +59,7 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
     max_memory : int or str
         Data in blocks are gathered where they take at most half of it; see `bins`.
     time_limit : float, optional
-        Wall time in seconds, for all columns together.
+        Wall time in seconds, but for compiling, for all columns together.
     random_state : None, int or RandomState
         The random choices of solvers that make some.
     verbose : int
@@ -116,9 +116,14 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
         deadline = Deadline.after(self.time_limit)
         with unchanged_if_it_fails(self):
             self._no_stream()
+            memory = as_bytes(self.max_memory)
             if is_lazy(X):
-                self._fit_blocks(X, sample_weight, deadline)
-                return self
+                blocks = as_blocks(X, None, sample_weight)
+                whole = blocks.gathered(memory // 2)
+                if whole is None:
+                    self._fit_blocks(blocks, deadline)
+                    return self
+                X, sample_weight = whole.X, whole.weight
             one = y is None and is_column(X)
             X = self._numbers(as_table(X) if one else X)
             weights = None if sample_weight is None else as_weights(sample_weight, len(X), "sample_weight")
@@ -140,13 +145,9 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
             raise InvalidInput(f"X has a missing value (NaN) in column {column}, row {row}; {rule}")
         return np.asarray(found)
 
-    def _fit_blocks(self, X: Any, sample_weight: Any, deadline: Deadline) -> None:
+    def _fit_blocks(self, blocks: Blocks, deadline: Deadline) -> None:
         """Choose values of columns that come in blocks."""
-        blocks = as_blocks(X, None, sample_weight)
-        whole = blocks.gathered(as_bytes(self.max_memory) // 2)
-        if whole is not None:
-            self.fit(whole.X, None, whole.weight)
-            return
+        as_verbose(self.verbose)
         head = blocks.head(1024).X
         one = is_column(head)
         self._numbers(as_table(head) if one else head)
@@ -158,6 +159,8 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
         Values are counted up to 65,536 different ones; beyond, their quantiles are kept, with a proven rank error
         `error_bound_` (of each column): no share of the values below any x is off by more. `bound_` allows for it.
         """
+        as_verbose(self.verbose)
+        as_bytes(self.max_memory)
         with unchanged_if_it_fails(self):
             first = vars(self).get("_stream") is None
             one = is_column(X) if first else self._stream.one

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector, as_numbers, as_vector, gathered, known, shown
-from ..data.align import aligned, nearest, positions, quoted
+from ..data.align import column_beside, nearest, positions, quoted
 from ..data.baskets import baskets_of
 from ..data.columns import array_columns, as_kind, left_out, told_kinds
 from ..data.frames import Column, columns_of, is_table, n_rows, names_of
@@ -103,8 +103,6 @@ class Coding:
         if (order is None) != (item is None):
             raise InvalidInput("order and item go together: give both or neither")
         if order is not None:
-            if sample_weight is not None:
-                raise InvalidInput("sample_weight is for rows of a wide table, not for lines of orders")
             found = baskets_of(_long(X), order, item)
             return cls(found.table, found.names, None, named_baseline(baseline, found.names), note=found.note)
         if not is_table(X):
@@ -120,8 +118,9 @@ class Coding:
         if len(set(names)) < len(names):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise InvalidInput(f"X has the column {shown(twice)} twice; columns are told apart by their names")
-        weight = aligned(sample_weight, X, "sample_weight")
-        return _Coder(columns_of(X), n_rows(X), names, told_kinds(columns, names), weight, missing).coded(baseline)
+        weight, at = column_beside(X, sample_weight, "sample_weight")
+        kinds = told_kinds(columns, names) | ({} if at is None else {names[at]: "ignore"})
+        return _Coder(columns_of(X), n_rows(X), names, kinds, weight, missing).coded(baseline)
 
     def labels(self, indices: Indices) -> Any:
         """The names of some columns, as objects; None where there are none."""

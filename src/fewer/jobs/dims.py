@@ -1,7 +1,6 @@
 """Keep k dimensions of discrete data: which columns cover the most rows."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -10,22 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import Indices, InvalidInput, as_generator, as_units, known
-from ..data.blocks import is_lazy, refuse_for_blocks
+from ..data.blocks import is_lazy
 from ..data.frames import columns_of, names_of
-from ..deadline import Deadline, Stopped, answer_by, asking, pause
+from ..deadline import Deadline
 from ..distribution import Distribution
 from ..objectives.kl import KL
 from ..objectives.l2 import L2
 from ..objectives.seen import SeenL2
 from ..progress import watched_by_user
-from ..result import Result, Status, Words
-from ..solvers.loop import Callback, Progress, as_callback, says_stop
+from ..result import Result, Words
+from ..solvers.loop import Callback, as_callback
 from ..solvers.minimize import SOLVERS, minimize
-from ..solvers.uncompiled import uncompiled_result
 from ..spaces import Lattice, States
-from ._hurried import MAX_UNCOMPILED_ROWS, affordable, need_compiled_code, on_all
 from ._lazy import dims_of_blocks
-from ._restricted import Restriction, Run, restricted
+from ._restricted import Restriction, restricted
 from .coding import Coding
 from .column_units import Limit
 from .rows import Rows, listed
@@ -33,8 +30,6 @@ from .sample import as_bytes
 
 OBJECTIVES = {"kl": "KL", "l2": "squared distance"}
 """Objectives, and what their loss is called."""
-HURRIED_SECONDS = 0.1
-"""Seconds for the answer to a callback that said stop before there was one."""
 MAX_LATTICE_BITS = 13
 """For l2, a lattice of at most 2 to this many states is written out; beyond it only the seen states are listed."""
 
@@ -117,8 +112,8 @@ def dims(
         Data in blocks are read into memory if they take at most half of it; otherwise their distinct rows are counted,
         which may take an eighth of it. If these do not fit, rare ones are left out, and the bound allows for them.
     time_limit : float, optional
-        Wall time in seconds. With a short one, columns may be chosen on some of the rows; the value is still that of
-        all rows, and `note` says so.
+        Wall time in seconds, but for compiling. Rows are read and folded first, whatever the limit; then a search goes
+        on until it is over or the optimum is proven.
     rng : None, int or Generator
         Seed or generator of the random choices.
     callback : callable, optional
@@ -163,13 +158,16 @@ def dims(
     given = {"sample_weight": sample_weight, "missing": missing, "columns": columns, "order": order, "item": item}
     chosen = {"units": units, "costs": costs, "include": include, "exclude": exclude}
     k = one_limit(k, budget, costs)
+    if order is not None and sample_weight is not None:
+        raise InvalidInput("sample_weight is for rows of a wide table, not for lines of orders")
+    memory = as_bytes(max_memory)
     with watched_by_user(progress, "dims", deadline, callback) as told:
         if is_lazy(X):
-            refuse_for_blocks(units=units, costs=costs)
             found = dims_of_blocks(
                 X,
                 k,
-                memory=as_bytes(max_memory),
+                refused={"units": units, "costs": costs, "budget": budget},
+                memory=memory,
                 objective=objective,
                 baseline=baseline,
                 include=include,
@@ -208,27 +206,7 @@ def cover(
 ) -> Result:
     """`dims` on rows that were looked through; k is the budget where columns have costs."""
     as_callback(callback)
-    with asking(stops_early(callback, deadline)):
-        rows = Rows.of(coding.X, coding.sample_weight, coding.baseline)
-        try:
-            return _covered(coding, rows, k, objective, solver, deadline, rng, callback)
-        except Stopped:  # before there was an answer: as under a short time limit
-            pass
-    found = _covered(coding, rows, k, objective, solver, Deadline.after(HURRIED_SECONDS), rng, None)
-    return replace(found, status=Status.CALLBACK, seconds=deadline.elapsed())
-
-
-def _covered(
-    coding: Coding,
-    rows: Rows,
-    k: Any,
-    objective: str,
-    solver: str,
-    deadline: Deadline,
-    rng: Any,
-    callback: Callback | None,
-) -> Result:
-    """The columns, and the distribution on them; `Stopped` where the callback says so before there are any."""
+    rows = Rows.of(coding.X, coding.sample_weight, coding.baseline)
     generator, seed = as_generator(rng)
     units = coding.units
     count, what = (rows.n, "columns") if units is None else (len(units), "units")
@@ -242,51 +220,20 @@ def _covered(
         units.check_apart(held, never)
     restriction = Restriction.of(held, never, limit)
 
-    def solved(used: Rows, run: Run) -> Result:
-        """The units that `run` finds, on some rows."""
-        if restriction:
-            return restricted(used, limit, objective, restriction, run, callback)
-        return run(*problem(used, limit, objective), callback)
+    def run(F: Any, C: Any, told: Callback | None) -> Result:
+        return minimize(F, C, solver, time_limit=deadline, rng=generator, callback=told)
 
-    def on_some(run: Run, passes: int, most: float = math.inf, always: bool = False) -> Result:
-        """The columns that `run` finds, on all rows or as many as time allows, and the distribution on them."""
-        pause()
-        drawn = affordable(rows, deadline, passes, generator, most)
-        found = solved(drawn if units is None else units.rows(drawn, objective), run)
-        if units is not None:
-            chosen = found.indices
-            found = replace(found, indices=units.columns(chosen), units=units.labels[chosen])
-        with asking(None):  # there is an answer
-            found = on_all(found, drawn, rows, objective) if always or drawn is not rows else found
-            return finish(found, rows, objective)
-
-    def searched() -> Result:
-        """By a solver."""
-        need_compiled_code(deadline)
-
-        def run(F: Any, C: Any, told: Callback | None) -> Result:
-            pause()
-            with asking(None):  # from here on the loop asks
-                return minimize(F, C, solver, time_limit=deadline, rng=generator, callback=told)
-
-        return on_some(run, limit.size if solver == "iht" else 1)
-
-    def hurried() -> Result:
-        """Without compiled code, on some of the rows."""
-        return on_some(
-            lambda F, C, told: uncompiled_result(F, C, deadline, solver), limit.size, MAX_UNCOMPILED_ROWS, always=True
-        )
-
-    found = answer_by(deadline, searched, hurried)
+    used = rows if units is None else units.rows(rows, objective)
+    if restriction:
+        found = restricted(used, limit, objective, restriction, run, callback)
+    else:
+        found = run(*problem(used, limit, objective), callback)
+    if units is not None:
+        chosen = found.indices
+        found = replace(found, indices=units.columns(chosen), units=units.labels[chosen])
+    found = finish(found, rows, objective)
     note, labels = "; ".join(filter(None, (found.note, coding.note))), coding.labels(found.indices)
     return replace(found, seed=seed, seconds=deadline.elapsed(), note=note, labels=labels)
-
-
-def stops_early(callback: Callback | None, deadline: Deadline) -> Callable[[], bool] | None:
-    """What asks a callback before there is an iterate; None where there is none."""
-    if callback is None:
-        return None
-    return lambda: says_stop(callback, Progress(0, np.empty(0), math.inf, math.inf, None, deadline.elapsed()))
 
 
 def problem(rows: Rows, limit: Limit, objective: str) -> tuple[Any, Any]:

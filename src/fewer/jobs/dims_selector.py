@@ -1,5 +1,6 @@
 """`FewerDims`: the job dims as a scikit-learn selector."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +13,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, check_non_negative
 
 from .._validation import Indices, InvalidInput, as_numbers, known
-from ..data.align import aligned
-from ..data.blocks import Block, as_blocks, head_of, is_lazy, lazily, refuse_for_blocks
+from ..data.align import taken_apart
+from ..data.blocks import Block, Blocks, as_blocks, head_of, is_lazy, lazily, refuse_for_blocks
 from ..data.frames import is_table, names_of
 from ..deadline import Deadline
 from ..progress import as_verbose, watched_by_user
@@ -22,7 +23,7 @@ from ..solvers.minimize import SOLVERS
 from ._dims_blocks import DimsSpec, DimsSummary
 from ._estimator import Shown, Streaming, at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
 from ._lazy import dims_spec, dims_summary
-from .coding import Coding
+from .coding import Coding, named_baseline
 from .dims import OBJECTIVES, cover, coverage, has_labels, one_limit, take_columns
 from .sample import as_bytes
 
@@ -54,7 +55,7 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
     max_memory : int or str
         What data in blocks and streams may take; see `dims`.
     time_limit : float, optional
-        Wall time in seconds.
+        Wall time in seconds, but for compiling; a search goes on until it is over or the optimum is proven.
     random_state : None, int or RandomState
         Seed or generator of the random choices.
     verbose : int
@@ -128,18 +129,25 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
         given = {name: getattr(self, name) for name in ("baseline", "units", "costs", "include", "exclude", "missing")}
         with unchanged_if_it_fails(self):
             self._no_stream()
+            memory = as_bytes(self.max_memory)
             if is_lazy(X):
-                self._fit_blocks(X, sample_weight, deadline)
-                return self
+                blocks = as_blocks(X, None, sample_weight)
+                whole = blocks.gathered(memory // 2)
+                if whole is None:
+                    self._fit_blocks(blocks, sample_weight, memory, deadline)
+                    return self
+                X, sample_weight = whole.X, sample_weight if isinstance(sample_weight, str) else whole.weight
+            X, sample_weight = taken_apart(X, sample_weight=sample_weight)
             known(self.objective, dict.fromkeys(OBJECTIVES), "objective")
             known(self.solver, dict.fromkeys(SOLVERS), "solver")
             names = names_of(X) if is_table(X) else None
             if names is None or (self.columns is None and not has_labels(X)):
-                sample_weight = aligned(sample_weight, X, "sample_weight")
                 X = validated(self, X, accept_sparse="csr", dtype="numeric")
                 with our_error():
                     check_non_negative(X, "FewerDims.fit")
                 given["names"] = names
+                if isinstance(self.baseline, Mapping) and names is not None:
+                    given["baseline"] = named_baseline(self.baseline, names)
             else:
                 _check_feature_names(self, X, reset=True)
                 _check_n_features(self, X, reset=True)
@@ -147,15 +155,10 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
             self._fit(Coding.of(X, sample_weight=sample_weight, **given), deadline)
         return self
 
-    def _fit_blocks(self, X: Any, sample_weight: Any, deadline: Deadline) -> None:
+    def _fit_blocks(self, blocks: Blocks, sample_weight: Any, memory: int, deadline: Deadline) -> None:
         """Choose columns of rows that come in blocks."""
-        blocks, memory = as_blocks(X, None, sample_weight), as_bytes(self.max_memory)
-        whole = blocks.gathered(memory // 2)
-        if whole is not None:
-            self.fit(whole.X, None, whole.weight)
-            return
-        refuse_for_blocks(units=self.units, costs=self.costs)
-        self._check_head(blocks.head(1024).X)
+        refuse_for_blocks(units=self.units, costs=self.costs, budget=self.budget)
+        self._check_head(taken_apart(blocks.head(1024).X, sample_weight=sample_weight)[0])
         how = (sample_weight, self.baseline, self.missing, self.columns)
         self._fit_summary(dims_summary(blocks, dims_spec(blocks, self.k, memory, self.objective, *how)), deadline)
 
@@ -177,6 +180,9 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
         """
         with unchanged_if_it_fails(self):
             first = vars(self).get("_stream") is None
+            refuse_for_blocks(units=self.units, costs=self.costs, budget=self.budget)
+            as_verbose(self.verbose)
+            X, sample_weight = taken_apart(X, sample_weight=sample_weight)
             self._check_head(X, reset=first)
             spec = DimsSpec.of(X, missing=self.missing, columns=self.columns, max_memory=as_bytes(self.max_memory))
             if spec.labelled:

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from .._validation import gathered
-from ..data.blocks import is_lazy
+from ..data.blocks import is_dask, is_lazy
 from ..deadline import Deadline
 from ..progress import watched_by_user
 from ..result import Result
@@ -144,7 +145,8 @@ def points(
         Bytes, or "500MB": the limit on memory beside X, if X is an array of floats or CSR; anything else is first
         copied into one. Data in blocks are read into memory if they take at most half of it.
     time_limit : float, optional
-        Wall time in seconds for the whole call, compiling included. With a short one, fewer rows are compared.
+        Wall time in seconds for the whole call, but for compiling. With a short one, fewer rows are compared. A search
+        goes on until it is over or the optimum is proven.
     rng : None, int or Generator
         Seed or generator of the random choices.
     callback : callable, optional
@@ -184,6 +186,7 @@ def points(
         if units is not None:
             if is_lazy(X):
                 X, labels, sample_weight = all_rows(X, labels, sample_weight, setting.memory)
+                units = np.asarray(units) if is_dask(units) else units
             return points_of_units(setting, gathered(X), k, units, labels, sample_weight, rng)
         if is_lazy(X):
             return points_of_blocks(X, k, labels, sample_weight, setting, rng).result

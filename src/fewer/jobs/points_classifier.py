@@ -1,7 +1,6 @@
 """A nearest-neighbour classifier that keeps only k rows."""
 
 import math
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.utils.validation import _check_y, check_consistent_length, check_is
 from .._validation import Indices, InvalidInput, as_array, read, shown, unmasked
 from ..bandwidths import times_power_of_two
 from ..data.frames import take_rows
-from ..deadline import CompilationTimeout, Deadline
+from ..deadline import Deadline
 from ..threads import own_threads
 from ._estimator import Shown, our_error, unchanged_if_it_fails
 from ._refine import refined
@@ -54,7 +53,7 @@ class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ign
     max_memory : int or str
         Bytes, or "500MB".
     time_limit : float, optional
-        Wall time in seconds.
+        Wall time in seconds, but for compiling; a search goes on until it is over or the optimum is proven.
     random_state : None, int or RandomState
         Seed or generator of the random choices.
     verbose : int
@@ -141,7 +140,7 @@ class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ign
         until = deadline.share(SEARCH_TIME_SHARE) if self.refine else deadline
         found = chosen(self, X, y, sample_weight, until)
         if self.refine and len(self.classes_) > 1:
-            with own_threads(), deadline.enforced(), suppress(CompilationTimeout):  # else they stay as they are
+            with own_threads():
                 self._swap(found, X, deadline)
         self.labels_ = y[self.indices_]
 

@@ -42,7 +42,7 @@ class FewerSampler(Shown, BaseEstimator):  # type: ignore[misc] # scikit-learn i
     max_memory : int or str
         Bytes, or "500MB".
     time_limit : float, optional
-        Wall time in seconds.
+        Wall time in seconds, but for compiling; a search goes on until it is over or the optimum is proven.
     random_state : None, int or RandomState
         Seed or generator of the random choices.
     verbose : int

@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._validation import InvalidInput, gathered, is_frame, known, shown
-from ..data.blocks import head_of, is_lazy, lazily, reread
+from ..data.blocks import head_of, is_lazy, lazily, refuse_for_blocks, reread
 from ..data.frames import take_rows
 from ..deadline import Deadline
 from ..progress import as_verbose, watched_by_user
@@ -69,7 +69,7 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
     max_memory : int or str
         Bytes, or "500MB".
     time_limit : float, optional
-        Wall time in seconds.
+        Wall time in seconds, but for compiling; a search goes on until it is over or the optimum is proven.
     random_state : None, int or RandomState
         Seed or generator of the random choices.
     verbose : int
@@ -178,6 +178,8 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         `bound_` is 0, and `error_bound_` a proven bound on the MMD of the points to all rows so far. The points are
         chosen when one of these is first asked for.
         """
+        as_verbose(self.verbose)
+        refuse_for_blocks(min_per_group=self.min_per_group, max_per_group=self.max_per_group, bounds=self.bounds)
         with unchanged_if_it_fails(self):
             first = vars(self).get("_stream") is None
             X = checked(self, X, reset=first)
@@ -256,7 +258,8 @@ def checked(model: Any, X: Any, **how: Any) -> Any:
     if how.get("reset", True):
         encodes = not is_precomputed(model) and is_encoded(X, model.columns, model.missing)
     else:
-        encodes = model._encoding is not None
+        streams = vars(model).get("_stream") is not None and is_encoded(X, model.columns, model.missing)
+        encodes = model._encoding is not None or streams
     if encodes and is_frame(X):
         with our_error():
             return validate_data(model, X, skip_check_array=True, **how)
@@ -306,7 +309,9 @@ def setting_of(
 
 def answered(model: Any) -> None:
     """Set what `fit` promises, by what is kept of a stream."""
-    found, error = answered_points(model._stream, setting_of(model, Deadline.after(model.time_limit)), model.k)
+    limits = Limits(**{name: getattr(model, name) for name in LIMITS})
+    setting = setting_of(model, Deadline.after(model.time_limit), limits=limits)
+    found, error = answered_points(model._stream, setting, model.k)
     keep(model, found, None)
     model.error_bound_ = error
 

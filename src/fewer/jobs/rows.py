@@ -1,7 +1,7 @@
 """Rows of the dims job: checked, weighted, and recoded so that the baseline is zero."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, as_vector, as_weights, shown
-from ..deadline import pause
 from ..spaces import States
 from ..tables import MOST_CODES, as_table
 
@@ -55,21 +54,11 @@ class Rows:
         chosen[as_units(face, self.n, "columns", "support")] = True
         return np.asarray(self.table @ (~chosen).astype(np.float64) == 0.0)
 
-    def sample(self, count: int, rng: np.random.Generator) -> "Rows":
-        """Some of the rows, drawn at random without replacement."""
-        drawn = np.sort(rng.choice(self.table.shape[0], count, replace=False))
-        weights = self.weights[drawn] / self.weights[drawn].sum()
-        return replace(self, table=self.table[drawn], weights=weights, given=self.given[drawn])
-
     def states(self, chosen: npt.NDArray[np.bool_] | None = None) -> States:
         """The distinct states of these rows, or of some of them."""
-        pause()
         if chosen is None or chosen.all():
-            found = States(self.table, self.given, self.shape)
-        else:
-            found = States(self.table[np.flatnonzero(chosen)], self.given[chosen], self.shape)
-        pause()
-        return found
+            return States(self.table, self.given, self.shape)
+        return States(self.table[np.flatnonzero(chosen)], self.given[chosen], self.shape)
 
     def decode(self, codes: npt.NDArray[np.int64], dims: Indices) -> npt.NDArray[np.int64]:
         """Codes (s, d) on these dimensions as they were in X."""

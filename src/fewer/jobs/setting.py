@@ -1,8 +1,7 @@
 """How points are chosen: the settings, the rows made ready, the search, and the answer in terms of X."""
 
 import math
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -10,15 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, known
-from ..active_set import simplex_weights
 from ..bandwidths import Bandwidth, bandwidth_in_units, largest, times_power_of_two
 from ..constraints.sparse_simplex import SparseSimplex
 from ..data.frames import index_of, take_rows
-from ..deadline import CompilationTimeout, Deadline, Stopped, asking
+from ..deadline import Deadline
 from ..lazy_rows import LazyRows, in_memory
 from ..result import Result, Status, Words
 from ..similarity import BANDED, SIMILARITIES, from_matrix, similarity_of
-from ..solvers.loop import WARM, Callback, Progress, says_stop
+from ..solvers.loop import Callback
 from ..solvers.minimize import SOLVERS, minimize
 from ..spaces import Atoms
 from ..threads import own_threads
@@ -49,12 +47,6 @@ LIMITS = tuple(one.name for one in fields(Limits))
 """Options of `points` that limit what is kept."""
 SEARCH_TIME_SHARE = 0.4
 """The share of what is left of a time limit that choosing rows may take where they are to move."""
-
-MANY_ROWS = 20_000
-"""Rows from which on a callback is asked while they are compared: with fewer the first iterate is not far."""
-UNMOVED = "there was no time to move the points away from their rows"
-HURRIED_SECONDS = 0.1
-"""The time limit of the answer to a callback that said stop before there was any."""
 
 
 class Prepared(NamedTuple):
@@ -193,28 +185,8 @@ class Setting:
 
     def solve(self, X: Any, k: int, labels: Any, sample_weight: Any, rng: Any, most: bool = True) -> Chosen:
         """Choose the points; with `most` False a k above the distinct rows means all of them."""
-        try:
-            with own_threads(), self.deadline.enforced():
-                return self._solve(X, k, labels, sample_weight, rng, most)
-        except Stopped:
-            found = self.hurried().solve(X, k, labels, sample_weight, rng, most)
-            return found._replace(result=self.stopped(found.result))
-
-    def hurried(self) -> "Setting":
-        """For the answer to a callback that said stop before there was one: as under a short time limit."""
-        return replace(self, deadline=Deadline.after(HURRIED_SECONDS), callback=None)
-
-    def stopped(self, result: Result) -> Result:
-        """That answer, as one that a callback stopped."""
-        return replace(result, status=Status.CALLBACK, seconds=self.deadline.elapsed())
-
-    def stops_early(self, X: Any) -> Callable[[], bool] | None:
-        """What asks the callback before there is an iterate; None where that comes soon."""
-        callback = self.callback
-        shape = getattr(X, "shape", None)
-        if not callable(callback) or not isinstance(shape, tuple) or not shape or shape[0] < MANY_ROWS:
-            return None
-        return lambda: says_stop(callback, Progress(0, np.empty(0), math.inf, math.inf, None, self.deadline.elapsed()))
+        with own_threads():
+            return self._solve(X, k, labels, sample_weight, rng, most)
 
     def prepared(
         self, X: Any, k: int, labels: Any, sample_weight: Any, rng: np.random.Generator, most: bool = True
@@ -242,15 +214,12 @@ class Setting:
     def _solve(self, X: Any, k: int, labels: Any, sample_weight: Any, rng: Any, most: bool) -> Chosen:
         generator, seed = as_generator(rng)
         k = as_integer(k, "k", 1)
-        if self.deadline.limited:
-            get_ready(self.deadline)
-        with asking(self.stops_early(X)):
-            prepared = self.prepared(X, k, labels, sample_weight, generator, most)
-            sample, comparison, notes, _, against, _ = prepared
-            k = min(k, len(sample.weights))
-            held, rows = prepared.held, sample.at(np.arange(len(sample.weights)))
-            how = (k, self.memory, generator, self.deadline, held.choice(rows, k, generator))
-            target = target_of(sample, comparison.similarity, *how, against)
+        prepared = self.prepared(X, k, labels, sample_weight, generator, most)
+        sample, comparison, notes, _, against, _ = prepared
+        k = min(k, len(sample.weights))
+        held, rows = prepared.held, sample.at(np.arange(len(sample.weights)))
+        how = (k, self.memory, generator, self.deadline, held.choice(rows, k, generator))
+        target = target_of(sample, comparison.similarity, *how, against)
         notes = [*notes, target.note]
         C = held.constraint(target.F.space, min(k, target.F.space.size), rows[target.candidates])
         found = self.searched(target, C, generator, seed)
@@ -258,11 +227,7 @@ class Setting:
         stored = None if self.precomputed else comparison.stored(self.similarity)
         result = replace(self.in_users_terms(result, X), compared=stored, source=prepared.source)
         if self.move:
-            try:
-                result = self.moved(result, X, found, target, prepared, generator)
-            except CompilationTimeout:
-                warm = "" if WARM in result.note else WARM
-                result = replace(result, note="; ".join(filter(None, (result.note, UNMOVED, warm))))
+            result = self.moved(result, X, found, target, prepared, generator)
         return Chosen(result, comparison, target, sample)
 
     def moved(
@@ -319,7 +284,7 @@ class Setting:
             )
 
     def searched(self, target: Target, C: SparseSimplex, rng: np.random.Generator, seed: int | None) -> Result:
-        """The solver's answer over the candidates; without compiled code a greedy one where time is too short."""
+        """The solver's answer over the candidates."""
         solver = (
             "exchange" if self.solver in ("auto", "exact") and (self.move or not target.whole) else self.solver
         )  # nothing to prove
@@ -335,12 +300,6 @@ def setting_of(similarity: Any, gamma: Any, memory: int, deadline: Deadline, opt
     more = {name: options[name] for name in ("columns", "missing", "move", "bounds") if name in options}
     scales = options.get("standardize", "auto")
     return Setting(similarity, gamma, scales, "auto", memory, deadline, limits=limits, aim=aim, **more)
-
-
-def get_ready(deadline: Deadline) -> None:
-    """Have numba load a first function while there is time for that; later there may be too little."""
-    with suppress(CompilationTimeout), deadline.uncompiled():
-        simplex_weights(np.eye(1), np.ones(1))
 
 
 CHILD = 2**31

@@ -3,11 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from .._validation import InvalidInput, as_integer, known, read
 from ..constraints.sparse_simplex import SparseSimplex
 from ..data.blocks import as_blocks, is_lazy, refuse_for_blocks
+from ..data.prices import resemble_prices
 from ..deadline import Deadline
 from ..objectives.moments import Moments
 from ..progress import watched_by_user
@@ -19,6 +21,9 @@ from ._lazy import terms_of_blocks
 from .holdings import LOSSES, Holdings, conditions_of
 from .sample import as_bytes
 from .tracking import Tracked
+
+PRICES = "X and y look like prices in order of time: returns='simple' tracks their returns instead"
+"""What is said of numbers that are positive, steady, and badly tracked."""
 
 
 def terms(
@@ -60,10 +65,11 @@ def terms(
     Parameters
     ----------
     X : array, sparse matrix, LinearOperator or table of shape (r, n)
-        Entries of any size; an array of float32 stays float32. Memory is X and a small multiple of k r. In a table of
-        pandas, polars or pyarrow the columns of numbers are candidates; dates and identifiers are not (`note` says so),
-        and other text is refused. Also data in blocks: a Dask array or frame, a list of delayed blocks, paths or a
-        pattern of them, a callable that returns an iterator of blocks (X, y).
+        Entries of any size; an array of float32 stays float32. Memory is X and a small multiple of k r; an array that
+        is not in C order is copied. In a table of pandas, polars or pyarrow the columns of numbers are candidates;
+        dates and identifiers are not (`note` says so), and other text is refused. Also data in blocks: a Dask array
+        or frame, a list of delayed blocks, paths or a pattern of them, a callable that returns an iterator of blocks
+        (X, y).
     y : array, Series or name of shape (r,)
         The target, or the name of a column of the table X, which is then no candidate. If both are pandas
         objects, rows are matched by their index labels.
@@ -95,7 +101,8 @@ def terms(
         the last one before. `note` says how many there were. Excluded columns may have missing values.
     returns : {"simple", "log"}, optional
         X and y are prices in order of time, and their returns are compared: p(t) / p(t-1) - 1, or differences of
-        logarithms. There is one row less.
+        logarithms. There is one row less. Rows of a table that are not in the order of the dates in its index or its
+        one column of dates are sorted by them.
     date : name, optional
         A column of dates of the table X, by which rows are sorted; none may occur twice.
     validation : float, optional
@@ -109,7 +116,8 @@ def terms(
         Data in blocks are read into memory if they take at most half of it. Otherwise they are factored block by block,
         [X y] = Q R, which leaves a problem of n + 1 rows with the same errors.
     time_limit : float, optional
-        Wall time in seconds, everything included. Without it the same `rng` gives the same answer on any machine.
+        Wall time in seconds, but for compiling; a search goes on until it is over or the optimum is proven.
+        Without it the same `rng` gives the same answer on any machine.
     rng : None, int or Generator
         Seed or generator of the random choices.
     callback : callable, optional
@@ -175,7 +183,8 @@ def looked_through(
     blocks = as_blocks(X, y, given["sample_weight"])
     whole = blocks.gathered(memory // 2)
     if whole is not None:
-        own = {**given, "sample_weight": whole.weight}
+        weight = given["sample_weight"]
+        own = {**given, "sample_weight": weight if isinstance(weight, str) else whole.weight}
         return Tracked.of(whole.X, y if isinstance(y, str) else whole.y, **columns, **own)
     loss = None if asked["loss"] == "squared" else asked["loss"]
     refuse_for_blocks(validation=asked["validation"], loss=loss, returns=given["returns"], date=given["date"])
@@ -197,7 +206,7 @@ def track(
     F = limits.objective(data.X, data.y, data.sample_weight)
     as_integer(k, "k", 1, F.space.size, "columns")
     C = limits.constraint(F.space, k, data.include, data.exclude, data.groups)
-    found = solve(F, C, solver, validation, deadline or Deadline.after(None), rng, callback)
+    found = hinted(solve(F, C, solver, validation, deadline or Deadline.after(None), rng, callback), F)
     words = Words("columns", data.candidates(F.space.size), LOSSES[limits.loss])
     note = "; ".join(filter(None, (found.note, data.note)))
     return replace(found, labels=data.labels(found.indices), note=note, words=words)
@@ -237,3 +246,14 @@ def solve(
     else:
         found = early_stopped(F, C, solver, validation, deadline, rng, callback)
     return replace(found, seconds=deadline.elapsed())
+
+
+def hinted(found: Result, F: Any) -> Result:
+    """The result, with a hint where F compares numbers like prices, of whose variance more than a tenth is left."""
+    if not isinstance(F.A, np.ndarray) or not resemble_prices(F.A, F.b):
+        return found
+    size = np.abs(F.b).max()
+    left, b = (F.A @ found.p - F.b) / size, F.b / size
+    if left @ left <= 0.1 * np.square(b - b.mean()).sum():
+        return found
+    return replace(found, note="; ".join(filter(None, (found.note, PRICES))))

@@ -10,8 +10,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import as_units, known
-from ..data.align import aligned, group_codes, positions
-from ..data.blocks import as_blocks, is_lazy, lazily, refuse_for_blocks
+from ..data.align import group_codes, positions, taken_apart
+from ..data.blocks import Blocks, as_blocks, is_lazy, lazily, refuse_for_blocks
 from ..data.frames import is_table, names_of
 from ..deadline import Deadline
 from ..objectives.moments import as_matrix
@@ -23,7 +23,7 @@ from ._estimator import Shown, at_most, our_error, seed_of, unchanged_if_it_fail
 from ._lazy import HEAD_ROWS, terms_of_blocks
 from .holdings import LOSSES, Holdings, conditions_of
 from .sample import as_bytes
-from .terms import solve
+from .terms import hinted, solve
 from .tracking import Tracked
 
 
@@ -62,7 +62,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
     max_memory : int or str
         Data in blocks are gathered where they take at most half of it; see `terms`.
     time_limit : float, optional
-        Wall time in seconds, for all targets together.
+        Wall time in seconds, but for compiling, for all targets together.
     random_state : None, int or RandomState
         Seed or generator of the random choices.
     verbose : int
@@ -138,27 +138,28 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         """Find the weights, for each column of y; a time limit is for all of them together."""
         deadline = Deadline.after(self.time_limit)
         with unchanged_if_it_fails(self):
+            memory = as_bytes(self.max_memory)
             if is_lazy(X):
-                self._fit_blocks(X, y, sample_weight, deadline)
-                return self
+                blocks = as_blocks(X, y, sample_weight)
+                whole = blocks.gathered(memory // 2)
+                if whole is None:
+                    self._fit_blocks(blocks, y, sample_weight, deadline)
+                    return self
+                X, y = whole.X, y if isinstance(y, str) else whole.y
+                sample_weight = sample_weight if isinstance(sample_weight, str) else whole.weight
+            X, y, sample_weight = taken_apart(X, y=y, sample_weight=sample_weight)
             names = names_of(X) if is_table(X) else None
-            y, sample_weight = aligned(y, X), aligned(sample_weight, X, "sample_weight")
             X, y = validated(self, X, y, accept_sparse="csc", y_numeric=True, multi_output=True)
             matrix, targets = as_matrix(X), np.asarray(y, np.float64)
             include, exclude = positions(self.include, names, "include"), positions(self.exclude, names, "exclude")
             without = as_units(exclude, matrix.shape[1], "columns", "exclude")
-            groups = group_codes(self.groups, names, np.setdiff1d(np.arange(matrix.shape[1]), without))
+            groups = group_codes(self.groups, names, np.setdiff1d(np.arange(matrix.shape[1]), without), without)
             data = Tracked(matrix, targets, names, include, exclude, groups, sample_weight)
             self._keep(self._solve(data, deadline), y.ndim == 1)
         return self
 
-    def _fit_blocks(self, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
+    def _fit_blocks(self, blocks: Blocks, y: Any, sample_weight: Any, deadline: Deadline) -> None:
         """Find the weights for rows that come in blocks: y is given likewise, as an array, or names a column."""
-        blocks = as_blocks(X, y, sample_weight)
-        whole = blocks.gathered(as_bytes(self.max_memory) // 2)
-        if whole is not None and not isinstance(y, str):
-            self.fit(whole.X, whole.y, whole.weight)
-            return
         refuse_for_blocks(validation=self.validation, loss=None if self.loss == "squared" else self.loss)
         head = blocks.head(HEAD_ROWS).X
         data = terms_of_blocks(blocks, y, sample_weight, "error").tracked(self.include, self.exclude, self.groups)
@@ -195,7 +196,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
             for done, b in enumerate(targets.T):
                 own = deadline.share(1.0 / (targets.shape[1] - done))
                 toward = F if targets.shape[1] == 1 else F.toward(b)
-                found = solve(toward, C, self.solver, self.validation, own, seed, told)
+                found = hinted(solve(toward, C, self.solver, self.validation, own, seed, told), toward)
                 found = found.named("columns", LOSSES[self.loss], data.candidates(n))
                 results.append(replace(found, labels=data.labels(found.indices)))
         return results

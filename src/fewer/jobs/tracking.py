@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, gathered, known, shown
-from ..data.align import aligned, group_codes, nearest, positions, quoted
+from ..data.align import aligned, column_beside, group_codes, nearest, positions, quoted
 from ..data.columns import left_out
 from ..data.frames import Column, columns_of, index_of, is_table, n_rows, names_of
-from ..data.prices import RETURNS, by_date, carried_forward, instants, returns_of
+from ..data.prices import RETURNS, by_date, carried_forward, dates_of, instants, returns_of
 
 MISSING = {
     "error": "refuse",
@@ -28,7 +28,8 @@ class Tracked:
     """Numbers X (r, n) that are to track y (r,), and what was asked about their columns.
 
     Columns are those of the table, in its order; the ones that hold no numbers, and y itself, are zero and excluded.
-    `rows` (r,) are the table's rows in use and `dates` their instants, where a column of dates was given.
+    `rows` (r,) are the table's rows in use and `dates` their instants, where they are known. `refused` are columns that
+    could be held, were they not excluded.
     """
 
     X: Any
@@ -41,6 +42,7 @@ class Tracked:
     rows: Indices | None = None
     dates: Vector | None = None
     note: str = ""
+    refused: Any = ()
 
     @classmethod
     def of(
@@ -63,11 +65,12 @@ class Tracked:
         if missing == ("impute" if returns else "ffill"):
             instead = "a price is not a median of others" if returns else "only prices are carried forward"
             raise InvalidInput(f"missing={missing!r} does not go with returns={returns!r}: {instead}")
-        weight = aligned(sample_weight, X, "sample_weight")
+        weight, at = column_beside(X, sample_weight, "sample_weight")
         if is_table(X):
             X = gathered(X)
-            found = _of_table(X, y, include, exclude, date)
-            found = found.said(_out_of_order(X) if returns and date is None else "")
+            found = _of_table(X, y, include, exclude, date, at)
+            if returns is not None and date is None:
+                date, found = _by_own_dates(found, X)
         else:
             if date is not None:
                 raise InvalidInput(f"date names a column of a table, but X is {type(X).__name__}")
@@ -77,7 +80,7 @@ class Tracked:
         held = np.setdiff1d(
             np.arange(found.X.shape[1]), as_units(found.exclude, found.X.shape[1], "columns", "exclude")
         )
-        labels = group_codes(groups, found.names, held)
+        labels = group_codes(groups, found.names, held, found.refused)
         given = None if weight is None else _vector(weight, "sample_weight", len(found.X))
         whole = replace(found, groups=labels, sample_weight=given)
         return _without_gaps(whole.in_order(date), held, missing, returns, _row_words(index_of(X)))
@@ -115,14 +118,14 @@ class Tracked:
         return found
 
 
-def _of_table(X: Any, y: Any, include: Any, exclude: Any, date: Any) -> Tracked:
+def _of_table(X: Any, y: Any, include: Any, exclude: Any, date: Any, weight: int | None) -> Tracked:
     """Columns of a table as numbers; missing ones are NaN."""
     names, columns = names_of(X), columns_of(X)
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise InvalidInput(f"X has the column {shown(twice)} twice; columns are told apart by their names")
     held, never = positions(include, names, "include"), positions(exclude, names, "exclude")
-    without = set(never.tolist())
+    without = {*never.tolist(), *(() if weight is None else (weight,))}
     dates = None
     if date is not None:
         at = int(positions([date], names, "date")[0])
@@ -150,15 +153,26 @@ def _of_table(X: Any, y: Any, include: Any, exclude: Any, date: Any) -> Tracked:
         f"{reason} left out: {quoted([names[i] for i, why in left.items() if why == reason])}"
         for reason in dict.fromkeys(left.values())
     ]
-    exclude = np.array(sorted(without), np.int64)
-    return Tracked(matrix, values, names, held, exclude, dates=dates, note="; ".join(notes))
+    refused = [i for i in never if columns[i].kind in ("number", "boolean") and i != target]
+    exclude, note = np.array(sorted(without), np.int64), "; ".join(notes)
+    return Tracked(matrix, values, names, held, exclude, dates=dates, note=note, refused=np.array(refused, np.int64))
 
 
-def _out_of_order(X: Any) -> str:
-    """What is to be said where prices are taken as they come, though a column of dates is not in order of time."""
-    dates = [column for column in columns_of(X) if column.kind == "date" and column.missing is None]
-    mixed = [column.name for column in dates if (np.diff(column.values) < 0.0).any()]
-    return f"rows are not in the order of {quoted(mixed)}; date={mixed[0]!r} would sort them" if mixed else ""
+def _by_own_dates(found: Tracked, X: Any) -> tuple[Any, Tracked]:
+    """The name of what rows of prices must be sorted by, None where they are in order of time, and the same with dates.
+
+    A table tells the time by dates in its index or in a column; where several do and none is in order, it is refused.
+    """
+    known = dates_of(X)
+    if not known or any((np.diff(dates) >= 0.0).all() for dates in known.values()):
+        return None, found
+    name, dates = next(iter(known.items()))
+    if len(known) > 1:
+        raise InvalidInput(
+            f"rows of prices must be in order of time, and are in that of none of {quoted(list(known))}; "
+            f"date={name!r} sorts them"
+        )
+    return name, replace(found, dates=dates).said(f"sorted the rows by {shown(name)}")
 
 
 def _named(y: Any, names: Sequence[Any]) -> int | None:

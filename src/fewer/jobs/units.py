@@ -10,7 +10,7 @@ from .._validation import Indices, InvalidInput, Vector, as_generator, as_intege
 from ..bandwidths import times_power_of_two
 from ..constraints.groups import Groups
 from ..constraints.sparse_simplex import SparseSimplex
-from ..deadline import Deadline, Stopped, asking
+from ..deadline import Deadline
 from ..lazy_rows import some_rows
 from ..objectives.mmd import MMD
 from ..objectives.pairs import HIGH, OutOfTime, check, spans, spread, tile_entries, tile_rows
@@ -74,32 +74,23 @@ def points_of_units(setting: Setting, X: Any, k: Any, units: Any, labels: Any, s
         raise InvalidInput("move is for single rows; units are kept as they are")
     if setting.aim is not None:
         raise InvalidInput("target is for single rows; units stand for the rows of X")
-    try:
-        return _chosen(setting, X, k, units, labels, sample_weight, rng)
-    except Stopped:
-        return setting.stopped(_chosen(setting.hurried(), X, k, units, labels, sample_weight, rng))
-
-
-def _chosen(setting: Setting, X: Any, k: Any, units: Any, labels: Any, sample_weight: Any, rng: Any) -> Result:
-    """The units, whole."""
     generator, seed = as_generator(rng)
     user, deadline = setting.limits, setting.deadline
     user.check()
     k = as_integer(k, "k", 1)
     apart = Limits(groups=units, max_per_group=ALL_OF_A_GROUP)
-    with own_threads(), deadline.enforced():
-        with asking(setting.stops_early(X)):
-            with renamed(groups="units"):
-                ready = replace(setting, limits=apart).prepared(X, k, labels, sample_weight, generator, most=False)
-            assert ready.held.groups is not None  # noqa: S101 - these are the units
-            patients = Patients.of(ready.held.groups)
-            sample = ready.sample
-            of_row = patients.codes[sample.at(np.arange(len(sample.weights)))]
-            present = np.unique(of_row)
-            k = as_integer(k, "k", 1, len(present), "units")
-            check_memory(len(present), setting.memory)
-            every = constraint_of(user, X, patients, present, k)
-            some, H, note = compared(sample, of_row, present, every, ready, setting.memory, deadline, generator)
+    with own_threads():
+        with renamed(groups="units"):
+            ready = replace(setting, limits=apart).prepared(X, k, labels, sample_weight, generator, most=False)
+        assert ready.held.groups is not None  # noqa: S101 - these are the units
+        patients = Patients.of(ready.held.groups)
+        sample = ready.sample
+        of_row = patients.codes[sample.at(np.arange(len(sample.weights)))]
+        present = np.unique(of_row)
+        k = as_integer(k, "k", 1, len(present), "units")
+        check_memory(len(present), setting.memory)
+        every = constraint_of(user, X, patients, present, k)
+        some, H, note = compared(sample, of_row, present, every, ready, setting.memory, deadline, generator)
         mine = np.flatnonzero(np.isin(of_row, some))
         shares = np.bincount(np.searchsorted(some, of_row[mine]), sample.weights[mine], len(some))
         F = MMD(Atoms(len(some)), H, shares / shares.sum())

@@ -12,6 +12,8 @@ from ._residuals import ResidualLoss, column_sizes, columns, product
 
 MOST_STEPS = 60
 """Newton steps of one fit."""
+LEAST = 1e-200
+"""The least smoothness: a step of its reciprocal times 2**60 is finite."""
 HALVINGS = 40
 """Halvings of a bracket in a line search."""
 STILL = 1e-15
@@ -45,9 +47,9 @@ class DownsideError(ResidualLoss):
 
     @cached_property
     def smoothness(self) -> float:
-        """2 ‖√w A‖², by its Frobenius norm: an upper estimate."""
+        """2 ‖√w A‖², by its Frobenius norm: an upper estimate, and large enough to divide by."""
         squares = self.A.multiply(self.A) if hasattr(self.A, "multiply") else np.square(self.A)
-        return 2.0 * float(np.asarray(squares.sum(axis=1)).reshape(-1) @ self.sample_weight) or 1e-300
+        return max(2.0 * float(np.asarray(squares.sum(axis=1)).reshape(-1) @ self.sample_weight), LEAST)
 
     @cached_property
     def scale(self) -> float:

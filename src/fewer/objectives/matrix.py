@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from .._validation import Indices, InvalidInput, Vector, as_array, as_sparse, as_vector
-from ..deadline import pause
 from ..threads import own_threads
 
 BLOCK = 2**20
@@ -29,14 +28,13 @@ def scaled(x: Any, exponent: int) -> Any:
 
 
 def rows_of(A: Any, rows: Indices) -> Any:
-    """Some rows of a dense or sparse matrix; a dense one is copied in parts, with a chance to stop between them."""
+    """Some rows of a dense or sparse matrix."""
     if sp.issparse(A):
         return A[rows]
     some = np.empty((len(rows), A.shape[1]), A.dtype)
     step = max(1, BLOCK // max(A.shape[1], 1))
     for at in range(0, len(rows), step):
         some[at : at + step] = A[rows[at : at + step]]
-        pause()
     return some
 
 
@@ -89,6 +87,8 @@ def sized_matrix(A: Any) -> tuple[Any, float]:
         A = as_array(A, "A")
     if len(A.shape) != 2 or 0 in A.shape:
         raise InvalidInput(f"A must be a matrix with at least one row and one column, got shape {A.shape}")
+    if not sp.issparse(A):
+        A = np.ascontiguousarray(A)  # sums depend on the order of memory: the same numbers give the same answer
     size = typical_size(A.data if sp.issparse(A) else A)
     if not math.isfinite(size):
         raise InvalidInput(_not_finite(A))

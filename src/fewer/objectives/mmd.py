@@ -12,6 +12,8 @@ from ..active_set import simplex_weights
 from ..similarity import require_semidefinite
 from ..spaces import Space, as_space
 
+MOST_OFFSET = 1e3
+"""Similarities this many times as large as squared distances are taken about the target, or rounding hides those."""
 ORDINARY_POWER = 200
 """Powers of two between which similarities may lie as they are: their squares and products are finite."""
 
@@ -76,17 +78,28 @@ class MMD:
         return other, exponent
 
     @cached_property
+    def _similarities(self) -> Vector:
+        """K; where most of it is an offset that no discrepancy depends on, the inner products about the target."""
+        mean = self.gram @ self.target
+        constant = float(self.target @ mean)
+        distances = np.diag(self.gram) - 2.0 * mean + constant
+        if np.abs(np.diag(self.gram)).mean() <= MOST_OFFSET * np.abs(distances).mean():
+            return np.asarray(self.gram)
+        centred = self.gram - mean - mean[:, None] + constant
+        return np.asarray(0.5 * (centred + centred.T))
+
+    @cached_property
     def smoothness(self) -> float:
         """Twice the largest eigenvalue of K."""
         if self.space.size <= 500:
-            return 2.0 * float(np.linalg.eigvalsh(self.gram)[-1])
-        top = eigsh(self.gram, k=1, return_eigenvectors=False, v0=np.ones(self.space.size))[0]
+            return 2.0 * float(np.linalg.eigvalsh(self._similarities)[-1])
+        top = eigsh(self._similarities, k=1, return_eigenvectors=False, v0=np.ones(self.space.size))[0]
         return 2.0 * (1 + 1e-6) * float(top)  # Lanczos comes from below
 
     @cached_property
     def _mean(self) -> Vector:
         """C = K t, the mean similarity of each entry to the target."""
-        return np.asarray(self.gram @ self.target)
+        return np.asarray(self._similarities @ self.target)
 
     @cached_property
     def constant(self) -> float:
@@ -105,13 +118,14 @@ class MMD:
 
     @cached_property
     def scale(self) -> float:
-        """The mean similarity of an entry to itself, by which the rounding of F is measured; above zero."""
-        return max(float(np.abs(self.diagonal).mean()), float(np.finfo(float).tiny))
+        """The mean squared distance of an entry from the target, which no offset of K changes; above zero."""
+        distances = self.diagonal - 2.0 * self._mean + self.constant
+        return max(float(np.abs(distances).mean()), float(np.finfo(float).tiny))
 
     @property
     def diagonal(self) -> Vector:
         """The similarity of each entry to itself, (size,)."""
-        return np.diag(self.gram)
+        return np.diag(self._similarities)
 
     def linear(self, units: Indices) -> Vector:
         """K t at these entries."""
@@ -119,11 +133,11 @@ class MMD:
 
     def cross(self, units: Indices, others: Indices) -> Vector:
         """The block of K, (len(units), len(others))."""
-        return np.asarray(self.gram[np.ix_(units, others)])
+        return np.asarray(self._similarities[np.ix_(units, others)])
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
         """Minus half the gradient at these weights, K (t - q), (size,)."""
-        return np.asarray(self._mean - weights @ self.gram[units])  # rows are contiguous, and K is symmetric
+        return np.asarray(self._mean - weights @ self._similarities[units])  # rows are contiguous, and K is symmetric
 
     def value_at(self, units: Indices, weights: Vector) -> float:
         """(q - t)ᵀ K (q - t) for these weights on these entries, never below zero."""
@@ -145,7 +159,7 @@ class MMD:
     def best_on(self, face: Indices) -> Vector:
         """The best weights on the simplex of the face, by an active-set method exact to rounding."""
         p = np.zeros(self.space.size)
-        p[face] = simplex_weights(self.gram[np.ix_(face, face)], self._mean[face])
+        p[face] = simplex_weights(self._similarities[np.ix_(face, face)], self._mean[face])
         return p
 
     def value_on(self, face: Indices) -> float:

@@ -1,7 +1,7 @@
 """Sums over pairs of rows in tiles: never more of the matrix of similarities than one tile for each thread."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import Indices, Vector
-from ..deadline import SECONDS_BETWEEN, Deadline, pause, pausing
+from ..deadline import Deadline
 from ..distances import Matrix
 from ..similarity import Similarity
 from ..threads import is_shared, own_threads, threads
@@ -18,30 +18,24 @@ TILE = 2**19
 """Entries of a tile: a few megabytes stay near the processor."""
 HIGH = 512
 """Rows of a tile, at most."""
+AT_ONCE = 16
+"""Parts of the work that are done at once, at most: sums are cut by it, not by how many threads there are."""
 PRECISE = 2 * 10**7
 """Pairs of float32 rows up to which everything is float64; beyond, tiles are float32 and only their sums float64."""
 
 
 def spread(work: Callable[[Any], Any], parts: list[Any]) -> list[Any]:
     """work(part) for each part, on all threads, with BLAS on one in each; results in the order of the parts."""
-    many = min(threads(), len(parts))
-    pause()
+    many = min(threads(), AT_ONCE, len(parts))
     if many <= 1:
         return [work(part) for part in parts]
     with nullcontext() if is_shared() else own_threads(), ThreadPoolExecutor(many) as pool:
-        futures = [pool.submit(pausing(work), part) for part in parts]
+        futures = [pool.submit(work, part) for part in parts]
         try:
-            while wait(futures, SECONDS_BETWEEN, "FIRST_EXCEPTION").not_done and not any(map(failed, futures)):
-                pause()
             return [future.result() for future in futures]
         finally:
             for future in futures:
                 future.cancel()
-
-
-def failed(future: "Future[Any]") -> bool:
-    """Whether it has ended with an exception."""
-    return future.done() and future.exception() is not None
 
 
 def spans(n: int, high: int) -> list[slice]:
@@ -60,8 +54,7 @@ class OutOfTime(Exception):  # noqa: N818 - a reason to compare fewer rows, not 
 
 
 def check(deadline: Deadline | None) -> None:
-    """Raise `OutOfTime` once the deadline has passed; ask a callback, too."""
-    pause()
+    """Raise `OutOfTime` once the deadline has passed."""
     if deadline is not None and deadline.passed:
         raise OutOfTime
 
@@ -124,7 +117,6 @@ def image_until(
         for column in share:
             right, w = similarity.right(others[column], centre, np.float64), weights[column]
             for part, left in zip(parts, lefts, strict=True):
-                pause()
                 block = similarity.between(left, right).astype(np.float64, copy=False)
                 if labels is not None:
                     block *= labels[0][part][:, None] == labels[1][column]
@@ -134,18 +126,19 @@ def image_until(
                 break
         return total, mass, used
 
-    done = spread(work, [columns[i :: threads()] for i in range(min(threads(), len(columns)))])
+    many = min(threads(), AT_ONCE, len(columns))
+    done = spread(work, [columns[i::many] for i in range(many)])
     return sum(total for total, _, _ in done) / sum(mass for _, mass, _ in done), sum(used for _, _, used in done)
 
 
 def tile_entries(memory: int) -> int:
-    """Entries of a tile so that all threads' tiles, with their temporaries, take an eighth of the memory."""
-    return int(min(TILE, max(memory // (64 * threads()), 1)))
+    """Entries of a tile so that all tiles at once, with their temporaries, take an eighth of the memory."""
+    return int(min(TILE, max(memory // (64 * AT_ONCE), 1)))
 
 
 def tile_rows(d: int, memory: int) -> int:
-    """Rows of d columns at one side of a tile, so that those of all threads, prepared, take as much again."""
-    return max(1, memory // (64 * threads() * d))
+    """Rows of d columns at one side of a tile, so that those of all tiles at once, prepared, take as much again."""
+    return max(1, memory // (64 * AT_ONCE * d))
 
 
 def own_image(
@@ -160,7 +153,7 @@ def own_image(
     """Σ_j weights_j k(x_i, x_j) for each row, (n,); each pair is compared once."""
     n = X.shape[0]
     parts = spans(n, max(1, min(HIGH, int(tile_entries(memory) ** 0.5), tile_rows(X.shape[1], memory))))
-    shares = [list(_every(len(parts), first, threads())) for first in range(threads())]
+    shares = [list(_every(len(parts), first, AT_ONCE)) for first in range(AT_ONCE)]
 
     def work(rows: list[int]) -> Vector:
         total = np.zeros(n)
@@ -199,7 +192,7 @@ def own_block(X: Any, units: Indices, similarity: Similarity, centre: Matrix | N
 
 
 def _every(count: int, first: int, step: int) -> Iterator[int]:
-    """Rows of tiles for one thread of `step`: to and fro, so that long and short ones are shared alike."""
+    """Rows of tiles for one part of `step`: to and fro, so that long and short ones are shared alike."""
     for i in range(count):
         turn, position = divmod(i, step)
         if (position if turn % 2 == 0 else step - 1 - position) == first:

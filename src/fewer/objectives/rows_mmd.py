@@ -16,6 +16,7 @@ from ..lazy_rows import LazyRows, some_rows
 from ..similarity import Similarity
 from ..spaces import Atoms, Space
 from ..tables import as_csr
+from .mmd import MOST_OFFSET
 from .pairs import PRECISE, check, image, own_block, own_image, spans, tile_rows
 
 
@@ -132,8 +133,14 @@ class RowsMMD:
 
     @cached_property
     def scale(self) -> float:
-        """The mean similarity of a row to itself, by which the rounding of F is measured; above zero."""
-        return max(float(np.abs(self.diagonal).mean()), float(np.finfo(float).tiny))
+        """The mean squared distance of a row from the target, which no offset of K changes; above zero."""
+        distances = self.diagonal - 2.0 * self.mean + self.constant
+        return max(float(np.abs(distances).mean()), float(np.finfo(float).tiny))
+
+    @cached_property
+    def _offset(self) -> bool:
+        """Whether most of K is an offset, beside which rounding hides squared distances."""
+        return bool(np.abs(self.diagonal).mean() > MOST_OFFSET * self.scale)
 
     def linear(self, units: Indices) -> Vector:
         """K t at these entries."""
@@ -179,7 +186,11 @@ class RowsMMD:
 
     def value_at(self, units: Indices, weights: Vector) -> float:
         """(q - t)ᵀ K (q - t) for these weights on these entries, never below zero."""
-        inner = weights @ (self.cross(units, units) @ weights)
+        block = self.cross(units, units)
+        if self._offset:
+            block = block - self.mean[units] - self.mean[units][:, None] + self.constant
+            return max(float(weights @ block @ weights), 0.0)
+        inner = weights @ (block @ weights)
         return max(float(inner - 2.0 * (self.mean[units] @ weights) + self.constant), 0.0)
 
     def value(self, p: Vector) -> float:

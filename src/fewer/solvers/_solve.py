@@ -13,8 +13,7 @@ from ..engines.paths import lower_bound_of
 from ..engines.select import engine_of
 from ..protocols import Constraint, Direct, Objective, offers
 from ..result import Result, Status
-from .loop import Asked, Callback, Outcome, Step, Steps, as_callback, drive, meet
-from .uncompiled import solve_by
+from .loop import Callback, Outcome, Step, Steps, as_callback, drive, meet
 from .units import in_units, normalised, watched
 
 Method = Callable[[Engine, Any, float | None], Steps]
@@ -40,26 +39,18 @@ def solve(
     deadline = Deadline.after(time_limit)
     work = as_budget(budget, deadline)
     generator, seed = as_generator(rng)
-    state = generator.bit_generator.state if deadline.limited else None
     inner, exponent = normalised(objective, deadline.limited)
 
-    def steps(until: Deadline) -> Steps:
-        if state is not None:
-            generator.bit_generator.state = state  # a second attempt meets the same random numbers
+    def steps() -> Steps:
         known = lower_bound_of(inner)
         yield Step(bound=known if known > -math.inf else None)
         if proves and offers(inner, Direct) and isinstance(constraint, SparseSimplex) and constraint.whole_faces:
             return (yield from directly(inner, constraint.k))
-        return (yield from method(engine_of(inner, constraint, name, until), generator, work))
+        return (yield from method(engine_of(inner, constraint, name, deadline), generator, work))
 
-    def attempt() -> Result:
-        as_callback(callback)
-        seen = watched(callback, exponent)
-        asked = None if seen is None else Asked(seen, deadline)
-        until = deadline if asked is None else replace(deadline, stops=asked.stops)
-        return drive(inner, constraint, steps(until), solver=name, time_limit=deadline, callback=asked, seed=seed)
-
-    found = in_units(solve_by(deadline, inner, constraint, name, attempt), exponent)
+    as_callback(callback)
+    told: dict[str, Any] = {"time_limit": deadline, "callback": watched(callback, exponent), "seed": seed}
+    found = in_units(drive(inner, constraint, steps(), solver=name, **told), exponent)
     return found if found.seed == seed else replace(found, seed=seed)
 
 

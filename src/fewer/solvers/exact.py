@@ -40,7 +40,7 @@ def exact(
     budget : float, optional
         Stop after about this many multiplications, with the bound reached by then.
     time_limit : float, optional
-        Wall time in seconds, everything included; likewise.
+        Wall time in seconds, but for compiling; likewise.
     callback : callable, optional
         Called with a `Progress` after each iterate; a true return value stops the search.
     rng : int, numpy Generator or None

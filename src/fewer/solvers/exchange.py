@@ -43,7 +43,7 @@ def exchange(
     budget : float, optional
         About how many multiplications perturbations may cost without a gain.
     time_limit : float, optional
-        Wall time in seconds, everything included.
+        Wall time in seconds, but for compiling.
     callback : callable, optional
         Called with a `Progress` after each iterate; a true return value stops the search.
     rng : int, numpy Generator or None

@@ -1,4 +1,4 @@
-"""Frank-Wolfe on the whole simplex: the convex relaxation of every sparse problem, with its dual gap."""
+"""Frank-Wolfe on the simplex of all entries that may be held: the convex relaxation, with its dual gap."""
 
 import math
 from collections.abc import Iterator
@@ -6,20 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number
+from .._validation import Indices, InvalidInput, Vector, as_generator, as_integer, as_number
+from ..active_set import box_weights
+from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..engines.fit import affordable, refit_cost
+from ..engines.fit import affordable, on_support, refit_cost
 from ..engines.paths import lower_bound_of, slope_error
-from ..protocols import Centred, Constraint, Objective, Quadratic, Scaled, offers, projection_note
+from ..probe import scale_of
+from ..protocols import Centred, Constraint, Objective, Quadratic, offers, projection_note
 from ..result import Result, Status
 from .iht import within_budget
 from .loop import Callback, Outcome, Step, Steps, drive, meet
 from .steps import best_near
-from .uncompiled import solve_by
 from .units import near_one
 
+MOST_CORRECTED = 500
+"""Entries with mass up to which each step finds the best weights of all."""
+DIGITS = 10
+"""Digits of a weight, relative to the largest, that decide which are held."""
 EVERY = 20
-"""Steps between two sparse answers read off the relaxation."""
+"""Pairwise steps between two sparse answers read off the relaxation."""
 
 
 @near_one
@@ -34,13 +40,14 @@ def frank_wolfe(
     callback: Callback | None = None,
     rng: Any = None,
 ) -> Result:
-    """Pairwise Frank-Wolfe over all distributions; a sparse answer is its projection, refitted on that support.
+    """Frank-Wolfe over all distributions on the entries that may be held; the answer is its projection, refitted.
 
         F[p] - (<g, p> - min g) <= min F over the simplex,   g = dF/dp
 
     is a lower bound over any set inside the simplex: the result's `bound`, or what F can never be below where that is
-    more. Each step moves mass from the worst entry that has some to the best one, as far as the curvature along that
-    line, read from one more gradient, allows (exact for quadratics).
+    more. For quadratics a step adds the best entries and finds the best weights of all (fully corrective). For other F,
+    and where very many entries have mass, it moves mass from the worst entry that has some to the best one, as far as
+    the curvature along that line, read from one more gradient, allows (pairwise).
 
     Parameters
     ----------
@@ -53,7 +60,7 @@ def frank_wolfe(
     budget : float, optional
         Stop after about this many multiplications.
     time_limit : float, optional
-        Wall time in seconds, everything included.
+        Wall time in seconds, but for compiling.
     callback : callable, optional
         Called with a `Progress` after each iterate; a true return value stops the search.
     rng
@@ -84,32 +91,35 @@ def frank_wolfe(
         raise InvalidInput("frank_wolfe needs an objective of finite smoothness; use iht with Backtracking()")
     deadline = Deadline.after(time_limit)
 
-    def solve() -> Result:
-        steps = within_budget(objective, _path(objective, constraint, max_iter, tol, deadline), most)
-        note = projection_note(constraint)
-        told: dict[str, Any] = {"time_limit": deadline, "callback": callback, "seed": seed}
-        return drive(objective, constraint, steps, solver="frank_wolfe", note=note, **told)
-
-    return solve_by(deadline, objective, constraint, "frank_wolfe", solve)
+    steps = within_budget(objective, _path(objective, constraint, max_iter, tol, deadline), most)
+    note = projection_note(constraint)
+    told: dict[str, Any] = {"time_limit": deadline, "callback": callback, "seed": seed}
+    return drive(objective, constraint, steps, solver="frank_wolfe", note=note, **told)
 
 
 def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: float, deadline: Deadline) -> Steps:
-    bound, closed = lower_bound_of(objective), False
-    for count, (p, low, closed) in enumerate(relaxation(objective, max_iter, tol)):
+    bound, closed, quadratic = lower_bound_of(objective), False, offers(objective, Quadratic)
+    entries = (
+        np.flatnonzero(constraint.open) if isinstance(constraint, SparseSimplex) else np.arange(constraint.space.size)
+    )
+    for count, (p, low, closed) in enumerate(relaxation(objective, entries, max_iter, tol, deadline)):
         last, bound = closed or count == max_iter - 1, max(bound, low)
         known = bound if bound > -math.inf else None
-        yield Step(answer(objective, constraint, p, deadline) if last or count % EVERY == 0 else None, known)
+        due = last or count % EVERY == 0 or (quadratic and np.count_nonzero(p) <= MOST_CORRECTED)
+        yield Step(answer(objective, constraint, p, deadline) if due else None, known)
     return Outcome(Status.CONVERGED if closed else Status.MAX_ITER, bound)
 
 
-def relaxation(objective: Any, max_iter: int, tol: float) -> Iterator[tuple[Vector, float, bool]]:
-    """The iterates over the whole simplex, each with the best lower bound so far and whether it is reached."""
-    p, bound = _vertex(objective), -math.inf
-    size = float(objective.scale) if offers(objective, Scaled) else 1.0
+def relaxation(
+    objective: Any, entries: Indices, max_iter: int, tol: float, deadline: Deadline
+) -> Iterator[tuple[Vector, float, bool]]:
+    """The iterates over the simplex of some entries, each with the best bound so far and whether it is reached."""
+    p, bound, corrects = _vertex(objective, entries), -math.inf, offers(objective, Quadratic)
+    size = scale_of(objective)
     for _ in range(max_iter):
         gradient = objective.gradient(p)
-        held = np.flatnonzero(p)
-        best, worst = int(gradient.argmin()), int(held[gradient[held].argmax()])
+        held, slopes = np.flatnonzero(p), gradient[entries]
+        best, worst = int(entries[slopes.argmin()]), int(held[gradient[held].argmax()])
         value = objective.value(p)
         gap = float(gradient[held] @ p[held] - gradient[best])
         bound = max(bound, value - gap - 4.0 * slope_error(objective, value))
@@ -117,18 +127,34 @@ def relaxation(objective: Any, max_iter: int, tol: float) -> Iterator[tuple[Vect
         yield p, bound, closed
         if closed:
             return
-        p = _shift(objective, p, gradient, best, worst)
+        corrects = corrects and len(held) <= MOST_CORRECTED and affordable(deadline, refit_cost(2 * len(held)))
+        if corrects:
+            before, p = p, _corrected(objective, p, held, entries[np.argsort(slopes, kind="stable")], gradient)
+            corrects = not np.array_equal(p, before)
+        if not corrects:
+            p = _shift(objective, p, gradient, best, worst)
 
 
-def _vertex(objective: Any) -> Vector:
-    """All mass on the entry where the derivative is lowest: at the uniform distribution, of a quadratic at zero."""
-    size = objective.space.size
-    p = np.zeros(size)
+def _vertex(objective: Any, entries: Indices) -> Vector:
+    """All mass on the entry where the derivative is lowest: at the even distribution, of a quadratic at zero."""
+    p = np.zeros(objective.space.size)
     if offers(objective, Quadratic):
-        p[int(objective.slopes(np.arange(0), np.zeros(0)).argmax())] = 1.0
+        slopes = -objective.slopes(np.arange(0), np.zeros(0))
     else:
-        p[int(objective.gradient(np.full(size, 1.0 / size)).argmin())] = 1.0
+        even = np.zeros(p.size)
+        even[entries] = 1.0 / len(entries)
+        slopes = objective.gradient(even)
+    p[entries[slopes[entries].argmin()]] = 1.0
     return p
+
+
+def _corrected(objective: Any, p: Vector, held: Indices, ranked: Indices, gradient: Vector) -> Vector:
+    """The best distribution on the entries with mass and the steepest others, a quarter as many, that lower F."""
+    others = ranked[(p[ranked] == 0.0) & (gradient[ranked] < float(gradient[held] @ p[held]))]
+    units = np.sort(np.append(held, others[: 1 + len(held) // 4]))
+    after = np.zeros(p.size)
+    after[units] = box_weights(*on_support(objective, units), 0.0, 1.0, p[units])
+    return after
 
 
 def _shift(objective: Any, p: Vector, gradient: Vector, best: int, worst: int) -> Vector:
@@ -156,8 +182,12 @@ def _rise(objective: Any, p: Vector, best: int, worst: int, slope: float) -> flo
 
 
 def answer(objective: Any, constraint: Any, p: Vector, deadline: Deadline) -> Vector:
-    """A member of the constraint near p: projected, then, if time allows, the best weights on its support."""
-    near: Vector = constraint.project(p)
+    """A member of the constraint near p: projected, then, if time allows, the best weights on its support.
+
+    Weights that differ by rounding alone count as equal, so that the first of them is held.
+    """
+    most = float(p.max())
+    near: Vector = constraint.project(most * np.round(p / most, DIGITS))
     if not affordable(deadline, refit_cost(len(constraint.support(near)))):
         return near
     return best_near(objective, constraint, near)

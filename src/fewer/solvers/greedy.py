@@ -34,7 +34,7 @@ def greedy(
     budget : float, optional
         Stop after about this many multiplications.
     time_limit : float, optional
-        Wall time in seconds, everything included.
+        Wall time in seconds, but for compiling.
     callback : callable, optional
         Called with a `Progress` after each iterate; a true return value stops the search.
     rng

@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, shown
-from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..engines.paths import lower_bound_of
-from ..engines.select import engine_of, programmed
+from ..engines.select import distances, engine_of, programmed
 from ..protocols import (
     Constraint,
     Counted,
@@ -27,7 +26,6 @@ from ..result import Result, Status
 from .exchange import grown
 from .loop import Callback, Outcome, Step, Steps, as_start, drive, meet
 from .steps import Backtracking, Doubling, Momentum, Refitting, StepRule, best_near
-from .uncompiled import solve_by
 from .units import near_one
 
 
@@ -70,7 +68,7 @@ def iht(
     budget : float, optional
         Stop after about this many multiplications.
     time_limit : float, optional
-        Wall time in seconds, everything included.
+        Wall time in seconds, but for compiling.
     callback : callable, optional
         Called with a `Progress` after each iterate; a true return value stops the search.
     rng : int, numpy Generator or None
@@ -99,7 +97,7 @@ def iht(
     if step is not None and not offers(step, StepRule):
         raise InvalidInput(f"step must be a step rule such as Constant(mu) or Doubling(mu), got {shown(step)}")
     generator, seed = as_generator(rng)
-    state, deadline = generator.bit_generator.state, Deadline.after(time_limit)
+    deadline = Deadline.after(time_limit)
     most = math.inf if budget is None else as_number(budget, "budget", allow_equal=True)
     rule = step or default_rule(objective, constraint)
     given = None if start is None else as_start(start, constraint)
@@ -116,24 +114,20 @@ def iht(
             yield Step(best_near(objective, constraint, p))
         return (yield from rule.path(objective, constraint, p, tol))
 
-    def solve() -> Result:
-        generator.bit_generator.state = state  # a second attempt meets the same random numbers
-        grows = step is None and (quadratic(objective, constraint) or programmed(objective, constraint))
-        p = given if given is not None or grows else random_member(constraint, generator)
-        return drive(
-            objective,
-            constraint,
-            within_budget(objective, path(p), most),
-            solver="iht",
-            start=p,
-            max_iter=max_iter,
-            time_limit=deadline,
-            callback=callback,
-            seed=seed,
-            note=projection_note(constraint),
-        )
-
-    return solve_by(deadline, objective, constraint, "iht", solve, given)
+    grows = step is None and (quadratic(objective, constraint) or programmed(objective, constraint))
+    begin = given if given is not None or grows else random_member(constraint, generator)
+    return drive(
+        objective,
+        constraint,
+        within_budget(objective, path(begin), most),
+        solver="iht",
+        start=begin,
+        max_iter=max_iter,
+        time_limit=deadline,
+        callback=callback,
+        seed=seed,
+        note=projection_note(constraint),
+    )
 
 
 def within_budget(objective: Any, steps: Steps, budget: float) -> Steps:
@@ -152,8 +146,7 @@ def within_budget(objective: Any, steps: Steps, budget: float) -> Steps:
 
 def quadratic(objective: Objective, constraint: Constraint) -> bool:
     """Whether supports and weights of this problem are the quadratic engine's business."""
-    simple = isinstance(constraint, SparseSimplex) and constraint.all_conditions is None
-    return simple and offers(objective, Quadratic)
+    return distances(objective, constraint)
 
 
 def default_rule(objective: Objective, constraint: Constraint) -> StepRule:

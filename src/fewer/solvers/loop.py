@@ -1,15 +1,15 @@
 """The only loop: it values iterates, keeps the best and the history, obeys the limits, and says what is proven."""
 
 import math
-import time
 from collections.abc import Callable, Generator
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector, shown
-from ..deadline import SECONDS_BETWEEN, CompilationTimeout, Deadline
-from ..probe import probe
+from ..deadline import Deadline
+from ..probe import probe, scale_of
 from ..protocols import Constraint, Objective, Scaled, Sparsity, offers, require
 from ..result import Result, Status, Words
 from ..threads import own_threads
@@ -35,17 +35,13 @@ SMALLEST, LARGEST = 1e-290, 1e300
 """Scales outside which products and differences of values are lost."""
 MASS = 1e-9
 """Mass that may lie outside the support of an answer."""
-WARM = "not all of the code is compiled yet: call fewer.warm() once on this machine"
 
 Steps = Generator[Step, float, Outcome]
 """A solver's iterates; F of each yielded p is sent back."""
 
 
 class Progress(NamedTuple):
-    """What a callback sees after each iterate, and of the best one wherever a solver pauses between iterates.
-
-    Before a first iterate that takes long `n_iter` is 0, `p` empty and `value` infinite.
-    """
+    """What a callback sees after each iterate, and of the best one wherever a solver pauses between iterates."""
 
     n_iter: int
     p: Vector
@@ -123,11 +119,6 @@ def drive(
         if record.p is None:
             raise
         status = Status.INTERRUPTED
-    except CompilationTimeout as cut:
-        if record.p is None or not cut.final:
-            raise
-        status = Status.TIME_LIMIT
-        record.notes.append(WARM)
     finally:
         steps.close()
     return _checked(record, constraint, status, solver, seed)
@@ -182,14 +173,11 @@ def words_of(constraint: Any, entries: bool) -> Words:
     return Words("states" if entries else "units", total)
 
 
-def tolerance(objective: object, value: float) -> float:
-    """The gap below which an answer of this value counts as optimal."""
+def tolerance(objective: Any, value: float, scale: float | None = None) -> float:
+    """The gap below which an answer of this value counts as optimal; `scale` is the size of F's terms, where known."""
     if not math.isfinite(value):
         return 0.0
-    if not offers(objective, Scaled):
-        return RELATIVE_GAP * max(1.0, abs(value))
-    scaled: Any = objective
-    return float(RELATIVE_GAP * abs(value) + ROUNDING * scaled.scale)
+    return RELATIVE_GAP * abs(value) + ROUNDING * (scale_of(objective) if scale is None else scale)
 
 
 class _Record:
@@ -208,12 +196,22 @@ class _Record:
     def seconds(self) -> float:
         return self.deadline.elapsed()
 
+    @cached_property
+    def scale(self) -> float:
+        """The size of F's terms; where nothing else tells, that of the first value."""
+        return scale_of(self.objective) or next((abs(v) for v in self.history if math.isfinite(v)), 0.0)
+
+    @property
+    def tolerance(self) -> float:
+        """The gap below which the answer counts as optimal."""
+        return tolerance(self.objective, self.value, self.scale)
+
     @property
     def closed(self) -> bool:
         """Whether the bound reaches the value, to the tolerance."""
         if self.bound is None or self.bound >= self.value:  # both may be infinite
             return self.bound is not None
-        return self.value - self.bound <= tolerance(self.objective, self.value)
+        return self.value - self.bound <= self.tolerance
 
     def keep_member(self, constraint: Constraint, solver: str) -> None:
         """The best iterate, or where that is not a member its projection; a set whose projection fails is named."""
@@ -234,7 +232,7 @@ class _Record:
         """A bound at most the value; one that lies above by more than rounding was none."""
         if self.bound is None or self.bound <= self.value:
             return
-        if self.bound - self.value > tolerance(self.objective, self.value):
+        if self.bound - self.value > self.tolerance:
             self.notes.append(
                 f"no bound is claimed: that of {solver} lies above the value, so the objective is not convex or its "
                 f"gradient is wrong"
@@ -310,23 +308,3 @@ def says_stop(callback: Callback, progress: Progress) -> bool:
         return bool(answer)
     except Exception:  # an array is neither true nor false
         raise InvalidInput(f"callback must return something that is true or false, got {shown(answer)}") from None
-
-
-class Asked:
-    """A callback that is also asked now and then before the first iterate, and whose wish to stop is kept."""
-
-    def __init__(self, callback: Callback, deadline: Deadline) -> None:
-        self.callback, self.deadline, self.begun, self.stopped = callback, deadline, False, False
-        self.due = time.perf_counter() + SECONDS_BETWEEN
-
-    def stops(self) -> bool:
-        """Whether it wants to stop; from the first iterate on the loop asks."""
-        if not self.begun and not self.stopped and time.perf_counter() >= self.due:
-            nothing = Progress(0, np.empty(0), math.inf, math.inf, None, self.deadline.elapsed())
-            self.stopped, self.due = says_stop(self.callback, nothing), time.perf_counter() + SECONDS_BETWEEN
-        return self.stopped
-
-    def __call__(self, progress: Progress) -> bool:
-        """The callback after an iterate."""
-        self.begun = True
-        return says_stop(self.callback, progress) or self.stopped

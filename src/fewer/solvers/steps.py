@@ -11,8 +11,8 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..engines.conditioned import best_weights
 from ..engines.faces import face_best
 from ..engines.fit import refitted
-from ..engines.select import programmed
-from ..protocols import Constraint, Objective, Quadratic, Sparsity, offers, refits
+from ..engines.select import distances, programmed
+from ..protocols import Constraint, Objective, Sparsity, offers, refits
 from ..result import Status
 from .loop import Outcome, Step, Steps
 
@@ -231,6 +231,7 @@ class Refitting:
         """P <- the refit of Π(u - mu dF/du) with u the extrapolated point, until nothing moves."""
         sparse: Any = constraint
         selects = offers(constraint, Sparsity) and sparse.n_units == p.size
+        able = constraint.open if isinstance(constraint, SparseSimplex) else np.ones(p.size, bool)
         before = p
         while True:
             back = p - before
@@ -238,7 +239,8 @@ class Refitting:
             gradient = objective.gradient(ahead)
             down = -gradient
             if selects:
-                down[(ahead == 0.0) & (gradient > np.partition(gradient, sparse.k - 1)[sparse.k - 1])] = 0.0
+                rank = np.where(able, gradient, np.inf)
+                down[(ahead == 0.0) & (rank > np.partition(rank, sparse.k - 1)[sparse.k - 1])] = 0.0
             mu = line_search(objective, ahead, gradient, down)
             after = best_near(objective, constraint, constraint.project(ahead - mu * gradient, near=p))
             yield Step(after)
@@ -251,7 +253,7 @@ def best_near(objective: Any, constraint: Any, p: Vector) -> Vector:
     """The best member with the support of p, where that is known; else p."""
     if programmed(objective, constraint):
         return best_weights(objective, constraint, p)
-    if isinstance(constraint, SparseSimplex) and offers(objective, Quadratic):
+    if distances(objective, constraint):
         units = constraint.support(p)
         found = refitted(objective, constraint, units, p[units])
         best = np.zeros(p.size)

@@ -6,33 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..data.blocks import Keeper
 from ..result import Result
 from .study import Judge, Problem, Table
 from .views import View
 
 NOTE = "read in blocks: baselines, held-out errors and pictures need the rows in memory"
-
-
-class Remembering:
-    """The states of finished passes, for further calls of the same job; another keeper may have them too."""
-
-    def __init__(self, inner: Keeper | None = None) -> None:
-        self.inner = inner
-        self.states: dict[str, tuple[list[list[Any]], int, bool]] = {}
-
-    def load(self, name: str) -> tuple[list[list[Any]], int, bool] | None:
-        """What is known of a pass."""
-        if name in self.states:
-            return self.states[name]
-        return None if self.inner is None else self.inner.load(name)
-
-    def save(self, name: str, levels: list[list[Any]], done: int, last: bool) -> None:
-        """Remember a pass that is over."""
-        if last:
-            self.states[name] = levels, done, last
-        if self.inner is not None:
-            self.inner.save(name, levels, done, last)
 
 
 @dataclass(eq=False)
@@ -42,6 +20,7 @@ class BlocksProblem:
     job: str
     first: Result
     answer: Callable[[int], Result]
+    kept: Callable[[Result], Table]
     known: dict[int, Result] = field(default_factory=dict)
     shares: frozenset[str] = frozenset()
     usual_seconds: float | None = None
@@ -75,11 +54,6 @@ class BlocksProblem:
     def error(self, result: Result) -> float:
         """What was minimised."""
         return float(result.value)
-
-    def kept(self, result: Result) -> Table:
-        """What was kept, as the result has it."""
-        frame = result.to_frame("polars")
-        return {name: frame[name].to_list() for name in frame.columns}
 
     def lost(self, result: Result) -> dict[str, float]:
         """The value, its standard error, and the gap to the bound."""

@@ -82,7 +82,7 @@ class PointsProblem:
         deadline = Deadline.after(time_limit)
         setting = setting_of(similarity, gamma, as_bytes("1GB"), deadline, options)
         data = options.get("labels"), options.get("sample_weight")
-        with own_threads(), deadline.enforced():
+        with own_threads():
             sample, comparison, _, given, *_ = setting.prepared(X, k, *data, np.random.default_rng(seed))
         width = comparison.gamma
         number = gamma if width is None or not 0.0 < width < math.inf else width

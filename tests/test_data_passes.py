@@ -1,0 +1,148 @@
+"""Files are read to their end, and every pass over data in blocks gives the same rows."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+import fewer
+from commands import run
+from fewer import InvalidInput
+from fewer.data.checksum import checksum
+from fewer.data.files import open_table
+
+SMALL = "20KB"
+
+
+def damage(path):
+    """Cut the pages of a parquet file and leave its footer whole."""
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + content[len(content) // 2 :])
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    """Three files of 5,000 rows, the second of which has lost its pages."""
+    rng = np.random.default_rng(0)
+    for i in range(3):
+        table = pl.DataFrame({"x": rng.random(5000), "y": rng.random(5000)})
+        table.with_columns(d=(pl.col("x") > 0.5).cast(int)).write_parquet(tmp_path / f"v{i}.parquet")
+    damage(tmp_path / "v1.parquet")
+    return str(tmp_path / "v*.parquet")
+
+
+CALLS = {
+    "points": lambda files, **more: fewer.points(files, 3, rng=0, **more),
+    "terms": lambda files, **more: fewer.terms(files, "y", 1, **more),
+    "dims": lambda files, **more: fewer.dims(files, 1, columns={"x": "ignore", "y": "ignore"}, **more),
+}
+
+
+@pytest.mark.parametrize("memory", ["1GB", SMALL])
+@pytest.mark.parametrize("job", list(CALLS))
+def test_damaged_pages_of_parquet_are_refused_by_every_job(job, memory, damaged):
+    with pytest.raises(InvalidInput, match=r"v1.parquet: (is damaged: it declares 5000 rows|cannot be read)"):
+        CALLS[job](damaged, max_memory=memory)
+
+
+def test_damaged_pages_of_parquet_are_refused_by_bins(tmp_path):
+    for i in range(3):
+        pl.DataFrame({"x": np.random.default_rng(i).random(5000)}).write_parquet(tmp_path / f"v{i}.parquet")
+    damage(tmp_path / "v1.parquet")
+    with pytest.raises(InvalidInput, match=r"v1.parquet: is damaged: it declares 5000 rows, 0 can be read"):
+        fewer.bins(values=str(tmp_path / "v*.parquet"), k=3)
+
+
+@pytest.mark.parametrize("memory", ["1GB", SMALL])
+def test_damaged_pages_of_parquet_are_refused_by_the_command(memory, damaged):
+    _, err = run("points", damaged, "-k", "3", "-q", "--max-memory", memory, code=2)
+    assert "v1.parquet" in err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "arrow"])
+def test_a_file_that_is_written_to_while_it_is_read_is_refused(ending, tmp_path):
+    path = tmp_path / f"t.{ending}"
+    write = {"parquet": pl.DataFrame.write_parquet, "csv": pl.DataFrame.write_csv, "arrow": pl.DataFrame.write_ipc}
+
+    def put(rows):
+        write[ending](pl.DataFrame({"x": np.arange(rows) + 0.5}), tmp_path / "new")
+        os.replace(tmp_path / "new", path)
+
+    put(5000)
+    table = open_table(path)
+    assert sum(part.height for part in table.source.batches(["x"])) == 5000
+    put(3000)
+    with pytest.raises(InvalidInput, match=r"t\..*(must not change while it is read|cannot be read|is damaged)"):
+        sum(part.height for part in table.source.batches(["x"]))
+
+
+def changing(first, later, until):
+    """A callable that gives other rows from one of its calls on."""
+    calls = []
+
+    def rows():
+        calls.append(1)
+        return iter(np.array_split(first if len(calls) <= until else later, 10))
+
+    return rows
+
+
+X = np.random.default_rng(0).random((20_000, 2))
+
+
+@pytest.mark.parametrize(
+    ("later", "words"),
+    [
+        (X[:8000], "a pass had 20000 rows or more, another one has 8000"),
+        (np.concatenate([X, X[:5]]), "a pass had 20000 rows, another one has more"),
+        (X[::-1], "the first 2000 rows differ between two passes"),
+        (np.concatenate([X[:-1], [[0.5, 0.5]]]), "the first 20000 rows differ between two passes"),
+    ],
+)
+def test_passes_that_differ_are_refused(later, words):
+    """The first two calls are for the size of the data and for the first pass."""
+    with pytest.raises(InvalidInput, match=f"every pass must give the same rows; {words}"):
+        fewer.points(changing(X, later, 2), 5, rng=0, max_memory="100KB")
+
+
+def test_passes_may_be_cut_differently():
+    cuts = iter([3, 7, 11, 13, 2])
+    found = fewer.points(lambda: iter(np.array_split(X, next(cuts))), 5, rng=0, max_memory="100KB")
+    same = fewer.points(changing(X, X, 0), 5, rng=0, max_memory="100KB")
+    assert found.indices.tolist() == same.indices.tolist()
+
+
+TABLE = pd.DataFrame({"x": [0.5, np.nan, 2.0, 3.0], "n": [1, 2, 3, 4], "b": [True, False, True, True]})
+TEXTS = TABLE.assign(t=["a", None, "b", "é"], d=pd.date_range("2024-01-01", periods=4))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        TABLE.to_numpy(float),
+        TABLE.to_numpy(float).astype(np.float32),
+        np.array([["a", "b"], ["c", None], [1, 2.0], ["a", "b"]], object),
+        np.array(["a", "b", "c", "a"]),
+        sp.csr_array(np.eye(4)),
+        TEXTS,
+        TEXTS["t"],
+        pl.from_pandas(TEXTS),
+        pl.from_pandas(TEXTS)["t"],
+        pa.Table.from_pandas(TEXTS),
+        [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]],
+    ],
+    ids=lambda rows: type(rows).__module__.split(".")[0] + "-" + type(rows).__name__,
+)
+def test_a_checksum_depends_on_rows_and_their_order_and_not_on_cuts(rows):
+    take = lambda which: fewer.data.cutting.some(rows, which)
+    every = checksum(rows, 0)
+    assert checksum(take([0, 1, 2, 3]), 0) == every
+    for cut in (1, 2, 3):
+        first, last = take(range(cut)), take(range(cut, 4))
+        assert (checksum(first, 0) + checksum(last, cut)) % 2**64 == every
+    assert checksum(take([1, 0, 2, 3]), 0) != every
+    assert checksum(take([0, 1, 2, 2]), 0) != every
