@@ -15,7 +15,7 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, cast
 
-from .._validation import InvalidInput, shown
+from .._validation import Fix, InvalidInput, shown
 from ..row_blocks import MIN_BLOCK_ROWS, Merge, S, Tree
 from ..threads import one_thread
 from .checksum import checksum
@@ -125,6 +125,11 @@ def executed(how: Execution) -> Iterator[None]:
         _EXECUTION.reset(token)
 
 
+def execution() -> Execution:
+    """How passes are run at the moment."""
+    return _EXECUTION.get()
+
+
 @dataclass(frozen=True, eq=False)
 class Stream:
     """Blocks that come one after the other on this machine.
@@ -175,7 +180,7 @@ class Stream:
 
     def fold(self, name: str, work: Work[S], plan: Any, merge: Merge[S], rows: int) -> S:
         """Summarise and merge, on as many threads as `executed` says; results do not depend on them."""
-        how = _EXECUTION.get()
+        how = execution()
         if how.passes is not None and name in how.passes:
             return cast(S, how.passes[name])
         tree = Tree(merge)
@@ -303,7 +308,8 @@ def located(work: Work[S], block: Block, plan: Any) -> S:
     except InvalidInput as error:
         if block.start == 0:
             raise
-        raise InvalidInput(f"{error} (rows count from row {block.start} on)") from None
+        text = f"{error} (rows count from row {block.start} on)"
+        raise InvalidInput(text, error.parameter, error.fixes) from None
 
 
 def is_lazy(X: Any) -> bool:
@@ -372,10 +378,9 @@ def refuse_for_blocks(instead: str = "", **options: Any) -> None:
     """Refuse options that need all rows in memory: those that are not None."""
     for name, value in options.items():
         if value is not None:
-            raise InvalidInput(
-                f"{name} is not for data in blocks; "
-                f"{instead or 'raise max_memory so that half of it holds them, or give a sample of the rows'}"
-            )
+            more = Fix("max_memory")
+            fix = instead or f"raise {more} so that half of it holds them, or give a sample of the rows"
+            raise InvalidInput(f"{name} is not for data in blocks; {fix}", name, [more])
 
 
 def lazily(X: Any, function: Callable[[Any], Any], columns: int | None, dtype: Any = float) -> Any:

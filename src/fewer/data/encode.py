@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import Indices, InvalidInput, Vector, gathered, is_frame, known
+from .._validation import Fix, Indices, InvalidInput, Vector, gathered, is_frame, known
 from ._blocks import in_threads
 from ._encoded_rows import MISMATCH, DenseRows, SparseRows, is_thin
 from .column import Column, Mask
@@ -202,12 +202,11 @@ def refuse_missing(columns: Sequence[Column], new: bool = False) -> None:
         if column.missing is not None:
             row, count = int(np.argmax(column.missing)), int(column.missing.sum())
             more = f" and {count - 1} more" if count > 1 else ""
-            hint = (
-                "fit with missing='impute' or 'category' to allow it"
-                if new
-                else f"use missing='drop', 'impute' or 'category', or columns={{{column.name!r}: 'ignore'}}"
-            )
-            raise InvalidInput(f"column {column.name!r} has a missing value in row {row}{more}; {hint}")
+            rule = Fix("missing", ("impute", "category") if new else ("drop", "impute", "category"))
+            ignored = Fix("columns", {column.name: "ignore"})
+            hint = f"fit with {rule} to allow it" if new else f"use {rule}, or {ignored}"
+            text = f"column {column.name!r} has a missing value in row {row}{more}; {hint}"
+            raise InvalidInput(text, fixes=[rule, ignored])
 
 
 def _complete(columns: Sequence[Column], n: int, complete: Mask | None) -> Indices | None:
@@ -287,10 +286,9 @@ def middle(column: Column, shares: Vector, missing: str) -> float:
     present = shares > 0 if column.missing is None else (shares > 0) & ~column.missing
     if not present.any():
         if missing == "impute":
-            raise InvalidInput(
-                f"column {column.name!r} has no value to impute from; leave it out with "
-                f"columns={{{column.name!r}: 'ignore'}}"
-            )
+            fix = Fix("columns", {column.name: "ignore"})
+            text = f"column {column.name!r} has no value to impute from; leave it out with {fix}"
+            raise InvalidInput(text, fixes=[fix])
         return 0.0
     values, mass = values[present], shares[present]
     if mass.min() == mass.max():
@@ -308,10 +306,9 @@ def levels_of(column: Column, some: Any, shares: Vector, missing: str) -> tuple[
         here = codes[some]
         mass = np.bincount(here[here >= 0], shares[some][here >= 0], len(levels))
         if len(levels) == 0 or mass.max() == 0:
-            raise InvalidInput(
-                f"column {column.name!r} has no value to impute from; leave it out with "
-                f"columns={{{column.name!r}: 'ignore'}}"
-            )
+            fix = Fix("columns", {column.name: "ignore"})
+            text = f"column {column.name!r} has no value to impute from; leave it out with {fix}"
+            raise InvalidInput(text, fixes=[fix])
         return levels, float(mass.argmax())
     if missing == "category" and column.missing is not None:
         more = np.empty(len(levels) + 1, object)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import InvalidInput, Vector, gathered, is_frame
+from .._validation import Fix, InvalidInput, Vector, gathered, is_frame
 from ..data.blocks import Block, Blocks
 from ..data.columns import as_kind
 from ..data.cutting import height
@@ -143,9 +143,8 @@ def _middle(sketch: Sketch, name: Any, most_frequent: bool) -> float:
 
 
 def _nothing(name: Any) -> InvalidInput:
-    return InvalidInput(
-        f"column {name!r} has no value to impute from; leave it out with columns={{{name!r}: 'ignore'}}"
-    )
+    fix = Fix("columns", {name: "ignore"})
+    return InvalidInput(f"column {name!r} has no value to impute from; leave it out with {fix}", fixes=[fix])
 
 
 def filled(

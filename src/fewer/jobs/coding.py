@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector, as_numbers, as_vector, gathered, known, shown
+from .._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_vector, gathered, known, shown
 from ..data.align import column_beside, nearest, positions, quoted
 from ..data.baskets import baskets_of
 from ..data.columns import array_columns, as_kind, left_out, told_kinds
@@ -250,16 +250,19 @@ class _Coder:
             return np.arange(self.rows), ""
         if self.missing == "error":
             i = next(iter(gaps))
-            options = ", ".join(f"missing={rule!r} {MISSING[rule]}" for rule in ("drop", "impute", "category"))
+            fixes = [Fix("missing", rule) for rule in ("drop", "impute", "category")]
+            options = ", ".join(f"{fix} {MISSING[fix.value]}" for fix in fixes)
             row = int(np.argmax(gaps[i]))
-            raise InvalidInput(f"column {shown(self.columns[i].name)}, row {row}: is missing; {options}")
+            text = f"column {shown(self.columns[i].name)}, row {row}: is missing; {options}"
+            raise InvalidInput(text, fixes=fixes)
         if self.missing != "drop":
             count = sum(int(gone.sum()) for gone in gaps.values())
             taken = "the most frequent value" if self.missing == "impute" else "a label"
             return np.arange(self.rows), f"{count} missing values taken as {taken} of their column"
         whole = np.flatnonzero(~np.logical_or.reduce(list(gaps.values())))
         if whole.size == 0:
-            raise InvalidInput("every row has a missing value; missing='drop' leaves none")
+            fix = Fix("missing", "drop")
+            raise InvalidInput(f"every row has a missing value; {fix} leaves none", fixes=[fix])
         return whole, f"{self.rows - whole.size} of {self.rows} rows left out, as values are missing there"
 
     def _codes(self, i: int, kept: Indices) -> tuple[Indices, npt.NDArray[Any] | None]:
@@ -275,8 +278,9 @@ class _Coder:
         if gone.any() and self.missing == "impute":
             present = codes[~gone]
             if not present.size:
-                ignored = f"columns={{{column.name!r}: 'ignore'}}"
-                raise InvalidInput(f"column {shown(column.name)} has no values at all; {ignored} leaves it out")
+                fix = Fix("columns", {column.name: "ignore"})
+                text = f"column {shown(column.name)} has no values at all; {fix} leaves it out"
+                raise InvalidInput(text, fixes=[fix])
             codes = np.where(gone, np.bincount(present).argmax(), codes)
         elif gone.any():
             codes = np.where(gone, last, codes)
@@ -329,10 +333,11 @@ def whole_numbers(column: Column) -> Indices:
         right = gone | ((values >= 0) & (values == np.floor(values)) & (values < MOST_CODES))
     if not right.all():
         row = int(np.argmin(right))
-        ignored, labels = (f"columns={{{column.name!r}: {kind!r}}}" for kind in ("ignore", "category"))
+        ignored, labels = (Fix("columns", {column.name: kind}) for kind in ("ignore", "category"))
         raise InvalidInput(
             f"column {shown(column.name)}, row {row}: expected a small whole number, a label or a truth value, got "
-            f"{values[row]:g}; {ignored} leaves it out, {labels} takes it as labels"
+            f"{values[row]:g}; {ignored} leaves it out, {labels} takes it as labels",
+            fixes=[ignored, labels],
         )
     return np.where(gone, -1, values).astype(np.int64)
 

@@ -203,10 +203,11 @@ def cover(
     deadline: Deadline,
     rng: Any = None,
     callback: Callback | None = None,
+    rows: Rows | None = None,
 ) -> Result:
-    """`dims` on rows that were looked through; k is the budget where columns have costs."""
+    """`dims` on rows that were looked through; k is the budget where columns have costs, `rows` are those of coding."""
     as_callback(callback)
-    rows = Rows.of(coding.X, coding.sample_weight, coding.baseline)
+    rows = Rows.of(coding.X, coding.sample_weight, coding.baseline) if rows is None else rows
     generator, seed = as_generator(rng)
     units = coding.units
     count, what = (rows.n, "columns") if units is None else (len(units), "units")

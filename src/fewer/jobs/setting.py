@@ -215,8 +215,12 @@ class Setting:
         generator, seed = as_generator(rng)
         k = as_integer(k, "k", 1)
         prepared = self.prepared(X, k, labels, sample_weight, generator, most)
+        return self.chosen(prepared, X, min(k, len(prepared.sample.weights)), generator, seed)
+
+    def chosen(self, prepared: Prepared, X: Any, k: int, generator: np.random.Generator, seed: int | None) -> Chosen:
+        """The answer for k from rows that were prepared."""
+        k = as_integer(k, "k", 1, len(prepared.sample.weights), "distinct rows")
         sample, comparison, notes, _, against, _ = prepared
-        k = min(k, len(sample.weights))
         held, rows = prepared.held, sample.at(np.arange(len(sample.weights)))
         how = (k, self.memory, generator, self.deadline, held.choice(rows, k, generator))
         target = target_of(sample, comparison.similarity, *how, against)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, gathered, known, shown
+from .._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_units, gathered, known, shown
 from ..data.align import aligned, column_beside, group_codes, nearest, positions, quoted
 from ..data.columns import left_out
 from ..data.frames import Column, columns_of, index_of, is_table, n_rows, names_of
@@ -198,10 +198,9 @@ def _reason(column: Column) -> str:
             return reason
     row = int(np.argmax(column.levels.codes >= 0))
     value = column.levels.values[column.levels.codes[row]] if len(column.levels.values) else None
-    raise InvalidInput(
-        f"column {shown(column.name)}, row {row}: expected a number, got {shown(value)}; "
-        f"exclude=[{column.name!r}] leaves it out"
-    )
+    fix = Fix("exclude", [column.name])
+    text = f"column {shown(column.name)}, row {row}: expected a number, got {shown(value)}; {fix} leaves it out"
+    raise InvalidInput(text, fixes=[fix])
 
 
 def _numbers(column: Column, what: str) -> Vector:
@@ -280,7 +279,8 @@ def _filled(
     if missing == "drop":
         whole = np.flatnonzero(~gaps.any(axis=1))
         if whole.size == 0:
-            raise InvalidInput("every row has a missing value; missing='drop' leaves none")
+            fix = Fix("missing", "drop")
+            raise InvalidInput(f"every row has a missing value; {fix} leaves none", fixes=[fix])
         said = f"{len(gaps) - whole.size} of {len(gaps)} rows left out, as values are missing there"
         return found.of_rows(whole).said(said), together[whole]
     if missing == "ffill":
@@ -296,6 +296,7 @@ def _filled(
         gaps = np.where(np.arange(gaps.shape[1]) == gaps.shape[1] - 1, gaps, False)
     r, c = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
     rules = ("drop", "ffill") if returns else ("drop",) if c == gaps.shape[1] - 1 else ("drop", "impute")
-    options = ", ".join(f"missing={rule!r} {MISSING[rule]}" for rule in rules)
+    fixes = [Fix("missing", rule) for rule in rules]
+    options = ", ".join(f"{fix} {MISSING[fix.value]}" for fix in fixes)
     column = "y" if c == gaps.shape[1] - 1 else f"column {shown(called[int(c)])}"
-    raise InvalidInput(f"{column} is missing in {names(int(r))}; {options}")
+    raise InvalidInput(f"{column} is missing in {names(int(r))}; {options}", fixes=fixes)
