@@ -33,6 +33,10 @@ class Screen(Protocol):
         """Leave a last line."""
         ...
 
+    def clear(self) -> None:
+        """Leave nothing."""
+        ...
+
 
 class Terminal:
     """A line that is written over."""
@@ -47,6 +51,10 @@ class Terminal:
     def close(self, label: str, seconds: float, words: str) -> None:
         """The line without its bar, ended."""
         self._write(f"{label}: {seconds:.1f} s, {words}", "\n")
+
+    def clear(self) -> None:
+        """An empty line, at its begin."""
+        self._write("", "\r")
 
     def _write(self, line: str, end: str = "") -> None:
         """Write over the last line, all of it."""
@@ -73,6 +81,10 @@ class Notebook:
     def close(self, label: str, seconds: float, words: str) -> None:
         """A full bar."""
         self._show(f'{label} <progress value="1"></progress> {seconds:.1f} s &nbsp; {words}')
+
+    def clear(self) -> None:
+        """An empty output."""
+        self._show("")
 
     def _show(self, html: str) -> None:
         """Replace what is shown."""
@@ -128,15 +140,15 @@ def watched_by_user(
 
 
 def search_bar(label: str, time_limit: float | None) -> AbstractContextManager[Callable[[Any], Any] | None]:
-    """Gives a callback that shows a bar of one search; None where nobody looks."""
-    return shown_bar(label, Deadline.after(time_limit), None)
+    """Gives a callback that shows a bar of one search, which goes when it ends; None where nobody looks."""
+    return shown_bar(label, Deadline.after(time_limit), None, leave=False)
 
 
 @contextmanager
 def shown_bar(
-    label: str, deadline: Deadline, callback: Callable[[Any], Any] | None
+    label: str, deadline: Deadline, callback: Callable[[Any], Any] | None, leave: bool = True
 ) -> Iterator[Callable[[Any], Any] | None]:
-    """Gives a callback that shows a bar where the user looks, and asks another one."""
+    """Gives a callback that shows a bar where the user looks, and asks another one; `leave` a line when it ends."""
     place = screen()
     if place is None:
         yield callback
@@ -157,7 +169,10 @@ def shown_bar(
     try:
         yield told
     finally:
-        place.close(label, deadline.elapsed(), "no answer" if words is STARTING else words)
+        if leave:
+            place.close(label, deadline.elapsed(), "no answer" if words is STARTING else words)
+        else:
+            place.clear()
 
 
 @contextmanager
@@ -176,8 +191,7 @@ def rows_bar(total: int | None) -> Iterator[Callable[[str, int], None] | None]:
     try:
         yield update
     finally:
-        if label:
-            place.close(label, time.perf_counter() - began, words)
+        place.clear()
 
 
 def as_verbose(verbose: Any) -> bool:
