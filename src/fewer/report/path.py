@@ -319,9 +319,9 @@ def path(
     """
     from .problems import problem_of
 
+    if isinstance(rng, np.random.Generator):
+        raise InvalidInput("rng must be a seed, with which every k and every split begins, got a Generator", "rng")
     seed = as_generator(rng)[1]
-    if seed is None:
-        raise InvalidInput("rng must be a seed, with which every k and every split begins, got a Generator")
     budgets = [*ks, *([] if k is None else [k])]
     if not budgets:
         raise InvalidInput("ks must have at least one k, got none")
