@@ -614,12 +614,12 @@ def summaries(call: Call, given: Container) -> Any:
             fewer.summarize(X[i : i + size], call.job, plan, **{name: cut(value, i) for name, value in own.items()})
             for i in range(0, len(X), size)
         ]
-        return fewer.merge(parts)
+        return parts[0].merge(*parts[1:])
 
     summary = merged()
-    if call.job == "dims" and type(summary).__name__ == "LevelsSummary":
+    if not summary.exact:
         summary = merged(summary)
-    return fewer.solve(summary, rest.pop("k", None), **rest)
+    return summary.solve(rest.pop("k", None), **rest)
 
 
 FLAGS = {"labels": "label", "sample_weight": "weight", "rng": "seed", "n_bins": "bins"}
