@@ -162,6 +162,8 @@ def tracked(kind: str) -> tuple[pd.DataFrame, list[str]]:
         frame["d"] = np.datetime64("2020-01-01") + np.arange(rows)
     if kind == "shuffled":
         frame = frame.iloc[rng.permutation(rows)].reset_index(drop=True)
+        frame["e"] = np.datetime64("2021-01-01") + np.arange(rows)  # in order, so that nothing is sorted by itself
+        names = [*names, "e"]
     if kind == "gaps":
         frame.loc[:40, "c0"] = np.nan
     return frame, names
