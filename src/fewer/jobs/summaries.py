@@ -32,6 +32,13 @@ class Summary:
     """What a job needs to know of some rows; it can be pickled and sent anywhere.
 
     `state` is the job's own summary, `rows` how many rows it has seen, `about` what summaries must share to be merged.
+
+    Examples
+    --------
+    >>> first, second = (summarize(block, "bins") for block in ([1.0, 2.0], [2.0, 7.0]))
+    >>> summary = first.merge(second)
+    >>> summary.rows, summary.exact, summary.solve(1).labels.tolist()
+    (4, True, [2.0])
     """
 
     job: str
@@ -84,7 +91,7 @@ class Summary:
 def summarize(block: Any, job: str | None = None, plan: Summary | None = None, **options: Any) -> Summary:
     """Summarise one block of rows: small, and all that is ever kept of it.
 
-    `merge` puts summaries together, and `solve` answers. Points and tables with labels (dims) take two passes: the
+    `Summary.merge` puts summaries together, and `Summary.solve` answers. Points and tables with labels (dims) take two passes: the
     merged summary of the first is the `plan` of the second. Bins take a second one where there are more than 65,536
     distinct values and the value is to be exact. Summaries that do not belong together are refused.
 
