@@ -71,7 +71,8 @@ def restricted(
 
     With I the included columns, X_{I ∪ T} covers the rows that lie in X_T but for their columns in I. So
     -log Q(I ∪ T) is KL on the rows without these columns, less the log of the mass that rows without an excluded column
-    have, and ‖q‖² - Q2 + (1 - Q)² / (M(I) M(T)) is the squared distance of `L2.on_lattice` with M(I) copies, divided by M(I).
+    have, and ‖q‖² - Q2 + (1 - Q)² / (M(I) M(T)) is the squared distance of `L2.on_lattice` with M(I) copies, divided
+    by M(I).
     """
     alive = held.allowed(rows.table)
     mass = float(rows.weights[alive].sum())

@@ -149,9 +149,8 @@ class ListedL2:
         seen, dims = face[face < self.states.size], face[face >= self.states.size] - self.states.size
         if not np.array_equal(seen, self.states.face(dims)):
             raise InvalidInput(
-                "constraint must have faces of whole dimensions for L2.on_lattice, whose unseen states have no entries of "
-                f"their own; got a face of {face.size} entries; use DimensionSparse, or L2 on a "
-                "Lattice"
+                "constraint must have faces of whole dimensions for L2.on_lattice, whose unseen states have no entries "
+                f"of their own; got a face of {face.size} entries; use DimensionSparse, or L2 on a Lattice"
             )
         return seen, dims
 
