@@ -15,7 +15,6 @@ from ..deadline import Deadline
 from ..distribution import Distribution
 from ..objectives.kl import KL
 from ..objectives.l2 import L2
-from ..objectives.seen import SeenL2
 from ..progress import watched_by_user
 from ..result import Result, Words
 from ..solvers.loop import Callback, as_callback
@@ -243,7 +242,7 @@ def problem(rows: Rows, limit: Limit, objective: str) -> tuple[Any, Any]:
         return KL(seen, seen.weights), limit.on(seen)
     seen = rows.states()
     if math.fsum(map(math.log2, rows.shape)) > MAX_LATTICE_BITS:
-        F = SeenL2(seen)
+        F = L2.on_lattice(seen)
         return F, limit.on(F.space)
     space = Lattice(rows.n, rows.shape)
     q = np.zeros(space.size)
