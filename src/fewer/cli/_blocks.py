@@ -12,8 +12,8 @@ from .._validation import InvalidInput
 from ..data.blocks import Execution, executed
 from ..data.files import FileTable
 from ..jobs.sample import as_bytes
+from ..report.in_blocks import NOTE, BlocksProblem
 from ..result import Result
-from ..studies.in_blocks import NOTE, BlocksProblem
 from ._options import Asked
 from ._process import stoppable
 from ._run import perform
