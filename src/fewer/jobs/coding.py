@@ -105,7 +105,7 @@ class Coding:
         if order is not None:
             if sample_weight is not None:
                 raise InvalidInput("sample_weight is for rows of a wide table, not for lines of orders")
-            found = baskets_of(_long(X), order, item)
+            found = baskets_of(_long(X), order, item, missing)
             return cls(found.table, found.names, None, named_baseline(baseline, found.names), note=found.note)
         if not is_table(X):
             if columns is not None:
