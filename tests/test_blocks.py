@@ -558,3 +558,22 @@ def test_a_tall_block_is_factored_in_parts_to_the_same_factor():
     rows = np.random.default_rng(0).normal(size=(2 * PART_ROWS + 17, 4)) @ np.diag([1.0, 1e3, 1e-3, 1.0])
     plain = np.abs(np.linalg.qr(rows, mode="r"))
     assert np.abs(factored(rows)) == pytest.approx(plain, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("rng", [None, "a", 1.7, True, -1, np.random.default_rng(0)], ids=str)
+def test_the_seed_of_summaries_is_a_whole_number(rng):
+    X = np.eye(3)
+    with pytest.raises(InvalidInput, match="rng must be"):
+        fewer.summarize(X, "points", rng=rng)
+    if rng is not None:
+        first = fewer.summarize(X, "points")
+        with pytest.raises(InvalidInput, match="rng must be"):
+            first.solve(2, rng=rng)
+
+
+def test_a_stream_of_dims_has_its_columns_in_one_order():
+    table = pd.DataFrame(np.eye(3, dtype=int), columns=list("abc"))
+    model = fewer.FewerDims(2).partial_fit(table)
+    for rows in (table[["c", "b", "a"]], table[["a", "b"]]):
+        with pytest.raises(InvalidInput, match="feature names should match"):
+            model.partial_fit(rows)

@@ -345,3 +345,10 @@ def test_equal_rows_have_the_same_prediction_where_two_points_are_as_near():
         assert (model.predict_proba(X).argmax(axis=1) == np.searchsorted(model.classes_, model.predict(X))).all()
     moved = FewerPoints(k=3, solver="greedy", random_state=0).fit(X)
     assert (moved.assign(np.tile(X, (20, 1))).reshape(40, 6) == moved.assign(X[:6])).all()
+
+
+@pytest.mark.parametrize("similarity", ["linear", "cosine"])
+def test_a_classifier_may_keep_every_row(similarity):
+    X = np.array([[0.6, 0.3], [0.1, 0.9]])
+    model = FewerPointsClassifier(2, similarity=similarity).fit(X, [0, 1])
+    assert model.predict(X).tolist() == [0, 1]

@@ -194,7 +194,12 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         """The similarity of each row to each point, (n, k); of data in blocks block by block, when asked for."""
         check_is_fitted(self)
         if is_lazy(X):
-            return lazily(X, self.transform, len(self.indices_))  # type: ignore[no-any-return]
+            return lazily(X, self._similarities, len(self.indices_))  # type: ignore[no-any-return]
+        return self._similarities(X)
+
+    def _similarities(self, X: Any) -> npt.NDArray[np.float64]:
+        """The similarity of each row to each point as an array, whatever container `set_output` asks for."""
+        check_is_fitted(self)
         X = checked(self, X, reset=False)
         if is_precomputed(self):
             return np.asarray(X[:, self.indices_], np.float64)
@@ -206,7 +211,7 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         """The most similar point of each row, as a position in `indices_` and `points_`, (n,); see `fewer.assign`."""
         if is_lazy(X):
             return lazily(X, self.assign, None, np.int64)  # type: ignore[no-any-return]
-        return first_best(self.transform(X)).astype(np.int64)
+        return first_best(self._similarities(X)).astype(np.int64)
 
     def criticisms(self, n: int, method: str = "residual", X: Any = None) -> npt.NDArray[np.int64]:
         """The n rows that the points represent worst, the worst first; see `fewer.criticisms`.

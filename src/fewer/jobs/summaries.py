@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from threading import current_thread, main_thread
 from typing import Any
 
-from .._validation import InvalidInput, as_integer, gathered, is_frame, known, shown
+from .._validation import InvalidInput, as_integer, as_seed, gathered, is_frame, known, shown
 from ..data.blocks import Block
 from ..data.cutting import height, width
 from ..data.frames import names_of
@@ -177,7 +177,7 @@ def _points_block(block: Block, plan: Any, options: dict[str, Any]) -> Any:
     setting = Setting(*how, Deadline.after(None), columns=given["columns"], missing=given["missing"])
     names = [value if isinstance(value, str) else None for value in (given["labels"], given["sample_weight"])]
     labels = names[0] if names[0] is not None else block.y
-    spec = spec_of(block.X, setting, 1, labels, names[1], int(given["rng"]))
+    spec = spec_of(block.X, setting, 1, labels, names[1], as_seed(given["rng"]))
     if given["candidates"] is not None:
         count = as_integer(given["candidates"], "candidates", 1)
         spec = replace(spec, candidates=count, least=count)
@@ -237,7 +237,7 @@ def _solved_points(summary: Any, k: int, options: dict[str, Any]) -> Result:
     spec = summary.spec if isinstance(summary, FirstSummary) else summary.plan.spec
     how = (spec.similarity, spec.gamma, spec.scales, given["solver"], as_bytes(given["max_memory"]))
     setting = Setting(*how, Deadline.after(given["time_limit"]), given["callback"], limits=limits)
-    return solved(summary, k, setting, spec.seed if given["rng"] is None else int(given["rng"])).result
+    return solved(summary, k, setting, spec.seed if given["rng"] is None else as_seed(given["rng"])).result
 
 
 def _solved_bins(summary: Any, k: int, options: dict[str, Any]) -> Result:
