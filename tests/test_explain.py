@@ -41,13 +41,19 @@ def test_rows_are_assigned_whatever_container_transform_has(library):
     assert model.transform(X).shape == (60, 5)
 
 
-@pytest.mark.parametrize("similarity", ["laplace", "hamming", "rbf of a table"])
+@pytest.mark.parametrize("similarity", ["laplace", "hamming", "rbf"])
 def test_sparse_rows_are_refused_where_dense_ones_were_fitted(similarity):
     X = np.eye(4)[[0, 1, 2, 3, 3]]
-    table = similarity == "rbf of a table"
-    model = FewerPoints(2, similarity="rbf" if table else similarity, random_state=0)
-    model.fit(pd.DataFrame(X, columns=list("abcd")) if table else X)
-    for ask in (model.transform, model.assign, lambda rows: assign(model.result_, rows)):
+    model = FewerPoints(2, similarity=similarity, missing="impute" if similarity == "rbf" else "error", random_state=0)
+    model.fit(X)
+    of_table = points(pd.DataFrame(X, columns=list("abcd")), 2, similarity=similarity, rng=0)
+    asks = (
+        model.transform,
+        model.assign,
+        lambda rows: assign(model.result_, rows),
+        lambda rows: assign(of_table, rows),
+    )
+    for ask in asks:
         with pytest.raises(InvalidInput, match="X must be dense"):
             ask(csr_array(X))
 

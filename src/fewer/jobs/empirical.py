@@ -1,5 +1,6 @@
 """The distribution of many values, exact: sorted once, integrated in pieces."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -174,6 +175,15 @@ class Empirical:
         points = np.union1d(part, at[(at > part[0]) & (at < part[-1])])
         difference = (_level(at, weights, points) - self.cdf(points))[:-1]
         return float(self.steps(points) @ difference**2)
+
+    def mean_difference(self, at: Vector, weights: Vector) -> float:
+        """√(∫ (Q - P)² dP), the root mean squared difference at the values themselves, for Q with these masses."""
+        total = 0.0
+        for low in range(0, self.x.size, PIECE):
+            high = min(low + PIECE, self.x.size)
+            x, mass = self.x[low:high], np.diff(self.share_before(np.arange(low, high + 1)))
+            total += float(mass @ np.square(_level(at, weights, x) - self.cdf(x)))
+        return math.sqrt(total)
 
     def largest_difference(self, at: Vector, weights: Vector) -> float:
         """The largest |Q - P|, the Kolmogorov distance."""
