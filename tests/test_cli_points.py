@@ -39,7 +39,9 @@ CASES = [
     (["--equal-weights"], {"equal_weights": True}),
     (["--min-weight", "0.1", "--max-weight", "0.3"], {"min_weight": 0.1, "max_weight": 0.3}),
     (["--move"], {"move": True}),
-    (["--move-free"], {"move": "free"}),
+    (["--move", "free"], {"move": "free"}),
+    (["--move=-1:1"], {"move": (-1.0, 1.0)}),
+    (["--move", "x=-0.5:0.5"], {"move": {"x": (-0.5, 0.5)}}),
 ]
 
 
@@ -100,7 +102,7 @@ def test_the_page_shows_what_points_stand_for_and_miss(folder):
         (["--groups", "team"], "--groups needs --min-per-group or --max-per-group"),
         (["--groups", "temm", "--max-per-group", "2"], "has no column 'temm' (--groups); the nearest is 'team'"),
         (["--target-weight", "w"], "--target-weight needs --target"),
-        (["--move", "--move-free"], "--move and --move-free are two ways to move"),
+        (["--move", "far"], "expected free, LOW:HIGH or COL=LOW:HIGH,..., got 'far'"),
         (["--include", "a"], "expected row numbers from 0 such as 3,17 or 0-9, got 'a'"),
         (["--include", "900"], "include"),
         (["--groups", "team", "--max-per-group", "x=2"], "the groups are numbers, got 'x'"),

@@ -39,7 +39,7 @@ def spec_of(head: Any, setting: Setting, k: int, labels: Any, weight: Any, seed:
     refuse_for_blocks(
         "choose some hundred rows of them first, then move points among these, "
         "points(kept.rows, k, sample_weight=kept.weights, move=True)",
-        move=setting.move or None,
+        move=setting.moves or None,
     )
     refuse_for_blocks(
         "choose some thousand rows of them first, then of these those that stand for the target", target=setting.aim

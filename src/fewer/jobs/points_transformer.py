@@ -48,10 +48,8 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         What the columns of a table are; see `points`.
     missing : {"error", "drop", "impute", "category"}
         How to treat missing values; see `points`. With "drop" rows to transform must have none.
-    move : bool or "free"
-        Whether points may leave their rows; see `points`.
-    bounds : pair or dict, optional
-        The box in which they move, that of the data if None; see `points`.
+    move : bool, "free", pair or dict
+        Whether points may leave their rows, and to where; see `points`.
     min_per_group, max_per_group : int, dict or list, optional
         How many rows of each group are kept; see `points`. The `groups` are given to `fit`.
     min_weight, max_weight : float
@@ -110,7 +108,6 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         columns: Any = None,
         missing: str = "error",
         move: Any = False,
-        bounds: Any = None,
         min_per_group: Any = None,
         max_per_group: Any = None,
         min_weight: float = 0.0,
@@ -130,7 +127,6 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         self.columns = columns
         self.missing = missing
         self.move = move
-        self.bounds = bounds
         self.min_per_group = min_per_group
         self.max_per_group = max_per_group
         self.min_weight = min_weight
@@ -306,7 +302,7 @@ def setting_of(
     known(model.solver, SOLVERS, "solver")
     solver = "exchange" if getattr(model, "refine", False) and model.solver == "auto" else model.solver  # no proof
     how = (model.similarity, model.gamma, model.standardize, solver, as_bytes(model.max_memory), deadline)
-    more = {name: getattr(model, name) for name in ("move", "bounds") if hasattr(model, name)}
+    more = {name: getattr(model, name) for name in ("move",) if hasattr(model, name)}
     return Setting(
         *how, callback=callback, columns=model.columns, missing=model.missing, limits=limits, aim=aim, **more
     )

@@ -8,7 +8,7 @@ from .._validation import Indices, InvalidInput, gathered
 from ..data.frames import is_table, n_rows
 from .points import points
 
-FIXED = ("bounds", "equal_weights", "max_weight", "min_weight", "move", "sample_weight")
+FIXED = ("equal_weights", "max_weight", "min_weight", "move", "sample_weight")
 """Options of `points` that a split leaves no choice about: its rows count alike, and stay rows."""
 
 
