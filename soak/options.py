@@ -30,7 +30,7 @@ def spelled(name: str, **options: Any) -> str:
 def option_trial(rng: Generator) -> Trial:
     """One of the kinds below."""
     kinds = (limited_points, aimed_points, whole_units, moved_points, chosen_columns, bars, values, in_blocks)
-    trial: Trial = one_of(rng, kinds, (4, 2, 2, 1, 4, 2, 2, 2, 2))(rng)
+    trial: Trial = one_of(rng, kinds, (4, 2, 2, 1, 4, 2, 2, 2))(rng)
     return trial
 
 

@@ -65,7 +65,7 @@ def as_box(text: Any) -> Any:
         try:
             low, high = map(float, ends.split(":"))
         except ValueError:
-            raise click.BadParameter(f"expected free, LOW:HIGH or COL=LOW:HIGH,..., got {text!r}") from None
+            raise click.BadParameter(f"expected range, free, LOW:HIGH or COL=LOW:HIGH,..., got {text!r}") from None
         pairs[name.strip()] = low, high
     return pairs[""] if list(pairs) == [""] else pairs
 
@@ -77,10 +77,8 @@ def about_rows(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--move",
             type=as_box,
-            is_flag=False,
-            flag_value="range",
-            metavar="[BOX]",
-            help="Move points off their rows, within the range of the data; or: free, COL=LOW:HIGH,... or =LOW:HIGH.",
+            metavar="BOX",
+            help="Move points off their rows, within: range (of the data), free, LOW:HIGH or COL=LOW:HIGH,...",
         ),
         click.option(
             "--include", type=row_numbers, metavar="ROWS", help="Always keep rows 3,17 or 0-9, counted from 0."

@@ -26,7 +26,7 @@ from ._held import UNLIMITED, Held, Limits
 from ._locations import SLOPES
 from ._moving import Start, moved
 from ._places import as_move, ends_of, in_rows, movable_of
-from ._scaling import NOTE, Standardization, standardizes
+from ._scaling import NOTE, Standardization, column_ends, standardizes
 from ._target import Target, target_of
 from .bandwidth import validated_width
 from .comparison import Comparison, checked_function, in_unit, odd, ordinary_exponent
@@ -304,6 +304,18 @@ def setting_of(similarity: Any, gamma: Any, memory: int, deadline: Deadline, opt
     more = {name: options[name] for name in ("columns", "missing", "move") if name in options}
     scales = options.get("standardize", "auto")
     return Setting(similarity, gamma, scales, "auto", memory, deadline, limits=limits, aim=aim, **more)
+
+
+def compared_move(move: Any, X: Any, rows: Any, comparison: Comparison) -> Any:
+    """What `move` says of X, in the units in which its encoded rows (N, d) are compared."""
+    if isinstance(move, (bool, str)):
+        return move
+    encoding = comparison.encoding
+    ends = ends_of(X, Given(rows, None, None, None, len(rows), encoding=encoding), move)
+    box = movable_of(ends, comparison.scaled, rows[:0], encoding)
+    low, high = (np.array(end, np.float64) for end in column_ends(comparison.scaled(rows)))
+    low[box.columns], high[box.columns] = box.low, box.high
+    return low, high
 
 
 CHILD = 2**31

@@ -14,12 +14,10 @@ import scipy.sparse as sp
 from .._validation import Indices, Vector, as_weights
 from ..data.frames import take_rows
 from ..deadline import Deadline
-from ..jobs._given import Given
-from ..jobs._places import as_move, ends_of, movable_of
 from ..jobs.comparison import Comparison
 from ..jobs.points import points
 from ..jobs.sample import as_bytes, as_labels
-from ..jobs.setting import LIMITS, setting_of
+from ..jobs.setting import LIMITS, compared_move, setting_of
 from ..result import Result
 from ..threads import own_threads
 from .sampled import Sampled
@@ -113,20 +111,7 @@ class PointsProblem:
     @property
     def moves(self) -> bool:
         """Whether points leave their rows."""
-        return as_move(self.options.get("move", False))
-
-    @property
-    def compared_move(self) -> Any:
-        """What `move` says, in the units in which rows are compared."""
-        move = self.options["move"]
-        if isinstance(move, (bool, str)):
-            return move
-        encoding = self.comparison.encoding
-        ends = ends_of(self.X, Given(self.rows, 0.0, None, None, len(self.rows), encoding=encoding), move)
-        box = movable_of(ends, self.comparison.scaled, self.rows[:0], encoding)
-        low, high = self.Z.min(axis=0), self.Z.max(axis=0)
-        low[box.columns], high[box.columns] = box.low, box.high
-        return low, high
+        return self.options.get("move", False) is not False
 
     @property
     def members(self) -> Any:
@@ -296,7 +281,7 @@ class PointsProblem:
         if limits.get("groups") is not None:
             options["groups"] = limits["groups"][train]
         if self.moves:
-            options["move"] = self.compared_move
+            options["move"] = compared_move(self.options["move"], self.X, self.rows, self.comparison)
         if self.members is not None:
             options["units"] = self.members[train]
         part: dict[str, Any] = {"X": rows, "rows": rows, "codes": codes, "weights": weights, "used": None}
