@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .jobs.points_classifier import FewerPointsClassifier
     from .jobs.points_sampler import FewerSampler
     from .jobs.points_transformer import FewerPoints
-    from .jobs.split import split
+    from .jobs.split import split_evenly
     from .jobs.summaries import Summary, summarize
     from .jobs.terms import terms
     from .jobs.terms_regressor import FewerTerms
@@ -93,7 +93,7 @@ _HOMES = {
     "iht": "solvers.iht",
     "minimize": "solvers.minimize",
     "points": "jobs.points",
-    "split": "jobs.split",
+    "split_evenly": "jobs.split",
     "Summary": "jobs.summaries",
     "summarize": "jobs.summaries",
     "terms": "jobs.terms",
@@ -150,7 +150,7 @@ __all__ = [
     "iht",
     "minimize",
     "points",
-    "split",
+    "split_evenly",
     "summarize",
     "terms",
     "vector_to_dimensions",
