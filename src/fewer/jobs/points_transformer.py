@@ -76,7 +76,7 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
     Attributes
     ----------
     indices_, weights_ : ndarray of shape (k,)
-        The rows that were kept, heaviest first, and their weights.
+        The rows that were kept, in ascending order, and their weights.
     counts_ : ndarray of shape (k,)
         How many rows each represents, weights times N (or the sum of the sample weights): what other estimators take
         as `sample_weight`.
@@ -97,7 +97,7 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
     >>> X = [[0.0], [0.1], [5.0], [5.1], [5.2]]
     >>> model = FewerPoints(k=2, random_state=0).fit(X)
     >>> model.indices_.tolist(), model.weights_.round(2).tolist(), model.transform(X).shape
-    ([3, 0], [0.6, 0.4], (5, 2))
+    ([0, 3], [0.4, 0.6], (5, 2))
     """
 
     def __init__(
@@ -279,7 +279,7 @@ def chosen(
     limits: Limits = UNLIMITED,
     aim: Aim | None = None,
 ) -> Chosen:
-    """Fit an estimator's points, heaviest first; a k above the number of distinct rows means all of them."""
+    """Fit an estimator's points; a k above the number of distinct rows means all of them."""
     seed = seed_of(model.random_state)
     with watched_by_user(as_verbose(model.verbose), type(model).__name__, deadline, None) as told:
         setting = setting_of(model, deadline, told, limits, aim)
@@ -324,11 +324,10 @@ def keep(model: Any, found: Chosen, X: Any) -> None:
     model.mean_, model.scale_ = comparison.means_and_scales
     model.gamma_ = comparison.gamma
     at_most(model.k, len(found.sample.weights), "distinct rows")
-    model.indices_, model.weights_ = result.heaviest_first()
+    model.indices_, model.weights_ = result.indices, result.weights
     model.counts_ = model.weights_ * found.sample.total
-    few = X if result.rows is None else result.rows
-    order = model.indices_ if result.rows is None else np.searchsorted(result.indices, model.indices_)
-    model.result_, model.points_ = result, take_rows(few, order)
+    model.result_ = result
+    model.points_ = take_rows(X, result.indices) if result.rows is None else result.rows
     model.value_, model.bound_, model.gap_ = result.value, result.bound, result.gap
     model.mmd_ = math.sqrt(max(result.value, 0.0))
 

@@ -52,7 +52,8 @@ class BinsProblem(Histogram):
     def kept(self, result: Result) -> Table:
         """The bins in their order, with their weights and the shares they had."""
         at = result.indices
-        table: Table = {"weight": result.p[at].tolist(), "index": at.tolist()}
+        table: Table = {"index": at.tolist(), "weight": result.p[at].tolist()}
+        table |= {} if result.counts is None else {"count": result.counts.tolist()}
         if self.edges is not None:
             low, high = self.edges[at], self.edges[at + 1]
             table |= {"value": (low / 2 + high / 2).tolist(), "from": low.tolist(), "to": high.tolist()}

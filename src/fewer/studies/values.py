@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._result_frame import order_of, ours
+from .._result_frame import ours
 from .._validation import Vector
 from ..jobs.bins import bins
 from ..jobs.empirical import Empirical
@@ -55,7 +55,7 @@ class ValuesProblem:
 
     def kept(self, result: Result) -> Table:
         """The values in their order with their weights, and from where to where they stand for values."""
-        return {name: np.asarray(column).tolist() for name, column in ours(result, order_of(result)).items()}
+        return {name: np.asarray(column).tolist() for name, column in ours(result).items()}
 
     def view(self, result: Result) -> Cumulative:
         """The cumulative shares before and after."""
