@@ -249,7 +249,6 @@ CASES: dict[str, dict[str, list[Case]]] = {
         "columns": [Case({"c1": "ignore"}, table=True)],
         "missing": [Case("drop", "gaps"), Case("impute", "gaps")],
         "move": [Case(True), Case("free")],
-        "bounds": [Case((0.5, 1.0), also={"move": True})],
         "include": [Case([7])],
         "exclude": [Case([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])],
         "units": [Case(Rows("u"))],

@@ -27,7 +27,7 @@ from roads import (
 
 OPTIONS = [(job, option) for job in JOBS for option in options_of(job)]
 IN_MEMORY = ("function", "estimator", "command")
-NOT_SPARSE = {"points": {"missing", "move", "bounds"}}
+NOT_SPARSE = {"points": {"missing", "move"}}
 """What the docstring says is for dense rows."""
 SHOWN = PAGE.read_text()
 

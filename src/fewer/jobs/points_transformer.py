@@ -175,7 +175,7 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         chosen when one of these is first asked for.
         """
         as_verbose(self.verbose)
-        refuse_for_blocks(min_per_group=self.min_per_group, max_per_group=self.max_per_group, bounds=self.bounds)
+        refuse_for_blocks(min_per_group=self.min_per_group, max_per_group=self.max_per_group)
         with unchanged_if_it_fails(self):
             first = vars(self).get("_stream") is None
             X = checked(self, X, reset=first)
