@@ -889,7 +889,9 @@ def unexplained(job: str, option: str, text: str) -> list[str]:
     """Roads with a dash that has no reason; `FewerTerms` has no `partial_fit`."""
     cells = dict(zip(COLUMNS, (part.strip() for part in text.split("|")[3:-1]), strict=True))
     dashes = [group for group in COLUMNS if cells[group] == "-" and (job, group) != ("terms", "partial_fit")]
-    return [group for group in dashes if option not in sum(ABSENT_OPTIONS.get(group, {}).values(), [])]
+    return [
+        group for group in dashes if not any(option in options for options in ABSENT_OPTIONS.get(group, {}).values())
+    ]
 
 
 def reasons() -> list[str]:

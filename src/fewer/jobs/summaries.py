@@ -98,9 +98,9 @@ class Summary:
 def summarize(block: Any, job: str | None = None, plan: Summary | None = None, **options: Any) -> Summary:
     """Summarise one block of rows: small, and all that is ever kept of it.
 
-    `Summary.merge` puts summaries together, and `Summary.solve` answers. Points and tables with labels (dims) take two passes: the
-    merged summary of the first is the `plan` of the second. Bins take a second one where there are more than 65,536
-    distinct values and the value is to be exact. Summaries that do not belong together are refused.
+    `Summary.merge` puts summaries together, and `Summary.solve` answers. Points and tables with labels (dims) take two
+    passes: the merged summary of the first is the `plan` of the second. Bins take a second one where there are more
+    than 65,536 distinct values and the value is to be exact. Summaries that do not belong together are refused.
 
     Parameters
     ----------
