@@ -849,9 +849,64 @@ def refusable(job: str) -> set[str]:
     return {name for who, what in rows if who.strip() in (job, "all jobs") for name in re.findall(r"`(\w+)", what)}
 
 
+FITTED = {
+    "estimator has no callback, as scikit-learn's have none; `verbose` shows progress": ["callback"],
+    "estimator answers in rows, values or columns of X: units, histograms and lines of orders are none": [
+        *("units", "counts", "edges", "positions", "preserve", "contiguous", "validation", "order", "item")
+    ],
+}
+FROM_FILES = {
+    "command is stopped by Ctrl-C, shows its progress unless -q, and takes lists of numbers from Python alone": [
+        *("callback", "progress", "bounds", "edges", "positions", "validation")
+    ],
+    "command has a column of weights for points alone": ["sample_weight"],
+}
+ABSENT_OPTIONS: dict[str, dict[str, list[str]]] = {
+    "estimator": FITTED,
+    "estimator, blocks": FITTED,
+    "partial_fit": FITTED
+    | {
+        "stream has no positions that are known beforehand, and no second table": [
+            *("target", "target_weight", "include", "exclude", "groups", "min_per_group", "max_per_group")
+        ],
+    },
+    "summaries": {
+        "summary is of rows, and `solve` of the search over them: what looks at rows again is no part of either": [
+            *("target", "target_weight", "move", "bounds", "include", "exclude", "units", "groups"),
+            *("min_per_group", "max_per_group", "counts", "edges", "positions", "preserve", "contiguous", "validation"),
+            *("loss", "returns", "date", "costs", "budget", "order", "item"),
+        ],
+        "summary has a size of its own, and its loop is yours": ["max_memory", "progress"],
+    },
+    "command": FROM_FILES,
+    "command, blocks": FROM_FILES,
+}
+"""Why a road has no such option."""
+
+
+def unexplained(job: str, option: str, text: str) -> list[str]:
+    """Roads with a dash that has no reason; `FewerTerms` has no `partial_fit`."""
+    cells = dict(zip(COLUMNS, (part.strip() for part in text.split("|")[3:-1]), strict=True))
+    dashes = [group for group in COLUMNS if cells[group] == "-" and (job, group) != ("terms", "partial_fit")]
+    return [
+        group for group in dashes if not any(option in options for options in ABSENT_OPTIONS.get(group, {}).values())
+    ]
+
+
+def reasons() -> list[str]:
+    """The reasons of all dashes, a line for each."""
+    names = {(why, tuple(options)): None for of in ABSENT_OPTIONS.values() for why, options in of.items()}
+    lines = [f"- {', '.join(f'`{name}`' for name in options)}: {article(why)}." for why, options in names]
+    return ["Dashes:", "", *lines, "- `FewerTerms` has no `partial_fit`."]
+
+
+def article(why: str) -> str:
+    return f"{'an' if why[0] in 'aeiou' else 'a'} {why}"
+
+
 def page(lines: list[str]) -> str:
     head = f"| job | option | {' | '.join(COLUMNS)} |"
-    return "\n".join([BEGIN, "", head, "|---" * (len(COLUMNS) + 2) + "|", *lines, "", END])
+    return "\n".join([BEGIN, "", head, "|---" * (len(COLUMNS) + 2) + "|", *lines, "", *reasons(), "", END])
 
 
 if __name__ == "__main__":

@@ -31,7 +31,14 @@ from .setting import Setting
 class Summary:
     """What a job needs to know of some rows; it can be pickled and sent anywhere.
 
-    `state` is the job's own summary, `rows` how many rows it has seen, `about` what summaries must share to be merged.
+    Parameters
+    ----------
+    job : {"points", "bins", "terms", "dims"}
+        What the rows are summarised for.
+    state : object
+        The summary of the job.
+    about : mapping
+        What summaries must share to be merged.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import as_units, known
+from .._validation import as_units, is_frame, known
 from ..data.align import group_codes, positions, taken_apart
 from ..data.blocks import Blocks, as_blocks, is_lazy, lazily, refuse_for_blocks
 from ..data.frames import is_table, names_of
@@ -21,6 +21,7 @@ from ..solvers.minimize import SOLVERS
 from ..spaces import Atoms
 from ._estimator import Shown, at_most, our_error, seed_of, unchanged_if_it_fails, validated
 from ._lazy import HEAD_ROWS, terms_of_blocks
+from .bins_transformer import filled
 from .holdings import LOSSES, Holdings, conditions_of
 from .sample import as_bytes
 from .terms import hinted, solve
@@ -190,9 +191,12 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         head = blocks.head(HEAD_ROWS).X
         summary = terms_of_blocks(blocks, y, sample_weight, self.missing)
         data = summary.tracked(self.include, self.exclude, self.groups)
-        gaps = True if self.missing == "error" else "allow-nan"
         columns = head[data.names] if isinstance(y, str) else head
-        validated(self, columns, missing=gaps is not True, accept_sparse="csc", ensure_all_finite=gaps)
+        gaps = self.missing != "error"
+        if gaps and is_frame(columns):
+            columns, _ = filled(columns)
+        finite = "allow-nan" if gaps else True
+        validated(self, columns, missing=gaps, accept_sparse="csc", ensure_all_finite=finite)
         self._keep(self._solve(data, deadline), True)
 
     def _keep(self, results: list[Result], one: bool) -> None:
