@@ -116,7 +116,10 @@ def transacted(files: tuple[str, ...], options: dict[str, Any]) -> "Data":
         before += int(frame["basket"].max()) + 1
         labels.append(label)
     label = labels[0] + (f" and {len(labels) - 1} more" if len(labels) > 1 else "")
-    return as_data(pl.concat(parts), label, {**options, "order": "basket", "item": "item"})
+    lines = pl.concat(parts).drop_nulls("item")
+    empty = before - lines["basket"].n_unique()
+    said = f"{empty} of {before} baskets {'is' if empty == 1 else 'are'} empty and left out" if empty else ""
+    return as_data(lines, label, {**options, "order": "basket", "item": "item"}, note=said)
 
 
 def tabled(table: "FileTable", options: dict[str, Any], common: "Asked") -> "Data":

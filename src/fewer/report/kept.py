@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .._result_frame import columns_of, order_of, ours, taken
+from .._result_frame import columns_of, ours
+from ..data.frames import take_rows
 from ..result import Result
 
 Table = dict[str, list[Any]]
@@ -21,7 +22,7 @@ def kept_table(result: Result, names: Sequence[Any] | None = None) -> Table:
         return kept_points(result, names)
     if result.words.unit == "columns":
         return kept_columns(result, names)
-    return {name: np.asarray(column).tolist() for name, column in ours(result, order_of(result)).items()}
+    return {name: np.asarray(column).tolist() for name, column in ours(result).items()}
 
 
 def kept_points(result: Result, names: Sequence[Any] | None = None) -> Table:
@@ -30,7 +31,7 @@ def kept_points(result: Result, names: Sequence[Any] | None = None) -> Table:
     table: Table = {"index": rows.tolist(), "weight": weights.tolist()}
     if result.rows is None:
         return table
-    columns = columns_of(taken(result.rows, np.searchsorted(result.indices, rows)))
+    columns = columns_of(take_rows(result.rows, np.searchsorted(result.indices, rows)))
     if names is not None and len(names) == len(columns):
         columns = dict(zip(map(str, names), columns.values(), strict=True))
     return table | columns

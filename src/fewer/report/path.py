@@ -124,7 +124,24 @@ class Answer:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Path:
-    """A job at several k, beside its baselines, with a k to take.
+    """A job at several k, beside its baselines, with a k to take; `fewer.path` makes it.
+
+    Parameters
+    ----------
+    problem : object
+        The job on its data.
+    answers : tuple
+        What is known of each k.
+    chosen : object
+        The answer for the k to take.
+    reason : str
+        Why that k.
+    comparison : str
+        How many units the best baseline needs to match the error of the recommended k.
+    interrupted : bool
+        Whether a Ctrl-C ended it with what it had.
+    seconds : float
+        Wall time.
 
     Attributes
     ----------
@@ -138,10 +155,8 @@ class Path:
         The same on data that were held out, a mean over splits; empty where nothing was.
     recommended : int
         The k to take.
-    reason : str
-        Why that k.
-    comparison : str
-        How many units the best baseline needs to match the error of the recommended k.
+    metric : str
+        What errors are; lower is better.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from ..deadline import Deadline
 from ..jobs.comparison import Comparison
 from ..jobs.points import points
 from ..jobs.sample import as_bytes, as_labels
-from ..jobs.setting import LIMITS, Prepared, Setting, setting_of
+from ..jobs.setting import LIMITS, Prepared, Setting, compared_move, setting_of
 from ..jobs.units import ALL_OF_A_GROUP
 from ..result import Result
 from ..threads import own_threads
@@ -124,7 +124,7 @@ class PointsProblem:
     @property
     def moves(self) -> bool:
         """Whether points leave their rows."""
-        return bool(self.options.get("move", False))
+        return self.options.get("move", False) is not False
 
     @cached_property
     def members(self) -> Any:
@@ -335,7 +335,7 @@ class PointsProblem:
         if limits.get("groups") is not None:
             options["groups"] = limits["groups"][train]
         if self.moves:
-            options["move"] = self.options["move"]
+            options["move"] = compared_move(self.options["move"], self.X, self.rows, self.comparison)
         if self.members is not None:
             options["units"] = self.members[train]
         part: dict[str, Any] = {"X": rows, "rows": rows, "codes": codes, "weights": weights, "used": None}

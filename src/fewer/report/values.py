@@ -1,6 +1,5 @@
 """A path of bins of values: the difference to the distribution of the values, against quantiles and equal bins."""
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -30,12 +29,12 @@ class ValuesProblem:
     n_bins: int | None = None
     job = "bins"
     unit = "values"
-    metric = "root mean squared difference of cumulative shares"
+    metric = "root mean squared difference of cumulative shares over the data"
     shares = frozenset(
         {
             "weight",
             "largest difference of cumulative shares",
-            "root mean squared difference of cumulative shares",
+            "root mean squared difference of cumulative shares over the data",
         }
     )
 
@@ -49,8 +48,8 @@ class ValuesProblem:
         return bins(self.P, k, grid=self.grid, n_bins=self.n_bins, **search)
 
     def error(self, result: Result) -> float:
-        """The root mean squared difference to the values, over their range."""
-        return distance(self.P, np.asarray(result.labels), np.asarray(result.weights))
+        """The root mean squared difference of cumulative shares at the values."""
+        return self.P.mean_difference(np.asarray(result.labels), np.asarray(result.weights))
 
     def kept(self, result: Result) -> Table:
         """The values in their order with their weights, and from where to where they stand for values."""
@@ -77,8 +76,8 @@ class ValuesProblem:
     def errors_on(self, P: Empirical) -> Baselines:
         """On other values, the errors of quantiles of equal weight, and of bins of equal width at their centres."""
         return {
-            "quantile binning": lambda k: distance(P, *quantiles(self.P, k)),
-            "equal-width bins": lambda k: distance(P, *equal_bins(self.P, k)),
+            "quantile binning": lambda k: P.mean_difference(*quantiles(self.P, k)),
+            "equal-width bins": lambda k: P.mean_difference(*equal_bins(self.P, k)),
         }
 
     @property
@@ -93,12 +92,6 @@ class ValuesProblem:
             return None
         train, test = (replace(self, P=self.P.part(some)) for some in (~held, held))
         return Split(train, test.error, lambda: train.errors_on(test.P))
-
-
-def distance(P: Empirical, at: Vector, weights: Vector) -> float:
-    """√(∫ (Q - P)² dx / range of the values)."""
-    span = float(P.steps(P.x[[0, -1]])[0])
-    return math.sqrt(P.distance(at, weights) / (span or 1.0))
 
 
 def quantiles(P: Empirical, k: int) -> tuple[Vector, Vector]:
