@@ -93,11 +93,10 @@ def title_of(label: str) -> "Callable[[Problem], str]":
     from ._run import of_all
 
     def title(problem: Any) -> str:
-        X, units = getattr(problem, "X", None), getattr(problem, "units", None)
         if not hasattr(problem, "coding"):
             return f"{of_all(problem, 'columns')} for the rows of {label}"
-        whole = "" if units is None else f" in whole units ({len(units)} in all)"
-        return f"of {len(problem.names) - len(problem.exclude)} columns{whole} for {X.shape[0]} rows of {label}"
+        whole = "" if problem.units is None else f" in whole units ({len(problem.units)} in all)"
+        return f"of {len(problem.names) - len(problem.exclude)} columns{whole} for {problem.X.shape[0]} rows of {label}"
 
     return title
 

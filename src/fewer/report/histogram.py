@@ -83,7 +83,8 @@ class Histogram(ABC):
         left = self.counts - held
         if held.sum() == 0 or left.sum() == 0:
             return None
-        test, train = replace(self, counts=held), replace(self, counts=left)
+        test: Any = replace(self, counts=held)
+        train: Any = replace(self, counts=left)
         return Split(train, test.error, lambda: train.errors_on(test))
 
 

@@ -51,9 +51,13 @@ class Split(NamedTuple):
 class Problem(Protocol):
     """What a path asks of a job on a data set; errors are such that less is better."""
 
-    job: str
     shares: frozenset[str]
     """The columns and facts that are shares of one."""
+
+    @property
+    def job(self) -> str:
+        """The name of the job."""
+        ...
 
     @property
     def unit(self) -> str:
@@ -336,7 +340,7 @@ def path(
 
     if isinstance(rng, np.random.Generator):
         raise InvalidInput("rng must be a seed, with which every k and every split begins, got a Generator", "rng")
-    seed = as_generator(rng)[1]
+    seed = as_generator(rng)[1] or 0
     budgets = [*ks, *([] if k is None else [k])]
     if not budgets:
         raise InvalidInput("ks must have at least one k, got none")

@@ -133,8 +133,8 @@ class PointsProblem:
         if units is None:
             return None
         if isinstance(units, str):
-            values, codes = column_named(self.X, units, "units", columns_of(self.X)).levels
-            units = values[codes]
+            column: Any = column_named(self.X, units, "units", columns_of(self.X))
+            units = column.levels.values[column.levels.codes]
         return np.asarray(units)[slice(None) if self.used is None else self.used]
 
     @property
@@ -142,18 +142,16 @@ class PointsProblem:
         """The weights of the rows, of sum one; zero for those that are not to be stood for."""
         return np.full(self.size, 1.0 / self.size) if self.weights is None else self.weights / self.weights.sum()
 
-    def solve(
-        self, k: int, *, solver: str = "auto", time_limit: float | None = None, rng: Any = None, callback: Any = None
-    ) -> Result:
+    def solve(self, k: int, **search: Any) -> Result:
         """Run the job on rows that were prepared once, but for those in whole units."""
         if self.options.get("units") is not None:
-            search = {"solver": solver, "time_limit": time_limit, "rng": rng, "callback": callback}
             how = {"similarity": self.similarity, "gamma": self.gamma, "max_memory": self.max_memory}
             return points(self.X, k, **how, **self.options, **search)
         setting, ready = self.prepared
-        setting = replace(setting, solver=solver, deadline=Deadline.after(time_limit), callback=callback)
+        generator, seed = as_generator(search.pop("rng", None))
+        setting = replace(setting, deadline=Deadline.after(search.pop("time_limit", None)), **search)
         with own_threads(), np.errstate(invalid="ignore", over="ignore"):
-            return setting.chosen(ready, self.X, k, *as_generator(rng)).result
+            return setting.chosen(ready, self.X, k, generator, seed).result
 
     @cached_property
     def prepared(self) -> tuple[Setting, Prepared]:

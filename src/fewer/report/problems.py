@@ -19,7 +19,7 @@ from .path import Problem
 from .points import PointsProblem
 from .terms import TermsProblem
 
-FUNCTIONS = {"points": points, "bins": bins, "terms": terms, "dims": dims}
+FUNCTIONS: dict[str, Any] = {"points": points, "bins": bins, "terms": terms, "dims": dims}
 PROBLEMS: dict[str, Any] = {
     "points": PointsProblem.of,
     "bins": bins_problem,
@@ -50,9 +50,9 @@ def problem_of(
         if whole is None:
             return BlocksProblem.of(FUNCTIONS[job], X, most, search, options)
         X = whole.X
-        for name, value in ((beside, whole.y), ("sample_weight", whole.weight)):
-            if name is not None and value is not None:
-                options = {**options, name: value}
+        for option, value in ((beside, whole.y), ("sample_weight", whole.weight)):
+            if option is not None and value is not None:
+                options = {**options, option: value}
     return _in_memory(job, X, most, names, search, options)
 
 
