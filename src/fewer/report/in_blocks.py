@@ -47,7 +47,8 @@ class BlocksProblem:
     def answer(self, k: Any) -> Result:
         """The answer for k, from the passes that the first call makes."""
         with executed(replace(execution(), passes=self.passes)):
-            return self.function(self.X, k=k, **self.options, **self.search)
+            most = {"k" if self.options.get("costs") is None else "budget": k}
+            return self.function(self.X, **most, **self.options, **self.search)
 
     @cached_property
     def first(self) -> Result:
