@@ -39,13 +39,13 @@ def drawn(rng):
     low = np.full(s, rng.choice([0.0, 0.5 / s, 1.0 / s]))
     high = np.full(s, max(rng.choice([1.0, 0.5, 0.3]), 1.0 / s))
     right = rows @ rng.dirichlet(np.ones(s)) + rng.choice([0.0, 0.1, -0.1], m)
-    return A, b, rng.integers(1, 4, r).astype(float), low, high, rows, right
+    return A, b, rng.integers(1, 4, r).astype(float), 0.0, low, high, rows, right
 
 
 def test_least_absolute_errors_are_those_of_a_linear_programme():
     rng, served = np.random.default_rng(0), 0
     for _ in range(300):
-        A, b, weights, low, high, rows, right = problem = drawn(rng)
+        A, b, weights, _, low, high, rows, right = problem = drawn(rng)
         (r, s), eye = A.shape, np.eye(len(A))
         twin = scipy.optimize.linprog(
             np.append(np.zeros(s), np.append(weights, weights)),

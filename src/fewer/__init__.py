@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .constraints.simplex import Simplex
     from .constraints.sparse_simplex import SparseSimplex
     from .constraints.sparse_states import SparseStates
+    from .data.prices import returns
     from .distribution import Distribution
     from .jobs.bins import bins
     from .jobs.bins_transformer import FewerBins
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from .jobs.points_classifier import FewerPointsClassifier
     from .jobs.points_sampler import FewerSampler
     from .jobs.points_transformer import FewerPoints
-    from .jobs.split import split
+    from .jobs.split import split_evenly
     from .jobs.summaries import Summary, summarize
     from .jobs.terms import terms
     from .jobs.terms_regressor import FewerTerms
@@ -91,7 +92,8 @@ _HOMES = {
     "iht": "solvers.iht",
     "minimize": "solvers.minimize",
     "points": "jobs.points",
-    "split": "jobs.split",
+    "returns": "data.prices",
+    "split_evenly": "jobs.split",
     "Summary": "jobs.summaries",
     "summarize": "jobs.summaries",
     "terms": "jobs.terms",
@@ -147,7 +149,8 @@ __all__ = [
     "iht",
     "minimize",
     "points",
-    "split",
+    "returns",
+    "split_evenly",
     "summarize",
     "terms",
     "vector_to_dimensions",
