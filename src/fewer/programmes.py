@@ -55,7 +55,7 @@ class Solved(NamedTuple):
 def quadratic_programme(
     H: Matrix, c: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector, cost: Vector | None = None
 ) -> Solved | None:
-    """Min w'Hw - 2c'w + cost'd over Σw = 1, low <= w <= high, rows (w, d) <= right, d >= 0.
+    """min w'Hw - 2c'w + cost'd over Σw = 1, low <= w <= high, rows (w, d) <= right, d >= 0.
 
     None where nothing is feasible. H: (s, s) symmetric positive semi-definite, rows: (m, s + e) with e further
     variables d, which cost nothing unless `cost` says so. A singular H is made definite by a proximal term, whose
@@ -145,7 +145,7 @@ def cleaned(w: Vector, low: Vector, high: Vector) -> Vector:
 
 
 def linear_programme(cost: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector) -> Solved | None:
-    """Min cost'w over the same set; None where nothing is feasible.
+    """min cost'w over the same set; None where nothing is feasible.
 
     >>> found = linear_programme(np.array([1.0, 0.0]), np.zeros(2), np.ones(2), np.eye(2)[1:], np.array([0.7]))
     >>> found.weights.round(9).tolist(), found.multipliers.round(9).tolist()
@@ -171,7 +171,7 @@ def _bounds(low: Vector, high: Vector, more: int) -> Matrix:
 def least_absolute(
     A: Matrix, b: Vector, weights: Vector, ridge: float, low: Vector, high: Vector, rows: Matrix, right: Vector
 ) -> tuple[Solved, Vector] | None:
-    """Min Σ_i weights_i |A w - b|_i + ridge ‖w‖² over the same set, and signs y (r,), as sums of weights.
+    """min Σ_i weights_i |A w - b|_i + ridge ‖w‖² over the same set, and signs y (r,), as sums of weights.
 
     weights_i |x_i| >= y_i x_i, tight at x = A w - b. A: (r, s). By pivots where weights are few, and no more than rows,
     else by HiGHS; from that answer the ridge moves on. None where nothing is feasible.
@@ -263,7 +263,7 @@ def _pivoted_absolute(
 def _pivoted(
     planes: Matrix, levels: Vector, below: Vector, above: Vector, basis: Vector
 ) -> tuple[Vector, Vector, Vector] | None:
-    """Min Σ_i above_i max(t_i, 0) + below_i max(-t_i, 0), t = planes x - levels, from the vertex of a basis.
+    """min Σ_i above_i max(t_i, 0) + below_i max(-t_i, 0), t = planes x - levels, from the vertex of a basis.
 
     (x, y, basis) with y a subgradient in t and y @ planes = 0. A plane leaves the basis, and x goes along the edge
     until F rises. None where that does not end. Source: Barrodale & Roberts 1973, SIAM J. Numer. Anal. 10.
@@ -337,7 +337,7 @@ def _with_ridge(
 
 
 def nonnegative_least_squares(A: Matrix, b: Vector, max_iter: int | None = None) -> Vector:
-    """Min ‖A q - b‖² over q >= 0: SciPy's active set, and where that does not end, its interior method.
+    """min ‖A q - b‖² over q >= 0: SciPy's active set, and where that does not end, its interior method.
 
     >>> nonnegative_least_squares(np.eye(2), np.array([0.5, -1.0])).tolist()
     [0.5, 0.0]
