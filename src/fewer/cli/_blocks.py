@@ -8,10 +8,9 @@ import click
 import numpy as np
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from .._validation import InvalidInput
+from .._validation import InvalidInput, as_bytes
 from ..data.blocks import Execution, executed
 from ..data.files import FileTable
-from ..jobs.sample import as_bytes
 from ..result import Result
 from ..studies.in_blocks import NOTE, BlocksProblem
 from ._options import Asked

@@ -4,8 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from .._validation import InvalidInput, as_integer, known
-from ..data.blocks import Block, Blocks, as_blocks, refuse_for_blocks
+from ..data.blocks import Block, Blocks, as_blocks
 from ..data.cutting import width
+from ..options import IN_BLOCKS
 from ..result import Result
 from ..row_blocks import canonical_rows
 from ..threads import own_threads
@@ -14,6 +15,7 @@ from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
 from ._dims_long import long_summary
 from ._fills import filled
 from ._terms_blocks import TermsSpec, TermsSummary
+from .dims_options import DimsOptions
 
 HEAD_ROWS = 1024
 """Rows by which the width of blocks is known."""
@@ -74,61 +76,42 @@ def counted_values(summary: Any, grid: Any) -> Any:
     return summary.distributions()[0]
 
 
-def dims_summary(blocks: Blocks, spec: DimsSpec) -> DimsSummary:
+def dims_of_blocks(X: Any, k: Any, options: DimsOptions) -> Result | Block:
+    """The answer for rows in blocks; where they fit into half of the memory, all of them instead."""
+    from .dims import cover
+
+    blocks = as_blocks(X, None, options.sample_weight)
+    whole = blocks.gathered(options.max_memory // 2)
+    if whole is not None:
+        return whole
+    summary = dims_summary(blocks, k, options)
+    coding = summary.coding(options.baseline, options.include, options.exclude)
+    judged: Result = summary.judged(cover(coding, k, options), options.objective)
+    return judged
+
+
+def dims_summary(blocks: Blocks, k: Any, options: DimsOptions) -> Any:
     """The states of rows in blocks; of a table with labels after a pass for these."""
+    options.refuse("units", "costs", "budget", road=IN_BLOCKS)
+    if options.order is not None:
+        most = k if options.objective == "kl" else None
+        return long_summary(blocks, options.order, options.item, options.max_memory, most)
     rows = rows_of(blocks)
-    spec = filled(spec, blocks, "dims", rows, most_frequent=True)
+    spec = filled(dims_spec(blocks, k, options), blocks, "dims", rows, most_frequent=True)
     plan: Any = spec
     if spec.labelled:
         plan = blocks.fold("dims-1", LevelsSummary.of, spec, LevelsSummary.merged, rows)
     return blocks.fold("dims-2", DimsSummary.of, plan, DimsSummary.merged, rows)
 
 
-def dims_of_blocks(
-    X: Any,
-    k: int,
-    *,
-    refused: dict[str, Any],
-    memory: int,
-    objective: str,
-    sample_weight: Any,
-    baseline: Any,
-    include: Any,
-    exclude: Any,
-    missing: str,
-    columns: Any,
-    order: Any,
-    item: Any,
-    search: dict[str, Any],
-) -> Result | Block:
-    """The answer for rows in blocks; where they fit into half of the memory, all of them instead."""
-    from .dims import cover
-
-    blocks = as_blocks(X, None, sample_weight)
-    whole = blocks.gathered(memory // 2)
-    if whole is not None:
-        return whole
-    refuse_for_blocks(**refused)
-    if order is not None or item is not None:
-        summary: Any = long_summary(blocks, order, item, memory, k if objective == "kl" else None)
-    else:
-        summary = dims_summary(
-            blocks, dims_spec(blocks, k, memory, objective, sample_weight, baseline, missing, columns)
-        )
-    found = cover(summary.coding(baseline, include, exclude), k, objective=objective, **search)
-    judged: Result = summary.judged(found, objective)
-    return judged
-
-
-def dims_spec(
-    blocks: Blocks, k: Any, memory: int, objective: str, weight: Any, baseline: Any, missing: str, columns: Any
-) -> DimsSpec:
-    """How rows are read; where only the share covered counts, states of more than k columns need not be kept."""
+def dims_spec(blocks: Blocks, k: Any, options: DimsOptions) -> DimsSpec:
+    """How rows are read; where only the share covered counts, states of more than k columns are not kept."""
     head = blocks.head(canonical_rows(width(blocks.head(HEAD_ROWS).X))).X
-    name = weight if isinstance(weight, str) else None
-    spec = DimsSpec.of(head, columns=columns, missing=missing, max_memory=memory, weight=name)
-    from_zero = isinstance(baseline, str) and baseline in ("auto", "zero") and not spec.labelled
-    return replace(spec, most=as_integer(k, "k", 1)) if from_zero and objective == "kl" else spec
+    spec = DimsSpec.of(head, options)
+    from_zero = isinstance(options.baseline, str) and options.baseline in ("auto", "zero")
+    if from_zero and options.objective == "kl" and not spec.labelled:
+        return replace(spec, most=as_integer(k, "k", 1))
+    return spec
 
 
 def terms_of_blocks(blocks: Blocks, y: Any, weight: Any, missing: str) -> TermsSummary:

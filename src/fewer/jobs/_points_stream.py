@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from .._validation import as_integer
+from .._validation import as_bytes, as_integer
 from ..data.blocks import Block
 from ..deadline import Deadline
 from ..row_blocks import Tree
@@ -11,7 +11,6 @@ from ._points_blocks import error_bound, solved, spec_of
 from ._points_first import FirstSummary
 from ._points_onepass import Coreset, coreset_of, kept_for
 from ._points_plan import PointsPlan, plan_of
-from .sample import as_bytes
 from .setting import Chosen, Setting
 
 

@@ -11,6 +11,7 @@ from .._validation import (
     InvalidInput,
     Vector,
     as_array,
+    as_bytes,
     as_flag,
     as_integer,
     as_shares,
@@ -38,7 +39,6 @@ from ._lazy import bins_of_blocks, counted_grid, counted_values, solved_bins
 from ._values import best_values, in_values
 from .empirical import Empirical
 from .grid import as_edges, grid_of, histogram
-from .sample import as_bytes
 from .terms import solve
 
 SMALLEST_GAP = 1e-300

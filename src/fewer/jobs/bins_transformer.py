@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import (
     InvalidInput,
     Vector,
+    as_bytes,
     as_integer,
     as_numbers,
     as_weights,
@@ -33,7 +34,6 @@ from ._lazy import bins_of_blocks, solved_bins
 from .bins import bins
 from .empirical import Empirical
 from .grid import available
-from .sample import as_bytes
 
 
 class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import gathered
+from .._validation import as_bytes, gathered
 from ..data.blocks import is_dask, is_lazy
 from ..deadline import Deadline
 from ..progress import watched_by_user
@@ -14,7 +14,6 @@ from ..solvers.loop import Callback
 from ._aim import as_aim
 from ._held import Limits
 from ._points_blocks import all_rows, points_of_blocks
-from .sample import as_bytes
 from .setting import Setting
 from .units import points_of_units
 

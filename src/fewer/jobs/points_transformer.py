@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._validation import InvalidInput, gathered, is_frame, known, shown
+from .._validation import InvalidInput, as_bytes, gathered, is_frame, known, shown
 from ..data.blocks import head_of, is_lazy, lazily, refuse_for_blocks, reread
 from ..data.frames import take_rows
 from ..deadline import Deadline
@@ -25,7 +25,6 @@ from ._points_stream import answered_points, continued
 from .bandwidth import first_best
 from .comparison import Comparison, comparison_of
 from .explain import criticisms
-from .sample import as_bytes
 from .setting import SPARSE, Chosen, Setting
 
 LIMITS = ("min_per_group", "max_per_group", "min_weight", "max_weight", "equal_weights")

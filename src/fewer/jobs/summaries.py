@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from threading import current_thread, main_thread
 from typing import Any
 
-from .._validation import InvalidInput, as_integer, gathered, is_frame, known, shown
+from .._validation import InvalidInput, as_bytes, as_integer, gathered, is_frame, known, shown
 from ..data.blocks import Block
 from ..data.cutting import height, width
 from ..data.frames import names_of
@@ -23,7 +23,7 @@ from ._points_onepass import coreset_of
 from ._points_plan import plan_of
 from ._points_second import SecondSummary
 from ._terms_blocks import TermsSpec, TermsSummary
-from .sample import as_bytes
+from .dims_options import DimsOptions
 from .setting import Setting
 
 
@@ -197,15 +197,13 @@ def _bins_block(block: Block, plan: Any, options: dict[str, Any]) -> Any:
     return BinsSummary.of(block, given["missing"]) if plan is None else CountedSummary.of(block, plan)
 
 
-def _dims_block(block: Block, plan: Any, options: dict[str, Any]) -> Any:
-    defaults = {"sample_weight": None, "columns": None, "missing": "error", "max_memory": "1GB"}
-    given = _take(options, defaults, "dims")
-    name = given["sample_weight"] if isinstance(given["sample_weight"], str) else None
-    block = _beside(block, None, given["sample_weight"])
+def _dims_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
+    options = DimsOptions.of(given)
+    options.serve(*DIMS_ROWS, road="summaries of blocks; give it to solve")
+    block = _beside(block, None, options.sample_weight)
     if plan is not None:
         return DimsSummary.of(block, plan)
-    how = {"columns": given["columns"], "missing": given["missing"], "weight": name}
-    spec = DimsSpec.of(block.X, max_memory=as_bytes(given["max_memory"]), **how)
+    spec = DimsSpec.of(block.X, options)
     return LevelsSummary.of(block, spec) if spec.labelled else DimsSummary.of(block, spec)
 
 
@@ -225,6 +223,8 @@ MAKERS: dict[str, Callable[[Block, Any, dict[str, Any]], Any]] = {
     "terms": _terms_block,
     "dims": _dims_block,
 }
+SEARCHED = ("solver", "time_limit", "rng", "callback")
+DIMS_ROWS = ("sample_weight", "columns", "missing", "max_memory")
 SEARCH = {"solver": "auto", "time_limit": None, "rng": 0, "callback": None}
 
 
@@ -267,19 +267,20 @@ def _solved_terms(summary: Any, k: int, options: dict[str, Any]) -> Result:
     return track(data, k, limits, deadline=Deadline.after(given["time_limit"]), **search)
 
 
-def _solved_dims(summary: Any, k: int, options: dict[str, Any]) -> Result:
+def _solved_dims(summary: Any, k: int, given: dict[str, Any]) -> Result:
     from .dims import cover
 
-    defaults = {"objective": "kl", "baseline": "auto", "include": (), "exclude": ()}
-    given = _take(options, SEARCH | defaults, "dims")
+    options = DimsOptions.of({"rng": 0, **given})
+    own = ("objective", "baseline", "include", "exclude", "progress")
+    options.serve(*SEARCHED, *own, road="solve; give it to summarize")
     if isinstance(summary, LevelsSummary):
         raise InvalidInput(
             "a table with labels takes two passes: summarize the blocks again with plan= the merged summaries"
         )
-    coding = summary.coding(given["baseline"], given["include"], given["exclude"])
-    search = {name: given[name] for name in ("objective", "solver", "rng", "callback")}
-    found = cover(coding, k, deadline=Deadline.after(given["time_limit"]), **search)
-    judged: Result = summary.judged(found, given["objective"])
+    coding = summary.coding(options.baseline, options.include, options.exclude)
+    with options.watched() as watched:
+        found = cover(coding, k, watched)
+    judged: Result = summary.judged(found, options.objective)
     return judged
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import InvalidInput, as_integer, known, read
+from .._validation import InvalidInput, as_bytes, as_integer, known, read
 from ..constraints.sparse_simplex import SparseSimplex
 from ..data.blocks import as_blocks, is_lazy, refuse_for_blocks
 from ..data.prices import resemble_prices
@@ -19,7 +19,6 @@ from ..solvers.minimize import SOLVERS, minimize
 from ._early_stopping import early_stopped
 from ._lazy import terms_of_blocks
 from .holdings import LOSSES, Holdings, conditions_of
-from .sample import as_bytes
 from .tracking import Tracked
 
 PRICES = "X and y look like prices in order of time: returns='simple' tracks their returns instead"

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import as_units, known
+from .._validation import as_bytes, as_units, known
 from ..data.align import group_codes, positions, taken_apart
 from ..data.blocks import Blocks, as_blocks, is_lazy, lazily, refuse_for_blocks
 from ..data.frames import is_table, names_of
@@ -22,7 +22,6 @@ from ..spaces import Atoms
 from ._estimator import Shown, at_most, our_error, seed_of, unchanged_if_it_fails, validated
 from ._lazy import HEAD_ROWS, terms_of_blocks
 from .holdings import LOSSES, Holdings, conditions_of
-from .sample import as_bytes
 from .terms import hinted, solve
 from .tracking import Tracked
 

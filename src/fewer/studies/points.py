@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._validation import Indices, Vector, as_weights
+from .._validation import Indices, Vector, as_bytes, as_weights
 from ..data.frames import take_rows
 from ..deadline import Deadline
 from ..jobs.comparison import Comparison
 from ..jobs.points import points
-from ..jobs.sample import as_bytes, as_labels
+from ..jobs.sample import as_labels
 from ..jobs.setting import LIMITS, setting_of
 from ..result import Result
 from ..threads import own_threads
