@@ -162,6 +162,8 @@ def tracked(kind: str) -> tuple[pd.DataFrame, list[str]]:
         frame["d"] = np.datetime64("2020-01-01") + np.arange(rows)
     if kind == "shuffled":
         frame = frame.iloc[rng.permutation(rows)].reset_index(drop=True)
+        frame["e"] = np.datetime64("2021-01-01") + np.arange(rows)  # in order, so that nothing is sorted by itself
+        names = [*names, "e"]
     if kind == "gaps":
         frame.loc[:40, "c0"] = np.nan
     return frame, names
@@ -614,12 +616,12 @@ def summaries(call: Call, given: Container) -> Any:
             fewer.summarize(X[i : i + size], call.job, plan, **{name: cut(value, i) for name, value in own.items()})
             for i in range(0, len(X), size)
         ]
-        return fewer.merge(parts)
+        return parts[0].merge(*parts[1:])
 
     summary = merged()
-    if call.job == "dims" and type(summary).__name__ == "LevelsSummary":
+    if not summary.exact:
         summary = merged(summary)
-    return fewer.solve(summary, rest.pop("k", None), **rest)
+    return summary.solve(rest.pop("k", None), **rest)
 
 
 FLAGS = {"labels": "label", "sample_weight": "weight", "rng": "seed", "n_bins": "bins"}

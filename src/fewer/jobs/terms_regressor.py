@@ -54,6 +54,12 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         G q <= h; see `terms`.
     loss : {"squared", "absolute", "downside"}
         `‖X q - y‖²`, `Σ |X q - y|`, or `Σ max(y - X q, 0)²`, with `sample_weight` as weights of the rows.
+    missing : {"error", "drop", "impute", "ffill"}
+        How `fit` treats missing values; see `terms`.
+    returns : {"simple", "log"}, optional
+        X and y of `fit` are prices in order of time, and their returns are compared; `predict` takes returns.
+    date : name, optional
+        A column of dates of the table X, by which `fit` sorts the rows; it is no candidate.
     validation : float, optional
         A share of the rows for early stopping; see `terms`.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
@@ -105,6 +111,9 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         max_turnover: float | None = None,
         constraints: Any = None,
         loss: str = "squared",
+        missing: str = "error",
+        returns: str | None = None,
+        date: Any = None,
         validation: float | None = None,
         solver: str = "auto",
         max_memory: Any = "1GB",
@@ -126,6 +135,9 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         self.max_turnover = max_turnover
         self.constraints = constraints
         self.loss = loss
+        self.missing = missing
+        self.returns = returns
+        self.date = date
         self.validation = validation
         self.solver = solver
         self.max_memory = max_memory
@@ -146,6 +158,9 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
                     return self
                 X, y = whole.X, y if isinstance(y, str) else whole.y
                 sample_weight = sample_weight if isinstance(sample_weight, str) else whole.weight
+            if (self.missing, self.returns, self.date) != ("error", None, None):
+                self._fit_prepared(X, y, sample_weight, deadline)
+                return self
             X, y, sample_weight = taken_apart(X, y=y, sample_weight=sample_weight)
             names = names_of(X) if is_table(X) else None
             X, y = validated(self, X, y, accept_sparse="csc", y_numeric=True, multi_output=True)
@@ -157,12 +172,26 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
             self._keep(self._solve(data, deadline), y.ndim == 1)
         return self
 
+    def _fit_prepared(self, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
+        """Find the weights for one target after rows are sorted, gaps filled and prices turned into returns."""
+        columns = {"include": self.include, "exclude": self.exclude, "groups": self.groups}
+        rules = {"missing": self.missing, "returns": self.returns, "date": self.date}
+        data = Tracked.of(X, y, sample_weight=sample_weight, **columns, **rules).of_features()
+        validated(self, data.X, data.y, y_numeric=True)
+        if data.names is not None and all(isinstance(name, str) for name in data.names):
+            self.feature_names_in_ = np.array(data.names, object)
+        self._keep(self._solve(data, deadline), True)
+
     def _fit_blocks(self, blocks: Blocks, y: Any, sample_weight: Any, deadline: Deadline) -> None:
         """Find the weights for rows that come in blocks: y is given likewise, as an array, or names a column."""
-        refuse_for_blocks(validation=self.validation, loss=None if self.loss == "squared" else self.loss)
+        loss = None if self.loss == "squared" else self.loss
+        refuse_for_blocks(validation=self.validation, loss=loss, returns=self.returns, date=self.date)
         head = blocks.head(HEAD_ROWS).X
-        data = terms_of_blocks(blocks, y, sample_weight, "error").tracked(self.include, self.exclude, self.groups)
-        validated(self, head[data.names] if isinstance(y, str) else head, accept_sparse="csc")
+        summary = terms_of_blocks(blocks, y, sample_weight, self.missing)
+        data = summary.tracked(self.include, self.exclude, self.groups)
+        gaps = True if self.missing == "error" else "allow-nan"
+        columns = head[data.names] if isinstance(y, str) else head
+        validated(self, columns, missing=gaps is not True, accept_sparse="csc", ensure_all_finite=gaps)
         self._keep(self._solve(data, deadline), True)
 
     def _keep(self, results: list[Result], one: bool) -> None:
@@ -197,7 +226,8 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
                 toward = F if targets.shape[1] == 1 else F.toward(b)
                 found = hinted(solve(toward, C, self.solver, self.validation, own, seed, told), toward)
                 found = found.named("columns", LOSSES[self.loss], data.candidates(n))
-                results.append(replace(found, labels=data.labels(found.indices)))
+                note = "; ".join(filter(None, (found.note, data.note)))
+                results.append(replace(found, labels=data.labels(found.indices), note=note))
         return results
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, gathered, known, shown
+from ..constraints.groups import Groups
 from ..data.align import aligned, column_beside, group_codes, nearest, positions, quoted
 from ..data.columns import left_out
 from ..data.frames import Column, columns_of, index_of, is_table, n_rows, names_of
@@ -100,6 +101,21 @@ class Tracked:
         rows = np.arange(len(self.y)) if self.rows is None else self.rows
         weight, dates = taken(self.sample_weight), taken(self.dates)
         return replace(self, X=self.X[chosen], y=self.y[chosen], sample_weight=weight, rows=rows[chosen], dates=dates)
+
+    def of_features(self) -> "Tracked":
+        """The columns of a table that hold numbers, without the target, weights and dates; of an array all."""
+        if self.names is None:
+            return self
+        n = self.X.shape[1]
+        kept = np.union1d(np.setdiff1d(np.arange(n), self.exclude), self.refused).astype(np.int64)
+        exclude, include = (np.searchsorted(kept, some) for some in (self.refused, self.include))
+        groups = self.groups
+        if groups is not None:
+            groups = Groups(groups.codes[kept], groups.names)
+        names = [self.names[i] for i in kept]
+        return replace(
+            self, X=self.X[:, kept], names=names, include=include, exclude=exclude, groups=groups, refused=exclude
+        )
 
     def said(self, note: str) -> "Tracked":
         """The same with one more note."""
