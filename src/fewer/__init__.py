@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .constraints.simplex import Simplex
     from .constraints.sparse_simplex import SparseSimplex
     from .constraints.sparse_states import SparseStates
+    from .data.prices import returns
     from .distribution import Distribution
     from .jobs.bins import bins
     from .jobs.bins_transformer import FewerBins
@@ -93,6 +94,7 @@ _HOMES = {
     "iht": "solvers.iht",
     "minimize": "solvers.minimize",
     "points": "jobs.points",
+    "returns": "data.prices",
     "split": "jobs.split",
     "Summary": "jobs.summaries",
     "summarize": "jobs.summaries",
@@ -150,6 +152,7 @@ __all__ = [
     "iht",
     "minimize",
     "points",
+    "returns",
     "split",
     "summarize",
     "terms",
