@@ -100,9 +100,9 @@ def test_the_deadline_begins_once():
     assert found.replace(width=3).deadline is found.deadline
 
 
-@pytest.mark.parametrize("job", ["dims"])
+@pytest.mark.parametrize("job", ["dims", "bins", "terms"])
 def test_an_estimator_has_the_options_of_its_job(job):
-    model = {"dims": fewer.FewerDims}[job]
+    model = {"dims": fewer.FewerDims, "bins": fewer.FewerBins, "terms": fewer.FewerTerms}[job]
     function = inspect.signature(getattr(fewer, job)).parameters
     renamed = {"random_state": "rng", "verbose": "progress"}
     for name, parameter in inspect.signature(model).parameters.items():

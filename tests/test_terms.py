@@ -292,7 +292,7 @@ def test_bad_input_gets_a_sentence(change, sentence):
             lambda: bins(counts=[1, 2], k=1, preserve=np.ones((1, 3))),
             "preserve must have 2 columns, one for each bin, got 3",
         ),
-        (lambda: bins(counts=[1, 2], k=1, validation=0.1), "validation is for a matrix of functionals"),
+        (lambda: bins(counts=[1, 2], k=1, validation=0.1), "it is for a matrix of functionals"),
     ],
 )
 def test_bad_histograms_get_a_sentence(call, sentence):

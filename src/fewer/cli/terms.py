@@ -9,7 +9,6 @@ from ._options import asked, for_all_jobs
 
 if TYPE_CHECKING:
     from ..data.files import FileTable
-    from ..jobs.holdings import Holdings
     from ..jobs.tracking import Tracked
 
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -76,6 +75,7 @@ def terms(target: str, columns: str | None, groups: str | None, **options: Any) 
     if is_large(table, common):
         return terms_in_blocks(table, common, target, columns, groups, options)
     data, text, places = tracked(table, target, columns, groups, options)
+    from ..jobs.terms_options import TermsOptions
     from ..studies.terms import TermsProblem
     from ._run import perform
 
@@ -84,7 +84,7 @@ def terms(target: str, columns: str | None, groups: str | None, **options: Any) 
         data.X,
         data.y,
         data.names or [],
-        limits=limited(data, options),
+        limits=TermsOptions.of({**limits_of_options(options), "loss": options["loss"]}),
         include=data.include,
         exclude=data.exclude,
         groups=data.groups,
@@ -122,6 +122,7 @@ def tracked(
 ) -> "tuple[Tracked, str, list[int]]":
     """The file's columns as `terms` takes them, the columns of text that it does not, and where they are."""
     from ..data.align import quoted
+    from ..jobs.terms_options import TermsOptions
     from ..jobs.tracking import Tracked
     from ._table import chosen_columns, framed, known_column, listed, numbered
 
@@ -142,20 +143,10 @@ def tracked(
     given = {"missing": options["missing"], "returns": options["returns"], "date": date}
     try:
         chosen: dict[str, Any] = {"include": asked_for["include"], "exclude": exclude, "groups": grouping(groups)}
-        found = Tracked.of(frame, target, **chosen, **given)
+        found = Tracked.of(frame, target, TermsOptions.of({**chosen, **given}))
         return found, quoted(texts) if texts else "", numbered(table, names)
     except InvalidInput as error:
         raise InvalidInput(f"{table.label}: {error}") from None
-
-
-def limited(data: "Tracked", options: dict[str, Any]) -> "Holdings":
-    """What may be held, as options say it."""
-    from ..jobs.holdings import Holdings, conditions_of
-
-    given = limits_of_options(options)
-    previous, turnover, rows = (given.pop(name) for name in ("previous", "max_turnover", "constraints"))
-    conditions = conditions_of(previous, turnover, rows, data.names, data.X.shape[1])
-    return Holdings(**given, loss=options["loss"], conditions=conditions)
 
 
 def limits_of_options(options: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from .._validation import InvalidInput, as_integer, known
+from .._validation import InvalidInput, as_integer
 from ..data.blocks import Block, Blocks, as_blocks
 from ..data.cutting import width
 from ..options import IN_BLOCKS
@@ -15,8 +15,11 @@ from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
 from ._dims_long import long_summary
 from ._fills import filled
 from ._terms_blocks import TermsSpec, TermsSummary
+from .bins_options import BinsOptions
 from .dims_options import DimsOptions
+from .terms_options import TermsOptions
 
+NEEDS_BINS = 'preserve other than "cdf" needs bins: give grid as "equal", "log", "quantile" or edges'
 HEAD_ROWS = 1024
 """Rows by which the width of blocks is known."""
 
@@ -26,19 +29,19 @@ def rows_of(blocks: Blocks) -> int:
     return canonical_rows(width(blocks.head(HEAD_ROWS).X))
 
 
-def bins_of_blocks(blocks: Blocks, missing: str, grid: Any = "auto", n_bins: Any = None) -> Any:
+def bins_of_blocks(blocks: Blocks, options: BinsOptions) -> Any:
     """The summary of values in blocks: of one pass where that counts all values, else of two.
 
     The second counts between the edges of the grid too.
     """
     rows = rows_of(blocks)
-    first = blocks.fold("bins-1", _bins_first, missing, BinsSummary.merged, rows)
+    first = blocks.fold("bins-1", _bins_first, options.missing, BinsSummary.merged, rows)
     if first.exact:
         return first
-    if not isinstance(grid, str) or grid != "auto":
+    if not options.automatic:
         from .grid import edges_of
 
-        edges = tuple(edges_of(P, grid, n_bins) for P in first.distributions())
+        edges = tuple(edges_of(P, options.grid, options.n_bins) for P in first.distributions())
         first = replace(first, edges=edges)
     return blocks.fold("bins-2", CountedSummary.of, first, CountedSummary.merged, rows)
 
@@ -47,32 +50,32 @@ def _bins_first(block: Any, missing: str) -> BinsSummary:
     return BinsSummary.of(block, missing)
 
 
-def solved_bins(summary: Any, column: int, k: int, grid: Any, n_bins: Any, search: dict[str, Any]) -> Result:
-    """`bins` of one column that was summarised."""
+def solved_bins(summary: Any, column: int, k: int, options: BinsOptions) -> Result:
+    """The best k values of one column that was summarised."""
     from ._values import best_values
     from .grid import grid_of
 
     P = summary.distributions()[column]
-    grid, n_bins = counted_grid(summary, column, grid, n_bins)
-    found = best_values(P, k, grid_of(P, k, grid, n_bins, search["deadline"].seconds), search)
-    judged: Result = summary.judged(found, column)
+    options = counted_grid(summary, column, options)
+    grid = grid_of(P, k, options.grid, options.n_bins, options.deadline.seconds)
+    judged: Result = summary.judged(best_values(P, k, grid, options), column)
     return judged
 
 
-def counted_grid(summary: Any, column: int, grid: Any, n_bins: Any) -> tuple[Any, Any]:
+def counted_grid(summary: Any, column: int, options: BinsOptions) -> BinsOptions:
     """The grid as edges, where values were counted between these in a second pass."""
-    if not isinstance(summary, CountedSummary) or (isinstance(grid, str) and grid == "auto"):
-        return grid, n_bins
+    if not isinstance(summary, CountedSummary) or options.automatic:
+        return options
     edges = summary.columns[column].grid
     if edges is None:
         raise InvalidInput("beyond 65,536 different values only `bins` counts by a grid other than 'auto'")
-    return edges, None
+    return options.replace(grid=edges, n_bins=None)
 
 
-def counted_values(summary: Any, grid: Any) -> Any:
+def counted_values(summary: Any, options: BinsOptions) -> Any:
     """Values by which a histogram is made: all of them, or those that were counted between its edges."""
-    if isinstance(summary, CountedSummary) and isinstance(grid, str) and grid == "auto":
-        raise InvalidInput('preserve other than "cdf" needs bins: give grid as "equal", "log", "quantile" or edges')
+    if isinstance(summary, CountedSummary) and options.automatic:
+        raise InvalidInput(NEEDS_BINS)
     return summary.distributions()[0]
 
 
@@ -114,12 +117,11 @@ def dims_spec(blocks: Blocks, k: Any, options: DimsOptions) -> DimsSpec:
     return spec
 
 
-def terms_of_blocks(blocks: Blocks, y: Any, weight: Any, missing: str) -> TermsSummary:
+def terms_of_blocks(blocks: Blocks, y: Any, options: TermsOptions) -> TermsSummary:
     """The triangular factor of [X y] of rows in blocks."""
+    options.refuse("validation", "loss", "returns", "date", road=IN_BLOCKS)
     head = blocks.head(HEAD_ROWS).X
-    name = weight if isinstance(weight, str) else None
-    known(missing, dict.fromkeys(("error", "drop", "impute")), "missing of data in blocks")
     rows = canonical_rows(width(head))
-    spec = filled(TermsSpec.of(head, y, missing=missing, weight=name), blocks, "terms", rows)
+    spec = filled(TermsSpec.of(head, y, options), blocks, "terms", rows)
     with own_threads():  # panels are too small for several
         return blocks.fold("terms-1", TermsSummary.of, spec, TermsSummary.merged, rows)

@@ -11,6 +11,7 @@ from ..data.blocks import Block
 from ..data.cutting import height, width
 from ..data.frames import names_of
 from ..deadline import Deadline
+from ..options import IN_BLOCKS
 from ..result import Result
 from ..row_blocks import merged_in_tree
 from ..threads import own_threads
@@ -23,8 +24,10 @@ from ._points_onepass import coreset_of
 from ._points_plan import plan_of
 from ._points_second import SecondSummary
 from ._terms_blocks import TermsSpec, TermsSummary
+from .bins_options import BinsOptions
 from .dims_options import DimsOptions
 from .setting import Setting
+from .terms_options import TermsOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,15 +194,18 @@ def _beside(block: Block, y: Any, weight: Any) -> Block:
     return block._replace(y=y, weight=weight)
 
 
-def _bins_block(block: Block, plan: Any, options: dict[str, Any]) -> Any:
-    given = _take(options, {"sample_weight": None, "missing": "error"}, "bins")
-    block = _beside(block, None, given["sample_weight"])
-    return BinsSummary.of(block, given["missing"]) if plan is None else CountedSummary.of(block, plan)
+def _bins_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
+    options = BinsOptions.of(given)
+    options.serve("sample_weight", "missing", road=FIRST_PASS)
+    block = _beside(block, None, options.sample_weight)
+    if plan is not None:
+        return CountedSummary.of(block, plan)
+    return BinsSummary.of(block, options.missing)
 
 
 def _dims_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
     options = DimsOptions.of(given)
-    options.serve(*DIMS_ROWS, road="summaries of blocks; give it to solve")
+    options.serve(*DIMS_ROWS, road=FIRST_PASS)
     block = _beside(block, None, options.sample_weight)
     if plan is not None:
         return DimsSummary.of(block, plan)
@@ -207,11 +213,12 @@ def _dims_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
     return LevelsSummary.of(block, spec) if spec.labelled else DimsSummary.of(block, spec)
 
 
-def _terms_block(block: Block, plan: Any, options: dict[str, Any]) -> Any:
-    given = _take(options, {"y": None, "sample_weight": None, "missing": "error"}, "terms")
-    name = given["sample_weight"] if isinstance(given["sample_weight"], str) else None
-    block = _beside(block, given["y"], given["sample_weight"])
-    spec = TermsSpec.of(block.X, given["y"], missing=given["missing"], weight=name)
+def _terms_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
+    y = given.pop("y", None)
+    options = TermsOptions.of(given)
+    options.serve("sample_weight", "missing", road=FIRST_PASS)
+    block = _beside(block, y, options.sample_weight)
+    spec = TermsSpec.of(block.X, y, options)
     alone = current_thread() is main_thread()  # else another thread may be limiting BLAS
     with own_threads() if alone else nullcontext():
         return TermsSummary.of(block, spec)
@@ -223,6 +230,7 @@ MAKERS: dict[str, Callable[[Block, Any, dict[str, Any]], Any]] = {
     "terms": _terms_block,
     "dims": _dims_block,
 }
+FIRST_PASS, SOLVE = "summarize; give it to solve", "solve; give it to summarize"
 SEARCHED = ("solver", "time_limit", "rng", "callback")
 DIMS_ROWS = ("sample_weight", "columns", "missing", "max_memory")
 SEARCH = {"solver": "auto", "time_limit": None, "rng": 0, "callback": None}
@@ -240,47 +248,37 @@ def _solved_points(summary: Any, k: int, options: dict[str, Any]) -> Result:
     return solved(summary, k, setting, spec.seed if given["rng"] is None else int(given["rng"])).result
 
 
-def _solved_bins(summary: Any, k: int, options: dict[str, Any]) -> Result:
+def _solved_bins(summary: Any, k: int, given: dict[str, Any]) -> Result:
     from ._lazy import solved_bins
 
-    given = _take(options, SEARCH | {"grid": "auto", "n_bins": None}, "bins")
+    options = BinsOptions.of({"rng": 0, **given})
+    options.serve(*SEARCHED, "grid", "n_bins", road=SOLVE)
     if len(summary.columns) != 1:
         raise InvalidInput(f"bins are of one column, got blocks with {len(summary.columns)}")
-    deadline = Deadline.after(given.pop("time_limit"))
-    return solved_bins(summary, 0, k, given.pop("grid"), given.pop("n_bins"), {**given, "deadline": deadline})
+    return solved_bins(summary, 0, k, options)
 
 
-def _solved_terms(summary: Any, k: int, options: dict[str, Any]) -> Result:
-    from .holdings import Holdings, conditions_of
+def _solved_terms(summary: Any, k: int, given: dict[str, Any]) -> Result:
     from .terms import track
 
-    bounds = {"min_weight": 0.0, "max_weight": 1.0}
-    of_groups = dict.fromkeys(("max_per_group", "min_per_group", "max_group_weight", "min_group_weight"))
-    columns = {"include": (), "exclude": (), "groups": None}
-    conditions = dict.fromkeys(("previous", "max_turnover", "constraints"))
-    given = _take(options, SEARCH | bounds | of_groups | columns | conditions, "terms")
-    data = summary.tracked(**{name: given[name] for name in columns})
-    asked = given["previous"], given["max_turnover"], given["constraints"]
-    held = conditions_of(*asked, data.names, data.X.shape[1])
-    limits = Holdings(**{name: given[name] for name in (*bounds, *of_groups)}, conditions=held)
-    search = {name: given[name] for name in ("solver", "rng", "callback")}
-    return track(data, k, limits, deadline=Deadline.after(given["time_limit"]), **search)
+    options = TermsOptions.of({"rng": 0, **given})
+    options.refuse("loss", "validation", "returns", "date", road=IN_BLOCKS)
+    options.refuse("sample_weight", "missing", "max_memory", "progress", road=SOLVE)
+    return track(summary.tracked(options), k, options)
 
 
 def _solved_dims(summary: Any, k: int, given: dict[str, Any]) -> Result:
     from .dims import cover
 
     options = DimsOptions.of({"rng": 0, **given})
-    own = ("objective", "baseline", "include", "exclude", "progress")
-    options.serve(*SEARCHED, *own, road="solve; give it to summarize")
+    own = ("objective", "baseline", "include", "exclude")
+    options.serve(*SEARCHED, *own, road=SOLVE)
     if isinstance(summary, LevelsSummary):
         raise InvalidInput(
             "a table with labels takes two passes: summarize the blocks again with plan= the merged summaries"
         )
     coding = summary.coding(options.baseline, options.include, options.exclude)
-    with options.watched() as watched:
-        found = cover(coding, k, watched)
-    judged: Result = summary.judged(found, options.objective)
+    judged: Result = summary.judged(cover(coding, k, options), options.objective)
     return judged
 
 

@@ -14,8 +14,8 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..engines.conditioned import best_weights
 from ..engines.fit import refitted
-from ..jobs.holdings import LOSSES, Holdings
 from ..jobs.terms import track
+from ..jobs.terms_options import LOSSES, TermsOptions
 from ..jobs.tracking import Tracked
 from ..objectives.matrix import scaled, typical_size
 from ..objectives.moments import Moments
@@ -25,7 +25,7 @@ from ..spaces import Atoms
 from .study import Judge, Table
 from .views import Tracking, tracking
 
-UNLIMITED = Holdings()
+UNLIMITED = TermsOptions()
 """No bounds, and squared errors."""
 MAX_EXPONENT = 400
 """Powers of two up to which squares of entries are sure to stay in the range of floats."""
@@ -44,7 +44,7 @@ class TermsProblem:
     A: Any
     b: Vector
     names: Sequence[Any]
-    limits: Holdings = UNLIMITED
+    limits: TermsOptions = UNLIMITED
     include: Any = ()
     exclude: Any = ()
     groups: Any = None
@@ -66,9 +66,13 @@ class TermsProblem:
     def solve(self, k: int, *, time_limit: float | None = None, **search: Any) -> Result:
         """Run the job."""
         deadline = Deadline.after(time_limit)
+        own = self.limits.replace(validation=self.validation, deadline=deadline, **search)
+        return track(self._tracked, k, own)
+
+    @property
+    def _tracked(self) -> Tracked:
         columns = self.include, self.exclude, self.groups
-        data = Tracked(self.A, self.b, list(self.names), *columns, note=self.note)
-        return track(data, k, self.limits, validation=self.validation, deadline=deadline, **search)
+        return Tracked(self.A, self.b, list(self.names), *columns, note=self.note)
 
     @cached_property
     def _near_one(self) -> tuple[Any, Vector, int]:
@@ -122,7 +126,7 @@ class TermsProblem:
 
     def _limited(self, k: int) -> SparseSimplex:
         """The set of weights on k columns."""
-        return self.limits.constraint(Atoms(len(self.names)), max(k, 1), self.include, self.exclude, self.groups)
+        return self.limits.constraint(Atoms(len(self.names)), max(k, 1), self._tracked)
 
     def lost(self, result: Result) -> dict[str, float]:
         """The error, the variance explained, the value and its gap."""
@@ -132,8 +136,9 @@ class TermsProblem:
         if spread > 0:
             facts["variance explained"] = 1.0 - left / spread
         facts[f"value ({LOSSES[self.limits.loss]})"] = result.value
-        if self.limits.conditions is not None and self.limits.conditions.previous is not None:
-            facts["turnover"] = self.limits.conditions.turnover(result.p)
+        conditions = self.limits.conditions(self.names, len(self.names))
+        if conditions is not None and conditions.previous is not None:
+            facts["turnover"] = conditions.turnover(result.p)
         return facts if result.gap is None else {**facts, "gap": result.gap}
 
     @cached_property
