@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .jobs.points_classifier import FewerPointsClassifier
     from .jobs.points_sampler import FewerSampler
     from .jobs.points_transformer import FewerPoints
-    from .jobs.split import split
+    from .jobs.split import split_evenly
     from .jobs.summaries import Summary, summarize
     from .jobs.terms import terms
     from .jobs.terms_regressor import FewerTerms
@@ -95,7 +95,7 @@ _HOMES = {
     "minimize": "solvers.minimize",
     "points": "jobs.points",
     "returns": "data.prices",
-    "split": "jobs.split",
+    "split_evenly": "jobs.split",
     "Summary": "jobs.summaries",
     "summarize": "jobs.summaries",
     "terms": "jobs.terms",
@@ -153,7 +153,7 @@ __all__ = [
     "minimize",
     "points",
     "returns",
-    "split",
+    "split_evenly",
     "summarize",
     "terms",
     "vector_to_dimensions",

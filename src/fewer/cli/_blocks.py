@@ -122,7 +122,7 @@ def search_of(asked: Asked) -> dict[str, Any]:
     }
 
 
-IN_MEMORY = ("units", "move", "move_free", "target", "assign", "criticisms", "include", "exclude", "groups")
+IN_MEMORY = ("units", "move", "target", "assign", "criticisms", "include", "exclude", "groups")
 """Options of `fewer points` that need all rows."""
 
 

@@ -108,7 +108,10 @@ def transacted(files: tuple[str, ...], options: dict[str, Any]) -> Found:
         before += int(frame["basket"].max()) + 1
         labels.append(label)
     label = labels[0] + (f" and {len(labels) - 1} more" if len(labels) > 1 else "")
-    return coded(pl.concat(parts), label, {**options, "order": "basket", "item": "item"}), label, "", None
+    lines = pl.concat(parts).drop_nulls("item")
+    empty = before - lines["basket"].n_unique()
+    said = f"{empty} of {before} baskets {'is' if empty == 1 else 'are'} empty and left out" if empty else ""
+    return coded(lines, label, {**options, "order": "basket", "item": "item"}), label, said, None
 
 
 def tabled(table: "FileTable", options: dict[str, Any]) -> Found:

@@ -12,7 +12,7 @@ from ..row_blocks import canonical_rows
 from ..threads import own_threads
 from ._bins_blocks import BinsSummary, CountedSummary
 from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
-from ._dims_long import long_summary
+from ._dims_long import LongSpec, long_summary
 from ._fills import filled
 from ._terms_blocks import TermsSpec, TermsSummary
 from .bins_options import BinsOptions
@@ -98,7 +98,8 @@ def dims_summary(blocks: Blocks, k: Any, options: DimsOptions) -> Any:
     options.refuse("units", "costs", "budget", road=IN_BLOCKS)
     if options.order is not None:
         most = k if options.objective == "kl" else None
-        return long_summary(blocks, options.order, options.item, options.max_memory, most)
+        spec = LongSpec(options.order, options.item, options.max_memory, most, options.missing)
+        return long_summary(blocks, spec)
     rows = rows_of(blocks)
     spec = filled(dims_spec(blocks, k, options), blocks, "dims", rows, most_frequent=True)
     plan: Any = spec

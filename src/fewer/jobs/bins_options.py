@@ -60,7 +60,8 @@ class BinsOptions(Options):
         '{"cdf", "entries"} or a matrix or LinearOperator A of shape (r, n)',
         "What should change least: cumulative shares (for ordered bins), shares, or the expectations of "
         "functionals, of which only A p is used. Shares and cumulative ones are solved to proven "
-        'optimality, "cdf" by dynamic programming in O(k n log n) time and 4 k n bytes. For `values` '
+        'optimality on the n bins or positions of the grid, "cdf" by dynamic programming in O(k n log n) '
+        "time and 4 k n bytes. For `values` "
         'anything but "cdf" needs a grid with bins.',
     )
     contiguous: bool = option(

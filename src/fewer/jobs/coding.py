@@ -83,7 +83,7 @@ class Coding:
         baseline, missing, columns = options.baseline, options.missing, options.columns
         order, item, sample_weight = options.order, options.item, options.sample_weight
         if order is not None:
-            found = baskets_of(_long(X), order, item)
+            found = baskets_of(_long(X), order, item, missing)
             return cls(found.table, found.names, None, named_baseline(baseline, found.names), note=found.note)
         if not is_table(X):
             if columns is not None:

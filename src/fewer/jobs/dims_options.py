@@ -16,7 +16,9 @@ CHOSEN = (
 )
 LONG = (
     "X is a long table, a line for each item of an order; these columns say which order and which item. "
-    "The items are the columns then, the most frequent first; empty orders are left out (`note` says so)."
+    "The items are the columns then, the most frequent first. Of lines without an item, "
+    'missing="drop" drops the whole order, for what it held is unknown, and "category" counts the unknown '
+    "item as one more, named None."
 )
 
 

@@ -97,17 +97,21 @@ class FewerDims(  # type: ignore[misc] # scikit-learn is untyped
             own = options.replace(columns=None, baseline=baseline)
             self._fit(Coding.of(X, own, names), options)
         else:
-            _check_feature_names(self, X, reset=True)
-            _check_n_features(self, X, reset=True)
+            self._check_columns(X, reset=True)
             self._fit(Coding.of(X, options), options)
 
     def _check_head(self, X: Any, reset: bool = True) -> None:
         """What scikit-learn keeps of the columns."""
         if is_table(X):
-            _check_feature_names(self, X, reset=reset)
-            _check_n_features(self, X, reset=reset)
+            self._check_columns(X, reset)
         else:
             validated(self, X, accept_sparse="csr", dtype="numeric", reset=reset)
+
+    def _check_columns(self, X: Any, reset: bool) -> None:
+        """Keep the names and the number of the columns of a table, or compare them with those that are kept."""
+        with our_error():
+            _check_feature_names(self, X, reset=reset)
+            _check_n_features(self, X, reset=reset)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerDims":
         """Learn from more rows of a stream: distinct states with their counts are kept; y is ignored.
@@ -168,7 +172,7 @@ class FewerDims(  # type: ignore[misc] # scikit-learn is untyped
         if is_lazy(X):
             return lazily(X, self.transform, len(self.indices_), np.asarray(head_of(X)).dtype)
         if self.levels_ is not None and is_table(X):
-            _check_feature_names(self, X, reset=False)
+            self._check_columns(X, reset=False)
             return take_columns(X, self.indices_)
         with our_error():
             return super().transform(readable(X))
@@ -183,6 +187,7 @@ class FewerDims(  # type: ignore[misc] # scikit-learn is untyped
         """The share of these rows that the chosen columns cover."""
         check_is_fitted(self)
         if self.levels_ is not None and is_table(X):
+            self._check_columns(X, reset=False)
             X = self._coding.again(X)
         else:
             X = validated(self, X, accept_sparse="csr", dtype="numeric", reset=False)

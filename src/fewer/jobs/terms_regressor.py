@@ -43,7 +43,7 @@ class FewerTerms(  # type: ignore[misc] # scikit-learn is untyped
     coef_ : ndarray of shape (n,) or (targets, n)
         The weights of all columns.
     indices_, weights_ : ndarray, or a list of one for each target
-        The columns that are held, heaviest first, and their weights.
+        The columns that are held, in ascending order, and their weights.
     value_, bound_, gap_ : float, or a list of them
         The loss, a proven lower bound on the best one (None where nothing is proven), and their difference.
     result_ : Result, or a list of them
@@ -53,7 +53,7 @@ class FewerTerms(  # type: ignore[misc] # scikit-learn is untyped
     >>> X = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0]])
     >>> model = FewerTerms(k=2).fit(X, X @ [0.25, 0.0, 0.75])
     >>> model.indices_.tolist(), model.weights_.round(6).tolist(), model.coef_.round(6).tolist()
-    ([2, 0], [0.75, 0.25], [0.25, 0.0, 0.75])
+    ([0, 2], [0.25, 0.75], [0.25, 0.0, 0.75])
     """
 
     indices_: Any
@@ -110,8 +110,7 @@ class FewerTerms(  # type: ignore[misc] # scikit-learn is untyped
 
     def _keep(self, results: list[Result], one: bool) -> None:
         """Set what `fit` promises: plain values for one target, lists for several."""
-        kept = [result.heaviest_first() for result in results]
-        indices, weights = [found[0] for found in kept], [found[1] for found in kept]
+        indices, weights = [result.indices for result in results], [result.weights for result in results]
         self.result_ = results[0] if one else results
         self.coef_ = results[0].p if one else np.array([result.p for result in results])
         self.indices_, self.weights_ = (indices[0], weights[0]) if one else (indices, weights)
