@@ -8,6 +8,10 @@ import pytest
 from sklearn.base import clone
 
 import fewer
+from fewer.jobs.bins_options import BinsOptions
+from fewer.jobs.dims_options import DimsOptions
+from fewer.jobs.points_options import PointsOptions
+from fewer.jobs.terms_options import TermsOptions
 from fewer.options import OneOf, Options, documented, option, takes
 
 COUNT = "How many of each are kept."
@@ -100,16 +104,38 @@ def test_the_deadline_begins_once():
     assert found.replace(width=3).deadline is found.deadline
 
 
-@pytest.mark.parametrize("job", ["dims", "bins", "terms"])
-def test_an_estimator_has_the_options_of_its_job(job):
-    model = {"dims": fewer.FewerDims, "bins": fewer.FewerBins, "terms": fewer.FewerTerms}[job]
-    function = inspect.signature(getattr(fewer, job)).parameters
-    renamed = {"random_state": "rng", "verbose": "progress"}
-    for name, parameter in inspect.signature(model).parameters.items():
-        if name == "k" or name in renamed:
-            continue
-        assert parameter.default == function[name].default, name
-    assert list(model().get_params()) == sorted(inspect.signature(model).parameters)
+ESTIMATORS = {
+    fewer.FewerDims: fewer.dims,
+    fewer.FewerBins: fewer.bins,
+    fewer.FewerTerms: fewer.terms,
+    fewer.FewerPoints: fewer.points,
+    fewer.FewerPointsClassifier: fewer.points,
+    fewer.FewerSampler: fewer.points,
+}
+OWN = {"k", "by_label", "refine", "random_state", "verbose"}
+"""Parameters that are no options of the function, or have another name there."""
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_an_estimator_has_the_options_of_its_job(estimator):
+    function = inspect.signature(ESTIMATORS[estimator]).parameters
+    own = inspect.signature(estimator).parameters
+    for name in own.keys() - OWN:
+        expected = "cv" if estimator is fewer.FewerPointsClassifier and name == "gamma" else function[name].default
+        assert own[name].default == expected, name
+    assert list(estimator().get_params()) == sorted(own)
+
+
+@pytest.mark.parametrize("function", [fewer.points, fewer.bins, fewer.terms, fewer.dims])
+def test_a_job_refuses_a_name_that_is_no_option(function):
+    data = ([[0.0], [1.0]], [0.0, 1.0], 1) if function is fewer.terms else ([[0.0], [1.0]], 1)
+    with pytest.raises(fewer.InvalidInput, match=r"'time_limt' is no option of \w+; did you mean 'time_limit'\?"):
+        function(*data, time_limt=1.0)
+
+
+def test_what_is_said_of_rows_is_no_parameter_of_an_estimator():
+    for options in (DimsOptions, BinsOptions, TermsOptions, PointsOptions):
+        assert "sample_weight" in [one.name for one in options.fields() if one.rows]
 
 
 def test_an_estimator_is_cloned_and_pickled():

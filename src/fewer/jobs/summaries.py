@@ -6,18 +6,16 @@ from dataclasses import dataclass, replace
 from threading import current_thread, main_thread
 from typing import Any
 
-from .._validation import InvalidInput, as_bytes, as_integer, as_seed, gathered, is_frame, known, shown
+from .._validation import InvalidInput, as_integer, as_seed, gathered, is_frame, known, shown
 from ..data.blocks import Block
 from ..data.cutting import height, width
 from ..data.frames import names_of
-from ..deadline import Deadline
 from ..options import IN_BLOCKS
 from ..result import Result
 from ..row_blocks import merged_in_tree
 from ..threads import own_threads
 from ._bins_blocks import BinsSummary, CountedSummary
 from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
-from ._held import Limits
 from ._points_blocks import solved, spec_of
 from ._points_first import FirstSummary
 from ._points_onepass import coreset_of
@@ -26,7 +24,7 @@ from ._points_second import SecondSummary
 from ._terms_blocks import TermsSpec, TermsSummary
 from .bins_options import BinsOptions
 from .dims_options import DimsOptions
-from .setting import Setting
+from .points_options import PointsOptions
 from .terms_options import TermsOptions
 
 
@@ -128,7 +126,7 @@ def summarize(block: Any, job: str | None = None, plan: Summary | None = None, *
     given = Block(*block[:3]) if isinstance(block, tuple) else Block(block)
     if not height(given.X):
         raise InvalidInput("block must have at least one row; pass over empty ones")
-    state = make(given, None if plan is None else plan.state, options)
+    state = make(given, None if plan is None else plan.state, dict(options))
     X = gathered(given.X)
     about: dict[str, Any] = {} if plan is None else {**plan.about, "rows of the plan": plan.rows}
     about |= {"job": job, "pass": type(state).__name__, "number of columns": width(X)}
@@ -152,41 +150,25 @@ def summarize(block: Any, job: str | None = None, plan: Summary | None = None, *
     return Summary(str(job), state, about)
 
 
-def _rest(options: dict[str, Any], job: str) -> None:
-    """Refuse options that the job does not have."""
-    if options:
-        raise InvalidInput(f"{next(iter(options))!r} is no option of {job} over blocks")
-
-
-def _take(options: dict[str, Any], defaults: dict[str, Any], job: str) -> dict[str, Any]:
-    """The known options with their defaults; others are refused."""
-    left = dict(options)
-    found = {name: left.pop(name, default) for name, default in defaults.items()}
-    _rest(left, job)
-    return found
-
-
-def _points_block(block: Block, plan: Any, options: dict[str, Any]) -> Any:
-    given = _take(
-        options,
-        {"labels": None, "sample_weight": None, "columns": None, "missing": "error", "similarity": "rbf"}
-        | {"gamma": "median", "standardize": "auto", "rng": 0, "candidates": None, "kept": None, "k": 1}
-        | {"max_memory": "1GB"},
-        "points",
-    )
-    block = _beside(block, given["labels"], given["sample_weight"])
+def _points_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
+    own = {"candidates": None, "kept": None, "k": 1}
+    own |= {name: given.pop(name) for name in own if name in given}
+    options = PointsOptions.of({"rng": 0, **given})
+    options.serve(*POINTS_ROWS, road=FIRST_PASS)
+    block = _beside(block, options.labels, options.sample_weight)
     if plan is not None:
         made = plan_of(plan) if isinstance(plan, FirstSummary) else plan.plan
-        if given["kept"] is not None:
-            return coreset_of(block, made, as_integer(given["kept"], "kept", 1))
+        if own["kept"] is not None:
+            return coreset_of(block, made, as_integer(own["kept"], "kept", 1))
         return SecondSummary.of(block, made)
-    how = (given["similarity"], given["gamma"], given["standardize"], "auto", as_bytes(given["max_memory"]))
-    setting = Setting(*how, Deadline.after(None), columns=given["columns"], missing=given["missing"])
-    names = [value if isinstance(value, str) else None for value in (given["labels"], given["sample_weight"])]
-    labels = names[0] if names[0] is not None else block.y
-    spec = spec_of(block.X, setting, as_integer(given["k"], "k", 1), labels, names[1], as_seed(given["rng"]))
-    if given["candidates"] is not None:
-        count = as_integer(given["candidates"], "candidates", 1)
+    labels, weight = options.labels, options.sample_weight
+    options = options.replace(
+        labels=labels if isinstance(labels, str) else block.y,
+        sample_weight=weight if isinstance(weight, str) else None,
+    )
+    spec = spec_of(block.X, as_integer(own["k"], "k", 1), options, as_seed(options.rng))
+    if own["candidates"] is not None:
+        count = as_integer(own["candidates"], "candidates", 1)
         spec = replace(spec, candidates=count, least=count)
     return FirstSummary.of(block, replace(spec, draws=spec.candidates))
 
@@ -237,19 +219,27 @@ MAKERS: dict[str, Callable[[Block, Any, dict[str, Any]], Any]] = {
 FIRST_PASS, SOLVE = "summarize; give it to solve", "solve; give it to summarize"
 SEARCHED = ("solver", "time_limit", "rng", "callback")
 DIMS_ROWS = ("sample_weight", "columns", "missing", "max_memory")
-SEARCH = {"solver": "auto", "time_limit": None, "rng": 0, "callback": None}
+POINTS_ROWS = (
+    "labels",
+    "sample_weight",
+    "columns",
+    "missing",
+    "similarity",
+    "gamma",
+    "standardize",
+    "rng",
+    "max_memory",
+)
+"""Options of points in the first pass."""
 
 
-def _solved_points(summary: Any, k: int, options: dict[str, Any]) -> Result:
-    defaults = SEARCH | {"min_weight": 0.0, "max_weight": 1.0, "equal_weights": False, "max_memory": "1GB"}
-    given = _take(options, defaults, "points")
-    limits = Limits(
-        min_weight=given["min_weight"], max_weight=given["max_weight"], equal_weights=given["equal_weights"]
-    )
+def _solved_points(summary: Any, k: int, given: dict[str, Any]) -> Result:
     spec = summary.spec if isinstance(summary, FirstSummary) else summary.plan.spec
-    how = (spec.similarity, spec.gamma, spec.scales, given["solver"], as_bytes(given["max_memory"]))
-    setting = Setting(*how, Deadline.after(given["time_limit"]), given["callback"], limits=limits)
-    return solved(summary, k, setting, spec.seed if given["rng"] is None else as_seed(given["rng"])).result
+    options = PointsOptions.of({"rng": 0, **given})
+    own = ("min_weight", "max_weight", "equal_weights", "max_memory")
+    options.serve(*SEARCHED, *own, road=SOLVE)
+    seed = spec.seed if options.rng is None else as_seed(options.rng)
+    return solved(summary, k, options, seed).result
 
 
 def _solved_bins(summary: Any, k: int, given: dict[str, Any]) -> Result:
