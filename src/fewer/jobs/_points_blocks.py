@@ -47,7 +47,7 @@ def spec_of(head: Any, k: int, options: PointsOptions, seed: int) -> PointsSpec:
         raise InvalidInput("similarity='precomputed' is a matrix in memory, got data in blocks")
     options.refuse("move", road=MOVED)
     options.refuse("target", road=OTHER_TARGET)
-    options.refuse("include", "exclude", *GROUP_LIMITS, "groups", road=IN_BLOCKS)
+    options.refuse("include", "exclude", "groups", *GROUP_LIMITS, road=IN_BLOCKS)
     apart = {"labels": options.labels, "sample_weight": options.sample_weight}
     chosen = chosen_columns(head, options.columns, apart, options.missing)
     if chosen is not None:
