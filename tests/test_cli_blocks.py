@@ -9,7 +9,7 @@ import pytest
 
 import fewer
 from commands import run
-from fewer.studies.in_blocks import NOTE
+from fewer.report.in_blocks import NOTE
 
 
 @pytest.fixture

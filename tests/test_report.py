@@ -13,12 +13,12 @@ import pytest
 from chromium import started
 from fewer.files import written_whole
 from fewer.report import Column, Html, Series, curve, page, pictures, table, tag
-from fewer.report.studies import studies_page, study_page
+from fewer.report.bins import BinsProblem
+from fewer.report.dims import DimsProblem
+from fewer.report.path import study
+from fewer.report.path_page import studies_page, study_page
+from fewer.report.points import PointsProblem
 from fewer.report.svg import Axis
-from fewer.studies.bins import BinsProblem
-from fewer.studies.dims import DimsProblem
-from fewer.studies.points import PointsProblem
-from fewer.studies.study import study
 from fewer.text import csv_cell
 
 EVIL = [

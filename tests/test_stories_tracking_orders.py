@@ -11,8 +11,8 @@ import pytest
 import fewer
 from commands import run
 from fewer.jobs.terms_options import TermsOptions
-from fewer.studies.study import compare, study
-from fewer.studies.terms import TermsProblem
+from fewer.report.path import compare, study
+from fewer.report.terms import TermsProblem
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -10,12 +10,12 @@ import fewer
 from fewer import Status
 from fewer.jobs.empirical import Empirical
 from fewer.jobs.terms_options import TermsOptions
-from fewer.report.studies import study_page
-from fewer.studies.bins import BinsProblem
-from fewer.studies.points import PointsProblem
-from fewer.studies.study import SPLITS, compare, matching_size, proven_bound, study, sufficient_over_splits
-from fewer.studies.terms import TermsProblem
-from fewer.studies.values import ValuesProblem
+from fewer.report.bins import BinsProblem
+from fewer.report.path import SPLITS, compare, matching_size, proven_bound, study, sufficient_over_splits
+from fewer.report.path_page import study_page
+from fewer.report.points import PointsProblem
+from fewer.report.terms import TermsProblem
+from fewer.report.values import ValuesProblem
 
 
 def test_a_size_that_matches_was_measured_and_the_one_below_did_not():

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from .objectives.mmd import MMD
     from .objectives.moments import Moments
     from .objectives.rows_mmd import RowsMMD
-    from .objectives.seen import SeenL2
     from .result import Result, Status
     from .solvers.exact import exact
     from .solvers.exchange import exchange
@@ -75,7 +74,6 @@ _HOMES = {
     "Refitting": "solvers.steps",
     "Result": "result",
     "RowsMMD": "objectives.rows_mmd",
-    "SeenL2": "objectives.seen",
     "Simplex": "constraints.simplex",
     "SparseSimplex": "constraints.sparse_simplex",
     "SparseStates": "constraints.sparse_states",
@@ -132,7 +130,6 @@ __all__ = [
     "Refitting",
     "Result",
     "RowsMMD",
-    "SeenL2",
     "Simplex",
     "SparseSimplex",
     "SparseStates",

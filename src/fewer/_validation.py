@@ -26,7 +26,13 @@ MOST_NESTED = 32
 SEEDS = 10**6
 """A seed that is drawn is below this: short enough to type."""
 _COMPRESSED = {"bsr": sp.bsr_array, "csc": sp.csc_array, "csr": sp.csr_array}
-_FRAMES = {"pandas": ("DataFrame",), "polars": ("DataFrame", "LazyFrame"), "pyarrow": ("Table", "RecordBatch")}
+_FRAMES = {
+    "pandas": ("DataFrame",),
+    "polars": ("DataFrame", "LazyFrame"),
+    "pyarrow": ("Table", "RecordBatch"),
+    "modin.pandas": ("DataFrame",),
+    "cudf": ("DataFrame",),
+}
 _BRIEF = reprlib.Repr()
 _BRIEF.maxother = _BRIEF.maxstring = _BRIEF.maxlong = 60
 
@@ -150,7 +156,7 @@ def read(x: Any, name: str) -> npt.NDArray[Any]:
 
 
 def library_of(x: Any) -> str | None:
-    """Which of pandas, polars and pyarrow a table or a column is of, if any; none of them is imported for that.
+    """Which of the libraries of `_FRAMES` a table or a column is of, if any; none of them is imported for that.
 
     >>> library_of([[1.0, 2.0]]) is None
     True
@@ -159,7 +165,7 @@ def library_of(x: Any) -> str | None:
 
 
 def is_frame(x: Any) -> bool:
-    """Whether `x` has named columns: a DataFrame of pandas or polars, a Table or RecordBatch of pyarrow."""
+    """Whether `x` has named columns: a DataFrame, a LazyFrame, or a Table or RecordBatch of pyarrow."""
     return any(_is_one(x, library, kinds) for library, kinds in _FRAMES.items())
 
 

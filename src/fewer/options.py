@@ -72,6 +72,8 @@ def as_solver(value: Any, name: str) -> Any:
     return value
 
 
+BEGINS_NOW = Deadline(0.0)
+"""Stands for a deadline that begins when options are made."""
 TIME_LIMIT = "Wall time in seconds, but for compiling; a search goes on until it is over or the optimum is proven."
 
 
@@ -93,11 +95,11 @@ class Options:
         "Called with the progress so far; a true return value stops the run.",
     )
     progress: bool = option(False, "bool", "Whether to show a progress bar, in a terminal or a notebook.", as_flag)
-    deadline: Deadline = None  # type: ignore[assignment]
+    deadline: Deadline = BEGINS_NOW
     label: str = ""
 
     def __post_init__(self) -> None:
-        if self.deadline is None:
+        if self.deadline is BEGINS_NOW:
             object.__setattr__(self, "deadline", Deadline.after(self.time_limit))
         for one in self.fields():
             if one.check is not None:

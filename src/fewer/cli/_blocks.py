@@ -11,8 +11,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from .._validation import InvalidInput, as_bytes
 from ..data.blocks import Execution, executed
 from ..data.files import FileTable
+from ..report.in_blocks import NOTE, BlocksProblem
 from ..result import Result
-from ..studies.in_blocks import NOTE, BlocksProblem
 from ._options import Asked
 from ._process import stoppable
 from ._run import perform

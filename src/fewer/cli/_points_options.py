@@ -11,7 +11,7 @@ from .._validation import InvalidInput
 
 if TYPE_CHECKING:
     from ..data.files import FileTable
-    from ..studies.study import Study
+    from ..report.path import Study
 
 SHARE = click.FloatRange(0, 1)
 ENDINGS = (".csv", ".parquet")

@@ -82,7 +82,7 @@ def dims(transactions: bool, objective: str, **options: Any) -> int:
         if is_large(table, common):
             return dims_in_blocks(table, common, objective, {**options, "baseline": baseline_of(options["baseline"])})
         coding, label, note, places = tabled(table, options)
-    from ..studies.dims import DimsProblem
+    from ..report.dims import DimsProblem
     from ._run import perform
 
     names = list(coding.names or range(coding.X.shape[1]))

@@ -2,7 +2,7 @@
 
 import datetime
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, partial
@@ -69,6 +69,25 @@ class Column:
         return Levels(present, np.where(codes < len(present), codes, -1))
 
 
+def objects(entries: Sequence[Any]) -> npt.NDArray[Any]:
+    """Values as an array of objects with one axis, whatever they are."""
+    values = np.empty(len(entries), object)
+    values[:] = entries
+    return values
+
+
+def seconds(instants: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Seconds from 1970, or of a length of time; NaN where missing.
+
+    >>> seconds(np.array(["1970-01-02", "NaT"], "datetime64[D]")).tolist()
+    [86400.0, nan]
+    """
+    unit = np.datetime_data(instants.dtype)[0]
+    found = instants.astype(np.int64) * SECONDS_PER_UNIT[unit]
+    found[np.isnat(instants)] = np.nan
+    return np.asarray(found, np.float64)
+
+
 def sorted_levels(values: npt.NDArray[Any], codes: Indices) -> Levels:
     """Levels in order, whatever order they were met in; those that no row has are left out."""
     used = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(values)))
@@ -79,9 +98,7 @@ def sorted_levels(values: npt.NDArray[Any], codes: Indices) -> Levels:
         order = sorted(range(len(entries)), key=lambda i: (type(entries[i]).__name__, str(entries[i])))
     place = np.full(len(values) + 1, -1, np.int64)
     place[used[order]] = np.arange(len(order))
-    levels = np.empty(len(order), object)
-    levels[:] = [entries[i] for i in order]
-    return Levels(levels, place[codes])  # -1 finds the last place, which stays -1
+    return Levels(objects([entries[i] for i in order]), place[codes])  # -1 finds the last place, which stays -1
 
 
 def of_objects(name: Any, entries: npt.NDArray[Any], missing: Mask | None) -> Column:
@@ -105,9 +122,7 @@ def grouped_objects(entries: npt.NDArray[Any], missing: Mask | None) -> Levels:
     gone = np.zeros(len(entries), bool) if missing is None else missing
     codes = (-1 if out else number.setdefault(entry, len(number)) for entry, out in zip(entries, gone, strict=True))
     found = np.fromiter(codes, np.int64, len(entries))
-    values = np.empty(len(number), object)
-    values[:] = list(number)
-    return sorted_levels(values, found)
+    return sorted_levels(objects(list(number)), found)
 
 
 def _numbers(

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from .._validation import InvalidInput, gathered, is_frame, library_of, read, shown
 from ..tables import numbers_as_csr
-from .frames import names_of, take_rows
+from .frames import is_table, names_of, narwhal, take_rows
 
 
 def height(X: Any) -> int:
@@ -40,14 +40,10 @@ def cut(X: Any, start: int, stop: int) -> Any:
     X = gathered(X)
     if start == 0 and stop == height(X):
         return X
-    library = library_of(X)
-    if library == "pandas":
-        return X.iloc[start:stop]
-    if library in ("polars", "pyarrow"):
-        return X.slice(start, stop - start)
     if sp.issparse(X) and X.format not in ("csr", "csc", "lil"):
         X = X.tocsr()
-    return X[start:stop] if hasattr(X, "shape") else read(X, "a block")[start:stop]
+    rows = getattr(X, "iloc", X) if hasattr(X, "shape") else read(X, "a block")
+    return rows[start:stop]
 
 
 def stacked(parts: Sequence[Any]) -> Any:
@@ -58,25 +54,8 @@ def stacked(parts: Sequence[Any]) -> Any:
     """
     if parts[0] is None or len(parts) == 1:
         return parts[0]
-    if is_frame(parts[0]):
-        first = names_of(parts[0])
-        for part in parts[1:]:
-            if not is_frame(part) or names_of(part) != first:
-                came = names_of(part) if is_frame(part) else type(part).__name__
-                raise InvalidInput(f"all blocks must have the columns {shown(first)}, got {shown(came)}")
-    library = library_of(parts[0])
-    if library == "pandas":
-        import pandas as pd
-
-        return pd.concat(list(parts))
-    if library == "polars":
-        import polars as pl
-
-        return pl.concat(list(parts), how="vertical_relaxed")
-    if library == "pyarrow":
-        import pyarrow as pa
-
-        return pa.concat_tables([pa.Table.from_batches([p]) if isinstance(p, pa.RecordBatch) else p for p in parts])
+    if is_table(parts[0]):
+        return _stacked_tables(parts)
     if any(sp.issparse(part) for part in parts):
         tables = [numbers_as_csr(part, "a block") for part in parts]
         same_width(tables)
@@ -89,6 +68,27 @@ def stacked(parts: Sequence[Any]) -> Any:
         raise InvalidInput(
             f"all blocks must hold the same kind of values, got {', '.join({str(a.dtype): 0 for a in arrays})}"
         ) from None
+
+
+def _stacked_tables(parts: Sequence[Any]) -> Any:
+    """The rows of several tables of the same columns, one after the other."""
+    first = names_of(parts[0])
+    for part in parts[1:] if is_frame(parts[0]) else ():
+        if not is_frame(part) or names_of(part) != first:
+            came = names_of(part) if is_frame(part) else type(part).__name__
+            raise InvalidInput(f"all blocks must have the columns {shown(first)}, got {shown(came)}")
+    library = library_of(parts[0])
+    if library == "polars":  # whose types may differ from block to block
+        import polars as pl
+
+        return pl.concat(list(parts), how="vertical_relaxed")
+    if library == "pandas":  # of which narwhals takes no Series here
+        import pandas as pd
+
+        return pd.concat(list(parts))
+    import narwhals as nw
+
+    return nw.concat([narwhal(part) for part in parts]).to_native()
 
 
 def same_width(parts: Sequence[Any]) -> None:

@@ -19,7 +19,7 @@ RULES = ("error", "drop", "impute", "category")
 """What is done with missing values."""
 BLOCK_ROWS = 16384
 """Rows that are encoded at a time: some columns of them fit into the cache."""
-NARROW = ("float32", "Float32", "float", "float16", "halffloat")
+NARROW = ("float16", "float32", "Float16", "Float32")
 """Types of numbers that float32 holds."""
 
 

@@ -231,8 +231,8 @@ def with_bars(given: Any, k: int, options: BinsOptions) -> Result:
             yield Step(p, known)
         return Outcome(Status.OPTIMAL, bound)
 
-    options = {"solver": options.solver, "time_limit": deadline, "callback": options.callback, "seed": seed}
-    found = drive(F, C, steps(), **options)
+    search = {"solver": options.solver, "callback": options.callback, "seed": seed}
+    found = drive(F, C, steps(), time_limit=deadline, **search)
     runs, most = len(Runs.of(x).starts), max(MAX_CHOICES // k, k)
     merged = f"bars end at {most} of {runs} places, those of the largest steps; others could gain at most the gap"
     notes = "; ".join(filter(None, (merged if runs > most else "", found.note)))

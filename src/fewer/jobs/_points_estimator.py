@@ -74,7 +74,7 @@ class PointsEstimator(Estimator):
         self.gamma_ = comparison.gamma
         at_most(self.k, len(found.sample.weights), "distinct rows")
         self.indices_: Any = result.indices
-        self.weights_: Any = result.weights
+        self.weights_ = np.asarray(result.weights)
         self.counts_ = self.weights_ * found.sample.total
         self.result_ = result
         few = take_rows(X, result.indices) if result.rows is None else result.rows

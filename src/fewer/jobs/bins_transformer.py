@@ -34,10 +34,10 @@ from .empirical import Empirical
 from .grid import available
 
 
-class FewerBins(  # type: ignore[misc] # scikit-learn is untyped
+class FewerBins(
     Streaming,
-    OneToOneFeatureMixin,
-    TransformerMixin,
+    OneToOneFeatureMixin,  # type: ignore[misc] # scikit-learn is untyped
+    TransformerMixin,  # type: ignore[misc] # scikit-learn is untyped
     Estimator,
     options=BinsOptions,
     withheld=("preserve", "contiguous", "validation"),

@@ -14,7 +14,6 @@ from ..data.frames import columns_of, names_of
 from ..distribution import Distribution
 from ..objectives.kl import KL
 from ..objectives.l2 import L2
-from ..objectives.seen import SeenL2
 from ..options import takes
 from ..result import Result, Words
 from ..solvers.loop import Callback
@@ -141,7 +140,7 @@ def problem(rows: Rows, limit: Limit, objective: str) -> tuple[Any, Any]:
         return KL(seen, seen.weights), limit.on(seen)
     seen = rows.states()
     if math.fsum(map(math.log2, rows.shape)) > MAX_LATTICE_BITS:
-        F = SeenL2(seen)
+        F = L2.on_lattice(seen)
         return F, limit.on(F.space)
     space = Lattice(rows.n, rows.shape)
     q = np.zeros(space.size)

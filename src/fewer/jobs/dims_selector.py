@@ -25,8 +25,12 @@ from .dims import cover, coverage, has_labels, take_columns
 from .dims_options import DimsOptions
 
 
-class FewerDims(  # type: ignore[misc] # scikit-learn is untyped
-    Streaming, SelectorMixin, Estimator, options=DimsOptions, withheld=("order", "item")
+class FewerDims(
+    Streaming,
+    SelectorMixin,
+    Estimator,
+    options=DimsOptions,
+    withheld=("order", "item"),  # type: ignore[misc] # scikit-learn is untyped
 ):
     """Select at most k columns that cover the most rows; see `dims` for what is minimised.
 

@@ -47,8 +47,11 @@ class ClassifierOptions(PointsOptions):
     )
 
 
-class FewerPointsClassifier(  # type: ignore[misc] # scikit-learn is untyped
-    ClassifierMixin, PointsEstimator, options=ClassifierOptions, withheld=("move", *GROUP_LIMITS, *WEIGHT_LIMITS)
+class FewerPointsClassifier(
+    ClassifierMixin,
+    PointsEstimator,
+    options=ClassifierOptions,
+    withheld=("move", *GROUP_LIMITS, *WEIGHT_LIMITS),  # type: ignore[misc] # scikit-learn is untyped
 ):
     """Predict the label of the nearest of at most k rows, which represent each class in MMD (the paper's section 4.2).
 

@@ -27,9 +27,7 @@ class SamplerOptions(PointsOptions):
     )
 
 
-class FewerSampler(  # type: ignore[misc] # scikit-learn is untyped
-    PointsEstimator, options=SamplerOptions, withheld=("move", *GROUP_LIMITS, *WEIGHT_LIMITS)
-):
+class FewerSampler(PointsEstimator, options=SamplerOptions, withheld=("move", *GROUP_LIMITS, *WEIGHT_LIMITS)):
     """k rows that represent all rows in MMD, with their labels: a sampler for imbalanced-learn; see `points`.
 
     In a pipeline of imbalanced-learn it takes effect in `fit` only. It has no `transform`: for the similarities to the

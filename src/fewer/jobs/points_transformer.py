@@ -32,8 +32,11 @@ class TransformerOptions(PointsOptions):
     )
 
 
-class FewerPoints(  # type: ignore[misc] # scikit-learn is untyped
-    Streaming, TransformerMixin, PointsEstimator, options=TransformerOptions
+class FewerPoints(
+    Streaming,
+    TransformerMixin,
+    PointsEstimator,
+    options=TransformerOptions,  # type: ignore[misc] # scikit-learn is untyped
 ):
     """At most k weighted rows that represent the rows of X in MMD; see `points`.
 

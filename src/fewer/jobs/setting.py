@@ -19,7 +19,8 @@ from ..spaces import Atoms
 from ..threads import own_threads
 from ._aim import Aim, Together, alone
 from ._given import Given, given_rows
-from ._held import Held, held_of
+from ._held import Held
+from ._held import held_of as held_of
 from ._moving import Start, moved
 from ._places import ends_of, in_rows, movable_of
 from ._scaling import NOTE, Standardization, column_ends, standardizes

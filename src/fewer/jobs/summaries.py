@@ -32,7 +32,21 @@ from .terms_options import TermsOptions
 class Summary:
     """What a job needs to know of some rows; it can be pickled and sent anywhere.
 
-    `state` is the job's own summary, `rows` how many rows it has seen, `about` what summaries must share to be merged.
+    Parameters
+    ----------
+    job : {"points", "bins", "terms", "dims"}
+        What the rows are summarised for.
+    state : object
+        The summary of the job.
+    about : mapping
+        What summaries must share to be merged.
+
+    Examples
+    --------
+    >>> first, second = (summarize(block, "bins") for block in ([1.0, 2.0], [2.0, 7.0]))
+    >>> summary = first.merge(second)
+    >>> summary.rows, summary.exact, summary.solve(1).labels.tolist()
+    (4, True, [2.0])
     """
 
     job: str

@@ -8,7 +8,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import as_units
+from .._validation import as_units, is_frame
 from ..data.align import group_codes, positions, taken_apart
 from ..data.blocks import Blocks, as_blocks, is_lazy, lazily
 from ..data.frames import is_table, names_of
@@ -17,13 +17,17 @@ from ..result import Result
 from ..spaces import Atoms
 from ._estimator import Estimator, at_most, our_error, unchanged_if_it_fails, validated
 from ._lazy import HEAD_ROWS, terms_of_blocks
+from .bins_transformer import filled
 from .terms import tracked_by
 from .terms_options import TermsOptions
 from .tracking import Tracked
 
 
-class FewerTerms(  # type: ignore[misc] # scikit-learn is untyped
-    MultiOutputMixin, RegressorMixin, Estimator, options=TermsOptions
+class FewerTerms(
+    MultiOutputMixin,
+    RegressorMixin,
+    Estimator,
+    options=TermsOptions,  # type: ignore[misc] # scikit-learn is untyped
 ):
     """Regression by at most k columns with non-negative weights that sum to one; see `terms`.
 
@@ -103,9 +107,12 @@ class FewerTerms(  # type: ignore[misc] # scikit-learn is untyped
         """Find the weights for rows that come in blocks: y is given likewise, as an array, or names a column."""
         head = blocks.head(HEAD_ROWS).X
         data = terms_of_blocks(blocks, y, options).tracked(options)
-        gaps = True if options.missing == "error" else "allow-nan"
         columns = head[data.names] if isinstance(y, str) else head
-        validated(self, columns, missing=gaps is not True, accept_sparse="csc", ensure_all_finite=gaps)
+        gaps = options.missing != "error"
+        if gaps and is_frame(columns):
+            columns, _ = filled(columns)
+        finite = "allow-nan" if gaps else True
+        validated(self, columns, missing=gaps, accept_sparse="csc", ensure_all_finite=finite)
         self._keep(self._solve(data, options), True)
 
     def _keep(self, results: list[Result], one: bool) -> None:

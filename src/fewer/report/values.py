@@ -13,7 +13,7 @@ from ..jobs.bins import bins
 from ..jobs.empirical import Empirical
 from ..jobs.grid import available
 from ..result import Result
-from .study import Judge, Table, proven_bound
+from .path import Judge, Table, proven_bound
 from .views import Cumulative, cumulative
 
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}

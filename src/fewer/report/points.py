@@ -20,8 +20,8 @@ from ..jobs.sample import as_labels
 from ..jobs.setting import compared_move, held_of, prepare
 from ..result import Result
 from ..threads import own_threads
+from .path import Judge, Table
 from .sampled import Sampled
-from .study import Judge, Table
 from .views import Cloud, Plane, plane_of_rows, plane_of_similarities
 
 MAX_COMPARED_ROWS = 2000

@@ -11,7 +11,7 @@ from .._validation import Vector
 from ..jobs.bins import bins
 from ..result import Result
 from .histogram import Histogram, rms
-from .study import Table
+from .path import Table
 from .views import Profile, profile
 
 
