@@ -27,10 +27,10 @@ from .dims_options import DimsOptions
 
 class FewerDims(
     Streaming,
-    SelectorMixin,
+    SelectorMixin,  # type: ignore[misc] # scikit-learn is untyped
     Estimator,
     options=DimsOptions,
-    withheld=("order", "item"),  # type: ignore[misc] # scikit-learn is untyped
+    withheld=("order", "item"),
 ):
     """Select at most k columns that cover the most rows; see `dims` for what is minimised.
 

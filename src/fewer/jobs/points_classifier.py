@@ -48,10 +48,10 @@ class ClassifierOptions(PointsOptions):
 
 
 class FewerPointsClassifier(
-    ClassifierMixin,
+    ClassifierMixin,  # type: ignore[misc] # scikit-learn is untyped
     PointsEstimator,
     options=ClassifierOptions,
-    withheld=("move", *GROUP_LIMITS, *WEIGHT_LIMITS),  # type: ignore[misc] # scikit-learn is untyped
+    withheld=("move", *GROUP_LIMITS, *WEIGHT_LIMITS),
 ):
     """Predict the label of the nearest of at most k rows, which represent each class in MMD (the paper's section 4.2).
 

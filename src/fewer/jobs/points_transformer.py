@@ -34,9 +34,9 @@ class TransformerOptions(PointsOptions):
 
 class FewerPoints(
     Streaming,
-    TransformerMixin,
+    TransformerMixin,  # type: ignore[misc] # scikit-learn is untyped
     PointsEstimator,
-    options=TransformerOptions,  # type: ignore[misc] # scikit-learn is untyped
+    options=TransformerOptions,
 ):
     """At most k weighted rows that represent the rows of X in MMD; see `points`.
 

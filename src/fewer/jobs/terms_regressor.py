@@ -24,10 +24,10 @@ from .tracking import Tracked
 
 
 class FewerTerms(
-    MultiOutputMixin,
-    RegressorMixin,
+    MultiOutputMixin,  # type: ignore[misc] # scikit-learn is untyped
+    RegressorMixin,  # type: ignore[misc] # scikit-learn is untyped
     Estimator,
-    options=TermsOptions,  # type: ignore[misc] # scikit-learn is untyped
+    options=TermsOptions,
 ):
     """Regression by at most k columns with non-negative weights that sum to one; see `terms`.
 
