@@ -94,7 +94,7 @@ def test_a_road_refuses_what_it_cannot_serve_by_name():
     grid(0, width=1.0, include=[]).refuse("width", "include", road="strips")
     with pytest.raises(fewer.InvalidInput, match=r"^include is not for strips$"):
         grid(0, include=[1]).refuse("width", "include", road="strips")
-    with pytest.raises(fewer.InvalidInput, match=r"^rng is not for strips$"):
+    with pytest.raises(fewer.InvalidInput, match=r"^'rng' is no option of strips$"):
         grid(0, rng=1, width=3).serve("width", road="strips")
 
 

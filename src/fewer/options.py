@@ -146,8 +146,10 @@ class Options:
                 raise InvalidInput(f"{name} is not for {road}")
 
     def serve(self, *names: str, road: str) -> None:
-        """Refuse all options but these where they differ from their default."""
-        self.refuse(*(one.name for one in self.fields() if one.name not in names), road=road)
+        """Refuse all options but these where they differ from their default: `road` has no others."""
+        for one in self.fields():
+            if one.name not in names and self.differs(one.name):
+                raise InvalidInput(f"{one.name!r} is no option of {road}")
 
     def replace(self, **changes: Any) -> Self:
         """Options with some other values; the deadline stays."""

@@ -10,7 +10,6 @@ from .._validation import InvalidInput, as_integer, as_seed, gathered, is_frame,
 from ..data.blocks import Block
 from ..data.cutting import height, width
 from ..data.frames import names_of
-from ..options import IN_BLOCKS
 from ..result import Result
 from ..row_blocks import merged_in_tree
 from ..threads import own_threads
@@ -270,8 +269,10 @@ def _solved_terms(summary: Any, k: int, given: dict[str, Any]) -> Result:
     from .terms import track
 
     options = TermsOptions.of({"rng": 0, **given})
-    options.refuse("loss", "validation", "returns", "date", road=IN_BLOCKS)
-    options.refuse("sample_weight", "missing", "max_memory", "progress", road=SOLVE)
+    own = ("include", "exclude", "groups", "previous", "max_turnover", "constraints")
+    bounds = ("weight", "per_group", "group_weight")
+    limits = [f"{end}_{name}" for name in bounds for end in ("min", "max")]
+    options.serve(*SEARCHED, *own, *limits, road=SOLVE)
     return track(summary.tracked(options), k, options)
 
 
