@@ -25,7 +25,7 @@ def best_values(P: Empirical, k: int, grid: Grid, search: dict[str, Any]) -> Res
     """The best k positions of a grid, with the loss to the values and a bound over all positions there are."""
     callback = shifted(watched(search["callback"], P.exponent), grid)
     C = SparseSimplex(Atoms(grid.positions.size), k)
-    found = solve(grid.target, C, validation=None, **{**search, "callback": callback})
+    found = solve(grid.target, C, **{**search, "callback": callback})
     found = in_units(against_values(found, grid, P), P.exponent)
     at, weights = found.indices, np.asarray(found.weights)
     if grid.edges is None:

@@ -13,6 +13,7 @@ from .._validation import (
     as_array,
     as_flag,
     as_integer,
+    as_number,
     as_shares,
     as_vector,
     as_weights,
@@ -29,17 +30,18 @@ from ..objectives.matrix import BLOCK
 from ..objectives.moments import Moments, as_matrix
 from ..progress import watched_by_user
 from ..result import Result
-from ..solvers.loop import Callback
+from ..solvers.loop import Callback, as_callback
 from ..solvers.minimize import SOLVERS
 from ..solvers.units import in_units, watched
 from ..spaces import Atoms
 from ._bars import with_bars
+from ._early_stopping import early_stopped
 from ._lazy import bins_of_blocks, counted_grid, counted_values, solved_bins
 from ._values import best_values, in_values
 from .empirical import Empirical
 from .grid import as_edges, grid_of, histogram
 from .sample import as_bytes
-from .terms import solve
+from .terms import loss_of, solve
 
 SMALLEST_GAP = 1e-300
 """Below this share of the range of values, gaps are told apart from zero and not from each other."""
@@ -60,6 +62,7 @@ def bins(
     preserve: Any = "cdf",
     contiguous: bool = False,
     validation: float | None = None,
+    ridge: float = 0.0,
     solver: str = "auto",
     max_memory: Any = "1GB",
     time_limit: float | None = None,
@@ -72,7 +75,7 @@ def bins(
         values   min ∫ (Q(x) - P(x))² dx    P the cumulative distribution of the values themselves, Q the new one
         cdf      min Σ_t g_t (Q_t - P_t)²   P, Q the cumulative sums of the old and new shares p and q
         entries  min ‖q - p‖²
-        matrix   min ‖A q - A p‖²           over q >= 0, Σ q = 1, at most k entries not zero
+        matrix   min ‖A q - A p‖² + ridge ‖q‖²   over q >= 0, Σ q = 1, at most k entries not zero
         bars     min ‖q - p‖²               over q that are constant on k runs of bins (`contiguous`)
 
     Parameters
@@ -110,7 +113,11 @@ def bins(
         number of bins is above 50 million, neighbours are merged first, and `gap` says what that may cost. For `values`
         a grid with bins is needed; `preserve` is "entries" then, whatever it says.
     validation : float, optional
-        For a matrix: a share of its rows for early stopping, as in `terms`.
+        For a matrix: a share of its rows that is held back to decide when to stop (early stopping by the
+        one-standard-error rule); then all rows are fitted up to that point. A lower error on these rows can mean a
+        higher one on others.
+    ridge : float
+        For a matrix: a multiple of ‖q‖² that is added, and counted in `value`, `bound` and `gap`, not in `loss`.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         As in `terms`.
     max_memory : int or str
@@ -159,6 +166,7 @@ def bins(
         )
     memory = as_bytes(max_memory)
     with watched_by_user(progress, "bins", deadline, callback) as watching:
+        fitting = {"validation": validation, "ridge": as_number(ridge, "ridge", allow_equal=True) or None}
         search: Search = {"solver": solver, "deadline": deadline, "rng": rng, "callback": watching}
         if counts is not None:
             refuse({"n_bins": n_bins, "sample_weight": sample_weight}, "values, not for counts")
@@ -166,8 +174,8 @@ def bins(
             counted = isinstance(counts, np.ndarray) and counts.dtype.kind in "iub"
             given = Histogram.of(array, positions, edges, counted)
             if as_flag(contiguous, "contiguous"):
-                return contiguous_bars(given, k, preserve, validation, search)
-            return best_bins(given, k, preserve, validation, search)
+                return contiguous_bars(given, k, preserve, fitting, search)
+            return best_bins(given, k, preserve, fitting, search)
         refuse({"positions": positions, "edges": edges}, "counts; for values give edges as grid")
         if is_lazy(values):
             blocks = as_blocks(values, None, sample_weight)
@@ -175,7 +183,7 @@ def bins(
             if whole is None:
                 plain = isinstance(preserve, str) and preserve == "cdf" and not as_flag(contiguous, "contiguous")
                 summary = bins_of_blocks(blocks, missing, grid, n_bins)
-                if plain and validation is None:
+                if plain and not any(fitting.values()):
                     return solved_bins(summary, 0, k, grid, n_bins, search)
                 values, sample_weight = counted_values(summary, grid), None
                 grid, n_bins = counted_grid(summary, 0, grid, n_bins)
@@ -185,11 +193,11 @@ def bins(
         if as_flag(contiguous, "contiguous"):
             if isinstance(grid, str) and grid == "auto":
                 raise InvalidInput('contiguous=True needs bins: give grid as "equal", "log", "quantile" or edges')
-            return contiguous_bars(Histogram.from_values(P, k, grid, n_bins), k, preserve, validation, search)
+            return contiguous_bars(Histogram.from_values(P, k, grid, n_bins), k, preserve, fitting, search)
         if isinstance(preserve, str) and preserve == "cdf":
-            refuse({"validation": validation}, "a matrix of functionals")
+            refuse(fitting, "a matrix of functionals")
             return best_values(P, k, grid_of(P, k, grid, n_bins, deadline.seconds), search)
-        return best_bins(Histogram.from_values(P, k, grid, n_bins), k, preserve, validation, search)
+        return best_bins(Histogram.from_values(P, k, grid, n_bins), k, preserve, fitting, search)
 
 
 def refuse(options: dict[str, Any], what: str) -> None:
@@ -235,18 +243,20 @@ class Histogram(NamedTuple):
 
 
 Search = dict[str, Any]
+Fitting = dict[str, Any]
+"""How a matrix of functionals is fitted: `validation` and `ridge`, None where they are not asked for."""
 
 
-def contiguous_bars(given: Histogram, k: Any, preserve: Any, validation: Any, search: Search) -> Result:
+def contiguous_bars(given: Histogram, k: Any, preserve: Any, fitting: Fitting, search: Search) -> Result:
     """A histogram with k bars."""
-    refuse({"validation": validation}, "a matrix of functionals; contiguous=True has none")
+    refuse(fitting, "a matrix of functionals; contiguous=True has none")
     if not isinstance(preserve, str):
         raise InvalidInput("contiguous=True preserves the entries; a matrix of functionals is for k single bins")
     known(preserve, LOSSES, "preserve")
     return with_bars(given, as_integer(k, "k", 1, given.shares.size, "bars"), search)
 
 
-def best_bins(given: Histogram, k: Any, preserve: Any, validation: Any, search: Search) -> Result:
+def best_bins(given: Histogram, k: Any, preserve: Any, fitting: Fitting, search: Search) -> Result:
     """Keep k bins of a histogram."""
     target, n = given.shares, given.shares.size
     k = as_integer(k, "k", 1, n, "bins")
@@ -255,16 +265,16 @@ def best_bins(given: Histogram, k: Any, preserve: Any, validation: Any, search: 
     named = known(preserve, LOSSES, "preserve") if isinstance(preserve, str) else ""
     exponent = 0
     if not named:
-        found = solve(preserved(preserve, target), C, validation=validation, **search)
+        found = fit_matrix(preserved(preserve, target, fitting["ridge"]), C, fitting["validation"], search)
     else:
-        refuse({"validation": validation}, f"a matrix of functionals; preserve={preserve!r} has none")
+        refuse(fitting, f"a matrix of functionals; preserve={preserve!r} has none")
         widths = None
         if given.positions is not None and preserve == "cdf":
             widths, exponent = gaps(given.positions)
         F: Any = Cumulative(space, target, widths) if preserve == "cdf" else L2(space, target)
         callback = watched(search["callback"], exponent)
-        found = solve(F, C, validation=None, **{**search, "callback": callback})
-    words = found.words._replace(unit="bins", loss=named or "squared error")
+        found = solve(F, C, **{**search, "callback": callback})
+    words = found.words._replace(unit="bins", loss=named or "squared error" + (" + ridge" if fitting["ridge"] else ""))
     found = replace(in_units(found, exponent), total=given.total, words=words)
     if given.positions is None:
         return found
@@ -314,14 +324,23 @@ def gaps(positions: Vector) -> tuple[Vector, int]:
     return np.append(widths, widths.mean()), exponent + further
 
 
-def preserved(preserve: Any, target: Vector) -> Moments:
-    """The squared difference of the expectations of functionals."""
+def fit_matrix(F: Moments, C: SparseSimplex, validation: Any, search: Search) -> Result:
+    """Minimise a squared difference of expectations, with or without rows kept for early stopping."""
+    if validation is None:
+        return solve(F, C, **search)
+    as_callback(search["callback"])
+    found = early_stopped(F, C, validation=validation, **search)
+    return replace(found, seconds=search["deadline"].elapsed(), loss=loss_of(F, found))
+
+
+def preserved(preserve: Any, target: Vector, ridge: float | None) -> Moments:
+    """The squared difference of the expectations of functionals, and a ridge."""
     with renamed(A="preserve"):
         A = as_matrix(preserve)
     if A.shape[1] != target.size:
         raise InvalidInput(f"preserve must have {target.size} columns, one for each bin, got {A.shape[1]}")
     if not isinstance(A, np.ndarray) or A.dtype == np.float64:
-        return Moments(Atoms(target.size), A, np.asarray(A @ target))
+        return Moments(Atoms(target.size), A, np.asarray(A @ target), None, ridge or 0.0)
     rows = range(0, A.shape[0], max(BLOCK // target.size, 1))
     parts = [A[row : row + rows.step].astype(np.float64) @ target for row in rows]
-    return Moments(Atoms(target.size), A, np.concatenate(parts))
+    return Moments(Atoms(target.size), A, np.concatenate(parts), None, ridge or 0.0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import InvalidInput, Vector, as_array, as_vector, known, library_of, renamed, shown
+from .._validation import InvalidInput, Vector, as_array, as_number, as_vector, known, library_of, renamed, shown
 from ..constraints.conditions import Conditions
 from ..constraints.sparse_simplex import SparseSimplex
 from ..data.align import nearest
@@ -33,9 +33,16 @@ class Holdings:
     min_group_weight: Any = None
     conditions: Conditions | None = None
     loss: str = "squared"
+    ridge: float = 0.0
 
     def __post_init__(self) -> None:
         known(self.loss, LOSSES, "loss")
+        self.__dict__["ridge"] = as_number(self.ridge, "ridge", allow_equal=True)
+
+    @property
+    def objective_name(self) -> str:
+        """What the objective is called."""
+        return LOSSES[self.loss] + (" + ridge" if self.ridge else "")
 
     def constraint(self, space: Space, k: int, include: Any, exclude: Any, groups: Any) -> SparseSimplex:
         """The set of weights on at most k columns."""
@@ -55,13 +62,13 @@ class Holdings:
         )
 
     def objective(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """The loss of weights on the columns of X; X is looked through once."""
+        """The loss of weights on the columns of X, and the ridge; X is looked through once."""
         with renamed(A="X", b="y"):
             shape = getattr(X, "shape", ())
             if not isinstance(shape, tuple) or len(shape) != 2 or 0 in shape:
                 X = as_matrix(X)
             kind: Any = {"squared": Moments, "absolute": AbsoluteError, "downside": DownsideError}[self.loss]
-            return kind(Atoms(X.shape[1]), X, y, sample_weight)
+            return kind(Atoms(X.shape[1]), X, y, sample_weight, self.ridge)
 
 
 def conditions_of(

@@ -272,7 +272,7 @@ def _solved_terms(summary: Any, k: int, options: dict[str, Any]) -> Result:
     from .holdings import Holdings, conditions_of
     from .terms import track
 
-    bounds = {"min_weight": 0.0, "max_weight": 1.0}
+    bounds = {"min_weight": 0.0, "max_weight": 1.0, "ridge": 0.0}
     of_groups = dict.fromkeys(("max_per_group", "min_per_group", "max_group_weight", "min_group_weight"))
     columns = {"include": (), "exclude": (), "groups": None}
     conditions = dict.fromkeys(("previous", "max_turnover", "constraints"))

@@ -16,9 +16,8 @@ from ..progress import watched_by_user
 from ..result import Result, Words
 from ..solvers.loop import Callback, as_callback
 from ..solvers.minimize import SOLVERS, minimize
-from ._early_stopping import early_stopped
 from ._lazy import terms_of_blocks
-from .holdings import LOSSES, Holdings, conditions_of
+from .holdings import Holdings, conditions_of
 from .sample import as_bytes
 from .tracking import Tracked
 
@@ -44,11 +43,11 @@ def terms(
     max_turnover: float | None = None,
     constraints: Any = None,
     loss: str = "squared",
+    ridge: float = 0.0,
     sample_weight: npt.ArrayLike | None = None,
     missing: str = "error",
     returns: str | None = None,
     date: Any = None,
-    validation: float | None = None,
     solver: str = "auto",
     max_memory: Any = "1GB",
     time_limit: float | None = None,
@@ -58,7 +57,7 @@ def terms(
 ) -> Result:
     """Weights q on at most k columns of X that track y.
 
-        min ‖X q - y‖²   over q >= 0, Σ q = 1, at most k entries not zero
+        min ‖X q - y‖² + ridge ‖q‖²   over q >= 0, Σ q = 1, at most k entries not zero
 
     and, if given, bounds on weights, limits on the number and weight of columns in groups, on turnover, and G q <= h.
 
@@ -94,6 +93,9 @@ def terms(
         G q <= h: an array (m, n), or a table whose columns are names of X (others count 0), and m numbers.
     loss : {"squared", "absolute", "downside"}
         `‖X q - y‖²`, `Σ |X q - y|`, or `Σ max(y - X q, 0)²`, with `sample_weight` as weights of the rows.
+    ridge : float
+        A multiple of ‖q‖² that is added to the loss: it spreads the weights, and chooses among them where there are
+        fewer rows than columns. `value`, `bound` and `gap` include it, `loss` does not.
     sample_weight : array of shape (r,), optional
         Weights of the rows' errors.
     missing : {"error", "drop", "impute", "ffill"}
@@ -105,9 +107,6 @@ def terms(
         one column of dates are sorted by them.
     date : name, optional
         A column of dates of the table X, by which rows are sorted; none may occur twice.
-    validation : float, optional
-        A share of the rows that is held back to decide when to stop (early stopping by the one-standard-error rule);
-        then all rows are fitted up to that point. A lower training error can mean a higher error on new rows.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         "greedy" is Algorithm 3, "iht" Algorithm 1 with momentum and refits, "frank_wolfe" the convex relaxation with
         its answer projected, "exchange" a local search, "exact" goes on until the optimum is proven, and "auto" is
@@ -165,18 +164,16 @@ def terms(
     columns = {"include": include, "exclude": exclude, "groups": groups}
     given = {"sample_weight": sample_weight, "missing": missing, "returns": returns, "date": date}
     memory = as_bytes(max_memory)
-    data = looked_through(X, y, columns, given, memory, {"validation": validation, "loss": loss})
+    data = looked_through(X, y, columns, given, memory, loss)
     conditions = conditions_of(previous, max_turnover, constraints, data.names, _width(data.X))
     groups_have = max_per_group, min_per_group, max_group_weight, min_group_weight
-    limits = Holdings(min_weight, max_weight, *groups_have, conditions, loss)
+    limits = Holdings(min_weight, max_weight, *groups_have, conditions, loss, ridge)
     with watched_by_user(progress, "terms", deadline, callback) as told:
         search = {"solver": solver, "deadline": deadline, "rng": rng, "callback": told}
-        return track(data, k, limits, validation=validation, **search)
+        return track(data, k, limits, **search)
 
 
-def looked_through(
-    X: Any, y: Any, columns: dict[str, Any], given: dict[str, Any], memory: int, asked: dict[str, Any]
-) -> Tracked:
+def looked_through(X: Any, y: Any, columns: dict[str, Any], given: dict[str, Any], memory: int, loss: str) -> Tracked:
     """The problem in memory: as it was given, gathered, or what blocks of rows leave."""
     if not is_lazy(X):
         return Tracked.of(X, y, **columns, **given)
@@ -186,8 +183,7 @@ def looked_through(
         weight = given["sample_weight"]
         own = {**given, "sample_weight": weight if isinstance(weight, str) else whole.weight}
         return Tracked.of(whole.X, y if isinstance(y, str) else whole.y, **columns, **own)
-    loss = None if asked["loss"] == "squared" else asked["loss"]
-    refuse_for_blocks(validation=asked["validation"], loss=loss, returns=given["returns"], date=given["date"])
+    refuse_for_blocks(loss=None if loss == "squared" else loss, returns=given["returns"], date=given["date"])
     return terms_of_blocks(blocks, y, given["sample_weight"], given["missing"]).tracked(**columns)
 
 
@@ -197,7 +193,6 @@ def track(
     limits: Holdings,
     *,
     solver: str = "auto",
-    validation: float | None = None,
     deadline: Deadline | None = None,
     rng: Any = None,
     callback: Callback | None = None,
@@ -206,8 +201,8 @@ def track(
     F = limits.objective(data.X, data.y, data.sample_weight)
     as_integer(k, "k", 1, F.space.size, "columns")
     C = limits.constraint(F.space, k, data.include, data.exclude, data.groups)
-    found = hinted(solve(F, C, solver, validation, deadline or Deadline.after(None), rng, callback), F)
-    words = Words("columns", data.candidates(F.space.size), LOSSES[limits.loss])
+    found = hinted(solve(F, C, solver, deadline or Deadline.after(None), rng, callback), F)
+    words = Words("columns", data.candidates(F.space.size), limits.objective_name)
     note = "; ".join(filter(None, (found.note, data.note)))
     return replace(found, labels=data.labels(found.indices), note=note, words=words)
 
@@ -231,21 +226,22 @@ def solve(
     F: Any,
     C: SparseSimplex,
     solver: str,
-    validation: float | None,
     deadline: Deadline,
     rng: Any,
     callback: Callback | None = None,
 ) -> Result:
-    """Run a solver by name, with or without rows kept for early stopping."""
+    """Run a solver by name."""
     known(solver, SOLVERS, "solver")
     as_callback(callback)
-    if validation is None:
-        found = minimize(F, C, solver, time_limit=deadline, rng=rng, callback=callback)
-    elif not isinstance(F, Moments):
-        raise InvalidInput("validation goes with loss='squared' alone: early stopping compares squared errors")
-    else:
-        found = early_stopped(F, C, solver, validation, deadline, rng, callback)
-    return replace(found, seconds=deadline.elapsed())
+    found = minimize(F, C, solver, time_limit=deadline, rng=rng, callback=callback)
+    return replace(found, seconds=deadline.elapsed(), loss=loss_of(F, found))
+
+
+def loss_of(F: Any, found: Result) -> float | None:
+    """The loss of an answer without the ridge, where the objective has one."""
+    if not hasattr(F, "ridge"):
+        return None
+    return float(F.loss(found.p)) if F.ridge else found.value
 
 
 def hinted(found: Result, F: Any) -> Result:

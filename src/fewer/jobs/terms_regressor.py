@@ -22,7 +22,7 @@ from ..spaces import Atoms
 from ._estimator import Shown, at_most, our_error, seed_of, unchanged_if_it_fails, validated
 from ._lazy import HEAD_ROWS, terms_of_blocks
 from .bins_transformer import filled
-from .holdings import LOSSES, Holdings, conditions_of
+from .holdings import Holdings, conditions_of
 from .sample import as_bytes
 from .terms import hinted, solve
 from .tracking import Tracked
@@ -31,7 +31,7 @@ from .tracking import Tracked
 class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Regression by at most k columns with non-negative weights that sum to one; see `terms`.
 
-        min ‖X q - y‖²   over q >= 0, Σ q = 1, at most k entries not zero
+        min ‖X q - y‖² + ridge ‖q‖²   over q >= 0, Σ q = 1, at most k entries not zero
 
     Parameters
     ----------
@@ -56,14 +56,15 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         G q <= h; see `terms`.
     loss : {"squared", "absolute", "downside"}
         `‖X q - y‖²`, `Σ |X q - y|`, or `Σ max(y - X q, 0)²`, with `sample_weight` as weights of the rows.
+    ridge : float
+        A multiple of ‖q‖² that is added to the loss; see `terms`.
     missing : {"error", "drop", "impute", "ffill"}
         How `fit` treats missing values; see `terms`.
     returns : {"simple", "log"}, optional
-        X and y of `fit` are prices in order of time, and their returns are compared; `predict` takes returns.
+        X and y of `fit` are prices in order of time, and their returns are compared; `predict` takes returns, such
+        as those of `fewer.returns`.
     date : name, optional
         A column of dates of the table X, by which `fit` sorts the rows; it is no candidate.
-    validation : float, optional
-        A share of the rows for early stopping; see `terms`.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
         See `terms`.
     max_memory : int or str
@@ -113,10 +114,10 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         max_turnover: float | None = None,
         constraints: Any = None,
         loss: str = "squared",
+        ridge: float = 0.0,
         missing: str = "error",
         returns: str | None = None,
         date: Any = None,
-        validation: float | None = None,
         solver: str = "auto",
         max_memory: Any = "1GB",
         time_limit: float | None = None,
@@ -137,10 +138,10 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         self.max_turnover = max_turnover
         self.constraints = constraints
         self.loss = loss
+        self.ridge = ridge
         self.missing = missing
         self.returns = returns
         self.date = date
-        self.validation = validation
         self.solver = solver
         self.max_memory = max_memory
         self.time_limit = time_limit
@@ -187,7 +188,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
     def _fit_blocks(self, blocks: Blocks, y: Any, sample_weight: Any, deadline: Deadline) -> None:
         """Find the weights for rows that come in blocks: y is given likewise, as an array, or names a column."""
         loss = None if self.loss == "squared" else self.loss
-        refuse_for_blocks(validation=self.validation, loss=loss, returns=self.returns, date=self.date)
+        refuse_for_blocks(loss=loss, returns=self.returns, date=self.date)
         head = blocks.head(HEAD_ROWS).X
         summary = terms_of_blocks(blocks, y, sample_weight, self.missing)
         data = summary.tracked(self.include, self.exclude, self.groups)
@@ -214,7 +215,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         known(self.solver, SOLVERS, "solver")
         conditions = conditions_of(self.previous, self.max_turnover, self.constraints, names, n)
         groups_have = self.max_per_group, self.min_per_group, self.max_group_weight, self.min_group_weight
-        return Holdings(self.min_weight, self.max_weight, *groups_have, conditions, self.loss)
+        return Holdings(self.min_weight, self.max_weight, *groups_have, conditions, self.loss, self.ridge)
 
     def _solve(self, data: Tracked, deadline: Deadline) -> list[Result]:
         """One result for each target."""
@@ -228,8 +229,8 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
             for done, b in enumerate(targets.T):
                 own = deadline.share(1.0 / (targets.shape[1] - done))
                 toward = F if targets.shape[1] == 1 else F.toward(b)
-                found = hinted(solve(toward, C, self.solver, self.validation, own, seed, told), toward)
-                found = found.named("columns", LOSSES[self.loss], data.candidates(n))
+                found = hinted(solve(toward, C, self.solver, own, seed, told), toward)
+                found = found.named("columns", limits.objective_name, data.candidates(n))
                 note = "; ".join(filter(None, (found.note, data.note)))
                 results.append(replace(found, labels=data.labels(found.indices), note=note))
         return results

@@ -48,7 +48,6 @@ class TermsProblem:
     include: Any = ()
     exclude: Any = ()
     groups: Any = None
-    validation: float | None = None
     test_rows: Indices | None = None
     note: str = ""
     places: Sequence[int] | None = None
@@ -68,7 +67,7 @@ class TermsProblem:
         deadline = Deadline.after(time_limit)
         columns = self.include, self.exclude, self.groups
         data = Tracked(self.A, self.b, list(self.names), *columns, note=self.note)
-        return track(data, k, self.limits, validation=self.validation, deadline=deadline, **search)
+        return track(data, k, self.limits, deadline=deadline, **search)
 
     @cached_property
     def _near_one(self) -> tuple[Any, Vector, int]:
@@ -131,7 +130,9 @@ class TermsProblem:
         facts = {"root mean squared error": self.error(result)}
         if spread > 0:
             facts["variance explained"] = 1.0 - left / spread
-        facts[f"value ({LOSSES[self.limits.loss]})"] = result.value
+        facts[f"value ({self.limits.objective_name})"] = result.value
+        if self.limits.ridge:
+            facts[LOSSES[self.limits.loss]] = float(result.loss or 0.0)
         if self.limits.conditions is not None and self.limits.conditions.previous is not None:
             facts["turnover"] = self.limits.conditions.turnover(result.p)
         return facts if result.gap is None else {**facts, "gap": result.gap}
