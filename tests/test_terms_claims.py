@@ -511,3 +511,11 @@ def test_a_study_measures_errors_of_any_size(power):
     assert problem.lost(result)["variance explained"] == pytest.approx(1 - error**2 / B.var())
     assert all(baseline(3) >= problem.error(result) * (1 - 1e-9) for baseline in problem.baselines.values())
     assert np.ldexp(judge(share.solve(3, rng=0)), -power) == pytest.approx(error, rel=1.0)
+
+
+def test_an_answer_worse_than_the_mean_of_the_target_is_said_to_be_so():
+    problem = TermsProblem(np.full((4, 2), 100.0), np.array([1.0, 2.0, 3.0, 2.0]), ["a", "b"])
+    lost = problem.lost(problem.solve(1, rng=0))
+    error = np.sqrt(np.mean((100.0 - problem.b) ** 2))
+    assert lost["worse than the mean of the target by a factor of"] == pytest.approx(error / problem.b.std())
+    assert "variance explained" not in lost

@@ -124,11 +124,13 @@ class TermsProblem:
         return self.limits.constraint(Atoms(len(self.names)), max(k, 1), self.include, self.exclude, self.groups)
 
     def lost(self, result: Result) -> dict[str, float]:
-        """The error, the variance explained, the value and its gap."""
+        """The error, how it compares with that of the target's mean, the value and its gap."""
         A, b, _ = self._near_one
         spread, left = float(((b - b.mean()) ** 2).sum()), float(((A @ result.p - b) ** 2).sum())
         facts = {"root mean squared error": self.error(result)}
-        if spread > 0:
+        if 0.0 < spread < left:
+            facts["worse than the mean of the target by a factor of"] = math.sqrt(left / spread)
+        elif spread > 0.0:
             facts["variance explained"] = 1.0 - left / spread
         facts[f"value ({self.limits.objective_name})"] = result.value
         if self.limits.ridge:
