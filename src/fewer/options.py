@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from ._validation import InvalidInput, as_bytes, as_flag, known, shown
+from ._validation import InvalidInput, as_bytes, as_flag, as_number, known, shown
 from .deadline import Deadline
 from .progress import watched_by_user
 from .solvers.minimize import SOLVERS
@@ -64,6 +64,11 @@ def option(default: Any, kind: str | OneOf, text: str, check: Check | None = Non
         check = kind
     about = {"kind": str(kind), "text": text, "check": check, "rows": rows}
     return dataclasses.field(default=default, metadata=about)
+
+
+def as_least(value: Any, name: str) -> float:
+    """A number that is at least 0."""
+    return as_number(value, name, allow_equal=True)
 
 
 def as_solver(value: Any, name: str) -> Any:

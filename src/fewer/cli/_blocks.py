@@ -193,7 +193,7 @@ def terms_in_blocks(
     from .terms import grouping, limits_of_options
 
     alone = ("test_fraction", "test_last", "test_from")
-    for name in ("validation", "returns", "date", *alone, *(["loss"] if options["loss"] != "squared" else [])):
+    for name in ("returns", "date", *alone, *(["loss"] if options["loss"] != "squared" else [])):
         if options[name]:
             refuse(name)
     known_column(table, target, "--target")

@@ -120,7 +120,7 @@ def dims_spec(blocks: Blocks, k: Any, options: DimsOptions) -> DimsSpec:
 
 def terms_of_blocks(blocks: Blocks, y: Any, options: TermsOptions) -> TermsSummary:
     """The triangular factor of [X y] of rows in blocks."""
-    options.refuse("validation", "loss", "returns", "date", road=IN_BLOCKS)
+    options.refuse("loss", "returns", "date", road=IN_BLOCKS)
     head = blocks.head(HEAD_ROWS).X
     rows = canonical_rows(width(head))
     spec = filled(TermsSpec.of(head, y, options), blocks, "terms", rows)

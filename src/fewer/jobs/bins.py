@@ -29,12 +29,13 @@ from ..result import Result
 from ..solvers.units import in_units, watched
 from ..spaces import Atoms
 from ._bars import with_bars
+from ._early_stopping import early_stopped
 from ._lazy import NEEDS_BINS, bins_of_blocks, counted_grid, counted_values, solved_bins
 from ._values import best_values, in_values
 from .bins_options import BinsOptions
 from .empirical import Empirical
 from .grid import as_edges, grid_of, histogram
-from .terms import solve
+from .terms import loss_of, solve
 
 SMALLEST_GAP = 1e-300
 """Below this share of the range of values, gaps are told apart from zero and not from each other."""
@@ -51,7 +52,7 @@ def bins(values: Any = None, k: Any = None, **options: Any) -> Result:
         values   min ∫ (Q(x) - P(x))² dx    P the cumulative distribution of the values themselves, Q the new one
         cdf      min Σ_t g_t (Q_t - P_t)²   P, Q the cumulative sums of the old and new shares p and q
         entries  min ‖q - p‖²
-        matrix   min ‖A q - A p‖²           over q >= 0, Σ q = 1, at most k entries not zero
+        matrix   min ‖A q - A p‖² + ridge ‖q‖²   over q >= 0, Σ q = 1, at most k entries not zero
         bars     min ‖q - p‖²               over q that are constant on k runs of bins (`contiguous`)
 
     Parameters
@@ -112,7 +113,7 @@ def best_histogram(values: Any, k: Any, options: BinsOptions) -> Result:
             values, weight = whole.X, whole.weight
         else:
             summary = bins_of_blocks(blocks, options)
-            if options.plain and options.validation is None:
+            if options.plain and not (options.validation or options.ridge):
                 return solved_bins(summary, 0, k, options)
             values, weight = counted_values(summary, options), None
             options = counted_grid(summary, 0, options)
@@ -122,7 +123,7 @@ def best_histogram(values: Any, k: Any, options: BinsOptions) -> Result:
         P = Empirical.of(values, options.sample_weight, options.missing)
     grid, n_bins = options.grid, options.n_bins
     if options.plain:
-        options.refuse("validation", road=WITHOUT_MATRIX)
+        options.refuse("validation", "ridge", road=WITHOUT_MATRIX)
         return best_values(P, k, grid_of(P, k, grid, n_bins, options.deadline.seconds), options)
     if options.contiguous and options.automatic:
         raise InvalidInput('contiguous=True needs bins: give grid as "equal", "log", "quantile" or edges')
@@ -171,7 +172,7 @@ def of_histogram(given: Histogram, k: Any, options: BinsOptions) -> Result:
 
 def contiguous_bars(given: Histogram, k: Any, options: BinsOptions) -> Result:
     """A histogram with k bars."""
-    options.refuse("validation", road=WITHOUT_MATRIX)
+    options.refuse("validation", "ridge", road=WITHOUT_MATRIX)
     if not isinstance(options.preserve, str):
         raise InvalidInput("contiguous=True preserves the entries; a matrix of functionals is for k single bins")
     known(options.preserve, LOSSES, "preserve")
@@ -188,22 +189,31 @@ def best_bins(given: Histogram, k: Any, options: BinsOptions) -> Result:
     named = known(preserve, LOSSES, "preserve") if isinstance(preserve, str) else ""
     exponent = 0
     if not named:
-        found = solve(preserved(preserve, target), C, options)
+        found = fit_matrix(preserved(preserve, target, options.ridge), C, options)
     else:
-        options.refuse("validation", road=WITHOUT_MATRIX)
+        options.refuse("validation", "ridge", road=WITHOUT_MATRIX)
         widths = None
         if given.positions is not None and preserve == "cdf":
             widths, exponent = gaps(given.positions)
         F: Any = Cumulative(space, target, widths) if preserve == "cdf" else L2(space, target)
         callback = watched(options.callback, exponent)
         found = solve(F, C, options.replace(callback=callback))
-    words = found.words._replace(unit="bins", loss=named or "squared error")
+    words = found.words._replace(unit="bins", loss=named or "squared error" + (" + ridge" if options.ridge else ""))
     found = replace(in_units(found, exponent), total=given.total, words=words)
     if given.positions is None:
         return found
     at = found.indices
     ends = None if given.edges is None else np.column_stack([given.edges[at], given.edges[at + 1]])
     return in_values(found, given.positions[at], ends)
+
+
+def fit_matrix(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
+    """Preserve the expectations of functionals, with or without rows kept for early stopping."""
+    if options.validation is None:
+        return solve(F, C, options)
+    how = (options.solver, options.validation, options.deadline, options.rng, options.callback)
+    found = early_stopped(F, C, *how)
+    return replace(found, seconds=options.deadline.elapsed(), loss=loss_of(F, found))
 
 
 def as_histogram(array: Vector, whole: bool) -> tuple[Vector, float]:
@@ -247,14 +257,14 @@ def gaps(positions: Vector) -> tuple[Vector, int]:
     return np.append(widths, widths.mean()), exponent + further
 
 
-def preserved(preserve: Any, target: Vector) -> Moments:
-    """The squared difference of the expectations of functionals."""
+def preserved(preserve: Any, target: Vector, ridge: float) -> Moments:
+    """The squared difference of the expectations of functionals, and a ridge."""
     with renamed(A="preserve"):
         A = as_matrix(preserve)
     if A.shape[1] != target.size:
         raise InvalidInput(f"preserve must have {target.size} columns, one for each bin, got {A.shape[1]}")
     if not isinstance(A, np.ndarray) or A.dtype == np.float64:
-        return Moments(Atoms(target.size), A, np.asarray(A @ target))
+        return Moments(Atoms(target.size), A, np.asarray(A @ target), None, ridge)
     rows = range(0, A.shape[0], max(BLOCK // target.size, 1))
     parts = [A[row : row + rows.step].astype(np.float64) @ target for row in rows]
-    return Moments(Atoms(target.size), A, np.concatenate(parts))
+    return Moments(Atoms(target.size), A, np.concatenate(parts), None, ridge)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy.typing as npt
 
 from .._validation import as_bytes, as_flag
-from ..options import OneOf, Options, as_solver, option
+from ..options import OneOf, Options, as_least, as_solver, option
 
 OF_COUNTS = "For `counts`: "
 
@@ -77,7 +77,15 @@ class BinsOptions(Options):
     validation: float | None = option(
         None,
         "float, optional",
-        "For a matrix: a share of its rows for early stopping, as in `terms`.",
+        "For a matrix: a share of its rows that is held back to decide when to stop (early stopping by the "
+        "one-standard-error rule); then all rows are fitted up to that point. A lower error on these rows can mean a "
+        "higher one on others.",
+    )
+    ridge: float = option(
+        0.0,
+        "float",
+        "For a matrix: a multiple of ‖q‖² that is added, and counted in `value`, `bound` and `gap`, not in `loss`.",
+        as_least,
     )
     solver: str = option(
         "auto",

@@ -40,7 +40,7 @@ class FewerBins(
     TransformerMixin,  # type: ignore[misc] # scikit-learn is untyped
     Estimator,
     options=BinsOptions,
-    withheld=("preserve", "contiguous", "validation"),
+    withheld=("preserve", "contiguous", "validation", "ridge"),
 ):
     """Keep k values of each column, and map every value to the nearest one that was kept.
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy.typing as npt
 
 from .._validation import InvalidInput, as_bytes, as_flag, as_number, known
-from ..options import OneOf, Options, as_solver, option
+from ..options import OneOf, Options, as_least, as_solver, option
 from ..similarity import SIMILARITIES
 from ._locations import SLOPES
 from ._places import as_move
@@ -45,11 +45,6 @@ def as_gamma(value: Any, name: str) -> Any:
     else:
         as_number(value, name)
     return value
-
-
-def as_least(value: Any, name: str) -> float:
-    """A number that is at least 0."""
-    return as_number(value, name, allow_equal=True)
 
 
 def as_moved(value: Any, name: str) -> Any:

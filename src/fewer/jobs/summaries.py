@@ -272,7 +272,7 @@ def _solved_terms(summary: Any, k: int, given: dict[str, Any]) -> Result:
     own = ("include", "exclude", "groups", "previous", "max_turnover", "constraints")
     bounds = ("weight", "per_group", "group_weight")
     limits = [f"{end}_{name}" for name in bounds for end in ("min", "max")]
-    options.serve(*SEARCHED, *own, *limits, road=SOLVE)
+    options.serve(*SEARCHED, *own, *limits, "ridge", road=SOLVE)
     return track(summary.tracked(options), k, options)
 
 

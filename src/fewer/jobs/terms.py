@@ -5,18 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import InvalidInput, as_integer
+from .._validation import as_integer
 from ..constraints.sparse_simplex import SparseSimplex
 from ..data.blocks import as_blocks, is_lazy
 from ..data.prices import resemble_prices
-from ..objectives.moments import Moments
 from ..options import takes
 from ..result import Result, Words
 from ..solvers.minimize import minimize
-from ._early_stopping import early_stopped
 from ._lazy import terms_of_blocks
 from .bins_options import BinsOptions
-from .terms_options import LOSSES, TermsOptions
+from .terms_options import TermsOptions
 from .tracking import Tracked
 
 PRICES = "X and y look like prices in order of time: returns='simple' tracks their returns instead"
@@ -27,7 +25,7 @@ PRICES = "X and y look like prices in order of time: returns='simple' tracks the
 def terms(X: Any, y: Any, k: int, **options: Any) -> Result:
     """Weights q on at most k columns of X that track y.
 
-        min ‖X q - y‖²   over q >= 0, Σ q = 1, at most k entries not zero
+        min ‖X q - y‖² + ridge ‖q‖²   over q >= 0, Σ q = 1, at most k entries not zero
 
     and, if given, bounds on weights, limits on the number and weight of columns in groups, on turnover, and G q <= h.
 
@@ -109,21 +107,23 @@ def track(data: Tracked, k: int, options: TermsOptions) -> Result:
 def tracked_by(F: Any, C: SparseSimplex, data: Tracked, options: TermsOptions) -> Result:
     """Minimise F over C, with the names and notes of the data."""
     found = hinted(solve(F, C, options), F)
-    words = Words("columns", data.candidates(F.space.size), LOSSES[options.loss])
+    words = Words("columns", data.candidates(F.space.size), options.objective_name)
     note = "; ".join(filter(None, (found.note, data.note)))
     return replace(found, labels=data.labels(found.indices), note=note, words=words)
 
 
 def solve(F: Any, C: SparseSimplex, options: TermsOptions | BinsOptions) -> Result:
-    """Run a solver by name, with or without rows kept for early stopping."""
+    """Run a solver by name."""
     deadline, callback = options.deadline, options.callback
-    if options.validation is None:
-        found = minimize(F, C, options.solver, time_limit=deadline, rng=options.rng, callback=callback)
-    elif not isinstance(F, Moments):
-        raise InvalidInput("validation goes with loss='squared' alone: early stopping compares squared errors")
-    else:
-        found = early_stopped(F, C, options.solver, options.validation, deadline, options.rng, callback)
-    return replace(found, seconds=deadline.elapsed())
+    found = minimize(F, C, options.solver, time_limit=deadline, rng=options.rng, callback=callback)
+    return replace(found, seconds=deadline.elapsed(), loss=loss_of(F, found))
+
+
+def loss_of(F: Any, found: Result) -> float | None:
+    """The loss of an answer without the ridge, where the objective has one."""
+    if not hasattr(F, "ridge"):
+        return None
+    return float(F.loss(found.p)) if F.ridge else found.value
 
 
 def hinted(found: Result, F: Any) -> Result:

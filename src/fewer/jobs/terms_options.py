@@ -13,7 +13,7 @@ from ..data.prices import RETURNS
 from ..objectives.absolute_error import AbsoluteError
 from ..objectives.downside_error import DownsideError
 from ..objectives.moments import Moments, as_matrix
-from ..options import OneOf, Options, as_solver, option
+from ..options import OneOf, Options, as_least, as_solver, option
 from ..spaces import Atoms, Space
 from .holdings import conditions_of
 
@@ -84,6 +84,13 @@ class TermsOptions(Options):
         OneOf(*LOSSES),
         "`‖X q - y‖²`, `Σ |X q - y|`, or `Σ max(y - X q, 0)²`, with `sample_weight` as weights of the rows.",
     )
+    ridge: float = option(
+        0.0,
+        "float",
+        "A multiple of ‖q‖² that is added to the loss: it spreads the weights, and chooses among them where there are "
+        "fewer rows than columns. `value`, `bound` and `gap` include it, `loss` does not.",
+        as_least,
+    )
     sample_weight: npt.ArrayLike | None = option(
         None, "array of shape (r,), optional", "Weights of the rows' errors.", rows=True
     )
@@ -106,13 +113,6 @@ class TermsOptions(Options):
         None,
         "name, optional",
         "A column of dates of the table X, by which rows are sorted; none may occur twice.",
-    )
-    validation: float | None = option(
-        None,
-        "float, optional",
-        "A share of the rows that is held back to decide when to stop (early stopping by the "
-        "one-standard-error rule); then all rows are fitted up to that point. A lower training error can "
-        "mean a higher error on new rows.",
     )
     solver: str = option(
         "auto",
@@ -143,6 +143,11 @@ class TermsOptions(Options):
             instead = instead if self.returns else "only prices are carried forward"
             raise InvalidInput(f"missing={self.missing!r} does not go with returns={self.returns!r}: {instead}")
 
+    @property
+    def objective_name(self) -> str:
+        """What the objective is called."""
+        return LOSSES[self.loss] + (" + ridge" if self.ridge else "")
+
     def conditions(self, names: Sequence[Any] | None, n: int) -> Conditions | None:
         """Linear conditions and turnover, in the order of n columns; None where there are none."""
         return conditions_of(self.previous, self.max_turnover, self.constraints, names, n)
@@ -165,9 +170,9 @@ class TermsOptions(Options):
         )
 
     def objective(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """The loss of weights on the columns of X; X is looked through once."""
+        """The loss of weights on the columns of X, and the ridge; X is looked through once."""
         with renamed(A="X", b="y"):
             shape = getattr(X, "shape", ())
             if not isinstance(shape, tuple) or len(shape) != 2 or 0 in shape:
                 X = as_matrix(X)
-            return OBJECTIVES[self.loss](Atoms(X.shape[1]), X, y, sample_weight)
+            return OBJECTIVES[self.loss](Atoms(X.shape[1]), X, y, sample_weight, self.ridge)

@@ -31,7 +31,7 @@ class FewerTerms(
 ):
     """Regression by at most k columns with non-negative weights that sum to one; see `terms`.
 
-        min ‖X q - y‖²   over q >= 0, Σ q = 1, at most k entries not zero
+        min ‖X q - y‖² + ridge ‖q‖²   over q >= 0, Σ q = 1, at most k entries not zero
 
     `missing`, `returns` and `date` act in `fit` only: `predict` takes what the columns then are. A time limit is for
     all targets together.

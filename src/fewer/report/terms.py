@@ -48,7 +48,6 @@ class TermsProblem:
     include: Any = ()
     exclude: Any = ()
     groups: Any = None
-    validation: float | None = None
     test_rows: Indices | None = None
     note: str = ""
     places: Sequence[int] | None = None
@@ -66,7 +65,7 @@ class TermsProblem:
     def solve(self, k: int, *, time_limit: float | None = None, **search: Any) -> Result:
         """Run the job."""
         deadline = Deadline.after(time_limit)
-        own = self.limits.replace(validation=self.validation, deadline=deadline, **search)
+        own = self.limits.replace(deadline=deadline, **search)
         return track(self._tracked, k, own)
 
     @property
@@ -129,13 +128,17 @@ class TermsProblem:
         return self.limits.constraint(Atoms(len(self.names)), max(k, 1), self._tracked)
 
     def lost(self, result: Result) -> dict[str, float]:
-        """The error, the variance explained, the value and its gap."""
+        """The error, how it compares with that of the target's mean, the value and its gap."""
         A, b, _ = self._near_one
         spread, left = float(((b - b.mean()) ** 2).sum()), float(((A @ result.p - b) ** 2).sum())
         facts = {"root mean squared error": self.error(result)}
-        if spread > 0:
+        if 0.0 < spread < left:
+            facts["worse than the mean of the target by a factor of"] = math.sqrt(left / spread)
+        elif spread > 0.0:
             facts["variance explained"] = 1.0 - left / spread
-        facts[f"value ({LOSSES[self.limits.loss]})"] = result.value
+        facts[f"value ({self.limits.objective_name})"] = result.value
+        if self.limits.ridge:
+            facts[LOSSES[self.limits.loss]] = float(result.loss or 0.0)
         conditions = self.limits.conditions(self.names, len(self.names))
         if conditions is not None and conditions.previous is not None:
             facts["turnover"] = conditions.turnover(result.p)
