@@ -276,6 +276,7 @@ CASES: dict[str, dict[str, list[Case]]] = {
         "preserve": [Case("entries", also=GRID)],
         "contiguous": [Case(True, also=GRID)],
         "validation": [Case(0.3, also={**GRID, "preserve": MATRIX, "solver": "iht"})],
+        "ridge": [Case(20.0, also={**GRID, "preserve": MATRIX})],
         "solver": [Case("iht")],
     },
     "terms": of_all()
@@ -294,11 +295,11 @@ CASES: dict[str, dict[str, list[Case]]] = {
         "max_turnover": [Case(0.9, also={"previous": PerColumn((0.0, 0.0, 0.0, 0.0, 0.5, 0.5))})],
         "constraints": [Case(Conditions(((1.0, 0.0, 0.0, 0.0, 0.0, 0.0),), (0.1,)))],
         "loss": [Case("absolute"), Case("downside")],
+        "ridge": [Case(50.0)],
         "sample_weight": [Case(Rows("w"))],
         "missing": [Case("drop", "gaps"), Case("impute", "gaps")],
         "returns": [Case("simple", "prices")],
         "date": [Case(Rows("d"), "shuffled", table=True, also={"returns": "simple"})],
-        "validation": [Case(0.3, also={"solver": "iht"})],
         "solver": [Case("iht", view=lambda answer: answer.status)],
     },
     "dims": of_all()
