@@ -853,12 +853,12 @@ def refusable(job: str) -> set[str]:
 FITTED = {
     "estimator has no callback, as scikit-learn's have none; `verbose` shows progress": ["callback"],
     "estimator answers in rows, values or columns of X: units, histograms and lines of orders are none": [
-        *("units", "counts", "edges", "positions", "preserve", "contiguous", "validation", "order", "item")
+        *("units", "counts", "edges", "positions", "preserve", "contiguous", "validation", "ridge", "order", "item")
     ],
 }
 FROM_FILES = {
     "command is stopped by Ctrl-C, shows its progress unless -q, and takes lists of numbers from Python alone": [
-        *("callback", "progress", "bounds", "edges", "positions", "validation")
+        *("callback", "progress", "bounds", "edges", "positions", "validation", "ridge")
     ],
     "command has a column of weights for points alone": ["sample_weight"],
 }
@@ -875,7 +875,7 @@ ABSENT_OPTIONS: dict[str, dict[str, list[str]]] = {
         "summary is of rows, and `solve` of the search over them: what looks at rows again is no part of either": [
             *("target", "target_weight", "move", "bounds", "include", "exclude", "units", "groups"),
             *("min_per_group", "max_per_group", "counts", "edges", "positions", "preserve", "contiguous", "validation"),
-            *("loss", "returns", "date", "costs", "budget", "order", "item"),
+            *("ridge", "loss", "returns", "date", "costs", "budget", "order", "item"),
         ],
         "summary has a size of its own, and its loop is yours": ["max_memory", "progress"],
     },

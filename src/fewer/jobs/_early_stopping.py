@@ -23,7 +23,7 @@ PERTURBING = ("auto", "exact", "exchange")
 
 def held_out(F: Moments, validation: Any) -> int:
     """How many rows a share of them is: at least one, and not all."""
-    share, rows = as_number(validation, "validation"), F.A.shape[0]
+    share, rows = as_number(validation, "validation"), int(F.A.shape[0])
     if share >= 1.0 or rows < 2 or isinstance(F.A, LinearOperator):
         raise InvalidInput(
             f"validation must be a share of the rows in (0, 1) of a dense or sparse matrix with at least two rows, "
