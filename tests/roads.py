@@ -644,8 +644,8 @@ def words(call: Call, option: str, value: Any) -> list[str]:
         return ["--ignore", ",".join(value)]
     if option == "standardize":
         return ["--standardize" if value else "--no-standardize"]
-    if option == "move" and value == "free":
-        return ["--move-free"]
+    if option == "move":
+        return ["--move", "range" if value is True else value]
     if value is True:
         return [spelled]
     if isinstance(value, (Rows, Other)) and value.name is not None:

@@ -368,16 +368,6 @@ def reread(X: Any) -> Any:
     return ReadAhead(X) if isinstance(X, Iterator) else X
 
 
-def refuse_for_blocks(instead: str = "", **options: Any) -> None:
-    """Refuse options that need all rows in memory: those that are not None."""
-    for name, value in options.items():
-        if value is not None:
-            raise InvalidInput(
-                f"{name} is not for data in blocks; "
-                f"{instead or 'raise max_memory so that half of it holds them, or give a sample of the rows'}"
-            )
-
-
 def lazily(X: Any, function: Callable[[Any], Any], columns: int | None, dtype: Any = float) -> Any:
     """`function` of the blocks of X when they are asked for: (N, columns), or (N,) where that is None.
 
