@@ -92,7 +92,7 @@ def test_terms_impute_as_in_memory(small):
     assert found.indices.tolist() == whole.indices.tolist()
     assert found.value == pytest.approx(whole.value, rel=1e-9)
     assert "missing values replaced by medians" in found.note
-    with pytest.raises(InvalidInput, match="missing of data in blocks"):
+    with pytest.raises(InvalidInput, match="missing='ffill' does not go with returns=None"):
         fewer.terms(lambda: iter(parts), None, 3, missing="ffill", returns=None)
 
 

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from fewer.data.blocks import Block
-from fewer.deadline import Deadline
 from fewer.jobs import _points_plan, _points_second
 from fewer.jobs._narrow import MAX_NARROW_LENGTH, NarrowSums
 from fewer.jobs._points_blocks import spec_of
 from fewer.jobs._points_first import FirstSummary
-from fewer.jobs.setting import Setting
+from fewer.jobs.points_options import PointsOptions
 from fewer.similarity import similarity_of
 
 
@@ -60,8 +59,8 @@ def test_a_block_is_summed_alike_in_both_ways(labelled, monkeypatch):
     X, y = rng.normal(size=(900, 3)), rng.integers(0, 3, 900) if labelled else None
     X[-1] = 1e6  # its chunk goes by NumPy
     monkeypatch.setattr(_points_second, "NARROW_ROWS", 256)
-    setting = Setting("rbf", 0.1, "auto", "auto", 10**9, Deadline.after(None))
-    spec = _points_second.replace(spec_of(X, setting, 5, y, None, 0), candidates=50, least=50)
+    options = PointsOptions(gamma=0.1, labels=y)
+    spec = _points_second.replace(spec_of(X, 5, options, 0), candidates=50, least=50)
     plan = _points_plan.plan_of(FirstSummary.of(Block(X, y), spec))
     precise = _points_second.SecondSummary.of(Block(X, y), plan)
     monkeypatch.setattr(_points_plan, "MAX_PRECISE_PAIRS", 0)

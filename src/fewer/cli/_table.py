@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .._validation import InvalidInput
+from .._validation import InvalidInput, as_bytes
 
 if TYPE_CHECKING:
     from ..data.files import FileTable
@@ -151,7 +151,6 @@ def stored(table: "FileTable", names: Sequence[str], asked: "Asked") -> Any:
     """Columns of files as blocks, where these take more than half of --max-memory and can be read so; else None."""
     from ..data.blocks import as_blocks
     from ..data.streams import of_table, stored_bytes
-    from ..jobs.sample import as_bytes
 
     memory = as_bytes(asked.max_memory, "--max-memory")
     size = stored_bytes(table, names)

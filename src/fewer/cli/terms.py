@@ -42,6 +42,9 @@ EXAMPLE = "fewer terms prices.csv --target INDEX --date day --returns simple -k 
     show_default=True,
     help="What is minimised: squared or absolute errors, or squared shortfalls.",
 )
+@click.option(
+    "--ridge", type=click.FloatRange(0), default=0.0, help="Add so many times the squares of the weights to the loss."
+)
 @click.option("--returns", type=click.Choice(["simple", "log"]), help="The columns are prices; track their returns.")
 @click.option("--date", metavar="COL", help="A column of dates; rows are sorted by it.")
 @click.option(
@@ -51,7 +54,6 @@ EXAMPLE = "fewer terms prices.csv --target INDEX --date day --returns simple -k 
     show_default=True,
     help="Missing values: stop, drop the row, use the column's median, or the last price before.",
 )
-@click.option("--validation", type=SHARE, help="Share of rows held back for early stopping.")
 @click.option("--test-fraction", type=SHARE, help="Test on this share of the rows, drawn at random.")
 @click.option("--test-last", type=SHARE, help="Test on this share of the rows, the last ones.")
 @click.option("--test-from", metavar="DATE", help="Test on the rows from this date on, such as 2019-01-31.")
@@ -120,7 +122,7 @@ def tracked(
         chosen["exclude"] += [name for name in texts if name not in chosen["exclude"]]
         note = "\n".join(filter(None, (f"Not used (text): {quoted(texts)}." if texts else "", note)))
     given = {"y": target, **chosen, **limits_of_options(options), "groups": grouping(groups)}
-    given |= {name: options[name] for name in ("loss", "missing", "returns", "date", "validation")}
+    given |= {name: options[name] for name in ("loss", "missing", "returns", "date")}
     kind = f"{options['returns']} returns" if options["returns"] else "rows"
 
     def title(problem: Any) -> str:
@@ -135,7 +137,7 @@ def tracked(
 
 def limits_of_options(options: dict[str, Any]) -> dict[str, Any]:
     """Limits on weights, groups, turnover and conditions, as `terms` takes them."""
-    found = {name: options[name] for name in ("min_weight", "max_weight", "max_turnover")}
+    found = {name: options[name] for name in ("min_weight", "max_weight", "max_turnover", "ridge")}
     found |= {name: per_group(options[name], name) for name in PER_GROUP}
     found["previous"] = None if options["previous"] is None else pairs(options["previous"], "weight")
     found["constraints"] = None if options["constraints"] is None else linear_rows(options["constraints"])

@@ -15,7 +15,7 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, cast
 
-from .._validation import Fix, InvalidInput, shown
+from .._validation import InvalidInput, shown
 from ..row_blocks import MIN_BLOCK_ROWS, Merge, S, Tree
 from ..threads import one_thread
 from .checksum import checksum
@@ -372,15 +372,6 @@ def as_blocks(X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | 
 def reread(X: Any) -> Any:
     """X, whose first rows can be looked at: an iterator keeps what was read of it."""
     return ReadAhead(X) if isinstance(X, Iterator) else X
-
-
-def refuse_for_blocks(instead: str = "", **options: Any) -> None:
-    """Refuse options that need all rows in memory: those that are not None."""
-    for name, value in options.items():
-        if value is not None:
-            more = Fix("max_memory")
-            fix = instead or f"raise {more} so that half of it holds them, or give a sample of the rows"
-            raise InvalidInput(f"{name} is not for data in blocks; {fix}", name, [more])
 
 
 def lazily(X: Any, function: Callable[[Any], Any], columns: int | None, dtype: Any = float) -> Any:

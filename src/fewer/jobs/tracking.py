@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_units, gathered, known, shown
+from .._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_units, gathered, shown
 from ..constraints.groups import Groups
 from ..data.align import aligned, column_beside, group_codes, nearest, positions, quoted
 from ..data.columns import left_out
 from ..data.frames import Column, columns_of, index_of, is_table, n_rows, names_of
-from ..data.prices import MISSING, PRICE_FIXES, RETURNS, by_date, fill_gaps, instants, own_dates, returns_of, row_words
+from ..data.prices import PRICE_FIXES, by_date, fill_gaps, instants, own_dates, returns_of, row_words
+from .terms_options import TermsOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,26 +39,11 @@ class Tracked:
     refused: Any = ()
 
     @classmethod
-    def of(
-        cls,
-        X: Any,
-        y: Any,
-        *,
-        include: Any = (),
-        exclude: Any = (),
-        groups: Any = None,
-        sample_weight: Any = None,
-        missing: str = "error",
-        returns: str | None = None,
-        date: Any = None,
-    ) -> "Tracked":
+    def of(cls, X: Any, y: Any, options: TermsOptions) -> "Tracked":
         """Check and align what was given; arrays without prices and gaps pass as they are."""
-        known(missing, MISSING, "missing")
-        if returns is not None:
-            known(returns, RETURNS, "returns")
-        if missing == ("impute" if returns else "ffill"):
-            instead = "a price is not a median of others" if returns else "only prices are carried forward"
-            raise InvalidInput(f"missing={missing!r} does not go with returns={returns!r}: {instead}")
+        include, exclude, groups = options.include, options.exclude, options.groups
+        missing, returns, date = options.missing, options.returns, options.date
+        sample_weight = options.sample_weight
         weight, at = column_beside(X, sample_weight, "sample_weight")
         if is_table(X):
             X = gathered(X)

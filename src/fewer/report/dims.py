@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector, known
-from ..deadline import Deadline
+from .._validation import Indices, InvalidInput, Vector
 from ..jobs.coding import Coding
 from ..jobs.column_units import ColumnUnits
-from ..jobs.dims import OBJECTIVES, cover
+from ..jobs.dims import cover
+from ..jobs.dims_options import DimsOptions
 from ..jobs.rows import Rows
 from ..result import Result
 from ..threads import own_threads
@@ -49,24 +49,15 @@ class DimsProblem:
     shares = frozenset({metric, "rows covered", "upper bound on coverage", "in rows", "in covered rows"})
 
     @classmethod
-    def of(
-        cls,
-        X: Any,
-        *,
-        names: Sequence[Any] | None = None,
-        objective: str = "kl",
-        max_memory: Any = None,
-        budget: Any = None,
-        **options: Any,
-    ) -> "DimsProblem":
-        """The problem of `dims` with these arguments of it."""
-        if budget is not None:
+    def of(cls, X: Any, *, names: Sequence[Any] | None = None, **options: Any) -> "DimsProblem":
+        """The problem of `dims` with these options of it."""
+        own = DimsOptions.of(options)
+        if own.budget is not None:
             raise InvalidInput("budget of a path is each of its ks: give ks")
-        known(objective, dict.fromkeys(OBJECTIVES), "objective")
-        found = Coding.of(X, names=None if names is None else list(names), **options)
+        found = Coding.of(X, own, None if names is None else list(names))
         called = list(range(found.n)) if found.names is None else found.names
         chosen = {name: getattr(found, name) for name in ("include", "exclude", "levels", "note", "sample_weight")}
-        return cls(found.X, called, objective, found.baseline, found.units, found.costs, **chosen)
+        return cls(found.X, called, own.objective, found.baseline, found.units, found.costs, **chosen)
 
     @property
     def unit(self) -> str:
@@ -104,9 +95,9 @@ class DimsProblem:
 
     def solve(self, k: int, *, time_limit: float | None = None, **search: Any) -> Result:
         """Run the job."""
-        deadline = Deadline.after(time_limit)
+        given = {"objective": self.objective, "time_limit": time_limit, **search}
         with own_threads():
-            return cover(self.coding, k, objective=self.objective, deadline=deadline, rows=self.rows, **search)
+            return cover(self.coding, k, DimsOptions.of(given), self.rows)
 
     def covered(self, result: Result) -> float:
         """The share of rows that the kept columns cover."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..data.blocks import executed, execution, refuse_for_blocks
+from ..data.blocks import executed, execution
+from ..options import IN_BLOCKS, refused
 from ..result import Result
 from .kept import Table, kept_table
 from .path import ANY_COST, Baselines, Split
@@ -35,8 +36,11 @@ class BlocksProblem:
     ) -> "BlocksProblem":
         """The problem; options of paths that need all rows are refused."""
         options = dict(options)
-        test = options.pop("test", "auto")
-        refuse_for_blocks(test=None if test == "auto" else test, n_criticisms=options.pop("n_criticisms", 0) or None)
+        test, n_criticisms = options.pop("test", "auto"), options.pop("n_criticisms", 0)
+        if test is not None and test != "auto":
+            raise refused("test", IN_BLOCKS)
+        if n_criticisms:
+            raise refused("n_criticisms", IN_BLOCKS)
         return cls(function, X, most, search, options)
 
     @property

@@ -19,9 +19,10 @@ from ..data.frames import columns_of, is_table, names_of, take_rows
 from ..deadline import Deadline
 from ..jobs.comparison import Comparison
 from ..jobs.points import points
-from ..jobs.sample import as_bytes, as_labels
-from ..jobs.setting import LIMITS, Prepared, Setting, compared_move, setting_of
-from ..jobs.units import ALL_OF_A_GROUP
+from ..jobs.points_options import LIMITS, PointsOptions
+from ..jobs.sample import as_labels
+from ..jobs.setting import Prepared, chosen, compared_move, held_of, prepare
+from ..jobs.units import apart_by_unit
 from ..result import Result
 from ..threads import own_threads
 from .kept import Table, kept_points
@@ -61,7 +62,7 @@ class PointsProblem:
     beside: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """Further columns to show, (N,) each."""
     max_memory: Any = "1GB"
-    ready: tuple[Setting, Prepared] | None = None
+    ready: tuple[PointsOptions, Prepared] | None = None
     job = "points"
     unit = "points"
     metric = "MMD²"
@@ -87,12 +88,12 @@ class PointsProblem:
 
         It is the number that `points(X, k, gamma=gamma, rng=seed, ...)` takes; `options` are further ones of `points`.
         """
-        deadline = Deadline.after(time_limit)
-        apart = {} if options.get("units") is None else {"groups": options["units"], "max_per_group": ALL_OF_A_GROUP}
-        setting = setting_of(similarity, gamma, as_bytes(max_memory), deadline, {**options, **apart})
-        data = options.get("labels"), options.get("sample_weight")
-        with own_threads(), renamed(groups="units") if apart else nullcontext():
-            ready = setting.prepared(X, k, *data, np.random.default_rng(seed), most=not apart)
+        own = {"similarity": similarity, "gamma": gamma, "time_limit": time_limit, "max_memory": max_memory}
+        asked = PointsOptions.of({**options, **own})
+        whole = asked.units is not None
+        with own_threads(), renamed(groups="units") if whole else nullcontext():
+            rng = np.random.default_rng(seed)
+            ready = prepare(X, k, apart_by_unit(asked) if whole else asked, rng, most=not whole)
         given, width = ready.given, ready.comparison.gamma
         number = gamma if width is None or not 0.0 < width < math.inf else width
         m = given.rows.shape[0]
@@ -100,16 +101,16 @@ class PointsProblem:
         weights = None if given.weights is None else as_weights(given.weights, m, "sample_weight")
         rows = X if isinstance(similarity, str) and similarity == "precomputed" else given.rows
         choices = None
-        if setting.aim is not None:
+        if asked.target is not None:
             n = ready.sample.size
             choices = n if given.kept is None else int(np.searchsorted(given.kept, n))
             weights = (np.ones(m) if weights is None else weights) * (np.arange(m) >= choices)
         seen = X, ready.comparison, rows, codes, weights, given.kept
         more: dict[str, Any] = {"names": names, "n_criticisms": n_criticisms, "max_memory": max_memory}
         labels = options.get("labels")
-        own = {} if labels is None or isinstance(labels, str) else {"label": np.asarray(labels)}
-        more["beside"] = {**own, **(beside or {})}
-        return cls(*seen, similarity, number, options, choices, **more, ready=(setting, ready))
+        label = {} if labels is None or isinstance(labels, str) else {"label": np.asarray(labels)}
+        more["beside"] = {**label, **(beside or {})}
+        return cls(*seen, similarity, number, options, choices, **more, ready=(asked, ready))
 
     @cached_property
     def Z(self) -> Any:  # noqa: N802 - as statisticians write standardized rows
@@ -147,22 +148,21 @@ class PointsProblem:
         if self.options.get("units") is not None:
             how = {"similarity": self.similarity, "gamma": self.gamma, "max_memory": self.max_memory}
             return points(self.X, k, **how, **self.options, **search)
-        setting, ready = self.prepared
+        options, ready = self.prepared
         generator, seed = as_generator(search.pop("rng", None))
-        setting = replace(setting, deadline=Deadline.after(search.pop("time_limit", None)), **search)
+        options = options.replace(deadline=Deadline.after(search.pop("time_limit", None)), **search)
         with own_threads(), np.errstate(invalid="ignore", over="ignore"):
-            return setting.chosen(ready, self.X, k, generator, seed).result
+            return chosen(ready, self.X, k, options, generator, seed).result
 
     @cached_property
-    def prepared(self) -> tuple[Setting, Prepared]:
+    def prepared(self) -> tuple[PointsOptions, Prepared]:
         """How points are chosen, and the rows made ready for that."""
         if self.ready is not None:
             return self.ready
-        memory = as_bytes(self.max_memory)
-        setting = setting_of(self.similarity, self.gamma, memory, Deadline.after(None), self.options)
-        data = self.options.get("labels"), self.options.get("sample_weight")
+        own = {"similarity": self.similarity, "gamma": self.gamma, "max_memory": self.max_memory}
+        options = PointsOptions.of({**self.options, **own})
         with own_threads():
-            return setting, setting.prepared(self.X, 1, *data, np.random.default_rng(0))
+            return options, prepare(self.X, 1, options, np.random.default_rng(0))
 
     def places(self, indices: Indices) -> Indices:
         """Where rows of X are among those that are used."""
@@ -350,8 +350,7 @@ class PointsProblem:
     def limits(self) -> dict[str, Any]:
         """What limits the points, as row numbers of X and labels of the rows that are used."""
         given: dict[str, Any] = {name: self.options[name] for name in LIMITS if name in self.options}
-        setting = setting_of(self.similarity, self.gamma, 1, Deadline.after(None), given)
-        held = setting.limits.on(self.X, self.X.shape[0])
+        held = held_of(self.X, self.X.shape[0], PointsOptions.of(given))
         given |= {"include": held.include, "exclude": held.exclude}
         if held.groups is not None:
             codes = held.groups.codes if self.used is None else held.groups.codes[self.used]

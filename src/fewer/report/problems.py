@@ -4,13 +4,12 @@ from collections.abc import Iterator, Sequence
 from inspect import signature
 from typing import Any
 
-from .._validation import InvalidInput, known
+from .._validation import InvalidInput, as_bytes, known
 from ..data.align import nearest
 from ..data.blocks import as_blocks, is_lazy
 from ..jobs.bins import bins
 from ..jobs.dims import dims
 from ..jobs.points import points
-from ..jobs.sample import as_bytes
 from ..jobs.terms import terms
 from .bins import bins_problem
 from .dims import DimsProblem

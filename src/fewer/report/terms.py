@@ -16,8 +16,8 @@ from ..data.prices import instant
 from ..deadline import Deadline
 from ..engines.conditioned import best_weights
 from ..engines.fit import refitted
-from ..jobs.holdings import LOSSES, Holdings, conditions_of
 from ..jobs.terms import track
+from ..jobs.terms_options import LOSSES, TermsOptions
 from ..jobs.tracking import Tracked
 from ..objectives.matrix import scaled, typical_size
 from ..objectives.moments import Moments
@@ -29,17 +29,8 @@ from .kept import Table, kept_table
 from .path import TEST_SHARE, Baselines, Split
 from .views import Tracking, tracking
 
-UNLIMITED = Holdings()
+UNLIMITED = TermsOptions()
 """No bounds, and squared errors."""
-WEIGHTS = (
-    "min_weight",
-    "max_weight",
-    "max_per_group",
-    "min_per_group",
-    "max_group_weight",
-    "min_group_weight",
-)
-"""Options that limit weights."""
 MAX_EXPONENT = 400
 """Powers of two up to which squares of entries are sure to stay in the range of floats."""
 MAX_NNLS_ENTRIES = 5_000_000
@@ -56,11 +47,10 @@ class TermsProblem:
     A: Any
     b: Vector
     names: Sequence[Any]
-    limits: Holdings = UNLIMITED
+    limits: TermsOptions = UNLIMITED
     include: Any = ()
     exclude: Any = ()
     groups: Any = None
-    validation: float | None = None
     test_rows: Indices | None = None
     note: str = ""
     sample_weight: Any = None
@@ -71,31 +61,16 @@ class TermsProblem:
 
     @classmethod
     def of(
-        cls,
-        X: Any,
-        y: Any,
-        *,
-        names: Sequence[Any] | None = None,
-        test: Any = None,
-        max_memory: Any = None,
-        validation: float | None = None,
-        loss: str = "squared",
-        previous: Any = None,
-        max_turnover: float | None = None,
-        constraints: Any = None,
-        **options: Any,
+        cls, X: Any, y: Any, *, names: Sequence[Any] | None = None, test: Any = None, **options: Any
     ) -> "TermsProblem":
-        """The problem of `terms` with these arguments of it; `test` says which rows are held out."""
-        limits = {name: options.pop(name) for name in WEIGHTS if name in options}
-        data = Tracked.of(X, y, **options)
+        """The problem of `terms` with these options of it; `test` says which rows are held out."""
+        own = TermsOptions.of(options)
+        data = Tracked.of(X, y, own)
         A = data.X if data.names is not None or sp.issparse(data.X) else as_numbers(data.X, "X")
         n = A.shape[1]
-        conditions = conditions_of(previous, max_turnover, constraints, data.names, n)
         called = data.names or list(range(n) if names is None else names)
         chosen = {name: getattr(data, name) for name in ("include", "exclude", "groups", "sample_weight", "note")}
-        held = Holdings(**limits, loss=loss, conditions=conditions)
-        rows = held_out_rows(data, test)
-        return cls(A, np.asarray(data.y, np.float64), called, held, **chosen, validation=validation, test_rows=rows)
+        return cls(A, np.asarray(data.y, np.float64), called, own, **chosen, test_rows=held_out_rows(data, test))
 
     @property
     def size(self) -> int:
@@ -105,10 +80,14 @@ class TermsProblem:
     def solve(self, k: int, *, time_limit: float | None = None, **search: Any) -> Result:
         """Run the job."""
         deadline = Deadline.after(time_limit)
-        columns = self.include, self.exclude, self.groups
-        data = Tracked(self.A, self.b, list(self.names), *columns, sample_weight=self.sample_weight, note=self.note)
+        own = self.limits.replace(deadline=deadline, **search)
         with own_threads(), np.errstate(invalid="ignore", over="ignore"):
-            return track(data, k, self.limits, validation=self.validation, deadline=deadline, **search)
+            return track(self._tracked, k, own)
+
+    @property
+    def _tracked(self) -> Tracked:
+        columns = self.include, self.exclude, self.groups
+        return Tracked(self.A, self.b, list(self.names), *columns, sample_weight=self.sample_weight, note=self.note)
 
     @cached_property
     def _near_one(self) -> tuple[Any, Vector, int]:
@@ -160,18 +139,23 @@ class TermsProblem:
 
     def _limited(self, k: int) -> SparseSimplex:
         """The set of weights on k columns."""
-        return self.limits.constraint(Atoms(len(self.names)), max(k, 1), self.include, self.exclude, self.groups)
+        return self.limits.constraint(Atoms(len(self.names)), max(k, 1), self._tracked)
 
     def lost(self, result: Result) -> dict[str, float]:
-        """The error, the variance explained, the value and its gap."""
+        """The error, how it compares with that of the target's mean, the value and its gap."""
         A, b, _ = self._near_one
         spread, left = float(((b - b.mean()) ** 2).sum()), float(((A @ result.p - b) ** 2).sum())
         facts = {"root mean squared error": self.error(result)}
-        if spread > 0:
+        if 0.0 < spread < left:
+            facts["worse than the mean of the target by a factor of"] = math.sqrt(left / spread)
+        elif spread > 0.0:
             facts["variance explained"] = 1.0 - left / spread
-        facts[f"value ({LOSSES[self.limits.loss]})"] = result.value
-        if self.limits.conditions is not None and self.limits.conditions.previous is not None:
-            facts["turnover"] = self.limits.conditions.turnover(result.p)
+        facts[f"value ({self.limits.objective_name})"] = result.value
+        if self.limits.ridge:
+            facts[LOSSES[self.limits.loss]] = float(result.loss or 0.0)
+        conditions = self.limits.conditions(self.names, len(self.names))
+        if conditions is not None and conditions.previous is not None:
+            facts["turnover"] = conditions.turnover(result.p)
         return facts if result.gap is None else {**facts, "gap": result.gap}
 
     @cached_property
