@@ -9,9 +9,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, gathered, library_of, shown
-from .align import positions
 from .column import Column, Levels
 from .frames import columns_of, names_of
+from .names import positions
 
 ORDERS = re.compile(r"order|basket|transaction|invoice|customer|user|session|receipt|ticket|cart|visit|member", re.I)
 ITEMS = re.compile(r"item|product|sku|article|good|stock|description|name|movie|title|page", re.I)

@@ -14,9 +14,12 @@ from ._encoded_rows import MISMATCH, DenseRows, SparseRows, is_thin
 from .column import Column, Mask
 from .columns import Used, array_columns, as_kind, used_columns
 from .frames import columns_of
+from .missing import IGNORE, dropped_note, filled_note, missing_count, nothing_to_impute, refuse_missing, whole_rows
 
 RULES = ("error", "drop", "impute", "category")
 """What is done with missing values."""
+FILLED = {"error": "", "impute": "replaced by medians and modes", "category": "taken as a category of their own"}
+"""What was done about missing values that stay."""
 BLOCK_ROWS = 16384
 """Rows that are encoded at a time: some columns of them fit into the cache."""
 NARROW = ("float16", "float32", "Float16", "Float32")
@@ -70,7 +73,7 @@ class Encoding:
         columns = columns_at(X)
         used = [as_kind(columns[code.place], code.kind) for code in self.codes]
         if self.missing in ("error", "drop"):
-            refuse_missing(used, new=True)
+            refuse_missing(used, (), "fit with missing='impute' or 'category' to allow it")
         return self.rows(used, X.shape[0])
 
     def rows(self, columns: Sequence[Column], n: int, kept: Indices | None = None) -> Any:
@@ -182,55 +185,22 @@ def encoded(
     used = [column for column, _ in given.columns]
     n = X.shape[0]
     if missing == "error":
-        refuse_missing(used)
-    kept = _complete(used, n, complete) if missing == "drop" else None
+        refuse_missing(used, RULES[1:], IGNORE)
+    kept = whole_rows(used, n, complete) if missing == "drop" else None
     shares = np.broadcast_to(1.0 / max(n, 1), n) if weights is None else weights
     encoding = _fitted(given, places, shares, missing, kept, equality, sparse, shifts)
     rows = encoding.rows(used, X.shape[0], kept)
-    return Encoded(rows, kept, encoding, [*given.notes, *_said(used, n, missing, kept)])
+    if missing == "drop":
+        note = dropped_note(0 if kept is None else n - len(kept), n)
+    else:
+        note = filled_note({column.name: missing_count(column) for column in used}, FILLED[missing])
+    return Encoded(rows, kept, encoding, [*given.notes, *filter(None, [note])])
 
 
 def _places(every: Sequence[Column], given: Used, place: dict[int, int]) -> list[int]:
     """Where in the table each used column is; one that was taken as another kind is found by its name."""
     names = [column.name for column in every]
     return [place.get(id(column), names.index(column.name)) for column, _ in given.columns]
-
-
-def refuse_missing(columns: Sequence[Column], new: bool = False) -> None:
-    """A sentence about the first missing value."""
-    for column in columns:
-        if column.missing is not None:
-            row, count = int(np.argmax(column.missing)), int(column.missing.sum())
-            more = f" and {count - 1} more" if count > 1 else ""
-            hint = (
-                "fit with missing='impute' or 'category' to allow it"
-                if new
-                else f"use missing='drop', 'impute' or 'category', or columns={{{column.name!r}: 'ignore'}}"
-            )
-            raise InvalidInput(f"column {column.name!r} has a missing value in row {row}{more}; {hint}")
-
-
-def _complete(columns: Sequence[Column], n: int, complete: Mask | None) -> Indices | None:
-    """The rows in which nothing is missing; None where that is all of them."""
-    good = np.ones(n, bool) if complete is None else complete.copy()
-    for column in columns:
-        if column.missing is not None:
-            good &= ~column.missing
-            if not good.any():
-                raise InvalidInput(
-                    f"missing='drop' leaves no row: column {column.name!r} or one before it is missing in each"
-                )
-    return None if good.all() else np.flatnonzero(good)
-
-
-def _said(columns: Sequence[Column], n: int, missing: str, kept: Indices | None) -> list[str]:
-    """What was done about missing values."""
-    if missing == "drop":
-        return [] if kept is None else [f"{n - len(kept)} of {n} rows left out, for values are missing in them"]
-    gone = [f"{column.name!r} ({int(column.missing.sum())})" for column in columns if column.missing is not None]
-    how = "replaced by medians and modes" if missing == "impute" else "taken as a category of their own"
-    more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
-    return [f"missing values {how}: {', '.join(gone[:5])}{more}"] if gone else []
 
 
 def _fitted(
@@ -287,10 +257,7 @@ def middle(column: Column, shares: Vector, missing: str) -> float:
     present = shares > 0 if column.missing is None else (shares > 0) & ~column.missing
     if not present.any():
         if missing == "impute":
-            raise InvalidInput(
-                f"column {column.name!r} has no value to impute from; leave it out with "
-                f"columns={{{column.name!r}: 'ignore'}}"
-            )
+            raise nothing_to_impute(column.name)
         return 0.0
     values, mass = values[present], shares[present]
     if mass.min() == mass.max():
@@ -308,10 +275,7 @@ def levels_of(column: Column, some: Any, shares: Vector, missing: str) -> tuple[
         here = codes[some]
         mass = np.bincount(here[here >= 0], shares[some][here >= 0], len(levels))
         if len(levels) == 0 or mass.max() == 0:
-            raise InvalidInput(
-                f"column {column.name!r} has no value to impute from; leave it out with "
-                f"columns={{{column.name!r}: 'ignore'}}"
-            )
+            raise nothing_to_impute(column.name)
         return levels, float(mass.argmax())
     if missing == "category" and column.missing is not None:
         more = np.empty(len(levels) + 1, object)

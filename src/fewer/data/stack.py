@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from .._validation import InvalidInput, as_numbers, is_frame, labels_of, library_of, read, shown
 from ..tables import as_csr, numbers_as_csr
 from .column import Column
-from .columns import known_name
 from .frames import columns_of
+from .names import known_name
 
 KINDS = {"number": "numbers", "boolean": "booleans", "category": "texts", "date": "dates", "other": "nested values"}
 

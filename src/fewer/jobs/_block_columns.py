@@ -11,9 +11,11 @@ import scipy.sparse as sp
 from .._validation import Indices, InvalidInput, Vector, as_array, as_vector, gathered, is_frame, library_of, shown
 from ..data.blocks import Block
 from ..data.column import Column, Levels
-from ..data.columns import as_kind, known_name, listed, used_columns
+from ..data.columns import as_kind, used_columns
 from ..data.cutting import height, some
 from ..data.frames import columns_of, names_of
+from ..data.missing import refuse_missing, whole_rows
+from ..data.names import known_name, quoted
 
 MAX_LEVELS = 10_000
 """Different labels that a column may have: all of them are kept."""
@@ -56,9 +58,9 @@ class Chosen:
             return self
         kept = [(name, one) for name, one in zip(self.names, self.kinds, strict=True) if one != kind]
         if not kept:
-            raise InvalidInput(f"there is no column to use besides {called}: {listed(left)}")
+            raise InvalidInput(f"there is no column to use besides {called}: {quoted(left)}")
         names, kinds = zip(*kept, strict=True)
-        return replace(self, names=names, kinds=kinds, notes=(*self.notes, f"{called} left out: {listed(left)}"))
+        return replace(self, names=names, kinds=kinds, notes=(*self.notes, f"{called} left out: {quoted(left)}"))
 
     @property
     def all_names(self) -> list[Any]:
@@ -123,7 +125,10 @@ def read_block(block: Block, chosen: Chosen | None, missing: "str | Fills" = "er
     beside = {option: columns[name] for option, name in chosen.apart}
     fills = missing if isinstance(missing, Fills) else None
     rule = missing if isinstance(missing, str) else "error"
-    kept = _complete([*(used if fills is None else ()), *beside.values()], size, rule)
+    needed = [*(used if fills is None else ()), *beside.values()]
+    if rule == "error":
+        refuse_missing(needed)
+    kept = whole_rows(needed, size, block=True)
     numbers = [c for c, kind in zip(used, chosen.kinds, strict=True) if kind != "category"]
     labels = [c for c, kind in zip(used, chosen.kinds, strict=True) if kind == "category"]
     matrix = np.empty((size if kept is None else len(kept), len(numbers)))
@@ -174,22 +179,6 @@ def refuse_infinite(matrix: Vector, names: Sequence[Any]) -> None:
     if not np.isfinite(matrix.sum()) and not np.isfinite(matrix).all():
         row, column = (int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
         raise InvalidInput(f"column {names[column]!r}, row {row}: expected a finite number, got {matrix[row, column]}")
-
-
-def _complete(columns: Sequence[Column], size: int, missing: str) -> Indices | None:
-    """The rows in which nothing is missing; None where that is all."""
-    gone = [column for column in columns if column.missing is not None]
-    if not gone:
-        return None
-    if missing == "error":
-        first = gone[0]
-        assert first.missing is not None  # noqa: S101 - by the choice above
-        row = int(np.argmax(first.missing))
-        raise InvalidInput(f"column {first.name!r}, row {row}: is missing; missing='drop' leaves such rows out")
-    good = np.ones(size, bool)
-    for column in gone:
-        good &= ~np.asarray(column.missing)
-    return np.flatnonzero(good)
 
 
 def _levels(column: Column, kept: Indices | None, fills: Fills | None, place: int) -> Levels:

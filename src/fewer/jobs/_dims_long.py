@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from .._validation import InvalidInput, shown
 from ..data.baskets import levels_of
 from ..data.blocks import Block, Blocks
-from ..data.columns import known_name
 from ..data.frames import columns_of, is_table, names_of
+from ..data.names import known_name
 from ..result import Result
 from ..row_blocks import canonical_rows
 from ._block_columns import MAX_LEVELS
@@ -153,7 +153,7 @@ class LongSummary:
 
     def coding(self, baseline: Any = "auto", include: Any = (), exclude: Any = ()) -> Coding:
         """The baskets as `dims` takes rows."""
-        from ..data.align import positions
+        from ..data.names import positions
 
         whole = self.closed()
         held, never = (

@@ -12,6 +12,7 @@ from ..data.blocks import Block, Blocks
 from ..data.columns import as_kind
 from ..data.cutting import height
 from ..data.frames import columns_of, names_of
+from ..data.missing import filled_note, missing_count, nothing_to_impute
 from ._bins_blocks import Sketch
 from ._block_columns import Chosen, Fills, checked_weights, united
 
@@ -50,7 +51,7 @@ class FillSummary:
             mass = np.bincount(codes[codes >= 0], None if weight is None else weight[codes >= 0], len(found))
             counted.append({label: float(m) for label, m in zip(found, mass, strict=True)})
         gaps = [int(gone.sum()) for _, gone in columns]
-        gaps += [0 if column.missing is None else int(column.missing.sum()) for column in labels]
+        gaps += [missing_count(column) for column in labels]
         return cls(tuple(Sketch.of(*each) for each in numbers), tuple(counted), tuple(gaps), spec)
 
     @classmethod
@@ -78,7 +79,7 @@ class FillSummary:
         labels: list[Any] = []
         for found, gone, name in zip(self.labels, self.gone[len(numbers) :], self.names[len(numbers) :], strict=True):
             if gone and not category and not found:
-                raise _nothing(name)
+                raise nothing_to_impute(name)
             labels.append(None if category or not found else max(found, key=found.__getitem__))
         return Fills(np.array(numbers, np.float64), tuple(labels), self.spec.rule, self._note(category, most_frequent))
 
@@ -92,15 +93,13 @@ class FillSummary:
         return [*(n for n, kind in both if kind != "category"), *(n for n, kind in both if kind == "category")]
 
     def _note(self, category: bool, most_frequent: bool) -> str:
-        gone = [f"{name!r} ({count})" for name, count in zip(self.names, self.gone, strict=True) if count]
-        if not gone:
-            return ""
         how = "replaced by medians and modes" if not most_frequent else "replaced by the most frequent of their column"
-        more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
+        note = filled_note(
+            dict(zip(self.names, self.gone, strict=True)), "taken as a category of their own" if category else how
+        )
         off = max((s.error / s.total for s, g in zip(self.numbers, self.gone, strict=False) if g), default=0.0)
         ranks = f"; ranks of medians are off by at most {off:.2g}" if off else ""
-        said = "taken as a category of their own" if category else how
-        return f"missing values {said}: {', '.join(gone[:5])}{more}{ranks}"
+        return f"{note}{ranks}" if note else ""
 
 
 def _columns(block: Block, chosen: Chosen | None) -> tuple[list[tuple[Vector, Any]], list[Any]]:
@@ -134,18 +133,12 @@ def _weights(block: Block, chosen: Chosen | None) -> Any:
 def _middle(sketch: Sketch, name: Any, most_frequent: bool) -> float:
     """The weighted median, or the most frequent number."""
     if not sketch.x.size:
-        raise _nothing(name)
+        raise nothing_to_impute(name)
     if most_frequent:
         return float(sketch.x[int(np.argmax(sketch.weights))])
     sums = np.cumsum(sketch.weights)
     low, high = (int(np.searchsorted(sums, 0.5 * sums[-1] * side)) for side in (1 - 1e-12, 1 + 1e-12))
     return float((sketch.x[low] + sketch.x[min(high, len(sums) - 1)]) / 2.0)
-
-
-def _nothing(name: Any) -> InvalidInput:
-    return InvalidInput(
-        f"column {name!r} has no value to impute from; leave it out with columns={{{name!r}: 'ignore'}}"
-    )
 
 
 def filled(

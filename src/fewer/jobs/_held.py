@@ -9,9 +9,10 @@ import numpy as np
 from .._validation import Indices, InvalidInput, as_number, as_units, read, shown, unmasked
 from ..constraints.groups import Groups, as_counts, as_groups, numbers_of
 from ..constraints.sparse_simplex import SparseSimplex
-from ..data.align import aligned, nearest
+from ..data.align import aligned
 from ..data.blocks import as_blocks, is_dask
 from ..data.frames import columns_of, index_of, is_table
+from ..data.names import nearest
 from ..spaces import Space
 from ._given import named
 from ._target import Choice

@@ -13,8 +13,9 @@ import scipy.sparse as sp
 
 from .._validation import InvalidInput, Vector, as_vector, is_frame
 from ..data.blocks import Block
-from ..data.columns import known_name
 from ..data.frames import names_of
+from ..data.missing import dropped_note
+from ..data.names import known_name
 from ..objectives.tall import factored, merged_factors
 from ._block_columns import Chosen, Fills, chosen_columns, read_block
 from .tracking import Tracked
@@ -87,7 +88,8 @@ class TermsSummary:
 
     def tracked(self, include: Any = (), exclude: Any = (), groups: Any = None) -> Tracked:
         """The small problem with the same errors."""
-        from ..data.align import group_codes, positions
+        from ..data.align import group_codes
+        from ..data.names import positions
 
         X, y = self.factor[:, :-1], self.factor[:, -1]
         chosen = self.spec.chosen
@@ -104,5 +106,5 @@ class TermsSummary:
         if isinstance(self.spec.missing, Fills):
             notes += [self.spec.missing.note] if self.spec.missing.note else []
         if self.dropped:
-            notes.append(f"{self.dropped} of {self.rows} rows left out, as values are missing there")
+            notes.append(dropped_note(self.dropped, self.rows))
         return Tracked(X, y, names, held, never, codes, note="; ".join(notes))

@@ -9,21 +9,31 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector, as_numbers, as_vector, gathered, known, shown
-from ..data.align import column_beside, nearest, positions, quoted
+from ..data.align import column_beside
 from ..data.baskets import baskets_of
 from ..data.columns import array_columns, as_kind, left_out, told_kinds
+from ..data.encode import RULES
 from ..data.frames import Column, columns_of, is_table, n_rows, names_of
+from ..data.missing import (
+    IGNORE,
+    dropped_note,
+    filled_note,
+    missing_count,
+    nothing_to_impute,
+    refuse_missing,
+    whole_rows,
+)
+from ..data.names import known_name, positions, quoted, refuse_twins
 from ..tables import MOST_CODES
 from .column_units import ColumnUnits, as_costs
 from .rows import heaviest_codes
 
-MISSING = {
-    "error": "refuse",
-    "drop": "leaves such rows out",
-    "impute": "takes the most frequent value",
-    "category": "makes missing a label of its own",
+FILLED = {
+    "error": "",
+    "impute": "replaced by the most frequent of their column",
+    "category": "taken as a category of their own",
 }
-"""Rules for missing values, and what each does."""
+"""What was done about missing values that stay."""
 READ_AS_IT_IS = (None, "ignore", "category")
 """What columns may be told to be without being converted."""
 
@@ -99,7 +109,7 @@ class Coding:
         item: Any = None,
     ) -> "Coding":
         """The rows as codes; arrays and sparse matrices without missing values pass as they are."""
-        known(missing, MISSING, "missing")
+        known(missing, dict.fromkeys(RULES), "missing")
         if (order is None) != (item is None):
             raise InvalidInput("order and item go together: give both or neither")
         if order is not None:
@@ -115,9 +125,7 @@ class Coding:
             return _Coder(array_columns(array), len(array), None, {}, sample_weight, missing).coded(baseline)
         X = gathered(X)
         names = names_of(X)
-        if len(set(names)) < len(names):
-            twice = next(name for i, name in enumerate(names) if name in names[:i])
-            raise InvalidInput(f"X has the column {shown(twice)} twice; columns are told apart by their names")
+        refuse_twins(names)
         weight, at = column_beside(X, sample_weight, "sample_weight")
         kinds = told_kinds(columns, names) | ({} if at is None else {names[at]: "ignore"})
         return _Coder(columns_of(X), n_rows(X), names, kinds, weight, missing).coded(baseline)
@@ -244,23 +252,15 @@ class _Coder:
 
     def _kept(self) -> tuple[Indices, str]:
         """The rows in use, and what is to be said of the others."""
-        found = {i: self.columns[i].missing for i in self.used}
-        gaps = {i: gone for i, gone in found.items() if gone is not None}
-        if not gaps:
-            return np.arange(self.rows), ""
+        used = [self.columns[i] for i in self.used]
         if self.missing == "error":
-            i = next(iter(gaps))
-            options = ", ".join(f"missing={rule!r} {MISSING[rule]}" for rule in ("drop", "impute", "category"))
-            row = int(np.argmax(gaps[i]))
-            raise InvalidInput(f"column {shown(self.columns[i].name)}, row {row}: is missing; {options}")
+            refuse_missing(used, RULES[1:], "" if self.names is None else IGNORE)
         if self.missing != "drop":
-            count = sum(int(gone.sum()) for gone in gaps.values())
-            taken = "the most frequent value" if self.missing == "impute" else "a label"
-            return np.arange(self.rows), f"{count} missing values taken as {taken} of their column"
-        whole = np.flatnonzero(~np.logical_or.reduce(list(gaps.values())))
-        if whole.size == 0:
-            raise InvalidInput("every row has a missing value; missing='drop' leaves none")
-        return whole, f"{self.rows - whole.size} of {self.rows} rows left out, as values are missing there"
+            counts = {column.name: missing_count(column) for column in used}
+            return np.arange(self.rows), filled_note(counts, FILLED[self.missing])
+        whole = whole_rows(used, self.rows)
+        kept = np.arange(self.rows) if whole is None else whole
+        return kept, dropped_note(self.rows - len(kept), self.rows)
 
     def _codes(self, i: int, kept: Indices) -> tuple[Indices, npt.NDArray[Any] | None]:
         """The codes of a column, and its labels where codes are not the numbers themselves."""
@@ -275,8 +275,7 @@ class _Coder:
         if gone.any() and self.missing == "impute":
             present = codes[~gone]
             if not present.size:
-                ignored = f"columns={{{column.name!r}: 'ignore'}}"
-                raise InvalidInput(f"column {shown(column.name)} has no values at all; {ignored} leaves it out")
+                raise nothing_to_impute(column.name)
             codes = np.where(gone, np.bincount(present).argmax(), codes)
         elif gone.any():
             codes = np.where(gone, last, codes)
@@ -292,8 +291,7 @@ class _Coder:
         known(rule, dict.fromkeys(("auto", "mode", "zero")), "baseline")
         place = {self.columns[i].name: i for i in range(self.n)}
         for name in told:
-            if name not in place:
-                raise InvalidInput(f"baseline: there is no column {shown(name)}{nearest(name, list(place))}")
+            known_name(name, list(place), "baseline")
         origin = np.zeros(self.n, np.int64)
         for i, codes in parts.items():
             name = self.columns[i].name

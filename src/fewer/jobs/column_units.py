@@ -21,7 +21,7 @@ from .._validation import (
 )
 from ..constraints.dimension_budget import ROUNDING, DimensionBudget
 from ..constraints.dimension_sparse import DimensionSparse
-from ..data.align import nearest, quoted
+from ..data.names import nearest, quoted
 from ..spaces import Lattice, States
 from ..tables import MOST_CODES, as_table
 from .rows import Rows

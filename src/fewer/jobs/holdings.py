@@ -9,8 +9,8 @@ import numpy as np
 from .._validation import InvalidInput, Vector, as_array, as_vector, known, library_of, renamed, shown
 from ..constraints.conditions import Conditions
 from ..constraints.sparse_simplex import SparseSimplex
-from ..data.align import nearest
 from ..data.frames import columns_of, is_table, names_of
+from ..data.names import known_name
 from ..objectives.absolute_error import AbsoluteError
 from ..objectives.downside_error import DownsideError
 from ..objectives.moments import Moments, as_matrix
@@ -96,9 +96,7 @@ def weights_of(given: Any, names: Sequence[Any] | None, n: int, option: str = "p
         raise InvalidInput(f"{option} goes by names, which needs a table; give {n} weights")
     place, weights = {name: at for at, name in enumerate(names)}, np.zeros(n)
     for name, weight in given.items():
-        if name not in place:
-            raise InvalidInput(f"{option}: there is no column {shown(name)}{nearest(name, names)}")
-        weights[place[name]] = float(as_array(weight, f"{option} of {shown(name)}"))
+        weights[place[known_name(name, names, option)]] = float(as_array(weight, f"{option} of {shown(name)}"))
     return weights
 
 
@@ -112,8 +110,7 @@ def _rows_of(G: Any, names: Sequence[Any] | None, n: int) -> tuple[Vector, tuple
     place = {name: at for at, name in enumerate(names)}
     given = names_of(G)
     for name in given:
-        if name not in place:
-            raise InvalidInput(f"constraints: there is no column {shown(name)}{nearest(name, names)}")
+        known_name(name, names, "constraints")
     columns = [
         as_array(column.values, f"constraints, column {shown(name)}")
         for column, name in zip(columns_of(G), given, strict=True)

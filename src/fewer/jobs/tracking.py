@@ -9,18 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, gathered, known, shown
-from ..data.align import aligned, column_beside, group_codes, nearest, positions, quoted
+from ..data.align import aligned, column_beside, group_codes
 from ..data.columns import left_out
 from ..data.frames import Column, columns_of, index_of, is_table, n_rows, names_of
+from ..data.missing import dropped_note, missing_value
+from ..data.names import known_name, positions, quoted, refuse_twins
 from ..data.prices import RETURNS, by_date, carried_forward, dates_of, instants, returns_of
 
-MISSING = {
-    "error": "refuse",
-    "drop": "leaves such rows out",
-    "impute": "takes the column's median",
-    "ffill": "carries the last price forward",
-}
-"""Rules for missing values, and what each does."""
+RULES = ("error", "drop", "impute", "ffill")
+"""What is done with missing values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +56,7 @@ class Tracked:
         date: Any = None,
     ) -> "Tracked":
         """Check and align what was given; arrays without prices and gaps pass as they are."""
-        known(missing, MISSING, "missing")
+        known(missing, dict.fromkeys(RULES), "missing")
         if returns is not None:
             known(returns, RETURNS, "returns")
         if missing == ("impute" if returns else "ffill"):
@@ -121,9 +118,7 @@ class Tracked:
 def _of_table(X: Any, y: Any, include: Any, exclude: Any, date: Any, weight: int | None) -> Tracked:
     """Columns of a table as numbers; missing ones are NaN."""
     names, columns = names_of(X), columns_of(X)
-    if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise InvalidInput(f"X has the column {shown(twice)} twice; columns are told apart by their names")
+    refuse_twins(names)
     held, never = positions(include, names, "include"), positions(exclude, names, "exclude")
     without = {*never.tolist(), *(() if weight is None else (weight,))}
     dates = None
@@ -179,9 +174,7 @@ def _named(y: Any, names: Sequence[Any]) -> int | None:
     """The column that y names, if it is a name."""
     if not isinstance(y, (str, tuple)) or (isinstance(y, tuple) and y not in names):
         return None
-    if y not in names:
-        raise InvalidInput(f"y: there is no column {shown(y)}{nearest(y, names)}")
-    return list(names).index(y)
+    return list(names).index(known_name(y, names, "y"))
 
 
 def _reason(column: Column) -> str:
@@ -281,8 +274,7 @@ def _filled(
         whole = np.flatnonzero(~gaps.any(axis=1))
         if whole.size == 0:
             raise InvalidInput("every row has a missing value; missing='drop' leaves none")
-        said = f"{len(gaps) - whole.size} of {len(gaps)} rows left out, as values are missing there"
-        return found.of_rows(whole).said(said), together[whole]
+        return found.of_rows(whole).said(dropped_note(len(gaps) - whole.size, len(gaps))), together[whole]
     if missing == "ffill":
         filled = carried_forward(together, called, names)
         return found.said(f"{count} missing prices carried forward"), filled
@@ -294,8 +286,7 @@ def _filled(
         return found.said(f"{count} missing values taken as the median of their column"), filled
     if missing == "impute":
         gaps = np.where(np.arange(gaps.shape[1]) == gaps.shape[1] - 1, gaps, False)
-    r, c = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
+    c = int(np.argmax(gaps)) % gaps.shape[1]
     rules = ("drop", "ffill") if returns else ("drop",) if c == gaps.shape[1] - 1 else ("drop", "impute")
-    options = ", ".join(f"missing={rule!r} {MISSING[rule]}" for rule in rules)
-    column = "y" if c == gaps.shape[1] - 1 else f"column {shown(called[int(c)])}"
-    raise InvalidInput(f"{column} is missing in {names(int(r))}; {options}")
+    what = "y" if c == gaps.shape[1] - 1 else f"column {shown(called[int(c)])}"
+    raise missing_value(what, gaps[:, c], rules, names)
