@@ -7,8 +7,9 @@ import numpy as np
 
 from .._validation import Indices, InvalidInput, gathered, is_frame, library_of, shown
 from ..constraints.groups import Groups, as_groups
-from .frames import columns_of, names_of
-from .names import positions, quoted
+from .frames import names_of
+from .names import quoted
+from .table import numbers_of_column, role
 
 SHOWN = 3
 """Index labels that a message quotes."""
@@ -47,13 +48,10 @@ def aligned(y: Any, X: Any, name: str = "y", of: str = "X") -> Any:
 
 def column_beside(X: Any, given: Any, name: str) -> tuple[Any, int | None]:
     """The numbers of the column that `given` names, and its position; of anything else `given` in the order of X."""
-    if not isinstance(given, str) or not is_frame(X):
+    column = role(X, given, name)
+    if column is None:
         return aligned(given, X, name), None
-    at = int(positions([given], names_of(X), name)[0])
-    column = columns_of(X)[at]
-    if column.kind not in ("number", "boolean"):
-        raise InvalidInput(f"{name} must hold numbers; got the column {shown(given)} of kind {column.kind!r}")
-    return np.array(column.values, np.float64), at
+    return numbers_of_column(column, name), names_of(X).index(given)
 
 
 def taken_apart(X: Any, **given: Any) -> tuple[Any, ...]:

@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from .._validation import InvalidInput, library_of, shown
+from .._validation import InvalidInput, shown
 from ._blocks import in_threads
 from .column import NUMBER, Column
 from .names import known_name, quoted
@@ -33,6 +32,8 @@ class Used:
     notes: tuple[str, ...] = ()
     ignored: tuple[Any, ...] = ()
     """Names of the columns that were left out unasked."""
+    places: tuple[int, ...] = ()
+    """Where in the table the columns are."""
 
 
 def used_columns(columns: Sequence[Column], told: Any = None, apart: Sequence[Any] = ()) -> Used:
@@ -52,18 +53,22 @@ def used_columns(columns: Sequence[Column], told: Any = None, apart: Sequence[An
     names = [column.name for column in columns]
     kinds = told_kinds(told, names)
     used: list[tuple[Column, str]] = []
+    places: list[int] = []
     left: dict[str, list[Any]] = {"identifiers": [], "free text": []}
-    compared = [column for column in columns if column.name not in apart and kinds.get(column.name) != "ignore"]
-    in_threads(lambda column: column.levels, [column for column in compared if column.kind == "category"])
-    for column in compared:
-        if column.name in kinds:
-            used.append((as_kind(column, kinds[column.name]), kinds[column.name]))
-            continue
-        why = left_out(column)
+    compared = {
+        place: column
+        for place, column in enumerate(columns)
+        if column.name not in apart and kinds.get(column.name) != "ignore"
+    }
+    in_threads(lambda column: column.levels, [column for column in compared.values() if column.kind == "category"])
+    for place, column in compared.items():
+        why = "" if column.name in kinds else left_out(column)
         if why:
             left[why].append(column.name)
-        else:
-            used.append((column, column.kind))
+            continue
+        kind = kinds.get(column.name, column.kind)
+        places.append(place)
+        used.append((as_kind(column, kind) if column.name in kinds else column, kind))
     notes = tuple(f"{why} left out: {quoted(found)}" for why, found in left.items() if found)
     ignored = tuple(name for found in left.values() for name in found)
     if not used:
@@ -71,7 +76,7 @@ def used_columns(columns: Sequence[Column], told: Any = None, apart: Sequence[An
         raise InvalidInput(f"X has no column to compare{known}, got {quoted(names) if names else 'no columns'}")
     constant = [column.name for column, _ in used if is_constant(column)]
     notes += (f"constant: {quoted(constant)}",) if constant else ()
-    return Used(tuple(used), notes, ignored)
+    return Used(tuple(used), notes, ignored, tuple(places))
 
 
 def told_kinds(told: Any, names: Sequence[Any]) -> dict[Any, str]:
@@ -191,22 +196,3 @@ def _parsed(value: Any, kind: str) -> float:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (TypeError, ValueError, OverflowError):
         return np.nan
-
-
-def column_named(X: Any, name: Any, option: str, columns: Sequence[Column]) -> Column | None:
-    """The column that an option names, where X is a table and the option is a name; else None."""
-    if not isinstance(name, str) or library_of(X) is None:
-        return None
-    names = [column.name for column in columns]
-    return columns[names.index(known_name(name, names, option))]
-
-
-def array_columns(X: npt.NDArray[Any]) -> list[Column]:
-    """The columns of an array of numbers, named by their place."""
-
-    def column(i: int) -> Column:
-        gone = np.isnan(X[:, i]) if X.dtype.kind == "f" else np.zeros(0, bool)
-        missing = gone if gone.any() else None
-        return Column(i, "number", missing, lambda: np.asarray(X[:, i], np.float64), dtype=str(X.dtype))
-
-    return [column(i) for i in range(X.shape[1])]

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import Indices, InvalidInput, Vector, gathered, is_frame, known
+from .._validation import Indices, InvalidInput, Vector, known
 from ._blocks import in_threads
 from ._encoded_rows import MISMATCH, DenseRows, SparseRows, is_thin
 from .column import Column, Mask
-from .columns import Used, array_columns, as_kind, used_columns
-from .frames import columns_of
+from .columns import Used, as_kind, used_columns
 from .missing import IGNORE, dropped_note, filled_note, missing_count, nothing_to_impute, refuse_missing, whole_rows
+from .table import Table
 
 RULES = ("error", "drop", "impute", "category")
 """What is done with missing values."""
@@ -70,11 +70,11 @@ class Encoding:
 
     def __call__(self, X: Any) -> Any:
         """Rows of a table with the same columns, or of an array with them in the same order."""
-        columns = columns_at(X)
-        used = [as_kind(columns[code.place], code.kind) for code in self.codes]
+        table = Table.of(X)
+        used = [as_kind(table.columns[code.place], code.kind) for code in self.codes]
         if self.missing in ("error", "drop"):
             refuse_missing(used, (), "fit with missing='impute' or 'category' to allow it")
-        return self.rows(used, X.shape[0])
+        return self.rows(used, table.rows)
 
     def rows(self, columns: Sequence[Column], n: int, kept: Indices | None = None) -> Any:
         """The rows of columns of the kinds of `codes`, or the kept ones of them."""
@@ -153,11 +153,6 @@ class Encoded(NamedTuple):
     notes: list[str]
 
 
-def columns_at(X: Any) -> list[Column]:
-    """The columns of a table, or of an array of numbers."""
-    return columns_of(X) if is_frame(X) else array_columns(np.asarray(X))
-
-
 def encoded(
     X: Any,
     columns: Any = None,
@@ -177,19 +172,16 @@ def encoded(
     these are to have mean zero.
     """
     known(missing, dict.fromkeys(RULES), "missing")
-    X = gathered(X)
-    every = columns_at(X)
-    place = {id(column): i for i, column in enumerate(every)}
-    given = used_columns(every, columns, apart)
-    places = _places(every, given, place)
+    table = Table.of(X)
+    given = used_columns(table.columns, columns, apart)
     used = [column for column, _ in given.columns]
-    n = X.shape[0]
+    n = table.rows
     if missing == "error":
         refuse_missing(used, RULES[1:], IGNORE)
     kept = whole_rows(used, n, complete) if missing == "drop" else None
     shares = np.broadcast_to(1.0 / max(n, 1), n) if weights is None else weights
-    encoding = _fitted(given, places, shares, missing, kept, equality, sparse, shifts)
-    rows = encoding.rows(used, X.shape[0], kept)
+    encoding = _fitted(given, shares, missing, kept, equality, sparse, shifts)
+    rows = encoding.rows(used, n, kept)
     if missing == "drop":
         note = dropped_note(0 if kept is None else n - len(kept), n)
     else:
@@ -197,15 +189,8 @@ def encoded(
     return Encoded(rows, kept, encoding, [*given.notes, *filter(None, [note])])
 
 
-def _places(every: Sequence[Column], given: Used, place: dict[int, int]) -> list[int]:
-    """Where in the table each used column is; one that was taken as another kind is found by its name."""
-    names = [column.name for column in every]
-    return [place.get(id(column), names.index(column.name)) for column, _ in given.columns]
-
-
 def _fitted(
     given: Used,
-    places: Sequence[int],
     shares: Vector,
     missing: str,
     kept: Indices | None,
@@ -215,6 +200,7 @@ def _fitted(
 ) -> Encoding:
     """How columns are encoded: numbers first, then what says that they are missing, then categories."""
     some: Any = slice(None) if kept is None else kept
+    places = given.places
     is_number = [kind in ("number", "date") and not equality for _, kind in given.columns]
     order = sorted(range(len(places)), key=lambda i: not is_number[i])
     numbers = sum(is_number)

@@ -13,8 +13,8 @@ from ..data.align import aligned
 from ..data.blocks import as_blocks, is_dask
 from ..data.frames import columns_of, index_of, is_table
 from ..data.names import nearest
+from ..data.table import role
 from ..spaces import Space
-from ._given import named
 from ._target import Choice
 
 CANDIDATES_PER_ROW = 10
@@ -194,7 +194,7 @@ def _hint(label: Any, labels: Any) -> str:
 
 def as_groups_of(X: Any, groups: Any, n: int) -> Groups:
     """The group of each of n rows, from an array, a Series or the name of a column."""
-    column = named(X, groups, "groups")
+    column = role(X, groups, "groups")
     if column is None and is_table(groups):
         column = columns_of(aligned(groups, X, "groups"))[0]
     if column is None:

@@ -11,9 +11,10 @@ import scipy.sparse as sp
 from .._validation import Indices, InvalidInput, Vector, as_numbers, as_vector, gathered, known, shown
 from ..data.align import column_beside
 from ..data.baskets import baskets_of
-from ..data.columns import array_columns, as_kind, left_out, told_kinds
+from ..data.column import Column
+from ..data.columns import as_kind, left_out, told_kinds
 from ..data.encode import RULES
-from ..data.frames import Column, columns_of, is_table, n_rows, names_of
+from ..data.frames import is_table
 from ..data.missing import (
     IGNORE,
     dropped_note,
@@ -24,6 +25,7 @@ from ..data.missing import (
     whole_rows,
 )
 from ..data.names import known_name, positions, quoted, refuse_twins
+from ..data.table import Table
 from ..tables import MOST_CODES
 from .column_units import ColumnUnits, as_costs
 from .rows import heaviest_codes
@@ -121,14 +123,15 @@ class Coding:
             if missing == "error" or sp.issparse(X):
                 rule = "zero" if isinstance(baseline, str) and baseline == "auto" else baseline
                 return cls(X, None, None, rule, sample_weight=sample_weight)
-            array = _two_dimensional(X)
-            return _Coder(array_columns(array), len(array), None, {}, sample_weight, missing).coded(baseline)
+            table = Table.of(_two_dimensional(X))
+            return _Coder(table, None, {}, sample_weight, missing).coded(baseline)
         X = gathered(X)
-        names = names_of(X)
+        table = Table.of(X)
+        names = table.names
         refuse_twins(names)
         weight, at = column_beside(X, sample_weight, "sample_weight")
         kinds = told_kinds(columns, names) | ({} if at is None else {names[at]: "ignore"})
-        return _Coder(columns_of(X), n_rows(X), names, kinds, weight, missing).coded(baseline)
+        return _Coder(table, names, kinds, weight, missing).coded(baseline)
 
     def labels(self, indices: Indices) -> Any:
         """The names of some columns, as objects; None where there are none."""
@@ -147,11 +150,12 @@ class Coding:
 
     def again(self, X: Any) -> Any:
         """The rows of another table with these columns as codes, a CSR array; a label not met before is no baseline."""
-        columns, names = columns_of(X), names_of(X)
+        table = Table.of(X)
+        columns, names = table.columns, table.names
         if names != self.names or self.levels is None:
             raise InvalidInput(f"X must have the columns {quoted(self.names or [])}, got {quoted(names)}")
         parts = {i: _recoded(columns[i], self.levels[i]) for i in range(len(names)) if i not in self.ignored}
-        return stacked(parts, n_rows(X), len(names))
+        return stacked(parts, table.rows, len(names))
 
 
 def _recoded(column: Column, levels: npt.NDArray[Any] | None) -> Indices:
@@ -199,15 +203,15 @@ class _Coder:
 
     def __init__(
         self,
-        columns: Sequence[Column],
-        rows: int,
+        table: Table,
         names: list[Any] | None,
         told: Mapping[Any, str],
         weight: Any,
         missing: str,
     ) -> None:
-        if not columns or not rows:
-            raise InvalidInput(f"X must have at least one row and one column, got shape ({rows}, {len(columns)})")
+        if 0 in table.shape:
+            raise InvalidInput(f"X must have at least one row and one column, got shape {table.shape}")
+        columns, rows = table.columns, table.rows
         self.rows, self.n, self.names, self.missing = rows, len(columns), names, missing
         self.columns = [
             column if told.get(column.name) in READ_AS_IT_IS else as_kind(column, told[column.name])
