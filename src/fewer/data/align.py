@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import Indices, InvalidInput, gathered, is_frame, library_of, shown
+from .._validation import Indices, InvalidInput, gathered, is_frame, shown
 from ..constraints.groups import Groups, as_groups
-from .frames import names_of
+from .frames import is_indexed, names_of
 from .names import quoted
 from .table import numbers_of_column, role
 
@@ -23,7 +23,7 @@ def aligned(y: Any, X: Any, name: str = "y", of: str = "X") -> Any:
     >>> aligned(pd.Series([30.0, 10.0, 20.0], index=["w", "u", "v"]), X).tolist()
     [10.0, 20.0, 30.0]
     """
-    if library_of(y) != "pandas" or library_of(X) != "pandas":
+    if not is_indexed(y) or not is_indexed(X):
         return y
     here, there = X.index, y.index
     if here.equals(there):
@@ -66,6 +66,15 @@ def taken_apart(X: Any, **given: Any) -> tuple[Any, ...]:
     return X, *(values for values, _ in found)
 
 
+def by_name(given: Any, names: Sequence[Any] | None) -> Any:
+    """A Series with names of columns for its index as a mapping, one without as an array; anything else as it is."""
+    if not is_indexed(given) or is_frame(given):
+        return given
+    if names is None or not set(given.index) & set(names):
+        return given.to_numpy()
+    return dict(zip(given.index, given.tolist(), strict=True))
+
+
 def group_codes(groups: Any, names: Sequence[Any] | None, held: Indices, excluded: Indices) -> Any:
     """A label for each column of a table: from a mapping, a Series with names for index, or an array.
 
@@ -78,9 +87,7 @@ def group_codes(groups: Any, names: Sequence[Any] | None, held: Indices, exclude
     """
     if groups is None or names is None:
         return groups
-    if library_of(groups) == "pandas" and hasattr(groups, "index") and not hasattr(groups, "columns"):
-        by_position = len(groups) == len(names) and not set(groups.index) & set(names)
-        groups = groups.to_numpy() if by_position else dict(zip(groups.index, groups.tolist(), strict=True))
+    groups = by_name(groups, names)
     codes = np.zeros(len(names), np.int64)
     if not isinstance(groups, Mapping):
         every, labels = as_groups(groups, len(names))

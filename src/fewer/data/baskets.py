@@ -10,8 +10,7 @@ import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, gathered, library_of, shown
 from .column import Column, Levels
-from .frames import columns_of, names_of
-from .names import positions
+from .table import Table
 
 ORDERS = re.compile(r"order|basket|transaction|invoice|customer|user|session|receipt|ticket|cart|visit|member", re.I)
 ITEMS = re.compile(r"item|product|sku|article|good|stock|description|name|movie|title|page", re.I)
@@ -58,8 +57,8 @@ def baskets_of(table: Any, order: Any, item: Any) -> Baskets:
     >>> found.table.toarray().tolist(), found.names, found.note
     ([[1, 1], [1, 0]], ['tea', 'milk'], '1 of 3 baskets is empty and left out')
     """
-    names, columns = names_of(table), columns_of(table)
-    which, what = (columns[int(positions([c], names, o)[0])] for c, o in ((order, "order"), (item, "item")))
+    columns = Table.of(table)
+    which, what = columns.column(order, "order"), columns.column(item, "item")
     if which is what:
         raise InvalidInput(f"order and item must be two columns, both are {shown(which.name)}")
     orders, items = numbered(table, which), levels_of(what)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import Indices, InvalidInput, Vector, known, library_of, shown
+from .._validation import Indices, InvalidInput, Vector, known, shown
 from .column import Column
 from .frames import columns_of, index_of
 
@@ -97,7 +97,7 @@ def dates_of(table: Any) -> dict[Any, Vector]:
     {'index': array([86400.,     0.])}
     """
     found = {}
-    if library_of(table) == "pandas" and table.index.nlevels == 1 and index_of(table) is not None:
+    if index_of(table) is not None and table.index.nlevels == 1:
         name = "index" if table.index.name is None else table.index.name
         column = columns_of(table.index.to_frame(index=False, name=name))[0]
         with suppress(InvalidInput):

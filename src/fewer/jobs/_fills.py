@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import InvalidInput, Vector, gathered, is_frame
+from .._validation import InvalidInput, Vector
 from ..data.blocks import Block, Blocks
-from ..data.columns import as_kind
 from ..data.cutting import height
-from ..data.frames import columns_of, names_of
 from ..data.missing import filled_note, missing_count, nothing_to_impute
 from ._bins_blocks import Sketch
 from ._block_columns import Chosen, Fills, checked_weights, united
@@ -108,12 +106,8 @@ def _columns(block: Block, chosen: Chosen | None) -> tuple[list[tuple[Vector, An
         rows = np.asarray(block.X, np.float64)
         rows = rows[:, None] if rows.ndim == 1 else rows
         return [(column, np.isnan(column)) for column in rows.T], []
-    X = gathered(block.X)
-    if not is_frame(X):
-        raise InvalidInput(f"all blocks must be tables, got {type(X).__name__!r}")
-    columns = dict(zip(names_of(X), columns_of(X), strict=True))
-    used = [as_kind(columns[name], kind) for name, kind in zip(chosen.names, chosen.kinds, strict=True)]
-    none = np.zeros(height(X), bool)
+    used = chosen.used(chosen.table_of(block))
+    none = np.zeros(height(block.X), bool)
     numbers = [
         (np.asarray(column.values, np.float64), none if column.missing is None else np.asarray(column.missing))
         for column, kind in zip(used, chosen.kinds, strict=True)
@@ -125,9 +119,9 @@ def _columns(block: Block, chosen: Chosen | None) -> tuple[list[tuple[Vector, An
 def _weights(block: Block, chosen: Chosen | None) -> Any:
     """The weights of rows, beside them or a column of the table."""
     name = None if chosen is None else dict(chosen.apart).get("sample_weight")
-    if name is None:
+    if chosen is None or name is None:
         return block.weight
-    return next(column.values for column in columns_of(gathered(block.X)) if column.name == name)
+    return chosen.table_of(block).column(name, "sample_weight").values
 
 
 def _middle(sketch: Sketch, name: Any, most_frequent: bool) -> float:

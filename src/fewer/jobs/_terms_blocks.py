@@ -13,9 +13,8 @@ import scipy.sparse as sp
 
 from .._validation import InvalidInput, Vector, as_vector, is_frame
 from ..data.blocks import Block
-from ..data.frames import names_of
 from ..data.missing import dropped_note
-from ..data.names import known_name
+from ..data.table import role
 from ..objectives.tall import factored, merged_factors
 from ._block_columns import Chosen, Fills, chosen_columns, read_block
 from .tracking import Tracked
@@ -35,11 +34,8 @@ class TermsSpec:
     def of(cls, head: Any, y: Any, *, missing: str = "error", weight: Any = None) -> "TermsSpec":
         """What the first rows say: of a table the columns of numbers are candidates."""
         if not is_frame(head):
-            if isinstance(y, str):
-                raise InvalidInput(f"y={y!r} names a column, which needs tables, got {type(head).__name__}")
+            role(head, y, "y")
             return cls(None, missing)
-        if isinstance(y, str):
-            known_name(y, names_of(head), "y")
         found = chosen_columns(head, None, {"y": y, "sample_weight": weight}, missing)
         assert found is not None  # noqa: S101 - of a table
         found = found.without("date", "dates")

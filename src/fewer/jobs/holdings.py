@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import InvalidInput, Vector, as_array, as_vector, known, library_of, renamed, shown
+from .._validation import InvalidInput, Vector, as_array, as_vector, known, renamed, shown
 from ..constraints.conditions import Conditions
 from ..constraints.sparse_simplex import SparseSimplex
-from ..data.frames import columns_of, is_table, names_of
+from ..data.frames import is_indexed, is_table
 from ..data.names import known_name
+from ..data.table import Table
 from ..objectives.absolute_error import AbsoluteError
 from ..objectives.downside_error import DownsideError
 from ..objectives.moments import Moments, as_matrix
@@ -88,7 +89,7 @@ def weights_of(given: Any, names: Sequence[Any] | None, n: int, option: str = "p
     """Weights of n columns: an array, a mapping or Series by name (other columns have none), or a Result."""
     if isinstance(given, Result):
         given = given.p
-    if library_of(given) == "pandas" and hasattr(given, "index") and names is not None:
+    if is_indexed(given) and names is not None:
         given = dict(zip(given.index, given.tolist(), strict=True))
     if not isinstance(given, Mapping):
         return as_vector(given, (n,), option)
@@ -108,15 +109,10 @@ def _rows_of(G: Any, names: Sequence[Any] | None, n: int) -> tuple[Vector, tuple
             raise InvalidInput(f"constraints: G must have {n} columns, one for each column of X, got {rows.shape}")
         return rows, tuple(f"row {i} of constraints" for i in range(len(rows)))
     place = {name: at for at, name in enumerate(names)}
-    given = names_of(G)
-    for name in given:
-        known_name(name, names, "constraints")
-    columns = [
-        as_array(column.values, f"constraints, column {shown(name)}")
-        for column, name in zip(columns_of(G), given, strict=True)
-    ]
-    rows = np.zeros((len(columns[0]), n))
-    for name, column in zip(given, columns, strict=True):
-        rows[:, place[name]] = column
-    labels = list(G.index) if library_of(G) == "pandas" else list(range(len(rows)))
+    table = Table.of(G)
+    rows = np.zeros((table.rows, n))
+    for column in table.columns:
+        at = place[known_name(column.name, names, "constraints")]
+        rows[:, at] = as_array(column.values, f"constraints, column {shown(column.name)}")
+    labels = list(G.index) if is_indexed(G) else list(range(len(rows)))
     return rows, tuple(f"row {shown(label)} of constraints" for label in labels)
