@@ -163,7 +163,7 @@ def boxed(sets: int = 5, n: int = 30, k: int = 3, starts: int = 30) -> None:
         begin = rng.uniform(np.tile(low, k), np.tile(high, k), (starts, 2 * k))
         box = list(zip(np.tile(low, k), np.tile(high, k), strict=True))
         best = min(minimize(value, one, method="L-BFGS-B", bounds=box).fun for one in begin)
-        found = points(X, k, gamma=0.5, rng=0, move=True, bounds=(low, high))
+        found = points(X, k, gamma=0.5, rng=0, move=(low, high))
         feasible = feasible and bool((found.rows >= low).all() and (found.rows <= high).all())
         ratios.append(found.value / best)
     near, said = np.mean(np.array(ratios) <= 1.01), "" if feasible else "  NOT FEASIBLE"

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from fewer.studies.dims import DimsProblem
-from fewer.studies.points import PointsProblem
-from fewer.studies.study import SPLITS, resampling_error, study, sufficient, sufficient_over_splits
-from fewer.studies.terms import TermsProblem
+from fewer.report.dims import DimsProblem
+from fewer.report.path import SPLITS, resampling_error, study, sufficient, sufficient_over_splits
+from fewer.report.points import PointsProblem
+from fewer.report.terms import TermsProblem
 
 GRID = (1, 2, 3, 5, 8, 12, 18)
 RIGHT = 5

@@ -183,7 +183,7 @@ def points_trial(rng: Generator) -> Trial:
     K = gram_of(name, X, gamma)
     form = "C"
     if name == "precomputed":
-        given = np.array(K, np.float64)
+        given = np.array(K, np.float64) + float(one_of(rng, (0.0, 10.0 ** rng.uniform(0, 8))))
         K = wide(given)
     else:
         sparse = name in ("rbf", "matern32", "matern52", "cosine", "linear")

@@ -93,7 +93,7 @@ class Cover:
             return problems
         problems += as_reported(result, value, rounding)
         best = self.best(k)
-        return problems + bounded(result, best, rounding) + optimal(result, value, best, rounding, False)
+        return problems + bounded(result, best, rounding) + optimal(result, value, best, rounding)
 
     def _distribution(self, found: Any, dims: list[int]) -> list[str]:
         """Whether it is a distribution on the face."""

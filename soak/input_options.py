@@ -31,8 +31,7 @@ def options(rng: Rng) -> Iterator[Target]:
         **COMMON,
     })  # fmt: skip
     yield Target("points that move", fewer.points, {
-        "X": Arg(X, "beside", sparse=True), "k": Arg(2, "integer"), "move": Arg(True, "any"),
-        "bounds": Arg((0.0, 16.0), "any", 0.5), **COMMON,
+        "X": Arg(X, "beside", sparse=True), "k": Arg(2, "integer"), "move": Arg((0.0, 16.0), "any"), **COMMON,
     })  # fmt: skip
     yield Target("dims with options", fewer.dims, {
         "X": Arg(codes(rng), "table", sparse=True), "k": Arg(2, "integer", 0.8),

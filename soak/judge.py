@@ -78,7 +78,7 @@ def judged(trial: Trial, result: Result) -> list[str]:
         best, _ = optimum(trial.problem, trial.region)
         problems += outside
         if not outside:
-            problems += claims(result, trial.problem.value(result.p), best, trial.problem.scale, trial.problem.relative)
+            problems += claims(result, trial.problem.value(result.p), best, trial.problem.scale, trial.problem.positive)
     for check in trial.checks:
         problems += check(result)
     return problems
@@ -106,13 +106,13 @@ def sound(result: Result) -> list[str]:
     return problems
 
 
-def claims(result: Result, value: Any, best: Any, scale: Any, relative: bool) -> list[str]:
+def claims(result: Result, value: Any, best: Any, scale: Any, positive: bool) -> list[str]:
     """What is wrong with value, bound and status, given F(p), the optimum and the size of the problem's numbers."""
     rounding = ROUND * scale
     return [
         *as_reported(result, value, rounding),
-        *bounded(result, best, rounding, relative),
-        *optimal(result, value, best, rounding, relative),
+        *bounded(result, best, rounding, positive),
+        *optimal(result, value, best, rounding),
     ]
 
 
@@ -137,7 +137,7 @@ def last_digit(number: float) -> Any:
     return Wide(np.finfo(np.float64).smallest_subnormal) if 0 < abs(number) < SMALLEST else Wide(0)
 
 
-def bounded(result: Result, best: Any, rounding: Any, signed: bool = True) -> list[str]:
+def bounded(result: Result, best: Any, rounding: Any, positive: bool = True) -> list[str]:
     """Whether the bound is below the optimum, not above the value and, where F is known to be positive, not below 0."""
     if result.bound is None:
         return []
@@ -148,15 +148,15 @@ def bounded(result: Result, best: Any, rounding: Any, signed: bool = True) -> li
         problems.append(f"bound {result.bound!r} is above the optimum {shown(best)} (rounding {float(rounding):.1e})")
     if bound > wide(result.value) + NEAR * abs(wide(result.value)) + rounding:
         problems.append(f"bound {result.bound!r} is above the value {result.value!r}")
-    if signed and bound < -rounding:
+    if positive and bound < -rounding:
         problems.append(f"bound {result.bound!r} is below zero, which no such F is")
     return problems
 
 
-def optimal(result: Result, value: Any, best: Any, rounding: Any, relative: bool) -> list[str]:
+def optimal(result: Result, value: Any, best: Any, rounding: Any) -> list[str]:
     """Whether OPTIMAL is said exactly where it holds, and nobody is better than the optimum."""
     problems = []
-    tolerance = 1e-6 * abs(value) + 2 * rounding if relative else 1e-6 * max(Wide(1), abs(value)) + rounding
+    tolerance = 1e-6 * abs(value) + 2 * rounding
     if np.isfinite(best) and value < best - NEAR * abs(best) - rounding:  # an infinite optimum leaves room for all
         problems.append(f"the referee's optimum {shown(best)} is above F(p) = {shown(value)}")
     if result.status is Status.OPTIMAL:

@@ -6,6 +6,13 @@ from typing import Any
 import numpy as np
 
 
+def of_counts(counts: Any, k: int, **options: Any) -> Any:
+    """Bins of a histogram."""
+    import fewer
+
+    return fewer.bins(counts=counts, k=k, **options)
+
+
 def bars_of(counts: Any, k: int, **options: Any) -> Any:
     """Bins with k bars."""
     import fewer
@@ -97,6 +104,7 @@ def chosen(X: Any, k: int, option: str, **options: Any) -> Any:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "bins": of_counts,
     "bars": bars_of,
     "values": of_values,
     "grouped": grouped,

@@ -1,24 +1,20 @@
 """Options of the jobs against the referee.
 
-Points with limits, targets and units, and points that move; dims with units and costs; bars and values of bins;
-data in blocks.
+Points with limits and targets, and points that move; bins of values; data in blocks.
 """
 
-from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 
 import fewer
 
-from .cover import Cover
-from .draws import Generator, histogram, one_of, some
-from .judge import Trial, as_reported, bounded, claims, optimal
-from .referee import ROUND, Discrepancy, Region, Squares, Wide, optimum, similarities, sparse_region, wide
+from .draws import Generator, one_of, some
+from .judge import Trial, as_reported, claims
+from .referee import Discrepancy, Region, Squares, Wide, optimum, similarities, sparse_region, wide
 
 GAMMA = 0.5
 POINTS = ("auto", "exact", "exchange", "greedy", "iht")
-DIMS = ("auto", "exact", "exchange", "greedy", "iht")
 
 
 def spelled(name: str, **options: Any) -> str:
@@ -29,8 +25,7 @@ def spelled(name: str, **options: Any) -> str:
 
 def option_trial(rng: Generator) -> Trial:
     """One of the kinds below."""
-    kinds = (limited_points, aimed_points, whole_units, moved_points, chosen_columns, bars, values, in_blocks)
-    trial: Trial = one_of(rng, kinds, (4, 2, 2, 1, 4, 2, 2, 2, 2))(rng)
+    trial: Trial = one_of(rng, (limited_points, aimed_points, moved_points, values, in_blocks), (4, 2, 1, 2, 2))(rng)
     return trial
 
 
@@ -92,38 +87,17 @@ def against(problem: Any, region: Region, result: Any, p: Any) -> list[str]:
     """What is wrong with a result whose weights are p in the referee's own numbering."""
     outside = region.trouble(p)
     best, _ = optimum(problem, region)
-    return outside or claims(result, problem.value(p), best, problem.scale, problem.relative)
-
-
-def whole_units(rng: Generator) -> Trial:
-    """Points that are whole units of rows."""
-    N = int(rng.integers(3, 9))
-    X, units = distinct_rows(rng, N), rng.integers(0, 4, N)
-    names, codes = np.unique(units, return_inverse=True)
-    k, m = int(rng.integers(1, len(names) + 1)), len(names)
-    inside = (codes[None] == np.arange(m)[:, None]).astype(float)
-    share = wide(inside / inside.sum(axis=1, keepdims=True))
-    K = share @ similarities(X, "rbf", GAMMA) @ share.T
-    problem, region = Discrepancy(K, wide(inside.sum(axis=1)) / N), sparse_region(m, k)
-    options: dict[str, Any] = {"units": units, "solver": one_of(rng, POINTS)}
-    call = lambda: fewer.points(X, k, gamma=GAMMA, rng=0, **options)
-
-    def judged(result: Any) -> list[str]:
-        q = inside @ result.p
-        even = np.abs(result.p - (q @ np.asarray(share, float))).max()
-        uneven = [f"rows of a unit differ in weight by {even}"] if even > 1e-9 else []
-        return uneven + against(problem, region, result, q)
-
-    return Trial(spelled("points", X=X, k=k, **options), call, arrays=[X, units], checks=[judged])
+    return outside or claims(result, problem.value(p), best, problem.scale, problem.positive)
 
 
 def moved_points(rng: Generator) -> Trial:
     """Points that leave their rows: not worse than rows, valued truly, within bounds."""
     N = int(rng.integers(3, 9))
     X, k = distinct_rows(rng, N), int(rng.integers(1, 4))
-    options: dict[str, Any] = {"move": one_of(rng, (True, "free")), "solver": one_of(rng, ("auto", "greedy"))}
-    if options["move"] is True and rng.random() < 0.5:
-        options["bounds"] = (0.0, 1.0)
+    options: dict[str, Any] = {
+        "move": one_of(rng, (True, "free", (0.0, 1.0))),
+        "solver": one_of(rng, ("auto", "greedy")),
+    }
     call = lambda: fewer.points(X, k, gamma=GAMMA, rng=0, **options)
 
     def judged(result: Any) -> list[str]:
@@ -135,8 +109,8 @@ def moved_points(rng: Generator) -> Trial:
         start = fewer.points(X, k, gamma=GAMMA, rng=0, solver=options["solver"]).value
         if result.value > start * (1 + 1e-6) + 1e-12:
             problems.append(f"value {result.value!r} is above that of rows, {start!r}")
-        box = (X.min(axis=0), X.max(axis=0)) if options["move"] is True else (-np.inf, np.inf)
-        box = options.get("bounds", box)
+        boxes = {True: (X.min(axis=0), X.max(axis=0)), "free": (-np.inf, np.inf)}
+        box = boxes.get(options["move"], options["move"])
         if (np.asarray(result.rows) < box[0] - 1e-9).any() or (np.asarray(result.rows) > box[1] + 1e-9).any():
             problems.append(f"rows {result.rows} lie outside {box}")
         if result.weights.min() < 0 or abs(result.weights.sum() - 1) > 1e-9 or n > k:
@@ -144,88 +118,6 @@ def moved_points(rng: Generator) -> Trial:
         return problems + ([f"a bound of {result.bound} is claimed"] if result.bound is not None else [])
 
     return Trial(spelled("points", X=X, k=k, **options), call, arrays=[X], checks=[judged])
-
-
-def chosen_columns(rng: Generator) -> Trial:
-    """Dims with units, costs and a budget, included and excluded columns."""
-    N, n = int(one_of(rng, (3, 10))), int(rng.integers(3, 6))
-    X = rng.integers(0, int(rng.integers(2, 4)), (N, n)) * (rng.random((N, n)) < rng.uniform(0.2, 0.9))
-    objective = one_of(rng, ("kl", "kl", "l2"))
-    options: dict[str, Any] = {"objective": objective, "solver": one_of(rng, DIMS), "baseline": "zero"}
-    kind = one_of(rng, ("held", "units", "costs"), (2, 2, 2))
-    include: list[int] = []
-    exclude: list[int] = []
-    k: Any = int(rng.integers(1, n + 1))
-    units = np.arange(n)
-    if kind == "units":
-        units = np.unique(rng.integers(0, 3, n), return_inverse=True)[1]
-        options["units"], k = units, int(rng.integers(1, units.max() + 2))
-    if kind == "costs":
-        costs = rng.integers(1, 4, n).astype(float)
-        options["costs"], k = costs, float(rng.integers(1, 8))
-    if kind == "held":
-        include, exclude = some(rng, n, 2), some(rng, n, 1)
-        exclude = [j for j in exclude if j not in include]
-        options |= {"include": include, "exclude": exclude}
-        k = max(k, len(include), 1)
-    sets = []
-    for count in range(n + 1):
-        for S in combinations(range(n), count):
-            if kind == "costs" and costs[list(S)].sum() > k:
-                continue
-            whole = set(units[list(S)])
-            if kind != "costs" and len(whole) > k:
-                continue
-            if (
-                set(S) == {j for j in range(n) if units[j] in whole}
-                and set(include) <= set(S)
-                and not set(exclude) & set(S)
-            ):
-                sets.append(S)
-    truth = Cover(X, None, "zero", objective)
-    limit = {"budget": k} if kind == "costs" else {"k": k}
-    call = lambda: fewer.dims(X, rng=0, **limit, **options)
-
-    def judged(result: Any) -> list[str]:
-        dims = result.indices.tolist()
-        if not any(set(dims) <= set(S) for S in sets):
-            return [f"columns {dims} may not be held together"]
-        rounding = Wide(ROUND)
-        best = min(truth.face(S) for S in sets)
-        here = truth.face(dims)
-        if np.isinf(here) and np.isinf(result.value):
-            return []
-        problems = as_reported(result, truth.face(dims), rounding) if objective == "kl" else []
-        return problems + bounded(result, best, rounding) + optimal(result, wide(result.value), best, rounding, False)
-
-    refuse = "maybe" if not any(np.isfinite(truth.face(S)) for S in sets) or kind == "costs" else "never"
-    return Trial(spelled("dims", X=X, **limit, **options), call, arrays=[X], checks=[judged], refuse=refuse)
-
-
-def bars(rng: Generator) -> Trial:
-    """Bins with k bars: all ways to cut."""
-    n = int(rng.integers(1, 9))
-    k = int(rng.integers(1, n + 1))
-    kind, p = histogram(rng, n)
-    x = wide(p) / wide(p).sum()
-
-    def cost(cuts: Any) -> Any:
-        ends = [0, *cuts, n]
-        parts = [x[a:b] for a, b in pairwise(ends)]
-        return sum((((part - part.mean()) ** 2).sum() for part in parts), Wide(0))
-
-    best = min(cost(cuts) for cuts in combinations(range(1, n), min(k, n) - 1))
-    problem = Squares(np.eye(n), x)
-
-    def judged(result: Any) -> list[str]:
-        q = np.asarray(result.p)
-        if q.size != n or np.count_nonzero(np.diff(q)) > k - 1 or abs(q.sum() - 1) > 1e-9 or q.min() < 0:
-            return [f"{q} has not {k} bars"]
-        wrong = [] if result.status.name == "OPTIMAL" else [f"it ends with {result.status}"]
-        return wrong + claims(result, problem.value(q), best, problem.scale, True)
-
-    call = lambda: fewer.bins(counts=p, k=k, contiguous=True)
-    return Trial(f"{spelled('bins', counts=p, k=k)} contiguous {kind}", call, arrays=[p], checks=[judged])
 
 
 def values(rng: Generator) -> Trial:

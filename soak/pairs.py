@@ -14,7 +14,9 @@ from .judge import Trial, not_worse
 from .referee import (
     Discrepancy,
     Divergence,
+    Form,
     Region,
+    Segments,
     Squares,
     Transport,
     faces_region,
@@ -25,6 +27,8 @@ from .referee import (
 )
 
 SOLVERS = ("greedy", "iht", "exchange", "exact", "frank_wolfe")
+CLOSED = ("Transport", "Restricted")
+"""Objectives of which the referee knows only whole faces; of the second only those of one or two entries."""
 
 
 class Pair(NamedTuple):
@@ -37,7 +41,7 @@ class Pair(NamedTuple):
 
 def spaces(rng: Generator, name: str) -> tuple[Any, Any]:
     """A small space for an objective, and its states as rows (None for atoms)."""
-    if name == "Transport":  # no face of it has a closed form, so that each takes long
+    if name in CLOSED:  # no face of it has a closed form, so that each takes long
         return fewer.Atoms(4), None
     kind = one_of(rng, ("atoms", "cube", "box", "states"), (4, 2, 1, 1))
     if kind == "atoms":
@@ -77,7 +81,7 @@ def moments(rng: Generator, space: Any) -> Pair:
 def discrepancy(rng: Generator, space: Any) -> Pair:
     """MMD with a matrix."""
     kind, X = table(rng, space.size, 2)
-    K = np.array(similarities(X, "rbf", 0.5), np.float64) * scale(rng)
+    K = (np.array(similarities(X, "rbf", 0.5), np.float64) + offset(rng, 8)) * scale(rng)
     t = distribution(rng, space.size)
     return Pair(f"MMD({kind} {K.tolist()}, {t.tolist()})", fewer.MMD(space, K, t), Discrepancy(K, t))
 
@@ -91,36 +95,132 @@ def rows_discrepancy(rng: Generator, space: Any) -> Pair:
     return Pair(f"RowsMMD({kind} {X.tolist()}, {t.tolist()}, {name})", F, Discrepancy(similarities(X, name, 0.5), t))
 
 
+def unit(rng: Generator) -> float:
+    """A unit from 1e-12 to 1e12."""
+    return float(10.0 ** rng.uniform(-12, 12))
+
+
+def offset(rng: Generator, most: int) -> float:
+    """Zero, or a constant up to 10^most that no optimum depends on."""
+    return float(one_of(rng, (0.0, 10.0 ** rng.uniform(-3, most))))
+
+
 def functional(rng: Generator, space: Any) -> Pair:
-    """A user's own smooth F: a weighted squared distance."""
-    size = space.size
-    q, w = distribution(rng, size), 1.0 + np.arange(size)
-    F = fewer.Functional(space, lambda p: ((p - q) ** 2) @ w, lambda p: 2 * w * (p - q), smoothness=2.0 * size)
-    root = np.sqrt(wide(w))
-    return Pair(f"Functional({q.tolist()})", F, Squares(np.diag(root), wide(q) * root, relative=False))
+    """A user's own smooth F: a weighted squared distance and a constant, in any unit."""
+    size, c = space.size, unit(rng)
+    q, w, more = distribution(rng, size), 1.0 + np.arange(size), c * one_of(rng, (-1.0, 1.0)) * offset(rng, 2)
+    value, gradient = lambda p: c * (((p - q) ** 2) @ w) + more, lambda p: 2 * c * w * (p - q)
+    F = fewer.Functional(space, value, gradient, smoothness=2.0 * c * size)
+    theirs = Form(c * np.diag(wide(w)), c * wide(w) * q, c * (wide(w) * wide(q) ** 2).sum() + more)
+    return Pair(f"Functional({c!r} ({q.tolist()}) + {more!r})", F, theirs)
 
 
 class Own:
-    """A user's own class of objective, with no more than the protocol asks for."""
+    """A user's own class pᵀSp - 2 mᵀp, often negative, with no more than the protocol asks for."""
 
-    def __init__(self, space: Any, A: Any, b: Any) -> None:
-        self.space, self.A, self.b = space, A, b
-        self.smoothness = 2.0 * float(np.linalg.norm(A, 2)) ** 2 + 1e-9
+    constant = 0.0
+
+    def __init__(self, space: Any, S: Any, m: Any) -> None:
+        self.space, self.S, self.m, self.diagonal = space, S, m, np.diag(S)
+        self.smoothness = 2.0 * float(np.linalg.norm(S, 2))
 
     def value(self, p: Any) -> float:
-        """‖A p - b‖²."""
-        return float(((self.A @ p - self.b) ** 2).sum())
+        """F(p)."""
+        return float(p @ self.S @ p - 2.0 * self.m @ p)
 
     def gradient(self, p: Any) -> Any:
-        """2 Aᵀ(A p - b)."""
-        return 2.0 * self.A.T @ (self.A @ p - self.b)
+        """2 (Sp - m)."""
+        return 2.0 * (self.S @ p - self.m)
+
+
+class OwnQuadratic(Own):
+    """The same with all that a quadratic offers."""
+
+    def linear(self, units: Any) -> Any:
+        """The entries of m."""
+        return self.m[units]
+
+    def cross(self, units: Any, others: Any) -> Any:
+        """A block of S."""
+        return self.S[np.ix_(units, others)]
+
+    def slopes(self, units: Any, weights: Any) -> Any:
+        """Minus half the gradient at these weights."""
+        return self.m - self.S[:, units] @ weights
+
+    def value_at(self, units: Any, weights: Any) -> float:
+        """F of these weights on these entries."""
+        return float(weights @ self.S[np.ix_(units, units)] @ weights - 2.0 * self.m[units] @ weights)
 
 
 def own(rng: Generator, space: Any) -> Pair:
-    """A user's own class."""
-    A = rng.standard_normal((2, space.size))
-    b = rng.standard_normal(2)
-    return Pair(f"Own({A.tolist()}, {b.tolist()})", Own(space, A, b), Squares(A, b, relative=False))
+    """A user's own class, of any rank, in any unit."""
+    A = rng.standard_normal((int(rng.integers(1, space.size + 2)), space.size))
+    c, kind = unit(rng), one_of(rng, (Own, OwnQuadratic))
+    S, m = c * (A.T @ A), c * rng.standard_normal(space.size)
+    return Pair(f"{kind.__name__}({S.tolist()}, {m.tolist()})", kind(space, S, m), Form(S, m))
+
+
+class Plain:
+    """A user's own class whose gradient may be infinite."""
+
+    smoothness = np.inf
+
+    def __init__(self, space: Any, value: Any, gradient: Any) -> None:
+        self.space, self.value, self.gradient = space, value, gradient
+
+
+def restricted(rng: Generator, space: Any) -> Pair:
+    """A user's own F that is infinite on some faces, or steep beside them, in any unit and with a constant."""
+    n, c = space.size, unit(rng)
+    q, more = rng.dirichlet(np.ones(n)), one_of(rng, (-1.0, 1.0)) * offset(rng, 2)
+    kind = one_of(rng, ("caps", "halfspace", "hellinger", "entropy"))
+    a = (
+        np.eye(n)[np.sort(rng.permutation(n)[: int(rng.integers(1, n + 1))])]
+        if kind == "caps"
+        else rng.normal(size=(1, n))
+    )
+    b = rng.uniform(0.2, 0.9, len(a)) if kind == "caps" else a.min(axis=1) + rng.uniform(0.05, 0.8) * np.ptp(a)
+    e = 10.0 ** rng.uniform(-5, -1)
+    if kind in ("hellinger", "entropy"):
+        q = distribution(rng, n)
+
+    def rows(P: Any) -> Any:
+        with np.errstate(all="ignore"):
+            if kind == "hellinger":
+                return c * (((np.sqrt(P) - np.sqrt(q)) ** 2).sum(axis=-1) + more)
+            if kind == "entropy":
+                return c * (np.where(P > 0, P * np.log(P / q), 0.0).sum(axis=-1) + more)
+            left = b - P @ a.T
+            inside = (left > 0).all(axis=-1)
+            barrier = np.log(np.where(left > 0, left, 1.0)).sum(axis=-1)
+            return np.where(inside, c * (((P - q) ** 2).sum(axis=-1) - e * barrier + more), np.inf)
+
+    def gradient(p: Any) -> Any:
+        with np.errstate(all="ignore"):
+            if kind == "hellinger":
+                return c * np.where(q == 0, 1.0, 1.0 - np.sqrt(q / p))
+            if kind == "entropy":
+                return c * (np.log(p) - np.log(q) + 1.0)
+            return c * (2.0 * (p - q) + e * (a.T @ (1.0 / (b - a @ p))))
+
+    F = fewer.Functional(space, rows, gradient) if kind in ("caps", "halfspace") else Plain(space, rows, gradient)
+    text = f"{kind}(q={q.tolist()}, a={a.tolist()}, b={b.tolist()}, {e!r}, unit={c!r}, + {more!r})"
+    return Pair(text, F, Segments(n, rows, c * (1.0 + abs(more))))
+
+
+def mistaken(rng: Generator, space: Any) -> Pair:
+    """A user's own F whose gradient belongs to another one, or that is concave: it must be refused."""
+    n, c, factor = space.size, unit(rng), one_of(rng, (-1.0, 0.0, 0.5, 2.0, "concave"))
+    A, b = rng.standard_normal((n, n)), rng.standard_normal(n)
+    sign, slope = (-1.0, -1.0) if factor == "concave" else (1.0, factor)
+    F = fewer.Functional(
+        space,
+        lambda p: sign * c * ((A @ p - b) ** 2).sum(),
+        lambda p: 2 * slope * c * A.T @ (A @ p - b),
+        smoothness=2 * c * float(np.linalg.norm(A, 2)) ** 2,
+    )
+    return Pair(f"mistaken gradient ({factor}, {A.tolist()}, {b.tolist()}, unit={c!r})", F, None)
 
 
 def transport(rng: Generator, space: Any) -> Pair:
@@ -147,6 +247,8 @@ OBJECTIVES: dict[str, Callable[[Generator, Any], Pair]] = {
     "RowsMMD": rows_discrepancy,
     "Functional": functional,
     "Own": own,
+    "Restricted": restricted,
+    "Mistaken": mistaken,
     "Transport": transport,
 }
 
@@ -175,6 +277,12 @@ def constraints(rng: Generator, space: Any, states: Any, closed: bool) -> Pair:
     projection, incumbent = one_of(rng, ("greedy", "exact")), bool(rng.random() < 0.5)
     ours = fewer.DimensionSparse(space, k, projection, incumbent)
     return Pair(f"DimensionSparse({k}, {projection}, {incumbent})", ours, faces_region(states, k))
+
+
+def sparse(rng: Generator, space: Any) -> Pair:
+    """One or two entries."""
+    k = int(rng.integers(1, 3))
+    return Pair(f"SparseSimplex({k})", fewer.SparseSimplex(space, k), sparse_region(space.size, k))
 
 
 def bounded(rng: Generator, space: Any, k: int) -> Pair:
@@ -257,18 +365,18 @@ def pair_trial(rng: Generator) -> Trial:
     name = one_of(rng, list(OBJECTIVES))
     space, states = spaces(rng, name)
     F = OBJECTIVES[name](rng, space)
-    C = constraints(rng, space, states, name == "Transport")
+    C = sparse(rng, space) if name == "Restricted" else constraints(rng, space, states, name == "Transport")
     solver = one_of(rng, SOLVERS, (2, 4, 2, 2, 2))
-    options = solver_options(rng, solver, C, 5 if name == "Transport" else 60)
+    options = solver_options(rng, solver, C, 5 if name in CLOSED else 60)
     by_name = rng.random() < 0.3
     solve = fewer.minimize if by_name else getattr(fewer, solver)
     args = (F.ours, C.ours, solver) if by_name else (F.ours, C.ours)
     text = f"{'minimize ' if by_name else ''}{solver}({F.text}, {C.text}, {options})"
-    refuse = "never" if fits(solver, F, C, options) else "maybe"
+    refuse = "must" if name == "Mistaken" else "never" if fits(solver, F, C, options) else "maybe"
     trial = Trial(text, lambda: solve(*args, **options), F.theirs, C.theirs, _arrays(F, options), refuse)
     trial.lying = isinstance(C.ours, Capped)
     trial.seeded = "time_limit" not in options
-    if "start" in options:
+    if "start" in options and refuse != "must":
         trial.checks.append(not_worse(lambda: float(F.ours.value(options["start"])), F.theirs))
     if solver == "exact" and refuse == "never" and trial.seeded:
         trial.checks.append(not_worse(lambda: float(fewer.greedy(F.ours, C.ours).value), F.theirs))

@@ -10,7 +10,7 @@ from zlib import crc32
 
 import numpy as np
 
-PARTS = ("answers", "inputs", "limits", "kills", "interrupts", "faults", "hostile", "structure")
+PARTS = ("answers", "inputs", "limits", "kills", "interrupts", "faults", "hostile", "structure", "same", "rows")
 """The names of the parts, each a module of this package; those that exist are run."""
 
 

@@ -7,7 +7,7 @@ squares of numbers from 1e-200 to 1e200. The value of any member is an upper bou
 referee could hide a fault of the package, but never accuse it wrongly.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import Any
@@ -40,7 +40,7 @@ class Squares:
 
     A: Any
     b: Any
-    relative: bool = True
+    positive: bool = True
 
     @property
     def vectors(self) -> Any:
@@ -70,7 +70,7 @@ class Discrepancy:
 
     K: Any
     t: Any
-    relative: bool = True
+    positive: bool = True
 
     @property
     def gram(self) -> Any:
@@ -80,8 +80,8 @@ class Discrepancy:
 
     @property
     def scale(self) -> Any:
-        """The largest similarity of an entry to itself."""
-        return np.abs(np.diag(wide(self.K))).max()
+        """The largest squared distance of an entry from the target, and 1 % of the largest similarity to itself."""
+        return max(np.abs(np.diag(self.gram)).max(), np.abs(np.diag(wide(self.K))).max() / 100)
 
     def value(self, p: Any) -> Any:
         """F(p)."""
@@ -90,11 +90,67 @@ class Discrepancy:
 
 
 @dataclass(frozen=True, eq=False)
+class Form:
+    """pᵀSp - 2 mᵀp + constant, which may be negative."""
+
+    S: Any
+    m: Any
+    constant: float = 0.0
+    positive: bool = False
+
+    @property
+    def gram(self) -> Any:
+        """G with F(p) = pᵀGp + constant on the simplex."""
+        m = wide(self.m)
+        return wide(self.S) - m[:, None] - m[None, :]
+
+    @property
+    def scale(self) -> Any:
+        """The size of the largest term."""
+        return max(np.abs(wide(self.S)).max(), np.abs(wide(self.m)).max(), abs(Wide(self.constant)))
+
+    def value(self, p: Any) -> Any:
+        """F(p)."""
+        p = wide(p)
+        return p @ wide(self.S) @ p - 2 * (wide(self.m) @ p) + self.constant
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Any convex F of the rows of a matrix of distributions, infinite outside its domain, on at most two entries."""
+
+    n: int
+    rows: Callable[[Any], Any]
+    scale: float
+    positive: bool = False
+
+    def value(self, p: Any) -> Any:
+        """F(p)."""
+        return self._values(wide(p)[None])[0]
+
+    def _values(self, P: Any) -> Any:
+        found = self.rows(P)
+        return np.where(np.isnan(found), Wide(np.inf), found)
+
+    def best(self, support: Sequence[int], low: float, high: float) -> Any:
+        """The least value between two corners, on finer and finer grids."""
+        if len(support) == 1:
+            return np.ones(1, Wide)
+        middle, reach = Wide(0.5), Wide(0.5)
+        for _ in range(9):
+            t = np.clip(middle + reach * np.linspace(-1, 1, 2049, dtype=Wide), 0, 1)
+            P = np.zeros((t.size, self.n), Wide)
+            P[:, support[0]], P[:, support[1]] = t, 1 - t
+            middle, reach = t[self._values(P).argmin()], reach / 500
+        return np.array([middle, 1 - middle])
+
+
+@dataclass(frozen=True, eq=False)
 class Divergence:
     """KL(p‖q)."""
 
     q: Any
-    relative: bool = False
+    positive: bool = False
     scale: float = 1.0
 
     def value(self, p: Any) -> Any:
@@ -132,7 +188,7 @@ class Transport:
 
     x: Any
     q: Any
-    relative: bool = False
+    positive: bool = False
 
     @property
     def scale(self) -> Any:
@@ -150,7 +206,7 @@ class Transport:
         return np.array([q[nearest == j].sum() for j in range(len(support))])
 
 
-Problem = Squares | Discrepancy | Divergence | Transport
+Problem = Squares | Discrepancy | Form | Segments | Divergence | Transport
 
 
 # Regions: what may be held, written once more

@@ -63,7 +63,7 @@ def state_face(rows, units):
     return np.array([e for e, x in enumerate(rows) if set(np.flatnonzero(x)) <= set(units)], int)
 
 
-def greedy_state_units(v, rows, k):
+def greedy_state_units(v, rows, costs, room):
     """Algorithm 2 on listed rows; when no dimension helps, towards the largest entry that still fits."""
 
     def distance(units):
@@ -71,12 +71,11 @@ def greedy_state_units(v, rows, k):
         return on_face(v, face)[1] if face.size else np.inf
 
     chosen = []
-    while len(chosen) < k:
-        free = [i for i in range(rows.shape[1]) if i not in chosen]
+    while free := [i for i in range(rows.shape[1]) if i not in chosen and costs[[*chosen, i]].sum() <= room]:
         best = min(free, key=lambda i: distance([*chosen, i]))
         if not distance([*chosen, best]) < distance(chosen) - 1e-12:
             lacks = [sorted(set(np.flatnonzero(x)) - set(chosen)) for x in rows]
-            fits = [e for e in range(len(rows)) if 0 < len(lacks[e]) <= k - len(chosen)]
+            fits = [e for e in range(len(rows)) if lacks[e] and costs[lacks[e] + chosen].sum() <= room]
             best = lacks[max(fits, key=lambda e: v[e])][0] if fits else free[0]
         chosen.append(best)
     return chosen

@@ -385,8 +385,7 @@ def test_own_loops(data):
     assert covered.solve(3).value == pytest.approx(fewer.dims(D, 3).value)
     once = together(fewer.summarize(part, plan=first, kept=400) for part in parts)
     assert once.solve(6).value_se > 0
-    with pytest.raises(InvalidInput, match="two passes"):
-        first.solve(6)
+    assert "rows drawn at random by weight" in first.solve(6).note
     with pytest.raises(InvalidInput, match="must have the same pass to be merged"):
         first.merge(second)
     with pytest.raises(InvalidInput, match="at least one row"):
@@ -558,3 +557,46 @@ def test_a_tall_block_is_factored_in_parts_to_the_same_factor():
     rows = np.random.default_rng(0).normal(size=(2 * PART_ROWS + 17, 4)) @ np.diag([1.0, 1e3, 1e-3, 1.0])
     plain = np.abs(np.linalg.qr(rows, mode="r"))
     assert np.abs(factored(rows)) == pytest.approx(plain, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("rng", [None, "a", 1.7, True, -1, np.random.default_rng(0)], ids=str)
+def test_the_seed_of_summaries_is_a_whole_number(rng):
+    X = np.eye(3)
+    with pytest.raises(InvalidInput, match="rng must be"):
+        fewer.summarize(X, "points", rng=rng)
+    if rng is not None:
+        first = fewer.summarize(X, "points")
+        with pytest.raises(InvalidInput, match="rng must be"):
+            first.solve(2, rng=rng)
+
+
+def test_a_stream_of_dims_has_its_columns_in_one_order():
+    table = pd.DataFrame(np.eye(3, dtype=int), columns=list("abc"))
+    model = fewer.FewerDims(2).partial_fit(table)
+    for rows in (table[["c", "b", "a"]], table[["a", "b"]]):
+        with pytest.raises(InvalidInput, match="feature names should match"):
+            model.partial_fit(rows)
+
+
+@pytest.mark.parametrize("heavy", [1.0, 2000.0])
+def test_one_pass_of_summaries_says_how_far_the_points_may_be_from_all_rows(heavy):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, weights = rng.standard_normal((6000, 2)), np.ones(6000)
+        weights[:5] = heavy  # of distinct rows drawn evenly most samples would have none of these
+        parts = [(X[i : i + 1000], None, weights[i : i + 1000]) for i in range(0, 6000, 1000)]
+        how = {"k": 5, "candidates": 300, "gamma": 0.5, "rng": seed}
+        found = together(fewer.summarize(part, "points", **how) for part in parts).solve(5)
+        assert np.array_equal(found.rows, X[found.indices])
+        assert found.bound is None
+        true = np.sqrt(naive_mmd(X, weights / weights.sum(), found.rows, found.weights, 0.5))
+        off = (1 + np.sqrt(2 * np.log(20))) / np.sqrt(300)
+        assert true <= np.sqrt(found.value) + off
+        assert (
+            f"with probability 95% the MMD of the points to all rows is at most {np.sqrt(found.value) + off:.3g}"
+            in found.note
+        )
+    linear = fewer.summarize(X, "points", candidates=300, similarity="linear").solve(5)
+    assert "with probability" not in linear.note
+    few = fewer.summarize(X[:50], "points", k=5).solve(5)
+    assert "drawn" not in few.note

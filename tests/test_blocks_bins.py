@@ -61,3 +61,28 @@ def test_quantiles_and_what_is_refused(small, monkeypatch):
         fewer.bins(cut(7), 5, preserve="entries")
     with pytest.raises(InvalidInput, match="edges must hold all values"):
         fewer.bins(cut(7), 5, grid=[0.0, 1.0])
+
+
+def test_the_median_of_a_bin_is_the_same_in_memory_and_in_blocks():
+    x = [34.0, 25.0, 20.0, 11.0, 13.0]
+    whole = fewer.bins(x, 1, grid="equal", n_bins=3)
+    summarised = fewer.summarize(x, "bins").solve(1, grid="equal", n_bins=3)
+    assert whole.labels.tolist() == summarised.labels.tolist() == [20.0]
+
+
+@pytest.mark.parametrize("grid", ["equal", "log", "quantile", "edges"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_grids_are_the_same_in_memory_and_in_blocks(grid, weighted):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x = np.round(rng.lognormal(size=200), 1 + seed % 4) + 0.1
+        weight = rng.random(200) if weighted else None
+        edges = np.linspace(x.min(), x.max(), 21)
+        how = {"grid": edges} if grid == "edges" else {"grid": grid, "n_bins": 20}
+        whole = fewer.bins(x, 4, sample_weight=weight, **how)
+        block = (x,) if weight is None else (x, None, weight)
+        stream = fewer.FewerBins(4, **how).partial_fit(x[:, None], sample_weight=weight)
+        for found in (fewer.summarize(block, "bins").solve(4, **how), stream.result_[0]):
+            assert found.indices.tolist() == whole.indices.tolist()
+            assert found.labels.tolist() == whole.labels.tolist()
+            assert found.value == pytest.approx(whole.value, rel=1e-12)

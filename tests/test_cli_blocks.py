@@ -9,7 +9,7 @@ import pytest
 
 import fewer
 from commands import run
-from fewer.studies.in_blocks import NOTE
+from fewer.report.in_blocks import NOTE
 
 
 @pytest.fixture
@@ -70,7 +70,12 @@ def test_options_about_rows_are_heeded_or_refused(folder):
     few = ("--max-memory", "50KB", "-k", "3", "-q")
     out, _ = run("points", folder / "x.parquet", *few, "--max-weight", "0.5")
     assert all(float(row["weight"]) <= 0.5 for row in csv.DictReader(io.StringIO(out)))
-    for option in (("--move",), ("--include", "7"), ("--exclude", "0-6"), ("--groups", "y", "--max-per-group", "1")):
+    for option in (
+        ("--move", "range"),
+        ("--include", "7"),
+        ("--exclude", "0-6"),
+        ("--groups", "y", "--max-per-group", "1"),
+    ):
         _, err = run("points", folder / "x.parquet", *few, *option, code=2)
         assert f"{option[0]} is not for data in blocks" in err
     _, err = run("terms", folder / "x.parquet", *few, "--target", "y", "--loss", "absolute", code=2)

@@ -11,8 +11,8 @@ import pytest
 from commands import run, write_tables
 from fewer.cli import _app
 from fewer.cli.demo import requests
+from fewer.report.dims import DimsProblem
 from fewer.solvers.minimize import SOLVERS
-from fewer.studies.dims import DimsProblem
 
 
 @pytest.fixture

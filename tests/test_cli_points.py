@@ -38,8 +38,10 @@ CASES = [
     (["--groups", "kind", "--min-per-group", "a=3"], {"groups": "kind", "min_per_group": {"a": 3}}),
     (["--equal-weights"], {"equal_weights": True}),
     (["--min-weight", "0.1", "--max-weight", "0.3"], {"min_weight": 0.1, "max_weight": 0.3}),
-    (["--move"], {"move": True}),
-    (["--move-free"], {"move": "free"}),
+    (["--move", "range"], {"move": True}),
+    (["--move", "free"], {"move": "free"}),
+    (["--move", "-1:1"], {"move": (-1.0, 1.0)}),
+    (["--move", "x=-0.5:0.5"], {"move": {"x": (-0.5, 0.5)}}),
 ]
 
 
@@ -73,7 +75,7 @@ def test_rows_that_stand_for_another_file(folder, ending):
 def test_every_k_of_a_path_keeps_the_limits_and_is_tested_on_rows_held_out(folder):
     words = ["--path", "3,5", "--include", "7", "--max-weight", "0.5", "--json", "-q"]
     found = json.loads(
-        run("points", folder / "mine.csv", *words, "--move", "--groups", "team", "--max-per-group", "3")[0]
+        run("points", folder / "mine.csv", *words, "--move", "range", "--groups", "team", "--max-per-group", "3")[0]
     )
     for answer in found["answers"]:
         assert 7 in answer["indices"]
@@ -84,7 +86,7 @@ def test_every_k_of_a_path_keeps_the_limits_and_is_tested_on_rows_held_out(folde
 
 def test_the_page_shows_what_points_stand_for_and_miss(folder):
     page = folder / "page.html"
-    for more in ([], ["--target", folder / "theirs.csv"], ["--move"]):
+    for more in ([], ["--target", folder / "theirs.csv"], ["--move", "range"]):
         _, told = run("points", folder / "mine.csv", "-k", "4", "--criticisms", "2", "--report", page, "--force", *more)
         text = page.read_text()
         assert "What each point represents" in text
@@ -100,7 +102,7 @@ def test_the_page_shows_what_points_stand_for_and_miss(folder):
         (["--groups", "team"], "--groups needs --min-per-group or --max-per-group"),
         (["--groups", "temm", "--max-per-group", "2"], "has no column 'temm' (--groups); the nearest is 'team'"),
         (["--target-weight", "w"], "--target-weight needs --target"),
-        (["--move", "--move-free"], "--move and --move-free are two ways to move"),
+        (["--move", "far"], "expected range, free, LOW:HIGH or COL=LOW:HIGH,..., got 'far'"),
         (["--include", "a"], "expected row numbers from 0 such as 3,17 or 0-9, got 'a'"),
         (["--include", "900"], "include"),
         (["--groups", "team", "--max-per-group", "x=2"], "the groups are numbers, got 'x'"),
@@ -127,7 +129,7 @@ def test_labels_of_a_file_are_classes_as_in_the_library(tmp_path):
 
 
 def test_an_npz_file_holds_the_rows_that_were_kept(folder, tmp_path):
-    for options in ((), ("--move",)):
+    for options in ((), ("--move", "range")):
         files = [tmp_path / f"kept{len(options)}.{ending}" for ending in ("npz", "json")]
         for file in files:
             run("points", folder / "mine.csv", "-k", "3", "--no-baselines", "-q", "-o", file, *options)
@@ -139,3 +141,12 @@ def test_an_npz_file_holds_the_rows_that_were_kept(folder, tmp_path):
             assert found[name].astype(str).tolist() == [str(value) for value in values]
         own = fewer.Distribution.load(files[0])
         assert sorted(own.weights) == pytest.approx(sorted(kept["weight"]))
+
+
+def test_a_box_holds_on_rows_that_are_tested_on(folder):
+    words = ["--path", "3,5", "--json", "-q", "--move", "x=9:9.5"]
+    found = json.loads(run("points", folder / "mine.csv", *words)[0])
+    free = json.loads(run("points", folder / "mine.csv", *words[:-1], "free")[0])
+    for answer, other in zip(found["answers"], free["answers"], strict=True):
+        assert min(answer["kept"]["x"]) >= 9.0
+        assert answer["held_out"] > 2 * other["held_out"]

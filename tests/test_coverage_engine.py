@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewer import KL, L2, DimensionSparse, Lattice, SeenL2, States, Status, dims, exact, iht, minimize
+from fewer import KL, L2, DimensionSparse, Lattice, States, Status, dims, exact, iht, minimize
 from fewer.datasets import baskets
 from fewer.engines.coverage import CoverageEngine, coverage_engine
 from fewer.engines.engine import Bounding, Branch, Engine
@@ -47,7 +47,7 @@ def random_problem(seed, objective, n=None):
         q = np.zeros(space.size)
         q[space.ravel(seen.unravel(np.arange(seen.size)))] = seen.weights
         return L2(space, q), DimensionSparse(space, k)
-    F = KL(seen, seen.weights) if objective == "kl" else SeenL2(seen)
+    F = KL(seen, seen.weights) if objective == "kl" else L2.on_lattice(seen)
     return F, DimensionSparse(F.space, k)
 
 
@@ -173,7 +173,7 @@ def test_branch_and_bound_beyond_all_masks(objective, n):
     used = np.sort(rng.choice(n, 9, replace=False))
     X[:, used] = rng.integers(0, 3, (80, 9)) * (rng.random((80, 9)) < 0.25)
     seen = States(X)
-    F = KL(seen, seen.weights) if objective == "kl" else SeenL2(seen)
+    F = KL(seen, seen.weights) if objective == "kl" else L2.on_lattice(seen)
     for k in (2, 3):
         C = DimensionSparse(F.space, k)
         best = min(F.value_on(C.face(units)) for units in combinations(range(n), k))
@@ -265,7 +265,7 @@ def test_dims_is_minimize(seed, solver, objective):
 def test_dims_of_a_large_lattice_is_minimize_of_the_seen_states(solver):
     X = baskets(300, 40, 3, rng=2)
     found = dims(X, 6, objective="l2", solver=solver, rng=0)
-    F = SeenL2(States(X))
+    F = L2.on_lattice(States(X))
     twin = minimize(F, DimensionSparse(F.space, 6), solver, rng=0)
     assert found.value == twin.value
     assert found.bound == twin.bound

@@ -146,3 +146,10 @@ def test_a_checksum_depends_on_rows_and_their_order_and_not_on_cuts(rows):
         assert (checksum(first, 0) + checksum(last, cut)) % 2**64 == every
     assert checksum(take([1, 0, 2, 3]), 0) != every
     assert checksum(take([0, 1, 2, 2]), 0) != every
+
+
+def test_sparse_blocks_whose_indices_are_out_of_range_are_refused():
+    block = sp.csr_array(np.eye(3))
+    block.indices[1] = 9
+    with pytest.raises(InvalidInput, match="not a valid sparse matrix: indices must be < 3"):
+        fewer.points(lambda: iter([block]), 1)

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from fewer import DimensionSparse, FewerDims, InvalidInput, SeenL2, States, Status, coverage, dims, minimize
+from fewer import L2, DimensionSparse, FewerDims, InvalidInput, States, Status, coverage, dims, minimize
 from fewer.datasets import baskets
 
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
@@ -146,7 +146,7 @@ def test_copies_of_states_are_the_whole_lattice(solver):
     X = np.array([[0, 1, 0], [2, 1, 0], [2, 1, 0], [0, 0, 1], [1, 0, 0]])
     q = np.array([0.6, 0.2, 0.2])
     squares = np.array([0.2**2 + 0.4**2, 0.2**2, 0.2**2])
-    F = SeenL2(States([[1, 0], [0, 1], [0, 0]]), q, squares, copies=3)
+    F = L2.on_lattice(States([[1, 0], [0, 1], [0, 0]]), q, squares, copies=3)
     found = minimize(F, DimensionSparse(F.space, 1), solver, rng=0)
     assert found.value / 3 == pytest.approx(min(loss(X, np.ones(5), [0, j], "l2") for j in (1, 2)))
     p = np.random.default_rng(0).dirichlet(np.ones(F.space.size))

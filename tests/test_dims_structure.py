@@ -9,8 +9,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from fewer import FewerDims, InvalidInput, Status, coverage, dims
-from fewer.constraints.dimension_budget import DimensionBudget
+from fewer import DimensionSparse, FewerDims, InvalidInput, Status, coverage, dims
 from fewer.cover import Allowance
 from fewer.datasets import baskets
 from fewer.engines._prices import Proof
@@ -249,7 +248,7 @@ def test_what_cannot_be_asked_for():
 def test_members_of_a_budget():
     rng = np.random.default_rng(0)
     for space in (Lattice(4, 2), States(rng.integers(0, 2, (12, 4)))):
-        C = DimensionBudget(space, [1.0, 2.0, 1.5, 0.5], 2.5)
+        C = DimensionSparse(space, incumbent=True, costs=[1.0, 2.0, 1.5, 0.5], budget=2.5)
         for _ in range(20):
             v = rng.normal(size=space.size)
             p = C.project(v)
@@ -257,7 +256,7 @@ def test_members_of_a_budget():
             near = C.project(p, near=p)
             assert ((near - p) ** 2).sum() < 1e-20
     with pytest.raises(InvalidInput, match="no listed state fits into the budget of 1: the cheapest costs 3"):
-        DimensionBudget(States([[1, 1]]), [1.0, 2.0], 1.0)
+        DimensionSparse(States([[1, 1]]), costs=[1.0, 2.0], budget=1.0)
 
 
 def test_units_that_are_both_included_and_excluded_are_named():

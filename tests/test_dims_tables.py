@@ -200,16 +200,36 @@ def test_long_tables_are_the_wide_ones():
         dims(X, 8, order="order_id", item="item")
 
 
-def test_empty_baskets_are_counted_and_said():
+@pytest.mark.parametrize("blocks", [False, True])
+def test_missing_items_of_orders(blocks):
+    lines = pd.DataFrame({"o": [1, 1, 2, 3], "s": ["a", None, "a", "b"]})
+
+    def found(missing):
+        X = (lambda: iter([lines[:1], lines[1:3], lines[3:]])) if blocks else lines
+        return dims(X, 1, order="o", item="s", missing=missing, max_memory="1KB" if blocks else "1GB")
+
+    with pytest.raises(InvalidInput, match="column 's', row 1: is missing; missing='drop'"):
+        found("error")
+    with pytest.raises(InvalidInput, match="missing must be"):
+        found("impute")
+    assert math.exp(-found("category").value) == pytest.approx(1 / 3)
+    assert math.exp(-found("drop").value) == pytest.approx(1 / 2)
+    assert "1 of 3 orders left out" in found("drop").note
+    lines = lines[1:2]
+    with pytest.raises(InvalidInput, match="there are no orders with items"):
+        found("drop")
+
+
+def test_orders_with_missing_items_are_counted_and_said():
     lines = pl.DataFrame({"order": [1, 1, 2, 3, 4, 4], "item": ["a", "b", None, "a", "b", None]})
-    found = baskets_of(lines, "order", "item")
+    found = baskets_of(lines, "order", "item", "drop")
     assert found.names == ["a", "b"]
-    assert found.table.toarray().tolist() == [[1, 1], [1, 0], [0, 1]]
-    assert found.empty == 1
-    assert found.note == (
-        "1 of 4 baskets is empty and left out; 1 lines without an item, in orders that have others, passed over"
-    )
-    assert found.note in dims(lines, 1, order="order", item="item").note
+    assert found.table.toarray().tolist() == [[1, 1], [1, 0]]
+    assert found.note == "2 of 4 orders left out, as items are missing there"
+    assert found.note in dims(lines, 1, order="order", item="item", missing="drop").note
+    found = baskets_of(lines, "order", "item", "category")
+    assert found.names == ["a", "b", None]
+    assert found.table.toarray().tolist() == [[1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1]]
     with pytest.raises(InvalidInput, match="column 'order', row 2: is missing"):
         baskets_of(
             lines.with_columns(pl.when(pl.col("order") == 2).then(None).otherwise(pl.col("order")).alias("order")),
@@ -218,8 +238,8 @@ def test_empty_baskets_are_counted_and_said():
         )
     with pytest.raises(InvalidInput, match="two columns, both are 'item'"):
         baskets_of(lines, "item", "item")
-    with pytest.raises(InvalidInput, match="every basket is empty"):
-        baskets_of(lines.filter(pl.col("order") == 2), "order", "item")
+    with pytest.raises(InvalidInput, match="no orders with items"):
+        baskets_of(lines.filter(pl.col("order") == 2), "order", "item", "drop")
 
 
 @settings(max_examples=40, deadline=None)

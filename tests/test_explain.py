@@ -5,6 +5,8 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
+from sklearn import config_context
 from sklearn.datasets import load_digits
 
 from fewer import FewerPoints, InvalidInput, assign, bins, criticisms, points, witness
@@ -25,6 +27,35 @@ def test_rows_are_assigned_to_the_most_similar_point():
     assert np.array_equal(assign(found, X)[found.indices], np.arange(5))
     model = FewerPoints(5, gamma=GAMMA, random_state=0).fit(X)
     assert np.array_equal(model.indices_[model.assign(X)], model.result_.indices[assign(model.result_, X)])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_rows_are_assigned_whatever_container_transform_has(library):
+    X = rows()
+    model = FewerPoints(5, gamma=GAMMA, random_state=0).fit(X)
+    wanted = model.assign(X)
+    with config_context(transform_output=library):
+        assert np.array_equal(model.assign(X), wanted)
+    model.set_output(transform=library)
+    assert np.array_equal(model.assign(X), wanted)
+    assert model.transform(X).shape == (60, 5)
+
+
+@pytest.mark.parametrize("similarity", ["laplace", "hamming", "rbf"])
+def test_sparse_rows_are_refused_where_dense_ones_were_fitted(similarity):
+    X = np.eye(4)[[0, 1, 2, 3, 3]]
+    model = FewerPoints(2, similarity=similarity, missing="impute" if similarity == "rbf" else "error", random_state=0)
+    model.fit(X)
+    of_table = points(pd.DataFrame(X, columns=list("abcd")), 2, similarity=similarity, rng=0)
+    asks = (
+        model.transform,
+        model.assign,
+        lambda rows: assign(model.result_, rows),
+        lambda rows: assign(of_table, rows),
+    )
+    for ask in asks:
+        with pytest.raises(InvalidInput, match="X must be dense"):
+            ask(csr_array(X))
 
 
 def test_rows_of_a_table_are_assigned_whatever_they_are_compared_by():

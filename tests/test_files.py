@@ -212,15 +212,15 @@ def test_without_replace_a_file_that_has_appeared_meanwhile_is_not_lost(folder):
 
 
 def test_a_command_without_force_does_not_overwrite_what_appears_while_it_works(folder, capsys, monkeypatch):
-    from fewer.studies import study
+    from fewer.report import path
 
-    real = study.compare
+    real = path.compare
 
     def compare(*args):
         (folder / "out.csv").write_text("theirs")
         return real(*args)
 
-    monkeypatch.setattr(study, "compare", compare)
+    monkeypatch.setattr(path, "compare", compare)
     assert dims("-o", "out.csv") == 2
     assert "out.csv: File exists" in capsys.readouterr().err
     assert (folder / "out.csv").read_text() == "theirs"
@@ -417,9 +417,9 @@ def test_where_ctrl_c_is_ignored_it_stays_so(tmp_path):
         "import os, signal\n"
         "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
         "from fewer.cli import main\n"
-        "from fewer.studies import study\n"
-        "real = study.compare\n"
-        "study.compare = lambda *args: os.kill(os.getpid(), signal.SIGINT) or real(*args)\n"
+        "from fewer.report import path\n"
+        "real = path.compare\n"
+        "path.compare = lambda *args: os.kill(os.getpid(), signal.SIGINT) or real(*args)\n"
         "main(['dims', 'wide.csv', '-k', '2', '--quiet', '-o', 'out.csv'])\n"
     )
     assert python(code, tmp_path).returncode == 0

@@ -8,7 +8,6 @@ import pytest
 import naive
 from fewer import KL, L2, Atoms, DimensionSparse, GroupSparse, Lattice, Moments, SparseSimplex, exact, exchange, greedy
 from fewer.constraints.conditions import Conditions
-from fewer.constraints.dimension_budget import DimensionBudget
 from reproduction import fig1
 
 
@@ -90,11 +89,13 @@ def test_fifteen_hundred_budgets():
         space = Lattice(n, 2)
         lowest = lowest_on_faces("l2", q)
         units = naive.greedy_selection(lowest, n, n, fits=lambda held, i, c=costs, b=budget: c[[*held, i]].sum() <= b)
-        result = greedy(L2(space, q.ravel()), DimensionBudget(space, costs, budget))
+        C = DimensionSparse(space, costs=costs, budget=budget)
+        result = greedy(L2(space, q.ravel()), C)
         assert result.value == pytest.approx(lowest(units), abs=1e-12)
         assert set(result.support.tolist()) <= set(units)
         if lowest(units) > 1e-12:
             assert result.support.tolist() == units
+            assert C.project(q.ravel()) == pytest.approx(result.p, abs=1e-12)
 
 
 def columns(rng, n):

@@ -60,7 +60,7 @@ def test_a_masked_entry_is_refused_by_its_index(call):
 
 
 def test_a_mask_is_found_in_tables_lists_and_codes():
-    refused("counts has masked entries, the first at index 0", bins, np.ma.array([96, 1, 2], mask=[1, 0, 0]), 2)
+    refused("values has masked entries, the first at index 0", bins, np.ma.array([96, 1, 2], mask=[1, 0, 0]), 2)
     rows = np.ma.array(ROWS, mask=ROWS == 1)
     refused("X has masked entries, the first at index 1, 0", dims, rows, 1)
     refused(r"X\[1\] has masked entries, the first at index 0", dims, list(rows), 1)

@@ -19,7 +19,6 @@ from fewer import (
     InvalidInput,
     Lattice,
     Moments,
-    SeenL2,
     SparseSimplex,
     States,
     exact,
@@ -182,7 +181,7 @@ def test_other_targets_share_what_is_known_of_the_functions():
 
 
 def test_seen_states_are_refused_where_faces_are_not_whole_dimensions():
-    F = SeenL2(States([[0, 1, 1], [0, 1, 1], [0, 0, 1], [1, 0, 0]]))
+    F = L2.on_lattice(States([[0, 1, 1], [0, 1, 1], [0, 0, 1], [1, 0, 0]]))
     with pytest.raises(InvalidInput, match="constraint must have faces of whole dimensions"):
         F.best_on(np.array([0, 1]))
     with pytest.raises(InvalidInput, match="use DimensionSparse"):

@@ -241,11 +241,12 @@ def test_compiled_searches_return_the_supports_of_their_twins():
         best = min(combinations(range(5), 2), key=lambda S: naive.on_face(v, naive.lattice_face(space.shape, S))[1])
         assert sorted(exact_units(v, space.strides, m, 2, 4)) == list(best)
         assert sorted(exact_state_units(v, seen.indptr, seen.indices, 5, 2)) == list(best)
-        picked = sorted(greedy_units(v, space.strides, m, 2, 4))
+        picked = sorted(greedy_units(v, space.strides, m, 2, 4, np.ones(5), 2.0))
         face = naive.lattice_face(space.shape, picked)
         assert np.allclose(naive.on_face(v, face)[0], naive.greedy_projection(v, space.shape, 2))
-        listed = sorted(greedy_state_units(v, seen.indptr, seen.indices, 5, 2))
-        assert listed == sorted(naive.greedy_state_units(v, rows, 2))
+        for costs, room in (np.ones(5), 2.0), (rng.integers(1, 4, 5).astype(float), 5.0):
+            listed = greedy_state_units(v, seen.indptr, seen.indices, 5, costs, room)
+            assert listed.tolist() == naive.greedy_state_units(v, rows, costs, room)
 
 
 def test_sparse_states_holds_d_k_and_is_convex():

@@ -13,12 +13,12 @@ import pytest
 from chromium import started
 from fewer.files import written_whole
 from fewer.report import Column, Html, Series, curve, page, pictures, table, tag
-from fewer.report.studies import studies_page, study_page
+from fewer.report.bins import BinsProblem
+from fewer.report.dims import DimsProblem
+from fewer.report.path import study
+from fewer.report.path_page import studies_page, study_page
+from fewer.report.points import PointsProblem
 from fewer.report.svg import Axis
-from fewer.studies.bins import BinsProblem
-from fewer.studies.dims import DimsProblem
-from fewer.studies.points import PointsProblem
-from fewer.studies.study import study
 from fewer.text import csv_cell
 
 EVIL = [
@@ -133,7 +133,7 @@ def test_held_out_bins_are_a_random_part_of_the_values():
     assert 0 < held.sum() < counts.sum()
     P, Q = np.cumsum(held / held.sum()), np.cumsum(train.target)
     same = replace(train.solve(5), table=train.target)
-    assert judge(same) == pytest.approx(np.sqrt(np.mean((P - Q) ** 2)))
+    assert judge(same) == pytest.approx(np.sqrt(held / held.sum() @ (P - Q) ** 2))
     assert BinsProblem(counts + 0.5).split(0.3, np.random.default_rng(0)) is None
 
 

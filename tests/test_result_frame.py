@@ -22,19 +22,20 @@ def made(**changes):
     return replace(Result(**parts, **ended, space=Atoms(9), words=Words("points", 9, "MMD²")), **changes)
 
 
-def test_points_come_back_as_whole_rows_heaviest_first_under_their_own_labels():
+def test_points_come_back_as_whole_rows_in_their_order_under_their_own_labels():
     result = made(rows=FRAME, labels=np.array(["x", "y", "z"], object), total=200.0)
     frame = result.to_frame()
-    assert frame.columns.tolist() == ["weight", "index", "age", "plan", "index_in_table"]
-    assert frame.index.tolist() == ["y", "x", "z"]
-    assert frame["index"].tolist() == [4, 1, 6]
-    assert frame["age"].tolist() == [47, 31, 20]
+    assert frame.columns.tolist() == ["index", "weight", "count", "age", "plan", "index_in_table"]
+    assert frame.index.tolist() == ["x", "y", "z"]
+    assert frame["index"].tolist() == [1, 4, 6]
+    assert frame["age"].tolist() == [31, 47, 20]
     assert frame["age"].dtype == FRAME["age"].dtype
     assert result.counts.tolist() == [50.0, 100.0, 50.0]
     other = result.to_frame(backend="polars")
-    assert other.columns == ["weight", "index", "label", "age", "plan", "index_in_table"]
-    assert other["label"].to_list() == ["y", "x", "z"]
-    assert other["plan"].to_list()[1:] == ["a", "b"]
+    assert other.columns == ["index", "weight", "count", "label", "age", "plan", "index_in_table"]
+    assert other["label"].to_list() == ["x", "y", "z"]
+    assert other["plan"].to_list()[::2] == ["a", "b"]
+    assert other["count"].to_list() == [50.0, 100.0, 50.0]
 
 
 def test_rows_of_any_container_become_rows_of_either_library():
@@ -42,37 +43,37 @@ def test_rows_of_any_container_become_rows_of_either_library():
     polars = pl.DataFrame({"age": [31, 47, 20], "label": ["a", "b", "c"]})
     for rows in (polars, polars.to_arrow() if hasattr(polars, "to_arrow") else pa.table(polars.to_dict())):
         result = made(rows=rows, labels=np.array([5, 6, 7], object))
-        assert result.to_frame()["age"].tolist() == [47, 31, 20]
-        assert result.to_frame().index.tolist() == [6, 5, 7]
+        assert result.to_frame()["age"].tolist() == [31, 47, 20]
+        assert result.to_frame().index.tolist() == [5, 6, 7]
         both = result.to_frame("polars")
-        assert both["label"].to_list() == ["b", "a", "c"]
-        assert both["index_label"].to_list() == [6, 5, 7]
+        assert both["label"].to_list() == ["a", "b", "c"]
+        assert both["index_label"].to_list() == [5, 6, 7]
     import scipy.sparse as sp
 
     array = np.array([[1.0, 0.0], [2.0, 5.0], [3.0, 0.0]])
     for rows in (array, sp.csr_array(array), array.tolist()):
         frame = made(rows=rows).to_frame()
-        assert frame.columns.tolist() == ["weight", "index", "x0", "x1"]
-        assert frame["x0"].tolist() == [2.0, 1.0, 3.0]
+        assert frame.columns.tolist() == ["index", "weight", "x0", "x1"]
+        assert frame["x0"].tolist() == [1.0, 2.0, 3.0]
     series = made(rows=pd.Series([1, 2, 3], name="cost")).to_frame()
-    assert series["cost"].tolist() == [2, 1, 3]
+    assert series["cost"].tolist() == [1, 2, 3]
 
 
 def test_bins_come_with_values_and_edges_in_their_order():
     x = np.random.default_rng(0).lognormal(size=200)
     result = bins(x, 5)
     for frame in (result.to_frame(), result.to_frame("polars")):
-        assert list(frame.columns) == ["weight", "index", "value", "from", "to"]
+        assert list(frame.columns) == ["index", "weight", "count", "value", "from", "to"]
         assert list(frame["value"]) == sorted(result.labels)
         assert list(frame["weight"]) == result.weights.tolist()
-    assert bins(counts=[4, 0, 1, 5], k=2).to_frame().columns.tolist() == ["weight", "index"]
+    assert bins(counts=[4, 0, 1, 5], k=2).to_frame().columns.tolist() == ["index", "weight", "count"]
     placed = bins(counts=[4, 0, 1, 5], k=2, positions=[1, 2, 4, 8]).to_frame()
-    assert placed.columns.tolist() == ["weight", "index", "value"]
+    assert placed.columns.tolist() == ["index", "weight", "count", "value"]
 
 
 def test_columns_come_with_their_names_and_without_weights_in_their_order():
     terms = made(words=Words("columns", 9, "squared error"), labels=["AAPL", "MSFT", "IBM"])
-    assert terms.to_frame()["name"].tolist() == ["MSFT", "AAPL", "IBM"]
+    assert terms.to_frame()["name"].tolist() == ["AAPL", "MSFT", "IBM"]
     table = np.full(9, 1 / 9)
     dims = made(words=Words("columns", 9, "KL"), labels=["milk", "bread", "tea"], weights=None, table=table)
     assert dims.to_frame().to_dict("list") == {"index": [1, 4, 6], "name": ["milk", "bread", "tea"]}

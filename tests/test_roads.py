@@ -23,11 +23,12 @@ from roads import (
     refusable,
     row,
     same,
+    unexplained,
 )
 
 OPTIONS = [(job, option) for job in JOBS for option in options_of(job)]
 IN_MEMORY = ("function", "estimator", "command")
-NOT_SPARSE = {"points": {"missing", "move", "bounds"}}
+NOT_SPARSE = {"points": {"missing", "move"}}
 """What the docstring says is for dense rows."""
 SHOWN = PAGE.read_text()
 
@@ -54,6 +55,7 @@ def test_an_option_on_every_road(job, option):
             listed = NOT_SPARSE.get(job, set()) if road.group in IN_MEMORY and "sparse" in road.name else refusable(job)
             assert road.group not in IN_MEMORY or "sparse" in road.name, f"{road.name} refuses {option}"
             assert option in listed, f"{road.name} refuses {option}, which docs/scaling.md does not list"
+    assert not unexplained(job, option, line(job, option, found))
     assert line(job, option, found) in SHOWN, "the table is not up to date: python tests/roads.py"
 
 

@@ -228,7 +228,7 @@ def test_a_bound_one_percent_too_high_is_noticed(monkeypatch):
 
 
 def test_a_loop_that_does_not_check_membership_is_noticed(monkeypatch):
-    assert noticed(monkeypatch, _Record, "keep_member", lambda self, constraint, solver: None, "outside")
+    assert noticed(monkeypatch, _Record, "keep_member", lambda self, constraint, solver: None, "outside", 400)
 
 
 def test_a_loop_that_calls_everything_optimal_is_noticed(monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewer import InvalidInput, split
+from fewer import InvalidInput, split_evenly
 from fewer.similarity import bandwidth, similarity_of
 
 
@@ -18,7 +18,7 @@ def test_both_parts_are_nearer_to_all_rows_than_any_random_part():
     rng = np.random.default_rng(0)
     X = np.vstack([rng.standard_normal((150, 3)), rng.standard_normal((50, 3)) + 4.0])
     K = similarity_of("rbf", bandwidth(X, "rbf", "median"))(X, X)
-    first, second = split(X, 40, rng=0)
+    first, second = split_evenly(X, 40, rng=0)
     assert len(second) == 40
     assert np.array_equal(np.union1d(first, second), np.arange(200))
     assert len(first) == 160
@@ -29,7 +29,7 @@ def test_both_parts_are_nearer_to_all_rows_than_any_random_part():
 
 def test_rows_can_be_put_into_a_part():
     X = pd.DataFrame({"a": np.random.default_rng(1).standard_normal(30)}, index=[f"r{i}" for i in range(30)])
-    first, second = split(X, 5, include=["r3"], exclude=["r4", "r5"], rng=0)
+    first, second = split_evenly(X, 5, include=["r3"], exclude=["r4", "r5"], rng=0)
     assert 3 in second
     assert {4, 5} <= set(first)
 
@@ -46,4 +46,4 @@ def test_rows_can_be_put_into_a_part():
 )
 def test_what_is_no_split_is_refused_in_a_sentence(k, options, words):
     with pytest.raises(InvalidInput, match=words):
-        split(np.arange(5.0)[:, None], k, rng=0, **options)
+        split_evenly(np.arange(5.0)[:, None], k, rng=0, **options)

@@ -11,8 +11,8 @@ import pytest
 import fewer
 from commands import run
 from fewer.jobs.holdings import Holdings
-from fewer.studies.study import compare, study
-from fewer.studies.terms import TermsProblem
+from fewer.report.path import compare, study
+from fewer.report.terms import TermsProblem
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -108,8 +108,10 @@ def test_two_columns_are_read_as_lines_and_said(tmp_path):
     assert "a line for each item (order_id, sku)" in err
     with (tmp_path / "two.csv").open("a") as file:
         file.write("999999,\n")
-    _, err = run("dims", "two.csv", "-k", "4", "--solver", "greedy", cwd=tmp_path)
-    assert "1 of 301 baskets is empty and left out" in err.replace("\n", " ")
+    _, err = run("dims", "two.csv", "-k", "4", "--solver", "greedy", code=2, cwd=tmp_path)
+    assert "is missing; missing='drop'" in err.replace("\n", " ") or "--missing drop" in err.replace("\n", " ")
+    _, err = run("dims", "two.csv", "-k", "4", "--solver", "greedy", "--missing", "drop", cwd=tmp_path)
+    assert "1 of 301 orders left out, as items are missing there" in err.replace("\n", " ")
 
 
 def test_empty_lines_are_empty_baskets(tmp_path):

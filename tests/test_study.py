@@ -8,16 +8,18 @@ import pytest
 
 import fewer
 from fewer import Status
+from fewer.jobs.empirical import Empirical
 from fewer.jobs.holdings import Holdings
-from fewer.report.studies import study_page
-from fewer.studies.bins import BinsProblem
-from fewer.studies.points import PointsProblem
-from fewer.studies.study import SPLITS, compare, matching_size, proven_bound, study, sufficient_over_splits
-from fewer.studies.terms import TermsProblem
+from fewer.report.bins import BinsProblem
+from fewer.report.path import SPLITS, compare, matching_size, proven_bound, study, sufficient_over_splits
+from fewer.report.path_page import study_page
+from fewer.report.points import PointsProblem
+from fewer.report.terms import TermsProblem
+from fewer.report.values import ValuesProblem
 
 
 def test_a_size_that_matches_was_measured_and_the_one_below_did_not():
-    problem = BinsProblem(np.random.default_rng(1).integers(0, 40, 120).astype(float))
+    problem = BinsProblem(np.random.default_rng(1).integers(0, 40, 120).astype(float), preserve="entries")
     baseline = problem.baselines["quantile binning"]
     error = problem.error(problem.solve(6))
     size, tried = matching_size(baseline, 6, error, 120)
@@ -170,3 +172,24 @@ def test_rows_that_are_given_to_test_on_are_not_split_again():
     X = np.random.default_rng(0).normal(size=(20, 4))
     problem = TermsProblem(X, X[:, 0], list("abcd"), test_rows=np.arange(15, 20))
     assert [len(a.held_outs) for a in study(problem, [1, 2], held_out=0.25, solver="greedy").answers] == [1, 1]
+
+
+def test_one_far_value_does_not_lower_the_error_of_bins():
+    x = np.random.default_rng(0).lognormal(size=2000)
+    near, far = (ValuesProblem(Empirical.of(values)) for values in (x, np.append(x, 1e6)))
+    before, after = (problem.error(problem.solve(10)) for problem in (near, far))
+    assert after > before / 2
+    assert near.lost(near.solve(10))[near.metric] == before
+
+
+def test_the_error_of_bins_is_a_mean_over_the_data():
+    x = np.array([1.0, 1.0, 2.0, 5.0])
+    problem = ValuesProblem(Empirical.of(x))
+    result = problem.solve(2)
+    differences = [result.weights[result.labels <= v].sum() - (x <= v).mean() for v in x]
+    assert problem.error(result) == pytest.approx(np.sqrt(np.mean(np.square(differences))))
+    counts = np.array([2.0, 1.0, 0.0, 1.0])
+    problem = BinsProblem(counts)
+    result = problem.solve(2)
+    differences = np.repeat(np.cumsum(result.p - counts / 4), counts.astype(int))
+    assert problem.error(result) == pytest.approx(np.sqrt(np.mean(np.square(differences))))

@@ -252,7 +252,7 @@ def test_estimator_with_several_targets_and_bounds():
     assert one.gap_ == one.result_.gap
     assert np.sort(one.indices_).tolist() == np.flatnonzero(one.coef_).tolist()
     assert (one.weights_ == one.coef_[one.indices_]).all()
-    assert (np.diff(one.weights_) <= 0).all()
+    assert (np.diff(one.indices_) > 0).all()
 
 
 BAD = [

@@ -31,7 +31,7 @@ from fewer.engines import quadratic
 from fewer.engines._starts import starts
 from fewer.engines.fit import affordable
 from fewer.engines.paths import relaxed_bounds, slope_error
-from fewer.studies.terms import TermsProblem
+from fewer.report.terms import TermsProblem
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 RNG = np.random.default_rng(0)

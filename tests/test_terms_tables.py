@@ -290,3 +290,15 @@ def test_order_and_names_and_units_change_only_what_they_should():
         assert found.value == pytest.approx(expected.value, rel=1e-6)
         got = dict(zip(map(back, found.labels), found.weights, strict=True))
         assert got == pytest.approx(weight, abs=1e-6)
+
+
+def test_an_estimator_turns_prices_into_returns_in_fit_alone():
+    """`predict` takes returns; the date and the target are no features."""
+    frame = pd.DataFrame(
+        {"d": pd.date_range("2020-01-01", periods=4), "a": [1.0, 2.0, 3.0, 4.0], "b": [4.0, 3.0, 4.0, 8.0]}
+    )
+    frame["y"] = frame["a"]
+    model = FewerTerms(1, returns="simple", date="d").fit(frame.iloc[[2, 0, 3, 1]], "y")
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert model.coef_.tolist() == [1.0, 0.0]
+    assert model.predict(pd.DataFrame({"a": [0.5], "b": [9.0]})).tolist() == [0.5]

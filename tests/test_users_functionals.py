@@ -12,6 +12,7 @@ from fewer import (
     Atoms,
     Functional,
     InvalidInput,
+    Refitting,
     SparseSimplex,
     Status,
     exact,
@@ -325,3 +326,11 @@ def test_single_precision_is_not_refused(scale):
 
 def test_downside_of_nothing_is_a_number():
     assert terms(np.zeros((1, 3)), [0.0], 2, loss="downside", solver="iht").value == 0.0
+
+
+@pytest.mark.filterwarnings("error")
+def test_refits_go_on_where_slopes_are_infinite():
+    F = hellinger(np.array([0.4, 0.1, 0.3, 0.2]))
+    start = np.array([0.5, 0.5, 0.0, 0.0])
+    result = iht(F, SparseSimplex(F.space, 2), start=start, step=Refitting(), max_iter=5)
+    assert F.value(result.p) == result.value <= F.value(start)

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from fewer.report.studies import study_page
+from fewer.report.bins import BinsProblem
+from fewer.report.dims import DimsProblem
+from fewer.report.drawings import picture
+from fewer.report.path import study
+from fewer.report.path_page import study_page
+from fewer.report.points import PointsProblem
 from fewer.report.svg import stairs
-from fewer.report.views import picture
-from fewer.studies.bins import BinsProblem
-from fewer.studies.dims import DimsProblem
-from fewer.studies.points import PointsProblem
-from fewer.studies.study import study
-from fewer.studies.terms import TermsProblem
-from fewer.studies.views import (
+from fewer.report.terms import TermsProblem
+from fewer.report.views import (
     MAX_DRAWN_ROWS,
     Tracking,
     cumulative,

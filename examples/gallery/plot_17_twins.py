@@ -2,7 +2,7 @@
 Train and test sets that are alike
 ==================================
 
-A random test set of 50 rows can be lucky or unlucky. `split` cuts a table into two parts with nearly the same
+A random test set of 50 rows can be lucky or unlucky. `split_evenly` cuts a table into two parts with nearly the same
 distribution, so an error measured on the small part says more about the whole.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
-from fewer import split
+from fewer import split_evenly
 
 X, y = load_diabetes(return_X_y=True)
 table = np.column_stack([X / X.std(axis=0), y / y.std()])
@@ -23,17 +23,17 @@ def error(train, test):
 
 
 # %%
-# Thirty samples of 300 rows. Each is cut twice, at random and by `split`, into 250 and 50; what the 50 rows
+# Thirty samples of 300 rows. Each is cut twice, at random and by `split_evenly`, into 250 and 50; what the 50 rows
 # measure is compared with ten-fold cross-validation on the 300.
 
 rng = np.random.default_rng(0)
-missed = {"random test sets": [], "test sets by split": []}
+missed = {"random test sets": [], "test sets by split_evenly": []}
 for seed in range(30):
     some = rng.permutation(len(X))[:300]
     truth = np.sqrt(np.mean([error(np.delete(some, np.s_[i::10]), some[i::10]) ** 2 for i in range(10)]))
-    first, second = split(table[some], 50, solver="greedy", rng=seed)
+    first, second = split_evenly(table[some], 50, solver="greedy", rng=seed)
     missed["random test sets"].append(error(some[50:], some[:50]) - truth)
-    missed["test sets by split"].append(error(some[first], some[second]) - truth)
+    missed["test sets by split_evenly"].append(error(some[first], some[second]) - truth)
 figure, axis = plt.subplots(figsize=(7.5, 3))
 for row, values in enumerate(missed.values()):
     axis.scatter(values, row + 0.3 * (rng.random(30) - 0.5), s=25, alpha=0.7)

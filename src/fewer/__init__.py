@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .constraints.simplex import Simplex
     from .constraints.sparse_simplex import SparseSimplex
     from .constraints.sparse_states import SparseStates
+    from .data.prices import returns
     from .distribution import Distribution
     from .jobs.bins import bins
     from .jobs.bins_transformer import FewerBins
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from .jobs.points_classifier import FewerPointsClassifier
     from .jobs.points_sampler import FewerSampler
     from .jobs.points_transformer import FewerPoints
-    from .jobs.split import split
+    from .jobs.split import split_evenly
     from .jobs.summaries import Summary, summarize
     from .jobs.terms import terms
     from .jobs.terms_regressor import FewerTerms
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from .objectives.mmd import MMD
     from .objectives.moments import Moments
     from .objectives.rows_mmd import RowsMMD
-    from .objectives.seen import SeenL2
     from .result import Result, Status
     from .solvers.exact import exact
     from .solvers.exchange import exchange
@@ -74,7 +74,6 @@ _HOMES = {
     "Refitting": "solvers.steps",
     "Result": "result",
     "RowsMMD": "objectives.rows_mmd",
-    "SeenL2": "objectives.seen",
     "Simplex": "constraints.simplex",
     "SparseSimplex": "constraints.sparse_simplex",
     "SparseStates": "constraints.sparse_states",
@@ -93,7 +92,8 @@ _HOMES = {
     "iht": "solvers.iht",
     "minimize": "solvers.minimize",
     "points": "jobs.points",
-    "split": "jobs.split",
+    "returns": "data.prices",
+    "split_evenly": "jobs.split",
     "Summary": "jobs.summaries",
     "summarize": "jobs.summaries",
     "terms": "jobs.terms",
@@ -130,7 +130,6 @@ __all__ = [
     "Refitting",
     "Result",
     "RowsMMD",
-    "SeenL2",
     "Simplex",
     "SparseSimplex",
     "SparseStates",
@@ -150,7 +149,8 @@ __all__ = [
     "iht",
     "minimize",
     "points",
-    "split",
+    "returns",
+    "split_evenly",
     "summarize",
     "terms",
     "vector_to_dimensions",

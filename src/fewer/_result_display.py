@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._result_frame import IN_ORDER, order_of
-from ._validation import InvalidInput, Vector
+from ._result_frame import IN_ORDER
+from ._validation import Indices, InvalidInput, Vector
 from .text import visible
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def kept(result: "Result") -> str:
 
 
 def html(result: "Result") -> str:
-    """A small table of what was kept, ordered as in `to_frame`, under a line of summary; colours are the page's."""
+    """A small table of what was kept, the heaviest first, under a line of summary; colours are the page's."""
     weighted = result.weights is not None
     order, labels = order_of(result), labels_of(result)
     heads = ["index", *([labels[0]] if labels else []), *(["weight"] if weighted else [])]
@@ -74,6 +74,13 @@ def html(result: "Result") -> str:
         f"<table><caption {WIDE}><b>{summary}</b><br>{escape(result.message)}</caption>"
         f"<thead>{_row('th', heads)}</thead><tbody>{''.join(rows)}</tbody></table>"
     )
+
+
+def order_of(result: "Result") -> Indices:
+    """Heaviest first, of equal ones the lowest index; bins, and what has no weights, in their own order."""
+    if result.weights is None or result.words.unit in IN_ORDER:
+        return np.arange(len(result.indices))
+    return np.argsort(-result.weights, kind="stable")
 
 
 def labels_of(result: "Result") -> tuple[str, list[str]] | None:

@@ -4,69 +4,49 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._validation import Indices, InvalidInput, is_frame, known, labels_of, library_of
+from ._validation import InvalidInput, is_frame, known, labels_of, library_of
 
 if TYPE_CHECKING:
     from .result import Result
 
-OURS = ("weight", "index")
+OURS = ("index", "weight", "count")
 """Columns of ours; one of the user's that is called so gets an ending."""
 BACKENDS = {"pandas": "pandas", "polars": "polars"}
 IN_ORDER = ("bins", "bars", "values")
-"""Units that are shown in their own order, not heaviest first."""
+"""Units that displays show in their own order, not heaviest first."""
 
 
 def to_frame(result: "Result", backend: Any) -> Any:
-    """The kept units: weight, index, and what is known of each."""
+    """The kept units: index, weight, count, and what is known of each."""
     library = known("pandas" if backend is None else backend, BACKENDS, "backend")
-    order = order_of(result)
-    own = ours(result, order)
-    rows = None if result.rows is None else taken(result.rows, order)
+    rows = result.rows
     if library_of(rows) == library and is_frame(rows):
         rows = renamed(rows, library)
     elif rows is not None:
         rows = columns_of(rows)
-    return (_pandas if library == "pandas" else _polars)(result, own, rows, order)
+    return (_pandas if library == "pandas" else _polars)(result, ours(result), rows)
 
 
-def order_of(result: "Result") -> Indices:
-    """Heaviest first, of equal ones the lowest index; bins, and what has no weights, in their own order."""
-    if result.weights is None or result.words.unit in IN_ORDER:
-        return np.arange(len(result.indices))
-    return np.argsort(-result.weights, kind="stable")
-
-
-def ours(result: "Result", order: Indices) -> dict[str, Any]:
+def ours(result: "Result") -> dict[str, Any]:
     """The columns that every result has, and those of bins or of what has names."""
-    columns: dict[str, Any] = {} if result.weights is None else {"weight": result.weights[order]}
-    columns["index"] = result.indices[order]
+    columns: dict[str, Any] = {"index": result.indices}
+    columns |= {} if result.weights is None else {"weight": result.weights}
+    columns |= {} if result.counts is None else {"count": result.counts}
     if result.kept is not None and result.kept.values is not None:
-        columns["value"] = result.kept.values[order]
+        columns["value"] = result.kept.values
         if result.kept.edges is not None:
-            columns |= {"from": result.kept.edges[order, 0], "to": result.kept.edges[order, 1]}
+            columns |= {"from": result.kept.edges[:, 0], "to": result.kept.edges[:, 1]}
     elif result.labels is not None and result.words.unit == "columns":
-        columns["name"] = [result.labels[i] for i in order]
+        columns["name"] = list(result.labels)
     return columns
-
-
-def taken(rows: Any, order: Indices) -> Any:
-    """Rows of the kept rows."""
-    library = library_of(rows)
-    if library == "pandas":
-        return rows.iloc[order]
-    if library == "pyarrow":
-        return rows.take(order)
-    if library == "polars":
-        return rows[order]
-    dense = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
-    return dense[order]
 
 
 def columns_of(rows: Any) -> dict[str, list[Any]]:
     """Columns of a table of another library, or of an array as x0, x1, ..., as lists by their names."""
     library = library_of(rows)
     if library is None:
-        flat = rows.reshape(len(rows), -1)
+        dense = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
+        flat = dense.reshape(len(dense), -1)
         return {f"x{j}": flat[:, j].tolist() for j in range(flat.shape[1])}
     if not is_frame(rows):
         return {beside(str(rows.name or "x0"), ()): rows.tolist() if library == "pandas" else rows.to_list()}
@@ -103,7 +83,7 @@ def renamed(rows: Any, library: str) -> Any:
     return rows.rename(columns=new) if library == "pandas" else rows.rename(new)
 
 
-def _pandas(result: "Result", own: dict[str, Any], rows: Any, order: Indices) -> Any:
+def _pandas(result: "Result", own: dict[str, Any], rows: Any) -> Any:
     try:
         import pandas as pd
     except ImportError:
@@ -111,11 +91,11 @@ def _pandas(result: "Result", own: dict[str, Any], rows: Any, order: Indices) ->
     if rows is not None and not isinstance(rows, dict):
         return pd.concat([pd.DataFrame(own, index=rows.index), rows], axis=1)
     labels = result.labels if result.labels is not None and result.words.unit == "points" else None
-    index = None if labels is None else pd.Index([labels[i] for i in order])
+    index = None if labels is None else pd.Index(list(labels))
     return pd.DataFrame({**own, **(rows or {})}, index=index)
 
 
-def _polars(result: "Result", own: dict[str, Any], rows: Any, order: Indices) -> Any:
+def _polars(result: "Result", own: dict[str, Any], rows: Any) -> Any:
     try:
         import polars as pl
     except ImportError:
@@ -123,7 +103,7 @@ def _polars(result: "Result", own: dict[str, Any], rows: Any, order: Indices) ->
     if result.labels is not None and result.words.unit == "points":
         taken_names = [] if rows is None else list(rows) if isinstance(rows, dict) else rows.columns
         name = "label" if "label" not in taken_names else "index_label"
-        own = {**own, name: [result.labels[i] for i in order]}
+        own = {**own, name: list(result.labels)}
     if rows is not None and not isinstance(rows, dict):
         return pl.concat([pl.DataFrame(own), rows], how="horizontal")
     return pl.DataFrame({**own, **(rows or {})}, strict=False)

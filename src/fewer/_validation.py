@@ -371,6 +371,11 @@ def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:
     return generator, entropy if isinstance(entropy, int) else None
 
 
+def as_seed(rng: Any) -> int:
+    """`rng` as the seed that all blocks of rows share."""
+    return as_integer(rng, "rng", 0, 2**63 - 1, "the seed that all blocks share")
+
+
 def magnitude(count: int) -> str:
     """A count for people: exact while short, a power of ten when astronomic.
 

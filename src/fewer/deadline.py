@@ -28,6 +28,8 @@ class Deadline:
     seconds: float = math.inf
     compiled: float = field(default_factory=compilation.seconds, compare=False)
     """For how long this process had compiled when the call began."""
+    before: float = 0.0
+    """Seconds of the call before this part of it began."""
 
     @classmethod
     def after(cls, time_limit: Any) -> "Deadline":
@@ -50,12 +52,16 @@ class Deadline:
 
     def left(self) -> float:
         """Seconds left, while the clock stands still for compiling; below zero when it has passed."""
-        return self.seconds - self.elapsed() + compilation.seconds() - self.compiled
+        used = time.perf_counter() - self.began - (compilation.seconds() - self.compiled)
+        return self.seconds - used
 
     def elapsed(self) -> float:
-        """Seconds since the call began, compiling included."""
-        return time.perf_counter() - self.began
+        """Seconds since the call began, compiling included; of a share too."""
+        return self.before + time.perf_counter() - self.began
 
     def share(self, part: float, least: float = 0.0) -> "Deadline":
         """Another deadline, after `part` of the time that is left, but not before `least` seconds."""
-        return self if not self.limited else Deadline(time.perf_counter(), max(part * self.left(), least))
+        if not self.limited:
+            return self
+        seconds = max(part * self.left(), least)
+        return Deadline(time.perf_counter(), seconds, before=self.elapsed())

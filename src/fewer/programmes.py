@@ -34,6 +34,10 @@ INFEASIBLE = -1
 """DAQP's word for a programme that nothing meets; other failures have others."""
 STILL = 1e-16
 """A smaller pull is none."""
+KINK = 1e-10
+"""Residuals this small, relative to the largest number, count as zero."""
+MOST_MODELS = 50
+"""Models of absolute errors with a ridge, at most."""
 
 
 class Solved(NamedTuple):
@@ -43,12 +47,15 @@ class Solved(NamedTuple):
     multipliers: Vector
 
 
-def quadratic_programme(H: Matrix, c: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector) -> Solved | None:
-    """Min w'Hw - 2c'w over Σw = 1, low <= w <= high, rows (w, d) <= right, d >= 0; None where nothing is feasible.
+def quadratic_programme(
+    H: Matrix, c: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector, cost: Vector | None = None
+) -> Solved | None:
+    """Min w'Hw - 2c'w + cost'd over Σw = 1, low <= w <= high, rows (w, d) <= right, d >= 0.
 
-    H: (s, s) symmetric positive semi-definite, rows: (m, s + e) with e further variables d that cost nothing. A
-    singular H is made definite by a proximal term, whose centre follows the answer; where DAQP cycles, by a larger one.
-    Where that fails, too, the answer is feasible but not the best one.
+    None where nothing is feasible. H: (s, s) symmetric positive semi-definite, rows: (m, s + e) with e further
+    variables d, which cost nothing unless `cost` says so. A singular H is made definite by a proximal term, whose
+    centre follows the answer; where DAQP cycles, by a larger one. Where that fails, too, the answer is feasible but not
+    the best one.
 
     >>> box = np.zeros(2), np.ones(2)
     >>> found = quadratic_programme(np.eye(2), np.array([1.0, 0.0]), *box, np.eye(2)[:1], np.array([0.7]))
@@ -61,6 +68,8 @@ def quadratic_programme(H: Matrix, c: Vector, low: Vector, high: Vector, rows: M
         return _only_point(high if high.sum() <= 1.0 + ONE_POINT else low, rows, right)
     s, n, lengths = len(c), rows.shape[1], np.maximum(np.linalg.norm(rows, axis=1), SLACK)
     scale = max(float(np.abs(np.diag(H)).mean()), 1e-300) if s else 1.0
+    if cost is not None:  # a linear part far above H would drown the tolerances
+        scale = max(scale, float(np.abs(c).max()), float(cost.max(initial=0.0)))
     A = np.zeros((len(rows) + 1, n))
     A[:-1], A[-1, :s] = rows / lengths[:, None], 1.0
     upper = np.concatenate([high, np.full(n - s, FREE), right / lengths, [1.0]])
@@ -68,7 +77,7 @@ def quadratic_programme(H: Matrix, c: Vector, low: Vector, high: Vector, rows: M
     sense = np.zeros(len(upper), np.int32)
     sense[-1] = EQUALITY
     sense[:s][low == high] = EQUALITY
-    H, linear = H / scale, np.append(-c / scale, np.zeros(n - s))
+    H, linear = H / scale, np.append(-c / scale, np.zeros(n - s) if cost is None else cost / (2.0 * scale))
     for attempt, proximal in enumerate(PROXIMAL):
         pull = np.where(np.arange(n) < s, proximal, np.maximum(proximal, PROXIMAL_FREE))
         flag, w, lam = _followed(H, linear, pull, (A, upper, lower, sense))
@@ -155,14 +164,15 @@ def _bounds(low: Vector, high: Vector, more: int) -> Matrix:
 
 
 def least_absolute(
-    A: Matrix, b: Vector, weights: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector
+    A: Matrix, b: Vector, weights: Vector, ridge: float, low: Vector, high: Vector, rows: Matrix, right: Vector
 ) -> tuple[Solved, Vector] | None:
-    """Min Σ_i weights_i |A w - b|_i over the same set, and signs y (r,): weights_i |x_i| >= y_i x_i, tight there.
+    """Min Σ_i weights_i |A w - b|_i + ridge ‖w‖² over the same set, and signs y (r,), as sums of weights.
 
-    A: (r, s). As a linear programme with residuals split in two. None where nothing is feasible.
+    weights_i |x_i| >= y_i x_i, tight at x = A w - b. A: (r, s). As a linear programme with residuals split in two, from
+    whose answer the ridge moves on. None where nothing is feasible.
 
     >>> box, rows = (np.zeros(2), np.full(2, 0.8)), (np.zeros((0, 2)), np.zeros(0))
-    >>> found, _ = least_absolute(np.eye(2), np.array([0.9, 0.0]), np.ones(2), *box, *rows)
+    >>> found, _ = least_absolute(np.eye(2), np.array([0.9, 0.0]), np.ones(2), 0.0, *box, *rows)
     >>> found.weights.round(9).tolist()
     [0.8, 0.2]
     """
@@ -194,7 +204,46 @@ def least_absolute(
         return None
     multipliers = np.maximum(-np.asarray(found.ineqlin.marginals), 0.0) if len(rows) else np.zeros(0)
     signs = np.clip(-np.asarray(found.eqlin.marginals[:r]), -weights, weights)
-    return Solved(w, np.ldexp(multipliers, size + weight)), np.ldexp(signs, weight)
+    solved = Solved(w, multipliers)
+    if ridge > 0.0:
+        scaled_ridge = float(np.ldexp(ridge, -size - weight))
+        solved, signs = _with_ridge((A, b, weights), scaled_ridge, solved, signs, (low, high, rows, right))
+    return Solved(solved.weights, np.ldexp(solved.multipliers, size + weight)), np.ldexp(signs, weight)
+
+
+def _with_ridge(
+    data: tuple[Matrix, Vector, Vector], ridge: float, start: Solved, signs: Vector, sides: tuple[Any, ...]
+) -> tuple[Solved, Vector]:
+    """Add ridge ‖w‖² to Σ_i weights_i |A w - b|_i, from the best weights without it.
+
+    A model below F keeps the sign of most residuals, and splits the others: |x| = x + 2e, e >= max(-x, 0). Residuals
+    that change their sign at its minimum are split too; where none does, the minimum is that of F.
+    """
+    A, b, weights = data
+    low, high, rows, right = sides
+    best, more = start, rows.shape[1] - A.shape[1]
+    residual = A @ best.weights - b
+    positive, split = residual > 0.0, np.abs(residual) <= KINK
+    for _ in range(MOST_MODELS):
+        some = np.flatnonzero(split)
+        slopes = np.where(split | positive, weights, -weights)
+        apart = np.hstack([-A[some], np.zeros((some.size, more)), -np.eye(some.size)])
+        together = np.vstack([np.hstack([rows, np.zeros((len(rows), some.size))]), apart])
+        cost = np.append(np.zeros(more), 2.0 * weights[some])
+        H, c = ridge * np.eye(A.shape[1]), -0.5 * (A.T @ slopes)
+        found = quadratic_programme(H, c, low, high, together, np.append(right, -b[some]), cost)
+        if found is None:
+            break
+        residual = A @ found.weights - b
+        best = Solved(found.weights, found.multipliers[: len(rows)])
+        signs = np.where(residual > 0.0, weights, -weights)
+        inner = np.clip(weights[some] - found.multipliers[len(rows) :], -weights[some], weights[some])
+        signs[some] = np.where(np.abs(residual[some]) <= KINK, inner, signs[some])
+        changed = ~split & ((residual > 0.0) != positive) & (np.abs(residual) > KINK)
+        if not changed.any():
+            break
+        split |= changed
+    return best, signs
 
 
 def nonnegative_least_squares(A: Matrix, b: Vector, max_iter: int | None = None) -> Vector:

@@ -114,6 +114,15 @@ class BoundedBelow(Protocol):
 
 
 @runtime_checkable
+class SparseBounded(Protocol):
+    """An objective that is never below a higher number where p has few entries."""
+
+    def lower_bound_for(self, entries: int) -> float:
+        """No distribution on at most so many entries has a lower value."""
+        ...
+
+
+@runtime_checkable
 class LowerBoundAttained(Protocol):
     """An objective that knows whether some distribution, on however many entries, has the value `lower_bound`."""
 

@@ -268,12 +268,12 @@ class Result:
         return replace(self, words=Words(unit, self.words.total if total is None else total, loss))
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """What was kept as a table: `weight`, `index` (from 0), and what the user calls it.
+        """What was kept as a table in the order of `indices`: `index` (from 0), `weight`, `count`, and its names.
 
-        Points: the whole original rows, under the labels of the frame's own index (polars: in a column `label`); of an
-        array columns x0, x1, ... Bins: `value` where each sits, and its edges `from` and `to`. Terms and dims: `name`.
-        Heaviest first, as the command line has it, but bins and what has no weights in their own order. A column of the
-        user's that is called `weight` or `index` gets the ending `_in_table`.
+        `count` is there where it is known what weights are shares of. Points: the whole original rows, under the labels
+        of the frame's own index (polars: in a column `label`); of an array columns x0, x1, ... Bins: `value` where each
+        sits, and its edges `from` and `to`. Terms and dims: `name`. A column of the user's that is called `index`,
+        `weight` or `count` gets the ending `_in_table`.
 
         Parameters
         ----------

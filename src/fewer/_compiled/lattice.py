@@ -45,11 +45,12 @@ def grow(face: Indices, size: int, stride: int, m: int) -> int:
 
 
 @compiled
-def greedy_units(v: Vector, strides: Indices, m: Indices, k: int, largest: int) -> Indices:
-    """The k dimensions that Algorithm 2 picks for v, in the order picked; ties go to the lowest index.
+def greedy_units(v: Vector, strides: Indices, m: Indices, k: int, largest: int, costs: Vector, room: float) -> Indices:
+    """The dimensions that Algorithm 2 picks for v, in the order picked; ties go to the lowest index.
 
-    Shapes: v (Π m,), strides and m (n,), `largest` the size of the largest face of k dimensions. Beside v
-    it holds two arrays of that size, and each candidate costs only the part it adds to the face.
+    At most k, whose costs sum to at most `room`. Shapes: v (Π m,), strides, m and costs (n,), `largest` the size of
+    the largest face of k dimensions. Beside v it holds two arrays of that size, and each candidate costs only the part
+    it adds to the face.
     """
     n = strides.size
     units = np.empty(k, np.int64)
@@ -62,7 +63,7 @@ def greedy_units(v: Vector, strides: Indices, m: Indices, k: int, largest: int) 
     for step in range(k):
         best, pick = np.inf, -1
         for i in range(n):
-            if chosen[i]:
+            if chosen[i] or costs[i] > room:
                 continue
             trial[:count] = active[:count]
             joined = join(v, face, size, strides[i], m[i], tau, trial, count)
@@ -70,8 +71,11 @@ def greedy_units(v: Vector, strides: Indices, m: Indices, k: int, largest: int) 
             distance = relative_distance(trial, kept, raised)
             if pick < 0 or better(distance, best):
                 best, pick = distance, i
+        if pick < 0:
+            return units[:step]
         units[step] = pick
         chosen[pick] = True
+        room -= costs[pick]
         count = join(v, face, size, strides[pick], m[pick], tau, active, count)
         count, tau = shrink(active, count)
         size = grow(face, size, strides[pick], m[pick])

@@ -13,15 +13,18 @@ Mask = npt.NDArray[np.bool_]
 
 
 @compiled
-def missing_units(indptr: Indices, indices: Indices, chosen: Mask, missing: Indices, lacks: Indices) -> None:
-    """How many dimensions outside `chosen` each state uses, and the first such dimension; O(nnz)."""
+def missing_units(
+    indptr: Indices, indices: Indices, chosen: Mask, costs: Vector, missing: Indices, lacks: Indices, prices: Vector
+) -> None:
+    """How many dimensions outside `chosen` each state uses, the first such dimension, and what they cost; O(nnz)."""
     for e in range(indptr.size - 1):
-        missing[e], lacks[e] = 0, -1
+        missing[e], lacks[e], prices[e] = 0, -1, 0.0
         for j in range(indptr[e], indptr[e + 1]):
             if not chosen[indices[j]]:
                 if missing[e] == 0:
                     lacks[e] = indices[j]
                 missing[e] += 1
+                prices[e] += costs[indices[j]]
 
 
 @compiled
@@ -39,11 +42,11 @@ def distance_of(v: Vector, inside: Mask, trial: Vector) -> float:
 
 
 @compiled
-def nearest_reachable(v: Vector, missing: Indices, budget: int) -> int:
-    """The state of largest v outside the face that `budget` more dimensions would let in, or -1."""
+def nearest_reachable(v: Vector, prices: Vector, room: float) -> int:
+    """The state of largest v outside the face that dimensions of cost `room` would let in, or -1."""
     best = -1
     for e in range(v.size):
-        if 0 < missing[e] <= budget and (best < 0 or v[e] > v[best]):
+        if 0.0 < prices[e] <= room and (best < 0 or v[e] > v[best]):
             best = e
     return best
 
@@ -65,19 +68,19 @@ def buckets(v: Vector, missing: Indices, lacks: Indices, tau: float, n: int, val
 
 
 @compiled
-def greedy_state_units(v: Vector, indptr: Indices, indices: Indices, n: int, k: int) -> Indices:
-    """The k dimensions that Algorithm 2 picks when only the listed states may carry mass.
+def greedy_state_units(v: Vector, indptr: Indices, indices: Indices, k: int, costs: Vector, room: float) -> Indices:
+    """The dimensions that Algorithm 2 picks when only the listed states may carry mass: at most k, of cost `room`.
 
     A dimension can only matter through the states that miss nothing else, so one pass over the pattern
     serves all candidates. When no candidate helps, it walks towards the largest entry that still fits; if
     none is left, it takes the lowest free index.
     """
-    N = v.size
+    N, n = v.size, costs.size
     chosen = np.zeros(n, np.bool_)
-    missing, lacks = np.empty(N, np.int64), np.empty(N, np.int64)
+    missing, lacks, prices = np.empty(N, np.int64), np.empty(N, np.int64), np.empty(N)
     units, active, trial, near = np.empty(k, np.int64), np.empty(N), np.empty(N), np.empty(N)
     for step in range(k):
-        missing_units(indptr, indices, chosen, missing, lacks)
+        missing_units(indptr, indices, chosen, costs, missing, lacks, prices)
         count, tau, best, pick = 0, -np.inf, np.inf, -1
         for e in range(N):
             if missing[e] == 0:
@@ -89,7 +92,7 @@ def greedy_state_units(v: Vector, indptr: Indices, indices: Indices, n: int, k: 
         starts = buckets(v, missing, lacks, tau, n, near)
         for i in range(n):
             size = starts[i + 1] - starts[i]
-            if size > 0:
+            if size > 0 and costs[i] <= room:
                 trial[:count] = active[:count]
                 trial[count : count + size] = near[starts[i] : starts[i + 1]]
                 kept, raised = shrink(trial, count + size)
@@ -97,10 +100,13 @@ def greedy_state_units(v: Vector, indptr: Indices, indices: Indices, n: int, k: 
                 if better(distance, best):
                     best, pick = distance, i
         if pick < 0:
-            goal = nearest_reachable(v, missing, k - step)
-            pick = int(lacks[goal]) if goal >= 0 else int(np.argmin(chosen))
+            goal = nearest_reachable(v, prices, room)
+            pick = int(lacks[goal]) if goal >= 0 else int(np.argmin(chosen | (costs > room)))
+        if chosen[pick] or costs[pick] > room:
+            return units[:step]
         units[step] = pick
         chosen[pick] = True
+        room -= costs[pick]
     return units
 
 
@@ -109,14 +115,14 @@ def exact_state_units(v: Vector, indptr: Indices, indices: Indices, n: int, k: i
     """The k dimensions whose listed states come nearest to v, by enumeration of all C(n, k) supports."""
     N = v.size
     units, path = np.arange(k), np.arange(k)
-    missing, lacks = np.empty(N, np.int64), np.empty(N, np.int64)
-    trial = np.empty(N)
+    missing, lacks, prices = np.empty(N, np.int64), np.empty(N, np.int64), np.empty(N)
+    trial, costs = np.empty(N), np.ones(n)
     chosen = np.zeros(n, np.bool_)
     best = np.inf
     while True:
         chosen[:] = False
         chosen[path] = True
-        missing_units(indptr, indices, chosen, missing, lacks)
+        missing_units(indptr, indices, chosen, costs, missing, lacks, prices)
         distance = distance_of(v, missing == 0, trial)
         if distance < np.inf and better(distance, best):
             best = distance

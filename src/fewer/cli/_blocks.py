@@ -12,8 +12,8 @@ from .._validation import InvalidInput
 from ..data.blocks import Execution, executed
 from ..data.files import FileTable
 from ..jobs.sample import as_bytes
+from ..report.in_blocks import NOTE, BlocksProblem
 from ..result import Result
-from ..studies.in_blocks import NOTE, BlocksProblem
 from ._options import Asked
 from ._process import stoppable
 from ._run import perform
@@ -123,7 +123,7 @@ def search_of(asked: Asked) -> dict[str, Any]:
     }
 
 
-IN_MEMORY = ("units", "move", "move_free", "target", "assign", "criticisms", "include", "exclude", "groups")
+IN_MEMORY = ("units", "move", "target", "assign", "criticisms", "include", "exclude", "groups")
 """Options of `fewer points` that need all rows."""
 
 

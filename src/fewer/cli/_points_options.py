@@ -11,7 +11,7 @@ from .._validation import InvalidInput
 
 if TYPE_CHECKING:
     from ..data.files import FileTable
-    from ..studies.study import Study
+    from ..report.path import Study
 
 SHARE = click.FloatRange(0, 1)
 ENDINGS = (".csv", ".parquet")
@@ -49,12 +49,37 @@ def per_group(text: str) -> Any:
     return found
 
 
+def as_box(text: Any) -> Any:
+    """Where points may move: the range of the data, anywhere, between two numbers, or so for some columns.
+
+    >>> as_box("range"), as_box("free"), as_box("0:1.5"), as_box("age=18:99")
+    (True, 'free', (0.0, 1.5), {'age': (18.0, 99.0)})
+    """
+    if not isinstance(text, str) or text == "free":
+        return text
+    if text == "range":
+        return True
+    pairs: dict[str, tuple[float, float]] = {}
+    for part in text.split(","):
+        name, _, ends = part.rpartition("=")
+        try:
+            low, high = map(float, ends.split(":"))
+        except ValueError:
+            raise click.BadParameter(f"expected range, free, LOW:HIGH or COL=LOW:HIGH,..., got {text!r}") from None
+        pairs[name.strip()] = low, high
+    return pairs[""] if list(pairs) == [""] else pairs
+
+
 def about_rows(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about which rows are kept, where they sit and what they stand for."""
     files = click.Path(path_type=Path, dir_okay=False)
     options = [
-        click.option("--move", is_flag=True, help="Move points off their rows, within the range of the data."),
-        click.option("--move-free", is_flag=True, help="The same, with no limit on the range."),
+        click.option(
+            "--move",
+            type=as_box,
+            metavar="BOX",
+            help="Move points off their rows, within: range (of the data), free, LOW:HIGH or COL=LOW:HIGH,...",
+        ),
         click.option(
             "--include", type=row_numbers, metavar="ROWS", help="Always keep rows 3,17 or 0-9, counted from 0."
         ),
@@ -79,8 +104,6 @@ def about_rows(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def check_together(options: dict[str, Any]) -> None:
     """What goes together, and what does not."""
-    if options["move"] and options["move_free"]:
-        raise click.UsageError("--move and --move-free are two ways to move; give one of them")
     if options["target_weight"] and not options["target"]:
         raise click.UsageError("--target-weight needs --target, the file with that column")
     given = [name for name in ("min_per_group", "max_per_group") if options[name] is not None]
@@ -95,6 +118,8 @@ def check_together(options: dict[str, Any]) -> None:
 
 def limits_of(options: dict[str, Any], table: "FileTable", plain: bool) -> dict[str, Any]:
     """The options of the library that limit and move the points."""
+    from ._table import known_column
+
     found = {name: options[name] for name in ("include", "exclude") if options[name]}
     numeric = options["groups"] in table.numeric
     for name in ("min_per_group", "max_per_group"):
@@ -105,8 +130,11 @@ def limits_of(options: dict[str, Any], table: "FileTable", plain: bool) -> dict[
         found["groups"] = np.asarray(table.values(options["groups"])) if plain else options["groups"]
     if options["equal_weights"]:
         found["equal_weights"] = True
-    if options["move"] or options["move_free"]:
-        found["move"] = "free" if options["move_free"] else True
+    if options["move"] is not None:
+        found["move"] = options["move"]
+    if plain and isinstance(options["move"], dict):
+        box = options["move"].items()
+        found["move"] = {table.names.index(known_column(table, name, "--move")): pair for name, pair in box}
     return found
 
 

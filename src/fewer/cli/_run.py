@@ -15,7 +15,7 @@ from rich.console import Console
 from .._validation import InvalidInput
 from ..data.files import FileTable
 from ..files import written_whole
-from ..studies.study import Problem, Study, study
+from ..report.path import Problem, Study, study
 from ..text import shown_path, visible
 from ._app import complain
 from ._options import Asked
@@ -116,7 +116,7 @@ def write_files(kept: Kept, asked: Asked, title: str, summary: dict[str, Any]) -
         write_result(kept, asked.out, summary, asked.force)
     if asked.report is not None:
         from ..report import save_page
-        from ..report.studies import study_page
+        from ..report.path_page import study_page
 
         save_page(asked.report, study_page(kept.study, title, how(asked), asked.image_shape), replace=asked.force)
 

@@ -13,9 +13,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from ..report.path import Study
+from ..report.path import Table as Columns
 from ..report.svg import short
-from ..studies.study import Study
-from ..studies.study import Table as Columns
 from ..text import sentence, visible
 
 MAX_SHOWN_COLUMNS = 8

@@ -22,7 +22,7 @@ from ._options import Asked
 
 if TYPE_CHECKING:
     from ..data.files import FileTable
-    from ..studies.study import Answer, Study
+    from ..report.path import Answer, Study
 
 Columns = dict[str, list[Any]]
 MAX_WHOLE_COLUMNS = 20_000
@@ -169,7 +169,7 @@ def summary_of(kept: Kept, asked: Asked, command: str, versions: dict[str, str],
 
 def answer_summary(answer: "Answer", kept: Columns) -> dict[str, Any]:
     """One k."""
-    from ..studies.study import proven_bound
+    from ..report.path import proven_bound
 
     result = answer.result
     found = {

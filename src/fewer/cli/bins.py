@@ -12,7 +12,7 @@ from ._table import known_column, noted
 if TYPE_CHECKING:
     from ..data.files import FileTable
     from ..jobs.empirical import Empirical
-    from ..studies.study import Problem
+    from ..report.path import Problem
 
 MAX_BINS = 10_000_000
 """Bins up to which edges are made."""
@@ -81,7 +81,7 @@ def bins(
         given = {"grid": grid or ("equal" if binned else "auto"), "n_bins": count, "preserve": preserve}
         return bins_in_blocks(table, common, name, {**given, "contiguous": contiguous, "missing": missing})
     if counts:
-        from ..studies.bins import BinsProblem
+        from ..report.bins import BinsProblem
 
         found: Problem = barred(
             BinsProblem(checked(table, name, table.numbers([name])[:, 0]), None, preserve), contiguous
@@ -101,7 +101,7 @@ def bins(
 
 def barred(problem: Any, contiguous: bool) -> "Problem":
     """The same histogram with k bars where these are asked for."""
-    from ..studies.bars import BarsProblem
+    from ..report.bars import BarsProblem
 
     found: Problem = BarsProblem(problem.counts, problem.edges) if contiguous else problem
     return found
@@ -124,8 +124,8 @@ def of_values(
 ) -> "Problem":
     """The study of values that was asked for."""
     from ..jobs.grid import cuts_of, edges_of
-    from ..studies.bins import BinsProblem
-    from ..studies.values import ValuesProblem
+    from ..report.bins import BinsProblem
+    from ..report.values import ValuesProblem
 
     chosen: Any = grid or ("equal" if count is not None or preserve == "entries" else "auto")
     if width is not None:

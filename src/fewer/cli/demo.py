@@ -36,7 +36,7 @@ class Part:
 def demo(folder: Path, quiet: bool) -> int:
     """Points, bins, terms and dims in turn on bundled data; ends with the path of a page."""
     from ..report import save_page
-    from ..report.studies import studies_page
+    from ..report.path_page import studies_page
     from ._process import stoppable
     from ._run import command, versions
 
@@ -56,7 +56,7 @@ def demo(folder: Path, quiet: bool) -> int:
 
 def studied(quiet: bool) -> tuple[list[Any], dict[str, float]]:
     """Every part with its study, each shown as it is done, and the seconds they took."""
-    from ..studies.study import study
+    from ..report.path import study
     from ._show import Watcher, console, show
 
     out, done, seconds = console(), [], {}
@@ -124,10 +124,10 @@ def parts() -> Iterator[Part]:
     import polars as pl
 
     from ..jobs.empirical import Empirical
-    from ..studies.dims import DimsProblem
-    from ..studies.points import PointsProblem
-    from ..studies.terms import TermsProblem
-    from ..studies.values import ValuesProblem
+    from ..report.dims import DimsProblem
+    from ..report.points import PointsProblem
+    from ..report.terms import TermsProblem
+    from ..report.values import ValuesProblem
 
     data = bundled()
     digits = data["digits"].pop("digit")

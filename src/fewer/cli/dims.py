@@ -82,7 +82,7 @@ def dims(transactions: bool, objective: str, **options: Any) -> int:
         if is_large(table, common):
             return dims_in_blocks(table, common, objective, {**options, "baseline": baseline_of(options["baseline"])})
         coding, label, note, places = tabled(table, options)
-    from ..studies.dims import DimsProblem
+    from ..report.dims import DimsProblem
     from ._run import perform
 
     names = list(coding.names or range(coding.X.shape[1]))
@@ -108,7 +108,10 @@ def transacted(files: tuple[str, ...], options: dict[str, Any]) -> Found:
         before += int(frame["basket"].max()) + 1
         labels.append(label)
     label = labels[0] + (f" and {len(labels) - 1} more" if len(labels) > 1 else "")
-    return coded(pl.concat(parts), label, {**options, "order": "basket", "item": "item"}), label, "", None
+    lines = pl.concat(parts).drop_nulls("item")
+    empty = before - lines["basket"].n_unique()
+    said = f"{empty} of {before} baskets {'is' if empty == 1 else 'are'} empty and left out" if empty else ""
+    return coded(lines, label, {**options, "order": "basket", "item": "item"}), label, said, None
 
 
 def tabled(table: "FileTable", options: dict[str, Any]) -> Found:

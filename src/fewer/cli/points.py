@@ -114,7 +114,7 @@ def points(
     check_image(common.image_shape, len(names), table.label)
     if standardize is not None or common.image_shape is not None:
         data["standardize"] = bool(standardize)
-    from ..studies.points import PointsProblem
+    from ..report.points import PointsProblem
     from ._run import perform
 
     try:

@@ -76,7 +76,7 @@ def terms(target: str, columns: str | None, groups: str | None, **options: Any) 
     if is_large(table, common):
         return terms_in_blocks(table, common, target, columns, groups, options)
     data, text, places = tracked(table, target, columns, groups, options)
-    from ..studies.terms import TermsProblem
+    from ..report.terms import TermsProblem
     from ._run import perform
 
     test = tested(data, options, bool(common.path))

@@ -1,9 +1,9 @@
 """Distributions that use at most k dimensions: the paper's D_k."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from .simplex import is_distribution
 
 MOST_STEPS = 5 * 10**9
 """An exact projection that would touch more entries than this is refused (about ten seconds)."""
+ROUNDING = 1e-9
+"""The share of the budget by which sums of costs may exceed it: they are sums of decimals, mostly."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class DimensionSparse:
     """At most k dimensions are used; the paper's definition 1. A unit is a dimension.
 
         D_k = ∪_{|S| <= k} {p : p(x) = 0 unless supp(x) ⊆ S}
+
+    With `costs` and `budget`, instead of k, S is any set of dimensions whose costs sum to at most the budget.
 
     Projecting is NP-hard (theorem 1). Algorithm 2 is not idempotent: a single state (0, 1, 1) lies in D_2, yet no first
     dimension shows any gain and it ends at squared distance 1.25.
@@ -33,19 +37,24 @@ class DimensionSparse:
     space : Lattice or States
         Where p lives.
     k : int
-        How many dimensions may be used.
+        How many dimensions may be used; with costs, as many as the budget pays for of the cheapest.
     projection : {"greedy", "exact"}
         Algorithm 2, or a walk over all C(n, k) supports. What is projected may be any table: negative entries, any sum.
+        Algorithm 2 with costs takes the gain as it is, of the dimensions that the rest of the budget pays for.
     incumbent : bool
         Whether the support of `near` (in a solver, of the iterate the step left from), or else the dimensions of the
         heaviest entries while they fit, is one more candidate of the greedy projection.
+    costs : array of shape (n,), optional
+        What each dimension costs, above zero.
+    budget : float, optional
+        What may be spent on costs.
 
     Attributes
     ----------
     n_units : int
         The number of dimensions.
     whole_faces : bool
-        True: k is the only limit.
+        Whether k is the only limit: False with costs, as not every face of k dimensions is within the budget.
 
     Examples
     --------
@@ -55,29 +64,53 @@ class DimensionSparse:
     [0.25, 0.0, 0.25, 0.0, 0.25, 0.0, 0.25, 0.0]
     >>> DimensionSparse(Lattice(3, 2), 2, incumbent=True).project(v).tolist()
     [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    >>> C = DimensionSparse(Lattice(3, 2), costs=[1.0, 2.0, 2.5], budget=3.0)
+    >>> C.k, C.contains([0.5, 0, 0, 0, 0, 0, 0.5, 0]), C.contains([0.5, 0, 0, 0.5, 0, 0, 0, 0])
+    (2, True, False)
     """
 
     space: Lattice | States
-    k: int
+    k: Any = None
     projection: str = "greedy"
     incumbent: bool = False
+    costs: Any = None
+    budget: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, (Lattice, States)):
             raise InvalidInput(f"DimensionSparse needs a Lattice or States, got {shown(self.space)}")
-        object.__setattr__(self, "k", as_integer(self.k, "k", 1, self.space.n, "dimensions"))
+        if self.costs is None and self.budget is None:
+            object.__setattr__(self, "k", as_integer(self.k, "k", 1, self.space.n, "dimensions"))
+        else:
+            self._check_costs()
         if not isinstance(self.incumbent, (bool, np.bool_)):
             raise InvalidInput(f"incumbent must be True or False, got {shown(self.incumbent)}")
         known(self.projection, {"greedy": greedy_units, "exact": exact_units}, "projection")
         if isinstance(self.space, States):
-            least = int(np.diff(self.space.indptr).min())
-            if least > self.k:
-                raise InvalidInput(f"no listed state fits into k = {self.k} dimensions: the smallest uses {least}")
+            least = float(self.allowance.of_supports(self.space.indptr, self.space.indices).min())
+            if least > self.allowance.room:
+                limit, verb = f"k = {self.k} dimensions", "the smallest uses"
+                if self.budget is not None:
+                    limit, verb = f"the budget of {self.budget:g}", "the cheapest costs"
+                raise InvalidInput(f"no listed state fits into {limit}: {verb} {least:g}")
         if self.projection == "exact" and self._steps > MOST_STEPS:
             raise InvalidInput(
                 f"an exact projection would walk {magnitude(math.comb(self.space.n, self.k))} supports; "
                 f'use projection="greedy" or a smaller space'
             )
+
+    def _check_costs(self) -> None:
+        """Refuse costs and a budget that say nothing, and set k."""
+        if self.costs is None or self.budget is None or self.k is not None:
+            raise InvalidInput("give k, or costs and budget, what may be spent on them")
+        costs = as_vector(self.costs, (self.space.n,), "costs")
+        if costs.min() <= 0.0:
+            raise InvalidInput(f"costs must be above 0, got {costs.min():g} at index {int(costs.argmin())}")
+        if self.projection == "exact":
+            raise InvalidInput('projection must be "greedy" where dimensions have costs, got "exact"')
+        object.__setattr__(self, "costs", tuple(costs.tolist()))
+        object.__setattr__(self, "budget", as_number(self.budget, "budget", allow_equal=True))
+        object.__setattr__(self, "k", self.allowance.most)
 
     @property
     def n_units(self) -> int:
@@ -86,13 +119,15 @@ class DimensionSparse:
 
     @property
     def whole_faces(self) -> bool:
-        """Always: k is the only bound."""
-        return True
+        """Whether k is the only bound."""
+        return self.costs is None
 
     @cached_property
     def allowance(self) -> Allowance:
-        """Each dimension costs one, and k may be spent."""
-        return Allowance.count(self.space.n, self.k)
+        """What dimensions cost, and how much a face may: one each and k without `costs`."""
+        if self.costs is None or self.budget is None:
+            return Allowance.count(self.space.n, self.k)
+        return Allowance(np.array(self.costs), self.budget * (1.0 + ROUNDING))
 
     @cached_property
     def _largest(self) -> int:
@@ -110,7 +145,7 @@ class DimensionSparse:
         return self.space.face(units)
 
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
-        """A distribution in D_k near v: Algorithm 2, or the nearest one when `projection="exact"`."""
+        """A member near v: Algorithm 2, or the nearest one when `projection="exact"`."""
         v = as_vector(v, self.space.shape, "v")
         face = self.face(self._search(v))
         if self.incumbent:
@@ -123,14 +158,17 @@ class DimensionSparse:
         return p
 
     def _search(self, v: Vector) -> Indices:
-        """The k dimensions that the chosen projection picks for v."""
-        exact = self.projection == "exact"
+        """The dimensions that the chosen projection picks for v."""
+        exact, limit = self.projection == "exact", (self.allowance.costs, self.allowance.room)
         if isinstance(self.space, States):
-            on_states: Callable[..., Indices] = exact_state_units if exact else greedy_state_units
-            return on_states(v, self.space.indptr, self.space.indices, self.space.n, self.k)
-        on_lattice: Callable[..., Indices] = exact_units if exact else greedy_units
-        m = np.array(self.space.shape, np.int64)
-        return on_lattice(v, self.space.strides, m, self.k, self._largest)
+            states = v, self.space.indptr, self.space.indices
+            return (
+                exact_state_units(*states, self.space.n, self.k)
+                if exact
+                else greedy_state_units(*states, self.k, *limit)
+            )
+        lattice = v, self.space.strides, np.array(self.space.shape, np.int64), self.k, self._largest
+        return exact_units(*lattice) if exact else greedy_units(*lattice, *limit)
 
     def _heaviest(self, v: Vector) -> Indices:
         """The dimensions of the positive entries of v, heaviest first, each taken whole while k allows."""
@@ -138,16 +176,16 @@ class DimensionSparse:
         positive = np.flatnonzero(v > 0)
         for entry in positive[np.argsort(-v[positive], kind="stable")]:
             grown = units | set(np.flatnonzero(self.space.unravel(entry)).tolist())
-            if len(grown) <= self.k:
+            if self.allowance.allows(np.array(sorted(grown), np.int64)):
                 units = grown
             if len(units) == self.k:
                 break
         return np.array(sorted(units), np.int64)
 
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
-        """Whether p is a distribution that uses at most k dimensions, to within tol."""
+        """Whether p is a distribution whose dimensions are within the limit, to within tol."""
         p, tol = as_vector(p, self.space.shape, "p"), as_number(tol, "tol", allow_equal=True)
-        return is_distribution(p, tol) and self.support(np.where(np.abs(p) > tol, p, 0.0)).size <= self.k
+        return is_distribution(p, tol) and self.allowance.allows(self.support(np.where(np.abs(p) > tol, p, 0.0)))
 
     def support(self, p: Vector) -> Indices:
         """The dimensions that the states with mass use."""

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, gathered, library_of, shown
@@ -17,25 +16,24 @@ ITEMS = re.compile(r"item|product|sku|article|good|stock|description|name|movie|
 """How columns of orders and of items are called."""
 MAX_CODES = 255
 """Distinct whole numbers up to which a column may be one of a wide table."""
+NO_ORDERS = "there are no orders with items; those with missing ones were left out"
 
 
 class Baskets(NamedTuple):
     """Orders as rows of ones: a CSR array (orders, items) of int8, and the items' names, the most frequent first.
 
-    `empty` orders had no item and were left out; `note` says so, and what else was passed over.
+    `note` says how missing items were treated.
     """
 
     table: Any
     names: list[Any]
-    empty: int
     note: str
 
 
-def baskets_of(table: Any, order: Any, item: Any) -> Baskets:
+def baskets_of(table: Any, order: Any, item: Any, missing: str = "error") -> Baskets:
     """The baskets in a long table of pandas, polars or pyarrow with a line for each item of an order.
 
-    An item that occurs twice in an order counts once. Lines without an item leave their order empty, unless it has
-    others; lines without an order are refused.
+    An item that occurs twice in an order counts once. Lines without an order are refused.
 
     Parameters
     ----------
@@ -43,6 +41,9 @@ def baskets_of(table: Any, order: Any, item: Any) -> Baskets:
         At least the two columns.
     order, item : str
         The columns that say which order, and which item.
+    missing : {"error", "drop", "category"}
+        How to treat lines without an item: raise an error, drop their whole orders, or count the unknown item as one
+        more item, named None.
 
     Returns
     -------
@@ -53,9 +54,9 @@ def baskets_of(table: Any, order: Any, item: Any) -> Baskets:
     --------
     >>> import polars
     >>> lines = polars.DataFrame({"order": [7, 7, 8, 9], "item": ["tea", "milk", "tea", None]})
-    >>> found = baskets_of(lines, "order", "item")
+    >>> found = baskets_of(lines, "order", "item", missing="drop")
     >>> found.table.toarray().tolist(), found.names, found.note
-    ([[1, 1], [1, 0]], ['tea', 'milk'], '1 of 3 baskets is empty and left out')
+    ([[1, 1], [1, 0]], ['tea', 'milk'], '1 of 3 orders left out, as items are missing there')
     """
     columns = Table.of(table)
     which, what = columns.column(order, "order"), columns.column(item, "item")
@@ -65,7 +66,35 @@ def baskets_of(table: Any, order: Any, item: Any) -> Baskets:
     if (orders < 0).any():
         row = int(np.argmax(orders < 0))
         raise InvalidInput(f"column {shown(which.name)}, row {row}: is missing, there is no order to put the item in")
-    return grouped_items(orders, items.codes, items.values.tolist(), int(orders.max(initial=-1)) + 1)
+    names, codes, note = items.values.tolist(), items.codes, ""
+    check_items(what, codes, missing)
+    gone = codes < 0
+    if gone.any() and missing == "category":
+        codes, names = np.where(gone, len(names), codes), [*names, None]
+        note = f"{int(gone.sum())} missing items taken as one more item"
+    count = int(orders.max(initial=-1)) + 1
+    if gone.any() and missing == "drop":
+        incomplete = np.unique(orders[gone])
+        whole = ~np.isin(orders, incomplete)
+        orders, codes = orders[whole], codes[whole]
+        note = orders_left_out(incomplete.size, count)
+    return grouped_items(orders, codes, names, count)._replace(note=note)
+
+
+def check_items(column: Column, codes: Indices, missing: str) -> None:
+    """Refuse items that are missing, if they are to be."""
+    if missing == "impute":
+        raise InvalidInput('missing must be "error", "drop" or "category" for lines of orders, got "impute"')
+    if missing == "error" and (codes < 0).any():
+        raise InvalidInput(
+            f"column {shown(column.name)}, row {int(np.argmax(codes < 0))}: is missing; missing='drop' leaves out its "
+            f"whole order, missing='category' counts it as one more item"
+        )
+
+
+def orders_left_out(some: int, count: int) -> str:
+    """Say how many orders have missing items; nothing where none has."""
+    return f"{some} of {count} orders left out, as items are missing there" if some else ""
 
 
 def numbered(table: Any, column: Column) -> Indices:
@@ -104,19 +133,16 @@ def _counted(values: Indices, low: int) -> Levels:
 
 
 def grouped_items(orders: Indices, items: Indices, names: Sequence[Any], count: int) -> Baskets:
-    """Baskets by the numbers of orders below `count` and of items, -1 where there is none.
+    """Baskets by the numbers of orders below `count` and of items; orders without any are left out.
 
     >>> found = grouped_items(np.array([0, 0, 1]), np.array([1, 1, 0]), ["a", "b"], 3)
-    >>> found.table.toarray().tolist(), found.names, found.empty
-    ([[0, 1], [1, 0]], ['a', 'b'], 1)
+    >>> found.table.toarray().tolist(), found.names
+    ([[0, 1], [1, 0]], ['a', 'b'])
     """
-    held = items >= 0
-    lacking = int(len(items) - np.count_nonzero(held))
-    rows, columns = (orders, items) if lacking == 0 else (orders[held], items[held])
-    if len(rows) == 0:
-        raise InvalidInput("there are no items: every basket is empty")
-    entries = rows.astype(np.int32), columns.astype(np.int32)
-    pattern = sp.csr_array((np.ones(len(rows), np.int8), entries), shape=(count, len(names)))
+    if len(orders) == 0:
+        raise InvalidInput(NO_ORDERS)
+    entries = orders.astype(np.int32), items.astype(np.int32)
+    pattern = sp.csr_array((np.ones(len(orders), np.int8), entries), shape=(count, len(names)))
     pattern.sum_duplicates()
     pattern.data[:] = 1
     sizes = np.diff(pattern.indptr)
@@ -130,19 +156,7 @@ def grouped_items(orders: Indices, items: Indices, names: Sequence[Any], count: 
     shape = len(filled), len(ranked)
     table = sp.csr_array((pattern.data, place[pattern.indices], indptr), shape=shape)
     table.sort_indices()
-    empty = count - len(filled)
-    return Baskets(table, [names[i] for i in ranked], empty, _said(empty, count, lacking, orders, held, sizes))
-
-
-def _said(
-    empty: int, count: int, lacking: int, orders: Indices, held: npt.NDArray[np.bool_], sizes: npt.NDArray[Any]
-) -> str:
-    """What was left out, in words."""
-    notes = [f"{empty} of {count} baskets {'is' if empty == 1 else 'are'} empty and left out"] if empty else []
-    beside = int(np.count_nonzero(sizes[orders[~held]])) if lacking else 0
-    if beside:
-        notes.append(f"{beside} lines without an item, in orders that have others, passed over")
-    return "; ".join(notes)
+    return Baskets(table, [names[i] for i in ranked], "")
 
 
 def long_columns(columns: Sequence[Column]) -> tuple[Any, Any, str] | None:
@@ -151,6 +165,7 @@ def long_columns(columns: Sequence[Column]) -> tuple[Any, Any, str] | None:
     By their names; failing that the column with more distinct values is that of the orders.
 
     >>> import polars
+    >>> from .frames import columns_of
     >>> long_columns(columns_of(polars.DataFrame({"sku": ["a", "b"], "invoice": [1, 1]})))
     ('invoice', 'sku', 'by their names')
     >>> long_columns(columns_of(polars.DataFrame({"a": [0, 1], "b": [1, 1]})))

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._validation import gathered, is_frame, library_of, read
+from .._validation import as_sparse, gathered, is_frame, library_of, read
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -28,7 +28,7 @@ def checksum(X: Any, start: int) -> int:
     """
     X = gathered(X)
     if sp.issparse(X):
-        table = X.tocoo()
+        table = as_sparse(X, "a block").tocoo()
         axes = table.coords if table.ndim > 1 else (table.coords[0], np.zeros_like(table.coords[0]))
         return _total(_hashes(table.data) * _odd(axes[1]), start + axes[0].astype(np.uint64))
     if not is_frame(X) and library_of(X) is None and not hasattr(X, "shape"):

@@ -348,7 +348,7 @@ class ConditionedEngine:
     def proven(self) -> float:
         """What is known of closed branches."""
         if self._floor == math.inf and self.found is None:
-            return lower_bound_of(self.problem)
+            return lower_bound_of(self.problem, self.limits)
         return min(self._floor, self.value - CLOSED * abs(self.value))
 
     def bound(self, branch: Branch) -> tuple[Branch, ...]:

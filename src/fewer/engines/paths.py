@@ -11,7 +11,7 @@ from .._validation import Indices, Vector
 from ..active_set import climb
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..protocols import BoundedBelow, Prepared, Quadratic, Rounded, offers
+from ..protocols import BoundedBelow, Prepared, Quadratic, Rounded, SparseBounded, offers
 from ._gram import steepest_units
 
 Mask = npt.NDArray[np.bool_]
@@ -28,8 +28,10 @@ POINTLESS = 1e-2
 """Share of the first value below which no bound is worth having."""
 
 
-def lower_bound_of(objective: Any) -> float:
-    """What F is known never to be below."""
+def lower_bound_of(objective: Any, constraint: Any = None) -> float:
+    """What F is known never to be below, on the members of a constraint if one is given."""
+    if isinstance(constraint, SparseSimplex) and offers(objective, SparseBounded):
+        return float(objective.lower_bound_for(constraint.sizes[1]))
     return float(objective.lower_bound) if offers(objective, BoundedBelow) else -math.inf
 
 

@@ -339,7 +339,7 @@ class QuadraticEngine:
         """What is known of branches that were closed, and before that what F can never be below."""
         if self._loose is not None:
             return math.inf  # it closes none
-        known = max(self._simplex_bound, lower_bound_of(self.problem))
+        known = max(self._simplex_bound, lower_bound_of(self.problem, self.limits))
         return known if self._relaxations is None else max(self._relaxations.proven, known)
 
     def bound(self, branch: Branch) -> tuple[Branch, ...]:

@@ -22,7 +22,7 @@ from ..data.frames import is_table
 from ..data.table import Table, numbers_of_column
 from ..result import Result
 from ._block_columns import checked_weights
-from .empirical import Empirical, as_values, column_of
+from .empirical import ROUNDING, Empirical, as_values, column_of
 
 SKETCHED = 2**16
 """Values that a sketch keeps, and distinct ones up to which it is exact."""
@@ -89,8 +89,7 @@ class Sketch:
 
     def empirical(self, dropped: int) -> Empirical:
         """The distribution of the values, as far as it is known."""
-        before = np.append(0.0, np.cumsum(self.weights))
-        return Empirical(self.x, before / before[-1], float(before[-1]), dropped)
+        return Empirical.weighted(self.x, self.weights, dropped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,7 +285,7 @@ class Counted(Empirical):
 
     def quantile(self, q: Any) -> Vector:
         """The least edge with P >= q."""
-        at = np.searchsorted(self.upto, np.asarray(q) - 1e-15)
+        at = np.searchsorted(self.upto, np.asarray(q) - ROUNDING)
         return np.asarray(self.x[np.clip(at, 0, self.x.size - 1)])
 
     def between(self, cuts: Indices) -> Vector:
@@ -297,7 +296,7 @@ class Counted(Empirical):
     def middles(self, low: Indices, high: Indices) -> Indices:
         """The edge that is nearest above the median of the values in each range of edges."""
         half = (self.share_before(low) + self.share_before(high)) / 2
-        return np.clip(np.searchsorted(self.upto, half), low, high - 1)
+        return np.clip(np.searchsorted(self.upto, half - ROUNDING), low, high - 1)
 
     @cached_property
     def _cells(self) -> tuple[Vector, Vector]:

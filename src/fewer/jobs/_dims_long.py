@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._validation import InvalidInput, shown
-from ..data.baskets import levels_of
+from ..data.baskets import NO_ORDERS, check_items, levels_of, orders_left_out
 from ..data.blocks import Block, Blocks
 from ..data.frames import is_table
 from ..data.table import Table
@@ -31,6 +31,7 @@ class LongSpec:
     item: Any
     memory: int
     most: int | None = None
+    missing: str = "error"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ class ItemsSummary:
     def names(self) -> list[Any]:
         """The items, the most frequent first, of equals the first by name."""
         try:
-            order = sorted(self.items)
+            order = sorted(self.items, key=lambda name: (name is None, name))
         except TypeError:
             order = sorted(self.items, key=str)
         return sorted(order, key=lambda name: -self.items[name])
@@ -91,7 +92,7 @@ class LongSummary:
     last: Open | None
     rows: int
     orders: int
-    empty: int
+    dropped: int
     names: list[Any]
     job = "dims"
     exact = True
@@ -103,19 +104,19 @@ class LongSummary:
         place = np.array([plan.number.get(name, -1) for name in names], np.int64)
         if (place < 0).any():
             raise InvalidInput("the lines of the second pass hold items that those of the first had not")
-        codes = np.where(items >= 0, np.append(place, -1)[items], -1)
+        codes = np.append(place, len(plan.names))[items]  # a missing one is beyond all items
         starts = np.flatnonzero(np.append(True, orders[1:] != orders[:-1]))
         ends = np.append(starts[1:], len(orders))
         opened = [
-            (orders[s], tuple(np.unique(codes[s:e][codes[s:e] >= 0]).tolist()))
+            (orders[s], tuple(np.unique(codes[s:e]).tolist()))
             for s, e in {(starts[0], ends[0]): 0, (starts[-1], ends[-1]): 0}
         ]
         inner = slice(ends[0], max(starts[-1], ends[0])) if len(starts) > 1 else slice(0, 0)
         number = np.repeat(np.arange(len(starts)), ends - starts)[inner] - 1
         count = max(len(starts) - 2, 0)
-        states, empty = folded_baskets(number, codes[inner], count, plan)
+        states, dropped = folded_baskets(number, codes[inner], count, plan)
         last = opened[-1] if len(starts) > 1 else None
-        return cls(states, opened[0], last, len(orders), count, empty, plan.names)
+        return cls(states, opened[0], last, len(orders), count, dropped, plan.names)
 
     @classmethod
     def merged(cls, parts: Sequence["LongSummary"]) -> "LongSummary":
@@ -156,10 +157,12 @@ class LongSummary:
         from ..data.names import positions
 
         whole = self.closed()
+        if whole.dropped == whole.orders:
+            raise InvalidInput(NO_ORDERS)
         held, never = (
             positions(value, self.names, name) for name, value in (("include", include), ("exclude", exclude))
         )
-        notes = f"{whole.empty} of {whole.orders} baskets are empty and left out" if whole.empty else ""
+        notes = orders_left_out(whole.dropped, whole.orders)
         found = whole.states.coding("zero", (), ())
         return Coding(
             found.X, self.names, None, named_baseline(baseline, self.names), held, never, found.sample_weight, notes
@@ -179,12 +182,12 @@ def _united(parts: Sequence[LongSummary], closed: list[Open], first: Any, last: 
     """Baskets of all parts and of orders that were closed between them."""
     plan = parts[0]
     states = [part.states for part in parts]
-    empty = sum(part.empty for part in parts)
+    dropped = sum(part.dropped for part in parts)
     if closed:
         codes = np.array([code for _, items in closed for code in items], np.int64)
         number = np.repeat(np.arange(len(closed)), [len(items) for _, items in closed])
         more, none = _baskets(number, codes, len(closed), plan.states.spec, len(plan.names))
-        states, empty = [*states, more], empty + none
+        states, dropped = [*states, more], dropped + none
     return replace(
         plan,
         states=DimsSummary.merged(states) if len(states) > 1 else states[0],
@@ -192,25 +195,26 @@ def _united(parts: Sequence[LongSummary], closed: list[Open], first: Any, last: 
         last=last,
         rows=sum(part.rows for part in parts),
         orders=sum(part.orders for part in parts) + len(closed),
-        empty=empty,
+        dropped=dropped,
     )
 
 
 def folded_baskets(number: Any, codes: Any, count: int, plan: ItemsPlan) -> tuple[DimsSummary, int]:
-    """The distinct baskets of orders numbered below `count`, and how many are empty."""
+    """The distinct baskets of orders numbered below `count`, and how many have missing items."""
     spec = DimsSpec(None, "error", plan.spec.most, plan.spec.memory)
     return _baskets(number, codes, count, spec, len(plan.names))
 
 
 def _baskets(number: Any, codes: Any, count: int, spec: DimsSpec, width: int) -> tuple[DimsSummary, int]:
-    held = codes >= 0
+    incomplete = np.unique(number[codes == width])
+    held = ~np.isin(number, incomplete)
     ones = np.ones(int(held.sum()), np.int8)
     table = sp.csr_array((ones, (number[held], codes[held])), shape=(count, width))
     table.sum_duplicates()
     table.data[:] = 1
     table.sort_indices()
-    filled = np.flatnonzero(np.diff(table.indptr))
-    return DimsSummary.folded(table[filled].astype(np.int32), None, spec, len(filled)), count - len(filled)
+    whole = np.setdiff1d(np.arange(count), incomplete)
+    return DimsSummary.folded(table[whole].astype(np.int32), None, spec, len(whole)), len(incomplete)
 
 
 def lines_of(block: Block, spec: LongSpec) -> tuple[Any, Any, list[Any]]:
@@ -230,12 +234,15 @@ def lines_of(block: Block, spec: LongSpec) -> tuple[Any, Any, list[Any]]:
             f"{shown(orders[row])} after {shown(orders[row - 1])}"
         )
     items = levels_of(what)
-    return orders, items.codes, items.values.tolist()
+    check_items(what, items.codes, spec.missing)
+    names, codes = items.values.tolist(), items.codes
+    if spec.missing == "category" and (codes < 0).any():
+        return orders, np.where(codes < 0, len(names), codes), [*names, None]
+    return orders, codes, names
 
 
-def long_summary(blocks: Blocks, order: Any, item: Any, memory: int, most: int | None) -> LongSummary:
+def long_summary(blocks: Blocks, spec: LongSpec) -> LongSummary:
     """Two passes over a long table: items, then baskets."""
-    spec = LongSpec(order, item, memory, most)
     rows = canonical_rows(2)
     first = blocks.fold("dims-1", ItemsSummary.of, spec, ItemsSummary.merged, rows)
     return blocks.fold("dims-2", LongSummary.of, ItemsPlan(first), LongSummary.merged, rows)

@@ -11,7 +11,7 @@ from ..row_blocks import canonical_rows
 from ..threads import own_threads
 from ._bins_blocks import BinsSummary, CountedSummary
 from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
-from ._dims_long import long_summary
+from ._dims_long import LongSpec, long_summary
 from ._fills import filled
 from ._terms_blocks import TermsSpec, TermsSummary
 
@@ -110,7 +110,7 @@ def dims_of_blocks(
         return whole
     refuse_for_blocks(**refused)
     if order is not None or item is not None:
-        summary: Any = long_summary(blocks, order, item, memory, k if objective == "kl" else None)
+        summary: Any = long_summary(blocks, LongSpec(order, item, memory, k if objective == "kl" else None, missing))
     else:
         summary = dims_summary(
             blocks, dims_spec(blocks, k, memory, objective, sample_weight, baseline, missing, columns)

@@ -33,16 +33,20 @@ class Movable(NamedTuple):
     fixed: npt.NDArray[np.bool_]
 
 
-def as_move(move: Any, bounds: Any) -> bool:
-    """Whether points move; a sentence where that is not said clearly."""
-    if not (isinstance(move, (bool, np.bool_)) or (isinstance(move, str) and move == "free")):
-        raise InvalidInput(f"move must be True, False or 'free', got {shown(move)}")
-    if bounds is not None and (isinstance(move, str) or not move):
-        raise InvalidInput(f"bounds are for move=True, got move={move!r}")
-    return bool(move)
+def as_move(move: Any) -> bool:
+    """Whether points move: not where `move` is False."""
+    if isinstance(move, (bool, np.bool_)):
+        return bool(move)
+    if isinstance(move, str) and move != "free":
+        raise InvalidInput(
+            f"move must be True, False, 'free', a pair (low, high), or pairs by column, got {shown(move)}"
+        )
+    if not isinstance(move, (str, Mapping)):
+        _pair(move, None, "move")
+    return True
 
 
-def ends_of(X: Any, given: Given, move: Any, bounds: Any) -> Ends:
+def ends_of(X: Any, given: Given, move: Any) -> Ends:
     """Which columns of X move, and the box in which they do: that of the data, the user's, or none."""
     if sp.issparse(X):
         raise InvalidInput(f"move needs a dense array or a table, got a {type(X).__name__}")
@@ -59,37 +63,38 @@ def ends_of(X: Any, given: Given, move: Any, bounds: Any) -> Ends:
         return Ends(columns, names, places, np.full(len(columns), -np.inf), np.full(len(columns), np.inf))
     shift = 0.0 if encoding is None or encoding.shift is None else encoding.shift[columns]
     low, high = (np.asarray(end, np.float64)[columns] + shift for end in column_ends(given.rows))
-    low, high = (low, high) if bounds is None else _within(bounds, names, low, high)
+    low, high = (low, high) if isinstance(move, (bool, np.bool_)) else _within(move, names, low, high)
     return Ends(columns, names, places, low - shift, high - shift)
 
 
-def _within(bounds: Any, names: list[Any], low: Vector, high: Vector) -> tuple[Vector, Vector]:
+def _within(move: Any, names: list[Any], low: Vector, high: Vector) -> tuple[Vector, Vector]:
     """The ends that the user gives, of all columns or some of them."""
-    if isinstance(bounds, Mapping):
+    if isinstance(move, Mapping):
         low, high = low.copy(), high.copy()
-        for name, pair in bounds.items():
+        for name, pair in move.items():
             if name not in names:
-                raise InvalidInput(f"bounds: no column of numbers is called {shown(name)}; there are {shown(names)}")
+                raise InvalidInput(f"move: no column of numbers is called {shown(name)}; there are {shown(names)}")
             at = names.index(name)
-            low[at], high[at] = (float(end[0]) for end in _pair(pair, 1, f"bounds of {shown(name)}"))
+            low[at], high[at] = (float(end[0]) for end in _pair(pair, 1, f"move of {shown(name)}"))
     else:
-        low, high = _pair(bounds, len(names), "bounds")
+        low, high = _pair(move, len(names), "move")
     if (low > high).any():
         at = int(np.argmax(low > high))
-        raise InvalidInput(f"bounds of column {shown(names[at])} must be low <= high, got {low[at]:g} and {high[at]:g}")
+        raise InvalidInput(f"move of column {shown(names[at])} must be low <= high, got {low[at]:g} and {high[at]:g}")
     return low, high
 
 
-def _pair(pair: Any, width: int, what: str) -> tuple[Vector, Vector]:
-    """Two ends, each a number or (width,) of them; infinite ones are none."""
+def _pair(pair: Any, width: int | None, what: str) -> tuple[Vector, Vector]:
+    """Two ends, each a number or (width,) of them; infinite ones are none. A width None is not known yet."""
     if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
         raise InvalidInput(f"{what} must be a pair (low, high), got {shown(pair)}")
-    ends = [as_numbers(end, what).astype(np.float64) for end in pair]
-    for end in ends:
-        if np.isnan(end).any() or end.shape not in ((), (width,)):
+    low, high = (as_numbers(end, what).astype(np.float64) for end in pair)
+    for end in (low, high):
+        if np.isnan(end).any() or (width is not None and end.shape not in ((), (width,))):
             raise InvalidInput(f"{what} must hold numbers or arrays of shape ({width},), got {shown(end.tolist())}")
-    low, high = (np.array(np.broadcast_to(end, width)) for end in ends)
-    return low, high
+    if width is None:
+        return low, high
+    return np.array(np.broadcast_to(low, width)), np.array(np.broadcast_to(high, width))
 
 
 def movable_of(ends: Ends, scaled: Callable[[Any], Any], rows: Any, encoding: Encoding | None) -> Movable:

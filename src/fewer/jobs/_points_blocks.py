@@ -18,7 +18,7 @@ from ._block_columns import Fills, chosen_columns
 from ._fills import filled
 from ._points_first import FirstSummary, PointsSpec
 from ._points_onepass import Coreset, OnePassPlan, bare_coreset, kept_for
-from ._points_plan import PointsPlan, plan_of
+from ._points_plan import PointsPlan, drawn_plan, plan_of
 from ._points_second import SecondSummary, bare_second, target_from
 from ._scaling import standardizes
 from ._target import MAX_CANDIDATES, MIN_CANDIDATES, Target
@@ -27,6 +27,8 @@ from .setting import Chosen, Setting, on_rows
 
 CANDIDATES_PER_POINT = 4
 """Candidates for each point, at least."""
+MISSED = 0.05
+"""The probability with which a statement about rows drawn at random may be false."""
 MAX_KEPT_CELLS = 2**20
 """Cells of the candidates that a summary of the first pass keeps, unless more are needed."""
 
@@ -39,7 +41,7 @@ def spec_of(head: Any, setting: Setting, k: int, labels: Any, weight: Any, seed:
     refuse_for_blocks(
         "choose some hundred rows of them first, then move points among these, "
         "points(kept.rows, k, sample_weight=kept.weights, move=True)",
-        move=setting.move or None,
+        move=setting.moves or None,
     )
     refuse_for_blocks(
         "choose some thousand rows of them first, then of these those that stand for the target", target=setting.aim
@@ -134,9 +136,7 @@ def solved(
         return _of_coreset(summary, k, setting, rng, seed, most)
     if isinstance(summary, FirstSummary):
         if not summary.exact:
-            raise InvalidInput(
-                "points takes two passes: summarize the blocks again with plan= the merged summaries, then solve"
-            )
+            return _of_draws(summary, k, setting, rng, seed, most)
         plan, second = plan_of(summary) if plan is None else plan, None
     else:
         second, plan = summary, summary.plan or plan
@@ -145,6 +145,32 @@ def solved(
     k = _at_most(k, plan.rows.shape[0], plan.first.exact, most)
     target = target_from(second, plan, k, rng)
     return _searched(target, sample, plan, k, setting, rng, seed, [*plan.notes, target.note])
+
+
+def _of_draws(summary: FirstSummary, k: int, setting: Setting, rng: Any, seed: int, most: bool) -> Chosen:
+    """K of the rows that one pass drew, and how far these are from all rows with high probability.
+
+    m independent draws by weight have MMD(drawn, all) <= (1 + √(2 ln(1/δ))) / √m with probability 1 - δ where
+    s(x, x) <= 1: the mean is at most 1 / √m, and one draw changes it by at most 2 / m (McDiarmid 1989; Smola, Gretton,
+    Song and Schölkopf 2007, A Hilbert space embedding for distributions). How rows are compared does not depend on the
+    draws.
+    """
+    if summary.drawn is None or not len(summary.drawn.keys):
+        raise InvalidInput("there are no rows with weight")
+    plan, m = drawn_plan(summary), summary.spec.draws
+    sample = plan.sample
+    k = _at_most(k, len(sample.weights), False, most)
+    target = replace(target_from(None, plan, k, rng), whole=False)
+    chosen = _searched(target, sample, plan, k, setting, rng, seed, list(plan.notes))
+    result = chosen.result
+    note = f"one pass: {m} rows drawn at random by weight stand for all {summary.rows}"
+    if summary.spec.similarity == "cosine" or plan.comparison.similarity.power:
+        off = (1.0 + math.sqrt(2.0 * math.log(1.0 / MISSED))) / math.sqrt(m)
+        reach = math.sqrt(max(result.value, 0.0)) + off
+        note += f"; with probability {1 - MISSED:.0%} the MMD of the points to all rows is at most {reach:.3g}"
+    status = Status.FINISHED if result.status is Status.OPTIMAL else result.status
+    notes = "; ".join(filter(None, (result.note, note)))
+    return chosen._replace(result=replace(result, bound=None, status=status, note=notes))
 
 
 def _at_most(k: int, candidates: int, all_rows: bool, most: bool) -> int:

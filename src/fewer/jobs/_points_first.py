@@ -7,7 +7,7 @@ is exact: a row that is among the smallest of all was among the smallest of ever
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ class PointsSpec:
     labelled: bool = False
     memory: int = 10**9
     k: int = 1
+    draws: int = 0
 
     def compared(self, rows: int, columns: int) -> int:
         """How many candidates are compared with so many rows: the more rows, the fewer."""
@@ -113,6 +114,34 @@ class Candidates:
         return Candidates(**taken, complete=complete)
 
 
+def drawn_rows(found: Candidates, spec: PointsSpec) -> Candidates:
+    """`spec.draws` rows of a block, drawn independently by weight, each with the number of times that it was drawn.
+
+    The generator is seeded by the rows themselves, so that blocks that differ are drawn independently.
+    """
+    rng = np.random.default_rng([spec.seed, 2, int(found.keys.sum(dtype=np.uint64)), len(found.keys)])
+    total = found.weights.sum()
+    counts = rng.multinomial(spec.draws if total > 0 else 0, found.weights / (total or 1.0))
+    some = np.flatnonzero(counts)
+    return replace(found.take(some, complete=False), weights=counts[some].astype(np.float64))
+
+
+def drawn_again(parts: Sequence["FirstSummary"], starts: Sequence[int], spec: PointsSpec) -> Candidates:
+    """Of the draws of blocks as many in all: each draw comes from a block by its weight, and no draw is used twice."""
+    totals = np.array([part.columns.total for part in parts])
+    drawn = [part.drawn for part in parts if part.drawn is not None]
+    seed = [spec.seed, 3, *(int(part.keys.sum(dtype=np.uint64)) for part in drawn)]
+    rng = np.random.default_rng(seed)
+    sizes = rng.multinomial(spec.draws, totals / (totals.sum() or 1.0))
+    taken = []
+    for part, size in zip(drawn, sizes, strict=True):
+        counts = part.weights.astype(np.int64)
+        kept = rng.multivariate_hypergeometric(counts, min(int(size), int(counts.sum())), method="marginals")
+        some = np.flatnonzero(kept)
+        taken.append(replace(part.take(some, complete=False), weights=kept[some].astype(np.float64)))
+    return Candidates.merged(taken, starts, replace(spec, candidates=spec.draws))
+
+
 @dataclass(frozen=True, eq=False)
 class Columns:
     """Weight, and of each column of numbers the mean, Σ w (x - mean)², the least and the largest: (p,) each."""
@@ -165,6 +194,7 @@ class FirstSummary:
     spec: PointsSpec
     rows: int
     dropped: int = 0
+    drawn: Candidates | None = None
     job = "points"
 
     @classmethod
@@ -175,7 +205,10 @@ class FirstSummary:
         found = Candidates.of(read, classes, spec)
         levels = tuple(tuple(column.values) for column in (*read.categories, *([] if classes is None else [classes])))
         kept = read.size if read.kept is None else len(read.kept)
-        return cls(found, Columns.of(read.numbers, read.weight), levels, spec, read.size, read.size - kept)
+        drawn = None
+        if spec.draws:
+            drawn = drawn_rows(Candidates.of(read, classes, replace(spec, candidates=read.size)), spec)
+        return cls(found, Columns.of(read.numbers, read.weight), levels, spec, read.size, read.size - kept, drawn)
 
     @classmethod
     def merged(cls, parts: Sequence["FirstSummary"]) -> "FirstSummary":
@@ -191,7 +224,8 @@ class FirstSummary:
         found = Candidates.merged([part.candidates for part in parts], starts.tolist(), spec)
         found = found if found.complete else found.leading(spec.compared(rows, found.numbers.shape[1]))
         columns = Columns.merged([part.columns for part in parts])
-        return cls(found, columns, levels, spec, rows, dropped)
+        drawn = drawn_again(parts, starts.tolist(), spec) if spec.draws else None
+        return cls(found, columns, levels, spec, rows, dropped, drawn)
 
     @property
     def exact(self) -> bool:

@@ -17,7 +17,7 @@ from ..distances import centre_of
 from ..similarity import BANDED, Similarity, similarity_of
 from ._block_columns import Fills
 from ._merge import merged
-from ._points_first import FirstSummary, PointsSpec
+from ._points_first import Candidates, FirstSummary, PointsSpec
 from ._scaling import NOTE, Standardization
 from ._target import MAX_FEATURE_CELLS, MIN_SAMPLED
 from ._waves import SPECTRA
@@ -79,7 +79,7 @@ def plan_of(first: FirstSummary) -> PointsPlan:
     if len(found.keys) == 0:
         raise InvalidInput("there are no rows with weight")
     encoding = _encoding(first)
-    raw = found.numbers if encoding is None else _encoded(encoding, found.numbers, found.labels)
+    raw = encoded_candidates(encoding, found)
     if first.exact:
         order = order_in_memory(raw, _classes(first)[1], found.positions)
         first, raw = replace(first, candidates=found.take(order, complete=True)), raw[order]
@@ -154,8 +154,11 @@ def order_in_memory(rows: Any, labels: Indices | None, positions: Indices) -> In
     return np.asarray(order if first is None else order[first])
 
 
-def _encoded(encoding: Encoding, numbers: Any, labels: Any) -> Any:
-    """The candidates as the encoding has rows."""
+def encoded_candidates(encoding: Encoding | None, found: Candidates) -> Any:
+    """Candidates as the encoding has rows."""
+    if encoding is None:
+        return found.numbers
+    numbers, labels = found.numbers, found.labels
     rows = np.zeros((len(numbers), encoding.width))
     rows[:, : encoding.numbers] = numbers
     categories = [code for code in encoding.codes if code.levels is not None]
@@ -188,6 +191,15 @@ def _scaling(first: FirstSummary, raw: Any, encoding: Encoding | None) -> Standa
         deviation = np.sqrt(columns.squares / max(columns.total, 1e-300))
         spread_[:p] = np.where(flat | (deviation == 0), 1.0, deviation)
     return Standardization(np.zeros(width, np.int32), mean, spread_)
+
+
+def drawn_plan(first: FirstSummary) -> PointsPlan:
+    """How rows are compared, by the candidates; its candidates are the rows that were drawn, apart from these."""
+    plan, drawn = plan_of(first), first.drawn
+    assert drawn is not None  # noqa: S101 - asked before
+    rows = plan.comparison.scaled(encoded_candidates(plan.comparison.encoding, drawn))
+    own = replace(plan.first, candidates=drawn)
+    return replace(plan, first=own, rows=rows, labels=_classes(own)[1], centre=centre_of(rows))
 
 
 def _classes(first: FirstSummary) -> tuple[Any, Indices | None]:

@@ -123,6 +123,8 @@ def refined(
             rng.choice(len(judged), min(CANDIDATES_PER_BATCH, len(judged)), replace=False, p=odds / odds.sum())
         ]
         tried = tried[~np.isin(tried, units)]
+        if tried.size == 0:
+            continue
         if deadline is not None and deadline.passed:
             break
         for j, d in zip(tried, narrowed(squared_apart(rows[tried], judges, similarity), unit), strict=True):

@@ -10,7 +10,8 @@ import numpy as np
 from .._validation import Indices, InvalidInput, Vector
 from ..cover import Allowance
 from ..objectives.kl import KL
-from ..objectives.seen import MAX_COPIES, SeenL2
+from ..objectives.l2 import L2
+from ..objectives.listed import MAX_COPIES, ListedL2
 from ..result import Result, Status, Words
 from ..solvers.loop import Callback, Progress
 from ..spaces import States
@@ -70,7 +71,8 @@ def restricted(
 
     With I the included columns, X_{I ∪ T} covers the rows that lie in X_T but for their columns in I. So
     -log Q(I ∪ T) is KL on the rows without these columns, less the log of the mass that rows without an excluded column
-    have, and ‖q‖² - Q2 + (1 - Q)² / (M(I) M(T)) is the squared distance of `SeenL2` with M(I) copies, divided by M(I).
+    have, and ‖q‖² - Q2 + (1 - Q)² / (M(I) M(T)) is the squared distance of `L2.on_lattice` with M(I) copies, divided
+    by M(I).
     """
     alive = held.allowed(rows.table)
     mass = float(rows.weights[alive].sum())
@@ -99,7 +101,7 @@ def _on_free(rows: Rows, held: Restriction, alive: Any) -> Rows:
     return Rows(table, rows.weights[alive] / rows.weights[alive].sum(), given, rows.origin[held.free], shape)
 
 
-def _squared_distance(rows: Rows, held: Restriction, alive: Any, part: Rows) -> SeenL2:
+def _squared_distance(rows: Rows, held: Restriction, alive: Any, part: Rows) -> ListedL2:
     """l2 on the columns to choose from, each state with the mass and the squares of all those it stands for."""
     whole = rows.states()
     inside = held.allowed(whole.rows)
@@ -109,7 +111,7 @@ def _squared_distance(rows: Rows, held: Restriction, alive: Any, part: Rows) -> 
     squares = np.bincount(of_state, whole.weights[inside] ** 2, seen.size)
     beyond = float(np.square(whole.weights[~inside]).sum())
     copies = min(math.prod(rows.shape[i] for i in held.include), MAX_COPIES)
-    return SeenL2(seen, q, squares, copies, beyond)
+    return L2.on_lattice(seen, q, squares, copies, beyond)
 
 
 def numbered(table: Any, weights: Vector, shape: tuple[int, ...]) -> tuple[States, Indices]:

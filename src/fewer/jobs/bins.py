@@ -101,8 +101,9 @@ def bins(
         g_t = positions_{t+1} - positions_t, so that the loss is the integral of (Q - P)² dx. Without both g_t = 1.
     preserve : {"cdf", "entries"} or a matrix or LinearOperator A of shape (r, n)
         What should change least: cumulative shares (for ordered bins), shares, or the expectations of functionals, of
-        which only A p is used. Shares and cumulative ones are solved to proven optimality, "cdf" by dynamic
-        programming in O(k n log n) time and 4 k n bytes. For `values` anything but "cdf" needs a grid with bins.
+        which only A p is used. Shares and cumulative ones are solved to proven optimality on the n bins or positions
+        of the grid, "cdf" by dynamic programming in O(k n log n) time and 4 k n bytes. For `values` anything but "cdf"
+        needs a grid with bins.
     contiguous : bool
         A histogram with k bars instead of k bins: constant on k runs that cover all bins, with the least squared
         difference of the entries (v-optimal), proven by dynamic programming in about k n log n steps. Where k times the

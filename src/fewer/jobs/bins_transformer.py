@@ -68,8 +68,8 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
     Attributes
     ----------
     kept_values_ : ndarray, or a list of one for each column
-        The values that were kept, heaviest first. A column is given alone as x of shape (n,): then this and all that
-        follows is not a list.
+        The values that were kept, in ascending order. A column is given alone as x of shape (n,): then this and all
+        that follows is not a list.
     indices_ : ndarray, or a list of them
         Their positions in the grid, aligned: among the distinct sorted values with weight, or the bins of the grid.
     weights_ : ndarray, or a list of them
@@ -203,13 +203,11 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
 
     def _keep(self, results: list[Result], one: bool) -> None:
         """Results as attributes: lists, or alone where there is one column."""
-        kept = [result.heaviest_first() for result in results]
-        pairs = list(zip(results, kept, strict=True))
         found: dict[str, list[Any]] = {
             "result_": results,
-            "indices_": [indices for indices, _ in kept],
-            "weights_": [weights for _, weights in kept],
-            "kept_values_": [result.labels[np.searchsorted(result.indices, at)] for result, (at, _) in pairs],
+            "indices_": [result.indices for result in results],
+            "weights_": [result.weights for result in results],
+            "kept_values_": [result.labels for result in results],
             **{f"{name}_": [getattr(result, name) for result in results] for name in ("value", "bound", "gap")},
         }
         for name, each in found.items():

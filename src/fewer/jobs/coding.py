@@ -115,7 +115,7 @@ class Coding:
         if (order is None) != (item is None):
             raise InvalidInput("order and item go together: give both or neither")
         if order is not None:
-            found = baskets_of(_long(X), order, item)
+            found = baskets_of(_long(X), order, item, missing)
             return cls(found.table, found.names, None, named_baseline(baseline, found.names), note=found.note)
         if not is_table(X):
             if columns is not None:

@@ -18,8 +18,7 @@ from .._validation import (
     shown,
     unmasked,
 )
-from ..constraints.dimension_budget import ROUNDING, DimensionBudget
-from ..constraints.dimension_sparse import DimensionSparse
+from ..constraints.dimension_sparse import ROUNDING, DimensionSparse
 from ..data.align import by_name
 from ..data.names import nearest, quoted
 from ..spaces import Lattice, States
@@ -229,11 +228,11 @@ class Limit:
                 left -= float(self.costs[unit])
         return np.array(kept, np.int64)
 
-    def on(self, space: Lattice | States) -> DimensionSparse | DimensionBudget:
+    def on(self, space: Lattice | States) -> DimensionSparse:
         """The constraint."""
         if self.costs is None:
             return DimensionSparse(space, int(self.most))
-        return DimensionBudget(space, self.costs, self.most)
+        return DimensionSparse(space, costs=self.costs, budget=self.most)
 
     def reaches(self, table: Any) -> bool:
         """Whether any row of a CSR table can be covered."""

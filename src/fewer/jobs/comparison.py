@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._validation import InvalidInput, Vector
 from ..bandwidths import Bandwidth, exponent_of, largest
@@ -66,6 +67,10 @@ class Comparison(NamedTuple):
 
     def rows(self, X: Any, dtype: Any = None) -> Any:
         """New rows, encoded and scaled as those were that the similarity was made for."""
+        if sp.issparse(X) and (self.encoding is not None or not self.similarity.sparse):
+            raise InvalidInput(
+                "X must be dense, as the rows were that the points were chosen from; got a sparse matrix"
+            )
         rows = X if self.encoding is None else self.encoding(X)
         return self.scaled(rows if dtype is None else rows.astype(dtype))
 

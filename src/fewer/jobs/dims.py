@@ -15,7 +15,6 @@ from ..deadline import Deadline
 from ..distribution import Distribution
 from ..objectives.kl import KL
 from ..objectives.l2 import L2
-from ..objectives.seen import SeenL2
 from ..progress import watched_by_user
 from ..result import Result, Words
 from ..solvers.loop import Callback, as_callback
@@ -104,7 +103,8 @@ def dims(
         What columns of a table are, {"grade": "category", "id": "ignore"}, or the only ones to use.
     order, item : name, optional
         X is a long table, a line for each item of an order; these columns say which order and which item. The items
-        are the columns then, the most frequent first; empty orders are left out (`note` says so).
+        are the columns then, the most frequent first. Of lines without an item, missing="drop" drops the whole order,
+        for what it held is unknown, and "category" counts the unknown item as one more, named None.
     solver : {"auto", "exact", "exchange", "greedy", "iht"}
         "greedy" is Algorithm 3, ties to the lowest index, "iht" Algorithm 1, "exchange" a local search with
         perturbations, "exact" goes on until the optimum is proven, and "auto" is "exact" for a fixed amount of work.
@@ -243,7 +243,7 @@ def problem(rows: Rows, limit: Limit, objective: str) -> tuple[Any, Any]:
         return KL(seen, seen.weights), limit.on(seen)
     seen = rows.states()
     if math.fsum(map(math.log2, rows.shape)) > MAX_LATTICE_BITS:
-        F = SeenL2(seen)
+        F = L2.on_lattice(seen)
         return F, limit.on(F.space)
     space = Lattice(rows.n, rows.shape)
     q = np.zeros(space.size)

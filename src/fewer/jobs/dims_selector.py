@@ -149,8 +149,7 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
                 if isinstance(self.baseline, Mapping) and names is not None:
                     given["baseline"] = named_baseline(self.baseline, names)
             else:
-                _check_feature_names(self, X, reset=True)
-                _check_n_features(self, X, reset=True)
+                self._check_columns(X, reset=True)
                 given["columns"] = self.columns
             self._fit(Coding.of(X, sample_weight=sample_weight, **given), deadline)
         return self
@@ -167,10 +166,15 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
         known(self.objective, dict.fromkeys(OBJECTIVES), "objective")
         known(self.solver, dict.fromkeys(SOLVERS), "solver")
         if is_table(X):
-            _check_feature_names(self, X, reset=reset)
-            _check_n_features(self, X, reset=reset)
+            self._check_columns(X, reset)
         else:
             validated(self, X, accept_sparse="csr", dtype="numeric", reset=reset)
+
+    def _check_columns(self, X: Any, reset: bool) -> None:
+        """Keep the names and the number of the columns of a table, or compare them with those that are kept."""
+        with our_error():
+            _check_feature_names(self, X, reset=reset)
+            _check_n_features(self, X, reset=reset)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerDims":
         """Learn from more rows of a stream: distinct states with their counts are kept; y is ignored.
@@ -235,7 +239,7 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
         if is_lazy(X):
             return lazily(X, self.transform, len(self.indices_), np.asarray(head_of(X)).dtype)
         if self.levels_ is not None and is_table(X):
-            _check_feature_names(self, X, reset=False)
+            self._check_columns(X, reset=False)
             return take_columns(X, self.indices_)
         with our_error():
             return super().transform(readable(X))
@@ -250,6 +254,7 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
         """The share of these rows that the chosen columns cover."""
         check_is_fitted(self)
         if self.levels_ is not None and is_table(X):
+            self._check_columns(X, reset=False)
             X = self._coding.again(X)
         else:
             X = validated(self, X, accept_sparse="csr", dtype="numeric", reset=False)

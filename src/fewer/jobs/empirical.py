@@ -1,5 +1,6 @@
 """The distribution of many values, exact: sorted once, integrated in pieces."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,14 +17,17 @@ PIECE = 2**19
 BLOCK = 2**12
 """Values between two places where the integrals of P are remembered."""
 MISSING = {"error": False, "drop": True}
+ROUNDING = 1e-12
+"""Cumulative weights that differ by less than this share of the total count as equal."""
 
 
 @dataclass(frozen=True, eq=False)
 class Empirical:
     """P(x), the share of values at or below x, for values that are sorted.
 
-    x: the values (n,), in order. before: the share before each of them and after the last, (n + 1,); None where all
-    count alike. total: how many there are, or the sum of their weights. dropped: missing values that were left out.
+    x: the values (n,), in order. before: the weight before each of them and after the last, (n + 1,); None where all
+    count as one. Equal values are one entry or several. total: the sum of the weights. dropped: missing values that
+    were left out.
     """
 
     x: Vector
@@ -52,17 +56,19 @@ class Empirical:
             )
         order = np.argsort(x, kind="stable")
         order = order[weights[order] > 0]
-        before = np.append(0.0, np.cumsum(weights[order]))
-        total = float(before[-1])
-        before /= total
-        return cls(x[order], before, total, dropped)
+        return cls.weighted(x[order], weights[order], dropped)
+
+    @classmethod
+    def weighted(cls, x: Vector, weights: Vector, dropped: int = 0) -> "Empirical":
+        """Values in order with positive weights."""
+        before = np.append(0.0, np.cumsum(weights))
+        return cls(x, before, float(before[-1]), dropped)
 
     def part(self, chosen: npt.NDArray[np.bool_]) -> "Empirical":
         """The distribution of some of the values."""
         if self.before is None:
             return Empirical(self.x[chosen], None, float(np.count_nonzero(chosen)))
-        before = np.append(0.0, np.cumsum(np.diff(self.before)[chosen]))
-        return Empirical(self.x[chosen], before / before[-1], self.total * float(before[-1]))
+        return Empirical.weighted(self.x[chosen], np.diff(self.before)[chosen])
 
     @property
     def size(self) -> int:
@@ -93,7 +99,7 @@ class Empirical:
 
     def share_before(self, at: Any) -> Vector:
         """The share of the values before these indices."""
-        return np.asarray(np.asarray(at) / self.x.size if self.before is None else self.before[at])
+        return np.asarray((np.asarray(at) if self.before is None else self.before[at]) / self.total)
 
     def cdf(self, x: npt.ArrayLike) -> Vector:
         """P at some x."""
@@ -101,22 +107,24 @@ class Empirical:
 
     def quantile(self, q: npt.ArrayLike) -> Vector:
         """The least value with P >= q."""
-        if self.before is None:
-            at = np.ceil(np.asarray(q) * self.x.size - 1e-9).astype(np.int64) - 1
-        else:
-            at = np.searchsorted(self.before, np.asarray(q) - 1e-15) - 1
+        at = self._reached(np.asarray(q) * self.total)
         return np.asarray(self.x[np.clip(at, 0, self.x.size - 1)])
 
+    def _reached(self, weight: Any) -> Indices:
+        """The index at which the cumulative weight reaches these."""
+        least = weight - ROUNDING * self.total
+        if self.before is None:
+            return np.asarray(np.ceil(least).astype(np.int64) - 1)
+        return np.asarray(np.searchsorted(self.before, least) - 1)
+
     def between(self, cuts: Indices) -> Vector:
-        """How many values, or what share of their weights, there are from each of these indices to before the next."""
+        """The weight of the values from each of these indices to before the next."""
         return np.diff(cuts if self.before is None else self.before[cuts]).astype(np.float64)
 
     def middles(self, low: Indices, high: Indices) -> Indices:
-        """The index of the median of the values in each range of indices."""
-        if self.before is None:
-            return np.asarray((low + high - 1) // 2)
-        half = (self.before[low] + self.before[high]) / 2
-        return np.clip(np.searchsorted(self.before, half) - 1, low, high - 1)
+        """The index of the lower median of the values in each range of indices."""
+        ends = (low, high) if self.before is None else (self.before[low], self.before[high])
+        return np.clip(self._reached((ends[0] + ends[1]) / 2), low, high - 1)
 
     def first_of(self, at: Any) -> Indices:
         """The first index with the same value, sorted and each once."""
@@ -168,6 +176,15 @@ class Empirical:
         points = np.union1d(part, at[(at > part[0]) & (at < part[-1])])
         difference = (_level(at, weights, points) - self.cdf(points))[:-1]
         return float(self.steps(points) @ difference**2)
+
+    def mean_difference(self, at: Vector, weights: Vector) -> float:
+        """√(∫ (Q - P)² dP), the root mean squared difference at the values themselves, for Q with these masses."""
+        total = 0.0
+        for low in range(0, self.x.size, PIECE):
+            high = min(low + PIECE, self.x.size)
+            x, mass = self.x[low:high], np.diff(self.share_before(np.arange(low, high + 1)))
+            total += float(mass @ np.square(_level(at, weights, x) - self.cdf(x)))
+        return math.sqrt(total)
 
     def largest_difference(self, at: Vector, weights: Vector) -> float:
         """The largest |Q - P|, the Kolmogorov distance."""

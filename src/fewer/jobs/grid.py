@@ -135,7 +135,7 @@ def by_bins(P: Empirical, edges: Vector, k: Any) -> Grid:
 
 
 def histogram(P: Empirical, grid: Grid) -> Vector:
-    """How many values, or what share of their weights, lie in each bin of a grid that has edges, (n_bins,)."""
+    """The weight of the values in each bin of a grid that has edges, (n_bins,)."""
     assert grid.edges is not None  # noqa: S101 - only a grid that is chosen has none
     return P.between(cuts_of(P, grid.edges))
 

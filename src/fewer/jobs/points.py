@@ -30,7 +30,6 @@ def points(
     columns: Any = None,
     missing: str = "error",
     move: Any = False,
-    bounds: Any = None,
     include: Any = (),
     exclude: Any = (),
     units: Any = None,
@@ -98,14 +97,13 @@ def points(
         How to treat missing values: raise an error, drop their rows, replace them by the (weighted) median or mode, or
         treat them as a category of their own. In the last case a missing number is the median, and differs from every
         number that is not missing.
-    move : bool or "free"
+    move : bool, "free", pair or dict
         With True the points may leave their rows, to anywhere within the range (the box) of the data; with "free" to
-        anywhere. The positions follow the gradient of MMD² (L-BFGS-B), with the best weights at each step. The descent
-        starts from the rows that would be chosen otherwise and is never worse; no bound is proven. Only numbers move:
-        dates, categories, labels and missing values stay as in the row. For rbf and matern.
-    bounds : pair or dict, optional
-        The box for `move=True` in the units of X: (low, high), each a number or one for each column of numbers; or
-        {"age": (18, 99)} for some columns (of an array, their numbers).
+        anywhere; with a pair (low, high), each a number or one for each column of numbers, to anywhere between them, in
+        the units of X; with {"age": (18, 99)} so for some columns (of an array, their numbers). The positions follow
+        the gradient of MMD² (L-BFGS-B), with the best weights at each step. The descent starts from the rows that would
+        be chosen otherwise and is never worse for rows within the box; no bound is proven. Only numbers move: dates,
+        categories, labels and missing values stay as in the row. For rbf and matern.
     include, exclude : list of int, mask of shape (N,), or labels of a pandas index
         Rows to keep in any case, and rows never to keep; positions or masks for data in blocks. Excluded rows still
         count among the rows to represent; an included row counts as one of the k, and does not move.
@@ -182,7 +180,7 @@ def points(
     aim = as_aim(target, target_weight)
     with watched_by_user(progress, "points", deadline, callback) as told:
         how = (similarity, gamma, standardize, solver, as_bytes(max_memory), deadline, told, columns, missing)
-        setting = Setting(*how, move, bounds, limits, aim)
+        setting = Setting(*how, move, limits, aim)
         if units is not None:
             if is_lazy(X):
                 X, labels, sample_weight = all_rows(X, labels, sample_weight, setting.memory)

@@ -66,7 +66,7 @@ class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ign
     indices_, labels_ : ndarray of shape (k,)
         The rows that were kept, and their labels.
     weights_ : ndarray of shape (k,)
-        Their best weights in MMD, heaviest first; some may be zero.
+        Their best weights in MMD; some may be zero.
     counts_ : ndarray of shape (k,)
         How many rows each represents: weights times N (or the sum of the sample weights).
     points_ : array, sparse matrix or table of shape (k, d)
@@ -172,9 +172,9 @@ class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ign
         similarity = found.comparison.similarity
         units = np.sort(refined(F.rows, F.labels, mass / mass.sum(), units, similarity, rng, deadline))
         weights = F.best_on(units)[units]
-        order = np.argsort(-weights, kind="stable")
+        order = np.argsort(rows[units])
         self.indices_, self.weights_ = rows[units[order]], weights[order]
-        self.counts_, self.points_ = weights[order] * found.sample.total, take_rows(X, self.indices_)
+        self.counts_, self.points_ = self.weights_ * found.sample.total, take_rows(X, self.indices_)
         self.value_ = times_power_of_two(F.value_at(units, weights), found.comparison.unit)
         self.gap_ = None if self.bound_ is None else self.value_ - self.bound_
         self.mmd_ = math.sqrt(self.value_)

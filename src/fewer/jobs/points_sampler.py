@@ -51,7 +51,7 @@ class FewerSampler(Shown, BaseEstimator):  # type: ignore[misc] # scikit-learn i
     Attributes
     ----------
     sample_indices_ : ndarray of shape (k,)
-        The rows that were kept, heaviest first.
+        The rows that were kept, in ascending order.
     weights_, counts_ : ndarray of shape (k,)
         Their weights, and how many rows each represents.
     result_ : Result
@@ -60,7 +60,7 @@ class FewerSampler(Shown, BaseEstimator):  # type: ignore[misc] # scikit-learn i
     --------
     >>> X, y = [[0.0], [0.1], [5.0], [5.1], [5.2]], ["a", "a", "b", "b", "b"]
     >>> FewerSampler(k=2, random_state=0).fit_resample(X, y)[1].tolist()
-    ['b', 'a']
+    ['a', 'b']
     """
 
     def __init__(

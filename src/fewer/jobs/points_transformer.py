@@ -48,10 +48,8 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         What the columns of a table are; see `points`.
     missing : {"error", "drop", "impute", "category"}
         How to treat missing values; see `points`. With "drop" rows to transform must have none.
-    move : bool or "free"
-        Whether points may leave their rows; see `points`.
-    bounds : pair or dict, optional
-        The box in which they move, that of the data if None; see `points`.
+    move : bool, "free", pair or dict
+        Whether points may leave their rows, and to where; see `points`.
     min_per_group, max_per_group : int, dict or list, optional
         How many rows of each group are kept; see `points`. The `groups` are given to `fit`.
     min_weight, max_weight : float
@@ -78,7 +76,7 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
     Attributes
     ----------
     indices_, weights_ : ndarray of shape (k,)
-        The rows that were kept, heaviest first, and their weights.
+        The rows that were kept, in ascending order, and their weights.
     counts_ : ndarray of shape (k,)
         How many rows each represents, weights times N (or the sum of the sample weights): what other estimators take
         as `sample_weight`.
@@ -99,7 +97,7 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
     >>> X = [[0.0], [0.1], [5.0], [5.1], [5.2]]
     >>> model = FewerPoints(k=2, random_state=0).fit(X)
     >>> model.indices_.tolist(), model.weights_.round(2).tolist(), model.transform(X).shape
-    ([3, 0], [0.6, 0.4], (5, 2))
+    ([0, 3], [0.4, 0.6], (5, 2))
     """
 
     def __init__(
@@ -110,7 +108,6 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         columns: Any = None,
         missing: str = "error",
         move: Any = False,
-        bounds: Any = None,
         min_per_group: Any = None,
         max_per_group: Any = None,
         min_weight: float = 0.0,
@@ -130,7 +127,6 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         self.columns = columns
         self.missing = missing
         self.move = move
-        self.bounds = bounds
         self.min_per_group = min_per_group
         self.max_per_group = max_per_group
         self.min_weight = min_weight
@@ -179,7 +175,7 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         chosen when one of these is first asked for.
         """
         as_verbose(self.verbose)
-        refuse_for_blocks(min_per_group=self.min_per_group, max_per_group=self.max_per_group, bounds=self.bounds)
+        refuse_for_blocks(min_per_group=self.min_per_group, max_per_group=self.max_per_group)
         with unchanged_if_it_fails(self):
             first = vars(self).get("_stream") is None
             X = checked(self, X, reset=first)
@@ -194,7 +190,12 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         """The similarity of each row to each point, (n, k); of data in blocks block by block, when asked for."""
         check_is_fitted(self)
         if is_lazy(X):
-            return lazily(X, self.transform, len(self.indices_))  # type: ignore[no-any-return]
+            return lazily(X, self._similarities, len(self.indices_))  # type: ignore[no-any-return]
+        return self._similarities(X)
+
+    def _similarities(self, X: Any) -> npt.NDArray[np.float64]:
+        """The similarity of each row to each point as an array, whatever container `set_output` asks for."""
+        check_is_fitted(self)
         X = checked(self, X, reset=False)
         if is_precomputed(self):
             return np.asarray(X[:, self.indices_], np.float64)
@@ -206,7 +207,7 @@ class FewerPoints(Shown, Streaming, TransformerMixin, BaseEstimator):  # type: i
         """The most similar point of each row, as a position in `indices_` and `points_`, (n,); see `fewer.assign`."""
         if is_lazy(X):
             return lazily(X, self.assign, None, np.int64)  # type: ignore[no-any-return]
-        return first_best(self.transform(X)).astype(np.int64)
+        return first_best(self._similarities(X)).astype(np.int64)
 
     def criticisms(self, n: int, method: str = "residual", X: Any = None) -> npt.NDArray[np.int64]:
         """The n rows that the points represent worst, the worst first; see `fewer.criticisms`.
@@ -278,7 +279,7 @@ def chosen(
     limits: Limits = UNLIMITED,
     aim: Aim | None = None,
 ) -> Chosen:
-    """Fit an estimator's points, heaviest first; a k above the number of distinct rows means all of them."""
+    """Fit an estimator's points; a k above the number of distinct rows means all of them."""
     seed = seed_of(model.random_state)
     with watched_by_user(as_verbose(model.verbose), type(model).__name__, deadline, None) as told:
         setting = setting_of(model, deadline, told, limits, aim)
@@ -301,7 +302,7 @@ def setting_of(
     known(model.solver, SOLVERS, "solver")
     solver = "exchange" if getattr(model, "refine", False) and model.solver == "auto" else model.solver  # no proof
     how = (model.similarity, model.gamma, model.standardize, solver, as_bytes(model.max_memory), deadline)
-    more = {name: getattr(model, name) for name in ("move", "bounds") if hasattr(model, name)}
+    more = {name: getattr(model, name) for name in ("move",) if hasattr(model, name)}
     return Setting(
         *how, callback=callback, columns=model.columns, missing=model.missing, limits=limits, aim=aim, **more
     )
@@ -323,11 +324,10 @@ def keep(model: Any, found: Chosen, X: Any) -> None:
     model.mean_, model.scale_ = comparison.means_and_scales
     model.gamma_ = comparison.gamma
     at_most(model.k, len(found.sample.weights), "distinct rows")
-    model.indices_, model.weights_ = result.heaviest_first()
+    model.indices_, model.weights_ = result.indices, result.weights
     model.counts_ = model.weights_ * found.sample.total
-    few = X if result.rows is None else result.rows
-    order = model.indices_ if result.rows is None else np.searchsorted(result.indices, model.indices_)
-    model.result_, model.points_ = result, take_rows(few, order)
+    model.result_ = result
+    model.points_ = take_rows(X, result.indices) if result.rows is None else result.rows
     model.value_, model.bound_, model.gap_ = result.value, result.bound, result.gap
     model.mmd_ = math.sqrt(max(result.value, 0.0))
 

@@ -26,7 +26,7 @@ from ._held import UNLIMITED, Held, Limits
 from ._locations import SLOPES
 from ._moving import Start, moved
 from ._places import as_move, ends_of, in_rows, movable_of
-from ._scaling import NOTE, Standardization, standardizes
+from ._scaling import NOTE, Standardization, column_ends, standardizes
 from ._target import Target, target_of
 from .bandwidth import validated_width
 from .comparison import Comparison, checked_function, in_unit, odd, ordinary_exponent
@@ -91,7 +91,6 @@ class Setting:
     columns: Any = None
     missing: str = "error"
     move: Any = False
-    bounds: Any = None
     limits: Limits = UNLIMITED
     aim: Aim | None = None
 
@@ -105,11 +104,16 @@ class Setting:
         else:
             as_number(self.gamma, "gamma")
         self.limits.check()
-        if as_move(self.move, self.bounds) and (callable(self.similarity) or self.similarity not in SLOPES):
+        if self.moves and (callable(self.similarity) or self.similarity not in SLOPES):
             name = "a function" if callable(self.similarity) else repr(self.similarity)
             raise InvalidInput(f"move needs a smooth similarity ({', '.join(SLOPES)}), got {name}")
         if self.aim is not None and self.precomputed:
             raise InvalidInput("target needs rows to compare, got similarity='precomputed'")
+
+    @property
+    def moves(self) -> bool:
+        """Whether points leave their rows."""
+        return as_move(self.move)
 
     @property
     def precomputed(self) -> bool:
@@ -226,7 +230,7 @@ class Setting:
         result = on_rows(found, target, sample, comparison.unit, self.deadline.elapsed(), notes)
         stored = None if self.precomputed else comparison.stored(self.similarity)
         result = replace(self.in_users_terms(result, X), compared=stored, source=prepared.source)
-        if self.move:
+        if self.moves:
             result = self.moved(result, X, found, target, prepared, generator)
         return Chosen(result, comparison, target, sample)
 
@@ -238,7 +242,7 @@ class Setting:
         assert result.weights is not None  # noqa: S101 - rows are entries
         at = found.indices[np.argsort(sample.at(target.candidates[found.indices]))]
         begin = Start(target.candidates[at], at, result.weights)
-        ends = ends_of(X, given, self.move, self.bounds)
+        ends = ends_of(X, given, self.move)
         movable = movable_of(ends, comparison.scaled, sample.rows[begin.units], given.encoding)
         gone = movable.fixed.copy()
         stays = np.isin(result.indices, prepared.held.include)
@@ -286,9 +290,9 @@ class Setting:
     def searched(self, target: Target, C: SparseSimplex, rng: np.random.Generator, seed: int | None) -> Result:
         """The solver's answer over the candidates."""
         solver = (
-            "exchange" if self.solver in ("auto", "exact") and (self.move or not target.whole) else self.solver
+            "exchange" if self.solver in ("auto", "exact") and (self.moves or not target.whole) else self.solver
         )  # nothing to prove
-        until = self.deadline.share(SEARCH_TIME_SHARE) if self.move else self.deadline
+        until = self.deadline.share(SEARCH_TIME_SHARE) if self.moves else self.deadline
         options: dict[str, Any] = {"time_limit": until, "callback": self.callback, "rng": rng}
         return replace(minimize(target.F, C, solver, **options), seed=seed)
 
@@ -297,9 +301,21 @@ def setting_of(similarity: Any, gamma: Any, memory: int, deadline: Deadline, opt
     """The setting of a call of `points` with these options of it."""
     limits = Limits(**{name: options[name] for name in LIMITS if name in options})
     aim = as_aim(options.get("target"), options.get("target_weight"))
-    more = {name: options[name] for name in ("columns", "missing", "move", "bounds") if name in options}
+    more = {name: options[name] for name in ("columns", "missing", "move") if name in options}
     scales = options.get("standardize", "auto")
     return Setting(similarity, gamma, scales, "auto", memory, deadline, limits=limits, aim=aim, **more)
+
+
+def compared_move(move: Any, X: Any, rows: Any, comparison: Comparison) -> Any:
+    """What `move` says of X, in the units in which its encoded rows (N, d) are compared."""
+    if isinstance(move, (bool, str)):
+        return move
+    encoding = comparison.encoding
+    ends = ends_of(X, Given(rows, None, None, None, len(rows), encoding=encoding), move)
+    box = movable_of(ends, comparison.scaled, rows[:0], encoding)
+    low, high = (np.array(end, np.float64) for end in column_ends(comparison.scaled(rows)))
+    low[box.columns], high[box.columns] = box.low, box.high
+    return low, high
 
 
 CHILD = 2**31

@@ -8,11 +8,11 @@ from .._validation import Indices, InvalidInput, gathered
 from ..data.frames import is_table, n_rows
 from .points import points
 
-FIXED = ("bounds", "equal_weights", "max_weight", "min_weight", "move", "sample_weight")
+FIXED = ("equal_weights", "max_weight", "min_weight", "move", "sample_weight")
 """Options of `points` that a split leaves no choice about: its rows count alike, and stay rows."""
 
 
-def split(X: Any, k: int, **options: Any) -> tuple[Indices, Indices]:
+def split_evenly(X: Any, k: int, **options: Any) -> tuple[Indices, Indices]:
     """Cut the rows of X into two parts of nearly equal distribution, the second with k rows.
 
     The second part are k rows of equal weight that are as near as possible to all rows in MMD. With p and t the mean
@@ -36,7 +36,7 @@ def split(X: Any, k: int, **options: Any) -> tuple[Indices, Indices]:
     Examples
     --------
     >>> X = [[0.0], [0.1], [5.0], [5.1]]
-    >>> first, second = split(X, 2, rng=0)
+    >>> first, second = split_evenly(X, 2, rng=0)
     >>> len(first), len(second), sorted(int(i > 1) for i in second)
     (2, 2, [0, 1])
     """

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from threading import current_thread, main_thread
 from typing import Any
 
-from .._validation import InvalidInput, as_integer, gathered, is_frame, known, shown
+from .._validation import InvalidInput, as_integer, as_seed, gathered, is_frame, known, shown
 from ..data.blocks import Block
 from ..data.cutting import height, width
 from ..data.frames import names_of
@@ -31,7 +31,21 @@ from .setting import Setting
 class Summary:
     """What a job needs to know of some rows; it can be pickled and sent anywhere.
 
-    `state` is the job's own summary, `rows` how many rows it has seen, `about` what summaries must share to be merged.
+    Parameters
+    ----------
+    job : {"points", "bins", "terms", "dims"}
+        What the rows are summarised for.
+    state : object
+        The summary of the job.
+    about : mapping
+        What summaries must share to be merged.
+
+    Examples
+    --------
+    >>> first, second = (summarize(block, "bins") for block in ([1.0, 2.0], [2.0, 7.0]))
+    >>> summary = first.merge(second)
+    >>> summary.rows, summary.exact, summary.solve(1).labels.tolist()
+    (4, True, [2.0])
     """
 
     job: str
@@ -84,9 +98,11 @@ class Summary:
 def summarize(block: Any, job: str | None = None, plan: Summary | None = None, **options: Any) -> Summary:
     """Summarise one block of rows: small, and all that is ever kept of it.
 
-    `merge` puts summaries together, and `solve` answers. Points and tables with labels (dims) take two passes: the
-    merged summary of the first is the `plan` of the second. Bins take a second one where there are more than 65,536
-    distinct values and the value is to be exact. Summaries that do not belong together are refused.
+    `merge` puts summaries together, and `solve` answers. Tables with labels (dims) take two passes: the merged summary
+    of the first is the `plan` of the second. Points may take two: of one pass `solve` answers by some thousand rows
+    drawn at random, and `note` says how far these may be from all rows, where no two blocks are the same. Bins take a
+    second pass where there are more than 65,536 distinct values and the value is to be exact. Summaries that do not
+    belong together are refused.
 
     Parameters
     ----------
@@ -98,7 +114,8 @@ def summarize(block: Any, job: str | None = None, plan: Summary | None = None, *
         The merged summary of the first pass, for the second.
     **options
         In the first pass, as in the function of the job: of points `labels`, `sample_weight`, `columns`, `missing`,
-        `similarity`, `gamma`, `standardize`, `rng`, and `candidates`, how many rows k is chosen from. Of bins
+        `similarity`, `gamma`, `standardize`, `rng` (a whole number), `k`, and `candidates`, how many rows k is chosen
+        from. Of bins
         `sample_weight` and `missing`, of terms `y`, `sample_weight` and `missing`, of dims `sample_weight`, `columns`,
         `missing` and `max_memory`. With `plan=` the summary of some rows and `kept=400`, blocks of points keep so many
         weighted rows, which takes one pass with a proven bound in `note`.
@@ -128,6 +145,7 @@ def summarize(block: Any, job: str | None = None, plan: Summary | None = None, *
     about |= {"job": job, "pass": type(state).__name__, "number of columns": width(X)}
     about["columns"] = names_of(X) if is_frame(X) else None
     names = (
+        "k",
         "y",
         "labels",
         "sample_weight",
@@ -163,7 +181,7 @@ def _points_block(block: Block, plan: Any, options: dict[str, Any]) -> Any:
     given = _take(
         options,
         {"labels": None, "sample_weight": None, "columns": None, "missing": "error", "similarity": "rbf"}
-        | {"gamma": "median", "standardize": "auto", "rng": 0, "candidates": None, "kept": None}
+        | {"gamma": "median", "standardize": "auto", "rng": 0, "candidates": None, "kept": None, "k": 1}
         | {"max_memory": "1GB"},
         "points",
     )
@@ -177,11 +195,11 @@ def _points_block(block: Block, plan: Any, options: dict[str, Any]) -> Any:
     setting = Setting(*how, Deadline.after(None), columns=given["columns"], missing=given["missing"])
     names = [value if isinstance(value, str) else None for value in (given["labels"], given["sample_weight"])]
     labels = names[0] if names[0] is not None else block.y
-    spec = spec_of(block.X, setting, 1, labels, names[1], int(given["rng"]))
+    spec = spec_of(block.X, setting, as_integer(given["k"], "k", 1), labels, names[1], as_seed(given["rng"]))
     if given["candidates"] is not None:
         count = as_integer(given["candidates"], "candidates", 1)
         spec = replace(spec, candidates=count, least=count)
-    return FirstSummary.of(block, spec)
+    return FirstSummary.of(block, replace(spec, draws=spec.candidates))
 
 
 def _beside(block: Block, y: Any, weight: Any) -> Block:
@@ -237,7 +255,7 @@ def _solved_points(summary: Any, k: int, options: dict[str, Any]) -> Result:
     spec = summary.spec if isinstance(summary, FirstSummary) else summary.plan.spec
     how = (spec.similarity, spec.gamma, spec.scales, given["solver"], as_bytes(given["max_memory"]))
     setting = Setting(*how, Deadline.after(given["time_limit"]), given["callback"], limits=limits)
-    return solved(summary, k, setting, spec.seed if given["rng"] is None else int(given["rng"])).result
+    return solved(summary, k, setting, spec.seed if given["rng"] is None else as_seed(given["rng"])).result
 
 
 def _solved_bins(summary: Any, k: int, options: dict[str, Any]) -> Result:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import as_units, known
+from .._validation import as_units, is_frame, known
 from ..data.align import group_codes, taken_apart
 from ..data.blocks import Blocks, as_blocks, is_lazy, lazily, refuse_for_blocks
 from ..data.frames import is_table, names_of
@@ -22,6 +22,7 @@ from ..solvers.minimize import SOLVERS
 from ..spaces import Atoms
 from ._estimator import Shown, at_most, our_error, seed_of, unchanged_if_it_fails, validated
 from ._lazy import HEAD_ROWS, terms_of_blocks
+from .bins_transformer import filled
 from .holdings import LOSSES, Holdings, conditions_of
 from .sample import as_bytes
 from .terms import hinted, solve
@@ -56,6 +57,12 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         G q <= h; see `terms`.
     loss : {"squared", "absolute", "downside"}
         `‖X q - y‖²`, `Σ |X q - y|`, or `Σ max(y - X q, 0)²`, with `sample_weight` as weights of the rows.
+    missing : {"error", "drop", "impute", "ffill"}
+        How `fit` treats missing values; see `terms`.
+    returns : {"simple", "log"}, optional
+        X and y of `fit` are prices in order of time, and their returns are compared; `predict` takes returns.
+    date : name, optional
+        A column of dates of the table X, by which `fit` sorts the rows; it is no candidate.
     validation : float, optional
         A share of the rows for early stopping; see `terms`.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
@@ -74,7 +81,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
     coef_ : ndarray of shape (n,) or (targets, n)
         The weights of all columns.
     indices_, weights_ : ndarray, or a list of one for each target
-        The columns that are held, heaviest first, and their weights.
+        The columns that are held, in ascending order, and their weights.
     value_, bound_, gap_ : float, or a list of them
         The loss, a proven lower bound on the best one (None where nothing is proven), and their difference.
     result_ : Result, or a list of them
@@ -84,7 +91,7 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
     >>> X = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0]])
     >>> model = FewerTerms(k=2).fit(X, X @ [0.25, 0.0, 0.75])
     >>> model.indices_.tolist(), model.weights_.round(6).tolist(), model.coef_.round(6).tolist()
-    ([2, 0], [0.75, 0.25], [0.25, 0.0, 0.75])
+    ([0, 2], [0.25, 0.75], [0.25, 0.0, 0.75])
     """
 
     indices_: Any
@@ -107,6 +114,9 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         max_turnover: float | None = None,
         constraints: Any = None,
         loss: str = "squared",
+        missing: str = "error",
+        returns: str | None = None,
+        date: Any = None,
         validation: float | None = None,
         solver: str = "auto",
         max_memory: Any = "1GB",
@@ -128,6 +138,9 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         self.max_turnover = max_turnover
         self.constraints = constraints
         self.loss = loss
+        self.missing = missing
+        self.returns = returns
+        self.date = date
         self.validation = validation
         self.solver = solver
         self.max_memory = max_memory
@@ -148,6 +161,9 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
                     return self
                 X, y = whole.X, y if isinstance(y, str) else whole.y
                 sample_weight = sample_weight if isinstance(sample_weight, str) else whole.weight
+            if (self.missing, self.returns, self.date) != ("error", None, None):
+                self._fit_prepared(X, y, sample_weight, deadline)
+                return self
             X, y, sample_weight = taken_apart(X, y=y, sample_weight=sample_weight)
             names = names_of(X) if is_table(X) else None
             X, y = validated(self, X, y, accept_sparse="csc", y_numeric=True, multi_output=True)
@@ -159,18 +175,34 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
             self._keep(self._solve(data, deadline), y.ndim == 1)
         return self
 
+    def _fit_prepared(self, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
+        """Find the weights for one target after rows are sorted, gaps filled and prices turned into returns."""
+        columns = {"include": self.include, "exclude": self.exclude, "groups": self.groups}
+        rules = {"missing": self.missing, "returns": self.returns, "date": self.date}
+        data = Tracked.of(X, y, sample_weight=sample_weight, **columns, **rules).of_features()
+        validated(self, data.X, data.y, y_numeric=True)
+        if data.names is not None and all(isinstance(name, str) for name in data.names):
+            self.feature_names_in_ = np.array(data.names, object)
+        self._keep(self._solve(data, deadline), True)
+
     def _fit_blocks(self, blocks: Blocks, y: Any, sample_weight: Any, deadline: Deadline) -> None:
         """Find the weights for rows that come in blocks: y is given likewise, as an array, or names a column."""
-        refuse_for_blocks(validation=self.validation, loss=None if self.loss == "squared" else self.loss)
+        loss = None if self.loss == "squared" else self.loss
+        refuse_for_blocks(validation=self.validation, loss=loss, returns=self.returns, date=self.date)
         head = blocks.head(HEAD_ROWS).X
-        data = terms_of_blocks(blocks, y, sample_weight, "error").tracked(self.include, self.exclude, self.groups)
-        validated(self, head[data.names] if isinstance(y, str) else head, accept_sparse="csc")
+        summary = terms_of_blocks(blocks, y, sample_weight, self.missing)
+        data = summary.tracked(self.include, self.exclude, self.groups)
+        columns = head[data.names] if isinstance(y, str) else head
+        gaps = self.missing != "error"
+        if gaps and is_frame(columns):
+            columns, _ = filled(columns)
+        finite = "allow-nan" if gaps else True
+        validated(self, columns, missing=gaps, accept_sparse="csc", ensure_all_finite=finite)
         self._keep(self._solve(data, deadline), True)
 
     def _keep(self, results: list[Result], one: bool) -> None:
         """Set what `fit` promises: plain values for one target, lists for several."""
-        kept = [result.heaviest_first() for result in results]
-        indices, weights = [found[0] for found in kept], [found[1] for found in kept]
+        indices, weights = [result.indices for result in results], [result.weights for result in results]
         self.result_ = results[0] if one else results
         self.coef_ = results[0].p if one else np.array([result.p for result in results])
         self.indices_, self.weights_ = (indices[0], weights[0]) if one else (indices, weights)
@@ -199,7 +231,8 @@ class FewerTerms(Shown, MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
                 toward = F if targets.shape[1] == 1 else F.toward(b)
                 found = hinted(solve(toward, C, self.solver, self.validation, own, seed, told), toward)
                 found = found.named("columns", LOSSES[self.loss], data.candidates(n))
-                results.append(replace(found, labels=data.labels(found.indices)))
+                note = "; ".join(filter(None, (found.note, data.note)))
+                results.append(replace(found, labels=data.labels(found.indices), note=note))
         return results
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:

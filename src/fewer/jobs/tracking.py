@@ -1,6 +1,6 @@
 """What terms is asked about: candidate columns and a target, from a table or arrays, in numbers without gaps."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,16 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, gathered, known, shown
+from ..constraints.groups import Groups
 from ..data.align import aligned, column_beside, group_codes
 from ..data.columns import left_out
 from ..data.frames import Column, columns_of, index_of, is_table
-from ..data.missing import dropped_note, missing_value
 from ..data.names import known_name, positions, quoted, refuse_twins
-from ..data.prices import RETURNS, by_date, carried_forward, dates_of, instants, returns_of
+from ..data.prices import PRICE_FIXES, RETURNS, RULES, by_date, fill_gaps, instants, own_dates, returns_of, row_words
 from ..data.table import Table, numbers_of_column
-
-RULES = ("error", "drop", "impute", "ffill")
-"""What is done with missing values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +64,10 @@ class Tracked:
         if is_table(X):
             X = gathered(X)
             found = _of_table(X, y, include, exclude, date, at)
-            if returns is not None and date is None:
-                date, found = _by_own_dates(found, X)
+            known_dates = own_dates(X) if returns is not None and date is None else None
+            if known_dates is not None:
+                date, dates = known_dates
+                found = replace(found, dates=dates).said(f"sorted the rows by {shown(date)}")
         else:
             if date is not None:
                 raise InvalidInput(f"date names a column of a table, but X is {type(X).__name__}")
@@ -81,7 +80,7 @@ class Tracked:
         labels = group_codes(groups, found.names, held, found.refused)
         given = None if weight is None else _vector(weight, "sample_weight", len(found.X))
         whole = replace(found, groups=labels, sample_weight=given)
-        return _without_gaps(whole.in_order(date), held, missing, returns, _row_words(index_of(X)))
+        return _without_gaps(whole.in_order(date), held, missing, returns, index_of(X))
 
     def in_order(self, date: Any) -> "Tracked":
         """The rows in order of time, where there are dates."""
@@ -98,6 +97,21 @@ class Tracked:
         rows = np.arange(len(self.y)) if self.rows is None else self.rows
         weight, dates = taken(self.sample_weight), taken(self.dates)
         return replace(self, X=self.X[chosen], y=self.y[chosen], sample_weight=weight, rows=rows[chosen], dates=dates)
+
+    def of_features(self) -> "Tracked":
+        """The columns of a table that hold numbers, without the target, weights and dates; of an array all."""
+        if self.names is None:
+            return self
+        n = self.X.shape[1]
+        kept = np.union1d(np.setdiff1d(np.arange(n), self.exclude), self.refused).astype(np.int64)
+        exclude, include = (np.searchsorted(kept, some) for some in (self.refused, self.include))
+        groups = self.groups
+        if groups is not None:
+            groups = Groups(groups.codes[kept], groups.names)
+        names = [self.names[i] for i in kept]
+        return replace(
+            self, X=self.X[:, kept], names=names, include=include, exclude=exclude, groups=groups, refused=exclude
+        )
 
     def said(self, note: str) -> "Tracked":
         """The same with one more note."""
@@ -155,23 +169,6 @@ def _of_table(X: Any, y: Any, include: Any, exclude: Any, date: Any, weight: int
     return Tracked(matrix, values, names, held, exclude, dates=dates, note=note, refused=np.array(refused, np.int64))
 
 
-def _by_own_dates(found: Tracked, X: Any) -> tuple[Any, Tracked]:
-    """The name of what rows of prices must be sorted by, None where they are in order of time, and the same with dates.
-
-    A table tells the time by dates in its index or in a column; where several do and none is in order, it is refused.
-    """
-    known = dates_of(X)
-    if not known or any((np.diff(dates) >= 0.0).all() for dates in known.values()):
-        return None, found
-    name, dates = next(iter(known.items()))
-    if len(known) > 1:
-        raise InvalidInput(
-            f"rows of prices must be in order of time, and are in that of none of {quoted(list(known))}; "
-            f"date={name!r} sorts them"
-        )
-    return name, replace(found, dates=dates).said(f"sorted the rows by {shown(name)}")
-
-
 def _named(y: Any, names: Sequence[Any]) -> int | None:
     """The column that y names, if it is a name."""
     if not isinstance(y, (str, tuple)) or (isinstance(y, tuple) and y not in names):
@@ -223,65 +220,36 @@ def _of_arrays(found: Tracked) -> Tracked:
     return replace(found, X=X, y=_vector(found.y, "y", len(X)))
 
 
-def _row_words(index: Any) -> Callable[[int], str]:
-    """How a row of the table is called: its number from 0, and its index label where it has one."""
-    return (lambda i: f"row {i}") if index is None else (lambda i: f"row {i} ({shown(index[i])})")
-
-
-def _without_gaps(
-    found: Tracked, held: Indices, missing: str, returns: str | None, words: Callable[[int], str]
-) -> Tracked:
-    """Missing values by rule, and returns of prices where they were asked for."""
-    names = [*(found.names or range(found.X.shape[1])), "y"]
-    kept = [*held.tolist(), len(names) - 1]
+def _without_gaps(found: Tracked, held: Indices, missing: str, returns: str | None, labels: Any) -> Tracked:
+    """The numbers with missing values treated by rule, and as returns where they are prices; `labels` are of rows."""
+    names = found.names or range(found.X.shape[1])
+    called = [*(f"column {shown(names[i])}" for i in held), "y"]
     together = np.column_stack([found.X[:, held], found.y])
-    called = [names[i] for i in kept]
     gaps = np.isnan(together)
-    if gaps.any():
-        found, together = _filled(found, together, gaps, called, missing, returns, words)
-    if returns is not None:
-        together = returns_of(together, returns, called, _of_rows(found, words))
-        found = found.of_rows(np.arange(1, len(found.y)))
-    elif len(together) == len(found.y) and not gaps.any():
-        return found
-    X = np.zeros((len(together), found.X.shape[1]))
-    X[:, held] = together[:, :-1]
-    return replace(found, X=X, y=np.ascontiguousarray(together[:, -1]))
-
-
-def _of_rows(found: Tracked, words: Callable[[int], str]) -> Callable[[int], str]:
-    """Words for rows by their place among those in use."""
-    return words if found.rows is None else lambda i: words(int(found.rows[i]))  # type: ignore[index] # not None here
-
-
-def _filled(
-    found: Tracked,
-    together: Vector,
-    gaps: Any,
-    called: Sequence[Any],
-    missing: str,
-    returns: str | None,
-    words: Callable[[int], str],
-) -> tuple[Tracked, Vector]:
-    """What the rule makes of missing values in the columns and the target, which is the last."""
-    count, names = int(gaps.sum()), _of_rows(found, words)
-    if missing == "drop":
-        whole = np.flatnonzero(~gaps.any(axis=1))
-        if whole.size == 0:
-            raise InvalidInput("every row has a missing value; missing='drop' leaves none")
-        return found.of_rows(whole).said(dropped_note(len(gaps) - whole.size, len(gaps))), together[whole]
-    if missing == "ffill":
-        filled = carried_forward(together, called, names)
-        return found.said(f"{count} missing prices carried forward"), filled
-    if missing == "impute" and not gaps[:, -1].any():
-        empty = np.flatnonzero(gaps.all(axis=0))
-        if empty.size:
-            raise InvalidInput(f"column {shown(called[int(empty[0])])} has no values at all; exclude it")
-        filled = np.where(gaps, np.nanmedian(together, axis=0), together)
-        return found.said(f"{count} missing values taken as the median of their column"), filled
+    fixes = PRICE_FIXES if returns else ("drop",) if gaps[:, -1].any() else ("drop", "impute")
     if missing == "impute":
-        gaps = np.where(np.arange(gaps.shape[1]) == gaps.shape[1] - 1, gaps, False)
-    c = int(np.argmax(gaps)) % gaps.shape[1]
-    rules = ("drop", "ffill") if returns else ("drop",) if c == gaps.shape[1] - 1 else ("drop", "impute")
-    what = "y" if c == gaps.shape[1] - 1 else f"column {shown(called[int(c)])}"
-    raise missing_value(what, gaps[:, c], rules, names)
+        together, found = _imputed(together, called, found)
+    filled = fill_gaps(together, missing, called, fixes, row_words(labels, found.rows))
+    if returns is None and not gaps.any():
+        return found
+    found, values = found.of_rows(filled.rows).said(filled.note), filled.values
+    if returns is not None:
+        values = returns_of(values, returns, called, row_words(labels, found.rows))
+        found = found.of_rows(np.arange(1, len(found.y)))
+    X = np.zeros((len(values), found.X.shape[1]))
+    X[:, held] = values[:, :-1]
+    return replace(found, X=X, y=np.ascontiguousarray(values[:, -1]))
+
+
+def _imputed(together: Vector, called: Sequence[str], found: Tracked) -> tuple[Vector, Tracked]:
+    """Missing values of all columns but the last, the target, as the median of their column."""
+    columns = together[:, :-1]
+    gaps = np.isnan(columns)
+    empty = np.flatnonzero(gaps.all(axis=0))
+    if empty.size:
+        raise InvalidInput(f"{called[int(empty[0])]} has no values at all; exclude it")
+    if not gaps.any():
+        return together, found
+    columns = np.where(gaps, np.nanmedian(columns, axis=0), columns)
+    said = found.said(f"{gaps.sum()} missing values taken as the median of their column")
+    return np.column_stack([columns, together[:, -1]]), said

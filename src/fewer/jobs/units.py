@@ -70,7 +70,7 @@ def points_of_units(setting: Setting, X: Any, k: Any, units: Any, labels: Any, s
     With x_u the distribution of the rows of unit u, MMD²(Σ q_u x_u, all rows) = (q - t)ᵀ H (q - t) for the mean
     similarities H_uv between the rows of u and v, and t_u the share of unit u among all rows.
     """
-    if setting.move:
+    if setting.moves:
         raise InvalidInput("move is for single rows; units are kept as they are")
     if setting.aim is not None:
         raise InvalidInput("target is for single rows; units stand for the rows of X")

@@ -1,5 +1,6 @@
 """What losses of residuals share: a matrix, a target, and weights of rows."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -7,32 +8,57 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from .._validation import Indices, InvalidInput, Vector, as_vector
+from .._validation import Indices, InvalidInput, Vector, as_number, as_vector
 from ..spaces import Space, as_space
 from .matrix import as_matrix, as_row_weights
 
 
 @dataclass(frozen=True, eq=False)
 class ResidualLoss:
-    """A loss of the residuals A p - b, w_i of row i: what all of them have; each adds F, its slopes and its fits."""
+    """A loss of the residuals A p - b, w_i of row i, and ridge ‖p‖².
+
+    Each adds `loss` and `loss_gradient`, without the ridge, and its fits.
+    """
 
     space: Space
     A: Any
     b: Any
     sample_weight: Any = None
+    ridge: float = 0.0
 
     def __post_init__(self) -> None:
         A, b, weights = as_residuals(self.space, self.A, self.b, self.sample_weight, type(self).__name__)
-        self.__dict__.update(A=A, b=b, sample_weight=weights)
+        ridge = as_number(self.ridge, "ridge", allow_equal=True)
+        self.__dict__.update(A=A, b=b, sample_weight=weights, ridge=ridge)
+
+    @abstractmethod
+    def loss(self, p: Vector) -> float:
+        """The loss of the residuals alone."""
+
+    @abstractmethod
+    def loss_gradient(self, p: Vector) -> Vector:
+        """Its gradient, or a subgradient."""
+
+    def value(self, p: Vector) -> float:
+        """The loss and the ridge."""
+        return self.loss(p) + self.ridge * float(p @ p)
+
+    def gradient(self, p: Vector) -> Vector:
+        """The gradient of both, or a subgradient."""
+        return self.loss_gradient(p) + 2.0 * self.ridge * p
 
     @property
     def lower_bound(self) -> float:
-        """0: no error is less."""
-        return 0.0
+        """0 where there is no ridge: no error is less."""
+        return self.lower_bound_for(self.space.size)
+
+    def lower_bound_for(self, entries: int) -> float:
+        """The bound ridge / s for distributions on at most s entries, as ‖p‖² >= 1 / s there."""
+        return self.ridge / entries
 
     def toward(self, b: Any) -> Self:
         """The same functions with another target."""
-        return type(self)(self.space, self.A, b, self.sample_weight)
+        return type(self)(self.space, self.A, b, self.sample_weight, self.ridge)
 
     def distances(self, p: Vector) -> Vector:
         """Σ_i w_i (A_ij - A p)_i² of each entry j, (size,)."""

@@ -15,7 +15,7 @@ from ._residuals import ResidualLoss, column_sizes, columns, product
 class AbsoluteError(ResidualLoss):
     """How far the expectations of some functions are from given ones, in absolute numbers.
 
-        F[p] = Σ_i w_i |A p - b|_i
+        F[p] = Σ_i w_i |A p - b|_i + ridge ‖p‖²
 
     Parameters
     ----------
@@ -27,6 +27,8 @@ class AbsoluteError(ResidualLoss):
         Their expectations.
     sample_weight : array of shape (r,), optional
         Row i counts w_i times.
+    ridge : float
+        A larger one spreads the mass over more entries; the error of the rows alone is `loss`.
 
     Attributes
     ----------
@@ -49,22 +51,28 @@ class AbsoluteError(ResidualLoss):
     @cached_property
     def scale(self) -> float:
         """The error of a typical column."""
-        return max(float((column_sizes(self.A, self.b, 1)).mean() * self.sample_weight.max()), 1e-300)
+        typical = float((column_sizes(self.A, self.b, 1)).mean() * self.sample_weight.max())
+        return max(typical + self.ridge, 1e-300)
 
-    def value(self, p: Vector) -> float:
+    def loss(self, p: Vector) -> float:
         """`Σ w |A p - b|`."""
         return float(self.sample_weight @ np.abs(product(self.A, p) - self.b))
 
-    def gradient(self, p: Vector) -> Vector:
+    def loss_gradient(self, p: Vector) -> Vector:
         """Aᵀ(w sign(A p - b)): a subgradient."""
         return np.asarray(self.A.T @ (self.sample_weight * np.sign(product(self.A, p) - self.b)))
 
     def fitted(
         self, entries: Indices, low: Vector, high: Vector, rows: Vector, right: Vector
     ) -> tuple[Solved, Vector] | None:
-        """The best weights on some entries by a linear programme, and the subgradient (size,) that proves them."""
-        found = least_absolute(columns(self.A, entries), self.b, self.sample_weight, low, high, rows, right)
-        return None if found is None else (found[0], np.asarray(self.A.T @ found[1]))
+        """The best weights on some entries by convex programmes, and the subgradient (size,) that proves them."""
+        part = columns(self.A, entries)
+        found = least_absolute(part, self.b, self.sample_weight, self.ridge, low, high, rows, right)
+        if found is None:
+            return None
+        subgradient = np.asarray(self.A.T @ found[1])
+        subgradient[entries] += 2.0 * self.ridge * found[0].weights
+        return found[0], subgradient
 
     def fit_cost(self, count: int) -> float:
         """Multiplications of one fit, about."""

@@ -24,7 +24,7 @@ STILL = 1e-15
 class DownsideError(ResidualLoss):
     """How far the expectations of some functions fall short of given ones.
 
-        F[p] = Σ_i w_i max(b - A p, 0)_i²
+        F[p] = Σ_i w_i max(b - A p, 0)_i² + ridge ‖p‖²
 
     Parameters
     ----------
@@ -36,6 +36,8 @@ class DownsideError(ResidualLoss):
         What they should reach.
     sample_weight : array of shape (r,), optional
         Row i counts w_i times.
+    ridge : float
+        A larger one spreads the mass over more entries; the error of the rows alone is `loss`.
 
     Examples
     --------
@@ -47,23 +49,25 @@ class DownsideError(ResidualLoss):
 
     @cached_property
     def smoothness(self) -> float:
-        """2 ‖√w A‖², by its Frobenius norm: an upper estimate, and large enough to divide by."""
+        """2 (‖√w A‖² + ridge), by its Frobenius norm: an upper estimate, and large enough to divide by."""
         squares = self.A.multiply(self.A) if hasattr(self.A, "multiply") else np.square(self.A)
-        return max(2.0 * float(np.asarray(squares.sum(axis=1)).reshape(-1) @ self.sample_weight), LEAST)
+        square = float(np.asarray(squares.sum(axis=1)).reshape(-1) @ self.sample_weight)
+        return max(2.0 * (square + self.ridge), LEAST)
 
     @cached_property
     def scale(self) -> float:
         """The squared distance of a typical column from b."""
-        return max(float(np.square(column_sizes(self.A, self.b, 2)).mean() * self.sample_weight.max()), 1e-300)
+        typical = float(np.square(column_sizes(self.A, self.b, 2)).mean() * self.sample_weight.max())
+        return max(typical + self.ridge, 1e-300)
 
     def _short(self, p: Vector) -> Vector:
         return np.asarray(np.maximum(self.b - product(self.A, p), 0.0))
 
-    def value(self, p: Vector) -> float:
+    def loss(self, p: Vector) -> float:
         """Σ w max(b - A p, 0)²."""
         return float(self.sample_weight @ np.square(self._short(p)))
 
-    def gradient(self, p: Vector) -> Vector:
+    def loss_gradient(self, p: Vector) -> Vector:
         """-2 Aᵀ(w max(b - A p, 0))."""
         return np.asarray(-2.0 * (self.A.T @ (self.sample_weight * self._short(p))))
 
@@ -82,7 +86,7 @@ class DownsideError(ResidualLoss):
         w, multipliers, value = found.weights, found.multipliers, self._value_of(part, found.weights)
         for _ in range(MOST_STEPS):
             short = self.b - part @ w > 0.0
-            if not short.any():
+            if not short.any() and not self.ridge:
                 multipliers = np.zeros(len(right))
                 break
             after = self._newton(part, short, low, high, rows, right)
@@ -99,20 +103,22 @@ class DownsideError(ResidualLoss):
         return Solved(w, multipliers), self.gradient(p)
 
     def _value_of(self, part: Vector, w: Vector) -> float:
-        return float(self.sample_weight @ np.square(np.maximum(self.b - part @ w, 0.0)))
+        short = np.maximum(self.b - part @ w, 0.0)
+        return float(self.sample_weight @ np.square(short) + self.ridge * (w @ w))
 
     def _newton(self, part: Vector, short: Vector, low: Vector, high: Vector, rows: Vector, right: Vector) -> Any:
         """Least squares over some rows, all conditions kept."""
         root = np.sqrt(self.sample_weight[short])
         X, y = part[short] * root[:, None], self.b[short] * root
-        return quadratic_programme(X.T @ X, X.T @ y, low, high, rows, right)
+        return quadratic_programme(X.T @ X + self.ridge * np.eye(len(low)), X.T @ y, low, high, rows, right)
 
     def _line(self, part: Vector, w: Vector, step: Vector) -> float:
         """The length in [0, 1] at which F along the step is least: its slope, which rises, by bisection."""
         gap, move = self.b - part @ w, part @ step
 
         def slope(t: float) -> float:
-            return -2.0 * float((self.sample_weight * move) @ np.maximum(gap - t * move, 0.0))
+            rising = self.ridge * float(step @ (w + t * step))
+            return 2.0 * (rising - float((self.sample_weight * move) @ np.maximum(gap - t * move, 0.0)))
 
         if slope(1.0) <= 0.0:
             return 1.0

@@ -11,7 +11,8 @@ from .._compiled.simplex import project_simplex, simplex_distance
 from .._validation import Indices, InvalidInput, Vector, as_vector
 from ..cover import L2 as L2_MODE
 from ..cover import Cover, cover_of
-from ..spaces import Lattice, Space, as_space
+from ..spaces import Lattice, Space, States, as_space
+from .listed import ListedL2
 
 HUGE = 1e150
 """Entries beyond this have infinite squares; beside them a distribution is nothing."""
@@ -47,6 +48,42 @@ class L2:
 
     space: Space
     q: Any
+
+    @staticmethod
+    def on_lattice(
+        states: States, q: Any = None, squares: Any = None, copies: int = 1, beyond: float = 0.0
+    ) -> ListedL2:
+        """The same on the whole lattice that these states are listed of; q is 0 on all others, which p may use.
+
+        Parameters
+        ----------
+        states : States
+            The listed states.
+        q : array of `states.size` numbers, optional
+            Their masses, of sum at most one; by default `states.weights`.
+        squares : array of `states.size` numbers, optional
+            The sum of q² over the copies of each; by default q².
+        copies : int
+            How many states each stands for.
+        beyond : float
+            The sum of q² over states that no face covers.
+
+        Returns
+        -------
+        ListedL2
+            Its `space` holds the listed states, and for each dimension one entry for the mass of the others.
+
+        Examples
+        --------
+        >>> from fewer import DimensionSparse, L2, States, exact
+        >>> F = L2.on_lattice(States([[0, 1, 1], [0, 1, 1], [0, 0, 1], [1, 0, 0]]))
+        >>> result = exact(F, DimensionSparse(F.space, 2))
+        >>> result.support.tolist(), result.value == (1 / 4) ** 2 + (1 / 4) ** 2 / 4
+        ([1, 2], True)
+        >>> result.p.tolist()  # of three seen states, and of the two unseen ones of X_{1, 2}
+        [0.5625, 0.3125, 0.0, 0.0, 0.0625, 0.0625]
+        """
+        return ListedL2(states, q, squares, copies, beyond)
 
     def __post_init__(self) -> None:
         as_space(self.space, "L2")

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, svds
 
-from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector
+from .._validation import Indices, InvalidInput, Vector, as_integer, as_number, as_vector
 from ..active_set import simplex_weights
 from ..spaces import Space, as_space
 from .matrix import BLOCK, applied, applied_columns, as_matrix, as_row_weights, rows_of, scaled, sized_matrix
@@ -36,12 +36,12 @@ SQUARABLE = 300
 class Moments:
     """How far the expectations of some functions are from given ones: least squares; the paper's section 4.2.
 
-        F[p] = ‖A p - b‖²,   or Σ_i w_i (A p - b)_i² with row weights w
+        F[p] = ‖A p - b‖² + ridge ‖p‖²,   or Σ_i w_i (A p - b)_i² + ridge ‖p‖² with row weights w
 
-    As a quadratic it has H = AᵀA and c = Aᵀb, of which only the blocks asked for are ever formed. Entries may have any
-    size: all arithmetic is on A and b divided by one power of two, `power`, that brings the largest near one (A itself
-    is not copied), and results are multiplied by its square at the end. Solvers work on `normalised()`, which leaves
-    out that last step.
+    As a quadratic it has H = AᵀA + ridge I and c = Aᵀb, of which only the blocks asked for are ever formed. Entries
+    may have any size: all arithmetic is on A and b divided by one power of two, `power`, that brings the largest near
+    one (A itself is not copied), and results are multiplied by its square at the end. Solvers work on `normalised()`,
+    which leaves out that last step.
 
     Parameters
     ----------
@@ -53,6 +53,8 @@ class Moments:
         Their expectations.
     sample_weight : array of shape (r,), optional
         Row i counts w_i times.
+    ridge : float
+        A larger one spreads the mass over more entries; the error of the expectations alone is `loss`.
     exponent : int
         F is 4**exponent times the above.
 
@@ -75,6 +77,7 @@ class Moments:
     A: Any
     b: Any
     sample_weight: Any = None
+    ridge: float = 0.0
     exponent: int = 0
     work: float = field(init=False, repr=False)
     _size: float = field(init=False, repr=False)
@@ -87,17 +90,18 @@ class Moments:
         if A.shape[1] != self.space.size:
             raise InvalidInput(f"A must have {self.space.size} columns, one for each entry of p, got {A.shape[1]}")
         as_integer(self.exponent, "exponent", -10_000, 10_000)
+        ridge = as_number(self.ridge, "ridge", allow_equal=True)
         if isinstance(A, LinearOperator) and A.shape[1] <= WRITTEN_OUT:
             A = np.stack([applied(A, unit) for unit in np.eye(A.shape[1])], axis=1)
         b = as_vector(self.b, (A.shape[0],), "b")
         if self.sample_weight is not None:
             self.__dict__["sample_weight"] = as_row_weights(self.sample_weight, A.shape[0])
-        self.__dict__.update(A=A, b=b, work=0.0, _size=size, _known={}, _one_target=True)
+        self.__dict__.update(A=A, b=b, ridge=ridge, work=0.0, _size=size, _known={}, _one_target=True)
 
     def _like(self, **changes: Any) -> "Moments":
         """The same with some fields changed; what is known of A is shared."""
         other = object.__new__(Moments)
-        names = ("space", "A", "b", "sample_weight", "exponent", "_size", "_known", "_one_target")
+        names = ("space", "A", "b", "sample_weight", "ridge", "exponent", "_size", "_known", "_one_target")
         other.__dict__.update({**{name: self.__dict__[name] for name in names}, "work": 0.0, **changes})
         return other
 
@@ -113,7 +117,7 @@ class Moments:
     def of_rows(self, rows: Indices) -> "Moments":
         """The same with some of the rows."""
         weights = None if self.sample_weight is None else self.sample_weight[rows]
-        return Moments(self.space, rows_of(self.A, rows), self.b[rows], weights)
+        return Moments(self.space, rows_of(self.A, rows), self.b[rows], weights, self.ridge)
 
     def _shared(self, name: str, compute: Callable[[], Any]) -> Any:
         """What depends on A and the units alone, computed once for all targets."""
@@ -129,7 +133,8 @@ class Moments:
     def reduced(self) -> "Moments":
         """The same F with the triangular factor of [A b] for A and b."""
         factor = tall_factor(self.A, self.b, self.power, self._roots)
-        return Moments(self.space, factor[:, :-1], factor[:, -1], None, self.exponent + self.power + self._weight_power)
+        exponent = self.exponent + self.power + self._weight_power
+        return Moments(self.space, factor[:, :-1], factor[:, -1], None, self._ridge, exponent)
 
     def near_one(self) -> tuple["Moments", int]:
         """The same with all its rows."""
@@ -139,12 +144,15 @@ class Moments:
     @cached_property
     def power(self) -> int:
         """The exponent of the power of two that A and b are divided by, so that squares of their entries are finite."""
-        return int(np.frexp(max(self._size, float(np.abs(self.b).max())))[1])
+        return int(np.frexp(max(self._size, float(np.abs(self.b).max()), math.sqrt(self.ridge)))[1])
 
     @cached_property
     def _weight_power(self) -> int:
         """The exponent of the power of four that row weights are divided by, so that none is above one."""
-        return 0 if self.sample_weight is None else int(np.frexp(self.sample_weight.max())[1] + 1) // 2
+        if self.sample_weight is None:
+            return 0
+        largest = max(self.sample_weight.max(), 1.0 if self.ridge else 0.0)
+        return int(np.frexp(largest)[1] + 1) // 2
 
     @cached_property
     def _roots(self) -> Vector | None:
@@ -156,6 +164,17 @@ class Moments:
     def _out(self, x: Any) -> Any:
         """Numbers of the scaled problem in the units of F."""
         return scaled(x, 2 * (self.exponent + self.power + self._weight_power))
+
+    @cached_property
+    def _ridge(self) -> float:
+        """The ridge of the scaled problem."""
+        return float(scaled(self.ridge, -2 * (self.power + self._weight_power)))
+
+    def _with_ridge(self, block: Vector, units: Indices, others: Indices) -> Vector:
+        """A block of a matrix with `ridge` on its diagonal."""
+        if self.ridge:
+            block = block + self._ridge * (units[:, None] == others)
+        return block
 
     @cached_property
     def _b(self) -> Vector:
@@ -217,8 +236,8 @@ class Moments:
 
     @property
     def smoothness(self) -> float:
-        """2 ‖A‖², the largest squared singular value."""
-        return float(self._shared("smoothness", self._smoothness))
+        """2 (‖A‖² + ridge) with the largest squared singular value of A."""
+        return float(self._shared("smoothness", self._smoothness)) + 2.0 * float(self._out(self._ridge))
 
     def _smoothness(self) -> float:
         r, size = self.A.shape
@@ -258,14 +277,18 @@ class Moments:
 
     @property
     def lower_bound(self) -> float:
-        """0: a squared distance is never less."""
-        return 0.0
+        """0 where there is no ridge: a squared distance is never less."""
+        return self.lower_bound_for(self.space.size)
+
+    def lower_bound_for(self, entries: int) -> float:
+        """The bound ridge / s for distributions on at most s entries, as ‖p‖² >= 1 / s there."""
+        return float(self._out(self._ridge / entries))
 
     @cached_property
     def scale(self) -> float:
         """The squared distance of a typical column from b: what rounding is measured by."""
         typical = float(np.square(self._from_target(self._some)).sum(axis=0).mean())
-        return max(float(self._out(max(typical, 1e-30))), float(np.finfo(np.float64).tiny))
+        return max(float(self._out(max(typical + self._ridge, 1e-30))), float(np.finfo(np.float64).tiny))
 
     def slope_error(self, value: float) -> float:
         """How far rounding may move an entry of `slopes` at weights of this value: r eps ‖a‖ ‖A q - b‖."""
@@ -277,7 +300,7 @@ class Moments:
     def _longest(self) -> float:
         """The largest squared norm of a column; of an operator, of those looked at."""
         if isinstance(self.A, LinearOperator):
-            return float(self._out(np.square(self._columns(self._some)).sum(axis=0).max()))
+            return float(self._out(np.square(self._columns(self._some)).sum(axis=0).max() + self._ridge))
         return float(self.diagonal.max())
 
     @property
@@ -293,8 +316,8 @@ class Moments:
 
     @property
     def diagonal(self) -> Vector:
-        """The squared norm of each column of A, (size,)."""
-        return np.asarray(self._shared("diagonal", self._diagonal))
+        """The squared norm of each column of A, and the ridge, (size,)."""
+        return np.asarray(self._shared("diagonal", self._diagonal) + self._out(self._ridge))
 
     def _diagonal(self) -> Vector:
         if sp.issparse(self.A):
@@ -327,15 +350,17 @@ class Moments:
             yield
 
     def _gram(self) -> Vector:
-        """The whole of AᵀA, for few entries."""
-        whole = self._columns(np.arange(self.space.size))
-        return np.asarray(self._out(whole.T @ whole))
+        """The whole of AᵀA + ridge I, for few entries."""
+        every = np.arange(self.space.size)
+        whole = self._columns(every)
+        return np.asarray(self._out(self._with_ridge(whole.T @ whole, every, every)))
 
     @cached_property
     def _target_gram(self) -> Vector:
-        """The whole of (A - b1ᵀ)ᵀ(A - b1ᵀ), for few entries."""
-        whole = self._whole if math.prod(self.A.shape) <= MAX_KEPT else self._from_target(np.arange(self.space.size))
-        return np.asarray(self._out(whole.T @ whole))
+        """The whole of (A - b1ᵀ)ᵀ(A - b1ᵀ) + ridge I, for few entries."""
+        every = np.arange(self.space.size)
+        whole = self._whole if math.prod(self.A.shape) <= MAX_KEPT else self._from_target(every)
+        return np.asarray(self._out(self._with_ridge(whole.T @ whole, every, every)))
 
     @cached_property
     def _first_slopes(self) -> Vector:
@@ -347,47 +372,58 @@ class Moments:
         return np.asarray(self._out(self._columns(units).T @ self._b))
 
     def cross(self, units: Indices, others: Indices) -> Vector:
-        """The block of AᵀA, (len(units), len(others))."""
+        """The block of AᵀA + ridge I, (len(units), len(others))."""
         if self.space.size <= MAX_WHOLE_GRAM:
             return np.asarray(self._shared("gram", self._gram)[units[:, None], others])
         self._count(self.A.shape[0] * len(units) * len(others))
         left = self._columns(units)
-        return np.asarray(self._out(left.T @ (left if units is others else self._columns(others))))
+        block = left.T @ (left if units is others else self._columns(others))
+        return np.asarray(self._out(self._with_ridge(block, units, others)))
 
     def centred(self, units: Indices, others: Indices) -> Vector:
-        """The block of G = (A - b1ᵀ)ᵀ(A - b1ᵀ): F[p] = pᵀGp for weights that sum to one."""
+        """The block of G = (A - b1ᵀ)ᵀ(A - b1ᵀ) + ridge I: F[p] = pᵀGp for weights that sum to one."""
         if self.space.size <= MAX_WHOLE_GRAM:
             return np.asarray(self._target_gram[units[:, None], others])
         self._count(self.A.shape[0] * len(units) * len(others))
         left = self._from_target(units)
-        return np.asarray(self._out(left.T @ (left if units is others else self._from_target(others))))
+        block = left.T @ (left if units is others else self._from_target(others))
+        return np.asarray(self._out(self._with_ridge(block, units, others)))
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
-        """Minus half the gradient at these weights, Aᵀ(b - A q), (size,), in the precision of A."""
+        """Minus half the gradient at these weights, Aᵀ(b - A q) - ridge q, (size,), in the precision of A."""
         if not len(units):
             return self._first_slopes.copy()
-        return np.asarray(self._out(self._against(self.residual(units, weights))))
+        slopes = self._against(self.residual(units, weights))
+        if self.ridge:
+            slopes[units] -= self._ridge * weights
+        return np.asarray(self._out(slopes))
 
     def value_at(self, units: Indices, weights: Vector) -> float:
-        """‖A q - b‖² for these weights on these entries."""
+        """‖A q - b‖² + ridge ‖q‖² for these weights on these entries."""
         residual = self.residual(units, weights)
-        return float(self._out(float(residual @ residual)))
+        return float(self._out(float(residual @ residual) + self._ridge * float(weights @ weights)))
 
     def value(self, p: Vector) -> float:
-        """‖A p - b‖²; only the columns where p is positive are touched."""
+        """‖A p - b‖² + ridge ‖p‖²; only the columns where p is positive are touched."""
         units = p.nonzero()[0]
         return self.value_at(units, p[units])
 
+    def loss(self, p: Vector) -> float:
+        """‖A p - b‖²."""
+        units = p.nonzero()[0]
+        residual = self.residual(units, p[units])
+        return float(self._out(float(residual @ residual)))
+
     def gradient(self, p: Vector) -> Vector:
-        """2 Aᵀ(A p - b)."""
+        """2 Aᵀ(A p - b) + 2 ridge p."""
         units = np.flatnonzero(p)
         return np.asarray(-2.0 * self.slopes(units, p[units]))
 
     def _fit(self, face: Indices) -> tuple[Vector, float]:
         part = self._from_target(face)
-        weights = simplex_weights(part.T @ part, np.zeros(face.size))
+        weights = simplex_weights(self._with_ridge(part.T @ part, face, face), np.zeros(face.size))
         residual = part @ weights
-        return weights, float(self._out(float(residual @ residual)))
+        return weights, float(self._out(float(residual @ residual) + self._ridge * float(weights @ weights)))
 
     def best_on(self, face: Indices) -> Vector:
         """The least-squares weights on the simplex of the face, by an active-set method exact to rounding."""

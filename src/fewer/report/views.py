@@ -1,179 +1,182 @@
-"""Pictures of answers, one for each kind of view: inline SVG that follows the page's colours and needs no script."""
+"""What a picture of an answer shows, as plain numbers: rows in a plane, two distributions, a line and its target."""
 
-import math
-from collections.abc import Sequence
-from functools import singledispatch
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ..studies.views import Cloud, Cumulative, Profile, Shares, Tracking
-from .html import Html, join, tag
-from .svg import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Axis, Series, curve, frame, short, weight_bar
+import numpy as np
+import numpy.typing as npt
 
-MAX_BARS = 30
-"""Bars shown, at most."""
-LARGEST_DOT, SMALLEST_DOT = 18.0, 3.0
-"""Radii of kept points in pixels."""
-SKEWED = 0.05
-"""Where half of the mass lies in a smaller share of the axis than this, the axis is logarithmic."""
+from .._validation import Indices, Vector
 
-
-@singledispatch
-def picture(view: Any, captions: Sequence[str] = ()) -> Html | None:
-    """The picture of a view; `captions` name what was kept, in the order of the view. Nothing for other views."""
-    return None
+Matrix = npt.NDArray[np.float64]
+MAX_DRAWN_ROWS = 1500
+"""Rows drawn behind the kept ones, at most."""
+MAX_DRAWN_STEPS = 600
+"""Places at which a long curve is drawn, at most."""
 
 
-@picture.register
-def _(view: Cloud, captions: Sequence[str] = ()) -> Html:
-    """Kept points over the cloud of all, their areas by weight."""
-    if not drawable(view.rows, view.kept):
-        return Html("")
-    xs, ys = ([*view.rows[:, i].tolist(), *view.kept[:, i].tolist()] for i in (0, 1))
-    across, up = padded(xs, LEFT, WIDTH - RIGHT), padded(ys, HEIGHT - BOTTOM, TOP)
-    behind = "".join(f"M{across(a):.1f} {up(b):.1f}h0" for a, b in view.rows.tolist())
-    largest = float(view.weights.max(initial=1e-300))
-    dots = [
-        tag(
-            "circle",
-            tag("title", caption),
-            cx=f"{across(a):.1f}",
-            cy=f"{up(b):.1f}",
-            r=f"{max(LARGEST_DOT * math.sqrt(weight / largest), SMALLEST_DOT):.1f}",
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """Some rows (m, 2) of `total`, and the kept ones (k, 2) with their weights, in one plane with named axes."""
+
+    rows: Matrix
+    kept: Matrix
+    weights: Vector
+    axes: tuple[str, str]
+    total: int
+
+
+@dataclass(frozen=True, eq=False)
+class Cumulative:
+    """Cumulative shares before and after, at places `x`: a step up at each; `name` is what x is."""
+
+    x: Vector
+    before: Vector
+    after: Vector
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Tracking:
+    """A target and what tracks it, at some `rows` of `total`; what groups weigh, turnover and its limit, what binds."""
+
+    rows: Vector
+    target: Vector
+    tracked: Vector
+    total: int
+    groups: Sequence[tuple[str, float]] = ()
+    turnover: tuple[float, float] | None = None
+    binding: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """The share that is covered in all, and named parts with theirs."""
+
+    covered: float
+    names: Sequence[Any]
+    shares: Sequence[float]
+    what: str
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Shares of bins before and after, at their lower edges `x` and one last upper edge: a step at each."""
+
+    x: Vector
+    before: Vector
+    after: Vector
+    name: str
+
+
+View = Cloud | Cumulative | Profile | Tracking | Shares
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """A map of rows, given by their numbers, into two dimensions; `drawn` are those behind the kept ones."""
+
+    drawn: Indices
+    place: Callable[[Indices], Matrix]
+    axes: tuple[str, str]
+    total: int
+    at: Callable[[Any], Matrix] = lambda rows: np.asarray(rows)
+    """The same for rows that are given themselves."""
+
+    def cloud(self, kept: Indices, weights: Vector) -> Cloud:
+        """The picture of an answer."""
+        return Cloud(self.place(self.drawn), self.place(kept), weights, self.axes, self.total)
+
+
+def drawn_rows(n: int) -> Indices:
+    """All of n rows, or as many as are drawn, at random."""
+    if n <= MAX_DRAWN_ROWS:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, MAX_DRAWN_ROWS, replace=False))
+
+
+def plane_of_rows(Z: Any, names: Sequence[str] = ()) -> Plane:
+    """Rows (n, d) on their two principal components; one or two columns are drawn as they are."""
+    n, d = Z.shape
+    drawn = drawn_rows(n)
+    if d == 1:  # one beside the other, and spread evenly across
+        across = (str(names[0]) if len(names) == 1 else "value", "")
+        spread = np.full(n, 0.5)
+        spread[drawn] = (np.arange(len(drawn)) * 0.618034) % 1.0
+        return Plane(
+            drawn,
+            lambda some: np.column_stack([np.asarray(Z[some])[:, 0], spread[some]]),
+            across,
+            n,
+            lambda rows: np.column_stack([rows[:, 0], np.full(len(rows), 0.5)]),
         )
-        for (a, b), weight, caption in zip(
-            view.kept.tolist(), view.weights.tolist(), filled(captions, len(view.kept)), strict=True
-        )
-    ]
-    shown, total = len(view.rows), view.total
-    some = f"{shown} of {total} rows" if shown < total else f"all {total} rows"
-    title = f"{len(dots)} kept points among {some}"
-    one = view.axes[1] == ""  # one column: the height means nothing
-    drawing = tag(
-        "svg",
-        tag("title", title),
-        tag("desc", f"Each kept point is a disc whose area is its weight, at most {largest:.1%}."),
-        frame(across, None if one else up, across.ticks(), *view.axes),
-        tag("path", d=behind, class_="cloud"),
-        tag("g", dots, class_="kept"),
-        viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
-        role="img",
-        aria_label=title,
-        class_="curve",
-    )
-    keys = (
-        tag("li", tag("span", class_="key dot"), some),
-        tag("li", tag("span", class_="key disc"), "kept, area: weight"),
-    )
-    return tag("figure", drawing, tag("figcaption", tag("ul", keys, class_="legend")))
+    if d == 2:
+        both = (str(names[0]), str(names[1])) if len(names) == 2 else ("first column", "second column")
+        return Plane(drawn, lambda some: np.asarray(Z[some], np.float64), both, n)
+    some = np.asarray(Z[drawn], np.float64)
+    centre = some.mean(axis=0)
+    _, lengths, directions = np.linalg.svd(some - centre, full_matrices=False)
+    shares = lengths**2 / max(float((lengths**2).sum()), 1e-300)
+    axes = component_names(shares)
+
+    def at(rows: Any) -> Matrix:
+        return np.asarray((np.asarray(rows) - centre) @ directions[:2].T)
+
+    return Plane(drawn, lambda kept: at(Z[kept]), axes, n, at)
 
 
-@picture.register
-def _(view: Cumulative, captions: Sequence[str] = ()) -> Html:
-    """Both cumulative curves."""
-    if not drawable(view.x):
-        return Html("")
-    x, before, after = view.x.tolist(), view.before.tolist(), view.after.tolist()
-    width = x[-1] - x[0]
-    first, last = (
-        x[next(i for i, share in enumerate(before) if share >= level * before[-1])] for level in (0.25, 0.75)
-    )
-    log = x[0] > 0 and last - first < SKEWED * width
-    most = max(abs(a - b) for a, b in zip(before, after, strict=True))
-    title = "Cumulative shares before and after"
-    words = f"Two rising steps from 0 to 1 against the {view.name}; where drawn they differ by at most {most:.2%}."
-    lines = [Series("after", x, after, "ours", "steps"), Series("before", x, before, "baseline", "steps")]
-    return curve(lines, x=view.name, y="cumulative share", title=title, words=words, logs=(log, False))
+def plane_of_similarities(block: Callable[[Indices, Indices], Matrix], n: int) -> Plane:
+    """Rows known by their similarities alone, on the two principal components of these (kernel PCA)."""
+    drawn = drawn_rows(n)
+    K = block(drawn, drawn)
+    means = K.mean(axis=0)
+    values, vectors = np.linalg.eigh(K - means - means[:, None] + means.mean())
+    top = np.argsort(-values)[:2]
+    scale = vectors[:, top] / np.sqrt(np.maximum(values[top], 1e-12))
+    if len(drawn) == 1:
+        scale = np.zeros((1, 2))
+
+    def place(some: Indices) -> Matrix:
+        found = block(some, drawn)
+        return np.asarray((found - found.mean(axis=1, keepdims=True) - means + means.mean()) @ scale)
+
+    axes = component_names(np.maximum(values[top], 0.0) / max(float(np.maximum(values, 0.0).sum()), 1e-300))
+    return Plane(drawn, place, axes, n)
 
 
-@picture.register
-def _(view: Profile, captions: Sequence[str] = ()) -> Html:
-    """The histogram and its bars."""
-    if not drawable(view.x):
-        return Html("")
-    x = view.x.tolist()
-    lines = [Series("bars", x, view.after.tolist(), "ours", "steps")]
-    lines.append(Series("before", x, view.before.tolist(), "baseline", "steps"))
-    most = float(abs(view.before - view.after).max())
-    words = f"The share of each bin, and of the bar it is in; where drawn they differ by at most {most:.2%}."
-    title = "The histogram and its bars"
-    return curve(lines, x=view.name, y="share of each bin", title=title, words=words, logs=(False, False))
+def component_names(shares: Vector) -> tuple[str, str]:
+    """Two principal components with their shares of the variance."""
+    first, second = (f"{100 * share:.0f} % of the variance" for share in (*shares, 0.0, 0.0)[:2])
+    return f"first principal component ({first})", f"second ({second})"
 
 
-@picture.register
-def _(view: Tracking, captions: Sequence[str] = ()) -> Html:
-    """The target with what tracks it, and below what is left."""
-    if not drawable(view.target, view.tracked):
-        return Html("")
-    rows = view.rows.tolist()
-    target, tracked, left = view.target.tolist(), view.tracked.tolist(), (view.tracked - view.target).tolist()
-    some = "" if len(rows) == view.total else f", {len(rows)} of {view.total} rows"
-    lines = [Series("tracked by the kept columns", rows, tracked, "ours", "line")]
-    lines.append(Series("target", rows, target, "baseline", "line"))
-    above = curve(
-        lines, x="row", y="target and what tracks it", title=f"The target and what tracks it{some}", logs=(False, False)
-    )
-    largest = max(map(abs, left), default=0.0)
-    words = f"What tracks the target minus the target, row by row; where drawn at most {short(largest)} in size."
-    below = curve(
-        [Series("residual", rows, left, "residual", "line")],
-        x="row",
-        y="residual",
-        title=f"Residual{some}",
-        words=words,
-        logs=(False, False),
-    )
-    return join(above, below, held(view))
+def cumulative(x: Vector, before: Vector, after: Vector, name: str) -> Cumulative:
+    """Two distributions on the same sorted places x, thinned to what can be seen; no step of `after` is left out."""
+    places = np.arange(len(x))
+    if len(x) > MAX_DRAWN_STEPS:
+        levels = np.cumsum(before)
+        wanted = np.linspace(0.0, levels[-1], MAX_DRAWN_STEPS // 2)
+        even = np.linspace(0, len(x) - 1, MAX_DRAWN_STEPS // 2).astype(np.int64)
+        some = np.concatenate([np.minimum(np.searchsorted(levels, wanted), len(x) - 1), even, np.flatnonzero(after)])
+        places = np.unique(some)
+    return Cumulative(x[places], np.cumsum(before)[places], np.cumsum(after)[places], name)
 
 
-def held(view: Tracking) -> Html:
-    """What the limits say: a bar for each group, the turnover, and the conditions that bind."""
-    parts = []
-    if view.groups:
-        more = f" {len(view.groups) - MAX_BARS} more are not shown." if len(view.groups) > MAX_BARS else ""
-        parts += [bars(view.groups[:MAX_BARS]), tag("figcaption", f"Weight of each group.{more}")]
-    if view.turnover is not None:
-        turned, most = view.turnover
-        parts.append(tag("p", f"Turnover from the previous weights: {turned:.4g} of at most {most:g}."))
-    if view.binding is not None:
-        what = f"Conditions that bind: {'; '.join(view.binding)}." if view.binding else "No condition binds."
-        parts.append(tag("p", what))
-    return tag("figure", parts) if parts else Html("")
+def profile(edges: Vector, before: Vector, after: Vector, name: str) -> Profile:
+    """Two histograms on the same bins; of many, neighbours are drawn as one, with their mean, unless a bar ends."""
+    starts = np.arange(len(before))
+    if len(before) > MAX_DRAWN_STEPS:
+        even = np.linspace(0, len(before) - 1, MAX_DRAWN_STEPS).astype(np.int64)
+        starts = np.unique(np.concatenate([even, np.flatnonzero(np.append(True, np.diff(after) != 0))]))
+    lengths = np.diff(np.append(starts, len(before)))
+    drawn = [np.add.reduceat(each, starts) / lengths for each in (before, after)]
+    last = [np.append(each, each[-1]) for each in drawn]
+    return Profile(np.append(edges[starts], edges[-1]), last[0], last[1], name)
 
 
-@picture.register
-def _(view: Shares, captions: Sequence[str] = ()) -> Html:
-    """A bar for all that is covered and one for each part."""
-    whole = bars([("rows covered", view.covered)], "covered")
-    pairs = list(zip(map(str, view.names), view.shares, strict=True))
-    more = f"{len(pairs) - MAX_BARS} more are in the table." if len(pairs) > MAX_BARS else ""
-    words = f"Below, {view.what}. {more}".strip()
-    return tag("figure", whole, bars(pairs[:MAX_BARS]), tag("figcaption", words))
-
-
-def bars(pairs: Sequence[tuple[str, float]], style: str = "") -> Html:
-    """Named shares of one, each with a bar from one common edge."""
-    rows = [
-        tag("li", tag("span", name), weight_bar(share, 1.0), tag("span", f"{100 * share:.1f} %", class_="number"))
-        for name, share in pairs
-    ]
-    return tag("ul", rows, class_=f"bars {style}".strip())
-
-
-def drawable(*values: Any) -> bool:
-    """Whether these arrays fit on an axis: some numbers, all finite, and none whose differences are not."""
-    return all(
-        each.size and math.isfinite(4.0 * float(each.max())) and math.isfinite(4.0 * float(each.min()))
-        for each in values
-    )
-
-
-def padded(values: Sequence[float], start: float, end: float) -> Axis:
-    """An axis with some room at both ends."""
-    low, high = min(values), max(values)
-    room = 0.06 * (high - low) or 0.5
-    return Axis(low - room, high + room, start, end, False)
-
-
-def filled(captions: Sequence[str], n: int) -> list[str]:
-    """A caption for each of n, where they are given or not."""
-    return [*captions[:n], *([""] * (n - len(captions)))]
+def tracking(target: Vector, tracked: Vector) -> Tracking:
+    """A target and what tracks it, at every row or at evenly spaced ones."""
+    n = len(target)
+    rows = np.arange(n) if n <= MAX_DRAWN_STEPS else np.linspace(0, n - 1, MAX_DRAWN_STEPS).round().astype(np.int64)
+    return Tracking(rows.astype(np.float64), target[rows], tracked[rows], n)

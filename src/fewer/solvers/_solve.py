@@ -42,7 +42,7 @@ def solve(
     inner, exponent = normalised(objective, deadline.limited)
 
     def steps() -> Steps:
-        known = lower_bound_of(inner)
+        known = lower_bound_of(inner, constraint)
         yield Step(bound=known if known > -math.inf else None)
         if proves and offers(inner, Direct) and isinstance(constraint, SparseSimplex) and constraint.whole_faces:
             return (yield from directly(inner, constraint.k))

@@ -98,7 +98,7 @@ def frank_wolfe(
 
 
 def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: float, deadline: Deadline) -> Steps:
-    bound, closed, quadratic = lower_bound_of(objective), False, offers(objective, Quadratic)
+    bound, closed, quadratic = lower_bound_of(objective, constraint), False, offers(objective, Quadratic)
     entries = (
         np.flatnonzero(constraint.open) if isinstance(constraint, SparseSimplex) else np.arange(constraint.space.size)
     )

@@ -103,7 +103,7 @@ def iht(
     given = None if start is None else as_start(start, constraint)
 
     def path(p: Vector | None) -> Steps:
-        known = lower_bound_of(objective)
+        known = lower_bound_of(objective, constraint)
         yield Step(bound=known if known > -math.inf else None)
         if p is None:
             engine = engine_of(objective, constraint, "iht", deadline)

@@ -235,8 +235,8 @@ class Refitting:
         before = p
         while True:
             back = p - before
-            ahead = p + line_search(objective, p, objective.gradient(p), back) * back
-            gradient = objective.gradient(ahead)
+            ahead = p + line_search(objective, p, slopes(objective, p), back) * back
+            gradient = slopes(objective, ahead)
             down = -gradient
             if selects:
                 rank = np.where(able, gradient, np.inf)
@@ -264,7 +264,7 @@ def best_near(objective: Any, constraint: Any, p: Vector) -> Vector:
 
 def line_search(objective: Objective, p: Vector, gradient: Vector, direction: Vector) -> float:
     """The length that minimises a quadratic F along a direction; 0 where F does not curve."""
-    curvature = float(direction @ (objective.gradient(p + direction) - gradient))
+    curvature = float(direction @ (slopes(objective, p + direction) - gradient))
     return -float(gradient @ direction) / curvature if curvature > 0.0 else 0.0
 
 

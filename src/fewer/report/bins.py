@@ -1,5 +1,6 @@
 """bins as a study: the difference of cumulative shares, against quantile binning and top-k truncation."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from .._validation import Vector
 from ..jobs.bins import bins
 from ..result import Result
 from .histogram import Histogram, rms
-from .study import Table
+from .path import Table
 from .views import Cumulative, cumulative
 
 
@@ -26,7 +27,7 @@ class BinsProblem(Histogram):
             "weight",
             "share before",
             "largest difference of cumulative shares",
-            "root mean squared difference of cumulative shares",
+            "root mean squared difference of cumulative shares over the data",
             "root mean squared difference of shares",
         }
     )
@@ -34,7 +35,8 @@ class BinsProblem(Histogram):
     @property
     def metric(self) -> str:
         """The metric that `error` is."""
-        return "root mean squared difference of " + ("cumulative shares" if self.preserve == "cdf" else "shares")
+        whole = self.preserve == "cdf"
+        return "root mean squared difference of " + ("cumulative shares over the data" if whole else "shares")
 
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job."""
@@ -42,15 +44,16 @@ class BinsProblem(Histogram):
         return bins(counts=self.counts, k=k, preserve=self.preserve, edges=edges, **search)
 
     def distance(self, p: Vector, target: Vector) -> float:
-        """The root mean squared difference of (cumulative) shares."""
+        """The root mean squared difference of shares, or of cumulative ones over what was counted."""
         if self.preserve == "cdf":
-            return rms(np.cumsum(p - target), np.zeros(len(p)))
+            return math.sqrt(float(target @ np.square(np.cumsum(p - target))))
         return rms(p, target)
 
     def kept(self, result: Result) -> Table:
         """The bins in their order, with their weights and the shares they had."""
         at = result.indices
-        table: Table = {"weight": result.p[at].tolist(), "index": at.tolist()}
+        table: Table = {"index": at.tolist(), "weight": result.p[at].tolist()}
+        table |= {} if result.counts is None else {"count": result.counts.tolist()}
         if self.edges is not None:
             low, high = self.edges[at], self.edges[at + 1]
             table |= {"value": (low / 2 + high / 2).tolist(), "from": low.tolist(), "to": high.tolist()}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..result import Result
-from .study import Judge, Problem, Table
+from .path import Judge, Problem, Table
 from .views import View
 
 NOTE = "read in blocks: baselines, held-out errors and pictures need the rows in memory"

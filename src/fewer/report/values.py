@@ -1,6 +1,5 @@
 """bins of values as a study: the difference to the distribution of the values, against quantiles and equal bins."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .._result_frame import order_of, ours
+from .._result_frame import ours
 from .._validation import Vector
 from ..jobs.bins import bins
 from ..jobs.empirical import Empirical
 from ..jobs.grid import available
 from ..result import Result
-from .study import Judge, Table, proven_bound
+from .path import Judge, Table, proven_bound
 from .views import Cumulative, cumulative
 
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -32,12 +31,12 @@ class ValuesProblem:
     job = "bins"
     unit = "values"
     usual_seconds = None
-    metric = "root mean squared difference of cumulative shares"
+    metric = "root mean squared difference of cumulative shares over the data"
     shares = frozenset(
         {
             "weight",
             "largest difference of cumulative shares",
-            "root mean squared difference of cumulative shares",
+            "root mean squared difference of cumulative shares over the data",
         }
     )
 
@@ -51,12 +50,12 @@ class ValuesProblem:
         return bins(self.P, k, grid=self.grid, n_bins=self.n_bins, **search)
 
     def error(self, result: Result) -> float:
-        """The root mean squared difference to the values, over their range."""
-        return distance(self.P, np.asarray(result.labels), np.asarray(result.weights))
+        """The root mean squared difference of cumulative shares at the values."""
+        return self.P.mean_difference(np.asarray(result.labels), np.asarray(result.weights))
 
     def kept(self, result: Result) -> Table:
         """The values in their order with their weights, and from where to where they stand for values."""
-        return {name: np.asarray(column).tolist() for name, column in ours(result, order_of(result)).items()}
+        return {name: np.asarray(column).tolist() for name, column in ours(result).items()}
 
     def view(self, result: Result) -> Cumulative:
         """The cumulative shares before and after."""
@@ -80,8 +79,8 @@ class ValuesProblem:
     def baselines(self) -> Mapping[str, Callable[[int], float]]:
         """Quantiles of equal weight, and bins of equal width at their centres."""
         return {
-            "quantile binning": lambda k: distance(self.P, *quantiles(self.P, k)),
-            "equal-width bins": lambda k: distance(self.P, *equal_bins(self.P, k)),
+            "quantile binning": lambda k: self.P.mean_difference(*quantiles(self.P, k)),
+            "equal-width bins": lambda k: self.P.mean_difference(*equal_bins(self.P, k)),
         }
 
     def split(self, share: float, rng: np.random.Generator) -> tuple["ValuesProblem", Judge] | None:
@@ -92,15 +91,9 @@ class ValuesProblem:
         test = self.P.part(held)
 
         def judge(result: Result) -> float:
-            return distance(test, np.asarray(result.labels), np.asarray(result.weights))
+            return test.mean_difference(np.asarray(result.labels), np.asarray(result.weights))
 
         return ValuesProblem(self.P.part(~held), self.grid, self.n_bins), judge
-
-
-def distance(P: Empirical, at: Vector, weights: Vector) -> float:
-    """√(∫ (Q - P)² dx / range of the values)."""
-    span = float(P.steps(P.x[[0, -1]])[0])
-    return math.sqrt(P.distance(at, weights) / (span or 1.0))
 
 
 def quantiles(P: Empirical, k: int) -> tuple[Vector, Vector]:

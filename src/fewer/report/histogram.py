@@ -10,7 +10,7 @@ import numpy as np
 
 from .._validation import Vector
 from ..result import Result
-from .study import Judge, proven_bound
+from .path import Judge, proven_bound
 
 
 @dataclass(frozen=True, eq=False)

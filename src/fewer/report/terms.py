@@ -22,7 +22,7 @@ from ..objectives.moments import Moments
 from ..programmes import nonnegative_least_squares
 from ..result import Result
 from ..spaces import Atoms
-from .study import Judge, Table
+from .path import Judge, Table
 from .views import Tracking, tracking
 
 UNLIMITED = Holdings()

@@ -4,13 +4,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..studies.study import Answer, Study
 from ..text import csv_text, sentence
 from .blocks import Column, chooser, download, facts, pictures, section, table
+from .drawings import picture
 from .html import Html, join, tag
 from .page import page
+from .path import Answer, Study
 from .svg import Series, curve, short
-from .views import picture
 
 BASELINES = ("baseline", "baseline2", "baseline3")
 """The styles of their curves."""

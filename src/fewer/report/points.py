@@ -17,11 +17,11 @@ from ..deadline import Deadline
 from ..jobs.comparison import Comparison
 from ..jobs.points import points
 from ..jobs.sample import as_bytes, as_labels
-from ..jobs.setting import LIMITS, setting_of
+from ..jobs.setting import LIMITS, compared_move, setting_of
 from ..result import Result
 from ..threads import own_threads
+from .path import Judge, Table
 from .sampled import Sampled
-from .study import Judge, Table
 from .views import Cloud, Plane, plane_of_rows, plane_of_similarities
 
 MAX_COMPARED_ROWS = 2000
@@ -111,7 +111,7 @@ class PointsProblem:
     @property
     def moves(self) -> bool:
         """Whether points leave their rows."""
-        return bool(self.options.get("move", False))
+        return self.options.get("move", False) is not False
 
     @property
     def members(self) -> Any:
@@ -281,7 +281,7 @@ class PointsProblem:
         if limits.get("groups") is not None:
             options["groups"] = limits["groups"][train]
         if self.moves:
-            options["move"] = self.options["move"]
+            options["move"] = compared_move(self.options["move"], self.X, self.rows, self.comparison)
         if self.members is not None:
             options["units"] = self.members[train]
         part: dict[str, Any] = {"X": rows, "rows": rows, "codes": codes, "weights": weights, "used": None}

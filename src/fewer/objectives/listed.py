@@ -28,7 +28,7 @@ MAX_COPIES = 2**500
 
 
 @dataclass(frozen=True, eq=False)
-class SeenL2:
+class ListedL2:
     """F[p] = Σ_x (p(x) - q(x))² over all states x, of which only the seen ones are listed.
 
     A state has n entries, entry i below `states.m[i]`; q is a distribution on the seen ones. The best p on a face X_S
@@ -41,34 +41,10 @@ class SeenL2:
     `copies`, one for each code on the held ones. Its mass is shared among them as q is, and what exceeds q evenly,
     which is best on every face; F is then that of all of them times `copies`.
 
-    Parameters
-    ----------
-    states : States
-        The seen states.
-    q : array of `states.size` numbers, optional
-        Their masses, of sum at most one; by default `states.weights`.
-    squares : array of `states.size` numbers, optional
-        The sum of q² over the copies of each; by default q².
-    copies : int
-        How many states each stands for.
-    beyond : float
-        The sum of q² over states that are not listed, as nothing may cover them.
-
     Attributes
     ----------
     space : States
         Where p lives.
-
-    Examples
-    --------
-    >>> from fewer import DimensionSparse, States, exact
-    >>> F = SeenL2(States([[0, 1, 1], [0, 1, 1], [0, 0, 1], [1, 0, 0]]))
-    >>> result = exact(F, DimensionSparse(F.space, 2))
-    >>> result.support.tolist(), result.value == (1 / 4) ** 2 + (1 / 4) ** 2 / 4
-    ([1, 2], True)
-    >>> result.p.tolist()  # of three seen states, and of the two unseen ones of X_{1, 2}
-    [0.5625, 0.3125, 0.0, 0.0, 0.0625, 0.0625]
-
     """
 
     states: States
@@ -79,7 +55,7 @@ class SeenL2:
 
     def __post_init__(self) -> None:
         if not isinstance(self.states, States):
-            raise InvalidInput(f"SeenL2 needs States(rows), got {shown(self.states)}")
+            raise InvalidInput(f"L2.on_lattice needs States(rows), got {shown(self.states)}")
         store = object.__setattr__
         q = self.states.weights if self.q is None else as_vector(self.q, self.states.shape, "q")
         store(self, "beyond", as_number(self.beyond, "beyond", allow_equal=True))
@@ -173,8 +149,8 @@ class SeenL2:
         seen, dims = face[face < self.states.size], face[face >= self.states.size] - self.states.size
         if not np.array_equal(seen, self.states.face(dims)):
             raise InvalidInput(
-                "constraint must have faces of whole dimensions for SeenL2, whose unseen states have no entries of "
-                f"their own; got a face of {face.size} entries; use DimensionSparse, or L2 on a Lattice"
+                "constraint must have faces of whole dimensions for L2.on_lattice, whose unseen states have no entries "
+                f"of their own; got a face of {face.size} entries; use DimensionSparse, or L2 on a Lattice"
             )
         return seen, dims
 

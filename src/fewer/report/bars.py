@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .._result_frame import order_of, ours
+from .._result_frame import ours
 from .._validation import Vector
 from ..jobs.bins import bins
 from ..result import Result
 from .histogram import Histogram, rms
-from .study import Table
+from .path import Table
 from .views import Profile, profile
 
 
@@ -34,7 +34,7 @@ class BarsProblem(Histogram):
 
     def kept(self, result: Result) -> Table:
         """The bars in their order: mass, first bin, how many, from where to where, and the share of each bin."""
-        table: Table = {name: np.asarray(column).tolist() for name, column in ours(result, order_of(result)).items()}
+        table: Table = {name: np.asarray(column).tolist() for name, column in ours(result).items()}
         lengths = np.diff(np.append(result.indices, self.size))
         return table | {"bins": lengths.tolist(), "share of each bin": result.p[result.indices].tolist()}
 

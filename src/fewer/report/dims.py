@@ -16,7 +16,7 @@ from ..jobs.column_units import ColumnUnits
 from ..jobs.dims import cover, coverage
 from ..jobs.rows import Rows
 from ..result import Result
-from .study import Judge, Table
+from .path import Judge, Table
 from .views import Shares
 
 ANY_COST = 10**18

@@ -1,1 +1,0 @@
-"""A job studied on one data set: answers for one or several k, their errors, and what baselines need."""

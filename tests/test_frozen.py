@@ -1,0 +1,36 @@
+"""Stored answers: a rebuilding gives them again; a search may only find better ones."""
+
+import json
+import math
+
+import pytest
+
+import frozen
+
+ANSWERS = json.loads(frozen.STORED.read_text())
+CALLS = dict(frozen.calls())
+SAME = 1e-9
+"""Values that differ by this share are the same."""
+
+
+def test_every_call_is_stored_once():
+    assert list(ANSWERS) == list(CALLS)
+    assert set(frozen.INTENDED) <= set(CALLS)
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name not in frozen.INTENDED])
+def test_the_answer_is_the_stored_one_or_a_better_one(name):
+    stored, found = ANSWERS[name], frozen.answer(CALLS[name])
+    if "error" in stored:
+        assert found == stored
+        return
+    assert "error" not in found
+    value, best = float(found["value"]), float(stored["value"])
+    slack = SAME * abs(best) + 1e-15 if math.isfinite(best) else 0.0
+    assert value <= best + slack
+    if stored["status"] == "OPTIMAL":
+        assert found["status"] == "OPTIMAL"
+    if value >= best - slack:
+        assert found["indices"] == stored["indices"]
+        if stored["weights"] is not None:
+            assert found["weights"] == pytest.approx(stored["weights"], rel=1e-6, abs=1e-8)
