@@ -26,7 +26,7 @@ from scipy.linalg.lapack import dgeqrf
 from threadpoolctl import threadpool_limits
 
 from fewer import Atoms, Moments, summarize
-from fewer._compiled import cover, doubly
+from fewer._compiled import cover, dnn_admm
 from fewer.engines._relaxation import begin
 from fewer.objectives.pairs import own_image
 from fewer.similarity import similarity_of
@@ -76,7 +76,7 @@ def proof_loop(rng: np.random.Generator) -> Loop:
     node = begin(np.arange(m), np.zeros(m, np.bool_), (0.0, 1.0), 10, 100.0)
     args = H, node.limits, node.inside, 10, np.zeros(m, np.int64), np.array([m]), node.beta
     state = node.Y, node.Z, node.z, node.y
-    return "proofs", "200 columns", lambda: doubly.sweep(*args, *state, 1), lambda: np.linalg.eigh(T)
+    return "proofs", "200 columns", lambda: dnn_admm.rounds(*args, *state, 1), lambda: np.linalg.eigh(T)
 
 
 def blocks_loops(rng: np.random.Generator, folder: Path) -> list[Loop]:

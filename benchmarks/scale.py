@@ -512,15 +512,14 @@ def one_block(rows: int) -> dict:
     import pickle
 
     from fewer.data.blocks import Block
-    from fewer.deadline import Deadline
     from fewer.jobs import _points_blocks, _points_plan, _points_second
     from fewer.jobs._points_first import FirstSummary
-    from fewer.jobs.setting import Setting
+    from fewer.jobs.points_options import PointsOptions
     from fewer.row_blocks import canonical_rows
 
     X = mixture(canonical_rows(8), 0)
-    setting = Setting("rbf", "median", False, "auto", 10**9, Deadline.after(None))
-    spec = _points_blocks.spec_of(X, setting, 10, None, None, 0)
+    options = PointsOptions(standardize=False)
+    spec = _points_blocks.spec_of(X, 10, options, 0)
     FirstSummary.of(Block(X), spec)  # have everything imported
     started = time.process_time()
     first = FirstSummary.of(Block(X), spec)
@@ -537,18 +536,17 @@ def one_block(rows: int) -> dict:
 def block(given) -> None:
     """What the second pass of one block costs in compiled loops and in NumPy, by the number of columns."""
     from fewer.data.blocks import Block
-    from fewer.deadline import Deadline
     from fewer.jobs import _narrow, _points_blocks, _points_plan, _points_second
     from fewer.jobs._points_first import FirstSummary
-    from fewer.jobs.setting import Setting
+    from fewer.jobs.points_options import PointsOptions
     from fewer.threads import one_thread
 
     _narrow.MAX_NARROW_COLUMNS = 10**6
     print("| columns | rows | compiled, s of processor | NumPy | largest relative difference |\n|---|---|---|---|---|")
-    setting = Setting("rbf", "median", False, "auto", 10**9, Deadline.after(None))
+    options = PointsOptions(standardize=False)
     for d in (2, 8, 16, 32, 64):
         X = np.random.default_rng(0).normal(size=(32768, d))
-        spec = _points_blocks.spec_of(X, setting, 10, None, None, 0)
+        spec = _points_blocks.spec_of(X, 10, options, 0)
         plan = _points_plan.plan_of(_points_second.replace(FirstSummary.of(Block(X), spec), rows=50_000_000))
         found, times = [], []
         make = _points_second.NarrowSums.of

@@ -110,10 +110,10 @@ def terms_trial(rng: Generator) -> Trial:
         return Trial(text, call, problem, region, arrays, "must" if region.empty else "never")
     if w is None and rng.random() < 0.1:
         given, text = aslinearoperator(A.astype(np.float64)), text.replace(form, "operator")
-    elif r > 1 and rng.random() < 0.1:
-        options["validation"] = 0.3
-        if w is not None and np.count_nonzero(w) < 2:  # nothing is left to choose by
-            options.pop("validation")
+    elif rng.random() < 0.15:
+        options["ridge"] = float(np.clip(wide(np.abs(A).max()) ** 2 * one_of(rng, (1e-3, 0.1, 10.0)), 0.0, 1e300))
+        root = np.sqrt(wide(options["ridge"])) * wide(np.eye(n))  # the same as n rows more
+        problem = Squares(np.concatenate([problem.A, root]), np.concatenate([problem.b, wide(np.zeros(n))]))
     stopping(rng, options)
     call = lambda: fewer.terms(given, b, k, solver=solver, rng=0, **options)
     text = spelled("terms", text, k=k, solver=solver, **options)

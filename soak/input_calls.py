@@ -95,7 +95,7 @@ def jobs(rng: Rng) -> Iterator[Target]:
         "groups": Arg(np.array([0, 0, 1, 1, 2]), "labels", 0.2),
         "max_per_group": Arg(2, "integer", 0.2),
         "sample_weight": Arg(1.0 + eighths(rng, 4), "table", 0.2),
-        "validation": Arg(0.25, "number", 0.1),
+        "ridge": Arg(0.25, "number", 0.1),
         "solver": Arg(("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"), "choice", 0.7),
         **COMMON,
     }, judge_terms)  # fmt: skip
@@ -121,6 +121,7 @@ def jobs(rng: Rng) -> Iterator[Target]:
         "k": Arg(2, "integer"),
         "preserve": Arg(A, "operator", sparse=True),
         "validation": Arg(0.25, "number", 0.2),
+        "ridge": Arg(0.25, "number", 0.2),
         "solver": Arg(("auto", "exchange", "greedy", "iht"), "choice", 0.5),
         **COMMON,
     })  # fmt: skip

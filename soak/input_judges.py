@@ -37,9 +37,10 @@ def judge_dims(result: Any, a: dict[str, Any]) -> list[str]:
 
 
 def judge_terms(result: Any, a: dict[str, Any]) -> list[str]:
-    """The squared error recomputed."""
+    """The squared error and the ridge recomputed."""
     error = (a["X"] @ result.p - a["y"]) ** 2
-    return held(result.p, a["k"]) + near("value", result.value, float(a.get("sample_weight", np.ones(4)) @ error), 1.0)
+    true = float(a.get("sample_weight", np.ones(4)) @ error) + a.get("ridge", 0.0) * float(result.p @ result.p)
+    return held(result.p, a["k"]) + near("value", result.value, true, 1.0)
 
 
 def judge_bins(result: Any, a: dict[str, Any]) -> list[str]:

@@ -35,10 +35,10 @@ def grouped(A: Any, b: Any, k: int, **options: Any) -> Any:
 
 
 def held_out(A: Any, b: Any, k: int, **options: Any) -> Any:
-    """Terms with rows held out."""
+    """Bins that preserve a matrix, with rows held out."""
     import fewer
 
-    return fewer.terms(A, b, k, validation=0.2, **options)
+    return fewer.bins(counts=np.arange(1.0, A.shape[1] + 1.0), k=k, preserve=A, validation=0.2, **options)
 
 
 def of_units(X: Any, k: int, **options: Any) -> Any:

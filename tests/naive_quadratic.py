@@ -85,7 +85,7 @@ def best_by_enumeration(A, b, limits, refit):
 
 
 def response_table(G, units, free):
-    """(M, u, T, curve, edge) of a support, of whose units some are free: by inverting the matrix of those."""
+    """(M, u, T, schur, ones_residual) of a support, of whose units some are free: by inverting the matrix of those."""
     s, F = len(units), np.flatnonzero(free)
     inverse = np.linalg.inv(G[np.ix_(units[F], units[F])])
     M, u = np.zeros((s, s)), np.zeros(s)
@@ -93,5 +93,5 @@ def response_table(G, units, free):
     response = inverse @ G[units[F]]
     T = G[units] - G[np.ix_(units, units[F])] @ response
     T[F] = response
-    curve = np.diag(G) - np.einsum("ij,ij->j", G[units[F]], response)
-    return M, u, T, curve, 1.0 - u[F] @ G[units[F]]
+    schur = np.diag(G) - np.einsum("ij,ij->j", G[units[F]], response)
+    return M, u, T, schur, 1.0 - u[F] @ G[units[F]]

@@ -276,6 +276,7 @@ CASES: dict[str, dict[str, list[Case]]] = {
         "preserve": [Case("entries", also=GRID)],
         "contiguous": [Case(True, also=GRID)],
         "validation": [Case(0.3, also={**GRID, "preserve": MATRIX, "solver": "iht"})],
+        "ridge": [Case(20.0, also={**GRID, "preserve": MATRIX})],
         "solver": [Case("iht")],
     },
     "terms": of_all()
@@ -294,11 +295,11 @@ CASES: dict[str, dict[str, list[Case]]] = {
         "max_turnover": [Case(0.9, also={"previous": PerColumn((0.0, 0.0, 0.0, 0.0, 0.5, 0.5))})],
         "constraints": [Case(Conditions(((1.0, 0.0, 0.0, 0.0, 0.0, 0.0),), (0.1,)))],
         "loss": [Case("absolute"), Case("downside")],
+        "ridge": [Case(50.0)],
         "sample_weight": [Case(Rows("w"))],
         "missing": [Case("drop", "gaps"), Case("impute", "gaps")],
         "returns": [Case("simple", "prices")],
         "date": [Case(Rows("d"), "shuffled", table=True, also={"returns": "simple"})],
-        "validation": [Case(0.3, also={"solver": "iht"})],
         "solver": [Case("iht", view=lambda answer: answer.status)],
     },
     "dims": of_all()
@@ -852,12 +853,12 @@ def refusable(job: str) -> set[str]:
 FITTED = {
     "estimator has no callback, as scikit-learn's have none; `verbose` shows progress": ["callback"],
     "estimator answers in rows, values or columns of X: units, histograms and lines of orders are none": [
-        *("units", "counts", "edges", "positions", "preserve", "contiguous", "validation", "order", "item")
+        *("units", "counts", "edges", "positions", "preserve", "contiguous", "validation", "ridge", "order", "item")
     ],
 }
 FROM_FILES = {
     "command is stopped by Ctrl-C, shows its progress unless -q, and takes lists of numbers from Python alone": [
-        *("callback", "progress", "bounds", "edges", "positions", "validation")
+        *("callback", "progress", "bounds", "edges", "positions", "validation", "ridge")
     ],
     "command has a column of weights for points alone": ["sample_weight"],
 }
@@ -874,7 +875,7 @@ ABSENT_OPTIONS: dict[str, dict[str, list[str]]] = {
         "summary is of rows, and `solve` of the search over them: what looks at rows again is no part of either": [
             *("target", "target_weight", "move", "bounds", "include", "exclude", "units", "groups"),
             *("min_per_group", "max_per_group", "counts", "edges", "positions", "preserve", "contiguous", "validation"),
-            *("loss", "returns", "date", "costs", "budget", "order", "item"),
+            *("ridge", "loss", "returns", "date", "costs", "budget", "order", "item"),
         ],
         "summary has a size of its own, and its loop is yours": ["max_memory", "progress"],
     },

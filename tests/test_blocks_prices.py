@@ -27,7 +27,7 @@ def test_gathered_prices_are_as_in_memory():
         assert found.value == whole.value
 
 
-@pytest.mark.parametrize("how", [{"returns": "simple"}, {"date": "day"}, {"loss": "absolute"}, {"validation": 0.2}])
+@pytest.mark.parametrize("how", [{"returns": "simple"}, {"date": "day"}, {"loss": "absolute"}])
 def test_what_is_not_for_data_in_blocks(how, blocks_of_64):
     with pytest.raises(InvalidInput, match=f"{next(iter(how))} is not for data in blocks; raise max_memory"):
         fewer.terms(cut(DATED, 7), "index", 3, **how)

@@ -12,8 +12,8 @@ JOBS = {
     "dims": lambda callback: fewer.dims((RNG.random((80, 10)) < 0.3).astype(int), 4, rng=0, callback=callback),
     "bins": lambda callback: fewer.bins(counts=np.arange(1, 30), k=4, callback=callback),
     "terms": lambda callback: fewer.terms(A, A[:, 0], 3, rng=0, solver="greedy", callback=callback),
-    "terms, validated": lambda callback: fewer.terms(
-        A, A[:, :3].mean(axis=1), 3, rng=0, solver="greedy", validation=0.3, callback=callback
+    "bins, validated": lambda callback: fewer.bins(
+        counts=np.arange(1, 13), k=3, preserve=A, rng=0, solver="greedy", validation=0.3, callback=callback
     ),
     "points": lambda callback: fewer.points(A, 3, rng=0, solver="greedy", callback=callback),
 }

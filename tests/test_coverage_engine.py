@@ -16,7 +16,7 @@ from fewer.engines.select import engine_of
 from fewer.jobs.column_units import Limit
 from fewer.jobs.dims import problem
 from fewer.jobs.rows import Rows
-from fewer.protocols import offers
+from fewer.protocols import implements
 
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 OBJECTIVES = ("kl", "l2", "seen")
@@ -70,9 +70,9 @@ def test_the_engine_offers_what_solvers_ask_for(objective):
     F, C = random_problem(1, objective)
     engine = engine_of(F, C)
     assert isinstance(engine, CoverageEngine)
-    assert offers(engine, Engine, Bounding)
+    assert implements(engine, Engine, Bounding)
     assert engine.support.size == 0
-    assert engine.endless == ""
+    assert engine.proof_refusal == ""
 
 
 def test_without_a_cover_there_is_no_coverage_engine():

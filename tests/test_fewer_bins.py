@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fewer import FewerBins, FewerTerms, InvalidInput, Status, bins, terms
+from fewer import FewerBins, InvalidInput, Status, bins, terms
 
 
 @pytest.mark.filterwarnings("ignore:k = .* is more than the:UserWarning")
@@ -154,18 +154,6 @@ def test_bins_with_positions_weighs_the_gaps():
         placed = bins(counts=counts, k=2, preserve=other, positions=values, rng=0)
         assert placed.value == bins(counts=counts, k=2, preserve=other, rng=0).value
         assert placed.labels.tolist() == [values[i] for i in placed.indices]
-
-
-def test_fewer_terms_validates_as_the_function_does():
-    rng = np.random.default_rng(4)
-    X = rng.standard_normal((40, 8))
-    y = X @ rng.dirichlet(np.ones(8)) + 0.3 * rng.standard_normal(40)
-    model = FewerTerms(5, validation=0.3, random_state=0).fit(X, y)
-    expected = terms(X, y, 5, validation=0.3, rng=model.result_.seed)
-    assert model.result_.bound is None
-    assert (model.coef_ == expected.p).all()
-    with pytest.raises(InvalidInput, match="validation must be a share"):
-        FewerTerms(5, validation=2.0).fit(X, y)
 
 
 def test_errors_name_the_arguments_of_the_caller():

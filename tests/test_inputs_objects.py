@@ -36,6 +36,7 @@ from fewer import (
     SparseSimplex,
     SparseStates,
     States,
+    bins,
     coverage,
     dimensions_to_vector,
     dims,
@@ -390,4 +391,4 @@ def test_points_take_k_of_any_integer_type_and_rows_of_any_format():
     refused("abc: there is no such file", FewerPoints(2).fit, "abc")
     refused("refine must be True or False", FewerPointsClassifier(2, refine=np.ones(3)).fit, X, [0, 0, 1, 1])
     refused("similarity must be one of", FewerPoints(2, similarity=np.ones(3)).fit, X)
-    refused("callback must be a function", terms, np.eye(2), [1.0, 0.0], 1, validation=0.5, callback=3)
+    refused("callback must be a function", bins, None, 1, counts=[1, 2], preserve=np.eye(2), validation=0.5, callback=3)

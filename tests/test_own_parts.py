@@ -14,7 +14,7 @@ from fewer import Atoms, Simplex, SparseSimplex, Status, exact, exchange, greedy
 from fewer.engines.engine import Bounding, Engine
 from fewer.engines.faces import FacesEngine
 from fewer.engines.select import engine_of
-from fewer.protocols import offers
+from fewer.protocols import implements
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ def test_they_reach_the_engine_with_bounds(case):
     F, C, _ = case
     engine = engine_of(F, C)
     assert isinstance(engine, FacesEngine)
-    assert offers(engine, Engine, Bounding)
+    assert implements(engine, Engine, Bounding)
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: s.__name__)

@@ -172,7 +172,7 @@ def test_what_cannot_be_asked_for():
     X, who, _ = case(0)
     for words, asked in {
         r"k must be in 1\.\.6 \(units\), got 7": {"k": 7},
-        "move is for single rows": {"k": 2, "move": True},
+        "move is not for units": {"k": 2, "move": True},
     }.items():
         with pytest.raises(InvalidInput, match=words):
             points(X, units=who, **asked)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import naive_proof as naive
 from fewer import Atoms, InvalidInput, SparseSimplex
-from fewer._compiled import certificate, doubly
+from fewer._compiled import certificate, dnn_admm
 from fewer.active_set import simplex_weights
 from fewer.engines._relaxation import Relaxations, begin
 from fewer.engines._spectral_start import shrunk, spectral_start
@@ -291,7 +291,7 @@ def multipliers(seed, n, size, H, limits, k, group, left):
     if seed % 2 == 0:
         return 0.3, Z + Z.T
     r = begin(np.arange(n), np.zeros(n, bool), (limits[0, 0], 1.0), k, 10.0)
-    *_, S = doubly.sweep(H, limits, r.inside, k, group, left, 10.0, r.Y, r.Z, r.z, r.y, seed % 40)
+    *_, S = dnn_admm.rounds(H, limits, r.inside, k, group, left, 10.0, r.Y, r.Z, r.z, r.y, seed % 40)
     return float(r.Y[0, 0]), S if seed % 4 == 1 else r.Z
 
 
@@ -327,7 +327,7 @@ def test_the_multipliers_of_a_round_are_semidefinite_on_the_face(seed):
     H = (A - b[:, None]).T @ (A - b[:, None])
     r = begin(np.arange(9), np.zeros(9, bool), (0.0, 1.0), 3, 5.0)
     rules = r.inside, 3, np.zeros(9, np.int64), np.array([9])
-    _, _, S = doubly.sweep(H, r.limits, *rules, r.beta, r.Y, r.Z, r.z, r.y, 7)
+    _, _, S = dnn_admm.rounds(H, r.limits, *rules, r.beta, r.Y, r.Z, r.z, r.y, 7)
     border = float(r.Y[0, 0])
     V = np.vstack([np.full(9, math.sqrt(border)), np.eye(9)])
     assert np.linalg.eigvalsh(V.T @ S @ V)[-1] <= 1e-12 * np.abs(S).max()
@@ -388,11 +388,11 @@ def test_the_start_from_the_best_value_saves_most_of_the_rounds(monkeypatch, pre
     scaled, far = H / np.diag(H).mean(), begin(np.arange(n), np.zeros(n, bool), (0.0, 1.0), k, 1.0)
     value = swapped(scaled, k)
     if not precise:
-        monkeypatch.setattr(doubly, "WIDE", 0)
+        monkeypatch.setattr(dnn_admm, "WIDE", 0)
     rules = far.inside, k, np.zeros(n, np.int64), np.array([n])
     low = []
     for start, rounds in ((spectral_start(scaled, k, value, float(far.Y[0, 0])), 10), (None, 25)):
         Y, Z, y, beta = start or (far.Y, far.Z, far.y, 0.5 * np.linalg.norm(scaled) ** 1.5)
-        _, _, S = doubly.sweep(scaled, far.limits, *rules, beta, Y, Z, far.z.copy(), y, rounds)
+        _, _, S = dnn_admm.rounds(scaled, far.limits, *rules, beta, Y, Z, far.z.copy(), y, rounds)
         low.append(certificate.certify(scaled, float(Y[0, 0]), S, far.limits, *rules, value)[0])
     assert max(low[1], 0.3 * value) < low[0] < value

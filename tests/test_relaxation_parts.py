@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import naive_proof as naive
-from fewer._compiled import certificate, doubly
+from fewer._compiled import certificate, dnn_admm
 from fewer.engines._relaxation import vertex
 
 
@@ -25,7 +25,7 @@ def test_the_nearest_semidefinite_matrix_on_the_face(shift):
         T += T.T
         expected = naive.psd_on_face(T, np.append(-1 / np.sqrt(0.3), np.ones(m)))
         for single, error in ((False, 1e-12), (True, 1e-5)):
-            assert doubly.psd_on_face(T.copy(), doubly.mirror(0.3, m), single) == pytest.approx(expected, abs=error)
+            assert dnn_admm.psd_on_face(T.copy(), dnn_admm.mirror(0.3, m), single) == pytest.approx(expected, abs=error)
 
 
 def test_the_nearest_weight_square_and_indicator():
@@ -33,7 +33,7 @@ def test_the_nearest_weight_square_and_indicator():
     norm = np.array([1.0, np.sqrt(2.0), 1.0])
     for point in rng.normal(size=(300, 3)):
         low, high = rng.choice([0.0, 0.3, 0.9]), rng.choice([0.9, 1.5])
-        found = np.array(doubly.hull_pair(*point, low, high))
+        found = np.array(dnn_admm.project_perspective_cone(*point, low, high))
         t = rng.uniform(low, high, 50)
         rays = 3.0 * rng.random((50, 1)) * np.column_stack([t**2, t, np.ones(50)])
         nearest(point * norm, found * norm, np.vstack([rays, [low**2, low, 1.0], [high**2, high, 1.0]]) * norm)
@@ -48,7 +48,7 @@ def test_the_nearest_indicators_with_capped_sums():
     for _ in range(50):
         v, inside = rng.normal(size=8), rng.random(8) < 0.2
         group, left, more = rng.integers(0, 3, 8), rng.integers(0, 3, 3), int(rng.integers(0, 4))
-        found = doubly.capped(v, inside, more, group, left, 0.7)
+        found = dnn_admm.capped(v, inside, more, group, left, 0.7)
         assert (found[inside] == 0.7).all()
         free = ~inside
         supports = rng.random((4000, 8)) * (rng.random((4000, 8)) < 0.5) * 0.7 * free

@@ -45,19 +45,19 @@ def check(G, table):
     """Every entry of the table is what its definition says."""
     s, arrays = table.size, table.arrays
     units, free = table.units, table.free
-    M, u, T, curve, edge = naive.response_table(G, units, free)
+    M, u, T, schur, ones_residual = naive.response_table(G, units, free)
     np.testing.assert_allclose(arrays.M[:s, :s], M, rtol=1e-6, atol=1e-6 * max(np.abs(M).max(), 1.0))
     np.testing.assert_allclose(arrays.u[:s], u, rtol=1e-6, atol=1e-6 * max(np.abs(u).max(), 1.0))
     np.testing.assert_allclose(arrays.T[:s], T, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(arrays.curve, curve, rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(arrays.edge, edge, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(arrays.schur, schur, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(arrays.ones_residual, ones_residual, rtol=1e-6, atol=1e-8)
     assert np.flatnonzero(arrays.inside).tolist() == sorted(units.tolist())
 
 
 def standing(G, k, units, weights, **bounds):
-    """A table on some units, its slopes, F, level and 1 / h up to date."""
+    """A table on some units, its slopes, F, multiplier and 1 / h up to date."""
     table = blank(G, k, **bounds)
-    table.settle(np.asarray(units), np.asarray(weights, float))
+    table.refactorise(np.asarray(units), np.asarray(weights, float))
     table.slopes()
     return table
 
@@ -80,11 +80,11 @@ def test_the_table_equals_its_definition_through_every_change(seed):
         at = table.join(j, 0.2)
         check(G, table)
         if rng.random() < 0.7:
-            table.let_go(at)
+            table.make_free(at)
             check(G, table)
     for _ in range(12):
         a = int(rng.integers(table.size))
-        table.lay_down(a) if table.free[a] else table.let_go(a)
+        table.fix_at_bound(a) if table.free[a] else table.make_free(a)
         check(G, table)
     for a in (1, 3, 0):
         table.leave(a)
@@ -165,7 +165,7 @@ def test_sliding_ends_at_the_best_weights(seed, size, box):
         return
     units = np.random.default_rng(seed).permutation(25)[:size]
     table = standing(G, 6, units, np.full(size, 1.0 / size), min_weight=low, max_weight=high)
-    found, w = table.slide(), table.w
+    found, w = table.solve_weights(), table.w
     assert found == pytest.approx(exact_value(G, units, low, high), rel=1e-6, abs=1e-10)
     assert w.sum() == pytest.approx(1.0, abs=1e-9)
     assert w.min() >= low - 1e-12
@@ -259,7 +259,7 @@ def test_best_moves_lists_the_best_swap(seed):
 def test_a_unit_that_leaves_alone_changes_f_by_what_is_said():
     """A unit of negative best weight without bounds gains by leaving: F falls to that of the others."""
     table = standing(gram(3), 5, [4, 9, 0, 17], [0.4, 0.3, 0.2, 0.1])
-    table.arrays.w[:4] = table.level * table.arrays.u[:4]
+    table.arrays.w[:4] = table.multiplier * table.arrays.u[:4]
     for a in range(4):
         rest = np.delete(table.units, a)
         M = np.linalg.inv(table.G[np.ix_(rest, rest)])
@@ -269,7 +269,7 @@ def test_a_unit_that_leaves_alone_changes_f_by_what_is_said():
 
 def test_barred_and_held_units_take_no_part_in_moves():
     table = standing(gram(2, 12), 4, [1, 5, 7], [0.4, 0.3, 0.3], include=[1])
-    table.slide()
+    table.solve_weights()
     moves = listed_moves(table, barred=[0, 2, 3, 4])
     held = int(np.flatnonzero(table.units == 1)[0])
     assert moves.change[held] == np.inf
@@ -381,7 +381,7 @@ def test_perturbations_stay_only_where_f_is_lower_and_go_back_bit_for_bit(name):
             continue
         assert (pool.value, pool.size) == (value, size)
         for name, old, new in zip(pool.table.arrays._fields, before, pool.table.arrays, strict=True):
-            rows = len(old) if name in ("curve", "edge", "inside") else size
+            rows = len(old) if name in ("schur", "ones_residual", "inside") else size
             columns = (slice(rows), slice(size)) if name == "M" else slice(rows)
             assert new[columns].tobytes() == old[columns].tobytes(), name
     assert not all(stayed)

@@ -1,5 +1,7 @@
 """Returns of prices, in the container of the prices."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -94,3 +96,33 @@ def test_terms_compares_these_returns(kind):
     again = fewer.terms(steps, "c", 1, exclude=["note"], rng=0)
     assert direct.labels.tolist() == again.labels.tolist()
     assert direct.value == again.value
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.Table])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"returns": "simple", "missing": "ffill"},
+        {"returns": "log", "date": "day", "missing": "drop", "include": ["b"], "groups": {"a": 0, "b": 1}},
+        {"missing": "impute"},
+    ],
+)
+def test_the_estimator_fits_what_terms_compares_and_predicts_returns(options, library):
+    prices = table().sample(frac=1.0, random_state=1)
+    prices.loc[5, "b"] = np.nan
+    options = {**options, "exclude": ["note"], **({"max_per_group": 1} if "groups" in options else {})}
+    arrow = partial(pa.Table.from_pandas, preserve_index=False)
+    convert = {pd.DataFrame: lambda x: x, pl.DataFrame: pl.from_pandas, pa.Table: arrow}[library]
+    expected = fewer.terms(convert(prices), "c", 2, rng=0, **options)
+    model = fewer.FewerTerms(2, random_state=0, **options).fit(convert(prices), "c")
+    assert model.result_.labels.tolist() == expected.labels.tolist()
+    assert model.value_ == pytest.approx(expected.value, rel=1e-9)
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    steps = fewer.returns(table())
+    features = steps[["a", "b"]].to_numpy()
+    np.testing.assert_allclose(model.predict(convert(steps[["a", "b"]])), features @ model.coef_, rtol=1e-12)
+
+
+def test_the_estimator_fits_arrays_of_prices():
+    model = fewer.FewerTerms(2, returns="log", random_state=0).fit(PRICES[:, :2], PRICES[:, 2])
+    assert model.value_ == fewer.terms(PRICES[:, :2], PRICES[:, 2], 2, returns="log", rng=0).value

@@ -10,7 +10,7 @@ import pytest
 
 import fewer
 from commands import run
-from fewer.jobs.holdings import Holdings
+from fewer.jobs.terms_options import TermsOptions
 from fewer.report.path import compare, study
 from fewer.report.terms import TermsProblem
 
@@ -150,7 +150,7 @@ def test_baselines_are_refitted_within_all_bounds():
     A = rng.standard_normal((80, 30)) + rng.standard_normal((80, 1))
     b = A @ rng.dirichlet(np.full(30, 0.5))
     groups = [i % 5 for i in range(30)]
-    bounds = {"limits": Holdings(0.05, max_per_group=2), "groups": groups, "exclude": [0, 1]}
+    bounds = {"limits": TermsOptions(min_weight=0.05, max_per_group=2), "groups": groups, "exclude": [0, 1]}
     problem = TermsProblem(A, b, [f"c{i}" for i in range(30)], **bounds)
     for baseline in problem.baselines.values():
         assert baseline(11) == math.inf  # five groups of two

@@ -9,7 +9,7 @@ import pytest
 import fewer
 from fewer import Status
 from fewer.jobs.empirical import Empirical
-from fewer.jobs.holdings import Holdings
+from fewer.jobs.terms_options import TermsOptions
 from fewer.report.bins import BinsProblem
 from fewer.report.path import SPLITS, compare, matching_size, proven_bound, study, sufficient_over_splits
 from fewer.report.path_page import study_page
@@ -53,7 +53,7 @@ def test_a_baseline_under_the_same_bounds_is_tried_where_it_can_hold_them():
     rng = np.random.default_rng(4)
     A = rng.standard_normal((80, 60))
     b = A @ rng.dirichlet(np.full(60, 0.3))
-    problem = TermsProblem(A, b, [f"c{i}" for i in range(60)], Holdings(0.03))  # at most 33 columns
+    problem = TermsProblem(A, b, [f"c{i}" for i in range(60)], TermsOptions(min_weight=0.03))  # at most 33 columns
     found = study(problem, [8])
     assert " 60 " not in found.comparison
     words = found.comparison.replace(",", "").replace(" or", "").split()

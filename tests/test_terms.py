@@ -261,7 +261,8 @@ BAD = [
     ({"min_weight": 0.4, "include": [0, 1, 2]}, "min_weight = 0.4 is too large"),
     ({"include": [1], "exclude": [1]}, "include and exclude must not overlap"),
     ({"solver": "magic"}, "solver must be one of 'auto', 'exact', 'exchange', 'frank_wolfe', 'greedy', 'iht'"),
-    ({"validation": 1.5}, r"validation must be a share of the rows in \(0, 1\)"),
+    ({"ridge": -1.0}, "ridge must be at least 0, got -1"),
+    ({"ridge": np.inf}, "ridge must be a finite number"),
     ({"sample_weight": -np.ones(12)}, "sample_weight must be non-negative, got -1.0 at index 0"),
     ({"X": np.full((12, 8), np.nan)}, "X must be finite, got nan at index 0, 0"),
     ({"X": np.full((12, 8), np.nan, np.float32)}, "X must be finite, got nan at index 0, 0"),
@@ -292,7 +293,13 @@ def test_bad_input_gets_a_sentence(change, sentence):
             lambda: bins(counts=[1, 2], k=1, preserve=np.ones((1, 3))),
             "preserve must have 2 columns, one for each bin, got 3",
         ),
-        (lambda: bins(counts=[1, 2], k=1, validation=0.1), "validation is for a matrix of functionals"),
+        (lambda: bins(counts=[1, 2], k=1, validation=0.1), "validation is not for .* a matrix of functionals"),
+        (lambda: bins(counts=[1, 2], k=1, ridge=0.1), "ridge is not for .* a matrix of functionals"),
+        (lambda: bins([1.0, 2.0], 1, ridge=0.1), "ridge is not for .* a matrix of functionals"),
+        (
+            lambda: bins(counts=[1, 2], k=1, preserve=np.eye(2), validation=1.5),
+            r"validation must be a share of the rows in \(0, 1\)",
+        ),
     ],
 )
 def test_bad_histograms_get_a_sentence(call, sentence):

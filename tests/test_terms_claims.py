@@ -19,6 +19,7 @@ from fewer import (
     Moments,
     SparseSimplex,
     Status,
+    bins,
     exact,
     exchange,
     frank_wolfe,
@@ -292,7 +293,8 @@ def test_a_callback_can_stop_before_the_first_answer(options, slow_clock):
 
 @pytest.mark.parametrize("solver", ["greedy", "auto"])
 def test_a_limit_is_kept_with_rows_held_out(solver, slow_clock):
-    result = terms(A, B, 3, solver=solver, validation=0.25, time_limit=1.0, rng=0)
+    given = {"counts": np.arange(1, 9), "preserve": A, "validation": 0.25}
+    result = bins(k=3, solver=solver, time_limit=1.0, rng=0, **given)
     assert result.status is Status.TIME_LIMIT
     assert result.bound is None
     assert SparseSimplex(Atoms(8), 3).contains(result.p)
@@ -302,10 +304,8 @@ def test_a_limit_is_kept_with_rows_held_out(solver, slow_clock):
 def test_a_callback_is_heard_while_rows_are_held_out_and_before_any_iterate(asks, slow_clock):
     rng = np.random.default_rng(4)
     Z, seen = rng.standard_normal((60, 700)), []
-    b = Z[:, :50].mean(axis=1) + 0.1 * rng.standard_normal(60)
-    result = terms(
-        Z, b, 5, validation=0.25, rng=0, callback=lambda progress: seen.append(progress) or len(seen) == asks
-    )
+    given = {"counts": rng.integers(1, 9, 700), "preserve": Z, "validation": 0.25}
+    result = bins(k=5, rng=0, callback=lambda progress: seen.append(progress) or len(seen) == asks, **given)
     assert result.status is Status.CALLBACK
     assert {(each.n_iter, each.p.size) for each in seen} == {(0, 0)}
     assert len(seen) == asks
@@ -431,15 +431,12 @@ def test_included_columns_that_are_no_indices_get_a_sentence(include):
 @pytest.mark.parametrize("validation", [1e308, 10**400, -1.0, 0.0, 1.0, "half", np.nan, None.__class__])
 def test_a_share_of_rows_that_is_none_gets_a_sentence(validation):
     with pytest.raises(InvalidInput, match="validation must be"):
-        terms(A, B, 3, validation=validation)
+        bins(counts=np.arange(1, 9), k=3, preserve=A, validation=validation)
 
 
-def test_rows_without_weight_are_not_held_out():
-    weights = np.zeros(12)
-    weights[:2] = 1.0
-    assert terms(A, B, 2, sample_weight=weights, validation=0.9, rng=0).support.size <= 2
-    with pytest.raises(InvalidInput, match=r"at least two rows that have weight, got 0\.5 of 1 rows"):
-        terms(A, B, 2, sample_weight=np.eye(12)[0], validation=0.5)
+def test_one_row_is_not_held_out():
+    with pytest.raises(InvalidInput, match=r"at least two rows, got 0\.5 of 1 rows"):
+        bins(counts=np.arange(1, 9), k=2, preserve=A[:1], validation=0.5)
 
 
 def test_an_operator_without_rmatvec_gets_a_sentence():
@@ -514,3 +511,11 @@ def test_a_study_measures_errors_of_any_size(power):
     assert problem.lost(result)["variance explained"] == pytest.approx(1 - error**2 / B.var())
     assert all(baseline(3) >= problem.error(result) * (1 - 1e-9) for baseline in problem.baselines.values())
     assert np.ldexp(judge(share.solve(3, rng=0)), -power) == pytest.approx(error, rel=1.0)
+
+
+def test_an_answer_worse_than_the_mean_of_the_target_is_said_to_be_so():
+    problem = TermsProblem(np.full((4, 2), 100.0), np.array([1.0, 2.0, 3.0, 2.0]), ["a", "b"])
+    lost = problem.lost(problem.solve(1, rng=0))
+    error = np.sqrt(np.mean((100.0 - problem.b) ** 2))
+    assert lost["worse than the mean of the target by a factor of"] == pytest.approx(error / problem.b.std())
+    assert "variance explained" not in lost

@@ -315,6 +315,23 @@ def as_number(x: Any, name: str, *, above: float = 0.0, allow_equal: bool = Fals
     return value
 
 
+BYTES_PER_UNIT = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def as_bytes(x: Any, name: str = "max_memory") -> int:
+    """A number of bytes, or a string such as "500MB" (decimal units).
+
+    >>> as_bytes("1.5GB"), as_bytes(4096)
+    (1500000000, 4096)
+    """
+    if not isinstance(x, str):
+        return as_integer(x, name, 1, what="bytes")
+    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{0,15})?)\s*([KMGT]?B?)\s*", x.upper())
+    if not found or found[2] not in BYTES_PER_UNIT or float(found[1]) * BYTES_PER_UNIT[found[2]] < 1:
+        raise InvalidInput(f"{name} must be bytes or a text such as '500MB' or '1GB', got {shown(x)}")
+    return int(float(found[1]) * BYTES_PER_UNIT[found[2]])
+
+
 def as_flag(x: Any, name: str) -> bool:
     """`x`, which must be True or False."""
     if not isinstance(x, (bool, np.bool_)):

@@ -96,7 +96,7 @@ def _terms(rng: np.random.Generator) -> None:
     for most in (1.0, 0.6):
         for solver in ("auto", "exchange"):
             terms(wide, wide[:, :5].mean(axis=1), 4, solver=solver, max_weight=most, rng=0)
-    terms(A, b, 3, validation=0.3, rng=0)
+    bins(counts=np.ones(A.shape[1]), k=3, preserve=A, validation=0.3, rng=0)
 
 
 def _dims(rng: np.random.Generator) -> None:

@@ -95,21 +95,21 @@ class ActiveSet:
         self.renew()
         return position
 
-    def lay_down(self, position: int) -> None:
+    def fix_at_bound(self, position: int) -> None:
         """Let the unit at a position of `passive` rest."""
         self.count = remove(self.factor, self._passive, self.count, position)
 
     def descend(self) -> None:
-        """Walk to the minimiser of the passive units, laying down each one that meets a bound."""
+        """Walk to the minimiser of the passive units, fixing each one that meets a bound."""
         blocked = True
         while blocked and self.count:
             position = self.towards()
             blocked = position >= 0
             if blocked:
-                self.lay_down(position)
+                self.fix_at_bound(position)
             self.steps += 1
 
-    def slide(self, unit: int, way: float) -> None:
+    def move_dependent_unit(self, unit: int, way: float) -> None:
         """Move an affinely dependent unit until it or a passive one meets a bound.
 
         Along d_u = way, d_P = argmin d'Gd with 1'd = 0 the curvature is negligible. If a passive unit blocks, the two
@@ -119,7 +119,7 @@ class ActiveSet:
         position, length = self.advance(-way * self.G[unit, self.passive], -way, float(room))
         self.w[unit] = min(max(self.w[unit] + way * length, self.lo[unit]), self.hi[unit])
         if position >= 0:
-            self.lay_down(position)
+            self.fix_at_bound(position)
             self.free(np.array([unit]))
 
     def uneven(self) -> tuple[float, float]:
@@ -195,7 +195,7 @@ class ActiveSet:
             flat = min(DEPENDENT * (self.sigma + self.scale[unit]), 0.25 * (self.sigma + self.squares[unit]))
             if abs(slope) <= 3.0 * flat:
                 return False
-            self.slide(unit, way)
+            self.move_dependent_unit(unit, way)
             self.renew()
         self.descend()
         self.steps += 1

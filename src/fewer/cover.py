@@ -132,7 +132,7 @@ class Allowance:
 
     @classmethod
     def count(cls, n: int, k: int) -> "Allowance":
-        """K of n dimensions."""
+        """k of n dimensions."""
         return cls(np.ones(n), float(k))
 
     def __post_init__(self) -> None:

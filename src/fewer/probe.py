@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from ._validation import InvalidInput, Vector, shown
-from .protocols import Centred, Quadratic, Scaled, offers
+from .protocols import Centred, Quadratic, Scaled, implements
 
 OURS = f"{__name__.partition('.')[0]}."
 FULL_SAMPLES = 4
@@ -56,7 +56,7 @@ def values(objective: Any, points: list[Vector]) -> Vector:
 
 def scale_of(objective: Any) -> float:
     """The size of F's terms: what the objective states, else the median |F| of some distributions; 0 where unknown."""
-    if offers(objective, Scaled):
+    if implements(objective, Scaled):
         return float(objective.scale)
     sizes = np.abs(values(objective, samples(objective.space.size)))
     sizes = sizes[np.isfinite(sizes)]
@@ -74,9 +74,9 @@ def probe(objective: Any, constraint: Any) -> None:
         _expect(objective, "value(p)", "a number", objective.value(uniform.copy()), _is_number)
         vector = f"a vector of {size} numbers"
         _expect(objective, "gradient(p)", vector, objective.gradient(uniform.copy()), lambda g: _is_vector(g, size))
-    if offers(objective, Derived) or not is_ours(objective):
+    if implements(objective, Derived) or not is_ours(objective):
         require_convex(objective)
-        if offers(objective, Quadratic, Centred):
+        if implements(objective, Quadratic, Centred):
             _require_distance(objective)
     if not is_ours(constraint):
         p = constraint.project(uniform.copy())

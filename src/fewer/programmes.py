@@ -34,6 +34,11 @@ INFEASIBLE = -1
 """DAQP's word for a programme that nothing meets; other failures have others."""
 STILL = 1e-16
 """A smaller pull is none."""
+MOST_PIVOTED, PIVOTS = 32, 40
+"""Variables up to which least absolute errors are found by pivots here, and pivots for each variable at most."""
+ZERO, FLAT = 1e-12, 1e-9
+"""A residual or an excess of a multiplier that is none, and a slope that is none, where coefficients are at most one.
+"""
 KINK = 1e-10
 """Residuals this small, relative to the largest number, count as zero."""
 MOST_MODELS = 50
@@ -50,7 +55,7 @@ class Solved(NamedTuple):
 def quadratic_programme(
     H: Matrix, c: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector, cost: Vector | None = None
 ) -> Solved | None:
-    """Min w'Hw - 2c'w + cost'd over Σw = 1, low <= w <= high, rows (w, d) <= right, d >= 0.
+    """min w'Hw - 2c'w + cost'd over Σw = 1, low <= w <= high, rows (w, d) <= right, d >= 0.
 
     None where nothing is feasible. H: (s, s) symmetric positive semi-definite, rows: (m, s + e) with e further
     variables d, which cost nothing unless `cost` says so. A singular H is made definite by a proximal term, whose
@@ -140,7 +145,7 @@ def cleaned(w: Vector, low: Vector, high: Vector) -> Vector:
 
 
 def linear_programme(cost: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector) -> Solved | None:
-    """Min cost'w over the same set; None where nothing is feasible.
+    """min cost'w over the same set; None where nothing is feasible.
 
     >>> found = linear_programme(np.array([1.0, 0.0]), np.zeros(2), np.ones(2), np.eye(2)[1:], np.array([0.7]))
     >>> found.weights.round(9).tolist(), found.multipliers.round(9).tolist()
@@ -166,22 +171,43 @@ def _bounds(low: Vector, high: Vector, more: int) -> Matrix:
 def least_absolute(
     A: Matrix, b: Vector, weights: Vector, ridge: float, low: Vector, high: Vector, rows: Matrix, right: Vector
 ) -> tuple[Solved, Vector] | None:
-    """Min Σ_i weights_i |A w - b|_i + ridge ‖w‖² over the same set, and signs y (r,), as sums of weights.
+    """min Σ_i weights_i |A w - b|_i + ridge ‖w‖² over the same set, and signs y (r,), as sums of weights.
 
-    weights_i |x_i| >= y_i x_i, tight at x = A w - b. A: (r, s). As a linear programme with residuals split in two, from
-    whose answer the ridge moves on. None where nothing is feasible.
+    weights_i |x_i| >= y_i x_i, tight at x = A w - b. A: (r, s). By pivots where weights are few, and no more than rows,
+    else by HiGHS; from that answer the ridge moves on. None where nothing is feasible.
 
     >>> box, rows = (np.zeros(2), np.full(2, 0.8)), (np.zeros((0, 2)), np.zeros(0))
     >>> found, _ = least_absolute(np.eye(2), np.array([0.9, 0.0]), np.ones(2), 0.0, *box, *rows)
     >>> found.weights.round(9).tolist()
     [0.8, 0.2]
     """
+    size, weight = (int(np.frexp(x)[1]) for x in (max(np.abs(A).max(), np.abs(b).max()), weights.max()))
+    A, b, weights = np.ldexp(A, -size), np.ldexp(b, -size), np.ldexp(weights, -weight)  # HiGHS counts below 1e-10 as 0
+    sides = A, b, weights, low, high, rows, right
+    found = _pivoted_absolute(*sides) if rows.shape[1] <= min(MOST_PIVOTED, len(b)) else None
+    found = found or _absolute_by_highs(*sides)
+    if found is None:
+        return None
+    x, multipliers, signs = found
+    w = cleaned(x[: len(low)], low, high)
+    if not _meets(rows, np.append(w, x[len(low) :]), right):
+        return None
+    multipliers, signs = np.maximum(multipliers, 0.0), np.clip(signs, -weights, weights)
+    solved = Solved(w, multipliers)
+    if ridge > 0.0:
+        scaled_ridge = float(np.ldexp(ridge, -size - weight))
+        solved, signs = _with_ridge((A, b, weights), scaled_ridge, solved, signs, (low, high, rows, right))
+    return Solved(solved.weights, np.ldexp(solved.multipliers, size + weight)), np.ldexp(signs, weight)
+
+
+def _absolute_by_highs(
+    A: Matrix, b: Vector, weights: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector
+) -> tuple[Vector, Vector, Vector] | None:
+    """(x, multipliers of the rows, signs) as a linear programme with residuals split in two."""
     import scipy.sparse as sp
     from scipy.optimize import linprog  # here: it is slow to import
 
     (r, s), more = A.shape, rows.shape[1] - A.shape[1]
-    size, weight = (int(np.frexp(x)[1]) for x in (max(np.abs(A).max(), np.abs(b).max()), weights.max()))
-    A, b, weights = np.ldexp(A, -size), np.ldexp(b, -size), np.ldexp(weights, -weight)  # HiGHS counts below 1e-10 as 0
     eye = sp.eye_array(r)
     parts = sp.csr_array(A), sp.csr_array((r, more)), -eye, eye
     equal = sp.vstack([sp.hstack(parts), sp.csr_array(np.append(np.ones(s), np.zeros(more + 2 * r)))])
@@ -198,17 +224,81 @@ def least_absolute(
     )
     if found.status != 0:
         return None
-    w = cleaned(np.asarray(found.x[:s]), low, high)
-    missed = rows @ np.append(w, found.x[s : s + more]) - right
-    if (missed > SLACK * np.maximum(np.linalg.norm(rows, axis=1), 1.0)).any():
+    multipliers = -np.asarray(found.ineqlin.marginals) if len(rows) else np.zeros(0)
+    return found.x[: s + more], multipliers, -np.asarray(found.eqlin.marginals[:r])
+
+
+def _pivoted_absolute(
+    A: Matrix, b: Vector, weights: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector
+) -> tuple[Vector, Vector, Vector] | None:
+    """The same by pivots: first to a vertex that meets the rows, then to the best one; None where that fails."""
+    (r, s), n, m = A.shape, rows.shape[1], len(rows)
+    at, free = np.flatnonzero(high < 1.0), np.eye(n)
+    planes = np.vstack([np.zeros((r, n)), rows, free, free[at], np.append(np.ones(s), np.zeros(n - s))])
+    planes[:r, :s] = A
+    levels = np.concatenate([b, right, low, np.zeros(n - s), high[at], [1.0]])
+    below, above = np.zeros(len(levels)), np.zeros(len(levels))
+    below[r + m : r + m + n], above[r + m + n :], below[-1] = np.inf, np.inf, np.inf
+    basis = np.append(r + m + np.arange(n), len(levels) - 1)
+    rest = 1.0 - float(low.sum())
+    for j in np.argsort(weights @ np.abs(A - b[:, None]), kind="stable"):  # weights raised to the top, the best first
+        if rest <= high[j] - low[j] + ZERO:
+            basis = np.delete(basis, j)
+            break
+        rest -= high[j] - low[j]
+        basis[j] = r + m + n + np.searchsorted(at, j)
+    if len(basis) > n:
         return None
-    multipliers = np.maximum(-np.asarray(found.ineqlin.marginals), 0.0) if len(rows) else np.zeros(0)
-    signs = np.clip(-np.asarray(found.eqlin.marginals[:r]), -weights, weights)
-    solved = Solved(w, multipliers)
-    if ridge > 0.0:
-        scaled_ridge = float(np.ldexp(ridge, -size - weight))
-        solved, signs = _with_ridge((A, b, weights), scaled_ridge, solved, signs, (low, high, rows, right))
-    return Solved(solved.weights, np.ldexp(solved.multipliers, size + weight)), np.ldexp(signs, weight)
+    if m:
+        above[r : r + m] = 1.0
+        found = _pivoted(planes, levels, below, above, basis)
+        if found is None or (planes[r : r + m] @ found[0] - right > ZERO).any():
+            return None
+        basis, above[r : r + m] = found[2], np.inf
+    below[:r], above[:r] = weights, weights
+    found = _pivoted(planes, levels, below, above, basis)
+    return None if found is None else (found[0], found[1][r : r + m], found[1][:r])
+
+
+def _pivoted(
+    planes: Matrix, levels: Vector, below: Vector, above: Vector, basis: Vector
+) -> tuple[Vector, Vector, Vector] | None:
+    """min Σ_i above_i max(t_i, 0) + below_i max(-t_i, 0), t = planes x - levels, from the vertex of a basis.
+
+    (x, y, basis) with y a subgradient in t and y @ planes = 0. A plane leaves the basis, and x goes along the edge
+    until F rises. None where that does not end. Source: Barrodale & Roberts 1973, SIAM J. Numer. Anal. 10.
+    """
+    for _ in range(PIVOTS * len(basis)):
+        try:
+            edges = np.linalg.inv(planes[basis])
+        except np.linalg.LinAlgError:
+            return None
+        x = edges @ levels[basis]
+        t = planes @ x - levels
+        t[basis] = 0.0
+        y = np.where(t > ZERO, above, np.where(t < -ZERO, -below, 0.0))
+        y[basis] = -(y @ planes) @ edges
+        excess = np.maximum(y - above, -below - y)[basis]
+        leaving = int(np.argmax(excess))
+        if not np.isfinite(y).all():
+            return None
+        if excess[leaving] <= ZERO:
+            return x, y, basis
+        plane = basis[leaving]
+        move = planes @ edges[:, leaving] * (1.0 if y[plane] > above[plane] else -1.0)
+        move[basis] = 0.0
+        ahead = np.flatnonzero((np.abs(move) > FLAT) & (t * np.sign(move) <= ZERO))
+        up, far = move[ahead] > 0.0, np.abs(t[ahead]) > ZERO
+        jumps = np.where(up, above[ahead], below[ahead]) + np.where(far, np.where(up, below[ahead], above[ahead]), 0.0)
+        lengths = np.where(far, np.abs(t[ahead]), 0.0) / np.abs(move[ahead])
+        order = np.argsort(lengths, kind="stable")
+        rates = np.cumsum((jumps * np.abs(move[ahead]))[order]) - excess[leaving]
+        stop = int(np.searchsorted(rates, 0.0))
+        if stop == len(order):
+            return None
+        basis = basis.copy()
+        basis[leaving] = ahead[order[stop]]
+    return None
 
 
 def _with_ridge(
@@ -247,7 +337,7 @@ def _with_ridge(
 
 
 def nonnegative_least_squares(A: Matrix, b: Vector, max_iter: int | None = None) -> Vector:
-    """Min ‖A q - b‖² over q >= 0: SciPy's active set, and where that does not end, its interior method.
+    """min ‖A q - b‖² over q >= 0: SciPy's active set, and where that does not end, its interior method.
 
     >>> nonnegative_least_squares(np.eye(2), np.array([0.5, -1.0])).tolist()
     [0.5, 0.0]

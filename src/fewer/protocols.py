@@ -20,7 +20,7 @@ class Objective(Protocol):
 
     @property
     def smoothness(self) -> float:
-        """Beta with F[q] <= F[p] + <dF/dp, q - p> + beta/2 ‖q - p‖²; infinite when there is none."""
+        """beta with F[q] <= F[p] + <dF/dp, q - p> + beta/2 ‖q - p‖²; infinite when there is none."""
         ...
 
     def value(self, p: Vector) -> float:
@@ -37,11 +37,11 @@ class FaceSolvable(Protocol):
     """An objective whose minimum over the distributions on one face is known exactly."""
 
     def best_on(self, face: Indices) -> Vector:
-        """Argmin F over distributions on the entries `face`, as a vector on the whole space."""
+        """argmin F over distributions on the entries `face`, as a vector on the whole space."""
         ...
 
     def value_on(self, face: Indices) -> float:
-        """Min F over distributions on the entries `face`, without forming p; infinite for an empty face."""
+        """min F over distributions on the entries `face`, without forming p; infinite for an empty face."""
         ...
 
 
@@ -75,7 +75,7 @@ class Quadratic(Protocol):
         ...
 
     def linear(self, units: Indices) -> Vector:
-        """C at these entries."""
+        """c at these entries."""
         ...
 
     def cross(self, units: Indices, others: Indices) -> Vector:
@@ -83,7 +83,7 @@ class Quadratic(Protocol):
         ...
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
-        """C - Hp for p with these weights: minus half the gradient."""
+        """c - Hp for p with these weights: minus half the gradient."""
         ...
 
     def value_at(self, units: Indices, weights: Vector) -> float:
@@ -184,7 +184,7 @@ class Programmed(Protocol):
     """An objective that finds its best weights on some entries under linear conditions by itself, with their proof."""
 
     def fitted(self, entries: Indices, low: Vector, high: Vector, rows: Vector, right: Vector) -> Any:
-        """Min F over Σw = 1, low <= w <= high, rows w <= right: (weights and multipliers, g), or None: nothing fits.
+        """min F over Σw = 1, low <= w <= high, rows w <= right: (weights and multipliers, g), or None: nothing fits.
 
         F[q] >= F[w] + <g, q - w> for every q, and with the multipliers this is tight.
         """
@@ -334,7 +334,7 @@ class Budgeted(Protocol):
         ...
 
 
-def offers(thing: object, *protocols: type) -> bool:
+def implements(thing: object, *protocols: type) -> bool:
     """Whether `thing` has every member; unlike isinstance it never evaluates a costly property."""
     kind = thing if isinstance(thing, type) else type(thing)
     for protocol in protocols:  # noqa: SIM110 - searches ask thousands of times, and a generator would double the time
@@ -352,18 +352,18 @@ def _in_class(kind: type, protocol: type) -> bool:
 def whole_faces(constraint: object) -> bool:
     """Whether the constraint is made of faces, and every distribution on one of them is a member."""
     sparse: Any = constraint
-    return offers(constraint, Sparsity) and bool(sparse.whole_faces)
+    return implements(constraint, Sparsity) and bool(sparse.whole_faces)
 
 
 def projection_note(constraint: object) -> str:
     """What to say of projections onto a constraint; empty where they are exact."""
     approximate: Any = constraint
-    return str(approximate.projection_note) if offers(constraint, Approximating) else ""
+    return str(approximate.projection_note) if implements(constraint, Approximating) else ""
 
 
 def refits(constraint: object) -> bool:
     """Whether every distribution on the face of a member's support is a member."""
-    return whole_faces(constraint) or offers(constraint, Budgeted)
+    return whole_faces(constraint) or implements(constraint, Budgeted)
 
 
 def require_whole_faces(constraint: object, who: str) -> None:

@@ -109,6 +109,8 @@ class Result:
         Dims and points that choose whole units: the labels of those chosen.
     unit_weights : ndarray of float or None
         Points that choose whole units: the weights, aligned with `units`.
+    loss : float or None
+        Terms and bins that preserve a matrix: the loss alone, which is `value` without the ridge.
 
     Attributes
     ----------
@@ -163,6 +165,7 @@ class Result:
     source: Any = None
     units: Any = None
     unit_weights: Vector | None = None
+    loss: float | None = None
 
     def __post_init__(self) -> None:
         if self.weights is None and self.table is None:

@@ -94,7 +94,7 @@ class Atoms:
 
     @property
     def size(self) -> int:
-        """N."""
+        """n."""
         return self.n
 
     @property
@@ -185,7 +185,7 @@ class Lattice:
 
     @property
     def n_units(self) -> int:
-        """N."""
+        """n."""
         return self.n
 
     @cached_property
@@ -292,7 +292,7 @@ class States:
 
     @property
     def n_units(self) -> int:
-        """N."""
+        """n."""
         return self.n
 
     @cached_property

@@ -6,9 +6,9 @@ For weights q >= 0 with 1'q = 1 and any mu, w, d and N >= 0 (zero diagonal) such
 
     q'Hq >= mu + sum_i (d_i q_i^2 - w_i q_i) >= mu - max_S sum_{i in S} h_i(w_i),    h_i(s) = max_q  s q - d_i q^2,
 
-where S runs over the supports allowed and q over the limits of unit i. The multipliers Z of the ADMM in `doubly`, at
+where S runs over the supports allowed and q over the limits of unit i. The multipliers Z of the ADMM in `dnn_admm`, at
 any time, give such a splitting of H once its diagonal is shifted by the least eigenvalue of M. What a unit gains and
-what would replace it tell which units can be decided, and how far their weights can go. Names as in `doubly`.
+what would replace it tell which units can be decided, and how far their weights can go. Names as in `dnn_admm`.
 
 Source: Jansson, Chaykin & Keil 2007, SIAM J. Numer. Anal. 46 (bounds from inexact dual points).
 """
@@ -16,7 +16,7 @@ Source: Jansson, Chaykin & Keil 2007, SIAM J. Numer. Anal. 46 (bounds from inexa
 import numpy as np
 
 from ._compile import compiled
-from .doubly import BISECTIONS, Indices, Mask, Matrix, Vector
+from .dnn_admm import BISECTIONS, Indices, Mask, Matrix, Vector
 
 EPS = 2.220446049250313e-16
 ROUNDING = 8.0 * EPS  # relative error granted to each term of a sum
@@ -77,7 +77,7 @@ def choose(gains: Vector, inside: Mask, room: int, group: Indices, left: Indices
 
 
 @compiled
-def respond(
+def inner_maximum(
     w: Vector, d: Vector, level: float, limits: Matrix, inside: Mask, room: int, group: Indices, left: Indices
 ) -> tuple[Vector, Mask, Vector]:
     """The gains h_i(w_i + level), the support that collects most of them, and its weights.
@@ -96,7 +96,7 @@ def respond(
     return gains, chosen, q
 
 
-def decided(
+def reduced_costs(
     gains: Vector, chosen: Mask, inside: Mask, room: int, group: Indices, left: Indices
 ) -> tuple[Vector, Vector]:
     """What the bound would rise by, were a unit decided the other way: the price of each unit in, and out.
@@ -146,7 +146,7 @@ def level_up(
 ) -> tuple[float, float, Vector, Mask]:
     """The best shift t of w and mu together, which leaves M as it is.
 
-    max_t t - max_S sum_{i in S} h_i(w_i + t), concave with slope 1 - 1'q(t), by bisection;  as in `respond`.
+    max_t t - max_S sum_{i in S} h_i(w_i + t), concave with slope 1 - 1'q(t), by bisection;  as in `inner_maximum`.
     Returns the maximum, t, the gains (m,) and the support chosen (m,) there.
     """
     reach, most, least, total = 0.0, w[0], w[0], 0.0
@@ -159,7 +159,7 @@ def level_up(
         middle = 0.5 * (lowest + highest)
         if not lowest < middle < highest:
             break
-        _, _, q = respond(w, d, middle, limits, inside, room, group, left)
+        _, _, q = inner_maximum(w, d, middle, limits, inside, room, group, left)
         total = 0.0
         for i in range(q.size):
             total += q[i]
@@ -167,14 +167,14 @@ def level_up(
             lowest = middle
         else:
             highest = middle
-    gains, chosen, _ = respond(w, d, lowest, limits, inside, room, group, left)
+    gains, chosen, _ = inner_maximum(w, d, lowest, limits, inside, room, group, left)
     total = 0.0
     for i in range(w.size):
         total += gains[i] if chosen[i] else 0.0
     return lowest - total, lowest, gains, chosen
 
 
-def narrowed(limits: Matrix, s: Vector, d: Vector, gains: Vector, spare: Vector) -> Matrix:
+def tightened_bounds(limits: Matrix, s: Vector, d: Vector, gains: Vector, spare: Vector) -> Matrix:
     """The weights a unit can have, if it enters, without raising the bound by more than it has to spare.
 
     s_i t - d_i t^2 >= h_i - spare_i,  so t lies within sqrt((s_i^2 / 4 d_i - h_i + spare_i) / d_i) of s_i / 2 d_i;
@@ -204,13 +204,13 @@ def certify(
 ) -> tuple[float, Vector, Vector, Matrix]:
     """A bound that holds whatever the multipliers are, what deciding each unit would add to it, and new limits.
 
-    `splitting`, `level_up`, `decided`, `narrowed`;  H: (m, m), Z: (m+1, m+1), limits: (2, m), inside, group: (m,),
-    left: (groups,).  Returns the bound, the prices (m,), (m,) of units in, and out, and limits (2, m) that all
-    weights with a value below `cutoff` obey.
+    `splitting`, `level_up`, `reduced_costs`, `tightened_bounds`;  H: (m, m), Z: (m+1, m+1), limits: (2, m), inside,
+    group: (m,), left: (groups,).  Returns the bound, the prices (m,), (m,) of units in, and out, and limits (2, m) that
+    all weights with a value below `cutoff` obey.
     """
     d, w, mu = splitting(H, border, Z)
     value, level, gains, chosen = level_up(w, d, limits, inside, room, group, left)
-    price_in, price_out = decided(gains, chosen, inside, room, group, left)
+    price_in, price_out = reduced_costs(gains, chosen, inside, room, group, left)
     paid = np.sum(np.where(chosen, np.abs(gains), 0.0))
     low = mu + value - ROUNDING * d.size * (abs(mu) + abs(level) + paid)
-    return low, price_in, price_out, narrowed(limits, w + level, d, gains, cutoff - low - price_in)
+    return low, price_in, price_out, tightened_bounds(limits, w + level, d, gains, cutoff - low - price_in)

@@ -32,8 +32,8 @@ class Table(NamedTuple):
     T: Matrix  # (k + 1, p)
     M: Matrix  # (k + 1, k + 1), zero but for free units
     u: Vector  # (k + 1,), zero but for free units
-    curve: Vector  # (p,)
-    edge: Vector  # (p,)
+    schur: Vector  # (p,)
+    ones_residual: Vector  # (p,)
     inside: Mask  # (p,)
 
 
@@ -66,9 +66,12 @@ class Moves(NamedTuple):
 
 @compiled
 def pivot(
-    T: Matrix, a: int, part: Vector, inverse: float, curve: Vector, edge: Vector, bend: float, tilt: float
+    T: Matrix, a: int, part: Vector, inverse: float, schur: Vector, ones_residual: Vector, bend: float, tilt: float
 ) -> None:
-    """T_b += part_b T_a for b != a, curve += bend T_a^2 / d, edge += tilt T_a / d, T_a /= d;  T: (s, p), in place."""
+    """T_b += part_b T_a for b != a, schur += bend T_a^2 / d, ones_residual += tilt T_a / d, T_a /= d, in place.
+
+    T: (s, p).
+    """
     row = T[a]
     for b in range(part.size):
         if b != a and part[b] != 0.0:
@@ -77,26 +80,26 @@ def pivot(
                 target[i] += x * row[i]
     for i in range(row.size):
         x = row[i] * inverse
-        curve[i] += bend * row[i] * x
-        edge[i] += tilt * x
+        schur[i] += bend * row[i] * x
+        ones_residual[i] += tilt * x
         row[i] = x
 
 
 @compiled
 def sure(rules: Rules, table: Table, s: int, a: int, unit: int, inverse: float, t: float) -> bool:
     """Whether all weights stay inside their bounds, and none rests, when a candidate takes t and a's place."""
-    low, high, edge, pushed = rules.low + INSIDE, rules.high - INSIDE, table.edge[unit], 0.0
+    low, high, ones_residual, pushed = rules.low + INSIDE, rules.high - INSIDE, table.ones_residual[unit], 0.0
     if not low < t < high:
         return False
     if a >= 0:
         if not table.free[a]:
             return False
         q = table.M[a, a] - table.u[a] * table.u[a] * inverse
-        pushed = (table.w[a] - (table.T[a, unit] + table.u[a] * edge * inverse) * t) / max(q, 1e-300)
+        pushed = (table.w[a] - (table.T[a, unit] + table.u[a] * ones_residual * inverse) * t) / max(q, 1e-300)
     for b in range(s):
         if b == a:
             continue
-        w = table.w[b] - (table.T[b, unit] + table.u[b] * edge * inverse) * t
+        w = table.w[b] - (table.T[b, unit] + table.u[b] * ones_residual * inverse) * t
         if a >= 0:
             w -= (table.M[b, a] - table.u[b] * table.u[a] * inverse) * pushed
         if not table.free[b] or not low < w < high:
@@ -120,13 +123,13 @@ def best_moves(
     """For each unit that may leave, and at the end for none, the best candidate to come in, into `moves`.
 
     F changes by the minimum over low <= t <= high of (c_j + A x_j^2) t^2 - 2 (slope_j + B x_j) t + C when candidate j
-    takes t and the place of unit a: c_j = curve_j + edge_j^2 / h is the curvature of entering and x_j the response of
-    a.  Free a: A = 1 / q, B = w_a / q, C = w_a^2 / q with q = M_aa - u_a^2 / h.  Resting a: A = 0, B = w_a,
+    takes t and the place of unit a: c_j = schur_j + ones_residual_j^2 / h is the curvature of entering and x_j the
+    response of a.  Free a: A = 1 / q, B = w_a / q, C = w_a^2 / q with q = M_aa - u_a^2 / h.  Resting a: A = 0, B = w_a,
     C = w_a (2 slope_a + c_a w_a).  Where no free weight could take up what a leaves, t = w_a.  C is the change when a
     leaves alone.  Only changes below `least` count.  Candidates of `barred` (p,) may not come in; used: (groups,) is
     how many of each group are in; `h` is 1 / h, 0 where no unit is free.
     """
-    p, free, edge, curve = slope.size, 0, table.edge, table.curve
+    p, free, ones_residual, schur = slope.size, 0, table.ones_residual, table.schur
     values, shares = np.empty(p), np.empty(p)
     for a in range(s):
         free += table.free[a]
@@ -147,8 +150,8 @@ def best_moves(
             if tied:
                 low = high = w
             if not table.free[a]:
-                ratio, B = edge[unit] * h, w
-                C = w * (2.0 * slope[unit] + (row[unit] + edge[unit] * edge[unit] * h) * w)
+                ratio, B = ones_residual[unit] * h, w
+                C = w * (2.0 * slope[unit] + (row[unit] + ones_residual[unit] * ones_residual[unit] * h) * w)
             else:
                 ratio = table.u[a] * h
                 if not tied:
@@ -157,8 +160,8 @@ def best_moves(
         elif not (s < rules.k and (s + 1) * rules.low <= 1.0 + SLACK):
             continue
         for j in range(p):
-            x = row[j] + ratio * edge[j]
-            bend = max(curve[j] + h * edge[j] * edge[j] + A * x * x, FLAT * rules.diagonal[j])
+            x = row[j] + ratio * ones_residual[j]
+            bend = max(schur[j] + h * ones_residual[j] * ones_residual[j] + A * x * x, FLAT * rules.diagonal[j])
             pull = slope[j] + B * x
             t = min(max(pull / bend, low), high)
             shares[j] = t
@@ -190,18 +193,18 @@ def best_moves(
 def swap(G: Matrix, table: Table, s: int, a: int, unit: int) -> None:
     """Put a candidate in the place of the free unit at position a, in place; all units are free.  G: (p, p).
 
-    That unit is laid down, the row of the candidate takes its place, and the candidate is let go: two pivots in two
-    passes over the table.
+    That unit is fixed at its bound, the row of the candidate takes its place, and the candidate is made free: two
+    pivots in two passes over the table.
     """
-    T, M, u, curve, edge, units = table.T, table.M, table.u, table.curve, table.edge, table.units
-    row, mine, fresh, response = T[a], np.empty(s), np.empty(curve.size), np.empty(s)
+    T, M, u, schur, ones_residual, units = table.T, table.M, table.u, table.schur, table.ones_residual, table.units
+    row, mine, fresh, response = T[a], np.empty(s), np.empty(schur.size), np.empty(s)
     inverse, weight = 1.0 / M[a, a] if M[a, a] > 0.0 else 0.0, u[a]
     for b in range(s):
         mine[b] = M[a, b]
     for i in range(row.size):
         fresh[i] = G[unit, i]
-        curve[i] += row[i] * row[i] * inverse
-        edge[i] += row[i] * inverse * weight
+        schur[i] += row[i] * row[i] * inverse
+        ones_residual[i] += row[i] * inverse * weight
     for b in range(s):
         if b != a:
             part, g, target = -mine[b] * inverse, G[unit, units[b]], T[b]
@@ -213,7 +216,7 @@ def swap(G: Matrix, table: Table, s: int, a: int, unit: int) -> None:
             u[b] += part * weight
             response[b] = target[unit]
     table.inside[units[a]], table.inside[unit], units[a] = False, True, unit
-    inverse, e = 1.0 / fresh[unit], edge[unit]
+    inverse, e = 1.0 / fresh[unit], ones_residual[unit]
     for b in range(s):
         if b != a:
             part, target = -response[b] * inverse, T[b]
@@ -225,9 +228,9 @@ def swap(G: Matrix, table: Table, s: int, a: int, unit: int) -> None:
     M[a, a], u[a] = inverse, e * inverse
     for i in range(row.size):
         row[i] = fresh[i] * inverse
-        curve[i] -= fresh[i] * row[i]
-        edge[i] -= row[i] * e
-    edge[unit] = curve[unit] = 0.0
+        schur[i] -= fresh[i] * row[i]
+        ones_residual[i] -= row[i] * e
+    ones_residual[unit] = schur[unit] = 0.0
 
 
 @compiled
@@ -237,13 +240,13 @@ def best_entry(rules: Rules, table: Table, a: int, value: float, barred: Mask, u
     The formulas of `best_moves`, where `value` = F = 1 / h and no weight has bounds.  `opens`: whether it may be of a
     group that has its fewest.
     """
-    u, edge, row = table.u[a], table.edge, table.T[a]
+    u, ones_residual, row = table.u[a], table.ones_residual, table.T[a]
     A, mine = 1.0 / max(table.M[a, a] - u * u * value, 1e-300), rules.group[table.units[a]]
     best, pick = 0.0, np.int64(-1)
-    for j in range(edge.size):
-        x = row[j] + u * value * edge[j]
-        bend = max(table.curve[j] + value * edge[j] * edge[j] + A * x * x, FLAT * rules.diagonal[j])
-        pull = value * (edge[j] + A * u * x)
+    for j in range(ones_residual.size):
+        x = row[j] + u * value * ones_residual[j]
+        bend = max(table.schur[j] + value * ones_residual[j] * ones_residual[j] + A * x * x, FLAT * rules.diagonal[j])
+        pull = value * (ones_residual[j] + A * u * x)
         if pull * abs(pull) > best * bend and not table.inside[j] and not barred[j]:
             g = rules.group[j]
             if g == mine or (used[g] < rules.cap[g] and (opens or used[g] < rules.fewest[g])):
@@ -268,7 +271,7 @@ def forced_swaps(
         opens = used[mine] > rules.fewest[mine] or spare_units(rules, used, s) > 0
         while at < listed.size and pick < 0:
             j, at = listed[at], at + 1
-            if not table.inside[j] and not barred[j] and table.curve[j] > FIRM * rules.diagonal[j]:
+            if not table.inside[j] and not barred[j] and table.schur[j] > FIRM * rules.diagonal[j]:
                 g = rules.group[j]
                 if g == mine or (used[g] < rules.cap[g] and (opens or used[g] < rules.fewest[g])):
                     pick = j
@@ -298,7 +301,7 @@ def sure_moves(
         for a in range(s):
             table.w[a] = value * table.u[a]
         for j in range(slope.size):
-            slope[j] = value * table.edge[j]
+            slope[j] = value * table.ones_residual[j]
         best_moves(rules, table, s, slope, barred, used, -(CLOSE * value + rules.noise), value, moves)
         best, position = moves.change[s], np.int64(-1)
         for a in range(s):

@@ -157,7 +157,7 @@ def dearest(prices: Vector, fixed: Ints, costs: Vector, room: float) -> tuple[fl
 
 
 @compiled
-def settle(
+def fix_and_forget(
     prices: Vector,
     fixed: Ints,
     costs: Vector,
@@ -197,7 +197,7 @@ def settle(
 
 
 @compiled
-def entangled(ptr: Ints, items: Ints, value: Vector, lone: Vector, fixed: Ints) -> int:
+def branching_dimension(ptr: Ints, items: Ints, value: Vector, lone: Vector, fixed: Ints) -> int:
     """The free dimension to branch on: much value shared, little of its own; ties to the lowest index."""
     weight = np.empty(len(lone))
     for i in range(len(lone)):
@@ -270,10 +270,10 @@ def tighten(
                 for j in range(len(entry)):
                     split[entry[j]] = share[j]
                 if since == PATIENCE and mark - bound < PROGRESS * (bound - floor):
-                    return STUCK, bound, entangled(ptr, items, value, lone, fixed), work
+                    return STUCK, bound, branching_dimension(ptr, items, value, lone, fixed), work
                 if done == rounds:
                     return MORE, bound, -1, work
                 mark, since = bound, 0
-            changed = settle(prices, fixed, costs, ptr, items, number, values, total, last, following, floor)
+            changed = fix_and_forget(prices, fixed, costs, ptr, items, number, values, total, last, following, floor)
         for j in range(len(entry)):
             split[entry[j]] = share[j]

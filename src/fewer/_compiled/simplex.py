@@ -12,7 +12,7 @@ BLOCK = 64  # entries that are looked at or passed over together
 
 @compiled
 def shrink(active: Vector, count: int) -> tuple[int, float]:
-    """Tau with Σ max(x - tau, 0) = 1 over the first `count` entries; the entries above tau move to the front.
+    """tau with Σ max(x - tau, 0) = 1 over the first `count` entries; the entries above tau move to the front.
 
     Every dropped pass raises tau, so what lies at or below it can go for good. Sums are taken relative to
     one entry, which keeps their digits when all entries share a large offset. Returns (how many stay, tau).
@@ -76,7 +76,7 @@ def contenders(v: Vector, top: Vector, active: Vector) -> int:
 
 @compiled
 def project_simplex(v: Vector) -> Vector:
-    """Argmin ‖p - v‖² over p >= 0, Σ p = 1; v (n,) with n >= 1 and finite entries.
+    """argmin ‖p - v‖² over p >= 0, Σ p = 1; v (n,) with n >= 1 and finite entries.
 
     p = max(v - tau, 0), scaled to sum to one exactly; only blocks with an entry above tau are written.
     """
@@ -108,7 +108,7 @@ def relative_distance(active: Vector, count: int, tau: float) -> float:
 
 @compiled
 def simplex_distance(v: Vector) -> float:
-    """Min ‖p - v‖² - ‖v‖² over the simplex, without forming p."""
+    """min ‖p - v‖² - ‖v‖² over the simplex, without forming p."""
     active = np.empty(v.size)
     count, tau = shrink(active, contenders(v, tops(v), active))
     return relative_distance(active, count, tau)

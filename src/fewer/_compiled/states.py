@@ -29,7 +29,7 @@ def missing_units(
 
 @compiled
 def distance_of(v: Vector, inside: Mask, trial: Vector) -> float:
-    """Min ‖p - v‖² - ‖v‖² over distributions on the states `inside`; infinite when there are none."""
+    """min ‖p - v‖² - ‖v‖² over distributions on the states `inside`; infinite when there are none."""
     count = 0
     for e in range(v.size):
         if inside[e]:

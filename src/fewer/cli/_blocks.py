@@ -8,10 +8,9 @@ import click
 import numpy as np
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from .._validation import InvalidInput
+from .._validation import InvalidInput, as_bytes
 from ..data.blocks import Execution, executed
 from ..data.files import FileTable
-from ..jobs.sample import as_bytes
 from ..report.in_blocks import NOTE, BlocksProblem
 from ..result import Result
 from ._options import Asked
@@ -194,7 +193,7 @@ def terms_in_blocks(
     from .terms import grouping, limits_of_options
 
     alone = ("test_fraction", "test_last", "test_from")
-    for name in ("validation", "returns", "date", *alone, *(["loss"] if options["loss"] != "squared" else [])):
+    for name in ("returns", "date", *alone, *(["loss"] if options["loss"] != "squared" else [])):
         if options[name]:
             refuse(name)
     known_column(table, target, "--target")

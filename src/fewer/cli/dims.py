@@ -149,6 +149,7 @@ def tabled(table: "FileTable", options: dict[str, Any]) -> Found:
 def coded(frame: Any, label: str, options: dict[str, Any], kinds: dict[str, str] | None = None) -> "Coding":
     """A frame as `dims` takes it."""
     from ..jobs.coding import Coding
+    from ..jobs.dims_options import DimsOptions
     from ._table import listed
 
     given: dict[str, Any] = {name: options[name] for name in ("missing", "order", "item")}
@@ -158,7 +159,8 @@ def coded(frame: Any, label: str, options: dict[str, Any], kinds: dict[str, str]
     if options["order"]:
         frame = frame.select([options["order"], options["item"]])
     try:
-        return Coding.of(frame, baseline=baseline_of(options["baseline"]), **chosen, **given)
+        rule = baseline_of(options["baseline"])
+        return Coding.of(frame, DimsOptions.of({"baseline": rule, **chosen, **given}))
     except InvalidInput as error:
         raise InvalidInput(f"{label}: {error}") from None
 
@@ -167,6 +169,7 @@ def whole(table: "FileTable", names: list[str], options: dict[str, Any]) -> "Cod
     """A table of numbers only, without its zeros."""
     from ..data.names import positions
     from ..jobs.coding import Coding, named_baseline
+    from ..jobs.dims_options import DimsOptions
     from ._table import listed
 
     try:
@@ -176,7 +179,8 @@ def whole(table: "FileTable", names: list[str], options: dict[str, Any]) -> "Cod
         raise InvalidInput(f"{table.label}: {error}") from None
     chosen, X = paired(options, None, table.label), table.whole(names)
     try:
-        found = Coding.of(X, names=names, baseline=rule, include=include, exclude=exclude, **chosen)
+        chosen |= {"baseline": rule, "include": include, "exclude": exclude}
+        found = Coding.of(X, DimsOptions.of(chosen), names)
     except InvalidInput as error:
         raise InvalidInput(f"{table.label}: {error}") from None
     return found

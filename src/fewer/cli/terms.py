@@ -9,7 +9,6 @@ from ._options import asked, for_all_jobs
 
 if TYPE_CHECKING:
     from ..data.files import FileTable
-    from ..jobs.holdings import Holdings
     from ..jobs.tracking import Tracked
 
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -44,6 +43,9 @@ EXAMPLE = "fewer terms prices.csv --target INDEX --date day --returns simple -k 
     show_default=True,
     help="What is minimised: squared or absolute errors, or squared shortfalls.",
 )
+@click.option(
+    "--ridge", type=click.FloatRange(0), default=0.0, help="Add so many times the squares of the weights to the loss."
+)
 @click.option("--returns", type=click.Choice(["simple", "log"]), help="The columns are prices; track their returns.")
 @click.option("--date", metavar="COL", help="A column of dates; rows are sorted by it.")
 @click.option(
@@ -53,7 +55,6 @@ EXAMPLE = "fewer terms prices.csv --target INDEX --date day --returns simple -k 
     show_default=True,
     help="Missing values: stop, drop the row, use the column's median, or the last price before.",
 )
-@click.option("--validation", type=SHARE, help="Share of rows held back for early stopping.")
 @click.option("--test-fraction", type=SHARE, help="Test on this share of the rows, drawn at random.")
 @click.option("--test-last", type=SHARE, help="Test on this share of the rows, the last ones.")
 @click.option("--test-from", metavar="DATE", help="Test on the rows from this date on, such as 2019-01-31.")
@@ -76,6 +77,7 @@ def terms(target: str, columns: str | None, groups: str | None, **options: Any) 
     if is_large(table, common):
         return terms_in_blocks(table, common, target, columns, groups, options)
     data, text, places = tracked(table, target, columns, groups, options)
+    from ..jobs.terms_options import TermsOptions
     from ..report.terms import TermsProblem
     from ._run import perform
 
@@ -84,11 +86,10 @@ def terms(target: str, columns: str | None, groups: str | None, **options: Any) 
         data.X,
         data.y,
         data.names or [],
-        limits=limited(data, options),
+        limits=TermsOptions.of({**limits_of_options(options), "loss": options["loss"]}),
         include=data.include,
         exclude=data.exclude,
         groups=data.groups,
-        validation=options["validation"],
         test_rows=test,
         note=data.note,
         places=places,
@@ -122,6 +123,7 @@ def tracked(
 ) -> "tuple[Tracked, str, list[int]]":
     """The file's columns as `terms` takes them, the columns of text that it does not, and where they are."""
     from ..data.names import quoted
+    from ..jobs.terms_options import TermsOptions
     from ..jobs.tracking import Tracked
     from ._table import chosen_columns, framed, known_column, listed, numbered
 
@@ -142,25 +144,15 @@ def tracked(
     given = {"missing": options["missing"], "returns": options["returns"], "date": date}
     try:
         chosen: dict[str, Any] = {"include": asked_for["include"], "exclude": exclude, "groups": grouping(groups)}
-        found = Tracked.of(frame, target, **chosen, **given)
+        found = Tracked.of(frame, target, TermsOptions.of({**chosen, **given}))
         return found, quoted(texts) if texts else "", numbered(table, names)
     except InvalidInput as error:
         raise InvalidInput(f"{table.label}: {error}") from None
 
 
-def limited(data: "Tracked", options: dict[str, Any]) -> "Holdings":
-    """What may be held, as options say it."""
-    from ..jobs.holdings import Holdings, conditions_of
-
-    given = limits_of_options(options)
-    previous, turnover, rows = (given.pop(name) for name in ("previous", "max_turnover", "constraints"))
-    conditions = conditions_of(previous, turnover, rows, data.names, data.X.shape[1])
-    return Holdings(**given, loss=options["loss"], conditions=conditions)
-
-
 def limits_of_options(options: dict[str, Any]) -> dict[str, Any]:
     """Limits on weights, groups, turnover and conditions, as `terms` takes them."""
-    found = {name: options[name] for name in ("min_weight", "max_weight", "max_turnover")}
+    found = {name: options[name] for name in ("min_weight", "max_weight", "max_turnover", "ridge")}
     found |= {name: per_group(options[name], name) for name in PER_GROUP}
     found["previous"] = None if options["previous"] is None else pairs(options["previous"], "weight")
     found["constraints"] = None if options["constraints"] is None else linear_rows(options["constraints"])

@@ -133,7 +133,7 @@ class GroupSparse:
         return np.flatnonzero(np.isin(self.groups, chosen))
 
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
-        """Argmin ‖p - v‖²: exact or greedy, see `projection`; a greedy one also looks at the groups of `near`.
+        """argmin ‖p - v‖²: exact or greedy, see `projection`; a greedy one also looks at the groups of `near`.
 
         On a union S of groups the squared distance is ‖v‖² + max_t -2t - Σ_S φ_g(t), φ_g(t) = Σ_g max(v - t, 0)². So
         for any t the k largest φ_g(t) bound all S, and these bounds prune the search. With `max_per_group` only the

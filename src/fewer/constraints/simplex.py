@@ -33,7 +33,7 @@ class Simplex:
         as_space(self.space, "Simplex")
 
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
-        """Argmin ‖p - v‖²: max(v - tau, 0) with the tau that makes it sum to one; exact."""
+        """argmin ‖p - v‖²: max(v - tau, 0) with the tau that makes it sum to one; exact."""
         return project_simplex(as_vector(v, self.space.shape, "v"))
 
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:

@@ -247,7 +247,7 @@ class SparseSimplex:
         return as_units(units, self.space.size, "entries")
 
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
-        """Argmin ‖p - v‖²; exact, whatever the bounds, but for conditions on groups' weights and `conditions`.
+        """argmin ‖p - v‖²; exact, whatever the bounds, but for conditions on groups' weights and `conditions`.
 
         With k alone: the k largest entries (of equals, the first), projected onto their simplex. Otherwise:
         for a fixed number of entries, larger weights belong to larger values, and what may be held together is

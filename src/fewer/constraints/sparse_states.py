@@ -58,7 +58,7 @@ class SparseStates:
         return np.flatnonzero(used <= self.k)
 
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
-        """Argmin ‖p - v‖²: the simplex of the allowed states; exact."""
+        """argmin ‖p - v‖²: the simplex of the allowed states; exact."""
         v = as_vector(v, self.space.shape, "v")
         p = np.zeros(v.size)
         p[self.allowed] = project_simplex(v[self.allowed])

@@ -19,8 +19,6 @@ RETURNS = {"simple": "p(t) / p(t-1) - 1", "log": "log p(t) - log p(t-1)"}
 """Kinds of returns."""
 PRICE_FIXES = ("drop", "ffill")
 """What may be done about missing prices, but for refusing them."""
-RULES = ("error", "impute", *PRICE_FIXES)
-"""What may be done about missing values."""
 Mask = npt.NDArray[np.bool_]
 FEW_ROWS, MANY_ROWS, MANY_COLUMNS = 10, 2000, 64
 """Rows below which nothing is said of prices, and rows and columns that are looked at."""

@@ -8,7 +8,7 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..active_set import box_weights
 from ..constraints.sparse_simplex import SparseSimplex
-from ..protocols import Quadratic, Rounded, offers
+from ..protocols import Quadratic, Rounded, implements
 from .fit import Answers, Found, bounds, on_support
 
 TIE, NOISE = 1e-12, 1e-15
@@ -84,7 +84,7 @@ class Additions:
             return False
         return limits.min_weight == 0.0 or not limits.lacking(units)
 
-    def settle(self) -> None:
+    def refit(self) -> None:
         """Give the support its best weights."""
         self.weights, self.value = self.fit(self.units)
 
@@ -128,16 +128,16 @@ class Additions:
         slopes = in_order @ self._slopes[: len(w)]
         own = slopes[self.units]
         free = (w > low) & ((w < high) | (high == 1.0))
-        level = float(own[free].mean() if free.any() else own.min())
+        multiplier = float(own[free].mean() if free.any() else own.min())
         distances = self._distances[others]
         error = MARGIN * (np.sqrt(distances * max(value, 0.0)) + NOISE * self._diagonal[others])
-        if offers(self.problem, Rounded):
+        if implements(self.problem, Rounded):
             rounded: Any = self.problem
             error = error + 2.0 * rounded.slope_error(value)
-        edge = np.maximum(slopes[others] - level + error, 0.0)
-        curve = np.maximum(self._curvature[others] - MARGIN * distances, 0.0)
-        t = np.clip(np.where(curve > 0.0, edge / curve, np.inf), low, high)
-        return np.asarray(value - 2.0 * edge * t + curve * np.square(t))
+        excess = np.maximum(slopes[others] - multiplier + error, 0.0)
+        curvature = np.maximum(self._curvature[others] - MARGIN * distances, 0.0)
+        t = np.clip(np.where(curvature > 0.0, excess / curvature, np.inf), low, high)
+        return np.asarray(value - 2.0 * excess * t + curvature * np.square(t))
 
 
 def additions(problem: Quadratic, limits: SparseSimplex) -> Answers:
@@ -145,7 +145,7 @@ def additions(problem: Quadratic, limits: SparseSimplex) -> Answers:
     state = Additions(problem, limits)
     for unit in limits.include:
         state.hold(int(unit))
-    state.settle()
+    state.refit()
     while True:
         units = state.units
         if state.value < math.inf and not limits.lacking(units):
@@ -158,7 +158,7 @@ def additions(problem: Quadratic, limits: SparseSimplex) -> Answers:
             return
         state.hold(state.best(others))
         state.weights = np.empty(0)
-        state.settle()
+        state.refit()
 
 
 def with_unit(units: Indices, unit: int) -> Indices:

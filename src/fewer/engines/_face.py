@@ -7,7 +7,7 @@ import numpy as np
 
 from .._validation import Indices, Vector
 from ..probe import samples, scale_of
-from ..protocols import FaceSolvable, Objective, offers
+from ..protocols import FaceSolvable, Objective, implements
 from ._cuts import Cuts, game
 from ._descent import accelerated, quasi_newton
 
@@ -303,7 +303,7 @@ class FaceSolver:
 
 def face_best(objective: Objective, face: Indices) -> Vector:
     """The distribution on the face that minimises F."""
-    if offers(objective, FaceSolvable):
+    if implements(objective, FaceSolvable):
         solvable: Any = objective
         best: Vector = solvable.best_on(face)
         return best

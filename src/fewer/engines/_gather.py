@@ -9,7 +9,7 @@ import numpy as np
 from .._validation import Indices
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..protocols import Centred, Costly, Counted, offers
+from ..protocols import Centred, Costly, Counted, implements
 from .fit import Found, promising
 from .pool import CandidatePool, move_work
 
@@ -47,7 +47,7 @@ class Pools:
     @cached_property
     def centred(self) -> bool:
         """Whether F can be looked at from its target; otherwise it is known by entries of H alone."""
-        return offers(self.problem, Centred)
+        return implements(self.problem, Centred)
 
     @cached_property
     def open(self) -> int:
@@ -62,12 +62,12 @@ class Pools:
     @cached_property
     def counts(self) -> bool:
         """Whether the objective counts its own work."""
-        return offers(self.problem, Counted)
+        return implements(self.problem, Counted)
 
     @cached_property
     def entry_cost(self) -> float:
         """Multiplications for one entry of H."""
-        return float(self.problem.entry_cost) if offers(self.problem, Costly) else 1.0
+        return float(self.problem.entry_cost) if implements(self.problem, Costly) else 1.0
 
     @cached_property
     def width(self) -> int:

@@ -6,14 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import Indices, Vector
-from ..protocols import Centred, offers
+from ..protocols import Centred, implements
 
 Matrix = npt.NDArray[np.float64]
 
 
 def target_gram(problem: Any, units: Indices, others: Indices) -> Matrix:
     """The block of G = H - c1ᵀ - 1cᵀ + constant, so that F = pᵀGp where Σp = 1; without cancellation if possible."""
-    if offers(problem, Centred):
+    if implements(problem, Centred):
         return np.asarray(problem.centred(units, others))
     left, right = problem.linear(units), problem.linear(others)
     block = np.asarray(problem.cross(units, others), np.float64)

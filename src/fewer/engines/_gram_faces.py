@@ -7,7 +7,7 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..active_set import box_weights
 from ..programmes import quadratic_programme
-from ..protocols import Centred, Direct, FaceSolvable, Quadratic, offers
+from ..protocols import Centred, Direct, FaceSolvable, Quadratic, implements
 from ._gram import target_gram
 
 MOST_ENTRIES = 1000
@@ -42,7 +42,11 @@ class GramFaces:
 
 def gram_of(objective: Any) -> GramFaces | None:
     """Faces by their Gram matrix, for a squared distance that has no closed form of its own and few entries."""
-    if not offers(objective, Centred) or not offers(objective, Quadratic) or not offers(objective, FaceSolvable):
+    if (
+        not implements(objective, Centred)
+        or not implements(objective, Quadratic)
+        or not implements(objective, FaceSolvable)
+    ):
         return None
-    small = objective.space.size <= MOST_ENTRIES and not offers(objective, Direct)
+    small = objective.space.size <= MOST_ENTRIES and not implements(objective, Direct)
     return GramFaces(objective) if small else None

@@ -7,7 +7,7 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..constraints.conditions import Conditions
 from ..programmes import Solved, linear_programme, quadratic_programme
-from ..protocols import FaceSolvable, Programmed, Quadratic, offers
+from ..protocols import FaceSolvable, Programmed, Quadratic, implements
 from ._face import face_best
 from ._relaxation import vertex
 from .fit import on_support
@@ -43,8 +43,8 @@ class Programmes:
 
     def __init__(self, objective: Any, conditions: Conditions | None) -> None:
         self.objective, self.conditions = objective, conditions
-        self.own = offers(objective, Programmed)
-        self.quadratic = not self.own and offers(objective, Quadratic)
+        self.own = implements(objective, Programmed)
+        self.quadratic = not self.own and implements(objective, Quadratic)
         self.work = 0.0
 
     def fitted(self, units: Indices, low: Vector, high: Vector) -> Weighed | None:
@@ -140,7 +140,7 @@ class Programmes:
         F[q] >= F[w] + <g, q - w> + λ'(G q - h), whose least value over bounds and sum is at a vertex. Where the
         multipliers of a loss's own programme are not the best ones, a linear programme finds those.
         """
-        if not self.own and not self.quadratic and offers(self.objective, FaceSolvable):
+        if not self.own and not self.quadratic and implements(self.objective, FaceSolvable):
             return float(self.objective.value_on(units)) - ROUNDING * max(1.0, abs(at.value))
         g = slopes - at.price
         low_value = self._vertex_bound(at, g, slopes, at.charge, units, low, high)

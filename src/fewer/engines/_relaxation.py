@@ -1,6 +1,6 @@
 """Lower bounds for branches of supports of a quadratic: doubly non-negative relaxations.
 
-The relaxation is that of `doubly`, its bounds those of `certificate`.
+The relaxation is that of `dnn_admm`, its bounds those of `certificate`.
 """
 
 import math
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from .._compiled import certificate, doubly
+from .._compiled import certificate, dnn_admm
 from ..active_set import box_weights
 from ..constraints.sparse_simplex import SparseSimplex
 from ..threads import own_threads
@@ -62,7 +62,7 @@ def caps(constraint: SparseSimplex) -> Indices:
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """Where the ADMM of a node stands, see `doubly`: the m units not out, which of them are in, and the iterates.
+    """Where the ADMM of a node stands, see `dnn_admm`: the m units not out, which of them are in, and the iterates.
 
     `limits` (2, m) hold for all weights better than those known; `mark` is the bound when progress was last looked
     at, `rounds` the ADMM rounds since.
@@ -127,7 +127,7 @@ class Relaxations:
 
     min q'Hq - 2c'q + const  over  q >= 0, 1'q = 1, at most k non-zeros, and `rules`;  H = A'A: (n, n), c = A'b:
     (n,), const = b'b. A branch decides some units in or out. Its bound comes from a few rounds of the ADMM in
-    `doubly`, which begin where its parent stood and go on while they pay; bounds also decide units, and narrow the
+    `dnn_admm`, which begin where its parent stood and go on while they pay; bounds also decide units, and narrow the
     limits of weights, where the rest could not win. `nodes` counts branchings and leaves. With `spectral` the root
     starts from multipliers that the best value known suggests; else from none.
     """
@@ -269,7 +269,7 @@ class Relaxations:
         few = int(min(max(WORK / (len(group) + 8) ** 3, 1), WATCH))
         self.work += few * ((len(group) + 8.0) ** 3 + ROUND_OVERHEAD)
         state = node.Y, node.Z, node.z, node.y
-        away, moved, Z = doubly.sweep(H, node.limits, node.inside, room, group, left, node.beta, *state, few)
+        away, moved, Z = dnn_admm.rounds(H, node.limits, node.inside, room, group, left, node.beta, *state, few)
         before, node = node.rounds, replace(node, rounds=node.rounds + few)
         if node.rounds // LOOK == before // LOOK:
             self._push(bound, node)

@@ -1,4 +1,4 @@
-"""Where the ADMM of `doubly` starts: multipliers guessed from the eigenvalues of H and the best value known.
+"""Where the ADMM of `dnn_admm` starts: multipliers guessed from the eigenvalues of H and the best value known.
 
 With equal w and d the certificate of `certificate` is  (delta + tau) / k - tau,  if M is positive semi-definite,
 M_ij <= H_ij + tau off the diagonal, and delta the mean of H_ii - M_ii. So M is H, smoothed until its diagonal has lost
@@ -39,7 +39,7 @@ def shrunk(values: Vector, lost: float) -> Vector:
 
 
 def spectral_start(H: Matrix, k: int, value: float, border: float) -> tuple[Matrix, Matrix, Vector, float]:
-    """What the ADMM starts from, given a best value > 0: Y, Z, y and the penalty, as in `doubly`.
+    """What the ADMM starts from, given a best value > 0: Y, Z, y and the penalty, as in `dnn_admm`.
 
     The weights in Y are even, all pairs of units equally likely, and H: (m, m).
     """

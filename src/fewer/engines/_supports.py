@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._validation import Indices, Vector
-from ..protocols import FaceSolvable, Objective, Quadratic, offers
+from ..protocols import FaceSolvable, Objective, Quadratic, implements
 from ._face import FaceOptimum, FaceSolver
 from ._gram_faces import GramFaces, gram_of
 from .paths import lower_bound_of
@@ -39,9 +39,9 @@ class Supports:
     def __init__(self, objective: Objective, constraint: Any) -> None:
         self.objective: Any = objective
         self.constraint = constraint
-        self.closed_form = offers(objective, FaceSolvable)
+        self.closed_form = implements(objective, FaceSolvable)
         self.work = 0.0
-        self._squares = SQUARES if offers(objective, Quadratic) else 0.0
+        self._squares = SQUARES if implements(objective, Quadratic) else 0.0
         self._gram: GramFaces | None = gram_of(objective)
         self._solver: FaceSolver | None = None
         self._known: dict[Support, tuple[FaceOptimum, bool]] = {}
@@ -113,7 +113,7 @@ class Supports:
         face = self.face(units)
         if not face.size:
             return FaceRelaxation(np.zeros(self.objective.space.size), math.inf, math.inf)
-        if self.closed_form and not (face.size > LARGE_RELAXATION and offers(self.objective, Quadratic)):
+        if self.closed_form and not (face.size > LARGE_RELAXATION and implements(self.objective, Quadratic)):
             self.work += EVALUATION + face.size + self._squares * face.size**2
             if self._gram is not None:
                 p = np.zeros(self.objective.space.size)

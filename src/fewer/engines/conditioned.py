@@ -13,7 +13,7 @@ import numpy as np
 from .._validation import Indices, Vector, magnitude
 from ..constraints.feasibility import Feasibility
 from ..deadline import Deadline
-from ..protocols import Scaled, offers
+from ..protocols import Scaled, implements
 from ._additions import with_unit
 from ._programme import Programmes, Weighed
 from ._programme import best_weights as best_weights
@@ -137,7 +137,7 @@ class ConditionedEngine:
         """The least fall of F that counts."""
         if self.found is None:
             return 0.0
-        scale = float(self.problem.scale) if offers(self.problem, Scaled) else 0.0
+        scale = float(self.problem.scale) if implements(self.problem, Scaled) else 0.0
         return CLOSE * abs(self.found.value) + 1e-15 * scale
 
     # growing
@@ -239,7 +239,7 @@ class ConditionedEngine:
 
     def _tied(self, value: float) -> float:
         """The highest value that is the same but for the precision of programmes."""
-        scale = float(self.problem.scale) if offers(self.problem, Scaled) else 0.0
+        scale = float(self.problem.scale) if implements(self.problem, Scaled) else 0.0
         return value + TIE * abs(value) + 1e-15 * scale if math.isfinite(value) else value
 
     # improving
@@ -333,7 +333,7 @@ class ConditionedEngine:
     # proofs
 
     @property
-    def endless(self) -> str:
+    def proof_refusal(self) -> str:
         """A proof without limits is for few supports."""
         if self._n_supports <= MOST_SUPPORTS:
             return ""

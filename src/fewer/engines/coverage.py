@@ -100,7 +100,7 @@ class CoverageEngine:
         return min(max(PERTURBATIONS * self.k * self._search.one_pass, LEAST_WORK), MOST_WORK)
 
     @property
-    def endless(self) -> str:
+    def proof_refusal(self) -> str:
         """Nothing: the proof ends, if late."""
         return ""
 

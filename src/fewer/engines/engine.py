@@ -74,7 +74,7 @@ class Bounding(Protocol):
     """An engine that can prove: `exact` branches on what it says."""
 
     @property
-    def endless(self) -> str:
+    def proof_refusal(self) -> str:
         """Why a proof without limits cannot be expected to end, as the beginning of a sentence; empty where it can."""
         ...
 

@@ -136,7 +136,7 @@ class FacesEngine:
         return self._supports.point(self._units) if self._units else None
 
     @property
-    def endless(self) -> str:
+    def proof_refusal(self) -> str:
         """Why there are too many supports, where there are."""
         if self._n_supports <= (MOST_SUPPORTS if self._supports.closed_form else MOST_SOLVED):
             return ""

@@ -9,7 +9,7 @@ from .._validation import Indices, Vector
 from ..active_set import box_weights
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..protocols import Centred, Quadratic, offers
+from ..protocols import Centred, Quadratic, implements
 from ._gram import steepest_units, target_gram
 
 NONE = np.empty(0, np.int64)
@@ -50,7 +50,7 @@ def refit_cost(size: int) -> float:
 
 def on_support(problem: Quadratic, units: Indices) -> tuple[Vector, Vector]:
     """(H, c) of F on a few units whose weights sum to one, but for a constant; about the target where possible."""
-    if offers(problem, Centred):
+    if implements(problem, Centred):
         return target_gram(problem, units, units), np.zeros(len(units))
     return problem.cross(units, units), problem.linear(units)
 
@@ -76,7 +76,7 @@ def polished(problem: Quadratic, limits: SparseSimplex, found: Found) -> Found:
     H_FF d = s_F + mu 1, 1ᵀd = 0 on the weights F strictly inside their bounds. Matters where F is nearly zero, and is
     left out elsewhere if slopes are costly.
     """
-    if not offers(problem, Centred) and found.value > NEARLY_ZERO * abs(problem.constant):
+    if not implements(problem, Centred) and found.value > NEARLY_ZERO * abs(problem.constant):
         return found
     lo, hi = bounds(limits, len(found.units))
     free = (found.weights > lo) & (found.weights < hi)

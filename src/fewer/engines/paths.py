@@ -11,7 +11,7 @@ from .._validation import Indices, Vector
 from ..active_set import climb
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..protocols import BoundedBelow, Prepared, Quadratic, Rounded, SparseBounded, offers
+from ..protocols import BoundedBelow, Prepared, Quadratic, Rounded, SparseBounded, implements
 from ._gram import steepest_units
 
 Mask = npt.NDArray[np.bool_]
@@ -29,15 +29,15 @@ POINTLESS = 1e-2
 
 
 def lower_bound_of(objective: Any, constraint: Any = None) -> float:
-    """What F is known never to be below, on the members of a constraint if one is given."""
-    if isinstance(constraint, SparseSimplex) and offers(objective, SparseBounded):
+    """Known lower bound on F, on the members of a constraint if one is given."""
+    if isinstance(constraint, SparseSimplex) and implements(objective, SparseBounded):
         return float(objective.lower_bound_for(constraint.sizes[1]))
-    return float(objective.lower_bound) if offers(objective, BoundedBelow) else -math.inf
+    return float(objective.lower_bound) if implements(objective, BoundedBelow) else -math.inf
 
 
 def slope_error(objective: Any, value: float) -> float:
     """How far rounding may move a slope where F has this value, as far as the objective can tell."""
-    return float(objective.slope_error(value)) if offers(objective, Rounded) else 0.0
+    return float(objective.slope_error(value)) if implements(objective, Rounded) else 0.0
 
 
 Path = tuple[Indices, Vector]
@@ -115,7 +115,7 @@ def walked(
 
 def prepared(problem: Any) -> Iterator[None]:
     """Compute what every search needs of all units, with pauses."""
-    if offers(problem, Prepared):
+    if implements(problem, Prepared):
         yield from problem.prepare()
 
 

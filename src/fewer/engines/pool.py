@@ -106,14 +106,14 @@ class CandidatePool:
         start = np.full(s, 1.0 / s) if weights is None else weights
         w = box_weights(self.G[np.ix_(at, at)], np.zeros(s), self.rules.low, self.rules.high, start)
         kept = (w > 0.0) | self.rules.held[at]
-        self.table.settle(at[kept], w[kept])
+        self.table.refactorise(at[kept], w[kept])
         self._cost(1.0 + s / 8.0)
-        self.table.slide()
+        self.table.solve_weights()
 
     def _refresh(self) -> None:
         """Shed what rounding has piled up."""
-        self.table.settle(self.table.units.copy(), self.table.w.copy())
-        self.table.slide()
+        self.table.refactorise(self.table.units.copy(), self.table.w.copy())
+        self.table.solve_weights()
 
     def _worth(self, value: float) -> float:
         """The least fall of F that is an improvement."""
@@ -179,21 +179,21 @@ class CandidatePool:
         if unit >= 0:
             at = table.join(unit, weight)
             if table.curved(at):
-                table.let_go(at)
+                table.make_free(at)
         feasible = table.within() if unit < 0 or not leaves else True
-        after = table.slide() if feasible else math.inf
+        after = table.solve_weights() if feasible else math.inf
         if safe or after < value - self._worth(value):
             return after
         self._kept.copy_to(table)
         return value
 
     def _best_addition(self, used: Indices) -> int:
-        """The candidate whose entry lowers F most were no bound met, or -1: h rises by edge² / curve."""
+        """The candidate whose entry lowers F most were no bound met, or -1: h rises by ones_residual² / schur."""
         table, rules = self.table.arrays, self.rules
-        fits = (table.edge > 0.0) & ~table.inside & ~self._barred & (table.curve > FLAT * rules.diagonal)
+        fits = (table.ones_residual > 0.0) & ~table.inside & ~self._barred & (table.schur > FLAT * rules.diagonal)
         if len(rules.cap) > 1:
             fits &= self._room(used, self.k)[rules.group]
-        gain = np.where(fits, table.edge**2 / np.where(fits, table.curve, 1.0), 0.0)
+        gain = np.where(fits, table.ones_residual**2 / np.where(fits, table.schur, 1.0), 0.0)
         unit = int(np.argmax(gain))
         return unit if gain[unit] > 0.0 else -1
 
@@ -210,8 +210,8 @@ class CandidatePool:
             unit = self._best_addition(self._used()) if self.size < size else -1
             if unit < 0:
                 break
-            self.table.let_go(self.table.join(unit, 0.0 if self.size else 1.0))
-            self.table.slide()
+            self.table.make_free(self.table.join(unit, 0.0 if self.size else 1.0))
+            self.table.solve_weights()
         self._cost(max(self.size - before, 1))
         return self.size - before
 
@@ -270,13 +270,13 @@ class CandidatePool:
             size = table.size
             for a in np.flatnonzero(~table.free):
                 if table.curved(int(a)):
-                    table.let_go(int(a))
+                    table.make_free(int(a))
             for unit in out:
                 table.leave(int(np.flatnonzero(table.units == unit)[0]))
             self._enter(entering, size)
         if not (self._allowed() and table.spread()):
             return False
-        table.slide()
+        table.solve_weights()
         return True
 
     def _enter(self, entering: Indices, size: int) -> None:
@@ -288,10 +288,10 @@ class CandidatePool:
             if unit < 0:
                 return
             if entering.size:
-                firm = table.arrays.curve[unit] > FIRM * rules.diagonal[unit]
+                firm = table.arrays.schur[unit] > FIRM * rules.diagonal[unit]
                 if table.arrays.inside[unit] or not firm or not self._room(used, self.k)[rules.group[unit]]:
                     continue
-            table.let_go(table.join(unit, 0.0))
+            table.make_free(table.join(unit, 0.0))
             used[rules.group[unit]] += 1
 
     def _allowed(self) -> bool:

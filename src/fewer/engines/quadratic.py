@@ -10,7 +10,7 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..protocols import LowerBoundAttained, offers
+from ..protocols import LowerBoundAttained, implements
 from ._additions import additions
 from ._gather import BLAS_WORK, Pools
 from ._gram import target_gram
@@ -316,7 +316,7 @@ class QuadraticEngine:
     # proofs
 
     @property
-    def endless(self) -> str:
+    def proof_refusal(self) -> str:
         """A proof of any size ends in a bound."""
         return ""
 
@@ -332,7 +332,7 @@ class QuadraticEngine:
     @property
     def _attained(self) -> bool:
         """Whether F reaches its lower bound outside the constraint."""
-        return offers(self.problem, LowerBoundAttained) and bool(self.problem.lower_bound_attained)
+        return implements(self.problem, LowerBoundAttained) and bool(self.problem.lower_bound_attained)
 
     @property
     def proven(self) -> float:

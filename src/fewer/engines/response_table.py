@@ -6,10 +6,11 @@ bound. With F the free ones, M = G_FF^-1, u = M 1 and h = 1'u the table keeps, a
     free a       T_a = M_a G_FN      how a's weight falls when a candidate takes some
     resting a    T_a = G_aN - G_aF M G_FN      what is left of its inner products
 
-and for each candidate j: curve_j = G_jj - G_jF M G_Fj and edge_j = 1 - G_jF u, and with v_r the weights that rest:
+for each candidate j: schur_j = G_jj - G_jF M G_Fj and ones_residual_j = 1 - G_jF u, and with v_r the weights that
+rest:
 
-    level = (1 - sum_r v_r edge_r) / h        slope_j = level edge_j - sum_r v_r T_rj
-    w_a = level u_a - sum_r v_r T_ar          F = level - sum_r v_r slope_r
+    multiplier = (1 - sum_r v_r ones_residual_r) / h        slope_j = multiplier ones_residual_j - sum_r v_r T_rj
+    w_a = multiplier u_a - sum_r v_r T_ar          F = multiplier - sum_r v_r slope_r
 
 slope_j is how fast F falls, halved, when candidate j takes weight from the free ones. One change of S costs a few
 passes over (|S|, p).
@@ -31,8 +32,8 @@ Matrix = npt.NDArray[np.float64]
 class ResponseTable:
     """The support, its weights, and the table; everything is updated in place.
 
-    `slope` (p,), `value`, `level` and `inverse` (1 / h) are those of the last call of `slopes`; `pivots` counts the
-    units that were let go or laid down one by one.
+    `slope` (p,), `value`, `multiplier` and `inverse` (1 / h) are those of the last call of `slopes`; `pivots` counts
+    the units that were made free or fixed at a bound one by one.
     """
 
     def __init__(self, G: Matrix, rules: Rules) -> None:
@@ -50,7 +51,7 @@ class ResponseTable:
             np.ones(p),
             np.zeros(p, np.bool_),
         )
-        self.slope, self.value, self.level, self.inverse = np.zeros(p), math.inf, 0.0, 0.0
+        self.slope, self.value, self.multiplier, self.inverse = np.zeros(p), math.inf, 0.0, 0.0
         self.pivots = 0
 
     @property
@@ -76,10 +77,10 @@ class ResponseTable:
                 there[:s] = here[:s]
             else:
                 there[:] = here
-        other.value, other.level, other.inverse = self.value, self.level, self.inverse
+        other.value, other.multiplier, other.inverse = self.value, self.multiplier, self.inverse
         other.slope[:] = self.slope
 
-    def settle(self, inside: Indices, w: Vector) -> None:
+    def refactorise(self, inside: Indices, w: Vector) -> None:
         """The table of a support and its weights afresh; free units that depend on others rest."""
         G, rules, table, s = self.G, self.rules, self.arrays, len(inside)
         free = (w > rules.low + INSIDE) & (w < rules.high - INSIDE)
@@ -92,45 +93,46 @@ class ResponseTable:
         except np.linalg.LinAlgError:
             factor = None
         if factor is None:
-            table.T[:s], table.curve[:], table.edge[:] = G[inside], rules.diagonal, 1.0
+            table.T[:s], table.schur[:], table.ones_residual[:] = G[inside], rules.diagonal, 1.0
             for a in F:
                 if self.curved(int(a)):
-                    self.let_go(int(a))
+                    self.make_free(int(a))
             return
         right = G[inside[F]]
         M = cho_solve(factor, np.eye(F.size))
         R, u = M @ right, cho_solve(factor, np.ones(F.size))
         table.M[np.ix_(F, F)], table.T[F], table.u[F], table.free[F] = M, R, u, True
         table.T[rest] = G[inside[rest]] - G[np.ix_(inside[rest], inside[F])] @ R
-        table.curve[:] = np.maximum(rules.diagonal - np.einsum("ij,ij->j", right, R), 0.0)
-        table.edge[:] = 1.0 - u @ right
-        table.curve[inside[F]] = table.edge[inside[F]] = 0.0
+        table.schur[:] = np.maximum(rules.diagonal - np.einsum("ij,ij->j", right, R), 0.0)
+        table.ones_residual[:] = 1.0 - u @ right
+        table.schur[inside[F]] = table.ones_residual[inside[F]] = 0.0
 
     def curved(self, a: int) -> bool:
         """Whether the resting unit at a position is independent of the free ones."""
         unit = self.arrays.units[a]
         return bool(self.arrays.T[a, unit] > FLAT * self.rules.diagonal[unit])
 
-    def let_go(self, a: int) -> None:
+    def make_free(self, a: int) -> None:
         """Free the resting unit at position a: its weight follows the others from now on.
 
-        With pivot d = T_aa, e = edge_a and v = T_a:  T_b -= T_ba v / d,  M_bc += T_ba T_ca / d,  u_b -= T_ba e / d.
+        With pivot d = T_aa, e = ones_residual_a and v = T_a:  T_b -= T_ba v / d,  M_bc += T_ba T_ca / d,
+        u_b -= T_ba e / d.
         """
         s, table = self.size, self.arrays
         self.pivots += 1
         unit, free = table.units[a], self.free
-        inverse, e = 1.0 / table.T[a, unit], float(table.edge[unit])
+        inverse, e = 1.0 / table.T[a, unit], float(table.ones_residual[unit])
         part = table.T[:s, unit] * -inverse
         moved = np.where(free, part, 0.0)
-        pivot(table.T[:s], a, part, inverse, table.curve, table.edge, -1.0, -e)
+        pivot(table.T[:s], a, part, inverse, table.schur, table.ones_residual, -1.0, -e)
         table.M[:s, :s] += np.multiply.outer(moved, moved / inverse)
         table.M[a, :s] = table.M[:s, a] = moved
         table.u[:s] += moved * e
         table.T[:s, unit][free] = 0.0
         table.M[a, a], table.u[a], free[a] = inverse, e * inverse, True
-        table.edge[unit] = table.curve[unit] = 0.0
+        table.ones_residual[unit] = table.schur[unit] = 0.0
 
-    def lay_down(self, a: int) -> None:
+    def fix_at_bound(self, a: int) -> None:
         """Let the free unit at position a rest: its weight stays from now on.
 
         With m = M_aa and v = T_a:  T_b -= M_ba v / m (free b),  T_b += v_b v / m (resting b),  M_bc -= M_ba M_ac / m.
@@ -142,7 +144,7 @@ class ResponseTable:
         free[a] = False
         mine = np.where(free, table.M[a, :s], 0.0)
         part = np.where(free, -mine, table.T[a, self.units]) * inverse
-        pivot(table.T[:s], a, part, inverse, table.curve, table.edge, 1.0, weight)
+        pivot(table.T[:s], a, part, inverse, table.schur, table.ones_residual, 1.0, weight)
         table.M[:s, :s] -= np.multiply.outer(mine * inverse, mine)
         table.u[:s] -= mine * (inverse * weight)
         table.M[a, :s] = table.M[:s, a] = 0.0
@@ -161,7 +163,7 @@ class ResponseTable:
         """Take the unit at position a out of the support; the last one moves to its place."""
         table, s = self.arrays, self.size - 1
         if table.free[a]:
-            self.lay_down(a)
+            self.fix_at_bound(a)
         table.inside[table.units[a]] = False
         if a < s:
             for array in (table.units, table.free, table.w, table.u, table.T):
@@ -172,20 +174,20 @@ class ResponseTable:
         self.size = s
 
     def slopes(self) -> float:
-        """F; brings the slopes, the level and 1 / h (both 0 where no unit is free) up to date."""
+        """F; brings the slopes, the multiplier and 1 / h (both 0 where no unit is free) up to date."""
         table, s = self.arrays, self.size
         h = float(table.u[:s].sum())
         self.inverse = 1.0 / h if h > 0.0 else 0.0
         rest = np.flatnonzero(~self.free & (self.w != 0.0))
         if not len(rest):
-            self.value = self.level = self.inverse
-            np.multiply(table.edge, self.level, out=self.slope)
+            self.value = self.multiplier = self.inverse
+            np.multiply(table.ones_residual, self.multiplier, out=self.slope)
             return self.value
         w, units = table.w[rest], table.units[rest]
-        self.level = (1.0 - float(w @ table.edge[units])) * self.inverse
-        np.multiply(table.edge, self.level, out=self.slope)
+        self.multiplier = (1.0 - float(w @ table.ones_residual[units])) * self.inverse
+        np.multiply(table.ones_residual, self.multiplier, out=self.slope)
         self.slope -= w @ table.T[rest]
-        self.value = self.level - float(w @ self.slope[units])
+        self.value = self.multiplier - float(w @ self.slope[units])
         return self.value
 
     def within(self) -> bool:
@@ -211,7 +213,7 @@ class ResponseTable:
         """
         table, s, low, high = self.arrays, self.size, self.rules.low, self.rules.high
         free, w = self.free, self.w
-        best, rest = self.level * table.u[:s], np.flatnonzero(~free)
+        best, rest = self.multiplier * table.u[:s], np.flatnonzero(~free)
         if len(rest):
             best -= table.T[:s, self.units[rest]] @ w[rest]
         step = np.where(free, best - w, 0.0)
@@ -226,29 +228,29 @@ class ResponseTable:
         stop = int(hit[first])
         w += ratio[first] * step
         w[stop] = wall[first]
-        self.lay_down(stop)
+        self.fix_at_bound(stop)
         if wall[first] == 0.0 and not self.rules.held[table.units[stop]]:
             self.leave(stop)
         return True
 
-    def slide(self) -> float:
+    def solve_weights(self) -> float:
         """Walk to the best weights on the support from feasible ones; returns F.
 
-        Steps to the best free weights, laying down what meets a bound, then letting go resting units that would gain by
-        leaving theirs.
+        Steps to the best free weights, fixing what meets a bound there, then making those resting units free that would
+        gain by leaving theirs.
         """
         for _ in range(6 * self.size + 20):
             self.slopes()
-            if self.level != 0.0 and self.advance():
+            if self.multiplier != 0.0 and self.advance():
                 continue
-            pick = self._willing()
+            pick = self._entering_unit()
             if pick < 0:
                 return self.value
-            self.let_go(pick)
+            self.make_free(pick)
         return self.slopes()
 
-    def _willing(self) -> int:
-        """The resting unit that gains most by leaving its bound; where all rest the one that gives most willingly."""
+    def _entering_unit(self) -> int:
+        """The resting unit that gains most by leaving its bound; where all rest the one whose loss costs least."""
         rules, rest = self.rules, np.flatnonzero(~self.free)
         if not len(rest):
             return -1
@@ -256,7 +258,7 @@ class ResponseTable:
         slope, diagonal = self.slope[units], rules.diagonal[units]
         curved = self.arrays.T[rest, units] > FLAT * diagonal
         lower = w > rules.low + INSIDE
-        if self.level == 0.0:
+        if self.multiplier == 0.0:
             at = int(np.argmin(np.where(lower, slope, np.inf)))
             return int(rest[at]) if lower[at] and curved[at] else -1
         gain = np.abs(slope)
@@ -278,7 +280,7 @@ class ResponseTable:
             return False
         at_bound = (self.w <= rules.low + INSIDE) | (self.w >= rules.high - INSIDE)
         for a in np.flatnonzero(self.free & at_bound)[::-1]:
-            self.lay_down(int(a))
+            self.fix_at_bound(int(a))
             if table.w[a] == 0.0 and not rules.held[table.units[a]]:
                 self.leave(int(a))
         return True

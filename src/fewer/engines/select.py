@@ -14,7 +14,7 @@ from ..protocols import (
     Objective,
     Programmed,
     Quadratic,
-    offers,
+    implements,
     require_whole_faces,
     whole_faces,
 )
@@ -31,7 +31,7 @@ def engine_of(
     Raises a sentence where none can serve; `who` is the solver that asks, `deadline` when it has to have an answer.
     """
     until = Deadline.after(None) if deadline is None else deadline
-    if offers(constraint, Budgeted) and offers(objective, Covered, FaceSolvable):
+    if implements(constraint, Budgeted) and implements(objective, Covered, FaceSolvable):
         from .coverage import coverage_engine
 
         engine = coverage_engine(objective, constraint)
@@ -53,7 +53,7 @@ def engine_of(
 
 def served(objective: Objective, constraint: Any) -> bool:
     """Whether an engine serves the problem."""
-    if offers(constraint, Budgeted) and offers(objective, Covered, FaceSolvable):
+    if implements(constraint, Budgeted) and implements(objective, Covered, FaceSolvable):
         return True
     return whole_faces(constraint) or distances(objective, constraint) or programmed(objective, constraint)
 
@@ -64,10 +64,12 @@ def programmed(objective: Objective, constraint: Any) -> bool:
     That is: conditions on weights, a loss that has its own programme, a quadratic that may be negative, or entries
     within a few groups.
     """
-    if not offers(constraint, Combining):
+    if not implements(constraint, Combining):
         return False
     if isinstance(constraint, SparseSimplex):
-        return offers(objective, Programmed) or (offers(objective, Quadratic) and not distances(objective, constraint))
+        return implements(objective, Programmed) or (
+            implements(objective, Quadratic) and not distances(objective, constraint)
+        )
     return not whole_faces(constraint)
 
 
@@ -78,9 +80,9 @@ def distances(objective: Any, constraint: Any) -> bool:
     falls below zero, is served by quadratic programmes.
     """
     simple = isinstance(constraint, SparseSimplex) and constraint.all_conditions is None
-    return simple and offers(objective, Quadratic) and squared_distance(objective)
+    return simple and implements(objective, Quadratic) and squared_distance(objective)
 
 
 def squared_distance(objective: Any) -> bool:
     """Whether a quadratic is a squared distance to a target: ours are, others where they offer `centred`."""
-    return is_ours(objective) or offers(objective, Centred)
+    return is_ours(objective) or implements(objective, Centred)

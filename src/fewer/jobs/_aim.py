@@ -99,13 +99,6 @@ class Aim(NamedTuple):
         return _together(both, both.shape[0] - m, m, labels, (sample_weight, self.weight), columns, ())
 
 
-def as_aim(target: Any, target_weight: Any) -> Aim | None:
-    """The other set, if there is one."""
-    if target is None and target_weight is not None:
-        raise InvalidInput("target_weight needs a target: the weights of the rows of X are sample_weight")
-    return None if target is None else Aim(target, target_weight)
-
-
 def alone(X: Any, labels: Any, sample_weight: Any, columns: Any) -> Together:
     """X as it is: the points stand for its own rows."""
     return Together(X, -1, labels, sample_weight, columns)

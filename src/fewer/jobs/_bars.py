@@ -15,6 +15,7 @@ from ..objectives.l2 import L2
 from ..result import Result, Status, Words
 from ..solvers.loop import Outcome, Step, Steps, drive
 from ..spaces import Atoms
+from .bins_options import BinsOptions
 
 MAX_CHOICES = 50_000_000
 """Bars times runs of equal bins up to which all ends of bars are tried, at 4 bytes each; beyond that neighbours that
@@ -212,15 +213,15 @@ def best_bars(x: Vector, k: int) -> Iterator[tuple[Vector | None, float | None]]
     yield best.spread(n), max(math.sqrt(best.cost(runs, n)) - math.sqrt(every.cost(runs, n)), 0.0) ** 2
 
 
-def with_bars(given: Any, k: int, search: dict[str, Any]) -> Result:
+def with_bars(given: Any, k: int, options: BinsOptions) -> Result:
     """The best histogram with k bars."""
     x, n = given.shares, given.shares.size
-    if search["solver"] not in ("auto", "exact"):
+    if options.solver not in ("auto", "exact"):
         raise InvalidInput(
-            f"contiguous=True is solved exactly: solver must be 'auto' or 'exact', got {search['solver']!r}"
+            f"contiguous=True is solved exactly: solver must be 'auto' or 'exact', got {options.solver!r}"
         )
-    F, C, deadline = L2(Atoms(n), x), Bars(Atoms(n), k), search["deadline"]
-    seed = as_generator(search["rng"])[1]
+    F, C, deadline = L2(Atoms(n), x), Bars(Atoms(n), k), options.deadline
+    seed = as_generator(options.rng)[1]
 
     def steps() -> Steps:
         bound = 0.0
@@ -230,8 +231,8 @@ def with_bars(given: Any, k: int, search: dict[str, Any]) -> Result:
             yield Step(p, known)
         return Outcome(Status.OPTIMAL, bound)
 
-    options = {"solver": search["solver"], "time_limit": deadline, "callback": search["callback"], "seed": seed}
-    found = drive(F, C, steps(), **options)
+    search = {"solver": options.solver, "callback": options.callback, "seed": seed}
+    found = drive(F, C, steps(), time_limit=deadline, **search)
     runs, most = len(Runs.of(x).starts), max(MAX_CHOICES // k, k)
     merged = f"bars end at {most} of {runs} places, those of the largest steps; others could gain at most the gap"
     notes = "; ".join(filter(None, (merged if runs > most else "", found.note)))

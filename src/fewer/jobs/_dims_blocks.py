@@ -16,6 +16,7 @@ from ..result import Result, Status
 from ..tables import MOST_CODES, as_table, distinct_rows
 from ._block_columns import Chosen, Fills, Read, chosen_columns, read_block, united
 from .coding import Coding
+from .dims_options import DimsOptions
 
 BYTES_PER_ENTRY, BYTES_PER_STATE = 5, 24
 """What an entry of a state takes, and a state beside its entries; merging takes some times as much."""
@@ -33,17 +34,10 @@ class DimsSpec:
     memory: int = 10**9
 
     @classmethod
-    def of(
-        cls,
-        head: Any,
-        *,
-        columns: Any = None,
-        missing: str = "error",
-        most: int | None = None,
-        max_memory: int = 10**9,
-        weight: Any = None,
-    ) -> "DimsSpec":
+    def of(cls, head: Any, options: DimsOptions) -> "DimsSpec":
         """What the first rows say."""
+        columns, missing = options.columns, options.missing
+        weight = options.sample_weight if isinstance(options.sample_weight, str) else None
         chosen = None
         if is_frame(head):
             found = chosen_columns(head, columns, {"sample_weight": weight}, missing)
@@ -51,7 +45,7 @@ class DimsSpec:
             chosen = found.without("date", "dates")
         elif columns is not None:
             raise InvalidInput(f"columns are those of a table, but blocks are {type(head).__name__}")
-        return cls(chosen, missing, most, max_memory)
+        return cls(chosen, missing, None, options.max_memory)
 
     @property
     def labelled(self) -> bool:

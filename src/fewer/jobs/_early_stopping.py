@@ -23,13 +23,13 @@ PERTURBING = ("auto", "exact", "exchange")
 
 def held_out(F: Moments, validation: Any) -> int:
     """How many rows a share of them is: at least one, and not all."""
-    share, rows = as_number(validation, "validation"), len(F.rows)
+    share, rows = as_number(validation, "validation"), int(F.A.shape[0])
     if share >= 1.0 or rows < 2 or isinstance(F.A, LinearOperator):
         raise InvalidInput(
-            f"validation must be a share of the rows in (0, 1) of a dense or sparse matrix with at least two rows "
-            f"that have weight, got {share:g} of {rows} rows"
+            f"validation must be a share of the rows in (0, 1) of a dense or sparse matrix with at least two rows, "
+            f"got {share:g} of {rows} rows"
         )
-    return min(max(round(share * rows), 1), rows - 1)
+    return int(min(max(round(share * rows), 1), rows - 1))
 
 
 def early_stopped(
@@ -59,7 +59,7 @@ def _chosen(
     callback: Callback | None,
 ) -> Result:
     """The answer on all rows that is as far down as the rows held out allow."""
-    order = rng.permutation(F.rows)
+    order = rng.permutation(F.A.shape[0])
     kept, out = np.sort(order[held:]), np.sort(order[:held])
     watch = Watch(callback)
     fitted, judge = (F.of_rows(part).near_one()[0] for part in (kept, out))

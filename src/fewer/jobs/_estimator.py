@@ -2,13 +2,15 @@
 
 import numbers
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from inspect import Parameter, Signature
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -27,11 +29,13 @@ from .._validation import (
     shown,
     unmasked,
 )
+from ..options import Option, Options, documented, parameters
+from ..progress import as_verbose
 from ..result import Result
 
 
 class Shown:
-    """An estimator for people: scikit-learn's diagram in notebooks, once fitted with what was kept, and a picture."""
+    """The diagram of scikit-learn in notebooks, with what was kept once it is fitted, and a picture."""
 
     def plot(self, ax: Any = None) -> Any:
         """Draw what was kept; where there are several results, the first.
@@ -56,6 +60,65 @@ class Shown:
         """The diagram, and the tables of the results."""
         tables = [result._repr_html_() for result in _results(self)]
         return str(estimator_html_repr(self)) + "".join(tables[:MAX_SHOWN_RESULTS])
+
+
+OF_ESTIMATORS = {
+    "rng": Option(
+        "random_state",
+        None,
+        "None, int or RandomState",
+        "Seed or generator of the random choices.",
+    ),
+    "progress": Option("verbose", 0, "int", "1 shows a progress bar, in a terminal or a notebook."),
+}
+"""What scikit-learn calls options of functions."""
+
+
+class Estimator(Shown, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+    """An estimator whose parameters are k and the options of a job that are not about single rows.
+
+    `class FewerDims(Estimator, options=DimsOptions, withheld=("order", "item"))` has all options but
+    `callback` and those withheld; `{options}` in its docstring becomes their text.
+    """
+
+    _of_job: ClassVar[type[Options]] = Options
+    _given: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, options: type[Options] | None = None, withheld: Sequence[str] = (), **more: Any) -> None:
+        if options is not None:
+            without = {"callback", *withheld}
+            every = [one for one in options.fields() if not one.rows and one.name not in without]
+            cls._of_job = options
+            cls._given = tuple(one.name for one in every if one.name not in OF_ESTIMATORS)
+            every = [OF_ESTIMATORS.get(one.name, one) for one in every]
+            cls.__init__ = _constructor(every)  # type: ignore[method-assign]
+            cls.__doc__ = documented(cls.__doc__, every)
+        super().__init_subclass__(**more)
+
+    def _options(self, **rows: Any) -> Any:
+        """The options of a fit: the parameters, and what is said of single rows."""
+        given = {name: getattr(self, name) for name in self._given}
+        given["rng"] = seed_of(self.random_state)
+        given["progress"] = as_verbose(self.verbose)
+        return self._of_job.of({**given, **rows}, label=type(self).__name__)
+
+
+def _constructor(options: Sequence[Option]) -> Any:
+    """`__init__(self, k=10, *, ...)`, which sets parameters as attributes and nothing else."""
+    first = [
+        Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
+        Parameter("k", Parameter.POSITIONAL_OR_KEYWORD, default=10),
+    ]
+    named = Signature([*first, *parameters(options)])
+
+    def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807
+        bound = named.bind(self, *args, **given)
+        bound.apply_defaults()
+        for name, value in list(bound.arguments.items())[1:]:
+            setattr(self, name, value)
+
+    __init__.__signature__ = named  # type: ignore[attr-defined]
+    return __init__
 
 
 MAX_SHOWN_RESULTS = 5

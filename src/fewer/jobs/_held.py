@@ -1,12 +1,11 @@
 """What points must hold and must not: rows by index, mask or label, groups, and bounds on weights."""
 
 import sys
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._validation import Indices, InvalidInput, as_number, as_units, read, shown, unmasked
+from .._validation import Indices, InvalidInput, as_units, read, shown, unmasked
 from ..constraints.groups import Groups, as_counts, as_groups, numbers_of
 from ..constraints.sparse_simplex import SparseSimplex
 from ..data.align import aligned
@@ -16,80 +15,39 @@ from ..data.names import nearest
 from ..data.table import role
 from ..spaces import Space
 from ._target import Choice
+from .points_options import GROUP_LIMITS, PointsOptions
 
 CANDIDATES_PER_ROW = 10
 """Candidates of a group for each row of it that must be kept."""
 NONE = np.zeros(0, np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """The same as the user says it; see `points`."""
-
-    include: Any = ()
-    exclude: Any = ()
-    groups: Any = None
-    min_per_group: Any = None
-    max_per_group: Any = None
-    min_weight: Any = 0.0
-    max_weight: Any = 1.0
-    equal_weights: Any = False
-
-    def check(self) -> None:
-        """Refuse what is no number, or contradicts itself."""
-        if not isinstance(self.equal_weights, (bool, np.bool_)):
-            raise InvalidInput(f"equal_weights must be True or False, got {shown(self.equal_weights)}")
-        low = as_number(self.min_weight, "min_weight", allow_equal=True)
-        high = as_number(self.max_weight, "max_weight")
-        if self.equal_weights and (low, high) != (0.0, 1.0):
-            raise InvalidInput("equal_weights=True says what weights are; leave min_weight and max_weight away")
-        given = [name for name in PER_GROUP if getattr(self, name) is not None]
-        if self.groups is None and given:
-            raise InvalidInput(f"{given[0]} needs groups: a label for each row, or the name of a column")
-        if self.groups is not None and not given:
-            raise InvalidInput("groups needs min_per_group or max_per_group: how many rows of a group are kept")
-
-    def weights(self, k: int) -> tuple[float, float]:
-        """The least and the largest weight of one of k points."""
-        if self.equal_weights:
-            return 1.0 / k, 1.0 / k
-        return float(self.min_weight), float(self.max_weight)
-
-    def on(self, X: Any, n: int) -> "Held":
-        """What they mean for the n rows of X."""
-        held, never = (_rows_of(X, value, n, name) for name, value in self.both)
-        clash = np.intersect1d(held, never)
-        if clash.size:
-            raise InvalidInput(f"include and exclude must not overlap, both hold row {clash[0]}")
-        if self.groups is None:
-            return Held(held, never, None, self)
-        groups = as_groups_of(X, self.groups, n)
-        counts = [
-            None if given is None else as_counts(given, groups.names, name, n)
-            for name, given in ((name, getattr(self, name)) for name in PER_GROUP)
-        ]
-        size = len(groups.names)
-        return Held(held, never, groups, self, numbers_of(counts[0], size, 0), numbers_of(counts[1], size, n))
-
-    def on_gathered(self, n: int) -> "Limits":
-        """The limits for n rows of blocks that were gathered: rows by position, whatever the index of the blocks."""
-        groups = self.groups
-        if is_dask(groups):
-            whole = as_blocks(groups).gathered(sys.maxsize)
-            groups = None if whole is None else whole.X
-        if groups is not None and not isinstance(groups, str):
-            groups = read(groups, "groups")
-        include, exclude = (_mask_of(given, n, name) for name, given in self.both)
-        return replace(self, include=include, exclude=exclude, groups=groups)
-
-    @property
-    def both(self) -> tuple[tuple[str, Any], ...]:
-        """`include` and `exclude`, by their names."""
-        return ("include", self.include), ("exclude", self.exclude)
+def held_of(X: Any, n: int, options: PointsOptions) -> "Held":
+    """What the options say of the n rows of X: which are held, which never are, and their groups."""
+    held, never = (_rows_of(X, getattr(options, name), n, name) for name in ("include", "exclude"))
+    clash = np.intersect1d(held, never)
+    if clash.size:
+        raise InvalidInput(f"include and exclude must not overlap, both hold row {clash[0]}")
+    if options.groups is None:
+        return Held(held, never, None, options)
+    groups = as_groups_of(X, options.groups, n)
+    limits = {name: getattr(options, name) for name in GROUP_LIMITS}
+    counts = [None if given is None else as_counts(given, groups.names, name, n) for name, given in limits.items()]
+    size = len(groups.names)
+    fewest, most = numbers_of(counts[0], size, 0), numbers_of(counts[1], size, n)
+    return Held(held, never, groups, options, fewest, most)
 
 
-PER_GROUP = ("min_per_group", "max_per_group")
-UNLIMITED = Limits()
+def on_gathered(n: int, options: PointsOptions) -> PointsOptions:
+    """Options for n rows of blocks that were gathered: rows by position, whatever the index of the blocks."""
+    groups = options.groups
+    if is_dask(groups):
+        whole = as_blocks(groups).gathered(sys.maxsize)
+        groups = None if whole is None else whole.X
+    if groups is not None and not isinstance(groups, str):
+        groups = read(groups, "groups")
+    include, exclude = (_mask_of(getattr(options, name), n, name) for name in ("include", "exclude"))
+    return options.replace(include=include, exclude=exclude, groups=groups)
 
 
 class Held(NamedTuple):
@@ -101,7 +59,7 @@ class Held(NamedTuple):
     include: Indices
     exclude: Indices
     groups: Groups | None
-    limits: Limits
+    options: PointsOptions
     fewest: Indices = NONE
     most: Indices = NONE
 
@@ -138,7 +96,7 @@ class Held(NamedTuple):
 
     def constraint(self, space: Space, k: int, rows: Indices) -> SparseSimplex:
         """At most k of candidates, which are these rows of X, within all limits."""
-        low, high = self.limits.weights(k)
+        low, high = self.options.weights(k)
         held, never = (np.flatnonzero(np.isin(rows, some)) for some in (self.include, self.exclude))
         if self.groups is None:
             return SparseSimplex(space, k, low, high, held, never)
@@ -150,8 +108,8 @@ class Held(NamedTuple):
                 f"min_per_group asks for {self.fewest[lacking[0]]} rows of group {name}, all of which are left out"
             )
         groups = Groups(codes.reshape(-1), tuple(self.groups.names[at] for at in present))
-        counts = [None if self.limits.max_per_group is None else self.most[present]]
-        counts += [None if self.limits.min_per_group is None else self.fewest[present]]
+        counts = [None if self.options.max_per_group is None else self.most[present]]
+        counts += [None if self.options.min_per_group is None else self.fewest[present]]
         return SparseSimplex(space, k, low, high, held, never, groups, *counts)
 
 

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from .._validation import InvalidInput, as_integer, known
-from ..data.blocks import Block, Blocks, as_blocks, refuse_for_blocks
+from .._validation import InvalidInput, as_integer
+from ..data.blocks import Block, Blocks, as_blocks
 from ..data.cutting import width
+from ..options import IN_BLOCKS
 from ..result import Result
 from ..row_blocks import canonical_rows
 from ..threads import own_threads
@@ -14,7 +15,11 @@ from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
 from ._dims_long import LongSpec, long_summary
 from ._fills import filled
 from ._terms_blocks import TermsSpec, TermsSummary
+from .bins_options import BinsOptions
+from .dims_options import DimsOptions
+from .terms_options import TermsOptions
 
+NEEDS_BINS = 'preserve other than "cdf" needs bins: give grid as "equal", "log", "quantile" or edges'
 HEAD_ROWS = 1024
 """Rows by which the width of blocks is known."""
 
@@ -24,19 +29,19 @@ def rows_of(blocks: Blocks) -> int:
     return canonical_rows(width(blocks.head(HEAD_ROWS).X))
 
 
-def bins_of_blocks(blocks: Blocks, missing: str, grid: Any = "auto", n_bins: Any = None) -> Any:
+def bins_of_blocks(blocks: Blocks, options: BinsOptions) -> Any:
     """The summary of values in blocks: of one pass where that counts all values, else of two.
 
     The second counts between the edges of the grid too.
     """
     rows = rows_of(blocks)
-    first = blocks.fold("bins-1", _bins_first, missing, BinsSummary.merged, rows)
+    first = blocks.fold("bins-1", _bins_first, options.missing, BinsSummary.merged, rows)
     if first.exact:
         return first
-    if not isinstance(grid, str) or grid != "auto":
+    if not options.automatic:
         from .grid import edges_of
 
-        edges = tuple(edges_of(P, grid, n_bins) for P in first.distributions())
+        edges = tuple(edges_of(P, options.grid, options.n_bins) for P in first.distributions())
         first = replace(first, edges=edges)
     return blocks.fold("bins-2", CountedSummary.of, first, CountedSummary.merged, rows)
 
@@ -45,98 +50,79 @@ def _bins_first(block: Any, missing: str) -> BinsSummary:
     return BinsSummary.of(block, missing)
 
 
-def solved_bins(summary: Any, column: int, k: int, grid: Any, n_bins: Any, search: dict[str, Any]) -> Result:
-    """`bins` of one column that was summarised."""
+def solved_bins(summary: Any, column: int, k: int, options: BinsOptions) -> Result:
+    """The best k values of one column that was summarised."""
     from ._values import best_values
     from .grid import grid_of
 
     P = summary.distributions()[column]
-    grid, n_bins = counted_grid(summary, column, grid, n_bins)
-    found = best_values(P, k, grid_of(P, k, grid, n_bins, search["deadline"].seconds), search)
-    judged: Result = summary.judged(found, column)
+    options = counted_grid(summary, column, options)
+    grid = grid_of(P, k, options.grid, options.n_bins, options.deadline.seconds)
+    judged: Result = summary.judged(best_values(P, k, grid, options), column)
     return judged
 
 
-def counted_grid(summary: Any, column: int, grid: Any, n_bins: Any) -> tuple[Any, Any]:
+def counted_grid(summary: Any, column: int, options: BinsOptions) -> BinsOptions:
     """The grid as edges, where values were counted between these in a second pass."""
-    if not isinstance(summary, CountedSummary) or (isinstance(grid, str) and grid == "auto"):
-        return grid, n_bins
+    if not isinstance(summary, CountedSummary) or options.automatic:
+        return options
     edges = summary.columns[column].grid
     if edges is None:
         raise InvalidInput("beyond 65,536 different values only `bins` counts by a grid other than 'auto'")
-    return edges, None
+    return options.replace(grid=edges, n_bins=None)
 
 
-def counted_values(summary: Any, grid: Any) -> Any:
+def counted_values(summary: Any, options: BinsOptions) -> Any:
     """Values by which a histogram is made: all of them, or those that were counted between its edges."""
-    if isinstance(summary, CountedSummary) and isinstance(grid, str) and grid == "auto":
-        raise InvalidInput('preserve other than "cdf" needs bins: give grid as "equal", "log", "quantile" or edges')
+    if isinstance(summary, CountedSummary) and options.automatic:
+        raise InvalidInput(NEEDS_BINS)
     return summary.distributions()[0]
 
 
-def dims_summary(blocks: Blocks, spec: DimsSpec) -> DimsSummary:
+def dims_of_blocks(X: Any, k: Any, options: DimsOptions) -> Result | Block:
+    """The answer for rows in blocks; where they fit into half of the memory, all of them instead."""
+    from .dims import cover
+
+    blocks = as_blocks(X, None, options.sample_weight)
+    whole = blocks.gathered(options.max_memory // 2)
+    if whole is not None:
+        return whole
+    summary = dims_summary(blocks, k, options)
+    coding = summary.coding(options.baseline, options.include, options.exclude)
+    judged: Result = summary.judged(cover(coding, k, options), options.objective)
+    return judged
+
+
+def dims_summary(blocks: Blocks, k: Any, options: DimsOptions) -> Any:
     """The states of rows in blocks; of a table with labels after a pass for these."""
+    options.refuse("units", "costs", "budget", road=IN_BLOCKS)
+    if options.order is not None:
+        most = k if options.objective == "kl" else None
+        spec = LongSpec(options.order, options.item, options.max_memory, most, options.missing)
+        return long_summary(blocks, spec)
     rows = rows_of(blocks)
-    spec = filled(spec, blocks, "dims", rows, most_frequent=True)
+    spec = filled(dims_spec(blocks, k, options), blocks, "dims", rows, most_frequent=True)
     plan: Any = spec
     if spec.labelled:
         plan = blocks.fold("dims-1", LevelsSummary.of, spec, LevelsSummary.merged, rows)
     return blocks.fold("dims-2", DimsSummary.of, plan, DimsSummary.merged, rows)
 
 
-def dims_of_blocks(
-    X: Any,
-    k: int,
-    *,
-    refused: dict[str, Any],
-    memory: int,
-    objective: str,
-    sample_weight: Any,
-    baseline: Any,
-    include: Any,
-    exclude: Any,
-    missing: str,
-    columns: Any,
-    order: Any,
-    item: Any,
-    search: dict[str, Any],
-) -> Result | Block:
-    """The answer for rows in blocks; where they fit into half of the memory, all of them instead."""
-    from .dims import cover
-
-    blocks = as_blocks(X, None, sample_weight)
-    whole = blocks.gathered(memory // 2)
-    if whole is not None:
-        return whole
-    refuse_for_blocks(**refused)
-    if order is not None or item is not None:
-        summary: Any = long_summary(blocks, LongSpec(order, item, memory, k if objective == "kl" else None, missing))
-    else:
-        summary = dims_summary(
-            blocks, dims_spec(blocks, k, memory, objective, sample_weight, baseline, missing, columns)
-        )
-    found = cover(summary.coding(baseline, include, exclude), k, objective=objective, **search)
-    judged: Result = summary.judged(found, objective)
-    return judged
-
-
-def dims_spec(
-    blocks: Blocks, k: Any, memory: int, objective: str, weight: Any, baseline: Any, missing: str, columns: Any
-) -> DimsSpec:
-    """How rows are read; where only the share covered counts, states of more than k columns need not be kept."""
+def dims_spec(blocks: Blocks, k: Any, options: DimsOptions) -> DimsSpec:
+    """How rows are read; where only the share covered counts, states of more than k columns are not kept."""
     head = blocks.head(canonical_rows(width(blocks.head(HEAD_ROWS).X))).X
-    name = weight if isinstance(weight, str) else None
-    spec = DimsSpec.of(head, columns=columns, missing=missing, max_memory=memory, weight=name)
-    from_zero = isinstance(baseline, str) and baseline in ("auto", "zero") and not spec.labelled
-    return replace(spec, most=as_integer(k, "k", 1)) if from_zero and objective == "kl" else spec
+    spec = DimsSpec.of(head, options)
+    from_zero = isinstance(options.baseline, str) and options.baseline in ("auto", "zero")
+    if from_zero and options.objective == "kl" and not spec.labelled:
+        return replace(spec, most=as_integer(k, "k", 1))
+    return spec
 
 
-def terms_of_blocks(blocks: Blocks, y: Any, weight: Any, missing: str) -> TermsSummary:
+def terms_of_blocks(blocks: Blocks, y: Any, options: TermsOptions) -> TermsSummary:
     """The triangular factor of [X y] of rows in blocks."""
+    options.refuse("loss", "returns", "date", road=IN_BLOCKS)
     head = blocks.head(HEAD_ROWS).X
-    name = weight if isinstance(weight, str) else None
-    known(missing, dict.fromkeys(("error", "drop", "impute")), "missing of data in blocks")
     rows = canonical_rows(width(head))
-    spec = filled(TermsSpec.of(head, y, missing=missing, weight=name), blocks, "terms", rows)
+    spec = filled(TermsSpec.of(head, y, options), blocks, "terms", rows)
     with own_threads():  # panels are too small for several
         return blocks.fold("terms-1", TermsSummary.of, spec, TermsSummary.merged, rows)

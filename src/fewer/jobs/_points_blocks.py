@@ -6,25 +6,33 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import InvalidInput, as_generator, as_integer
+from .._validation import InvalidInput, as_generator, as_integer, gathered
 from ..constraints.sparse_simplex import SparseSimplex
-from ..data.blocks import Blocks, OnceReadStream, as_blocks, refuse_for_blocks
+from ..data.blocks import Block, Blocks, OnceReadStream, as_blocks, is_lazy
 from ..data.cutting import height, some, width
 from ..objectives.rows_mmd import RowsMMD
+from ..options import IN_BLOCKS
 from ..result import Result, Status
 from ..row_blocks import MAX_BLOCK_ROWS, canonical_rows
 from ..threads import own_threads
 from ._block_columns import Fills, chosen_columns
 from ._fills import filled
+from ._held import on_gathered
 from ._points_first import FirstSummary, PointsSpec
 from ._points_onepass import Coreset, OnePassPlan, bare_coreset, kept_for
 from ._points_plan import PointsPlan, drawn_plan, plan_of
 from ._points_second import SecondSummary, bare_second, target_from
 from ._scaling import standardizes
 from ._target import MAX_CANDIDATES, MIN_CANDIDATES, Target
+from .points_options import GROUP_LIMITS, PointsOptions
 from .sample import Sample
-from .setting import Chosen, Setting, on_rows
+from .setting import Chosen, on_rows, search, solve_points
 
+MOVED = (
+    "data in blocks; choose some hundred rows of them first, then move points among these, "
+    "points(kept.rows, k, sample_weight=kept.weights, move=True)"
+)
+OTHER_TARGET = "data in blocks; choose some thousand rows of them first, then of these those that stand for the target"
 CANDIDATES_PER_POINT = 4
 """Candidates for each point, at least."""
 MISSED = 0.05
@@ -33,74 +41,57 @@ MAX_KEPT_CELLS = 2**20
 """Cells of the candidates that a summary of the first pass keeps, unless more are needed."""
 
 
-def spec_of(head: Any, setting: Setting, k: int, labels: Any, weight: Any, seed: int) -> PointsSpec:
+def spec_of(head: Any, k: int, options: PointsOptions, seed: int) -> PointsSpec:
     """How blocks are read and compared, by the first rows."""
-    setting.check()
-    if setting.precomputed:
+    if options.precomputed:
         raise InvalidInput("similarity='precomputed' is a matrix in memory, got data in blocks")
-    refuse_for_blocks(
-        "choose some hundred rows of them first, then move points among these, "
-        "points(kept.rows, k, sample_weight=kept.weights, move=True)",
-        move=setting.moves or None,
-    )
-    refuse_for_blocks(
-        "choose some thousand rows of them first, then of these those that stand for the target", target=setting.aim
-    )
-    rows: dict[str, Any] = {name: listed if np.size(listed) else None for name, listed in setting.limits.both}
-    refuse_for_blocks(**rows)
-    refuse_for_blocks(groups=setting.limits.groups)
-    apart = {"labels": labels, "sample_weight": weight}
-    chosen = chosen_columns(head, setting.columns, apart, setting.missing)
+    options.refuse("move", road=MOVED)
+    options.refuse("target", road=OTHER_TARGET)
+    options.refuse("include", "exclude", "groups", *GROUP_LIMITS, road=IN_BLOCKS)
+    apart = {"labels": options.labels, "sample_weight": options.sample_weight}
+    chosen = chosen_columns(head, options.columns, apart, options.missing)
     if chosen is not None:
         chosen = replace(chosen, kinds=tuple("category" if kind == "boolean" else kind for kind in chosen.kinds))
-    scales = standardizes(setting.standardize, head, setting.similarity)
+    scales = standardizes(options.standardize, head, options.similarity)
     least = max(MIN_CANDIDATES, CANDIDATES_PER_POINT * k)
     count = max(least, min(MAX_CANDIDATES, MAX_KEPT_CELLS // width(head)))
-    how = (setting.missing, setting.similarity, setting.gamma, scales, seed, count, least)
-    return PointsSpec(chosen, *how, labels is not None, setting.memory, k)
+    how = (options.missing, options.similarity, options.gamma, scales, seed, count, least)
+    return PointsSpec(chosen, *how, options.labels is not None, options.max_memory, k)
 
 
-def points_of_blocks(
-    X: Any, k: int, labels: Any, sample_weight: Any, setting: Setting, rng: Any, most: bool = True
-) -> Chosen:
-    """Choose points of data in blocks; what fits into half of the memory is gathered, and then all is as in memory.
+def choose_points(X: Any, k: int, options: PointsOptions, most: bool = True) -> Chosen:
+    """Choose points of rows in memory or in blocks; what fits into half of the memory is gathered.
 
     An iterator that is larger is read once, everything else twice.
     """
+    if not is_lazy(X):
+        return solve_points(gathered(X), k, options, most)
     k = as_integer(k, "k", 1)
-    blocks = as_blocks(X, labels, sample_weight)
-    whole = blocks.gathered(setting.memory // 2)
+    blocks = as_blocks(X, options.labels, options.sample_weight)
+    whole = blocks.gathered(options.max_memory // 2)
     if whole is not None:
-        setting = replace(setting, limits=setting.limits.on_gathered(height(whole.X)))
-        given = (
-            (labels if isinstance(labels, str) else whole.y),
-            (sample_weight if isinstance(sample_weight, str) else whole.weight),
-        )
-        return setting.solve(whole.X, k, *given, rng, most)
+        options = on_gathered(height(whole.X), with_rows(options, whole))
+        return solve_points(whole.X, k, options, most)
     with own_threads():
-        return _chosen(blocks, k, labels, sample_weight, setting, rng, most)
+        return _chosen(blocks, k, options, most)
 
 
-def all_rows(X: Any, labels: Any, weight: Any, memory: int) -> tuple[Any, Any, Any]:
-    """Data in blocks, labels and weights in memory, for what needs all rows there."""
-    whole = as_blocks(X, labels, weight).gathered(memory // 2)
-    if whole is None:
-        refuse_for_blocks(units=True)
-    assert whole is not None  # noqa: S101 - units are refused otherwise
-    return (
-        whole.X,
-        labels if isinstance(labels, str) else whole.y,
-        weight if isinstance(weight, str) else whole.weight,
+def with_rows(options: PointsOptions, whole: Block) -> PointsOptions:
+    """Options with labels and weights that were gathered; names of columns stay."""
+    labels, weight = options.labels, options.sample_weight
+    return options.replace(
+        labels=labels if isinstance(labels, str) else whole.y,
+        sample_weight=weight if isinstance(weight, str) else whole.weight,
     )
 
 
-def _chosen(blocks: Blocks, k: int, labels: Any, weight: Any, setting: Setting, rng: Any, most: bool) -> Chosen:
-    generator, seed = as_generator(rng)
+def _chosen(blocks: Blocks, k: int, options: PointsOptions, most: bool) -> Chosen:
+    generator, seed = as_generator(options.rng)
     number = int(generator.integers(2**32)) if seed is None else int(seed)
     once = isinstance(blocks, OnceReadStream)
     head = blocks.head(canonical_rows(1) if once else MAX_BLOCK_ROWS)
     rows = canonical_rows(width(head.X))
-    spec = spec_of(head.X, setting, k, labels, weight, number)
+    spec = spec_of(head.X, k, options, number)
     spec = filled(spec, head if once else blocks, "points", rows, weighted=True)
     if once:
         plan = plan_of(FirstSummary.of(head, spec))
@@ -111,7 +102,7 @@ def _chosen(blocks: Blocks, k: int, labels: Any, weight: Any, setting: Setting, 
         if not first.exact:
             second = blocks.fold("points-2", bare_second, plan, SecondSummary.merged, rows)
             found = replace(second, plan=plan)
-    chosen = solved(found, k, setting, number, most, plan)
+    chosen = solved(found, k, options, number, most, plan)
     if once:
         return chosen._replace(result=replace(chosen.result, seed=seed))
     kept = _as_they_came(chosen.result.rows, head.X, spec)
@@ -128,15 +119,15 @@ def _as_they_came(rows: Any, head: Any, spec: PointsSpec) -> Any:
 
 
 def solved(
-    summary: Any, k: int, setting: Setting, seed: int, most: bool = True, plan: PointsPlan | None = None
+    summary: Any, k: int, options: PointsOptions, seed: int, most: bool = True, plan: PointsPlan | None = None
 ) -> Chosen:
     """The search over what summaries leave."""
     rng = np.random.default_rng(seed)
     if isinstance(summary, Coreset):
-        return _of_coreset(summary, k, setting, rng, seed, most)
+        return _of_coreset(summary, k, options, rng, seed, most)
     if isinstance(summary, FirstSummary):
         if not summary.exact:
-            return _of_draws(summary, k, setting, rng, seed, most)
+            return _of_draws(summary, k, options, rng, seed, most)
         plan, second = plan_of(summary) if plan is None else plan, None
     else:
         second, plan = summary, summary.plan or plan
@@ -144,10 +135,10 @@ def solved(
     sample = plan.sample
     k = _at_most(k, plan.rows.shape[0], plan.first.exact, most)
     target = target_from(second, plan, k, rng)
-    return _searched(target, sample, plan, k, setting, rng, seed, [*plan.notes, target.note])
+    return _searched(target, sample, plan, k, options, rng, seed, [*plan.notes, target.note])
 
 
-def _of_draws(summary: FirstSummary, k: int, setting: Setting, rng: Any, seed: int, most: bool) -> Chosen:
+def _of_draws(summary: FirstSummary, k: int, options: PointsOptions, rng: Any, seed: int, most: bool) -> Chosen:
     """K of the rows that one pass drew, and how far these are from all rows with high probability.
 
     m independent draws by weight have MMD(drawn, all) <= (1 + √(2 ln(1/δ))) / √m with probability 1 - δ where
@@ -161,7 +152,7 @@ def _of_draws(summary: FirstSummary, k: int, setting: Setting, rng: Any, seed: i
     sample = plan.sample
     k = _at_most(k, len(sample.weights), False, most)
     target = replace(target_from(None, plan, k, rng), whole=False)
-    chosen = _searched(target, sample, plan, k, setting, rng, seed, list(plan.notes))
+    chosen = _searched(target, sample, plan, k, options, rng, seed, list(plan.notes))
     result = chosen.result
     note = f"one pass: {m} rows drawn at random by weight stand for all {summary.rows}"
     if summary.spec.similarity == "cosine" or plan.comparison.similarity.power:
@@ -183,13 +174,20 @@ def _at_most(k: int, candidates: int, all_rows: bool, most: bool) -> int:
 
 
 def _searched(
-    target: Target, sample: Sample, plan: PointsPlan, k: int, setting: Setting, rng: Any, seed: int, notes: list[str]
+    target: Target,
+    sample: Sample,
+    plan: PointsPlan,
+    k: int,
+    options: PointsOptions,
+    rng: Any,
+    seed: int,
+    notes: list[str],
 ) -> Chosen:
     """The in-memory engine over candidates, and its answer in positions of all rows."""
-    low, high = setting.limits.weights(k)
+    low, high = options.weights(k)
     C = SparseSimplex(target.F.space, k, low, high)
-    found = setting.searched(target, C, rng, seed)
-    result = on_rows(found, target, sample, 0, setting.deadline.elapsed(), notes)
+    found = search(target, C, options, rng, seed)
+    result = on_rows(found, target, sample, 0, options.deadline.elapsed(), notes)
     result = replace(result, compared=plan.comparison_parts, rows=_own_rows(plan, target, found, result))
     return Chosen(result, plan.comparison, target, sample)
 
@@ -202,7 +200,7 @@ def _own_rows(plan: PointsPlan, target: Target, found: Result, result: Result) -
     return plan.first.candidates.numbers[target.candidates[found.indices][order]]
 
 
-def _of_coreset(summary: Coreset, k: int, setting: Setting, rng: Any, seed: int, most: bool) -> Chosen:
+def _of_coreset(summary: Coreset, k: int, options: PointsOptions, rng: Any, seed: int, most: bool) -> Chosen:
     """K of the rows that stand for all, and the proven bound on how far they are from all."""
     plan = summary.plan
     assert plan is not None  # noqa: S101 - it travels with the summary
@@ -211,14 +209,14 @@ def _of_coreset(summary: Coreset, k: int, setting: Setting, rng: Any, seed: int,
     labels = None if plan.classes is None else summary.labels
     k = _at_most(k, summary.points.shape[0], False, most)
     similarity = plan.comparison.similarity
-    F = RowsMMD.between(summary.points, summary.weights, similarity, labels=labels, memory=setting.memory)
+    F = RowsMMD.between(summary.points, summary.weights, similarity, labels=labels, memory=options.max_memory)
     sample = Sample(
         summary.points, summary.weights, summary.positions, summary.rows, labels, plan.classes, total=summary.total
     )
     target = Target(F, np.arange(len(summary.weights)), whole=False)
     rows_seen = plan.first.rows
     how = f"how rows are compared was decided by the first {rows_seen}" if rows_seen < summary.rows else ""
-    chosen = _searched(target, sample, plan, k, setting, rng, seed, [*plan.notes, how])
+    chosen = _searched(target, sample, plan, k, options, rng, seed, [*plan.notes, how])
     result = chosen.result
     most_mmd = math.sqrt(max(result.value, 0.0)) + summary.error
     note = (

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import InvalidInput, Vector, as_vector, is_frame
+from .._validation import InvalidInput, Vector, as_vector, is_frame, known
 from ..data.blocks import Block
 from ..data.missing import dropped_note
 from ..data.table import role
 from ..objectives.tall import factored, merged_factors
 from ._block_columns import Chosen, Fills, chosen_columns, read_block
+from .terms_options import TermsOptions
 from .tracking import Tracked
 
 MAX_FACTOR_COLUMNS = 4096
@@ -31,8 +32,11 @@ class TermsSpec:
     missing: Any = "error"
 
     @classmethod
-    def of(cls, head: Any, y: Any, *, missing: str = "error", weight: Any = None) -> "TermsSpec":
+    def of(cls, head: Any, y: Any, options: TermsOptions) -> "TermsSpec":
         """What the first rows say: of a table the columns of numbers are candidates."""
+        missing = options.missing
+        known(missing, dict.fromkeys(("error", "drop", "impute")), "missing of data in blocks")
+        weight = options.sample_weight if isinstance(options.sample_weight, str) else None
         if not is_frame(head):
             role(head, y, "y")
             return cls(None, missing)
@@ -82,10 +86,12 @@ class TermsSummary:
         rows, dropped = sum(part.rows for part in parts), sum(part.dropped for part in parts)
         return replace(parts[0], factor=merged_factors([part.factor for part in parts]), rows=rows, dropped=dropped)
 
-    def tracked(self, include: Any = (), exclude: Any = (), groups: Any = None) -> Tracked:
+    def tracked(self, options: TermsOptions) -> Tracked:
         """The small problem with the same errors."""
         from ..data.align import group_codes
         from ..data.names import positions
+
+        include, exclude, groups = options.include, options.exclude, options.groups
 
         X, y = self.factor[:, :-1], self.factor[:, -1]
         chosen = self.spec.chosen

@@ -12,6 +12,7 @@ from ..result import Result, Status, Words
 from ..solvers.loop import Callback, Progress
 from ..solvers.units import in_units, watched
 from ..spaces import Atoms
+from .bins_options import BinsOptions
 from .empirical import Empirical
 from .grid import Grid
 from .terms import solve
@@ -21,11 +22,11 @@ TOLERANCE = 1e-6
 LOSS = "squared difference of the cdf"
 
 
-def best_values(P: Empirical, k: int, grid: Grid, search: dict[str, Any]) -> Result:
+def best_values(P: Empirical, k: int, grid: Grid, options: BinsOptions) -> Result:
     """The best k positions of a grid, with the loss to the values and a bound over all positions there are."""
-    callback = shifted(watched(search["callback"], P.exponent), grid)
+    callback = shifted(watched(options.callback, P.exponent), grid)
     C = SparseSimplex(Atoms(grid.positions.size), k)
-    found = solve(grid.target, C, validation=None, **{**search, "callback": callback})
+    found = solve(grid.target, C, options.replace(callback=callback))
     found = in_units(against_values(found, grid, P), P.exponent)
     at, weights = found.indices, np.asarray(found.weights)
     if grid.edges is None:

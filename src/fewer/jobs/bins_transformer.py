@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,47 +23,38 @@ from .._validation import (
 )
 from ..data.blocks import Block, Blocks, as_blocks, head_of, is_lazy, lazily
 from ..data.frames import put_columns
-from ..deadline import Deadline
-from ..progress import as_verbose
 from ..result import Result
 from ..row_blocks import Tree
 from ._bins_blocks import BinsSummary, table_of
-from ._estimator import Shown, Streaming, at_most, seed_of, unchanged_if_it_fails, validated
+from ._estimator import Estimator, Streaming, at_most, unchanged_if_it_fails, validated
 from ._lazy import bins_of_blocks, solved_bins
-from .bins import bins
+from .bins import best_histogram
+from .bins_options import BinsOptions
 from .empirical import Empirical
 from .grid import available
-from .sample import as_bytes
 
 
-class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class FewerBins(
+    Streaming,
+    OneToOneFeatureMixin,  # type: ignore[misc] # scikit-learn is untyped
+    TransformerMixin,  # type: ignore[misc] # scikit-learn is untyped
+    Estimator,
+    options=BinsOptions,
+    withheld=("preserve", "contiguous", "validation", "ridge"),
+):
     """Keep k values of each column, and map every value to the nearest one that was kept.
 
         min ∫ (Q(x) - P(x))² dx   over distributions on at most k of the values of a column
 
-    P is the cumulative distribution of the column and Q the new one: `bins(column, k)`.
+    P is the cumulative distribution of the column and Q the new one: `bins(column, k)`. A time limit is for all columns
+    together. With `missing="drop"` missing values are left out of the fit, and `transform` keeps them missing.
 
     Parameters
     ----------
     k : int
         How many values are kept of each column; a k above the number of distinct values means all of them, with a
         warning.
-    grid : {"auto", "equal", "log", "quantile"} or array of edges
-        Where the kept values may sit, as in `bins`; the same for all columns.
-    n_bins : int, optional
-        As in `bins`.
-    missing : {"error", "drop"}
-        How to treat missing values: raise an error, or leave them out of the fit; `transform` then keeps them missing.
-    solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
-        See `bins`.
-    max_memory : int or str
-        Data in blocks are gathered where they take at most half of it; see `bins`.
-    time_limit : float, optional
-        Wall time in seconds, but for compiling, for all columns together.
-    random_state : None, int or RandomState
-        The random choices of solvers that make some.
-    verbose : int
-        1 shows a progress bar, in a terminal or a notebook, for each column.
+    {options}
 
     Attributes
     ----------
@@ -85,50 +76,28 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
     ([0.0, 10.0], [0.0, 0.0, 0.0, 10.0])
     """
 
-    def __init__(
-        self,
-        k: int = 10,
-        *,
-        grid: Any = "auto",
-        n_bins: int | None = None,
-        missing: str = "error",
-        solver: str = "auto",
-        max_memory: Any = "1GB",
-        time_limit: float | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.k = k
-        self.grid = grid
-        self.n_bins = n_bins
-        self.missing = missing
-        self.solver = solver
-        self.max_memory = max_memory
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
-
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerBins":
         """Choose the values of each column of X (n, d), or of one column (n,); y is ignored.
 
         One column of shape (n,) together with a y is refused, as scikit-learn asks of estimators: give X[:, None].
         """
-        deadline = Deadline.after(self.time_limit)
         with unchanged_if_it_fails(self):
             self._no_stream()
-            memory = as_bytes(self.max_memory)
+            options = self._options()
             if is_lazy(X):
                 blocks = as_blocks(X, None, sample_weight)
-                whole = blocks.gathered(memory // 2)
+                whole = blocks.gathered(options.max_memory // 2)
                 if whole is None:
-                    self._fit_blocks(blocks, deadline)
+                    self._fit_blocks(blocks, options)
                     return self
                 X, sample_weight = whole.X, whole.weight
             one = y is None and is_column(X)
             X = self._numbers(as_table(X) if one else X)
-            weights = None if sample_weight is None else as_weights(sample_weight, len(X), "sample_weight")
+            weights = None
+            if sample_weight is not None:
+                weights = as_weights(sample_weight, len(X), "sample_weight")
             X, weights = without_gaps(X, weights)
-            self._choose([Empirical.of(column, weights) for column in X.T], one, deadline)
+            self._choose([Empirical.of(column, weights) for column in X.T], one, options)
         return self
 
     def _numbers(self, X: Any, reset: bool = True) -> npt.NDArray[Any]:
@@ -145,13 +114,12 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
             raise InvalidInput(f"X has a missing value (NaN) in column {column}, row {row}; {rule}")
         return np.asarray(found)
 
-    def _fit_blocks(self, blocks: Blocks, deadline: Deadline) -> None:
+    def _fit_blocks(self, blocks: Blocks, options: BinsOptions) -> None:
         """Choose values of columns that come in blocks."""
-        as_verbose(self.verbose)
         head = blocks.head(1024).X
         one = is_column(head)
         self._numbers(as_table(head) if one else head)
-        self._solve_columns(bins_of_blocks(blocks, self.missing, self.grid, self.n_bins), one, deadline)
+        self._solve_columns(bins_of_blocks(blocks, options), one, options)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerBins":
         """Learn from more rows of a stream, in memory that does not grow with them; y is ignored.
@@ -159,47 +127,49 @@ class FewerBins(Shown, Streaming, OneToOneFeatureMixin, TransformerMixin, BaseEs
         Values are counted up to 65,536 different ones; beyond, their quantiles are kept, with a proven rank error
         `error_bound_` (of each column): no share of the values below any x is off by more. `bound_` allows for it.
         """
-        as_verbose(self.verbose)
-        as_bytes(self.max_memory)
         with unchanged_if_it_fails(self):
+            options = self._options()
             first = vars(self).get("_stream") is None
             one = is_column(X) if first else self._stream.one
             given = as_table(X) if is_column(X) else X
             rows = self._numbers(given, reset=first)
-            found = BinsSummary.of(Block(rows, None, sample_weight), self.missing)
-            self._streamed((BinsStream(one, Tree(BinsSummary.merged)) if first else self._stream).with_block(found))
+            found = BinsSummary.of(Block(rows, None, sample_weight), options.missing)
+            stream = BinsStream(one, Tree(BinsSummary.merged)) if first else self._stream
+            self._streamed(stream.with_block(found))
         return self
 
     def _answer(self) -> None:
         summary = self._stream.tree.root()
-        self._solve_columns(summary, self._stream.one, Deadline.after(self.time_limit))
+        self._solve_columns(summary, self._stream.one, self._options())
         errors = [column.error / column.total for column in summary.columns]
         self.error_bound_ = errors[0] if self._stream.one else errors
 
-    def _solve_columns(self, summary: Any, one: bool, deadline: Deadline) -> None:
+    def _solve_columns(self, summary: Any, one: bool, options: BinsOptions) -> None:
         """Set what `fit` promises, by the summaries of columns."""
-        columns = summary.distributions()
-        sizes = [available(P, self.grid, self.n_bins) for P in columns]
-        at_most(self.k, min(sizes), "distinct values")
-        results = []
-        for i, size in enumerate(sizes):
-            search = {"solver": self.solver, "rng": seed_of(self.random_state), "callback": None}
-            own = deadline.share(1.0 / (len(columns) - i))
-            k = min(as_integer(self.k, "k", 1), size)
-            results.append(solved_bins(summary, i, k, self.grid, self.n_bins, {**search, "deadline": own}))
-        self._keep(results, one)
 
-    def _choose(self, columns: list[Empirical], one: bool, deadline: Deadline) -> None:
+        def solved(i: int, P: Empirical, k: int, own: BinsOptions) -> Result:
+            return solved_bins(summary, i, k, own)
+
+        self._keep(self._each(summary.distributions(), options, solved), one)
+
+    def _choose(self, columns: list[Empirical], one: bool, options: BinsOptions) -> None:
         """Set what `fit` promises."""
-        sizes = [available(P, self.grid, self.n_bins) for P in columns]
-        at_most(self.k, min(sizes), "distinct values" if isinstance(self.grid, str) and self.grid == "auto" else "bins")
-        k, seed, results = as_integer(self.k, "k", 1), seed_of(self.random_state), []
+
+        def solved(i: int, P: Empirical, k: int, own: BinsOptions) -> Result:
+            return best_histogram(P, k, own)
+
+        self._keep(self._each(columns, options, solved), one)
+
+    def _each(self, columns: list[Empirical], options: BinsOptions, solved: Any) -> list[Result]:
+        """One result for each column, each with its share of the time that is left."""
+        sizes = [available(P, options.grid, options.n_bins) for P in columns]
+        at_most(self.k, min(sizes), "distinct values" if options.automatic else "bins")
+        k, results = as_integer(self.k, "k", 1), []
         for done, (P, size) in enumerate(zip(columns, sizes, strict=True)):
-            own: Any = deadline.share(1.0 / (len(columns) - done))
-            options: dict[str, Any] = {"grid": self.grid, "n_bins": self.n_bins, "solver": self.solver, "rng": seed}
-            options["progress"] = as_verbose(self.verbose)
-            results.append(bins(P, min(k, size), time_limit=own, **options))
-        self._keep(results, one)
+            share = options.deadline.share(1.0 / (len(columns) - done))
+            with options.replace(deadline=share).watched() as own:
+                results.append(solved(done, P, min(k, size), own))
+        return results
 
     def _keep(self, results: list[Result], one: bool) -> None:
         """Results as attributes: lists, or alone where there is one column."""

@@ -28,6 +28,7 @@ from ..data.names import known_name, positions, quoted, refuse_twins
 from ..data.table import Table
 from ..tables import MOST_CODES
 from .column_units import ColumnUnits, as_costs
+from .dims_options import DimsOptions
 from .rows import heaviest_codes
 
 FILLED = {
@@ -62,20 +63,11 @@ class Coding:
     costs: Vector | None = None
 
     @classmethod
-    def of(
-        cls,
-        X: Any,
-        *,
-        names: list[Any] | None = None,
-        units: Any = None,
-        costs: Any = None,
-        include: Any = (),
-        exclude: Any = (),
-        **given: Any,
-    ) -> "Coding":
-        """Check what was given; `names` are those of an array's columns, and what is not said here is for `coded`."""
-        coded = cls.coded(X, **given)
+    def of(cls, X: Any, options: DimsOptions, names: list[Any] | None = None) -> "Coding":
+        """Rows of X as codes, with what the options say of columns; `names` are those of an array."""
+        coded = cls.coded(X, options)
         coded = coded if names is None else replace(coded, names=names)
+        units, costs, include, exclude = options.units, options.costs, options.include, options.exclude
         grouped = paid = None
         if units is not None:
             grouped = ColumnUnits.of(units, coded.names, coded.n, coded.ignored)
@@ -99,21 +91,10 @@ class Coding:
         return int(_two_dimensional(self.X).shape[1])
 
     @classmethod
-    def coded(
-        cls,
-        X: Any,
-        *,
-        baseline: Any = "auto",
-        sample_weight: Any = None,
-        missing: str = "error",
-        columns: Any = None,
-        order: Any = None,
-        item: Any = None,
-    ) -> "Coding":
+    def coded(cls, X: Any, options: DimsOptions) -> "Coding":
         """The rows as codes; arrays and sparse matrices without missing values pass as they are."""
-        known(missing, dict.fromkeys(RULES), "missing")
-        if (order is None) != (item is None):
-            raise InvalidInput("order and item go together: give both or neither")
+        baseline, missing, columns = options.baseline, options.missing, options.columns
+        order, item, sample_weight = options.order, options.item, options.sample_weight
         if order is not None:
             found = baskets_of(_long(X), order, item, missing)
             return cls(found.table, found.names, None, named_baseline(baseline, found.names), note=found.note)

@@ -8,54 +8,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import Indices, InvalidInput, as_generator, as_units, known
+from .._validation import Indices, as_generator, as_units
 from ..data.blocks import is_lazy
 from ..data.frames import columns_of, names_of
-from ..deadline import Deadline
 from ..distribution import Distribution
 from ..objectives.kl import KL
 from ..objectives.l2 import L2
-from ..progress import watched_by_user
+from ..options import takes
 from ..result import Result, Words
-from ..solvers.loop import Callback, as_callback
-from ..solvers.minimize import SOLVERS, minimize
+from ..solvers.loop import Callback
+from ..solvers.minimize import minimize
 from ..spaces import Lattice, States
 from ._lazy import dims_of_blocks
 from ._restricted import Restriction, restricted
 from .coding import Coding
 from .column_units import Limit
+from .dims_options import OBJECTIVES, DimsOptions
 from .rows import Rows, listed
-from .sample import as_bytes
 
-OBJECTIVES = {"kl": "KL", "l2": "squared distance"}
-"""Objectives, and what their loss is called."""
 MAX_LATTICE_BITS = 13
 """For l2, a lattice of at most 2 to this many states is written out; beyond it only the seen states are listed."""
 
 
-def dims(
-    X: Any,
-    k: Any = None,
-    *,
-    units: Any = None,
-    costs: Any = None,
-    budget: float | None = None,
-    objective: str = "kl",
-    sample_weight: npt.ArrayLike | None = None,
-    baseline: Any = "auto",
-    include: Any = (),
-    exclude: Any = (),
-    missing: str = "error",
-    columns: Any = None,
-    order: Any = None,
-    item: Any = None,
-    solver: str = "auto",
-    max_memory: Any = "1GB",
-    time_limit: float | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-    progress: bool = False,
-) -> Result:
+@takes(DimsOptions)
+def dims(X: Any, k: Any = None, **options: Any) -> Result:
     """Choose k columns S of X, and the distribution on X_S = {x : x = baseline outside S} nearest to the rows.
 
     With q the distribution of the rows, Q(S) and Q2(S) the sums of q and q² over X_S and M(S) the number of its
@@ -76,50 +52,7 @@ def dims(
         frame, a list of delayed blocks, paths or a pattern of them, a callable that returns an iterator of blocks.
     k : int
         How many columns are kept, at most n; with `units` how many units. With `costs` give `budget` instead.
-    units : array of shape (n,), mapping or Series, optional
-        A label for each column, by position or by name. The columns of a label are chosen together or not at all: the
-        dummies of one variable, the items of one supplier. A column without a label is a unit of its own. A table with
-        labels needs no dummies: its columns are the units.
-    costs : array of shape (n,), mapping or Series, optional
-        What each column costs, at least 0: shelf metres, minutes of a questionnaire. The chosen columns cost at most
-        `budget` together. A unit costs the sum of its columns; a mapping may also say what a unit costs.
-    budget : float, optional
-        What may be spent on `costs`, instead of k.
-    objective : {"kl", "l2"}
-        What is minimised.
-    sample_weight : array of shape (N,), optional
-        Weights of the rows.
-    baseline : {"auto", "zero", "mode"}, mapping or array of shape (n,)
-        What counts as absent: zero, each column's most frequent value, one for each name of a mapping, or one code for
-        each column. "auto" is zero, and the most frequent one of columns of labels; so it is for names that a mapping
-        lacks.
-    include, exclude : list of names or int
-        Columns to keep in any case, and columns never to keep: a row that uses one of those is not covered. With
-        `units` a column means its whole unit, and the label of a unit may be given too.
-    missing : {"error", "drop", "impute", "category"}
-        How to treat missing values: raise an error, drop their rows, use the column's most frequent value, or a label
-        of their own. `note` says how many there were.
-    columns : mapping or list of names, optional
-        What columns of a table are, {"grade": "category", "id": "ignore"}, or the only ones to use.
-    order, item : name, optional
-        X is a long table, a line for each item of an order; these columns say which order and which item. The items
-        are the columns then, the most frequent first. Of lines without an item, missing="drop" drops the whole order,
-        for what it held is unknown, and "category" counts the unknown item as one more, named None.
-    solver : {"auto", "exact", "exchange", "greedy", "iht"}
-        "greedy" is Algorithm 3, ties to the lowest index, "iht" Algorithm 1, "exchange" a local search with
-        perturbations, "exact" goes on until the optimum is proven, and "auto" is "exact" for a fixed amount of work.
-    max_memory : int or str
-        Data in blocks are read into memory if they take at most half of it; otherwise their distinct rows are counted,
-        which may take an eighth of it. If these do not fit, rare ones are left out, and the bound allows for them.
-    time_limit : float, optional
-        Wall time in seconds, but for compiling. Rows are read and folded first, whatever the limit; then a search goes
-        on until it is over or the optimum is proven.
-    rng : None, int or Generator
-        Seed or generator of the random choices.
-    callback : callable, optional
-        Called with the progress so far; a true return value stops the run.
-    progress : bool
-        Whether to show a progress bar, in a terminal or a notebook.
+    {options}
 
     Returns
     -------
@@ -152,62 +85,26 @@ def dims(
     [2, 3]
 
     """
-    deadline = Deadline.after(time_limit)
-    known(objective, dict.fromkeys(OBJECTIVES), "objective")
-    known(solver, SOLVERS, "solver")
-    given = {"sample_weight": sample_weight, "missing": missing, "columns": columns, "order": order, "item": item}
-    chosen = {"units": units, "costs": costs, "include": include, "exclude": exclude}
-    k = one_limit(k, budget, costs)
-    if order is not None and sample_weight is not None:
-        raise InvalidInput("sample_weight is for rows of a wide table, not for lines of orders")
-    memory = as_bytes(max_memory)
-    with watched_by_user(progress, "dims", deadline, callback) as told:
-        if is_lazy(X):
-            found = dims_of_blocks(
-                X,
-                k,
-                refused={"units": units, "costs": costs, "budget": budget},
-                memory=memory,
-                objective=objective,
-                baseline=baseline,
-                include=include,
-                exclude=exclude,
-                search={"solver": solver, "deadline": deadline, "rng": rng, "callback": told},
-                **given,
-            )
-            if isinstance(found, Result):
-                return found
-            X, given["sample_weight"] = found.X, sample_weight if isinstance(sample_weight, str) else found.weight
-        coding = Coding.of(X, baseline=baseline, **chosen, **given)
-        return cover(coding, k, objective=objective, solver=solver, deadline=deadline, rng=rng, callback=told)
+    with DimsOptions.of(options).watched() as given:
+        return columns_of_rows(X, k, given)
 
 
-def one_limit(k: Any, budget: Any, costs: Any) -> Any:
-    """K, which counts columns, or the budget for their costs: exactly one of them is given."""
-    if budget is not None and costs is None:
-        raise InvalidInput("budget is what may be spent on costs; give costs too, or k to count columns")
-    if costs is not None and budget is None:
-        raise InvalidInput("costs need a budget, what may be spent on them: give budget instead of k")
-    if (k is None) == (budget is None):
-        spelled = "k or budget" if costs is not None else "k"
-        raise InvalidInput(f"give {spelled}: how much may be chosen, got {'neither' if k is None else 'both'}")
-    return k if budget is None else budget
+def columns_of_rows(X: Any, k: Any, options: DimsOptions) -> Result:
+    """The k columns that cover the most rows, or those that a budget buys."""
+    k = options.limit(k)
+    if is_lazy(X):
+        found = dims_of_blocks(X, k, options)
+        if isinstance(found, Result):
+            return found
+        weight = options.sample_weight if isinstance(options.sample_weight, str) else found.weight
+        X, options = found.X, options.replace(sample_weight=weight)
+    return cover(Coding.of(X, options), k, options)
 
 
-def cover(
-    coding: Coding,
-    k: Any,
-    *,
-    objective: str = "kl",
-    solver: str = "auto",
-    deadline: Deadline,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> Result:
-    """`dims` on rows that were looked through; k is the budget where columns have costs."""
-    as_callback(callback)
+def cover(coding: Coding, k: Any, options: DimsOptions) -> Result:
+    """Minimise over k columns of rows that were coded; k is the budget where columns have costs."""
     rows = Rows.of(coding.X, coding.sample_weight, coding.baseline)
-    generator, seed = as_generator(rng)
+    generator, seed = as_generator(options.rng)
     units = coding.units
     count, what = (rows.n, "columns") if units is None else (len(units), "units")
     limit = Limit.of(k, count, coding.costs, what)
@@ -221,19 +118,19 @@ def cover(
     restriction = Restriction.of(held, never, limit)
 
     def run(F: Any, C: Any, told: Callback | None) -> Result:
-        return minimize(F, C, solver, time_limit=deadline, rng=generator, callback=told)
+        return minimize(F, C, options.solver, time_limit=options.deadline, rng=generator, callback=told)
 
-    used = rows if units is None else units.rows(rows, objective)
+    used = rows if units is None else units.rows(rows, options.objective)
     if restriction:
-        found = restricted(used, limit, objective, restriction, run, callback)
+        found = restricted(used, limit, options.objective, restriction, run, options.callback)
     else:
-        found = run(*problem(used, limit, objective), callback)
+        found = run(*problem(used, limit, options.objective), options.callback)
     if units is not None:
         chosen = found.indices
         found = replace(found, indices=units.columns(chosen), units=units.labels[chosen])
-    found = finish(found, rows, objective)
+    found = finish(found, rows, options.objective)
     note, labels = "; ".join(filter(None, (found.note, coding.note))), coding.labels(found.indices)
-    return replace(found, seed=seed, seconds=deadline.elapsed(), note=note, labels=labels)
+    return replace(found, seed=seed, seconds=options.deadline.elapsed(), note=note, labels=labels)
 
 
 def problem(rows: Rows, limit: Limit, objective: str) -> tuple[Any, Any]:
@@ -295,7 +192,8 @@ def coverage(X: Any, support: Any, *, sample_weight: npt.ArrayLike | None = None
     True
 
     """
-    coding = Coding.of(X, include=support, sample_weight=sample_weight, baseline=baseline)
+    given = {"include": support, "sample_weight": sample_weight, "baseline": baseline}
+    coding = Coding.of(X, DimsOptions.of(given))
     rows = Rows.of(coding.X, coding.sample_weight, coding.baseline)
     return float(rows.weights[rows.inside(coding.include)].sum())
 

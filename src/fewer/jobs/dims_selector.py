@@ -7,28 +7,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, check_non_negative
 
-from .._validation import Indices, InvalidInput, as_numbers, known
+from .._validation import Indices, InvalidInput, as_numbers
 from ..data.align import taken_apart
-from ..data.blocks import Block, Blocks, as_blocks, head_of, is_lazy, lazily, refuse_for_blocks
+from ..data.blocks import Block, as_blocks, head_of, is_lazy, lazily
 from ..data.frames import is_table, names_of
-from ..deadline import Deadline
-from ..progress import as_verbose, watched_by_user
+from ..options import IN_BLOCKS
 from ..row_blocks import Tree
-from ..solvers.minimize import SOLVERS
 from ._dims_blocks import DimsSpec, DimsSummary
-from ._estimator import Shown, Streaming, at_most, our_error, readable, seed_of, unchanged_if_it_fails, validated
-from ._lazy import dims_spec, dims_summary
+from ._estimator import Estimator, Streaming, at_most, our_error, readable, unchanged_if_it_fails, validated
+from ._lazy import dims_summary
 from .coding import Coding, named_baseline
-from .dims import OBJECTIVES, cover, coverage, has_labels, one_limit, take_columns
-from .sample import as_bytes
+from .dims import cover, coverage, has_labels, take_columns
+from .dims_options import DimsOptions
 
 
-class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class FewerDims(
+    Streaming,
+    SelectorMixin,  # type: ignore[misc] # scikit-learn is untyped
+    Estimator,
+    options=DimsOptions,
+    withheld=("order", "item"),
+):
     """Select at most k columns that cover the most rows; see `dims` for what is minimised.
 
     Parameters
@@ -36,30 +39,7 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
     k : int
         How many columns are kept, or units; a k above their number means all of them, with a warning. Not used where
         there is a `budget`.
-    units, costs : array of shape (n,), mapping or Series, optional
-        Labels of columns that are chosen together, and what columns cost; see `dims`.
-    budget : float, optional
-        What may be spent on `costs`, instead of k.
-    objective : {"kl", "l2"}
-        What is minimised.
-    baseline : {"auto", "zero", "mode"}, mapping or array of shape (n,)
-        What counts as absent; see `dims`.
-    include, exclude : list of names or int
-        Columns to keep in any case, and columns never to keep.
-    missing : {"error", "drop", "impute", "category"}
-        How to treat missing values of a table; see `dims`.
-    columns : mapping or list of names, optional
-        What columns of a table are; see `dims`.
-    solver : {"auto", "exact", "exchange", "greedy", "iht"}
-        See `dims`.
-    max_memory : int or str
-        What data in blocks and streams may take; see `dims`.
-    time_limit : float, optional
-        Wall time in seconds, but for compiling; a search goes on until it is over or the optimum is proven.
-    random_state : None, int or RandomState
-        Seed or generator of the random choices.
-    verbose : int
-        1 shows a progress bar, in a terminal or a notebook.
+    {options}
 
     Attributes
     ----------
@@ -88,83 +68,44 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
 
     """
 
-    def __init__(
-        self,
-        k: int = 10,
-        *,
-        units: Any = None,
-        costs: Any = None,
-        budget: float | None = None,
-        objective: str = "kl",
-        baseline: Any = "auto",
-        include: Any = (),
-        exclude: Any = (),
-        missing: str = "error",
-        columns: Any = None,
-        solver: str = "auto",
-        max_memory: Any = "1GB",
-        time_limit: float | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.k = k
-        self.units = units
-        self.costs = costs
-        self.budget = budget
-        self.objective = objective
-        self.baseline = baseline
-        self.include = include
-        self.exclude = exclude
-        self.missing = missing
-        self.columns = columns
-        self.solver = solver
-        self.max_memory = max_memory
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
-
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerDims":
         """Choose the columns; y is ignored."""
-        deadline = Deadline.after(self.time_limit)
-        given = {name: getattr(self, name) for name in ("baseline", "units", "costs", "include", "exclude", "missing")}
         with unchanged_if_it_fails(self):
             self._no_stream()
-            memory = as_bytes(self.max_memory)
-            if is_lazy(X):
-                blocks = as_blocks(X, None, sample_weight)
-                whole = blocks.gathered(memory // 2)
-                if whole is None:
-                    self._fit_blocks(blocks, sample_weight, memory, deadline)
-                    return self
-                X, sample_weight = whole.X, sample_weight if isinstance(sample_weight, str) else whole.weight
-            X, sample_weight = taken_apart(X, sample_weight=sample_weight)
-            known(self.objective, dict.fromkeys(OBJECTIVES), "objective")
-            known(self.solver, dict.fromkeys(SOLVERS), "solver")
-            names = names_of(X) if is_table(X) else None
-            if names is None or (self.columns is None and not has_labels(X)):
-                X = validated(self, X, accept_sparse="csr", dtype="numeric")
-                with our_error():
-                    check_non_negative(X, "FewerDims.fit")
-                given["names"] = names
-                if isinstance(self.baseline, Mapping) and names is not None:
-                    given["baseline"] = named_baseline(self.baseline, names)
-            else:
-                self._check_columns(X, reset=True)
-                given["columns"] = self.columns
-            self._fit(Coding.of(X, sample_weight=sample_weight, **given), deadline)
+            with self._options(sample_weight=sample_weight).watched() as options:
+                self._choose(X, options)
         return self
 
-    def _fit_blocks(self, blocks: Blocks, sample_weight: Any, memory: int, deadline: Deadline) -> None:
-        """Choose columns of rows that come in blocks."""
-        refuse_for_blocks(units=self.units, costs=self.costs, budget=self.budget)
-        self._check_head(taken_apart(blocks.head(1024).X, sample_weight=sample_weight)[0])
-        how = (sample_weight, self.baseline, self.missing, self.columns)
-        self._fit_summary(dims_summary(blocks, dims_spec(blocks, self.k, memory, self.objective, *how)), deadline)
+    def _choose(self, X: Any, options: DimsOptions) -> None:
+        """Set what `fit` promises."""
+        weight = options.sample_weight
+        if is_lazy(X):
+            blocks = as_blocks(X, None, weight)
+            whole = blocks.gathered(options.max_memory // 2)
+            if whole is None:
+                head = taken_apart(blocks.head(1024).X, sample_weight=weight)[0]
+                self._check_head(head)
+                self._fit_summary(dims_summary(blocks, self.k, options), options)
+                return
+            X, weight = whole.X, weight if isinstance(weight, str) else whole.weight
+        X, weight = taken_apart(X, sample_weight=weight)
+        options = options.replace(sample_weight=weight)
+        names = names_of(X) if is_table(X) else None
+        if names is None or (self.columns is None and not has_labels(X)):
+            X = validated(self, X, accept_sparse="csr", dtype="numeric")
+            with our_error():
+                check_non_negative(X, "FewerDims.fit")
+            baseline = options.baseline
+            if isinstance(baseline, Mapping) and names is not None:
+                baseline = named_baseline(baseline, names)
+            own = options.replace(columns=None, baseline=baseline)
+            self._fit(Coding.of(X, own, names), options)
+        else:
+            self._check_columns(X, reset=True)
+            self._fit(Coding.of(X, options), options)
 
     def _check_head(self, X: Any, reset: bool = True) -> None:
         """What scikit-learn keeps of the columns."""
-        known(self.objective, dict.fromkeys(OBJECTIVES), "objective")
-        known(self.solver, dict.fromkeys(SOLVERS), "solver")
         if is_table(X):
             self._check_columns(X, reset)
         else:
@@ -184,54 +125,50 @@ class FewerDims(Shown, Streaming, SelectorMixin, BaseEstimator):  # type: ignore
         """
         with unchanged_if_it_fails(self):
             first = vars(self).get("_stream") is None
-            refuse_for_blocks(units=self.units, costs=self.costs, budget=self.budget)
-            as_verbose(self.verbose)
+            options = self._options()
+            options.refuse("units", "costs", "budget", road=IN_BLOCKS)
             X, sample_weight = taken_apart(X, sample_weight=sample_weight)
             self._check_head(X, reset=first)
-            spec = DimsSpec.of(X, missing=self.missing, columns=self.columns, max_memory=as_bytes(self.max_memory))
+            spec = DimsSpec.of(X, options)
             if spec.labelled:
                 raise InvalidInput("partial_fit needs columns of whole numbers, got labels: code them first")
-            block = Block(X if is_table(X) or sp.issparse(X) else as_numbers(X, "X"), None, sample_weight)
-            tree = Tree(DimsSummary.merged, [] if first else [list(level) for level in self._stream.levels])
-            tree.add(DimsSummary.of(block, spec))
+            coded = X if is_table(X) or sp.issparse(X) else as_numbers(X, "X")
+            levels = [] if first else [list(level) for level in self._stream.levels]
+            tree = Tree(DimsSummary.merged, levels)
+            tree.add(DimsSummary.of(Block(coded, None, sample_weight), spec))
             self._streamed(tree)
         return self
 
     def _answer(self) -> None:
-        self._fit_summary(self._stream.root(), Deadline.after(self.time_limit))
+        with self._options().watched() as options:
+            self._fit_summary(self._stream.root(), options)
 
-    def _fit_summary(self, summary: DimsSummary, deadline: Deadline) -> None:
+    def _fit_summary(self, summary: DimsSummary, options: DimsOptions) -> None:
         """Set what `fit` promises, by the states of rows in blocks."""
-        self._fit(summary.coding(self.baseline, self.include, self.exclude), deadline)
+        self._fit(summary.coding(options.baseline, options.include, options.exclude), options)
         found: Any = vars(self)["result_"]
-        self.result_ = summary.judged(found, self.objective)
+        self.result_ = summary.judged(found, options.objective)
         self.value_, self.bound_, self.gap_ = self.result_.value, self.result_.bound, self.result_.gap
         self.coverage_ = float(vars(self)["coverage_"]) * (1.0 - summary.lost / summary.total)
 
-    def _fit(self, coding: Coding, deadline: Deadline) -> None:
+    def _fit(self, coding: Coding, options: DimsOptions) -> None:
         """Fit checked rows."""
-        n = coding.X.shape[1]
-        search: dict[str, Any] = {"objective": self.objective, "solver": self.solver, "rng": seed_of(self.random_state)}
-        with watched_by_user(as_verbose(self.verbose), "FewerDims", deadline, None) as told:
-            self.result_ = cover(coding, self._limit(coding), deadline=deadline, callback=told, **search)
+        limit = options.limit(self.k if options.budget is None else None)
+        if options.budget is None:
+            units = coding.units
+            most = coding.X.shape[1] if units is None else len(units)
+            limit = at_most(limit, most, "columns" if units is None else "units")
+        self.result_ = cover(coding, limit, options)
         self._coding = replace(coding, X=None, sample_weight=None)
         self.levels_ = coding.levels
         self.indices_: Indices = self.result_.indices
-        self.support_ = np.zeros(n, bool)
+        self.support_ = np.zeros(coding.X.shape[1], bool)
         self.support_[self.indices_] = True
         self.value_, self.bound_, self.gap_ = self.result_.value, self.result_.bound, self.result_.gap
         self.distribution_ = self.result_.distribution
         self.baseline_ = self.distribution_.origin
         weight = coding.sample_weight
         self.coverage_ = coverage(coding.X, self.indices_, sample_weight=weight, baseline=self.baseline_)
-
-    def _limit(self, coding: Coding) -> Any:
-        """How many columns or units, or what they may cost."""
-        limit = one_limit(self.k if self.budget is None else None, self.budget, self.costs)
-        if self.budget is not None:
-            return limit
-        units = coding.units
-        return at_most(self.k, coding.X.shape[1] if units is None else len(units), "units" if units else "columns")
 
     def transform(self, X: Any) -> Any:
         """The chosen columns of X; of a table with labels in its own container."""

@@ -1,68 +1,16 @@
-"""What terms may hold: bounds on weights and counts, conditions on them, and the loss that is minimised."""
+"""Linear conditions on weights and their turnover, by position or by the names of columns."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._validation import InvalidInput, Vector, as_array, as_vector, known, renamed, shown
+from .._validation import InvalidInput, Vector, as_array, as_vector, shown
 from ..constraints.conditions import Conditions
-from ..constraints.sparse_simplex import SparseSimplex
 from ..data.frames import is_indexed, is_table
 from ..data.names import known_name
 from ..data.table import Table
-from ..objectives.absolute_error import AbsoluteError
-from ..objectives.downside_error import DownsideError
-from ..objectives.moments import Moments, as_matrix
 from ..result import Result
-from ..spaces import Atoms, Space
-
-LOSSES = {"squared": "squared error", "absolute": "absolute error", "downside": "squared shortfall"}
-"""What each loss is called."""
-
-
-@dataclass(frozen=True, eq=False)
-class Holdings:
-    """Bounds on what is held, as `terms` names them; `conditions` are in the order of the columns."""
-
-    min_weight: float = 0.0
-    max_weight: float = 1.0
-    max_per_group: Any = None
-    min_per_group: Any = None
-    max_group_weight: Any = None
-    min_group_weight: Any = None
-    conditions: Conditions | None = None
-    loss: str = "squared"
-
-    def __post_init__(self) -> None:
-        known(self.loss, LOSSES, "loss")
-
-    def constraint(self, space: Space, k: int, include: Any, exclude: Any, groups: Any) -> SparseSimplex:
-        """The set of weights on at most k columns."""
-        return SparseSimplex(
-            space,
-            k,
-            self.min_weight,
-            self.max_weight,
-            include,
-            exclude,
-            groups,
-            self.max_per_group,
-            self.min_per_group,
-            self.max_group_weight,
-            self.min_group_weight,
-            self.conditions,
-        )
-
-    def objective(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """The loss of weights on the columns of X; X is looked through once."""
-        with renamed(A="X", b="y"):
-            shape = getattr(X, "shape", ())
-            if not isinstance(shape, tuple) or len(shape) != 2 or 0 in shape:
-                X = as_matrix(X)
-            kind: Any = {"squared": Moments, "absolute": AbsoluteError, "downside": DownsideError}[self.loss]
-            return kind(Atoms(X.shape[1]), X, y, sample_weight)
 
 
 def conditions_of(

@@ -1,31 +1,58 @@
 """A nearest-neighbour classifier that keeps only k rows."""
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
-from .._validation import Indices, InvalidInput, as_array, read, shown, unmasked
+from .._validation import Indices, InvalidInput, as_array, as_flag, read, shown, unmasked
 from ..bandwidths import times_power_of_two
 from ..data.frames import take_rows
 from ..deadline import Deadline
+from ..options import option
 from ..threads import own_threads
-from ._estimator import Shown, our_error, unchanged_if_it_fails
+from ._estimator import our_error, unchanged_if_it_fails
+from ._points_estimator import PointsEstimator
 from ._refine import refined
 from .bandwidth import first_best, log_similarities, nearest
-from .points_transformer import checked, chosen, fitted_comparison, is_precomputed
-from .setting import SPARSE, Chosen
+from .points_options import GROUP_LIMITS, WEIGHT_LIMITS, PointsOptions, as_gamma
+from .setting import Chosen
 
 SEARCH_TIME_SHARE = 0.8
 """The share of a time limit after which the points are refined."""
 
 
-class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ClassifierOptions(PointsOptions):
+    """Options of points, and whether they are refined."""
+
+    gamma: Any = option(
+        "cv",
+        'float or {"median", "scale", "cv"}',
+        'The bandwidth, or a rule for it. "cv" takes the multiple of the median with the lowest cross-validated 1-NN '
+        "error.",
+        as_gamma,
+    )
+    refine: bool = option(
+        True,
+        "bool",
+        "Whether points are then swapped for other rows as long as that lowers a margin loss of the nearest-point rule "
+        "on X. This lowers the error and raises MMD a little.",
+        as_flag,
+    )
+
+
+class FewerPointsClassifier(
+    ClassifierMixin,  # type: ignore[misc] # scikit-learn is untyped
+    PointsEstimator,
+    options=ClassifierOptions,
+    withheld=("move", *GROUP_LIMITS, *WEIGHT_LIMITS),
+):
     """Predict the label of the nearest of at most k rows, which represent each class in MMD (the paper's section 4.2).
 
     The rows are those of `points` with labels: similarities across classes are zero, so each class is matched by
@@ -35,29 +62,7 @@ class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ign
     ----------
     k : int
         How many rows are kept; a k above the number of distinct rows means all of them, with a warning.
-    columns : dict or list, optional
-        What the columns of a table are; see `points`.
-    missing : {"error", "drop", "impute", "category"}
-        How to treat missing values; see `points`. With "drop" rows to predict must have none.
-    similarity : str or callable
-        See `points`.
-    gamma : float or {"median", "scale", "cv"}
-        The bandwidth; see `points`.
-    standardize : bool or "auto"
-        Whether columns are scaled; see `points`.
-    refine : bool
-        Whether points are then swapped for other rows as long as that lowers a margin loss of the nearest-point rule
-        on X. This lowers the error and raises MMD a little.
-    solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
-        See `points`.
-    max_memory : int or str
-        Bytes, or "500MB".
-    time_limit : float, optional
-        Wall time in seconds, but for compiling; a search goes on until it is over or the optimum is proven.
-    random_state : None, int or RandomState
-        Seed or generator of the random choices.
-    verbose : int
-        1 shows a progress bar, in a terminal or a notebook.
+    {options}
 
     Attributes
     ----------
@@ -93,56 +98,22 @@ class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ign
     ['a', 'b']
     """
 
-    indices_: Indices
-
-    def __init__(
-        self,
-        k: int = 10,
-        *,
-        columns: Any = None,
-        missing: str = "error",
-        similarity: Any = "rbf",
-        gamma: Any = "cv",
-        standardize: Any = "auto",
-        refine: bool = True,
-        solver: str = "auto",
-        max_memory: Any = "1GB",
-        time_limit: float | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.k = k
-        self.columns = columns
-        self.missing = missing
-        self.similarity = similarity
-        self.gamma = gamma
-        self.standardize = standardize
-        self.refine = refine
-        self.solver = solver
-        self.max_memory = max_memory
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
-
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> "FewerPointsClassifier":
         """Choose the points of all classes together."""
-        deadline = Deadline.after(self.time_limit)
         with unchanged_if_it_fails(self):
-            self._choose(X, y, sample_weight, deadline)
+            options = self._options(sample_weight=sample_weight)
+            X, y = self._checked(X), self._checked_labels(X, y)
+            self.classes_ = np.unique(y)
+            until, solver = options.deadline, options.solver
+            if options.refine:
+                until = until.share(SEARCH_TIME_SHARE)
+                solver = "exchange" if solver == "auto" else solver  # nothing is to be proven
+            found = self._choose(X, options.replace(labels=y, deadline=until, solver=solver))
+            if options.refine and len(self.classes_) > 1:
+                with own_threads():
+                    self._swap(found, X, options.deadline)
+            self.labels_ = y[self.indices_]
         return self
-
-    def _choose(self, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
-        """Set what `fit` promises."""
-        if not isinstance(self.refine, (bool, np.bool_)):
-            raise InvalidInput(f"refine must be True or False, got {shown(self.refine)}")
-        X, y = checked(self, X), self._checked_labels(X, y)
-        self.classes_ = np.unique(y)
-        until = deadline.share(SEARCH_TIME_SHARE) if self.refine else deadline
-        found = chosen(self, X, y, sample_weight, until)
-        if self.refine and len(self.classes_) > 1:
-            with own_threads():
-                self._swap(found, X, deadline)
-        self.labels_ = y[self.indices_]
 
     def _checked_labels(self, X: Any, y: Any) -> npt.NDArray[Any]:
         """The labels as scikit-learn checks those of a classifier: classes, one for each row."""
@@ -207,11 +178,11 @@ class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ign
     def _scores(self, X: Any) -> tuple[npt.NDArray[np.float64], Indices]:
         """The logarithm of the similarity of each row to each point, (n, k), and the nearest point of each row."""
         check_is_fitted(self)
-        X = checked(self, X, reset=False)
-        if is_precomputed(self):
+        X = self._checked(X, reset=False)
+        if self._precomputed:
             scores = np.asarray(X[:, self.indices_], np.float64)
             return scores, first_best(scores)
-        comparison = fitted_comparison(self)
+        comparison = self._comparison
         rows, few = comparison.rows(X), comparison.rows(self.points_)
         scores = np.asarray(log_similarities(rows, few, comparison.similarity), np.float64)
         return scores, nearest(rows, few, comparison.similarity)
@@ -221,9 +192,3 @@ class FewerPointsClassifier(Shown, ClassifierMixin, BaseEstimator):  # type: ign
         check_is_fitted(self)
         with our_error():
             return float(super().score(X, y, sample_weight))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = isinstance(self.similarity, str) and self.similarity in SPARSE
-        tags.input_tags.pairwise = is_precomputed(self)
-        return tags

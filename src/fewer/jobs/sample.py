@@ -1,6 +1,5 @@
 """Rows as they are handed in, dense or sparse: checked, equal ones merged, weightless ones left out."""
 
-import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +12,6 @@ from .._validation import (
     InvalidInput,
     Vector,
     as_array,
-    as_integer,
     as_numbers,
     as_weights,
     is_frame,
@@ -31,7 +29,6 @@ from ..similarity import require_semidefinite
 from ..tables import as_csr
 from ._merge import merged, seconds_for
 
-BYTES_PER_UNIT = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 MERGING_TIME_SHARE = 0.2
 """The share of a time limit that looking for equal rows may take."""
 MIN_MERGING_SECONDS = 0.05
@@ -39,20 +36,6 @@ MIN_MERGING_SECONDS = 0.05
 MAX_FLOAT_CLASSES, MIN_ROWS_PER_FLOAT_CLASS = 20, 10
 """Different floats beyond which they are no labels where they have fractions, or fewer rows for each than this."""
 PRECISIONS = (np.float32, np.float64)
-
-
-def as_bytes(x: Any, name: str = "max_memory") -> int:
-    """A number of bytes, or a string such as "500MB" (decimal units).
-
-    >>> as_bytes("1.5GB"), as_bytes(4096)
-    (1500000000, 4096)
-    """
-    if not isinstance(x, str):
-        return as_integer(x, name, 1, what="bytes")
-    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{0,15})?)\s*([KMGT]?B?)\s*", x.upper())
-    if not found or found[2] not in BYTES_PER_UNIT or float(found[1]) * BYTES_PER_UNIT[found[2]] < 1:
-        raise InvalidInput(f"{name} must be bytes or a text such as '500MB' or '1GB', got {shown(x)}")
-    return int(float(found[1]) * BYTES_PER_UNIT[found[2]])
 
 
 def as_rows(X: Any, sparse: bool = True) -> Any:

@@ -10,21 +10,21 @@ from .._validation import InvalidInput, as_integer, as_seed, gathered, is_frame,
 from ..data.blocks import Block
 from ..data.cutting import height, width
 from ..data.frames import names_of
-from ..deadline import Deadline
 from ..result import Result
 from ..row_blocks import merged_in_tree
 from ..threads import own_threads
 from ._bins_blocks import BinsSummary, CountedSummary
 from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
-from ._held import Limits
 from ._points_blocks import solved, spec_of
 from ._points_first import FirstSummary
 from ._points_onepass import coreset_of
 from ._points_plan import plan_of
 from ._points_second import SecondSummary
 from ._terms_blocks import TermsSpec, TermsSummary
-from .sample import as_bytes
-from .setting import Setting
+from .bins_options import BinsOptions
+from .dims_options import DimsOptions
+from .points_options import PointsOptions
+from .terms_options import TermsOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +139,7 @@ def summarize(block: Any, job: str | None = None, plan: Summary | None = None, *
     given = Block(*block[:3]) if isinstance(block, tuple) else Block(block)
     if not height(given.X):
         raise InvalidInput("block must have at least one row; pass over empty ones")
-    state = make(given, None if plan is None else plan.state, options)
+    state = make(given, None if plan is None else plan.state, dict(options))
     X = gathered(given.X)
     about: dict[str, Any] = {} if plan is None else {**plan.about, "rows of the plan": plan.rows}
     about |= {"job": job, "pass": type(state).__name__, "number of columns": width(X)}
@@ -163,41 +163,25 @@ def summarize(block: Any, job: str | None = None, plan: Summary | None = None, *
     return Summary(str(job), state, about)
 
 
-def _rest(options: dict[str, Any], job: str) -> None:
-    """Refuse options that the job does not have."""
-    if options:
-        raise InvalidInput(f"{next(iter(options))!r} is no option of {job} over blocks")
-
-
-def _take(options: dict[str, Any], defaults: dict[str, Any], job: str) -> dict[str, Any]:
-    """The known options with their defaults; others are refused."""
-    left = dict(options)
-    found = {name: left.pop(name, default) for name, default in defaults.items()}
-    _rest(left, job)
-    return found
-
-
-def _points_block(block: Block, plan: Any, options: dict[str, Any]) -> Any:
-    given = _take(
-        options,
-        {"labels": None, "sample_weight": None, "columns": None, "missing": "error", "similarity": "rbf"}
-        | {"gamma": "median", "standardize": "auto", "rng": 0, "candidates": None, "kept": None, "k": 1}
-        | {"max_memory": "1GB"},
-        "points",
-    )
-    block = _beside(block, given["labels"], given["sample_weight"])
+def _points_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
+    own = {"candidates": None, "kept": None, "k": 1}
+    own |= {name: given.pop(name) for name in own if name in given}
+    options = PointsOptions.of({"rng": 0, **given})
+    options.serve(*POINTS_ROWS, road=FIRST_PASS)
+    block = _beside(block, options.labels, options.sample_weight)
     if plan is not None:
         made = plan_of(plan) if isinstance(plan, FirstSummary) else plan.plan
-        if given["kept"] is not None:
-            return coreset_of(block, made, as_integer(given["kept"], "kept", 1))
+        if own["kept"] is not None:
+            return coreset_of(block, made, as_integer(own["kept"], "kept", 1))
         return SecondSummary.of(block, made)
-    how = (given["similarity"], given["gamma"], given["standardize"], "auto", as_bytes(given["max_memory"]))
-    setting = Setting(*how, Deadline.after(None), columns=given["columns"], missing=given["missing"])
-    names = [value if isinstance(value, str) else None for value in (given["labels"], given["sample_weight"])]
-    labels = names[0] if names[0] is not None else block.y
-    spec = spec_of(block.X, setting, as_integer(given["k"], "k", 1), labels, names[1], as_seed(given["rng"]))
-    if given["candidates"] is not None:
-        count = as_integer(given["candidates"], "candidates", 1)
+    labels, weight = options.labels, options.sample_weight
+    options = options.replace(
+        labels=labels if isinstance(labels, str) else block.y,
+        sample_weight=weight if isinstance(weight, str) else None,
+    )
+    spec = spec_of(block.X, as_integer(own["k"], "k", 1), options, as_seed(options.rng))
+    if own["candidates"] is not None:
+        count = as_integer(own["candidates"], "candidates", 1)
         spec = replace(spec, candidates=count, least=count)
     return FirstSummary.of(block, replace(spec, draws=spec.candidates))
 
@@ -209,29 +193,31 @@ def _beside(block: Block, y: Any, weight: Any) -> Block:
     return block._replace(y=y, weight=weight)
 
 
-def _bins_block(block: Block, plan: Any, options: dict[str, Any]) -> Any:
-    given = _take(options, {"sample_weight": None, "missing": "error"}, "bins")
-    block = _beside(block, None, given["sample_weight"])
-    return BinsSummary.of(block, given["missing"]) if plan is None else CountedSummary.of(block, plan)
+def _bins_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
+    options = BinsOptions.of(given)
+    options.serve("sample_weight", "missing", road=FIRST_PASS)
+    block = _beside(block, None, options.sample_weight)
+    if plan is not None:
+        return CountedSummary.of(block, plan)
+    return BinsSummary.of(block, options.missing)
 
 
-def _dims_block(block: Block, plan: Any, options: dict[str, Any]) -> Any:
-    defaults = {"sample_weight": None, "columns": None, "missing": "error", "max_memory": "1GB"}
-    given = _take(options, defaults, "dims")
-    name = given["sample_weight"] if isinstance(given["sample_weight"], str) else None
-    block = _beside(block, None, given["sample_weight"])
+def _dims_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
+    options = DimsOptions.of(given)
+    options.serve(*DIMS_ROWS, road=FIRST_PASS)
+    block = _beside(block, None, options.sample_weight)
     if plan is not None:
         return DimsSummary.of(block, plan)
-    how = {"columns": given["columns"], "missing": given["missing"], "weight": name}
-    spec = DimsSpec.of(block.X, max_memory=as_bytes(given["max_memory"]), **how)
+    spec = DimsSpec.of(block.X, options)
     return LevelsSummary.of(block, spec) if spec.labelled else DimsSummary.of(block, spec)
 
 
-def _terms_block(block: Block, plan: Any, options: dict[str, Any]) -> Any:
-    given = _take(options, {"y": None, "sample_weight": None, "missing": "error"}, "terms")
-    name = given["sample_weight"] if isinstance(given["sample_weight"], str) else None
-    block = _beside(block, given["y"], given["sample_weight"])
-    spec = TermsSpec.of(block.X, given["y"], missing=given["missing"], weight=name)
+def _terms_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
+    y = given.pop("y", None)
+    options = TermsOptions.of(given)
+    options.serve("sample_weight", "missing", road=FIRST_PASS)
+    block = _beside(block, y, options.sample_weight)
+    spec = TermsSpec.of(block.X, y, options)
     alone = current_thread() is main_thread()  # else another thread may be limiting BLAS
     with own_threads() if alone else nullcontext():
         return TermsSummary.of(block, spec)
@@ -243,61 +229,65 @@ MAKERS: dict[str, Callable[[Block, Any, dict[str, Any]], Any]] = {
     "terms": _terms_block,
     "dims": _dims_block,
 }
-SEARCH = {"solver": "auto", "time_limit": None, "rng": 0, "callback": None}
+FIRST_PASS, SOLVE = "summarize; give it to solve", "solve; give it to summarize"
+SEARCHED = ("solver", "time_limit", "rng", "callback")
+DIMS_ROWS = ("sample_weight", "columns", "missing", "max_memory")
+POINTS_ROWS = (
+    "labels",
+    "sample_weight",
+    "columns",
+    "missing",
+    "similarity",
+    "gamma",
+    "standardize",
+    "rng",
+    "max_memory",
+)
+"""Options of points in the first pass."""
 
 
-def _solved_points(summary: Any, k: int, options: dict[str, Any]) -> Result:
-    defaults = SEARCH | {"min_weight": 0.0, "max_weight": 1.0, "equal_weights": False, "max_memory": "1GB"}
-    given = _take(options, defaults, "points")
-    limits = Limits(
-        min_weight=given["min_weight"], max_weight=given["max_weight"], equal_weights=given["equal_weights"]
-    )
+def _solved_points(summary: Any, k: int, given: dict[str, Any]) -> Result:
     spec = summary.spec if isinstance(summary, FirstSummary) else summary.plan.spec
-    how = (spec.similarity, spec.gamma, spec.scales, given["solver"], as_bytes(given["max_memory"]))
-    setting = Setting(*how, Deadline.after(given["time_limit"]), given["callback"], limits=limits)
-    return solved(summary, k, setting, spec.seed if given["rng"] is None else as_seed(given["rng"])).result
+    options = PointsOptions.of({"rng": 0, **given})
+    own = ("min_weight", "max_weight", "equal_weights", "max_memory")
+    options.serve(*SEARCHED, *own, road=SOLVE)
+    seed = spec.seed if options.rng is None else as_seed(options.rng)
+    return solved(summary, k, options, seed).result
 
 
-def _solved_bins(summary: Any, k: int, options: dict[str, Any]) -> Result:
+def _solved_bins(summary: Any, k: int, given: dict[str, Any]) -> Result:
     from ._lazy import solved_bins
 
-    given = _take(options, SEARCH | {"grid": "auto", "n_bins": None}, "bins")
+    options = BinsOptions.of({"rng": 0, **given})
+    options.serve(*SEARCHED, "grid", "n_bins", road=SOLVE)
     if len(summary.columns) != 1:
         raise InvalidInput(f"bins are of one column, got blocks with {len(summary.columns)}")
-    deadline = Deadline.after(given.pop("time_limit"))
-    return solved_bins(summary, 0, k, given.pop("grid"), given.pop("n_bins"), {**given, "deadline": deadline})
+    return solved_bins(summary, 0, k, options)
 
 
-def _solved_terms(summary: Any, k: int, options: dict[str, Any]) -> Result:
-    from .holdings import Holdings, conditions_of
+def _solved_terms(summary: Any, k: int, given: dict[str, Any]) -> Result:
     from .terms import track
 
-    bounds = {"min_weight": 0.0, "max_weight": 1.0}
-    of_groups = dict.fromkeys(("max_per_group", "min_per_group", "max_group_weight", "min_group_weight"))
-    columns = {"include": (), "exclude": (), "groups": None}
-    conditions = dict.fromkeys(("previous", "max_turnover", "constraints"))
-    given = _take(options, SEARCH | bounds | of_groups | columns | conditions, "terms")
-    data = summary.tracked(**{name: given[name] for name in columns})
-    asked = given["previous"], given["max_turnover"], given["constraints"]
-    held = conditions_of(*asked, data.names, data.X.shape[1])
-    limits = Holdings(**{name: given[name] for name in (*bounds, *of_groups)}, conditions=held)
-    search = {name: given[name] for name in ("solver", "rng", "callback")}
-    return track(data, k, limits, deadline=Deadline.after(given["time_limit"]), **search)
+    options = TermsOptions.of({"rng": 0, **given})
+    own = ("include", "exclude", "groups", "previous", "max_turnover", "constraints")
+    bounds = ("weight", "per_group", "group_weight")
+    limits = [f"{end}_{name}" for name in bounds for end in ("min", "max")]
+    options.serve(*SEARCHED, *own, *limits, "ridge", road=SOLVE)
+    return track(summary.tracked(options), k, options)
 
 
-def _solved_dims(summary: Any, k: int, options: dict[str, Any]) -> Result:
+def _solved_dims(summary: Any, k: int, given: dict[str, Any]) -> Result:
     from .dims import cover
 
-    defaults = {"objective": "kl", "baseline": "auto", "include": (), "exclude": ()}
-    given = _take(options, SEARCH | defaults, "dims")
+    options = DimsOptions.of({"rng": 0, **given})
+    own = ("objective", "baseline", "include", "exclude")
+    options.serve(*SEARCHED, *own, road=SOLVE)
     if isinstance(summary, LevelsSummary):
         raise InvalidInput(
             "a table with labels takes two passes: summarize the blocks again with plan= the merged summaries"
         )
-    coding = summary.coding(given["baseline"], given["include"], given["exclude"])
-    search = {name: given[name] for name in ("objective", "solver", "rng", "callback")}
-    found = cover(coding, k, deadline=Deadline.after(given["time_limit"]), **search)
-    judged: Result = summary.judged(found, given["objective"])
+    coding = summary.coding(options.baseline, options.include, options.exclude)
+    judged: Result = summary.judged(cover(coding, k, options), options.objective)
     return judged
 
 

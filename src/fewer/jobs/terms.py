@@ -4,61 +4,28 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from .._validation import InvalidInput, as_integer, known, read
+from .._validation import as_integer
 from ..constraints.sparse_simplex import SparseSimplex
-from ..data.blocks import as_blocks, is_lazy, refuse_for_blocks
+from ..data.blocks import as_blocks, is_lazy
 from ..data.prices import resemble_prices
-from ..deadline import Deadline
-from ..objectives.moments import Moments
-from ..progress import watched_by_user
+from ..options import takes
 from ..result import Result, Words
-from ..solvers.loop import Callback, as_callback
-from ..solvers.minimize import SOLVERS, minimize
-from ._early_stopping import early_stopped
+from ..solvers.minimize import minimize
 from ._lazy import terms_of_blocks
-from .holdings import LOSSES, Holdings, conditions_of
-from .sample import as_bytes
+from .bins_options import BinsOptions
+from .terms_options import TermsOptions
 from .tracking import Tracked
 
 PRICES = "X and y look like prices in order of time: returns='simple' tracks their returns instead"
 """What is said of numbers that are positive, steady, and badly tracked."""
 
 
-def terms(
-    X: Any,
-    y: Any,
-    k: int,
-    *,
-    min_weight: float = 0.0,
-    max_weight: float = 1.0,
-    include: Any = (),
-    exclude: Any = (),
-    groups: Any = None,
-    max_per_group: Any = None,
-    min_per_group: Any = None,
-    max_group_weight: Any = None,
-    min_group_weight: Any = None,
-    previous: Any = None,
-    max_turnover: float | None = None,
-    constraints: Any = None,
-    loss: str = "squared",
-    sample_weight: npt.ArrayLike | None = None,
-    missing: str = "error",
-    returns: str | None = None,
-    date: Any = None,
-    validation: float | None = None,
-    solver: str = "auto",
-    max_memory: Any = "1GB",
-    time_limit: float | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-    progress: bool = False,
-) -> Result:
+@takes(TermsOptions)
+def terms(X: Any, y: Any, k: int, **options: Any) -> Result:
     """Weights q on at most k columns of X that track y.
 
-        min ‖X q - y‖²   over q >= 0, Σ q = 1, at most k entries not zero
+        min ‖X q - y‖² + ridge ‖q‖²   over q >= 0, Σ q = 1, at most k entries not zero
 
     and, if given, bounds on weights, limits on the number and weight of columns in groups, on turnover, and G q <= h.
 
@@ -75,55 +42,7 @@ def terms(
         objects, rows are matched by their index labels.
     k : int
         How many columns may be held, at most n.
-    min_weight, max_weight : float
-        Each weight that is held lies between them.
-    include, exclude : list of names or int
-        Columns that are held (with min_weight = 0 their best weight may be zero), and columns that are not.
-    groups : array of shape (n,), mapping or Series, optional
-        A label for each column, by position or by name; limits of groups need it.
-    max_per_group, min_per_group : int, mapping or sequence, optional
-        How many columns of one label are held, at most and at least: one number for all, numbers by label, or one for
-        each label in sorted order. With min_weight = 0 a column may be held at weight zero.
-    max_group_weight, min_group_weight : float, mapping or sequence, optional
-        The weight of all columns of one label lies between them, such as max_group_weight={"tech": 0.3}.
-    previous : array, mapping, Series or Result, optional
-        Weights held before, by position or by name.
-    max_turnover : float, optional
-        Given together with `previous`: `Σ |q - previous|` is at most this.
-    constraints : pair (G, h), optional
-        G q <= h: an array (m, n), or a table whose columns are names of X (others count 0), and m numbers.
-    loss : {"squared", "absolute", "downside"}
-        `‖X q - y‖²`, `Σ |X q - y|`, or `Σ max(y - X q, 0)²`, with `sample_weight` as weights of the rows.
-    sample_weight : array of shape (r,), optional
-        Weights of the rows' errors.
-    missing : {"error", "drop", "impute", "ffill"}
-        How to treat missing values: raise an error, drop their rows, use the column's median (not for y), or for prices
-        the last one before. `note` says how many there were. Excluded columns may have missing values.
-    returns : {"simple", "log"}, optional
-        X and y are prices in order of time, and their returns are compared: p(t) / p(t-1) - 1, or differences of
-        logarithms. There is one row less. Rows of a table that are not in the order of the dates in its index or its
-        one column of dates are sorted by them.
-    date : name, optional
-        A column of dates of the table X, by which rows are sorted; none may occur twice.
-    validation : float, optional
-        A share of the rows that is held back to decide when to stop (early stopping by the one-standard-error rule);
-        then all rows are fitted up to that point. A lower training error can mean a higher error on new rows.
-    solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}
-        "greedy" is Algorithm 3, "iht" Algorithm 1 with momentum and refits, "frank_wolfe" the convex relaxation with
-        its answer projected, "exchange" a local search, "exact" goes on until the optimum is proven, and "auto" is
-        "exact" for a fixed amount of work where no `time_limit` is set.
-    max_memory : int or str
-        Data in blocks are read into memory if they take at most half of it. Otherwise they are factored block by block,
-        [X y] = Q R, which leaves a problem of n + 1 rows with the same errors.
-    time_limit : float, optional
-        Wall time in seconds, but for compiling; a search goes on until it is over or the optimum is proven.
-        Without it the same `rng` gives the same answer on any machine.
-    rng : None, int or Generator
-        Seed or generator of the random choices.
-    callback : callable, optional
-        Called with the progress so far; a true return value stops the run.
-    progress : bool
-        Whether to show a progress bar, in a terminal or a notebook.
+    {options}
 
     Returns
     -------
@@ -160,92 +79,51 @@ def terms(
     >>> round(float(abs(moved.p - [0.0, 0.5, 0.5, 0.0]).sum()), 6)
     0.4
     """
-    deadline = Deadline.after(time_limit)
-    known(solver, SOLVERS, "solver")
-    columns = {"include": include, "exclude": exclude, "groups": groups}
-    given = {"sample_weight": sample_weight, "missing": missing, "returns": returns, "date": date}
-    memory = as_bytes(max_memory)
-    data = looked_through(X, y, columns, given, memory, {"validation": validation, "loss": loss})
-    conditions = conditions_of(previous, max_turnover, constraints, data.names, _width(data.X))
-    groups_have = max_per_group, min_per_group, max_group_weight, min_group_weight
-    limits = Holdings(min_weight, max_weight, *groups_have, conditions, loss)
-    with watched_by_user(progress, "terms", deadline, callback) as told:
-        search = {"solver": solver, "deadline": deadline, "rng": rng, "callback": told}
-        return track(data, k, limits, validation=validation, **search)
+    with TermsOptions.of(options).watched() as given:
+        return track(prepare(X, y, given), k, given)
 
 
-def looked_through(
-    X: Any, y: Any, columns: dict[str, Any], given: dict[str, Any], memory: int, asked: dict[str, Any]
-) -> Tracked:
+def prepare(X: Any, y: Any, options: TermsOptions) -> Tracked:
     """The problem in memory: as it was given, gathered, or what blocks of rows leave."""
     if not is_lazy(X):
-        return Tracked.of(X, y, **columns, **given)
-    blocks = as_blocks(X, y, given["sample_weight"])
-    whole = blocks.gathered(memory // 2)
-    if whole is not None:
-        weight = given["sample_weight"]
-        own = {**given, "sample_weight": weight if isinstance(weight, str) else whole.weight}
-        return Tracked.of(whole.X, y if isinstance(y, str) else whole.y, **columns, **own)
-    loss = None if asked["loss"] == "squared" else asked["loss"]
-    refuse_for_blocks(validation=asked["validation"], loss=loss, returns=given["returns"], date=given["date"])
-    return terms_of_blocks(blocks, y, given["sample_weight"], given["missing"]).tracked(**columns)
+        return Tracked.of(X, y, options)
+    weight = options.sample_weight
+    blocks = as_blocks(X, y, weight)
+    whole = blocks.gathered(options.max_memory // 2)
+    if whole is None:
+        return terms_of_blocks(blocks, y, options).tracked(options)
+    own = options.replace(sample_weight=weight if isinstance(weight, str) else whole.weight)
+    return Tracked.of(whole.X, y if isinstance(y, str) else whole.y, own)
 
 
-def track(
-    data: Tracked,
-    k: int,
-    limits: Holdings,
-    *,
-    solver: str = "auto",
-    validation: float | None = None,
-    deadline: Deadline | None = None,
-    rng: Any = None,
-    callback: Callback | None = None,
-) -> Result:
-    """`terms` on data that were looked through."""
-    F = limits.objective(data.X, data.y, data.sample_weight)
+def track(data: Tracked, k: int, options: TermsOptions) -> Result:
+    """At most k columns of data that were prepared."""
+    F = options.objective(data.X, data.y, data.sample_weight)
     as_integer(k, "k", 1, F.space.size, "columns")
-    C = limits.constraint(F.space, k, data.include, data.exclude, data.groups)
-    found = hinted(solve(F, C, solver, validation, deadline or Deadline.after(None), rng, callback), F)
-    words = Words("columns", data.candidates(F.space.size), LOSSES[limits.loss])
+    C = options.constraint(F.space, k, data)
+    return tracked_by(F, C, data, options)
+
+
+def tracked_by(F: Any, C: SparseSimplex, data: Tracked, options: TermsOptions) -> Result:
+    """Minimise F over C, with the names and notes of the data."""
+    found = hinted(solve(F, C, options), F)
+    words = Words("columns", data.candidates(F.space.size), options.objective_name)
     note = "; ".join(filter(None, (found.note, data.note)))
     return replace(found, labels=data.labels(found.indices), note=note, words=words)
 
 
-def _width(X: Any) -> int:
-    """How many columns there are."""
-    shape = getattr(X, "shape", None)
-    shape = shape if isinstance(shape, tuple) else read(X, "X").shape
-    if len(shape) != 2:
-        raise InvalidInput(f"X must be a matrix with at least one row and one column, got shape {shape}")
-    return int(shape[1])
+def solve(F: Any, C: SparseSimplex, options: TermsOptions | BinsOptions) -> Result:
+    """Run a solver by name."""
+    deadline, callback = options.deadline, options.callback
+    found = minimize(F, C, options.solver, time_limit=deadline, rng=options.rng, callback=callback)
+    return replace(found, seconds=deadline.elapsed(), loss=loss_of(F, found))
 
 
-def least_squares(X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Moments:
-    """‖X q - y‖², rows weighted; X is looked through once."""
-    F: Moments = Holdings().objective(X, y, sample_weight)
-    return F
-
-
-def solve(
-    F: Any,
-    C: SparseSimplex,
-    solver: str,
-    validation: float | None,
-    deadline: Deadline,
-    rng: Any,
-    callback: Callback | None = None,
-) -> Result:
-    """Run a solver by name, with or without rows kept for early stopping."""
-    known(solver, SOLVERS, "solver")
-    as_callback(callback)
-    if validation is None:
-        found = minimize(F, C, solver, time_limit=deadline, rng=rng, callback=callback)
-    elif not isinstance(F, Moments):
-        raise InvalidInput("validation goes with loss='squared' alone: early stopping compares squared errors")
-    else:
-        found = early_stopped(F, C, solver, validation, deadline, rng, callback)
-    return replace(found, seconds=deadline.elapsed())
+def loss_of(F: Any, found: Result) -> float | None:
+    """The loss of an answer without the ridge, where the objective has one."""
+    if not hasattr(F, "ridge"):
+        return None
+    return float(F.loss(found.p)) if F.ridge else found.value
 
 
 def hinted(found: Result, F: Any) -> Result:

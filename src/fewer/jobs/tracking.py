@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, gathered, known, shown
+from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, gathered, shown
 from ..constraints.groups import Groups
 from ..data.align import aligned, column_beside, group_codes
 from ..data.columns import left_out
 from ..data.frames import Column, columns_of, index_of, is_table
 from ..data.names import known_name, positions, quoted, refuse_twins
-from ..data.prices import PRICE_FIXES, RETURNS, RULES, by_date, fill_gaps, instants, own_dates, returns_of, row_words
+from ..data.prices import PRICE_FIXES, by_date, fill_gaps, instants, own_dates, returns_of, row_words
 from ..data.table import Table, numbers_of_column
+from .terms_options import TermsOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,26 +41,11 @@ class Tracked:
     refused: Any = ()
 
     @classmethod
-    def of(
-        cls,
-        X: Any,
-        y: Any,
-        *,
-        include: Any = (),
-        exclude: Any = (),
-        groups: Any = None,
-        sample_weight: Any = None,
-        missing: str = "error",
-        returns: str | None = None,
-        date: Any = None,
-    ) -> "Tracked":
+    def of(cls, X: Any, y: Any, options: TermsOptions) -> "Tracked":
         """Check and align what was given; arrays without prices and gaps pass as they are."""
-        known(missing, dict.fromkeys(RULES), "missing")
-        if returns is not None:
-            known(returns, RETURNS, "returns")
-        if missing == ("impute" if returns else "ffill"):
-            instead = "a price is not a median of others" if returns else "only prices are carried forward"
-            raise InvalidInput(f"missing={missing!r} does not go with returns={returns!r}: {instead}")
+        include, exclude, groups = options.include, options.exclude, options.groups
+        missing, returns, date = options.missing, options.returns, options.date
+        sample_weight = options.sample_weight
         weight, at = column_beside(X, sample_weight, "sample_weight")
         if is_table(X):
             X = gathered(X)

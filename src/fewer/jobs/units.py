@@ -6,22 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import Indices, InvalidInput, Vector, as_generator, as_integer, renamed
+from .._validation import Indices, InvalidInput, Vector, as_generator, as_integer, gathered, renamed
 from ..bandwidths import times_power_of_two
 from ..constraints.groups import Groups
 from ..constraints.sparse_simplex import SparseSimplex
+from ..data.blocks import as_blocks, is_dask, is_lazy
 from ..deadline import Deadline
 from ..lazy_rows import some_rows
 from ..objectives.mmd import MMD
 from ..objectives.pairs import HIGH, OutOfTime, check, spans, spread, tile_entries, tile_rows
+from ..options import IN_BLOCKS
 from ..result import Result, Status, Words
 from ..solvers.minimize import minimize
 from ..spaces import Atoms
 from ..text import visible
 from ..threads import own_threads
-from ._held import Limits, as_groups_of
+from ._held import as_groups_of, held_of
+from ._points_blocks import with_rows
+from .points_options import PointsOptions
 from .sample import Sample
-from .setting import Setting
+from .setting import in_users_terms, prepare
 
 MAX_PAIRWISE_WORK = 10**11
 """Pairs of rows times (columns + 20) up to which all are compared; beyond it some rows of each unit, at random."""
@@ -64,43 +68,51 @@ class Patients:
         return each
 
 
-def points_of_units(setting: Setting, X: Any, k: Any, units: Any, labels: Any, sample_weight: Any, rng: Any) -> Result:
-    """`points` with rows chosen whole by unit.
+def points_of_units(X: Any, k: Any, options: PointsOptions) -> Result:
+    """Choose rows whole by unit.
 
     With x_u the distribution of the rows of unit u, MMD²(Σ q_u x_u, all rows) = (q - t)ᵀ H (q - t) for the mean
     similarities H_uv between the rows of u and v, and t_u the share of unit u among all rows.
     """
-    if setting.moves:
-        raise InvalidInput("move is for single rows; units are kept as they are")
-    if setting.aim is not None:
-        raise InvalidInput("target is for single rows; units stand for the rows of X")
-    generator, seed = as_generator(rng)
-    user, deadline = setting.limits, setting.deadline
-    user.check()
+    options.refuse("move", "target", road="units; they are kept as they are and stand for the rows of X")
+    if is_lazy(X):
+        whole = as_blocks(X, options.labels, options.sample_weight).gathered(options.max_memory // 2)
+        if whole is None:
+            options.refuse("units", road=IN_BLOCKS)
+        assert whole is not None  # noqa: S101 - units are refused otherwise
+        X, options = whole.X, with_rows(options, whole)
+        options = options.replace(units=np.asarray(options.units) if is_dask(options.units) else options.units)
+    X = gathered(X)
+    generator, seed = as_generator(options.rng)
+    deadline = options.deadline
     k = as_integer(k, "k", 1)
-    apart = Limits(groups=units, max_per_group=ALL_OF_A_GROUP)
+    apart = options.replace(
+        **dict.fromkeys(("include", "exclude"), ()),
+        groups=options.units,
+        min_per_group=None,
+        max_per_group=ALL_OF_A_GROUP,
+    )
     with own_threads():
         with renamed(groups="units"):
-            ready = replace(setting, limits=apart).prepared(X, k, labels, sample_weight, generator, most=False)
+            ready = prepare(X, k, apart, generator, most=False)
         assert ready.held.groups is not None  # noqa: S101 - these are the units
         patients = Patients.of(ready.held.groups)
         sample = ready.sample
         of_row = patients.codes[sample.at(np.arange(len(sample.weights)))]
         present = np.unique(of_row)
         k = as_integer(k, "k", 1, len(present), "units")
-        check_memory(len(present), setting.memory)
-        every = constraint_of(user, X, patients, present, k)
-        some, H, note = compared(sample, of_row, present, every, ready, setting.memory, deadline, generator)
+        check_memory(len(present), options.max_memory)
+        every = constraint_of(options, X, patients, present, k)
+        some, H, note = compared(sample, of_row, present, every, ready, options.max_memory, deadline, generator)
         mine = np.flatnonzero(np.isin(of_row, some))
         shares = np.bincount(np.searchsorted(some, of_row[mine]), sample.weights[mine], len(some))
         F = MMD(Atoms(len(some)), H, shares / shares.sum())
-        C = every if len(some) == len(present) else constraint_of(user, X, patients, some, k)
-        options: dict[str, Any] = {"time_limit": deadline, "callback": setting.callback, "rng": generator}
-        found = minimize(F, C, setting.solver, **options)
+        C = every if len(some) == len(present) else constraint_of(options, X, patients, some, k)
+        found = minimize(F, C, options.solver, time_limit=deadline, callback=options.callback, rng=generator)
     notes = "; ".join(filter(None, [*ready.notes, note, found.note]))
     result = on_rows(replace(found, seed=seed, note=notes), patients, some, ready, note == "")
-    stored = None if setting.precomputed else ready.comparison.stored(setting.similarity)
-    return replace(setting.in_users_terms(result, X), compared=stored, seconds=deadline.elapsed())
+    stored = None if options.precomputed else ready.comparison.stored(options.similarity)
+    return replace(in_users_terms(result, X, options), compared=stored, seconds=deadline.elapsed())
 
 
 def compared(
@@ -226,21 +238,21 @@ def added_up(block: Vector, inside: Vector, unit: Indices, part: slice, other: s
     return slice(down[0], down[-1] + 1), slice(across[0], across[-1] + 1), sums
 
 
-def constraint_of(user: Limits, X: Any, patients: Patients, present: Indices, k: int) -> SparseSimplex:
+def constraint_of(options: PointsOptions, X: Any, patients: Patients, present: Indices, k: int) -> SparseSimplex:
     """At most k units, within what was asked of rows: an included or excluded row stands for its unit."""
     n = len(patients.codes)
-    held = replace(user, groups=None, min_per_group=None, max_per_group=None).on(X, n)
+    held = held_of(X, n, options.replace(groups=None, min_per_group=None, max_per_group=None))
     include, exclude = (
         np.flatnonzero(np.isin(present, patients.codes[some])) if some.size else NO_ROWS
         for some in (held.include, held.exclude)
     )
     groups = None
-    if user.groups is not None:
-        rows = as_groups_of(X, user.groups, n)
+    if options.groups is not None:
+        rows = as_groups_of(X, options.groups, n)
         found, codes = np.unique(patients.one_each(rows.codes, "groups")[present], return_inverse=True)
         groups = Groups(codes.reshape(-1), tuple(rows.names[at] for at in found))
-    low, high = user.weights(k)
-    counts = user.max_per_group, user.min_per_group
+    low, high = options.weights(k)
+    counts = options.max_per_group, options.min_per_group
     return SparseSimplex(Atoms(len(present)), k, low, high, include, exclude, groups, *counts)
 
 

@@ -77,7 +77,7 @@ class KL:
         return gradient
 
     def best_on(self, face: Indices) -> Vector:
-        """Q restricted to the face and renormalised; uniform where q has no mass at all."""
+        """q restricted to the face and renormalised; uniform where q has no mass at all."""
         p = np.zeros(self.space.size)
         mass = self.q[face].sum()
         p[face] = self.q[face] / mass if mass > 0 else 1.0 / face.size
@@ -85,7 +85,7 @@ class KL:
 
     @property
     def target(self) -> Vector:
-        """Q."""
+        """q."""
         return np.asarray(self.q)
 
     def cover(self, k: int) -> tuple[Cover, float, int] | None:

@@ -118,7 +118,7 @@ class L2:
         return np.ones(self.space.size)
 
     def linear(self, units: Indices) -> Vector:
-        """Q at these entries."""
+        """q at these entries."""
         return np.asarray(self.q[units])
 
     def cross(self, units: Indices, others: Indices) -> Vector:
@@ -126,7 +126,7 @@ class L2:
         return np.equal.outer(units, others).astype(np.float64)
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
-        """Q - p for p with these weights: minus half the gradient."""
+        """q - p for p with these weights: minus half the gradient."""
         slopes: Vector = self.q.copy()
         slopes[units] -= weights
         return slopes
@@ -158,7 +158,7 @@ class L2:
 
     @property
     def target(self) -> Vector:
-        """Q."""
+        """q."""
         return np.asarray(self.q)
 
     def cover(self, k: int) -> tuple[Cover, float, int] | None:

@@ -117,7 +117,7 @@ class ListedL2:
         return np.concatenate([seen, np.full(self.states.n, 2.0 * unseen * share)])
 
     def best_on(self, face: Indices) -> Vector:
-        """Q plus a constant on all states of the face, seen or not."""
+        """q plus a constant on all states of the face, seen or not."""
         seen, dims = self._parts(face)
         size = self._size(dims)
         p = np.zeros(self.space.size)
@@ -136,11 +136,11 @@ class ListedL2:
 
     @property
     def target(self) -> Vector:
-        """Q, and nothing on the unseen states."""
+        """q, and nothing on the unseen states."""
         return np.concatenate([self.q, np.zeros(self.states.n)])
 
     def cover(self, k: int) -> tuple[Cover, float, int] | None:
-        """Min ‖p - q‖² over X_S is ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)."""
+        """min ‖p - q‖² over X_S is ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)."""
         cover, norm = cover_of(self.states, self.q, k, self.squares)
         return cover, self.lower_bound + norm, L2_MODE
 

@@ -98,7 +98,7 @@ class MMD:
 
     @cached_property
     def _mean(self) -> Vector:
-        """C = K t, the mean similarity of each entry to the target."""
+        """c = K t, the mean similarity of each entry to the target."""
         return np.asarray(self._similarities @ self.target)
 
     @cached_property

@@ -109,11 +109,6 @@ class Moments:
         """The same functions with other expectations; what is known of A is shared."""
         return self._like(b=as_vector(b, (self.A.shape[0],), "b"), _one_target=False)
 
-    @property
-    def rows(self) -> Indices:
-        """The rows that count."""
-        return np.arange(self.A.shape[0]) if self.sample_weight is None else np.flatnonzero(self.sample_weight)
-
     def of_rows(self, rows: Indices) -> "Moments":
         """The same with some of the rows."""
         weights = None if self.sample_weight is None else self.sample_weight[rows]

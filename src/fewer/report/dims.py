@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._validation import Indices, Vector
-from ..deadline import Deadline
 from ..jobs.coding import Coding
 from ..jobs.column_units import ColumnUnits
 from ..jobs.dims import cover, coverage
+from ..jobs.dims_options import DimsOptions
 from ..jobs.rows import Rows
 from ..result import Result
 from .path import Judge, Table
@@ -86,7 +86,8 @@ class DimsProblem:
 
     def solve(self, k: int, *, time_limit: float | None = None, **search: Any) -> Result:
         """Run the job."""
-        return cover(self.coding, k, objective=self.objective, deadline=Deadline.after(time_limit), **search)
+        given = {"objective": self.objective, "time_limit": time_limit, **search}
+        return cover(self.coding, k, DimsOptions.of(given))
 
     def covered(self, result: Result) -> float:
         """The share of rows that the kept columns cover."""

@@ -13,11 +13,11 @@ import scipy.sparse as sp
 
 from .._validation import Indices, Vector, as_weights
 from ..data.frames import take_rows
-from ..deadline import Deadline
 from ..jobs.comparison import Comparison
 from ..jobs.points import points
-from ..jobs.sample import as_bytes, as_labels
-from ..jobs.setting import LIMITS, compared_move, setting_of
+from ..jobs.points_options import LIMITS, PointsOptions
+from ..jobs.sample import as_labels
+from ..jobs.setting import compared_move, held_of, prepare
 from ..result import Result
 from ..threads import own_threads
 from .path import Judge, Table
@@ -79,11 +79,10 @@ class PointsProblem:
 
         It is the number that `points(X, k, gamma=gamma, rng=seed, ...)` takes; `options` are further ones of `points`.
         """
-        deadline = Deadline.after(time_limit)
-        setting = setting_of(similarity, gamma, as_bytes("1GB"), deadline, options)
-        data = options.get("labels"), options.get("sample_weight")
+        own = {"similarity": similarity, "gamma": gamma, "time_limit": time_limit}
+        asked = PointsOptions.of({**options, **own})
         with own_threads():
-            sample, comparison, _, given, *_ = setting.prepared(X, k, *data, np.random.default_rng(seed))
+            sample, comparison, _, given, *_ = prepare(X, k, asked, np.random.default_rng(seed))
         width = comparison.gamma
         number = gamma if width is None or not 0.0 < width < math.inf else width
         m = given.rows.shape[0]
@@ -91,7 +90,7 @@ class PointsProblem:
         weights = None if given.weights is None else as_weights(given.weights, m, "sample_weight")
         rows = X if similarity == "precomputed" else given.rows
         choices = None
-        if setting.aim is not None:
+        if asked.target is not None:
             n = sample.size
             choices = n if given.kept is None else int(np.searchsorted(given.kept, n))
             weights = (np.ones(m) if weights is None else weights) * (np.arange(m) >= choices)
@@ -292,8 +291,7 @@ class PointsProblem:
     def limits(self) -> dict[str, Any]:
         """What limits the points, as row numbers of X and labels of the rows that are used."""
         given: dict[str, Any] = {name: self.options[name] for name in LIMITS if name in self.options}
-        setting = setting_of(self.similarity, self.gamma, 1, Deadline.after(None), given)
-        held = setting.limits.on(self.X, self.X.shape[0])
+        held = held_of(self.X, self.X.shape[0], PointsOptions.of(given))
         given |= {"include": held.include, "exclude": held.exclude}
         if held.groups is not None:
             codes = held.groups.codes if self.used is None else held.groups.codes[self.used]

@@ -14,8 +14,8 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..engines.conditioned import best_weights
 from ..engines.fit import refitted
-from ..jobs.holdings import LOSSES, Holdings
 from ..jobs.terms import track
+from ..jobs.terms_options import LOSSES, TermsOptions
 from ..jobs.tracking import Tracked
 from ..objectives.matrix import scaled, typical_size
 from ..objectives.moments import Moments
@@ -25,7 +25,7 @@ from ..spaces import Atoms
 from .path import Judge, Table
 from .views import Tracking, tracking
 
-UNLIMITED = Holdings()
+UNLIMITED = TermsOptions()
 """No bounds, and squared errors."""
 MAX_EXPONENT = 400
 """Powers of two up to which squares of entries are sure to stay in the range of floats."""
@@ -44,11 +44,10 @@ class TermsProblem:
     A: Any
     b: Vector
     names: Sequence[Any]
-    limits: Holdings = UNLIMITED
+    limits: TermsOptions = UNLIMITED
     include: Any = ()
     exclude: Any = ()
     groups: Any = None
-    validation: float | None = None
     test_rows: Indices | None = None
     note: str = ""
     places: Sequence[int] | None = None
@@ -66,9 +65,13 @@ class TermsProblem:
     def solve(self, k: int, *, time_limit: float | None = None, **search: Any) -> Result:
         """Run the job."""
         deadline = Deadline.after(time_limit)
+        own = self.limits.replace(deadline=deadline, **search)
+        return track(self._tracked, k, own)
+
+    @property
+    def _tracked(self) -> Tracked:
         columns = self.include, self.exclude, self.groups
-        data = Tracked(self.A, self.b, list(self.names), *columns, note=self.note)
-        return track(data, k, self.limits, validation=self.validation, deadline=deadline, **search)
+        return Tracked(self.A, self.b, list(self.names), *columns, note=self.note)
 
     @cached_property
     def _near_one(self) -> tuple[Any, Vector, int]:
@@ -122,18 +125,23 @@ class TermsProblem:
 
     def _limited(self, k: int) -> SparseSimplex:
         """The set of weights on k columns."""
-        return self.limits.constraint(Atoms(len(self.names)), max(k, 1), self.include, self.exclude, self.groups)
+        return self.limits.constraint(Atoms(len(self.names)), max(k, 1), self._tracked)
 
     def lost(self, result: Result) -> dict[str, float]:
-        """The error, the variance explained, the value and its gap."""
+        """The error, how it compares with that of the target's mean, the value and its gap."""
         A, b, _ = self._near_one
         spread, left = float(((b - b.mean()) ** 2).sum()), float(((A @ result.p - b) ** 2).sum())
         facts = {"root mean squared error": self.error(result)}
-        if spread > 0:
+        if 0.0 < spread < left:
+            facts["worse than the mean of the target by a factor of"] = math.sqrt(left / spread)
+        elif spread > 0.0:
             facts["variance explained"] = 1.0 - left / spread
-        facts[f"value ({LOSSES[self.limits.loss]})"] = result.value
-        if self.limits.conditions is not None and self.limits.conditions.previous is not None:
-            facts["turnover"] = self.limits.conditions.turnover(result.p)
+        facts[f"value ({self.limits.objective_name})"] = result.value
+        if self.limits.ridge:
+            facts[LOSSES[self.limits.loss]] = float(result.loss or 0.0)
+        conditions = self.limits.conditions(self.names, len(self.names))
+        if conditions is not None and conditions.previous is not None:
+            facts["turnover"] = conditions.turnover(result.p)
         return facts if result.gap is None else {**facts, "gap": result.gap}
 
     @cached_property

@@ -11,9 +11,9 @@ from ..deadline import Deadline
 from ..engines.engine import Engine
 from ..engines.paths import lower_bound_of
 from ..engines.select import engine_of
-from ..protocols import Constraint, Direct, Objective, offers
+from ..protocols import Constraint, Direct, Objective, implements
 from ..result import Result, Status
-from .loop import Callback, Outcome, Step, Steps, as_callback, drive, meet
+from .loop import Callback, Outcome, Step, Steps, as_callback, check_partners, drive
 from .units import in_units, normalised, watched
 
 Method = Callable[[Engine, Any, float | None], Steps]
@@ -35,7 +35,7 @@ def solve(
 
     Where it `proves` and the objective knows its own optimum, that is taken.
     """
-    meet(objective, constraint, name)
+    check_partners(objective, constraint, name)
     deadline = Deadline.after(time_limit)
     work = as_budget(budget, deadline)
     generator, seed = as_generator(rng)
@@ -44,7 +44,7 @@ def solve(
     def steps() -> Steps:
         known = lower_bound_of(inner, constraint)
         yield Step(bound=known if known > -math.inf else None)
-        if proves and offers(inner, Direct) and isinstance(constraint, SparseSimplex) and constraint.whole_faces:
+        if proves and implements(inner, Direct) and isinstance(constraint, SparseSimplex) and constraint.whole_faces:
             return (yield from directly(inner, constraint.k))
         return (yield from method(engine_of(inner, constraint, name, deadline), generator, work))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._validation import InvalidInput
 from ..engines.engine import Bounding, Branch, Engine
-from ..protocols import Constraint, Objective, offers
+from ..protocols import Constraint, Objective, implements
 from ..result import Result, Status
 from ._solve import solve
 from .exchange import grown, improved, perturbed
@@ -65,10 +65,12 @@ def exact(
 def proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:
     """A local search and its proof, until it is complete or the budget is spent."""
     bounding: Any = engine
-    if not offers(engine, Bounding):
+    if not implements(engine, Bounding):
         raise InvalidInput("exact needs a problem whose branches can be bounded; use exchange")
-    if budget is None and bounding.endless:
-        raise InvalidInput(f"{bounding.endless}; give time_limit=seconds for the best found by then, or use exchange")
+    if budget is None and bounding.proof_refusal:
+        raise InvalidInput(
+            f"{bounding.proof_refusal}; give time_limit=seconds for the best found by then, or use exchange"
+        )
     most = math.inf if budget is None else budget
     yield Step(bound=bounding.proven if abs(bounding.proven) < math.inf else None)
     yield from grown(engine)

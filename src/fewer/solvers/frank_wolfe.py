@@ -13,10 +13,10 @@ from ..deadline import Deadline
 from ..engines.fit import affordable, on_support, refit_cost
 from ..engines.paths import lower_bound_of, slope_error
 from ..probe import scale_of
-from ..protocols import Centred, Constraint, Objective, Quadratic, offers, projection_note
+from ..protocols import Centred, Constraint, Objective, Quadratic, implements, projection_note
 from ..result import Result, Status
 from .iht import within_budget
-from .loop import Callback, Outcome, Step, Steps, drive, meet
+from .loop import Callback, Outcome, Step, Steps, check_partners, drive
 from .steps import best_near
 from .units import near_one
 
@@ -82,12 +82,12 @@ def frank_wolfe(
     >>> result.support.tolist(), round(result.value, 6), round(abs(result.bound), 6)
     ([0, 1], 0.06, 0.0)
     """
-    meet(objective, constraint, "frank_wolfe")
+    check_partners(objective, constraint, "frank_wolfe")
     tol = as_number(tol, "tol", allow_equal=True)
     max_iter = as_integer(max_iter, "max_iter", 1)
     most = math.inf if budget is None else as_number(budget, "budget", allow_equal=True)
     seed = None if rng is None else as_generator(rng)[1]  # nothing in it is random
-    if not offers(objective, Quadratic) and objective.smoothness == math.inf:
+    if not implements(objective, Quadratic) and objective.smoothness == math.inf:
         raise InvalidInput("frank_wolfe needs an objective of finite smoothness; use iht with Backtracking()")
     deadline = Deadline.after(time_limit)
 
@@ -98,7 +98,7 @@ def frank_wolfe(
 
 
 def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: float, deadline: Deadline) -> Steps:
-    bound, closed, quadratic = lower_bound_of(objective, constraint), False, offers(objective, Quadratic)
+    bound, closed, quadratic = lower_bound_of(objective, constraint), False, implements(objective, Quadratic)
     entries = (
         np.flatnonzero(constraint.open) if isinstance(constraint, SparseSimplex) else np.arange(constraint.space.size)
     )
@@ -114,7 +114,7 @@ def relaxation(
     objective: Any, entries: Indices, max_iter: int, tol: float, deadline: Deadline
 ) -> Iterator[tuple[Vector, float, bool]]:
     """The iterates over the simplex of some entries, each with the best bound so far and whether it is reached."""
-    p, bound, corrects = _vertex(objective, entries), -math.inf, offers(objective, Quadratic)
+    p, bound, corrects = _vertex(objective, entries), -math.inf, implements(objective, Quadratic)
     size = scale_of(objective)
     for _ in range(max_iter):
         gradient = objective.gradient(p)
@@ -138,7 +138,7 @@ def relaxation(
 def _vertex(objective: Any, entries: Indices) -> Vector:
     """All mass on the entry where the derivative is lowest: at the even distribution, of a quadratic at zero."""
     p = np.zeros(objective.space.size)
-    if offers(objective, Quadratic):
+    if implements(objective, Quadratic):
         slopes = -objective.slopes(np.arange(0), np.zeros(0))
     else:
         even = np.zeros(p.size)
@@ -170,9 +170,9 @@ def _shift(objective: Any, p: Vector, gradient: Vector, best: int, worst: int) -
 
 def _rise(objective: Any, p: Vector, best: int, worst: int, slope: float) -> float:
     """How much the derivative along the line grows until the mass is gone; of a quadratic from two columns alone."""
-    if offers(objective, Quadratic):
+    if implements(objective, Quadratic):
         pair = np.array([best, worst])
-        block = (objective.centred if offers(objective, Centred) else objective.cross)(pair, pair)
+        block = (objective.centred if implements(objective, Centred) else objective.cross)(pair, pair)
         return float(2.0 * p[worst] * (block[0, 0] + block[1, 1] - block[0, 1] - block[1, 0]))
     far = p.copy()
     far[best] += far[worst]

@@ -17,14 +17,14 @@ from ..protocols import (
     Objective,
     Quadratic,
     Sparsity,
-    offers,
+    implements,
     projection_note,
     refits,
     whole_faces,
 )
 from ..result import Result, Status
 from .exchange import grown
-from .loop import Callback, Outcome, Step, Steps, as_start, drive, meet
+from .loop import Callback, Outcome, Step, Steps, as_start, check_partners, drive
 from .steps import Backtracking, Doubling, Momentum, Refitting, StepRule, best_near
 from .units import near_one
 
@@ -91,10 +91,10 @@ def iht(
     >>> result.support.tolist(), round(result.value, 3)
     ([1], 0.135)
     """
-    meet(objective, constraint, "iht")
+    check_partners(objective, constraint, "iht")
     tol = as_number(tol, "tol", allow_equal=True)
     max_iter = as_integer(max_iter, "max_iter", 1)
-    if step is not None and not offers(step, StepRule):
+    if step is not None and not implements(step, StepRule):
         raise InvalidInput(f"step must be a step rule such as Constant(mu) or Doubling(mu), got {shown(step)}")
     generator, seed = as_generator(rng)
     deadline = Deadline.after(time_limit)
@@ -132,7 +132,7 @@ def iht(
 
 def within_budget(objective: Any, steps: Steps, budget: float) -> Steps:
     """The steps of a first-order method until they have cost about so many multiplications."""
-    counted, work, reply = offers(objective, Counted), 0.0, math.nan
+    counted, work, reply = implements(objective, Counted), 0.0, math.nan
     began = float(objective.work) if counted else 0.0
     while work <= budget:
         try:
@@ -154,9 +154,9 @@ def default_rule(objective: Objective, constraint: Constraint) -> StepRule:
     if quadratic(objective, constraint):
         return Refitting()
     if programmed(objective, constraint):
-        return Refitting() if offers(objective, Quadratic) else Doubling(refit=True)
-    if offers(constraint, Sparsity):
-        return Doubling(refit=offers(objective, FaceSolvable) and refits(constraint))
+        return Refitting() if implements(objective, Quadratic) else Doubling(refit=True)
+    if implements(constraint, Sparsity):
+        return Doubling(refit=implements(objective, FaceSolvable) and refits(constraint))
     return Momentum() if objective.smoothness < math.inf else Backtracking()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector, shown
 from ..deadline import Deadline
 from ..probe import probe, scale_of
-from ..protocols import Constraint, Objective, Scaled, Sparsity, offers, require
+from ..protocols import Constraint, Objective, Scaled, Sparsity, implements, require
 from ..result import Result, Status, Words
 from ..threads import own_threads
 
@@ -54,7 +54,7 @@ class Progress(NamedTuple):
 Callback = Callable[[Progress], Any]
 
 
-def meet(objective: Objective, constraint: Constraint, who: str) -> None:
+def check_partners(objective: Objective, constraint: Constraint, who: str) -> None:
     """Check that a solver's partners are what they should be and live on the same space."""
     require(objective, Objective, f"{who}'s objective")
     require(constraint, Constraint, f"{who}'s constraint")
@@ -158,7 +158,7 @@ def _checked(record: "_Record", constraint: Constraint, status: Status, solver: 
 
 def units_are_entries(constraint: Any, support: Indices, p: Vector) -> bool:
     """Whether the units of a support are entries of p, one each, and hold its mass."""
-    if offers(constraint, Sparsity) and not np.array_equal(constraint.face(support), support):
+    if implements(constraint, Sparsity) and not np.array_equal(constraint.face(support), support):
         return False
     within = bool((support < p.size).all())
     return within and abs(float(p[support].sum() - p.sum())) <= MASS
@@ -167,7 +167,7 @@ def units_are_entries(constraint: Any, support: Indices, p: Vector) -> bool:
 def words_of(constraint: Any, entries: bool) -> Words:
     """What the units of a constraint are called, and how many there are."""
     space = constraint.space
-    total = constraint.n_units if offers(constraint, Sparsity) else space.size
+    total = constraint.n_units if implements(constraint, Sparsity) else space.size
     if total == space.n_units:
         return Words(space.unit, total)
     return Words("states" if entries else "units", total)
@@ -244,7 +244,7 @@ class _Record:
     def keep_scale(self) -> None:
         """Say so where F is of a size that floats do not tell apart."""
         scaled: Any = self.objective
-        if offers(scaled, Scaled) and not SMALLEST <= scaled.scale <= LARGEST:
+        if implements(scaled, Scaled) and not SMALLEST <= scaled.scale <= LARGEST:
             self.notes.append(f"values of this size, about {scaled.scale:.3g}, are beyond what a float can tell apart")
 
     def valued(self, p: Vector) -> float:

@@ -13,7 +13,7 @@ from ..deadline import Deadline
 from ..engines.engine import Bounding, Engine
 from ..engines.select import served
 from ..progress import watched_by_user
-from ..protocols import Constraint, Objective, offers
+from ..protocols import Constraint, Objective, implements
 from ..result import Result
 from ._solve import solve
 from .exact import SHARE, branched, exact
@@ -43,7 +43,7 @@ def auto(
 def searched_and_proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:
     """Some local search, as much of a proof as the engine thinks worth its while, and more search if it stays open."""
     bounding: Any = engine
-    if not offers(engine, Bounding):
+    if not implements(engine, Bounding):
         return (yield from local_search(engine, rng, budget))
     yield Step(bound=bounding.proven if abs(bounding.proven) < math.inf else None)
     yield from grown(engine)

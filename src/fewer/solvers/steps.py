@@ -12,7 +12,7 @@ from ..engines.conditioned import best_weights
 from ..engines.faces import face_best
 from ..engines.fit import refitted
 from ..engines.select import distances, programmed
-from ..protocols import Constraint, Objective, Sparsity, offers, refits
+from ..protocols import Constraint, Objective, Sparsity, implements, refits
 from ..result import Status
 from .loop import Outcome, Step, Steps
 
@@ -85,7 +85,7 @@ class Constant:
             object.__setattr__(self, "mu", as_number(self.mu, "mu"))
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
-        """P <- Π(p - mu dF/dp) until nothing moves."""
+        """p <- Π(p - mu dF/dp) until nothing moves."""
         mu = self.mu or reciprocal(objective.smoothness)
         while True:
             after = forward(objective, constraint, p, mu)
@@ -131,7 +131,7 @@ class Doubling:
         known(self.trapped, dict.fromkeys(("support", "seen", "objective")), "trapped")
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
-        """P <- Π(p - mu dF/dp); it ends when even the longest step leads nowhere."""
+        """p <- Π(p - mu dF/dp); it ends when even the longest step leads nowhere."""
         smooth = 0.0 < objective.smoothness < math.inf
         mu = self.mu or (1.0 / (64.0 * objective.smoothness) if smooth else 0.1)
         doublings, best = 0, math.inf
@@ -228,9 +228,9 @@ class Refitting:
     """
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
-        """P <- the refit of Π(u - mu dF/du) with u the extrapolated point, until nothing moves."""
+        """p <- the refit of Π(u - mu dF/du) with u the extrapolated point, until nothing moves."""
         sparse: Any = constraint
-        selects = offers(constraint, Sparsity) and sparse.n_units == p.size
+        selects = implements(constraint, Sparsity) and sparse.n_units == p.size
         able = constraint.open if isinstance(constraint, SparseSimplex) else np.ones(p.size, bool)
         before = p
         while True:
@@ -304,7 +304,7 @@ class Momentum:
             object.__setattr__(self, "tau", as_number(self.tau, "tau"))
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
-        """P <- Π(u - mu dF/du) with u the extrapolated point."""
+        """p <- Π(u - mu dF/du) with u the extrapolated point."""
         mu = self.mu or reciprocal(objective.smoothness)
         before, value, t = p, objective.value(p), 1.0
         while True:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 import numpy as np
 
 from ..deadline import Deadline
-from ..protocols import Objective, offers
+from ..protocols import Objective, implements
 from ..result import Result, Status
 from .loop import Callback, Progress
 from .steps import Backtracking, Constant, Doubling, Momentum, Refitting
@@ -44,9 +44,9 @@ def normalised(objective: Any, limited: bool = False) -> tuple[Any, int]:
 
     Within a time limit nothing is computed for that.
     """
-    if limited and offers(objective, QuicklyNormalisable):
+    if limited and implements(objective, QuicklyNormalisable):
         return cast("QuicklyNormalisable", objective).near_one()
-    return objective.normalised() if offers(objective, Normalisable) else (objective, 0)
+    return objective.normalised() if implements(objective, Normalisable) else (objective, 0)
 
 
 def times(x: Any, exponent: int) -> Any:

@@ -84,12 +84,12 @@ def psd_on_face(T: Matrix, u: Vector, single: bool = False) -> Matrix:
 
 
 @compiled
-def psd_pair(x: float, q: float, z: float) -> tuple[float, float, float]:
+def project_psd_2x2(x: float, q: float, z: float) -> tuple[float, float, float]:
     """The nearest (x, q, z) with x z >= q^2, x, q, z >= 0: the psd part of a two by two matrix.
 
     Returns the three numbers.  Source: the two eigenvalues t +- r of [x, q; q, z].
 
-    >>> psd_pair(1.0, 1.0, 1.0), psd_pair(1.0, -1.0, -1.0)
+    >>> project_psd_2x2(1.0, 1.0, 1.0), project_psd_2x2(1.0, -1.0, -1.0)
     ((1.0, 1.0, 1.0), (1.0, 0.0, 0.0))
     """
     if q <= 0.0:
@@ -105,17 +105,17 @@ def psd_pair(x: float, q: float, z: float) -> tuple[float, float, float]:
 
 
 @compiled
-def hull_pair(x: float, q: float, z: float, low: float, high: float) -> tuple[float, float, float]:
+def project_perspective_cone(x: float, q: float, z: float, low: float, high: float) -> tuple[float, float, float]:
     """The nearest (x, q, z) in the cone of (t^2, t, 1) for low <= t <= high: a weight, its square, its indicator.
 
     {x z >= q^2, x <= (low + high) q - low high z}, in the norm x^2 + 2 q^2 + z^2.  Returns the three numbers.
     Source: outside the second half-space the nearest point lies on the plane, which meets the first cone in the
     two rays t = low and t = high.
 
-    >>> hull_pair(1.0, 1.0, 1.0, 0.0, 2.0), hull_pair(4.0, 0.0, 0.0, 0.0, 1.0)
+    >>> project_perspective_cone(1.0, 1.0, 1.0, 0.0, 2.0), project_perspective_cone(4.0, 0.0, 0.0, 0.0, 1.0)
     ((1.0, 1.0, 1.0), (1.0, 1.0, 1.0))
     """
-    a, b, c = psd_pair(x, q, z)
+    a, b, c = project_psd_2x2(x, q, z)
     if a <= (low + high) * b - low * high * c:
         return a, b, c
     at_low, at_high = low * (low * x + 2.0 * q) + z, high * (high * x + 2.0 * q) + z
@@ -207,7 +207,9 @@ def projected(
                 new = max(new - H[i - 1, j - 1] / beta, 0.0)
             else:
                 x = P[i, i] - (H[i - 1, i - 1] + Z[i, i]) / beta
-                x, new, z[i - 1] = hull_pair(x, new, t[i - 1] - y[i - 1] / beta, ends[0, i - 1], ends[1, i - 1])
+                x, new, z[i - 1] = project_perspective_cone(
+                    x, new, t[i - 1] - y[i - 1] / beta, ends[0, i - 1], ends[1, i - 1]
+                )
                 y[i - 1] += RELAX * beta * (z[i - 1] - t[i - 1])
                 moved += (x - Y[i, i]) ** 2
                 away += (x - P[i, i]) ** 2
@@ -221,7 +223,7 @@ def projected(
     return away, moved
 
 
-def sweep(
+def rounds(
     H: Matrix,
     limits: Matrix,
     inside: Mask,
@@ -233,7 +235,7 @@ def sweep(
     Z: Matrix,
     z: Vector,
     y: Vector,
-    rounds: int,
+    count: int,
 ) -> tuple[float, float, Matrix]:
     """Some rounds of the ADMM for the doubly non-negative relaxation.
 
@@ -247,7 +249,7 @@ def sweep(
     m, border = H.shape[0], float(Y[0, 0])
     u, ends = mirror(border, m), limits / np.sqrt(border)
     away, moved, rest = 0.0, 0.0, Z
-    for left_over in range(rounds - 1, -1, -1):
+    for left_over in range(count - 1, -1, -1):
         T = Y + Z / beta
         P = psd_on_face(T.copy(), u, m > WIDE and np.trace(Y) - border > COARSE * m * np.linalg.norm(T))
         if left_over == 0:
