@@ -167,7 +167,7 @@ def coded(frame: Any, label: str, options: dict[str, Any], kinds: dict[str, str]
 
 def whole(table: "FileTable", names: list[str], options: dict[str, Any]) -> "Coding":
     """A table of numbers only, without its zeros."""
-    from ..data.align import positions
+    from ..data.names import positions
     from ..jobs.coding import Coding, named_baseline
     from ..jobs.dims_options import DimsOptions
     from ._table import listed

@@ -122,7 +122,7 @@ def tracked(
     table: "FileTable", target: str, columns: str | None, groups: str | None, options: dict[str, Any]
 ) -> "tuple[Tracked, str, list[int]]":
     """The file's columns as `terms` takes them, the columns of text that it does not, and where they are."""
-    from ..data.align import quoted
+    from ..data.names import quoted
     from ..jobs.terms_options import TermsOptions
     from ..jobs.tracking import Tracked
     from ._table import chosen_columns, framed, known_column, listed, numbered
