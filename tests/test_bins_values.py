@@ -194,7 +194,7 @@ def test_columns_of_frames_are_values():
     assert len({tuple(bins(form, 3).labels) for form in forms}) == 1
     with pytest.raises(InvalidInput, match=r"values must be one column, got 2 \(a, b\)"):
         bins(pd.DataFrame({"a": x, "b": x}), 3)
-    with pytest.raises(InvalidInput, match="values must be numbers, got the column 'who', which is a category"):
+    with pytest.raises(InvalidInput, match="values must hold numbers, got the column 'who' of kind 'category'"):
         bins(pl.DataFrame({"who": ["a", "b"]}), 1)
     with pytest.raises(InvalidInput, match="values has 1 missing of 3, the first at index 1"):
         bins(pl.Series("ms", [1, None, 2]), 1)

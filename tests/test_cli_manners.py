@@ -117,7 +117,8 @@ def test_columns_keep_their_numbers_in_the_file_and_kinds_can_be_said(tmp_path):
 def test_sentences_speak_of_options_and_warnings_are_sentences(tmp_path):
     (tmp_path / "t.csv").write_text("age,plan\n31,a\n,b\n40,a\n")
     _, said = run("points", "t.csv", "-k", "1", cwd=tmp_path, code=2)
-    assert "use --missing drop, impute or category, or --ignore age" in said
+    assert "--missing drop leaves such rows out" in said
+    assert said.endswith("--ignore age leaves the column out.\n")
     (tmp_path / "v.csv").write_text("ms\n1.5\n2.25\n9.125\n")
     _, said = run("bins", "v.csv", "--column", "ms", "--counts", "-k", "1", cwd=tmp_path)
     assert said.startswith("fewer: counts are neither whole")

@@ -85,7 +85,8 @@ def test_missing_values_by_rule():
     table.loc[[3, 9], "plan"] = None
     table["tickets"] = table["tickets"].astype("Int64")
     table.loc[9, "tickets"] = pd.NA
-    with pytest.raises(InvalidInput, match=r"column 'plan', row 3: is missing; missing='drop' .*'impute' .*'category'"):
+    sentence = r"column 'plan', row 3: is missing, as is 1 more; missing='drop' .*'impute' .*'category'"
+    with pytest.raises(InvalidInput, match=sentence):
         dims(table, 2)
     whole = table.dropna().astype({"tickets": int})
     dropped = dims(table, 2, missing="drop")

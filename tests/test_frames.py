@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from fewer._validation import InvalidInput, as_numbers, is_frame
-from fewer.data.frames import columns_of, index_of, is_table, n_rows, names_of, take_rows
+from fewer.data.frames import columns_of, index_of, is_table, n_rows, names_of, put_columns, take_rows
+from fewer.data.table import Table
 
 UTC = dt.UTC
 EAST = dt.timezone(dt.timedelta(hours=2))
@@ -184,6 +185,25 @@ def test_levels_are_sorted_whatever_order_the_rows_have():
             assert columns_of(frame)[0].levels.values.tolist() == ["a", "b", "c"]
 
 
+MANY = [None if i % 7 == 3 else f"v{i * 37 % 101}" for i in range(3000)]
+TEXTS = {
+    "pandas": pd.Series(MANY, dtype="str"),
+    "pandas objects": pd.Series(MANY, dtype=object),
+    "pandas categories": pd.Series(MANY, dtype="category"),
+    "polars": pl.Series(MANY),
+    "polars categories": pl.Series(MANY, dtype=pl.Categorical),
+    "arrow": pa.chunked_array([MANY[:1000], MANY[1000:]]),
+    "arrow categories": pa.chunked_array([MANY[:1000], MANY[1000:]]).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("library", TEXTS)
+def test_many_texts_have_the_levels_that_few_have(library):
+    (column,) = columns_of(held(TEXTS[library]))
+    assert column.levels.values.tolist() == sorted(set(MANY) - {None})
+    assert entries(column) == MANY
+
+
 def test_mixed_objects_that_cannot_be_compared_are_grouped_too():
     (column,) = columns_of(pd.DataFrame({"x": pd.Series([2, "b", 2, "a"], dtype=object)}))
     assert column.values.tolist() == [2, "b", 2, "a"]
@@ -264,3 +284,23 @@ def test_a_lazy_frame_is_the_frame_it_makes_when_columns_are_taken():
     frame = pl.DataFrame({"a": [0, 1, 0, 1], "b": [1, 0, 0, 1], "c": [0, 0, 0, 1]})
     model = FewerDims(2, random_state=0).fit(frame)
     assert np.array_equal(model.transform(frame.lazy()), model.transform(frame))
+
+
+@pytest.mark.parametrize("name", [name for name in FRAMES if name != "lazy"])
+def test_columns_are_put_into_the_container_and_nan_is_missing(name):
+    found = put_columns(FRAMES[name], {0: np.array([1.5, np.nan, 2.0])})
+    first, second = columns_of(found)
+    assert (first.name, entries(first), entries(second)) == ("a", [1.5, None, 2.0], ["x", "y", "z"])
+
+
+def test_a_table_below_another_has_the_levels_of_both_and_gaps_where_it_lacks_a_column():
+    here = Table.of(pl.DataFrame({"x": ["b", "a"], "n": [1, 2], "more": [3.0, 4.0]}))
+    there = Table.of(pl.DataFrame({"n": [None, 0.5], "x": ["c", "a"]}))
+    both = here.below(there, ["x", "n"], "target")
+    assert [entries(column) for column in both.columns] == [
+        ["b", "a", "c", "a"],
+        [1.0, 2.0, None, 0.5],
+        [3.0, 4.0, None, None],
+    ]
+    with pytest.raises(InvalidInput, match="target: there is no column 'more'"):
+        here.below(there, ["more"], "target")

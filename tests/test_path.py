@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import fewer
+from fewer.jobs.setting import prepare
 
 RNG = np.random.default_rng(5)
 ROWS = RNG.standard_normal((60, 3))
@@ -73,7 +74,7 @@ def test_rows_are_prepared_once_for_all_k():
     calls = []
 
     def note(frame, event, _):
-        if event == "call" and frame.f_code.co_qualname == "Setting.prepared":
+        if event == "call" and frame.f_code is prepare.__code__:
             calls.append(1)
 
     before = sys.getprofile()
@@ -123,3 +124,14 @@ def test_a_path_is_drawn():
     pytest.importorskip("matplotlib").use("agg")
     ax = fewer.path("bins", VALUES, [2, 3]).plot()
     assert {line.get_label() for line in ax.lines} >= {"fewer", "fewer, held out", "quantile binning"}
+
+
+@pytest.mark.parametrize("option", [{"positions": [1.0, 2.0, 4.0]}, {"ridge": 1.0}, {"validation": 0.1}])
+def test_an_option_that_a_path_of_bins_has_not_is_named(option):
+    with pytest.raises(fewer.InvalidInput, match=f"'{next(iter(option))}' is no option of a path of bins"):
+        fewer.path("bins", None, [1, 2], counts=[1, 2, 3], **option)
+
+
+def test_a_ridge_is_that_of_terms():
+    found = fewer.path("terms", PRICES, [3], y=TARGET, rng=0, ridge=5.0)
+    assert found.results[0].value == fewer.terms(PRICES, TARGET, 3, rng=0, ridge=5.0).value

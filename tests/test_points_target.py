@@ -210,7 +210,7 @@ def test_tables_that_do_not_fit_are_refused_in_a_sentence():
         (T.drop(columns="a"), "target: there is no column 'a'"),
         (T.assign(b="x"), "target: column 'b' holds texts, in X it holds numbers"),
         (pl.from_pandas(T), "target must be a table of pandas as X is"),
-        (T.assign(a=np.nan), "target: column 'a' has a missing value in row 0"),
+        (T.assign(a=np.nan), "target: column 'a', row 0: is missing"),
     ):
         with pytest.raises(InvalidInput, match=words):
             points(X, K, target=target)

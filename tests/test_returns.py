@@ -60,7 +60,7 @@ def test_rows_are_sorted_by_dates():
 def test_missing_prices_by_rule():
     gaps = PRICES.copy()
     gaps[4, 1] = np.nan
-    with pytest.raises(InvalidInput, match=r"column 1 is missing in row 4; missing='drop' .*missing='ffill'"):
+    with pytest.raises(InvalidInput, match=r"column 1, row 4: is missing; missing='drop' .*missing='ffill'"):
         fewer.returns(gaps)
     filled, kept = gaps.copy(), np.delete(PRICES, 4, axis=0)
     filled[4, 1] = PRICES[3, 1]

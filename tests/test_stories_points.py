@@ -88,11 +88,11 @@ def test_what_the_command_refuses_names_the_column(tmp_path):
 
     file = tmp_path / "c.csv"
     pl.DataFrame(customers(30, rng=0, missing=0.3), nan_to_null=True).write_csv(file)
-    with pytest.raises(InvalidInput, match=r"c.csv: column 'income' has a missing value in row \d+ and \d+ more"):
+    with pytest.raises(InvalidInput, match=r"c.csv: column 'income', row \d+: is missing, as are \d+ more"):
         run(file, "-k", 3)
     with pytest.raises(InvalidInput, match=r"has no column 'agee' \(--ignore\); the nearest is 'age'"):
         run(file, "-k", 3, "--ignore", "agee")
-    with pytest.raises(InvalidInput, match=r"columns\['plan'\] must be one of .*; the nearest is 'category'"):
+    with pytest.raises(InvalidInput, match=r"columns\['plan'\] must be one of .*; did you mean 'category'"):
         run(file, "-k", 3, "--columns", "plan:catgory")
 
 

@@ -129,8 +129,8 @@ def test_identifiers_free_text_and_constants_are_said():
 
 
 REFUSED = {
-    "columns: there is no column 'agee'; the nearest is 'age'": lambda: points(TABLE, 3, columns={"agee": "number"}),
-    r"columns\['age'\] must be one of .*, got 'numer'; the nearest is 'number'": lambda: points(
+    "columns: there is no column 'agee'; did you mean 'age'": lambda: points(TABLE, 3, columns={"agee": "number"}),
+    r"columns\['age'\] must be one of .*, got 'numer'; did you mean 'number'": lambda: points(
         TABLE, 3, columns={"age": "numer"}
     ),
     "columns must map names to kinds or list names, got 'age'": lambda: points(TABLE, 3, columns="age"),
@@ -143,7 +143,7 @@ REFUSED = {
     "column 'tags' holds list, which cannot be compared": lambda: points(pd.DataFrame({"tags": [[1], [2]]}), 1),
     "column 'x', row 1: expected a finite number, got inf": lambda: points(pd.DataFrame({"x": [1.0, np.inf]}), 1),
     "X has no column to compare: identifiers left out: 'id'": lambda: points(pd.DataFrame({"id": [1, 2, 3]}), 1),
-    "labels: there is no column 'segmant'; the nearest is 'segment'": lambda: points(TABLE, 3, labels="segmant"),
+    "labels: there is no column 'segmant'; did you mean 'segment'": lambda: points(TABLE, 3, labels="segmant"),
     "labels='segment' names a column, which needs a table": lambda: points(np.eye(3), 1, labels="segment"),
     "labels must be classes, got 40 different numbers": lambda: points(TABLE, 3, labels=TABLE.income),
     'gamma="cv" needs labels': lambda: points(TABLE, 3, gamma="cv"),
@@ -168,7 +168,7 @@ def with_gaps(frame=pd.DataFrame):
 
 
 def test_a_missing_value_is_refused_with_its_column_and_row():
-    sentence = "column 'age' has a missing value in row 3 and 1 more; use missing='drop', 'impute' or 'category'"
+    sentence = r"column 'age', row 3: is missing, as is 1 more; missing='drop' .*'impute' .*'category' .*'ignore'"
     with pytest.raises(InvalidInput, match=sentence):
         points(with_gaps(), 3)
 
@@ -228,7 +228,7 @@ def test_new_tables_are_encoded_alike_and_what_is_unknown_mismatches_all():
     middle = (np.median(TABLE.income) - new.income[0]) / model.scale_[1]
     assert model.transform(gone)[0, 0] == pytest.approx(np.exp(-0.1 * (2 + middle**2)))
     strict = FewerPoints(3, solver="greedy", random_state=0).fit(TABLE)
-    with pytest.raises(InvalidInput, match="column 'income' has a missing value in row 0; fit with missing="):
+    with pytest.raises(InvalidInput, match="column 'income', row 0: is missing; fit with missing="):
         strict.transform(gone)
     with pytest.raises(InvalidInput, match="feature names"):
         strict.transform(new.rename(columns={"plan": "tariff"}))

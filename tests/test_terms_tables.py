@@ -215,7 +215,7 @@ def test_missing_values_by_rule():
     prices, index = market()
     gaps = prices.copy()
     gaps.iloc[3, 1], gaps.iloc[10, 6] = np.nan, np.nan
-    with pytest.raises(InvalidInput, match=r"column 'MSFT' is missing in row 3 \(.*missing='drop' .*missing='impute'"):
+    with pytest.raises(InvalidInput, match=r"column 'MSFT', row 3 \(.*: is missing; missing='drop' .*missing='impute'"):
         terms(gaps, index, 3)
     dropped = terms(gaps, index, 3, missing="drop", rng=0)
     assert "2 of 60 rows left out" in dropped.note
@@ -242,7 +242,7 @@ def test_missing_values_by_rule():
     )
     holes = index.copy()
     holes.iloc[8] = np.nan
-    with pytest.raises(InvalidInput, match=r"y is missing in row 8 .*missing='drop'"):
+    with pytest.raises(InvalidInput, match=r"y, row 8 .*is missing; missing='drop'"):
         terms(prices, holes, 3, missing="impute")
     assert "1 of 60 rows" in terms(prices, holes, 3, missing="drop").note
     for wrong in (

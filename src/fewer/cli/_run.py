@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
-from .._validation import InvalidInput
+from .._validation import InvalidInput, renamed
 from ..data.blocks import Execution, executed
 from ..data.files import FileTable
 from ..files import written_whole
@@ -57,7 +57,8 @@ def perform(job: str, data: Data, asked: Asked, *, test: Any = None, also: Also 
     """
     watch = rows_bar(data.rows) if not asked.quiet else nullcontext()
     try:
-        with stoppable(), watch as update, executed(Execution(asked.workers, update)):
+        named = renamed(**data.spelling) if data.spelling else nullcontext()
+        with stoppable(), watch as update, executed(Execution(asked.workers, update)), named:
             found = path(
                 job,
                 data.X,
@@ -74,7 +75,6 @@ def perform(job: str, data: Data, asked: Asked, *, test: Any = None, also: Also 
                 **data.options,
             )
     except InvalidInput as error:
-        error.parameter = data.spelling.get(error.parameter or "", error.parameter)
         raise error.at(asked.file) from None
     found = in_file(found, data.places)
     note = "\n".join(filter(None, (data.note, getattr(found.problem, "note_of_path", ""))))

@@ -95,7 +95,7 @@ def tracked(
     table: "FileTable", target: str, columns: str | None, groups: str | None, options: dict[str, Any], common: "Asked"
 ) -> "Data":
     """The file's columns as `terms` takes them, and its options."""
-    from ..data.align import quoted
+    from ..data.names import quoted
     from ..data.streams import stored_rows
     from ._run import Data
     from ._table import chosen_columns, framed, known_column, listed, noted, numbered, stored

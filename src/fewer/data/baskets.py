@@ -8,9 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, gathered, library_of, shown
-from .align import positions
 from .column import Column, Levels
-from .frames import columns_of, names_of
+from .table import Table
 
 ORDERS = re.compile(r"order|basket|transaction|invoice|customer|user|session|receipt|ticket|cart|visit|member", re.I)
 ITEMS = re.compile(r"item|product|sku|article|good|stock|description|name|movie|title|page", re.I)
@@ -59,8 +58,8 @@ def baskets_of(table: Any, order: Any, item: Any, missing: str = "error") -> Bas
     >>> found.table.toarray().tolist(), found.names, found.note
     ([[1, 1], [1, 0]], ['tea', 'milk'], '1 of 3 orders left out, as items are missing there')
     """
-    names, columns = names_of(table), columns_of(table)
-    which, what = (columns[int(positions([c], names, o)[0])] for c, o in ((order, "order"), (item, "item")))
+    columns = Table.of(table)
+    which, what = columns.column(order, "order"), columns.column(item, "item")
     if which is what:
         raise InvalidInput(f"order and item must be two columns, both are {shown(which.name)}")
     orders, items = numbered(table, which), levels_of(what)
@@ -166,6 +165,7 @@ def long_columns(columns: Sequence[Column]) -> tuple[Any, Any, str] | None:
     By their names; failing that the column with more distinct values is that of the orders.
 
     >>> import polars
+    >>> from .frames import columns_of
     >>> long_columns(columns_of(polars.DataFrame({"sku": ["a", "b"], "invoice": [1, 1]})))
     ('invoice', 'sku', 'by their names')
     >>> long_columns(columns_of(polars.DataFrame({"a": [0, 1], "b": [1, 1]})))

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from .._validation import Fix, InvalidInput, library_of, shown
+from .._validation import Fix, InvalidInput, shown
 from ._blocks import in_threads
 from .column import NUMBER, Column
+from .names import known_name, quoted
 
 KINDS = ("number", "boolean", "category", "date", "ignore")
 MIN_IDENTIFIER_ROWS = 20
@@ -21,8 +21,6 @@ MAX_DISTINCT_SHARE, MIN_TEXT_ROWS = 0.5, 100
 """Texts of which more than this share of the rows differ are free text, in a table of at least so many rows."""
 MAX_EXACT = 2.0**53
 """Whole numbers beyond it are told apart no more by float64: they are names, not quantities."""
-MAX_NAMED = 5
-"""Columns that a sentence names, at most."""
 IDENTIFIER = re.compile(r"(?:^|[\W_])(?i:id|uuid|guid|key|index)$|[a-z](?:Id|ID|Key)$|^Unnamed: 0$")
 
 
@@ -34,6 +32,8 @@ class Used:
     notes: tuple[str, ...] = ()
     ignored: tuple[Any, ...] = ()
     """Names of the columns that were left out unasked."""
+    places: tuple[int, ...] = ()
+    """Where in the table the columns are."""
 
 
 def used_columns(columns: Sequence[Column], told: Any = None, apart: Sequence[Any] = ()) -> Used:
@@ -53,34 +53,32 @@ def used_columns(columns: Sequence[Column], told: Any = None, apart: Sequence[An
     names = [column.name for column in columns]
     kinds = told_kinds(told, names)
     used: list[tuple[Column, str]] = []
+    places: list[int] = []
     left: dict[str, list[Any]] = {"identifiers": [], "free text": []}
-    compared = [column for column in columns if column.name not in apart and kinds.get(column.name) != "ignore"]
-    in_threads(lambda column: column.levels, [column for column in compared if column.kind == "category"])
-    for column in compared:
-        if column.name in kinds:
-            used.append((as_kind(column, kinds[column.name]), kinds[column.name]))
-            continue
-        why = left_out(column)
+    compared = {
+        place: column
+        for place, column in enumerate(columns)
+        if column.name not in apart and kinds.get(column.name) != "ignore"
+    }
+    in_threads(lambda column: column.levels, [column for column in compared.values() if column.kind == "category"])
+    for place, column in compared.items():
+        why = "" if column.name in kinds else left_out(column)
         if why:
             left[why].append(column.name)
-        else:
-            used.append((column, column.kind))
-    notes = tuple(f"{why} left out: {listed(found)}" for why, found in left.items() if found)
+            continue
+        kind = kinds.get(column.name, column.kind)
+        places.append(place)
+        used.append((as_kind(column, kind) if column.name in kinds else column, kind))
+    notes = tuple(f"{why} left out: {quoted(found)}" for why, found in left.items() if found)
     ignored = tuple(name for found in left.values() for name in found)
     if not used:
         fixes = [Fix("columns", {name: "category"}) for name in ignored[:1]]
         known = f": {'; '.join(notes)}; {fixes[0]} takes it" if ignored else ""
-        text = f"X has no column to compare{known}, got {listed(names) if names else 'no columns'}"
+        text = f"X has no column to compare{known}, got {quoted(names) if names else 'no columns'}"
         raise InvalidInput(text, fixes=fixes)
     constant = [column.name for column, _ in used if is_constant(column)]
-    notes += (f"constant: {listed(constant)}",) if constant else ()
-    return Used(tuple(used), notes, ignored)
-
-
-def listed(names: Sequence[Any]) -> str:
-    """Names in quotes, the first few of many."""
-    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    return ", ".join(repr(name) for name in names[:MAX_NAMED]) + more
+    notes += (f"constant: {quoted(constant)}",) if constant else ()
+    return Used(tuple(used), notes, ignored, tuple(places))
 
 
 def told_kinds(told: Any, names: Sequence[Any]) -> dict[Any, str]:
@@ -92,7 +90,7 @@ def told_kinds(told: Any, names: Sequence[Any]) -> dict[Any, str]:
             known_name(name, names, "columns")
             if kind not in KINDS:
                 near = difflib.get_close_matches(str(kind), KINDS, 1)
-                hint = f"; the nearest is {near[0]!r}" if near else ""
+                hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise InvalidInput(
                     f"columns[{name!r}] must be one of {', '.join(map(repr, KINDS))}, got {shown(kind)}{hint}"
                 )
@@ -101,18 +99,6 @@ def told_kinds(told: Any, names: Sequence[Any]) -> dict[Any, str]:
         raise InvalidInput(f"columns must map names to kinds or list names, got {shown(told)}")
     only = [known_name(name, names, "columns") for name in told]
     return {name: "ignore" for name in names if name not in only}
-
-
-def known_name(name: Any, names: Sequence[Any], option: str) -> Any:
-    """`name` if a table has such a column; else a sentence with the nearest, or with what there is."""
-    try:
-        if name in names:
-            return name
-    except Exception:  # names of any type, compared with any object
-        raise InvalidInput(f"{option}: there is no column {shown(name)}; the columns are {listed(names)}") from None
-    near = difflib.get_close_matches(str(name), [str(one) for one in names[:2000]], 1)
-    hint = f"the nearest is {near[0]!r}" if near else f"the columns are {listed(names)}"
-    raise InvalidInput(f"{option}: there is no column {name!r}; {hint}")
 
 
 def left_out(column: Column) -> str:
@@ -213,22 +199,3 @@ def _parsed(value: Any, kind: str) -> float:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (TypeError, ValueError, OverflowError):
         return np.nan
-
-
-def column_named(X: Any, name: Any, option: str, columns: Sequence[Column]) -> Column | None:
-    """The column that an option names, where X is a table and the option is a name; else None."""
-    if not isinstance(name, str) or library_of(X) is None:
-        return None
-    names = [column.name for column in columns]
-    return columns[names.index(known_name(name, names, option))]
-
-
-def array_columns(X: npt.NDArray[Any]) -> list[Column]:
-    """The columns of an array of numbers, named by their place."""
-
-    def column(i: int) -> Column:
-        gone = np.isnan(X[:, i]) if X.dtype.kind == "f" else np.zeros(0, bool)
-        missing = gone if gone.any() else None
-        return Column(i, "number", missing, lambda: np.asarray(X[:, i], np.float64), dtype=str(X.dtype))
-
-    return [column(i) for i in range(X.shape[1])]

@@ -8,15 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import Fix, Indices, InvalidInput, Vector, gathered, is_frame, known
+from .._validation import Indices, InvalidInput, Vector, known
 from ._blocks import in_threads
 from ._encoded_rows import MISMATCH, DenseRows, SparseRows, is_thin
 from .column import Column, Mask
-from .columns import Used, array_columns, as_kind, used_columns
-from .frames import columns_of
+from .columns import Used, as_kind, used_columns
+from .missing import dropped_note, filled_note, missing_count, nothing_to_impute, refuse_missing, whole_rows
+from .table import Table
 
 RULES = ("error", "drop", "impute", "category")
 """What is done with missing values."""
+FILLED = {"error": "", "impute": "replaced by medians and modes", "category": "taken as a category of their own"}
+"""What was done about missing values that stay."""
 BLOCK_ROWS = 16384
 """Rows that are encoded at a time: some columns of them fit into the cache."""
 NARROW = ("float16", "float32", "Float16", "Float32")
@@ -67,11 +70,11 @@ class Encoding:
 
     def __call__(self, X: Any) -> Any:
         """Rows of a table with the same columns, or of an array with them in the same order."""
-        columns = columns_at(X)
-        used = [as_kind(columns[code.place], code.kind) for code in self.codes]
+        table = Table.of(X)
+        used = [as_kind(table.columns[code.place], code.kind) for code in self.codes]
         if self.missing in ("error", "drop"):
-            refuse_missing(used, new=True)
-        return self.rows(used, X.shape[0])
+            refuse_missing(used, (), "fit with missing='impute' or 'category' to allow it")
+        return self.rows(used, table.rows)
 
     def rows(self, columns: Sequence[Column], n: int, kept: Indices | None = None) -> Any:
         """The rows of columns of the kinds of `codes`, or the kept ones of them."""
@@ -150,11 +153,6 @@ class Encoded(NamedTuple):
     notes: list[str]
 
 
-def columns_at(X: Any) -> list[Column]:
-    """The columns of a table, or of an array of numbers."""
-    return columns_of(X) if is_frame(X) else array_columns(np.asarray(X))
-
-
 def encoded(
     X: Any,
     columns: Any = None,
@@ -174,67 +172,25 @@ def encoded(
     these are to have mean zero.
     """
     known(missing, dict.fromkeys(RULES), "missing")
-    X = gathered(X)
-    every = columns_at(X)
-    place = {id(column): i for i, column in enumerate(every)}
-    given = used_columns(every, columns, apart)
-    places = _places(every, given, place)
+    table = Table.of(X)
+    given = used_columns(table.columns, columns, apart)
     used = [column for column, _ in given.columns]
-    n = X.shape[0]
+    n = table.rows
     if missing == "error":
-        refuse_missing(used)
-    kept = _complete(used, n, complete) if missing == "drop" else None
+        refuse_missing(used, RULES[1:], ignorable=True)
+    kept = whole_rows(used, n, complete) if missing == "drop" else None
     shares = np.broadcast_to(1.0 / max(n, 1), n) if weights is None else weights
-    encoding = _fitted(given, places, shares, missing, kept, equality, sparse, shifts)
-    rows = encoding.rows(used, X.shape[0], kept)
-    return Encoded(rows, kept, encoding, [*given.notes, *_said(used, n, missing, kept)])
-
-
-def _places(every: Sequence[Column], given: Used, place: dict[int, int]) -> list[int]:
-    """Where in the table each used column is; one that was taken as another kind is found by its name."""
-    names = [column.name for column in every]
-    return [place.get(id(column), names.index(column.name)) for column, _ in given.columns]
-
-
-def refuse_missing(columns: Sequence[Column], new: bool = False) -> None:
-    """A sentence about the first missing value."""
-    for column in columns:
-        if column.missing is not None:
-            row, count = int(np.argmax(column.missing)), int(column.missing.sum())
-            more = f" and {count - 1} more" if count > 1 else ""
-            rule = Fix("missing", ("impute", "category") if new else ("drop", "impute", "category"))
-            ignored = Fix("columns", {column.name: "ignore"})
-            hint = f"fit with {rule} to allow it" if new else f"use {rule}, or {ignored}"
-            text = f"column {column.name!r} has a missing value in row {row}{more}; {hint}"
-            raise InvalidInput(text, fixes=[rule, ignored])
-
-
-def _complete(columns: Sequence[Column], n: int, complete: Mask | None) -> Indices | None:
-    """The rows in which nothing is missing; None where that is all of them."""
-    good = np.ones(n, bool) if complete is None else complete.copy()
-    for column in columns:
-        if column.missing is not None:
-            good &= ~column.missing
-            if not good.any():
-                raise InvalidInput(
-                    f"missing='drop' leaves no row: column {column.name!r} or one before it is missing in each"
-                )
-    return None if good.all() else np.flatnonzero(good)
-
-
-def _said(columns: Sequence[Column], n: int, missing: str, kept: Indices | None) -> list[str]:
-    """What was done about missing values."""
+    encoding = _fitted(given, shares, missing, kept, equality, sparse, shifts)
+    rows = encoding.rows(used, n, kept)
     if missing == "drop":
-        return [] if kept is None else [f"{n - len(kept)} of {n} rows left out, for values are missing in them"]
-    gone = [f"{column.name!r} ({int(column.missing.sum())})" for column in columns if column.missing is not None]
-    how = "replaced by medians and modes" if missing == "impute" else "taken as a category of their own"
-    more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
-    return [f"missing values {how}: {', '.join(gone[:5])}{more}"] if gone else []
+        note = dropped_note(0 if kept is None else n - len(kept), n)
+    else:
+        note = filled_note({column.name: missing_count(column) for column in used}, FILLED[missing])
+    return Encoded(rows, kept, encoding, [*given.notes, *filter(None, [note])])
 
 
 def _fitted(
     given: Used,
-    places: Sequence[int],
     shares: Vector,
     missing: str,
     kept: Indices | None,
@@ -244,6 +200,7 @@ def _fitted(
 ) -> Encoding:
     """How columns are encoded: numbers first, then what says that they are missing, then categories."""
     some: Any = slice(None) if kept is None else kept
+    places = given.places
     is_number = [kind in ("number", "date") and not equality for _, kind in given.columns]
     order = sorted(range(len(places)), key=lambda i: not is_number[i])
     numbers = sum(is_number)
@@ -286,9 +243,7 @@ def middle(column: Column, shares: Vector, missing: str) -> float:
     present = shares > 0 if column.missing is None else (shares > 0) & ~column.missing
     if not present.any():
         if missing == "impute":
-            fix = Fix("columns", {column.name: "ignore"})
-            text = f"column {column.name!r} has no value to impute from; leave it out with {fix}"
-            raise InvalidInput(text, fixes=[fix])
+            raise nothing_to_impute(column.name)
         return 0.0
     values, mass = values[present], shares[present]
     if mass.min() == mass.max():
@@ -306,9 +261,7 @@ def levels_of(column: Column, some: Any, shares: Vector, missing: str) -> tuple[
         here = codes[some]
         mass = np.bincount(here[here >= 0], shares[some][here >= 0], len(levels))
         if len(levels) == 0 or mass.max() == 0:
-            fix = Fix("columns", {column.name: "ignore"})
-            text = f"column {column.name!r} has no value to impute from; leave it out with {fix}"
-            raise InvalidInput(text, fixes=[fix])
+            raise nothing_to_impute(column.name)
         return levels, float(mass.argmax())
     if missing == "category" and column.missing is not None:
         more = np.empty(len(levels) + 1, object)

@@ -116,7 +116,7 @@ def _column(name: Any, native: Any) -> Column:
         )
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         told = "" if dtype == nw.String else "category"
-        return Column(name, "category", missing, series.to_numpy, lambda: _levels(series), told)
+        return Column(name, "category", missing, series.to_numpy, lambda: _levels(series, missing), told)
     return _of_array(name, series.to_numpy(), missing)
 
 
@@ -164,17 +164,21 @@ def _of_array(name: Any, values: npt.NDArray[Any], missing: Mask | None) -> Colu
 
 def _missing(series: Any) -> Mask | None:
     """Where a value is null, or a number NaN; None where all are there."""
-    gone = series.is_null()
+    import narwhals as nw
+
     if series.dtype.is_float():
-        gone = gone | series.is_nan()
-    return np.asarray(gone.to_numpy(), bool) if gone.any() else None
+        gone = np.isnan(series.to_numpy())
+        return gone if gone.any() else None
+    if series.null_count() == 0 and series.dtype != nw.Categorical:  # whose dictionary may hold a null
+        return None
+    gone = np.asarray(series.is_null().to_numpy(), bool)
+    return gone if gone.any() else None
 
 
-def _levels(series: Any) -> Levels:
+def _levels(series: Any, missing: Mask | None) -> Levels:
     """Texts or categories by the distinct ones, which each library numbers in its own way."""
     if len(series) <= FEW_CELLS:
-        entries = objects(series.to_list())
-        return grouped_objects(entries, _missing(series))
+        return grouped_objects(objects(series.to_list()), missing)
     by_library = {"polars": _polars_codes, "pyarrow": _arrow_codes}
     return sorted_levels(*by_library.get(series.implementation.value, _pandas_codes)(series))
 

@@ -7,26 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import Fix, Indices, InvalidInput, Vector, as_numbers, gathered, is_frame, known, library_of, shown
-from .align import nearest, quoted
+from .._validation import Indices, InvalidInput, Vector, as_numbers, gathered, is_frame, known, shown
 from .blocks import is_lazy
 from .column import Column
 from .columns import left_out
-from .frames import columns_of, index_of, is_table, names_of, put_columns, take_rows
+from .frames import columns_of, index_of, is_indexed, is_table, names_of, put_columns, take_rows
+from .missing import dropped_note, missing_value, nothing_whole
+from .names import known_name, quoted
 
 RETURNS = {"simple": "p(t) / p(t-1) - 1", "log": "log p(t) - log p(t-1)"}
 """Kinds of returns."""
-MISSING = {
-    "error": "refuses them",
-    "drop": "leaves such rows out",
-    "impute": "takes the column's median",
-    "ffill": "carries the last price forward",
-}
-"""Rules for missing values, and what each does."""
-PRICE_RULES = {rule: MISSING[rule] for rule in ("error", "drop", "ffill")}
-"""Those for prices."""
 PRICE_FIXES = ("drop", "ffill")
-"""Those that do not refuse."""
+"""What may be done about missing prices, but for refusing them."""
 Mask = npt.NDArray[np.bool_]
 FEW_ROWS, MANY_ROWS, MANY_COLUMNS = 10, 2000, 64
 """Rows below which nothing is said of prices, and rows and columns that are looked at."""
@@ -93,7 +85,7 @@ def returns(prices: Any, kind: str = "simple", *, date: Any = None, missing: str
     {'a': {'2024-01-02': 0.25, '2024-01-03': 0.2}}
     """
     known(kind, RETURNS, "kind")
-    known(missing, PRICE_RULES, "missing")
+    known(missing, dict.fromkeys(("error", *PRICE_FIXES)), "missing")
     if is_lazy(prices):
         raise InvalidInput(
             "prices must be in memory, for returns compare a row with the one before; got data in blocks"
@@ -117,11 +109,9 @@ def _returns_of_table(table: Any, kind: str, date: Any, missing: str) -> Any:
     if not is_frame(table):
         frame = table.to_frame()
         found = _returns_of_table(frame, kind, date, missing)
-        return found.iloc[:, 0] if library_of(table) == "pandas" else found.to_series(0)
+        return found.iloc[:, 0] if is_indexed(table) else found.to_series(0)
     names, columns = names_of(table), columns_of(table)
-    if date is not None and date not in names:
-        raise InvalidInput(f"date: there is no column {shown(date)}{nearest(date, names)}")
-    at = None if date is None else names.index(date)
+    at = None if date is None else names.index(known_name(date, names, "date"))
     dates = own_dates(table) if at is None else (date, instants(columns[at]))
     places = [i for i, each in enumerate(columns) if i != at and each.kind == "number" and not left_out(each)]
     if not places:
@@ -194,14 +184,10 @@ def fill_gaps(
     if rule == "drop":
         whole = np.flatnonzero(~gaps.any(axis=1))
         if whole.size == 0:
-            fix = Fix("missing", "drop")
-            raise InvalidInput(f"every row has a missing value; {fix} leaves none", fixes=[fix])
-        dropped = len(values) - whole.size
-        return Filled(values[whole], whole, f"{dropped} of {len(values)} rows left out, as values are missing there")
-    r, c = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
-    rules = [Fix("missing", fix) for fix in fixes]
-    options = ", ".join(f"{each} {MISSING[each.value]}" for each in rules)
-    raise InvalidInput(f"{names[int(c)]} is missing in {row(int(r))}; {options}", fixes=rules)
+            raise nothing_whole()
+        return Filled(values[whole], whole, dropped_note(len(values) - whole.size, len(values)))
+    column = int(np.argmax(gaps)) % gaps.shape[1]
+    raise missing_value(names[column], gaps[:, column], fixes, row)
 
 
 def carried_forward(values: Vector, names: Sequence[str], row: Callable[[int], str]) -> Vector:
@@ -248,7 +234,7 @@ def dates_of(table: Any) -> dict[Any, Vector]:
     {'index': array([86400.,     0.])}
     """
     found = {}
-    if library_of(table) == "pandas" and table.index.nlevels == 1 and index_of(table) is not None:
+    if index_of(table) is not None and table.index.nlevels == 1:
         name = "index" if table.index.name is None else table.index.name
         column = columns_of(table.index.to_frame(index=False, name=name))[0]
         with suppress(InvalidInput):
@@ -280,7 +266,7 @@ def instant(text: Any, where: str) -> float:
     try:
         return float(np.datetime64(str(text).strip(), "us").astype(np.int64)) * 1e-6
     except ValueError:
-        raise InvalidInput(f"{where}: expected a date such as 2019-01-31, got {shown(text)}") from None
+        raise InvalidInput(f"{where}: expected a date such as 2019-01-31, got {shown(text)}", where) from None
 
 
 def by_date(dates: Vector, name: Any) -> Indices:

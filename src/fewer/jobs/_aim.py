@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import Fix, Indices, InvalidInput, Vector, as_weights, gathered, is_frame, shown
+from .._validation import Fix, Indices, InvalidInput, Vector, as_weights, gathered, is_frame, library_of, shown
 from ..data.columns import used_columns
-from ..data.encode import columns_at, refuse_missing
-from ..data.frames import columns_of
-from ..data.stack import stacked_arrays, stacked_tables
-from ._given import Given, named
+from ..data.encode import RULES
+from ..data.missing import refuse_missing
+from ..data.stack import stacked_arrays
+from ..data.table import Table, role
+from ._given import Given
 from .explain import Source
 from .sample import Sample
 
@@ -71,20 +72,23 @@ class Aim(NamedTuple):
         target = gathered(self.target)
         if not is_frame(X):
             return self._arrays(X, target, labels, sample_weight, columns, missing)
+        if not is_frame(target) or library_of(target) != library_of(X):
+            raise InvalidInput(f"target must be a table of {library_of(X)} as X is, got {shown(type(target).__name__)}")
+        here, there = Table.of(X), Table.of(target)
         apart = [name for name in (labels, sample_weight, groups) if isinstance(name, str)]
-        found = used_columns(columns_of(X), columns, apart)
+        found = used_columns(here.columns, columns, apart)
         kinds = {column.name: kind for column, kind in found.columns}
         needed = [*kinds, *([labels] if labels is not None else [])]
-        both = stacked_tables(X, target, needed, "target")
+        both = here.below(there, needed, "target")
         if missing == "error":
             try:
-                refuse_missing([column for column in columns_at(target) if column.name in kinds])
+                refuse_missing([column for column in there.columns if column.name in kinds], RULES[1:])
             except InvalidInput as error:
                 raise error.at("target") from None
-        told = {column.name: kinds.get(column.name, "ignore") for column in columns_of(X) if column.name != labels}
+        told = {column.name: kinds.get(column.name, "ignore") for column in here.columns if column.name != labels}
         notes = tuple(note for note in found.notes if not note.startswith("constant"))
-        weights = _values(X, sample_weight, "sample_weight"), _values(target, self.weight, "target_weight")
-        return _together(both, X.shape[0], target.shape[0], labels, weights, told, notes)
+        weights = _values(here, sample_weight, "sample_weight"), _values(there, self.weight, "target_weight")
+        return _together(both, here.rows, there.rows, labels, weights, told, notes)
 
     def _arrays(self, X: Any, target: Any, labels: Any, sample_weight: Any, columns: Any, missing: str) -> Together:
         """The same for arrays and sparse matrices."""
@@ -102,7 +106,7 @@ def alone(X: Any, labels: Any, sample_weight: Any, columns: Any) -> Together:
 
 def _values(X: Any, weight: Any, option: str) -> Any:
     """Weights, or those in the column that is named."""
-    column = named(X, weight, option)
+    column = role(X, weight, option)
     return weight if column is None else column.values
 
 

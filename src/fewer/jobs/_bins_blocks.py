@@ -19,6 +19,7 @@ import numpy as np
 from .._validation import Indices, InvalidInput, Vector, as_numbers
 from ..data.blocks import Block
 from ..data.frames import is_table
+from ..data.table import Table, numbers_of_column
 from ..result import Result
 from ._block_columns import checked_weights
 from .empirical import ROUNDING, Empirical, as_values, column_of
@@ -165,13 +166,7 @@ def columns_of_values(block: Block, missing: str) -> tuple[list[Vector], Vector 
 
 def table_of(X: Any) -> Any:
     """The columns of a table as numbers, NaN where one is missing."""
-    from ..data.frames import columns_of
-
-    columns = columns_of(X)
-    for column in columns:
-        if column.kind not in ("number", "boolean"):
-            raise InvalidInput(f"values must be numbers, got the column {column.name!r}, which is a {column.kind}")
-    return np.column_stack([column.values for column in columns])
+    return np.column_stack([numbers_of_column(column, "values") for column in Table.of(X).columns])
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,11 @@ import scipy.sparse as sp
 from .._validation import Fix, Indices, InvalidInput, Vector, as_array, as_vector, gathered, is_frame, library_of, shown
 from ..data.blocks import Block
 from ..data.column import Column, Levels
-from ..data.columns import as_kind, known_name, listed, used_columns
+from ..data.columns import as_kind, used_columns
 from ..data.cutting import height, some
-from ..data.frames import columns_of, names_of
+from ..data.missing import refuse_missing, whole_rows
+from ..data.names import quoted
+from ..data.table import Table, role
 
 MAX_LEVELS = 10_000
 """Different labels that a column may have: all of them are kept."""
@@ -56,14 +58,26 @@ class Chosen:
             return self
         kept = [(name, one) for name, one in zip(self.names, self.kinds, strict=True) if one != kind]
         if not kept:
-            raise InvalidInput(f"there is no column to use besides {called}: {listed(left)}")
+            raise InvalidInput(f"there is no column to use besides {called}: {quoted(left)}")
         names, kinds = zip(*kept, strict=True)
-        return replace(self, names=names, kinds=kinds, notes=(*self.notes, f"{called} left out: {listed(left)}"))
+        return replace(self, names=names, kinds=kinds, notes=(*self.notes, f"{called} left out: {quoted(left)}"))
 
-    @property
-    def all_names(self) -> list[Any]:
-        """All columns that are looked at."""
-        return [*self.names, *(name for _, name in self.apart)]
+    def table_of(self, block: Block) -> Table:
+        """A block, which must have the columns that are looked at."""
+        X = gathered(block.X)
+        if not is_frame(X):
+            raise InvalidInput(f"all blocks must be tables, got {shown(type(X).__name__)}")
+        table = Table.of(X)
+        names = table.names
+        for name in [*self.names, *(name for _, name in self.apart)]:
+            if name not in names:
+                raise InvalidInput(f"all blocks must have the column {name!r}, got {shown(names)}")
+        return table
+
+    def used(self, table: Table) -> list[Column]:
+        """The columns that are used, each of its kind."""
+        columns = {column.name: column for column in table.columns}
+        return [as_kind(columns[name], kind) for name, kind in zip(self.names, self.kinds, strict=True)]
 
 
 def chosen_columns(head: Any, told: Any, apart: dict[str, Any], missing: str) -> Chosen | None:
@@ -71,23 +85,18 @@ def chosen_columns(head: Any, told: Any, apart: dict[str, Any], missing: str) ->
     if missing not in RULES:
         raise InvalidInput(f"missing must be one of {', '.join(RULES)} for data in blocks, got {shown(missing)}")
     head = gathered(head)
-    named = {option: name for option, name in apart.items() if isinstance(name, str)}
+    roles = {option: role(head, name, option) for option, name in apart.items()}
+    named = {option: column.name for option, column in roles.items() if column is not None}
     if not is_frame(head):
-        if named:
-            option, name = next(iter(named.items()))
-            raise InvalidInput(f"{option}={name!r} names a column, which needs tables, got {type(head).__name__}")
         if told is not None:
             raise InvalidInput(f"columns are those of a table, but blocks are {type(head).__name__}")
         return None
-    columns = columns_of(head)
-    names = names_of(head)
-    for option, name in named.items():
-        known_name(name, names, option)
-    used = used_columns(columns, told, list(named.values()))
+    table = Table.of(head)
+    used = used_columns(table.columns, told, list(named.values()))
     notes = tuple(note for note in used.notes if not note.startswith("constant"))
     found = tuple(column.name for column, _ in used.columns)
     kinds = tuple(kind for _, kind in used.columns)
-    return Chosen(found, kinds, tuple(names), tuple(named.items()), notes)
+    return Chosen(found, kinds, tuple(table.names), tuple(named.items()), notes)
 
 
 class Read(NamedTuple):
@@ -111,19 +120,15 @@ def read_block(block: Block, chosen: Chosen | None, missing: "str | Fills" = "er
         raise InvalidInput(f"missing={missing!r} takes a pass of its own; in own loops fill the blocks first, or drop")
     if chosen is None:
         return _of_array(block, size, missing)
-    X = gathered(block.X)
-    if not is_frame(X):
-        raise InvalidInput(f"all blocks must be tables, got {shown(type(X).__name__)}")
-    names = names_of(X)
-    columns = dict(zip(names, columns_of(X), strict=True))
-    for name in chosen.all_names:
-        if name not in columns:
-            raise InvalidInput(f"all blocks must have the column {name!r}, got {shown(names)}")
-    used = [as_kind(columns[name], kind) for name, kind in zip(chosen.names, chosen.kinds, strict=True)]
-    beside = {option: columns[name] for option, name in chosen.apart}
+    table = chosen.table_of(block)
+    used = chosen.used(table)
+    beside = {option: table.column(name, option) for option, name in chosen.apart}
     fills = missing if isinstance(missing, Fills) else None
     rule = missing if isinstance(missing, str) else "error"
-    kept = _complete([*(used if fills is None else ()), *beside.values()], size, rule)
+    needed = [*(used if fills is None else ()), *beside.values()]
+    if rule == "error":
+        refuse_missing(needed)
+    kept = whole_rows(needed, size, block=True)
     numbers = [c for c, kind in zip(used, chosen.kinds, strict=True) if kind != "category"]
     labels = [c for c, kind in zip(used, chosen.kinds, strict=True) if kind == "category"]
     matrix = np.empty((size if kept is None else len(kept), len(numbers)))
@@ -174,23 +179,6 @@ def refuse_infinite(matrix: Vector, names: Sequence[Any]) -> None:
     if not np.isfinite(matrix.sum()) and not np.isfinite(matrix).all():
         row, column = (int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
         raise InvalidInput(f"column {names[column]!r}, row {row}: expected a finite number, got {matrix[row, column]}")
-
-
-def _complete(columns: Sequence[Column], size: int, missing: str) -> Indices | None:
-    """The rows in which nothing is missing; None where that is all."""
-    gone = [column for column in columns if column.missing is not None]
-    if not gone:
-        return None
-    if missing == "error":
-        first = gone[0]
-        assert first.missing is not None  # noqa: S101 - by the choice above
-        row = int(np.argmax(first.missing))
-        fix = Fix("missing", "drop")
-        raise InvalidInput(f"column {first.name!r}, row {row}: is missing; {fix} leaves such rows out", fixes=[fix])
-    good = np.ones(size, bool)
-    for column in gone:
-        good &= ~np.asarray(column.missing)
-    return np.flatnonzero(good)
 
 
 def _levels(column: Column, kept: Indices | None, fills: Fills | None, place: int) -> Levels:

@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._validation import InvalidInput, Vector, is_frame, known, shown
-from ..data.align import positions
 from ..data.blocks import Block
+from ..data.missing import dropped_note
+from ..data.names import positions
 from ..result import Result, Status
 from ..tables import MOST_CODES, as_table, distinct_rows
 from ._block_columns import Chosen, Fills, Read, chosen_columns, read_block, united
@@ -204,7 +205,7 @@ class DimsSummary:
         if isinstance(self.spec.missing, Fills):
             notes += [self.spec.missing.note] if self.spec.missing.note else []
         if self.dropped:
-            notes.append(f"{self.dropped} of {self.rows} rows left out, as values are missing there")
+            notes.append(dropped_note(self.dropped, self.rows))
         levels, rule = self._levels(baseline)
         return Coding(table, names, levels, rule, held, never, counts, "; ".join(notes), ignored)
 

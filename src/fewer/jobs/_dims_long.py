@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from .._validation import InvalidInput, shown
 from ..data.baskets import NO_ORDERS, check_items, levels_of, orders_left_out
 from ..data.blocks import Block, Blocks
-from ..data.columns import known_name
-from ..data.frames import columns_of, is_table, names_of
+from ..data.frames import is_table
+from ..data.table import Table
 from ..result import Result
 from ..row_blocks import canonical_rows
 from ._block_columns import MAX_LEVELS
@@ -154,7 +154,7 @@ class LongSummary:
 
     def coding(self, baseline: Any = "auto", include: Any = (), exclude: Any = ()) -> Coding:
         """The baskets as `dims` takes rows."""
-        from ..data.align import positions
+        from ..data.names import positions
 
         whole = self.closed()
         if whole.dropped == whole.orders:
@@ -221,10 +221,8 @@ def lines_of(block: Block, spec: LongSpec) -> tuple[Any, Any, list[Any]]:
     """The order of each line, the number of its item (-1 where there is none), and the items' names."""
     if not is_table(block.X):
         raise InvalidInput(f"order and item name columns of a table, but blocks are {type(block.X).__name__}")
-    names, columns = names_of(block.X), columns_of(block.X)
-    which, what = (
-        columns[names.index(known_name(n, names, o))] for n, o in ((spec.order, "order"), (spec.item, "item"))
-    )
+    table = Table.of(block.X)
+    which, what = table.column(spec.order, "order"), table.column(spec.item, "item")
     if which.missing is not None:
         raise InvalidInput(f"column {which.name!r}, row {int(np.argmax(which.missing))}: is missing, there is no order")
     orders = which.values

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import Fix, InvalidInput, Vector, gathered, is_frame
+from .._validation import InvalidInput, Vector
 from ..data.blocks import Block, Blocks
-from ..data.columns import as_kind
 from ..data.cutting import height
-from ..data.frames import columns_of, names_of
+from ..data.missing import filled_note, missing_count, nothing_to_impute
 from ._bins_blocks import Sketch
 from ._block_columns import Chosen, Fills, checked_weights, united
 
@@ -50,7 +49,7 @@ class FillSummary:
             mass = np.bincount(codes[codes >= 0], None if weight is None else weight[codes >= 0], len(found))
             counted.append({label: float(m) for label, m in zip(found, mass, strict=True)})
         gaps = [int(gone.sum()) for _, gone in columns]
-        gaps += [0 if column.missing is None else int(column.missing.sum()) for column in labels]
+        gaps += [missing_count(column) for column in labels]
         return cls(tuple(Sketch.of(*each) for each in numbers), tuple(counted), tuple(gaps), spec)
 
     @classmethod
@@ -78,7 +77,7 @@ class FillSummary:
         labels: list[Any] = []
         for found, gone, name in zip(self.labels, self.gone[len(numbers) :], self.names[len(numbers) :], strict=True):
             if gone and not category and not found:
-                raise _nothing(name)
+                raise nothing_to_impute(name)
             labels.append(None if category or not found else max(found, key=found.__getitem__))
         return Fills(np.array(numbers, np.float64), tuple(labels), self.spec.rule, self._note(category, most_frequent))
 
@@ -92,15 +91,13 @@ class FillSummary:
         return [*(n for n, kind in both if kind != "category"), *(n for n, kind in both if kind == "category")]
 
     def _note(self, category: bool, most_frequent: bool) -> str:
-        gone = [f"{name!r} ({count})" for name, count in zip(self.names, self.gone, strict=True) if count]
-        if not gone:
-            return ""
         how = "replaced by medians and modes" if not most_frequent else "replaced by the most frequent of their column"
-        more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
+        note = filled_note(
+            dict(zip(self.names, self.gone, strict=True)), "taken as a category of their own" if category else how
+        )
         off = max((s.error / s.total for s, g in zip(self.numbers, self.gone, strict=False) if g), default=0.0)
         ranks = f"; ranks of medians are off by at most {off:.2g}" if off else ""
-        said = "taken as a category of their own" if category else how
-        return f"missing values {said}: {', '.join(gone[:5])}{more}{ranks}"
+        return f"{note}{ranks}" if note else ""
 
 
 def _columns(block: Block, chosen: Chosen | None) -> tuple[list[tuple[Vector, Any]], list[Any]]:
@@ -109,12 +106,8 @@ def _columns(block: Block, chosen: Chosen | None) -> tuple[list[tuple[Vector, An
         rows = np.asarray(block.X, np.float64)
         rows = rows[:, None] if rows.ndim == 1 else rows
         return [(column, np.isnan(column)) for column in rows.T], []
-    X = gathered(block.X)
-    if not is_frame(X):
-        raise InvalidInput(f"all blocks must be tables, got {type(X).__name__!r}")
-    columns = dict(zip(names_of(X), columns_of(X), strict=True))
-    used = [as_kind(columns[name], kind) for name, kind in zip(chosen.names, chosen.kinds, strict=True)]
-    none = np.zeros(height(X), bool)
+    used = chosen.used(chosen.table_of(block))
+    none = np.zeros(height(block.X), bool)
     numbers = [
         (np.asarray(column.values, np.float64), none if column.missing is None else np.asarray(column.missing))
         for column, kind in zip(used, chosen.kinds, strict=True)
@@ -126,25 +119,20 @@ def _columns(block: Block, chosen: Chosen | None) -> tuple[list[tuple[Vector, An
 def _weights(block: Block, chosen: Chosen | None) -> Any:
     """The weights of rows, beside them or a column of the table."""
     name = None if chosen is None else dict(chosen.apart).get("sample_weight")
-    if name is None:
+    if chosen is None or name is None:
         return block.weight
-    return next(column.values for column in columns_of(gathered(block.X)) if column.name == name)
+    return chosen.table_of(block).column(name, "sample_weight").values
 
 
 def _middle(sketch: Sketch, name: Any, most_frequent: bool) -> float:
     """The weighted median, or the most frequent number."""
     if not sketch.x.size:
-        raise _nothing(name)
+        raise nothing_to_impute(name)
     if most_frequent:
         return float(sketch.x[int(np.argmax(sketch.weights))])
     sums = np.cumsum(sketch.weights)
     low, high = (int(np.searchsorted(sums, 0.5 * sums[-1] * side)) for side in (1 - 1e-12, 1 + 1e-12))
     return float((sketch.x[low] + sketch.x[min(high, len(sums) - 1)]) / 2.0)
-
-
-def _nothing(name: Any) -> InvalidInput:
-    fix = Fix("columns", {name: "ignore"})
-    return InvalidInput(f"column {name!r} has no value to impute from; leave it out with {fix}", fixes=[fix])
 
 
 def filled(

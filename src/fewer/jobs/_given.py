@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector, as_numbers, as_weights, gathered, is_frame, known, shown
+from .._validation import Indices, InvalidInput, Vector, as_weights, is_frame, known
 from ..data.column import Column
-from ..data.columns import column_named
-from ..data.encode import RULES, Encoding, columns_at, encoded
+from ..data.encode import RULES, Encoding, encoded
+from ..data.table import Table, role
 from .sample import rows_and_top
 
 
@@ -44,7 +44,7 @@ class Given(NamedTuple):
 def is_encoded(X: Any, columns: Any, missing: Any) -> bool:
     """Whether X goes column by column: a table does, and an array where columns or missing values are spoken of."""
     known(missing, dict.fromkeys(RULES), "missing")
-    if is_frame(X):
+    if is_frame(X) or isinstance(X, Table):
         return True
     if columns is None and missing == "error":
         return False
@@ -68,18 +68,17 @@ def given_rows(
     """X as rows; `labels` and `sample_weight` may name columns, which like those of `apart` are no part of the rows."""
     if not is_encoded(X, columns, missing):
         for value, option in ((labels, "labels"), (sample_weight, "sample_weight")):
-            if isinstance(value, str):
-                raise InvalidInput(
-                    f"{option}={value!r} names a column, which needs a table, got {shown(type(X).__name__)}"
-                )
+            role(X, value, option)
         rows, top = rows_and_top(X, sparse)
         return Given(rows, top, labels, sample_weight, rows.shape[0])
-    X = gathered(X) if is_frame(X) else numbers_of(X)
-    n, width = X.shape
+    is_named = is_frame(X) or isinstance(X, Table)
+    table = Table.of(X)
+    n, width = table.shape
     if n == 0 or width == 0:
         raise InvalidInput(f"X must have shape (rows, columns) with at least one of each, got {(n, width)}")
+    source = table if is_named else X
     by_name = {
-        option: named(X, value, option) for option, value in (("labels", labels), ("sample_weight", sample_weight))
+        option: role(source, value, option) for option, value in (("labels", labels), ("sample_weight", sample_weight))
     }
     apart = [*apart, *(column.name for column in by_name.values() if column is not None)]
     labels = labels if by_name["labels"] is None else by_name["labels"]
@@ -91,22 +90,13 @@ def given_rows(
             complete &= True if column is None or column.missing is None else ~column.missing
     shares = _shares(weights, n, complete)
     found = encoded(
-        X, columns, missing, shares, apart=apart, complete=complete, equality=codes, sparse=sparse, shifts=scales
+        table, columns, missing, shares, apart=apart, complete=complete, equality=codes, sparse=sparse, shifts=scales
     )
     rows, top = rows_and_top(found.rows, sparse)
     if found.kept is not None:
         labels = _taken(labels, found.kept)
         weights = None if weights is None else np.asarray(weights)[found.kept]
     return Given(rows, top, labels, weights, n, found.kept, found.encoding, tuple(found.notes))
-
-
-def named(X: Any, value: Any, option: str) -> Column | None:
-    """The column of X that an option names, if it names one."""
-    if not isinstance(value, str):
-        return None
-    if not is_frame(X):
-        raise InvalidInput(f"{option}={value!r} names a column, which needs a table, got {type(X).__name__}")
-    return column_named(X, value, option, columns_at(X))
 
 
 def _shares(weights: Any, n: int, complete: Any) -> Vector | None:
@@ -116,21 +106,6 @@ def _shares(weights: Any, n: int, complete: Any) -> Vector | None:
     if complete is not None and not complete.all():
         weights = np.where(complete, np.asarray(weights), 0.0)
     return as_weights(weights, n, "sample_weight")
-
-
-def numbers_of(X: Any) -> Any:
-    """An array of numbers whose missing values are NaN; None counts as one."""
-    if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
-        array = X
-    else:
-        array = np.asarray(X)
-        if array.dtype == object:
-            gone = np.array([entry is None for entry in array.flat], bool).reshape(array.shape)
-            array = np.where(gone, np.nan, array)
-        array = as_numbers(array, "X")
-    if array.ndim != 2:
-        raise InvalidInput(f"X must have shape (rows, columns) with at least one of each, got {array.shape}")
-    return array
 
 
 def _taken(labels: Any, kept: Indices) -> Any:

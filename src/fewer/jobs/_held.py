@@ -8,11 +8,12 @@ import numpy as np
 from .._validation import Indices, InvalidInput, as_units, read, shown, unmasked
 from ..constraints.groups import Groups, as_counts, as_groups, numbers_of
 from ..constraints.sparse_simplex import SparseSimplex
-from ..data.align import aligned, nearest
+from ..data.align import aligned
 from ..data.blocks import as_blocks, is_dask
 from ..data.frames import columns_of, index_of, is_table
+from ..data.names import nearest
+from ..data.table import role
 from ..spaces import Space
-from ._given import named
 from ._target import Choice
 from .points_options import GROUP_LIMITS, PointsOptions
 
@@ -151,7 +152,7 @@ def _hint(label: Any, labels: Any) -> str:
 
 def as_groups_of(X: Any, groups: Any, n: int) -> Groups:
     """The group of each of n rows, from an array, a Series or the name of a column."""
-    column = named(X, groups, "groups")
+    column = role(X, groups, "groups")
     if column is None and is_table(groups):
         column = columns_of(aligned(groups, X, "groups"))[0]
     if column is None:

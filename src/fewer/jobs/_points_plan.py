@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from .._validation import Indices, InvalidInput
 from ..bandwidths import Bandwidth, bandwidth_in_units, largest
 from ..data.encode import Code, Encoding
+from ..data.missing import dropped_note
 from ..deadline import Deadline
 from ..distances import centre_of
 from ..similarity import BANDED, Similarity, similarity_of
@@ -116,7 +117,7 @@ def missing_note(first: FirstSummary) -> str:
     """What is to be said of missing values."""
     if isinstance(first.spec.missing, Fills):
         return first.spec.missing.note
-    return f"{first.dropped} of {first.rows} rows left out, for values are missing in them" if first.dropped else ""
+    return dropped_note(first.dropped, first.rows)
 
 
 def _encoding(first: FirstSummary) -> Encoding | None:

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 from .._validation import InvalidInput, Vector, as_vector, is_frame, known
 from ..data.blocks import Block
-from ..data.columns import known_name
-from ..data.frames import names_of
+from ..data.missing import dropped_note
+from ..data.table import role
 from ..objectives.tall import factored, merged_factors
 from ._block_columns import Chosen, Fills, chosen_columns, read_block
 from .terms_options import TermsOptions
@@ -38,11 +38,8 @@ class TermsSpec:
         known(missing, dict.fromkeys(("error", "drop", "impute")), "missing of data in blocks")
         weight = options.sample_weight if isinstance(options.sample_weight, str) else None
         if not is_frame(head):
-            if isinstance(y, str):
-                raise InvalidInput(f"y={y!r} names a column, which needs tables, got {type(head).__name__}")
+            role(head, y, "y")
             return cls(None, missing)
-        if isinstance(y, str):
-            known_name(y, names_of(head), "y")
         found = chosen_columns(head, None, {"y": y, "sample_weight": weight}, missing)
         assert found is not None  # noqa: S101 - of a table
         found = found.without("date", "dates")
@@ -91,8 +88,10 @@ class TermsSummary:
 
     def tracked(self, options: TermsOptions) -> Tracked:
         """The small problem with the same errors."""
+        from ..data.align import group_codes
+        from ..data.names import positions
+
         include, exclude, groups = options.include, options.exclude, options.groups
-        from ..data.align import group_codes, positions
 
         X, y = self.factor[:, :-1], self.factor[:, -1]
         chosen = self.spec.chosen
@@ -109,5 +108,5 @@ class TermsSummary:
         if isinstance(self.spec.missing, Fills):
             notes += [self.spec.missing.note] if self.spec.missing.note else []
         if self.dropped:
-            notes.append(f"{self.dropped} of {self.rows} rows left out, as values are missing there")
+            notes.append(dropped_note(self.dropped, self.rows))
         return Tracked(X, y, names, held, never, codes, note="; ".join(notes))

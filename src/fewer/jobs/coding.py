@@ -9,21 +9,33 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_vector, gathered, known, shown
-from ..data.align import column_beside, nearest, positions, quoted
+from ..data.align import column_beside
 from ..data.baskets import baskets_of
-from ..data.columns import array_columns, as_kind, left_out, told_kinds
-from ..data.frames import Column, columns_of, is_table, n_rows, names_of
+from ..data.column import Column
+from ..data.columns import as_kind, left_out, told_kinds
+from ..data.encode import RULES
+from ..data.frames import is_table
+from ..data.missing import (
+    dropped_note,
+    filled_note,
+    missing_count,
+    nothing_to_impute,
+    refuse_missing,
+    whole_rows,
+)
+from ..data.names import known_name, positions, quoted, refuse_twins
+from ..data.table import Table
 from ..tables import MOST_CODES
 from .column_units import ColumnUnits, as_costs
 from .dims_options import DimsOptions
 from .rows import heaviest_codes
 
-MISSING = {
-    "drop": "leaves such rows out",
-    "impute": "takes the most frequent value",
-    "category": "makes missing a label of its own",
+FILLED = {
+    "error": "",
+    "impute": "replaced by the most frequent of their column",
+    "category": "taken as a category of their own",
 }
-"""What each rule for missing values does."""
+"""What was done about missing values that stay."""
 READ_AS_IT_IS = (None, "ignore", "category")
 """What columns may be told to be without being converted."""
 
@@ -91,16 +103,15 @@ class Coding:
             if missing == "error" or sp.issparse(X):
                 rule = "zero" if isinstance(baseline, str) and baseline == "auto" else baseline
                 return cls(X, None, None, rule, sample_weight=sample_weight)
-            array = _two_dimensional(X)
-            return _Coder(array_columns(array), len(array), None, {}, sample_weight, missing).coded(baseline)
+            table = Table.of(_two_dimensional(X))
+            return _Coder(table, None, {}, sample_weight, missing).coded(baseline)
         X = gathered(X)
-        names = names_of(X)
-        if len(set(names)) < len(names):
-            twice = next(name for i, name in enumerate(names) if name in names[:i])
-            raise InvalidInput(f"X has the column {shown(twice)} twice; columns are told apart by their names")
+        table = Table.of(X)
+        names = table.names
+        refuse_twins(names)
         weight, at = column_beside(X, sample_weight, "sample_weight")
         kinds = told_kinds(columns, names) | ({} if at is None else {names[at]: "ignore"})
-        return _Coder(columns_of(X), n_rows(X), names, kinds, weight, missing).coded(baseline)
+        return _Coder(table, names, kinds, weight, missing).coded(baseline)
 
     def labels(self, indices: Indices) -> Any:
         """The names of some columns, as objects; None where there are none."""
@@ -119,11 +130,12 @@ class Coding:
 
     def again(self, X: Any) -> Any:
         """The rows of another table with these columns as codes, a CSR array; a label not met before is no baseline."""
-        columns, names = columns_of(X), names_of(X)
+        table = Table.of(X)
+        columns, names = table.columns, table.names
         if names != self.names or self.levels is None:
             raise InvalidInput(f"X must have the columns {quoted(self.names or [])}, got {quoted(names)}")
         parts = {i: _recoded(columns[i], self.levels[i]) for i in range(len(names)) if i not in self.ignored}
-        return stacked(parts, n_rows(X), len(names))
+        return stacked(parts, table.rows, len(names))
 
 
 def _recoded(column: Column, levels: npt.NDArray[Any] | None) -> Indices:
@@ -171,15 +183,15 @@ class _Coder:
 
     def __init__(
         self,
-        columns: Sequence[Column],
-        rows: int,
+        table: Table,
         names: list[Any] | None,
         told: Mapping[Any, str],
         weight: Any,
         missing: str,
     ) -> None:
-        if not columns or not rows:
-            raise InvalidInput(f"X must have at least one row and one column, got shape ({rows}, {len(columns)})")
+        if 0 in table.shape:
+            raise InvalidInput(f"X must have at least one row and one column, got shape {table.shape}")
+        columns, rows = table.columns, table.rows
         self.rows, self.n, self.names, self.missing = rows, len(columns), names, missing
         self.columns = [
             column if told.get(column.name) in READ_AS_IT_IS else as_kind(column, told[column.name])
@@ -224,26 +236,15 @@ class _Coder:
 
     def _kept(self) -> tuple[Indices, str]:
         """The rows in use, and what is to be said of the others."""
-        found = {i: self.columns[i].missing for i in self.used}
-        gaps = {i: gone for i, gone in found.items() if gone is not None}
-        if not gaps:
-            return np.arange(self.rows), ""
+        used = [self.columns[i] for i in self.used]
         if self.missing == "error":
-            i = next(iter(gaps))
-            fixes = [Fix("missing", rule) for rule in ("drop", "impute", "category")]
-            options = ", ".join(f"{fix} {MISSING[fix.value]}" for fix in fixes)
-            row = int(np.argmax(gaps[i]))
-            text = f"column {shown(self.columns[i].name)}, row {row}: is missing; {options}"
-            raise InvalidInput(text, fixes=fixes)
+            refuse_missing(used, RULES[1:], ignorable=self.names is not None)
         if self.missing != "drop":
-            count = sum(int(gone.sum()) for gone in gaps.values())
-            taken = "the most frequent value" if self.missing == "impute" else "a label"
-            return np.arange(self.rows), f"{count} missing values taken as {taken} of their column"
-        whole = np.flatnonzero(~np.logical_or.reduce(list(gaps.values())))
-        if whole.size == 0:
-            fix = Fix("missing", "drop")
-            raise InvalidInput(f"every row has a missing value; {fix} leaves none", fixes=[fix])
-        return whole, f"{self.rows - whole.size} of {self.rows} rows left out, as values are missing there"
+            counts = {column.name: missing_count(column) for column in used}
+            return np.arange(self.rows), filled_note(counts, FILLED[self.missing])
+        whole = whole_rows(used, self.rows)
+        kept = np.arange(self.rows) if whole is None else whole
+        return kept, dropped_note(self.rows - len(kept), self.rows)
 
     def _codes(self, i: int, kept: Indices) -> tuple[Indices, npt.NDArray[Any] | None]:
         """The codes of a column, and its labels where codes are not the numbers themselves."""
@@ -258,9 +259,7 @@ class _Coder:
         if gone.any() and self.missing == "impute":
             present = codes[~gone]
             if not present.size:
-                fix = Fix("columns", {column.name: "ignore"})
-                text = f"column {shown(column.name)} has no values at all; {fix} leaves it out"
-                raise InvalidInput(text, fixes=[fix])
+                raise nothing_to_impute(column.name)
             codes = np.where(gone, np.bincount(present).argmax(), codes)
         elif gone.any():
             codes = np.where(gone, last, codes)
@@ -276,8 +275,7 @@ class _Coder:
         known(rule, dict.fromkeys(("auto", "mode", "zero")), "baseline")
         place = {self.columns[i].name: i for i in range(self.n)}
         for name in told:
-            if name not in place:
-                raise InvalidInput(f"baseline: there is no column {shown(name)}{nearest(name, list(place))}")
+            known_name(name, list(place), "baseline")
         origin = np.zeros(self.n, np.int64)
         for i, codes in parts.items():
             name = self.columns[i].name

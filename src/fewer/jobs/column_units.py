@@ -14,13 +14,13 @@ from .._validation import (
     as_integer,
     as_number,
     as_vector,
-    library_of,
     read,
     shown,
     unmasked,
 )
 from ..constraints.dimension_sparse import ROUNDING, DimensionSparse
-from ..data.align import nearest, quoted
+from ..data.align import by_name
+from ..data.names import nearest, quoted
 from ..spaces import Lattice, States
 from ..tables import MOST_CODES, as_table
 from .rows import Rows
@@ -143,15 +143,6 @@ class ColumnUnits:
                 f"that objective='l2' can tell apart; use objective='kl'"
             )
         return size
-
-
-def by_name(given: Any, names: Sequence[Any] | None) -> Any:
-    """A Series with names of columns for its index as a mapping; anything else as it is."""
-    if library_of(given) != "pandas" or not hasattr(given, "index") or hasattr(given, "columns"):
-        return given
-    if names is None or not set(given.index) & set(names):
-        return given.to_numpy()
-    return dict(zip(given.index, given.tolist(), strict=True))
 
 
 def as_costs(costs: Any, names: Sequence[Any] | None, n: int, units: ColumnUnits | None, free: Any = ()) -> Vector:

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import Indices, InvalidInput, Vector, as_numbers, as_vector, known
-from ..data.frames import columns_of, is_table
+from ..data.frames import is_table
+from ..data.table import Table, numbers_of_column
 
 PIECE = 2**19
 """Values that are looked at together; what is made from them takes a few times 4 MB."""
@@ -199,13 +200,11 @@ def _level(at: Vector, weights: Vector, x: Vector) -> Vector:
 
 def column_of(table: Any, name: str) -> npt.NDArray[Any]:
     """The one column of numbers of a table, NaN where it is missing."""
-    columns = columns_of(table)
+    columns = Table.of(table).columns
     if len(columns) != 1:
         some = ", ".join(str(column.name) for column in columns[:8])
         raise InvalidInput(f"{name} must be one column, got {len(columns)} ({some}); give one of them")
-    if columns[0].kind not in ("number", "boolean"):
-        raise InvalidInput(f"{name} must be numbers, got the column {columns[0].name!r}, which is a {columns[0].kind}")
-    return columns[0].values
+    return numbers_of_column(columns[0], name)
 
 
 def as_values(values: Any, missing: Any, name: str) -> tuple[Vector, npt.NDArray[np.bool_] | None]:

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import InvalidInput, Vector, as_array, as_vector, library_of, shown
+from .._validation import InvalidInput, Vector, as_array, as_vector, shown
 from ..constraints.conditions import Conditions
-from ..data.align import nearest
-from ..data.frames import columns_of, is_table, names_of
+from ..data.frames import is_indexed, is_table
+from ..data.names import known_name
+from ..data.table import Table
 from ..result import Result
 
 
@@ -36,7 +37,7 @@ def weights_of(given: Any, names: Sequence[Any] | None, n: int, option: str = "p
     """Weights of n columns: an array, a mapping or Series by name (other columns have none), or a Result."""
     if isinstance(given, Result):
         given = given.p
-    if library_of(given) == "pandas" and hasattr(given, "index") and names is not None:
+    if is_indexed(given) and names is not None:
         given = dict(zip(given.index, given.tolist(), strict=True))
     if not isinstance(given, Mapping):
         return as_vector(given, (n,), option)
@@ -44,9 +45,7 @@ def weights_of(given: Any, names: Sequence[Any] | None, n: int, option: str = "p
         raise InvalidInput(f"{option} goes by names, which needs a table; give {n} weights")
     place, weights = {name: at for at, name in enumerate(names)}, np.zeros(n)
     for name, weight in given.items():
-        if name not in place:
-            raise InvalidInput(f"{option}: there is no column {shown(name)}{nearest(name, names)}")
-        weights[place[name]] = float(as_array(weight, f"{option} of {shown(name)}"))
+        weights[place[known_name(name, names, option)]] = float(as_array(weight, f"{option} of {shown(name)}"))
     return weights
 
 
@@ -58,16 +57,10 @@ def _rows_of(G: Any, names: Sequence[Any] | None, n: int) -> tuple[Vector, tuple
             raise InvalidInput(f"constraints: G must have {n} columns, one for each column of X, got {rows.shape}")
         return rows, tuple(f"row {i} of constraints" for i in range(len(rows)))
     place = {name: at for at, name in enumerate(names)}
-    given = names_of(G)
-    for name in given:
-        if name not in place:
-            raise InvalidInput(f"constraints: there is no column {shown(name)}{nearest(name, names)}")
-    columns = [
-        as_array(column.values, f"constraints, column {shown(name)}")
-        for column, name in zip(columns_of(G), given, strict=True)
-    ]
-    rows = np.zeros((len(columns[0]), n))
-    for name, column in zip(given, columns, strict=True):
-        rows[:, place[name]] = column
-    labels = list(G.index) if library_of(G) == "pandas" else list(range(len(rows)))
+    table = Table.of(G)
+    rows = np.zeros((table.rows, n))
+    for column in table.columns:
+        at = place[known_name(column.name, names, "constraints")]
+        rows[:, at] = as_array(column.values, f"constraints, column {shown(column.name)}")
+    labels = list(G.index) if is_indexed(G) else list(range(len(rows)))
     return rows, tuple(f"row {shown(label)} of constraints" for label in labels)

@@ -15,14 +15,14 @@ from .._validation import (
     as_numbers,
     as_weights,
     is_frame,
-    library_of,
     read,
     shown,
     unmasked,
 )
 from ..bandwidths import largest
 from ..data.column import Column
-from ..data.frames import columns_of
+from ..data.frames import is_table
+from ..data.table import Table
 from ..deadline import Deadline
 from ..lazy_rows import some_rows
 from ..similarity import require_semidefinite
@@ -191,8 +191,8 @@ class Sample:
 
 def as_labels(y: Any, size: int) -> tuple[npt.NDArray[Any], Indices]:
     """The classes of labels, sorted, and the code of each row; a column of a table has them already."""
-    if library_of(y) is not None and not is_frame(y):
-        y = columns_of(y)[0]
+    if is_table(y) and not is_frame(y):
+        y = Table.of(y).columns[0]
     if isinstance(y, Column):
         return _of_column(y, size)
     labels = read(unmasked(y, "labels"), "labels")

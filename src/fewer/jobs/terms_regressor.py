@@ -9,9 +9,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import as_units, is_frame
-from ..data.align import group_codes, positions, taken_apart
+from ..data.align import group_codes, taken_apart
 from ..data.blocks import Blocks, as_blocks, is_lazy, lazily
 from ..data.frames import is_table, names_of
+from ..data.names import positions
 from ..objectives.moments import as_matrix
 from ..result import Result
 from ..spaces import Atoms

@@ -10,10 +10,12 @@ import scipy.sparse as sp
 
 from .._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_units, gathered, shown
 from ..constraints.groups import Groups
-from ..data.align import aligned, column_beside, group_codes, nearest, positions, quoted
+from ..data.align import aligned, column_beside, group_codes
 from ..data.columns import left_out
-from ..data.frames import Column, columns_of, index_of, is_table, n_rows, names_of
+from ..data.frames import Column, columns_of, index_of, is_table
+from ..data.names import known_name, positions, quoted, refuse_twins
 from ..data.prices import PRICE_FIXES, by_date, fill_gaps, instants, own_dates, returns_of, row_words
+from ..data.table import Table, numbers_of_column
 from .terms_options import TermsOptions
 
 
@@ -116,10 +118,9 @@ class Tracked:
 
 def _of_table(X: Any, y: Any, include: Any, exclude: Any, date: Any, weight: int | None) -> Tracked:
     """Columns of a table as numbers; missing ones are NaN."""
-    names, columns = names_of(X), columns_of(X)
-    if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise InvalidInput(f"X has the column {shown(twice)} twice; columns are told apart by their names")
+    table = Table.of(X)
+    names, columns = table.names, table.columns
+    refuse_twins(names)
     held, never = positions(include, names, "include"), positions(exclude, names, "exclude")
     without = {*never.tolist(), *(() if weight is None else (weight,))}
     dates = None
@@ -129,10 +130,10 @@ def _of_table(X: Any, y: Any, include: Any, exclude: Any, date: Any, weight: int
         without.add(at)
     target = _named(y, names)
     if target is not None:
-        values = _numbers(columns[target], f"y, the column {shown(names[target])},")
+        values = numbers_of_column(columns[target], "y")
         without.add(target)
     else:
-        values = _vector(aligned(y, X), "y", n_rows(X))
+        values = _vector(aligned(y, X), "y", table.rows)
     reasons = {i: _reason(column) for i, column in enumerate(columns) if i not in without}
     left = {i: reason for i, reason in reasons.items() if reason}
     without.update(left)
@@ -158,9 +159,7 @@ def _named(y: Any, names: Sequence[Any]) -> int | None:
     """The column that y names, if it is a name."""
     if not isinstance(y, (str, tuple)) or (isinstance(y, tuple) and y not in names):
         return None
-    if y not in names:
-        raise InvalidInput(f"y: there is no column {shown(y)}{nearest(y, names)}")
-    return list(names).index(y)
+    return list(names).index(known_name(y, names, "y"))
 
 
 def _reason(column: Column) -> str:
@@ -182,20 +181,13 @@ def _reason(column: Column) -> str:
     raise InvalidInput(text, fixes=[fix])
 
 
-def _numbers(column: Column, what: str) -> Vector:
-    """A column of numbers, NaN where missing."""
-    if column.kind not in ("number", "boolean"):
-        raise InvalidInput(f"{what} must hold numbers, got a column of kind {column.kind!r}")
-    return np.array(column.values, np.float64)
-
-
 def _vector(y: Any, name: str, rows: int) -> Vector:
     """One number for each row, NaN where missing."""
     if is_table(y):
         columns = columns_of(y)
         if len(columns) != 1:
             raise InvalidInput(f"{name} must be one column, got {len(columns)}")
-        values = _numbers(columns[0], name)
+        values = numbers_of_column(columns[0], name)
     else:
         values = as_numbers(y, name).astype(np.float64)
     if values.shape != (rows,):

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._validation import InvalidInput, Vector, as_array, known
 from ..jobs.bins import bins
+from ..jobs.bins_options import BinsOptions
 from ..jobs.empirical import Empirical
 from ..jobs.grid import as_edges, cuts_of, edges_of
 from ..result import Result
@@ -18,6 +19,9 @@ from .kept import Table
 from .path import Problem
 from .values import ValuesProblem
 from .views import Cumulative, cumulative
+
+SERVED = ("counts", "grid", "n_bins", "sample_weight", "missing", "edges", "preserve", "contiguous", "max_memory")
+"""Options of bins that a path takes beside those of its search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,33 +84,23 @@ class BinsProblem(Histogram):
         return np.bincount(chosen, minlength=self.size) / k
 
 
-def bins_problem(
-    values: Any = None,
-    *,
-    counts: Any = None,
-    grid: Any = "auto",
-    n_bins: int | None = None,
-    sample_weight: Any = None,
-    missing: str = "error",
-    edges: Any = None,
-    preserve: str = "cdf",
-    contiguous: bool = False,
-    max_memory: Any = None,
-) -> Problem:
-    """The problem of `bins` with these arguments of it."""
-    known(preserve, dict.fromkeys(("cdf", "entries")), "preserve of a path")
-    if (counts is None) == (values is None):
+def bins_problem(values: Any = None, **options: Any) -> Problem:
+    """The problem of `bins` with these options of it."""
+    own = BinsOptions.of(options)
+    own.serve(*SERVED, road="a path of bins")
+    known(own.preserve, dict.fromkeys(("cdf", "entries")), "preserve of a path")
+    if (own.counts is None) == (values is None):
         raise InvalidInput("give values, or counts=, a histogram of them: exactly one")
-    if counts is not None:
-        array = as_array(counts, "counts")
+    if own.counts is not None:
+        array = as_array(own.counts, "counts")
         if array.ndim == 1 and (array < 0).any():
             row = int(array.argmin())
             raise InvalidInput(f"counts must be at least 0, got {array[row]:g} in row {row}")
-        bounds = None if edges is None else as_edges(edges, "edges")
-        return BarsProblem(array, bounds) if contiguous else BinsProblem(array, bounds, preserve)
-    P = values if isinstance(values, Empirical) else Empirical.of(values, sample_weight, missing)
-    if preserve == "cdf" and not contiguous:
-        return ValuesProblem(P, grid, n_bins)
-    ends = np.asarray(edges_of(P, grid, n_bins))
+        bounds = None if own.edges is None else as_edges(own.edges, "edges")
+        return BarsProblem(array, bounds) if own.contiguous else BinsProblem(array, bounds, own.preserve)
+    P = values if isinstance(values, Empirical) else Empirical.of(values, own.sample_weight, own.missing)
+    if own.preserve == "cdf" and not own.contiguous:
+        return ValuesProblem(P, own.grid, own.n_bins)
+    ends = np.asarray(edges_of(P, own.grid, own.n_bins))
     counted = np.diff(cuts_of(P, ends)).astype(np.float64)
-    return BarsProblem(counted, ends) if contiguous else BinsProblem(counted, ends, preserve)
+    return BarsProblem(counted, ends) if own.contiguous else BinsProblem(counted, ends, own.preserve)

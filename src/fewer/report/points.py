@@ -14,8 +14,8 @@ import scipy.sparse as sp
 
 from .._result_frame import columns_of as columns_of_rows
 from .._validation import Indices, Vector, as_generator, as_weights, renamed
-from ..data.columns import column_named
-from ..data.frames import columns_of, is_table, names_of, take_rows
+from ..data.frames import is_table, names_of, take_rows
+from ..data.table import role
 from ..deadline import Deadline
 from ..jobs.comparison import Comparison
 from ..jobs.points import points
@@ -134,7 +134,7 @@ class PointsProblem:
         if units is None:
             return None
         if isinstance(units, str):
-            column: Any = column_named(self.X, units, "units", columns_of(self.X))
+            column: Any = role(self.X, units, "units")
             units = column.levels.values[column.levels.codes]
         return np.asarray(units)[slice(None) if self.used is None else self.used]
 

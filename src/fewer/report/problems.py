@@ -5,8 +5,8 @@ from inspect import signature
 from typing import Any
 
 from .._validation import InvalidInput, as_bytes, known
-from ..data.align import nearest
 from ..data.blocks import as_blocks, is_lazy
+from ..data.names import nearest
 from ..jobs.bins import bins
 from ..jobs.dims import dims
 from ..jobs.points import points

@@ -255,9 +255,9 @@ def held_out_rows(data: Tracked, test: Any) -> Indices | None:
     if rule == "last":
         return np.arange(r - min(max(round(given * r), 1), r - 1), r)
     if data.dates is None:
-        raise InvalidInput("test from a date needs date, the column of dates", "test")
+        raise InvalidInput("test: a date needs date, the column of dates", "test")
     rows = np.flatnonzero(data.dates >= instant(given, "test"))
     if not 0 < rows.size < r:
         left = "before all dates: nothing is left to fit on" if rows.size else "after all dates: no row is tested"
-        raise InvalidInput(f"test from {given} is {left}", "test")
+        raise InvalidInput(f"test: {given} is {left}", "test")
     return rows
