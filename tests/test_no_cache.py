@@ -16,7 +16,7 @@ import os, pwd, sys, warnings
 
 def answer():
     import fewer
-    result = fewer.bins([2.0, 6.0, 10.0, 1.0], 2)
+    result = fewer.bins(counts=[2.0, 6.0, 10.0, 1.0], k=2)
     return fewer.__file__, result.support.tolist(), result.value
 
 answer()  # what Python and the dependencies load is loaded: nobody may not read an interpreter in root's home

@@ -30,7 +30,7 @@ ESTIMATORS = {
     "FewerSampler": lambda **more: fewer.FewerSampler(3, by_label=False, solver="greedy", random_state=0, **more).fit(
         A
     ),
-    "bins": lambda **more: fewer.FewerBins(4, **more).fit(A[:, :2]),
+    "FewerBins": lambda **more: fewer.FewerBins(4, **more).fit(A[:, :2]),
     "FewerTerms": lambda **more: fewer.FewerTerms(3, solver="greedy", **more).fit(A, A[:, :2]),
     "FewerDims": lambda **more: fewer.FewerDims(3, random_state=0, **more).fit(X),
 }

@@ -40,11 +40,11 @@ def test_customers_from_file_to_file(tmp_path, capsys):
 def test_a_coreset_learns_what_all_rows_teach_if_its_weights_are_counts(tmp_path):
     import coreset as story
 
-    scores = list(story.main(tmp_path, n=300, k=24).values())
+    scores = list(story.main(tmp_path, n=600, k=40).values())
     assert scores[1] > scores[2]
     assert scores[1] >= scores[0] - 0.05
     coreset = pl.read_csv(tmp_path / "coreset.csv")
-    assert coreset["count"].sum() == pytest.approx(300)
+    assert coreset["count"].sum() == pytest.approx(600)
     answer = json.loads(run(tmp_path / "train.csv", "-k", 6, "--label", "churn", "--solver", "greedy", "--json"))
     table = pl.read_csv(tmp_path / "train.csv", try_parse_dates=True)
     expected = points(table, 6, labels="churn", solver="greedy", rng=0)

@@ -110,7 +110,7 @@ def test_terms_and_its_estimator_take_conditions_by_name():
             {"previous": [1, 0, 0, 0], "max_turnover": 0.4, "max_weight": 0.5},
             "these conditions cannot hold together: max_weight = 0.5 and max_turnover = 0.4",
         ),
-        ({"loss": "absolute", "validation": 0.3}, "validation goes with loss='squared' alone"),
+        ({"validation": 0.3}, "'validation' is no option of terms"),
         ({"groups": list("aabb"), "min_group_weight": {"c": 0.1}}, "there is no group 'c'"),
         ({"min_group_weight": 0.1}, "groups and min_group_weight go together"),
     ],

@@ -281,13 +281,13 @@ def test_every_solver_answers_within_the_first_tick_of_a_limit(solver, slow_cloc
 
 
 @pytest.mark.parametrize("options", [{"loss": "absolute"}, {"groups": np.arange(700) % 7, "max_group_weight": 0.3}])
-def test_a_callback_can_stop_before_the_first_answer(options, slow_clock):
+def test_a_callback_that_stops_at_once_gets_the_first_answer(options, slow_clock):
     rng = np.random.default_rng(4)
     Z, seen = rng.standard_normal((60, 700)), []
     b = Z[:, :50].mean(axis=1) + 0.1 * rng.standard_normal(60)
     result = terms(Z, b, 5, rng=0, callback=lambda progress: seen.append(progress) or len(seen) == 1, **options)
     assert result.status is Status.CALLBACK
-    assert [(each.n_iter, each.p.size) for each in seen] == [(0, 0), (1, 700)]
+    assert [(each.n_iter, each.p.size) for each in seen] == [(1, 700)]
     assert SparseSimplex(Atoms(700), 5).contains(result.p)
 
 
@@ -301,13 +301,13 @@ def test_a_limit_is_kept_with_rows_held_out(solver, slow_clock):
 
 
 @pytest.mark.parametrize("asks", [1, 2, 5])
-def test_a_callback_is_heard_while_rows_are_held_out_and_before_any_iterate(asks, slow_clock):
+def test_a_callback_is_heard_while_rows_are_held_out(asks, slow_clock):
     rng = np.random.default_rng(4)
     Z, seen = rng.standard_normal((60, 700)), []
     given = {"counts": rng.integers(1, 9, 700), "preserve": Z, "validation": 0.25}
     result = bins(k=5, rng=0, callback=lambda progress: seen.append(progress) or len(seen) == asks, **given)
     assert result.status is Status.CALLBACK
-    assert {(each.n_iter, each.p.size) for each in seen} == {(0, 0)}
+    assert {each.p.size for each in seen} == {700}
     assert len(seen) == asks
     assert SparseSimplex(Atoms(700), 5).contains(result.p)
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from .._validation import InvalidInput, gathered, is_frame
+from .._validation import InvalidInput, as_flag, gathered, is_frame
 from ..data.blocks import head_of, is_lazy, reread
 from ..data.frames import take_rows
 from ._estimator import Estimator, at_most, our_error, validated
@@ -35,6 +35,7 @@ class PointsEstimator(Estimator):
 
     def _labels(self, y: Any, by_label: bool) -> Any:
         """The labels y where classes are to be matched, else None."""
+        by_label = as_flag(by_label, "by_label")
         if by_label and y is None:
             raise InvalidInput("by_label=True needs labels, got y=None")
         return y if by_label else None
