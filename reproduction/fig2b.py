@@ -50,7 +50,8 @@ def problem(data: str | None, quick: bool) -> Problem:
     """The problem of a setting, whose gamma has the lowest cross-validated 1-NN error of 100 (30) prototypes."""
     found = digits(Setting(1, quick, data=None if data is None else Path(data)))
     model = FewerPointsClassifier(30 if quick else 100, gamma="cv", random_state=0).fit(found.X, found.y)
-    gamma = float(model.gamma_)
+    gamma = model.gamma_
+    assert gamma is not None  # noqa: S101 - rbf has one
     gram = rbf_kernel(found.X, gamma=gamma)
     np.fill_diagonal(gram, 1.0)
     gram += gram.T.copy()
