@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fewer.report.dims import DimsProblem
-from fewer.report.path import SPLITS, resampling_error, study, sufficient, sufficient_over_splits
+from fewer.report.path import SPLITS, resampling_error, solve_path, sufficient, sufficient_over_splits
 from fewer.report.points import PointsProblem
 from fewer.report.terms import TermsProblem
 
@@ -40,7 +40,7 @@ def clusters(width: float) -> Callable[[np.random.Generator], Any]:
     def draw(rng: np.random.Generator) -> Any:
         centres = 6.0 * rng.normal(size=(RIGHT, 3))
         X = centres[rng.integers(0, RIGHT, 150)] + width * rng.normal(size=(150, 3))
-        return PointsProblem.of(X, max(GRID), 0, shown={})
+        return PointsProblem.of(X, max(GRID), 0)
 
     return draw
 
@@ -83,7 +83,7 @@ def one_standard_error(errors: Any) -> int:
 def drawn(name: str, seed: int, solver: str) -> Any:
     """The errors of one draw, (1 + splits, K): on all data, then held out in each split."""
     problem = CASES[name](np.random.default_rng(seed))
-    found = study(problem, GRID, held_out=HELD_OUT, seed=seed, baselines=False, solver=solver, splits=SPLITS)
+    found = solve_path(problem, GRID, held_out=HELD_OUT, seed=seed, baselines=False, solver=solver, splits=SPLITS)
     return np.array([[a.error for a in found.answers], *np.array([a.held_outs for a in found.answers]).T])
 
 

@@ -122,7 +122,7 @@ def test_labels_of_a_file_are_classes_as_in_the_library(tmp_path):
     frame = pl.DataFrame({"x": rng.standard_normal(120), "income": rng.lognormal(10.0, 1.0, 120), "person": people})
     frame.write_csv(tmp_path / "t.csv")
     _, said = run("points", "t.csv", "-k", "3", "--label", "income", cwd=tmp_path, code=2)
-    assert "labels must be classes, got 120 different numbers" in said
+    assert "--label must be classes, got 120 different numbers" in said
     out, _ = run("points", "t.csv", "-k", "3", "--label", "person", "-q", cwd=tmp_path)
     found = fewer.points(frame, 3, labels="person", rng=0)
     assert sorted(int(line.split(",")[1]) for line in out.splitlines()[1:]) == found.indices.tolist()

@@ -15,7 +15,7 @@ from fewer.files import written_whole
 from fewer.report import Column, Html, Series, curve, page, pictures, table, tag
 from fewer.report.bins import BinsProblem
 from fewer.report.dims import DimsProblem
-from fewer.report.path import study
+from fewer.report.path import solve_path
 from fewer.report.path_page import studies_page, study_page
 from fewer.report.points import PointsProblem
 from fewer.report.svg import Axis
@@ -36,7 +36,7 @@ EVIL = [
 @pytest.fixture(scope="module")
 def found():
     rows = (np.random.default_rng(0).random((200, len(EVIL))) < 0.3).astype(np.int8)
-    return study(DimsProblem(rows, EVIL), [2, 4, 6], held_out=0.3, time_limit=5.0)
+    return solve_path(DimsProblem(rows, EVIL), [2, 4, 6], held_out=0.3, time_limit=5.0)
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_baselines_of_dims_are_what_they_say():
 
 def test_held_out_bins_are_a_random_part_of_the_values():
     counts = np.random.default_rng(2).integers(0, 9, 50).astype(float)
-    train, judge = BinsProblem(counts).split(0.3, np.random.default_rng(0))
+    train, judge, _ = BinsProblem(counts).split(0.3, np.random.default_rng(0))
     held = counts - train.counts
     assert (held >= 0).all()
     assert 0 < held.sum() < counts.sum()
@@ -151,7 +151,7 @@ def test_an_interrupt_after_the_search_keeps_its_answer():
         def baselines(self):
             raise KeyboardInterrupt
 
-    stopped = study(Stopped(np.ones(30)), [3, 5])
+    stopped = solve_path(Stopped(np.ones(30)), [3, 5])
     assert stopped.interrupted
     assert stopped.ks == [3]
     assert stopped.chosen.baselines == {}
@@ -164,16 +164,16 @@ def test_an_interrupt_before_any_answer_is_passed_on():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        study(Stopped(np.ones(30)), [3, 5])
+        solve_path(Stopped(np.ones(30)), [3, 5])
 
 
 def test_a_path_takes_the_first_k_that_is_good_enough():
     counts = np.random.default_rng(5).poisson(30 * np.exp(-(np.linspace(-3, 3, 200) ** 2))).astype(float)
-    found = study(BinsProblem(counts), [2, 5, 10, 40, 100], held_out=0.5)
+    found = solve_path(BinsProblem(counts), [2, 5, 10, 40, 100], held_out=0.5)
     held = [answer.held_out for answer in found.answers]
     enough = min(held) + 0.1 * (held[0] - min(held))
     assert found.chosen.k == next(a.k for a in found.answers if a.held_out <= enough)
-    assert study(BinsProblem(counts), [2, 5], k=5).chosen.k == 5
+    assert solve_path(BinsProblem(counts), [2, 5], k=5).chosen.k == 5
 
 
 @pytest.fixture(scope="module")
@@ -288,8 +288,8 @@ def test_in_chromium_two_studies_slide_apart(browser, found, tmp_path):
 
 def test_in_chromium_points_say_what_they_represent_and_miss(browser, tmp_path):
     X = np.random.default_rng(0).random((40, 4))
-    problem = PointsProblem.of(X, 3, 0, shown={f"x{i}": X[:, i] for i in range(4)}, n_criticisms=5)
-    text = study_page(study(problem, [2, 3]), "pixels", {"command": "x"}, image_shape=(2, 2))
+    problem = PointsProblem.of(X, 3, 0, n_criticisms=5)
+    text = study_page(solve_path(problem, [2, 3]), "pixels", {"command": "x"}, image_shape=(2, 2))
     (tmp_path / "points.html").write_text(text, encoding="utf-8")
     view = browser.new_page()
     view.goto((tmp_path / "points.html").as_uri())

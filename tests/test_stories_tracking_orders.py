@@ -11,7 +11,7 @@ import pytest
 import fewer
 from commands import run
 from fewer.jobs.terms_options import TermsOptions
-from fewer.report.path import compare, study
+from fewer.report.path import compare, solve_path
 from fewer.report.terms import TermsProblem
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -155,7 +155,7 @@ def test_baselines_are_refitted_within_all_bounds():
     for baseline in problem.baselines.values():
         assert baseline(11) == math.inf  # five groups of two
         assert math.isfinite(baseline(10))
-    found = study(problem, [6], solver="greedy")
+    found = solve_path(problem, [6], solver="greedy")
     assert found.comparison == compare(problem, found.chosen)
     if "matches this with" in found.comparison:
         size = int(found.comparison.split("matches this with ")[1].split()[0])

@@ -11,7 +11,7 @@ from fewer import Status
 from fewer.jobs.empirical import Empirical
 from fewer.jobs.terms_options import TermsOptions
 from fewer.report.bins import BinsProblem
-from fewer.report.path import SPLITS, compare, matching_size, proven_bound, study, sufficient_over_splits
+from fewer.report.path import SPLITS, Split, compare, matching_size, proven_bound, solve_path, sufficient_over_splits
 from fewer.report.path_page import study_page
 from fewer.report.points import PointsProblem
 from fewer.report.terms import TermsProblem
@@ -54,7 +54,7 @@ def test_a_baseline_under_the_same_bounds_is_tried_where_it_can_hold_them():
     A = rng.standard_normal((80, 60))
     b = A @ rng.dirichlet(np.full(60, 0.3))
     problem = TermsProblem(A, b, [f"c{i}" for i in range(60)], TermsOptions(min_weight=0.03))  # at most 33 columns
-    found = study(problem, [8])
+    found = solve_path(problem, [8])
     assert " 60 " not in found.comparison
     words = found.comparison.replace(",", "").replace(" or", "").split()
     sizes = [int(word) for word in words if word.isdigit()]
@@ -68,14 +68,14 @@ def test_a_baseline_under_the_same_bounds_is_tried_where_it_can_hold_them():
 
 def test_what_a_baseline_does_is_said_as_it_is():
     problem = BinsProblem(np.random.default_rng(1).integers(1, 40, 30).astype(float))
-    found = study(problem, [5])
+    found = solve_path(problem, [5])
     answer = found.chosen
     assert found.comparison.startswith("baseline quantile binning matches this with ")
     equal = replace(answer, baselines={"other": answer.error})
     assert compare(problem, equal) == "baseline other does as well here"
     assert compare(problem, replace(answer, baselines={"other": answer.error / 2})) == "baseline other is better here"
     assert compare(problem, replace(answer, baselines={})) == ""
-    without = study(problem, [5], baselines=False)
+    without = solve_path(problem, [5], baselines=False)
     assert (without.comparison, without.chosen.baselines) == ("", {})
     assert without.chosen.error == answer.error
 
@@ -90,15 +90,15 @@ def test_that_no_error_is_below_zero_is_no_proof():
         def lost(self, result):
             return {"gap": result.gap}
 
-    problem = Bounded.of(rows, 4, 0, shown={})
+    problem = Bounded.of(rows, 4, 0)
     for told, shown in ((0.0, False), (1e-5, True)):
         object.__setattr__(problem, "told", told)
-        answer = study(problem, [4]).chosen
+        answer = solve_path(problem, [4]).chosen
         assert answer.result.status is Status.FINISHED
         assert proven_bound(answer.result) == (told if shown else None)
         assert ("gap" in answer.lost) is shown
     whole = TermsProblem(np.eye(3), np.array([0.5, 0.5, 0.0]), list("abc"))
-    exact = study(whole, [2], solver="exact").chosen
+    exact = solve_path(whole, [2], solver="exact").chosen
     assert exact.result.status is Status.OPTIMAL
     assert proven_bound(exact.result) == exact.result.bound
 
@@ -106,7 +106,7 @@ def test_that_no_error_is_below_zero_is_no_proof():
 class Noisy:
     """A problem whose errors are known: a curve on all data, and the same with noise where some are held out."""
 
-    job, metric, usual_seconds, size, shares, unit = "bins", "error", None, 9, frozenset(), "bins"
+    job, metric, size, shares, unit = "bins", "error", 9, frozenset(), "bins"
     curve: ClassVar = {1: 10.0, 2: 1.0, 3: 0.95, 4: 0.94}
 
     baselines: ClassVar = {}
@@ -128,22 +128,23 @@ class Noisy:
 
     def split(self, share, rng):
         noise = 0.3 * rng.normal() + 0.02 * rng.normal(size=10)  # splits differ more than k do
-        return self, lambda result: self.curve[len(result.indices)] + float(noise[len(result.indices)])
+        judge = lambda result: self.curve[len(result.indices)] + float(noise[len(result.indices)])
+        return Split(self, judge, dict)
 
 
 def test_several_splits_are_averaged_and_the_smallest_k_within_their_error_is_taken():
-    found = study(Noisy(), [1, 2, 3, 4], held_out=0.3, seed=0)
+    found = solve_path(Noisy(), [1, 2, 3, 4], held_out=0.3, seed=0)
     for answer in found.answers:
         assert len(answer.held_outs) == SPLITS
         assert answer.held_out == pytest.approx(np.mean(answer.held_outs))
         spread = np.var(answer.held_outs, ddof=1) * (1 / SPLITS + 0.3 / 0.7)
         assert answer.held_out_se == pytest.approx(spread**0.5)
     assert found.chosen.k == 2
-    assert found.why == "no larger k has a held-out error that is clearly lower, over 5 splits"
-    chosen = [study(Noisy(), [1, 2, 3, 4], held_out=0.3, seed=s).chosen.k for s in range(20)]
+    assert found.reason == "no larger k has a held-out error that is clearly lower, over 5 splits"
+    chosen = [solve_path(Noisy(), [1, 2, 3, 4], held_out=0.3, seed=s).chosen.k for s in range(20)]
     assert chosen.count(2) >= 14
     assert 1 not in chosen
-    assert len(study(Noisy(), [1, 2], k=2, held_out=0.3).chosen.held_outs) == 1
+    assert len(solve_path(Noisy(), [1, 2], k=2, held_out=0.3).chosen.held_outs) == 1
     page = study_page(found, "title", {})
     assert 'class="band"' in page
     assert "± standard error" in page
@@ -171,7 +172,7 @@ def test_an_infinite_first_error_makes_no_gain_negligible():
 def test_rows_that_are_given_to_test_on_are_not_split_again():
     X = np.random.default_rng(0).normal(size=(20, 4))
     problem = TermsProblem(X, X[:, 0], list("abcd"), test_rows=np.arange(15, 20))
-    assert [len(a.held_outs) for a in study(problem, [1, 2], held_out=0.25, solver="greedy").answers] == [1, 1]
+    assert [len(a.held_outs) for a in solve_path(problem, [1, 2], held_out=0.25, solver="greedy").answers] == [1, 1]
 
 
 def test_one_far_value_does_not_lower_the_error_of_bins():

@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 from fewer.report.bins import BinsProblem
 from fewer.report.dims import DimsProblem
 from fewer.report.drawings import picture
-from fewer.report.path import study
+from fewer.report.path import solve_path
 from fewer.report.path_page import study_page
 from fewer.report.points import PointsProblem
 from fewer.report.svg import stairs
@@ -81,8 +81,8 @@ def test_stairs_end_where_their_points_do(points):
 
 
 PROBLEMS = {
-    "points": lambda: PointsProblem.of(ROWS, 6, 0, shown={f"c{i}": ROWS[:, i] for i in range(4)}),
-    "hamming": lambda: PointsProblem.of((ROWS > 0).astype(float), 6, 0, shown={}, similarity="hamming"),
+    "points": lambda: PointsProblem.of(ROWS, 6, 0, names=["c0", "c1", "c2", "c3"]),
+    "hamming": lambda: PointsProblem.of((ROWS > 0).astype(float), 6, 0, similarity="hamming"),
     "bins": lambda: BinsProblem(np.bincount(RNG.poisson(20, 900)).astype(float), None),
     "edges": lambda: BinsProblem(RNG.integers(1, 9, 30).astype(float), np.geomspace(1, 1e6, 31)),
     "terms": lambda: TermsProblem(ROWS @ RNG.random((4, 9)), ROWS[:, 0], [f"<b>{i}" for i in range(9)]),
@@ -92,7 +92,7 @@ PROBLEMS = {
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_page_of_every_job_has_a_picture_without_a_path(name):
-    found = study(PROBLEMS[name](), [6], solver="greedy")
+    found = solve_path(PROBLEMS[name](), [6], solver="greedy")
     page = study_page(found, "title", {})
     assert "Which k?" not in page
     assert "<b>" not in page

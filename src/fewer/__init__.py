@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .objectives.mmd import MMD
     from .objectives.moments import Moments
     from .objectives.rows_mmd import RowsMMD
+    from .report.path import Path, path
     from .result import Result, Status
     from .solvers.exact import exact
     from .solvers.exchange import exchange
@@ -71,6 +72,7 @@ _HOMES = {
     "MMD": "objectives.mmd",
     "Moments": "objectives.moments",
     "Momentum": "solvers.steps",
+    "Path": "report.path",
     "Refitting": "solvers.steps",
     "Result": "result",
     "RowsMMD": "objectives.rows_mmd",
@@ -91,6 +93,7 @@ _HOMES = {
     "greedy": "solvers.greedy",
     "iht": "solvers.iht",
     "minimize": "solvers.minimize",
+    "path": "report.path",
     "points": "jobs.points",
     "returns": "data.prices",
     "split_evenly": "jobs.split",
@@ -127,6 +130,7 @@ __all__ = [
     "Lattice",
     "Moments",
     "Momentum",
+    "Path",
     "Refitting",
     "Result",
     "RowsMMD",
@@ -148,6 +152,7 @@ __all__ = [
     "greedy",
     "iht",
     "minimize",
+    "path",
     "points",
     "returns",
     "split_evenly",

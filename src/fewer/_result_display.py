@@ -99,7 +99,7 @@ def _row(tag: str, cells: list[str]) -> str:
 
 def plot(result: "Result", ax: Any) -> Any:
     """Bars of the weights, of the shares of columns, or the history where there are neither."""
-    ax = _axes() if ax is None else ax
+    ax = axes() if ax is None else ax
     heights, label = (result.weights, "weight") if result.weights is not None else _shares(result)
     if heights is None:
         ax.plot(np.arange(len(result.history)), result.history)
@@ -127,7 +127,7 @@ def _shares(result: "Result") -> tuple[Vector | None, str]:
     return np.array([uses.get(i, 0.0) for i in result.indices.tolist()]), "share of the covered rows that use it"
 
 
-def _axes() -> Any:
+def axes() -> Any:
     """New axes."""
     try:
         from matplotlib import pyplot

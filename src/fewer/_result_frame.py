@@ -107,3 +107,18 @@ def _polars(result: "Result", own: dict[str, Any], rows: Any) -> Any:
     if rows is not None and not isinstance(rows, dict):
         return pl.concat([pl.DataFrame(own), rows], how="horizontal")
     return pl.DataFrame({**own, **(rows or {})}, strict=False)
+
+
+def frame_of(columns: dict[str, list[Any]], backend: Any) -> Any:
+    """Lists by name as a table of pandas or polars."""
+    library = known("pandas" if backend is None else backend, BACKENDS, "backend")
+    try:
+        if library == "pandas":
+            import pandas as pd
+
+            return pd.DataFrame(columns)
+        import polars as pl
+
+        return pl.DataFrame(columns, strict=False)
+    except ImportError:
+        raise InvalidInput(f"to_frame needs {library}, which is not installed") from None

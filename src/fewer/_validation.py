@@ -7,12 +7,12 @@ import re
 import reprlib
 import secrets
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from inspect import currentframe
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,45 @@ class InvalidInput(ValueError, TypeError):  # noqa: N818 - reads as the sentence
     fewer._validation.InvalidInput: n must be at least 1 (atoms), got 0
     """
 
+    def __init__(self, message: str = "", parameter: str | None = None, fixes: Sequence["Fix"] = ()) -> None:
+        super().__init__(message)
+        self.parameter, self.fixes, self.place = parameter, tuple(fixes), ""
+
+    def __str__(self) -> str:
+        return f"{self.place}{self.args[0]}" if self.args else self.place
+
+    def at(self, place: str) -> "InvalidInput":
+        """The error with the place where it is: a file, a column."""
+        self.place = f"{place}: {self.place}"
+        return self
+
+    def spelled(self, spell: Callable[["Fix"], str]) -> str:
+        """The message, with parameters and their values as `spell` writes them."""
+        text = str(self.args[0])
+        for fix in self.fixes:
+            text = text.replace(str(fix), spell(fix))
+        if self.parameter is not None and text.startswith(self.parameter):
+            text = spell(Fix(self.parameter)) + text[len(self.parameter) :]
+        return self.place + text
+
+
+class Fix(NamedTuple):
+    """A parameter, and a value of it that mends an error; of several values each does.
+
+    >>> str(Fix("missing", ("drop", "impute"))), str(Fix("columns", {"age": "ignore"})), str(Fix("max_memory"))
+    ("missing='drop' or 'impute'", "columns={'age': 'ignore'}", 'max_memory')
+    """
+
+    parameter: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return self.parameter
+        values = self.value if isinstance(self.value, tuple) else (self.value,)
+        *some, last = map(repr, values)
+        return f"{self.parameter}={', '.join(some)} or {last}" if some else f"{self.parameter}={last}"
+
 
 @contextmanager
 def renamed(**names: str) -> Iterator[None]:
@@ -66,7 +105,8 @@ def renamed(**names: str) -> Iterator[None]:
         found = re.match(rf"({'|'.join(names)})\b", str(error))
         if found is None:
             raise
-        raise InvalidInput(names[found[1]] + str(error)[found.end() :]) from error.__cause__
+        parameter = names[found[1]]
+        raise InvalidInput(parameter + str(error)[found.end() :], parameter, error.fixes) from error.__cause__
 
 
 def shown(x: Any) -> str:
@@ -93,7 +133,9 @@ def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
     if type(x) is np.ndarray and x.dtype.kind in "fiub":
         return x
     if sp.issparse(x):
-        raise InvalidInput(f"{name} must be dense, got a {type(x).__name__} of shape {x.shape}; use its toarray()")
+        raise InvalidInput(
+            f"{name} must be dense, got a {type(x).__name__} of shape {x.shape}; use its toarray()", name
+        )
     x = unmasked(gathered(x), name)
     array = read(x, name)
     if type(x) is list or not is_frame(x):
@@ -102,7 +144,9 @@ def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
         array = _side_by_side(x, name)
     if array.dtype.kind == "f" and np.isnan(array).any():
         row, column = (int(i) for i in np.argwhere(np.isnan(array))[0])
-        raise InvalidInput(f"{name} has a missing value in column {labels_of(x)[column]!r}, row {row}; fill or drop it")
+        raise InvalidInput(
+            f"{name} has a missing value in column {labels_of(x)[column]!r}, row {row}; fill or drop it", name
+        )
     return array
 
 
@@ -121,7 +165,7 @@ def as_sparse(x: Any, name: str) -> Any:
             x = x.tocsr()
             x.check_format(full_check=True)
     except Exception as error:  # what SciPy raises depends on the format
-        raise InvalidInput(f"{name} is not a valid sparse matrix: {error}") from None
+        raise InvalidInput(f"{name} is not a valid sparse matrix: {error}", name) from None
     return x
 
 
@@ -134,7 +178,7 @@ def unmasked(x: Any, name: str) -> Any:
     mask = np.ma.getmaskarray(x)
     if mask.dtype.kind != "b" or mask.any():  # a structured array has a structured mask
         at = f", the first at index {_first(mask)}" if mask.dtype.kind == "b" and mask.ndim else ""
-        raise InvalidInput(f"{name} has masked entries{at}; fill or drop them")
+        raise InvalidInput(f"{name} has masked entries{at}; fill or drop them", name)
     return x.data
 
 
@@ -152,7 +196,7 @@ def read(x: Any, name: str) -> npt.NDArray[Any]:
     try:
         return np.asarray(x)
     except Exception:  # ragged sequences, and what foreign containers raise
-        raise InvalidInput(f"{name} must be an array with rows of one length, got {shown(x)}") from None
+        raise InvalidInput(f"{name} must be an array with rows of one length, got {shown(x)}", name) from None
 
 
 def library_of(x: Any) -> str | None:
@@ -200,7 +244,7 @@ def _real(array: npt.NDArray[Any], name: str, x: Any) -> npt.NDArray[Any]:
     if array.dtype.kind == "O":
         array = _from_objects(array, name)
     if array.dtype.kind not in "fiub":
-        raise InvalidInput(f"{name} must hold real numbers, got dtype {array.dtype} ({type(x).__name__})")
+        raise InvalidInput(f"{name} must hold real numbers, got dtype {array.dtype} ({type(x).__name__})", name)
     return array
 
 
@@ -213,14 +257,14 @@ def _from_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         at = next(i for i, entry in enumerate(entries) if type(entry) in wrong)
         where = f" at index {_index(at, array.shape)}" if array.ndim else ""
         got = f"{shown(entries[at])} ({type(entries[at]).__name__})"
-        raise InvalidInput(f"{name} must hold real numbers, got {got}{where}")
+        raise InvalidInput(f"{name} must hold real numbers, got {got}{where}", name)
     if all(issubclass(kind, (numbers.Integral, np.bool_)) for kind in kinds):
         with suppress(OverflowError):
             return array.astype(np.int64)
     try:
         return array.astype(np.float64)
     except (OverflowError, ValueError) as error:
-        raise InvalidInput(f"{name} must hold numbers that float64 can hold: {error}") from None
+        raise InvalidInput(f"{name} must hold numbers that float64 can hold: {error}", name) from None
 
 
 def _first(where: npt.NDArray[np.bool_]) -> str:
@@ -242,7 +286,7 @@ def as_array(x: Any, name: str) -> Vector:
         at = int(np.argmin(finite))
         value = given.reshape(-1)[at]
         limit = ", more than float64 can hold" if np.isfinite(value) else ""
-        raise InvalidInput(f"{name} must be finite, got {value!s}{limit} at index {_index(at, array.shape)}")
+        raise InvalidInput(f"{name} must be finite, got {value!s}{limit} at index {_index(at, array.shape)}", name)
     return array
 
 
@@ -252,18 +296,18 @@ def as_vector(x: Any, shape: tuple[int, ...], name: str) -> Vector:
     size = math.prod(shape)
     if array.shape != (size,) and array.shape != shape:
         also = "" if len(shape) == 1 else f" or {shape}"
-        raise InvalidInput(f"{name} must have shape ({size},){also}, got {array.shape}")
+        raise InvalidInput(f"{name} must have shape ({size},){also}, got {array.shape}", name)
     return array.reshape(-1)
 
 
 def as_distribution(p: Vector, name: str) -> Vector:
     """`p`, which must be non-negative and sum to one (to 1e-6)."""
     if p.size and p.min() < 0:
-        raise InvalidInput(f"{name} must be non-negative, got {p.min()} at index {int(p.argmin())}")
+        raise InvalidInput(f"{name} must be non-negative, got {p.min()} at index {int(p.argmin())}", name)
     with np.errstate(over="ignore"):
         total = float(p.sum())
     if abs(total - 1) > 1e-6:
-        raise InvalidInput(f"{name} must sum to 1, got {total:.6g}; divide it by its sum")
+        raise InvalidInput(f"{name} must sum to 1, got {total:.6g}; divide it by its sum", name)
     return p
 
 
@@ -275,11 +319,11 @@ def as_weights(x: Any, n: int, name: str) -> Vector:
 def as_shares(weights: Vector, name: str) -> Vector:
     """Finite weights divided by their sum; they must be non-negative, and some above zero."""
     if weights.size == 0:
-        raise InvalidInput(f"{name} must have at least one entry, got none")
+        raise InvalidInput(f"{name} must have at least one entry, got none", name)
     if weights.min() < 0:
-        raise InvalidInput(f"{name} must be non-negative, got {weights.min()} at index {int(weights.argmin())}")
+        raise InvalidInput(f"{name} must be non-negative, got {weights.min()} at index {int(weights.argmin())}", name)
     if not weights.any():
-        raise InvalidInput(f"{name} must have a positive sum, got all zeros")
+        raise InvalidInput(f"{name} must have a positive sum, got all zeros", name)
     scaled: Vector = weights / weights.max()  # first, so that sums of huge weights stay finite
     return np.asarray(scaled / scaled.sum())
 
@@ -294,10 +338,10 @@ def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str =
     kind = f" ({what})" if what else ""
     x, expected = _alone(x), f"in {low}..{high}{kind}" if high is not None else f"at least {low}{kind}"
     if isinstance(x, (bool, np.bool_)) or not isinstance(x, numbers.Integral):
-        raise InvalidInput(f"{name} must be an integer {expected}, got {shown(x)} ({type(x).__name__})")
+        raise InvalidInput(f"{name} must be an integer {expected}, got {shown(x)} ({type(x).__name__})", name)
     value = int(x)
     if value < low or (high is not None and value > high):
-        raise InvalidInput(f"{name} must be {expected}, got {shown(value)}")
+        raise InvalidInput(f"{name} must be {expected}, got {shown(value)}", name)
     return value
 
 
@@ -309,9 +353,9 @@ def as_number(x: Any, name: str, *, above: float = 0.0, allow_equal: bool = Fals
         with suppress(OverflowError, ValueError):  # an integer beyond float64, a signalling NaN
             value = float(x)
     if not math.isfinite(value):
-        raise InvalidInput(f"{name} must be a finite number {word} {above:g}, got {shown(x)}")
+        raise InvalidInput(f"{name} must be a finite number {word} {above:g}, got {shown(x)}", name)
     if value < above or (value == above and not allow_equal):
-        raise InvalidInput(f"{name} must be {word} {above:g}, got {value:g}")
+        raise InvalidInput(f"{name} must be {word} {above:g}, got {value:g}", name)
     return value
 
 
@@ -335,7 +379,7 @@ def as_bytes(x: Any, name: str = "max_memory") -> int:
 def as_flag(x: Any, name: str) -> bool:
     """`x`, which must be True or False."""
     if not isinstance(x, (bool, np.bool_)):
-        raise InvalidInput(f"{name} must be True or False, got {shown(x)}")
+        raise InvalidInput(f"{name} must be True or False, got {shown(x)}", name)
     return bool(x)
 
 
@@ -353,9 +397,9 @@ def as_indices(x: Any, n: int, name: str, what: str) -> Indices:
     if array.size == 0:
         return np.empty(array.shape, np.int64)
     if array.dtype.kind not in "iu":
-        raise InvalidInput(f"{name} must be a list of {what} indices, integers, got {shown(x)}")
+        raise InvalidInput(f"{name} must be a list of {what} indices, integers, got {shown(x)}", name)
     if array.min() < 0 or array.max() >= n:
-        raise InvalidInput(f"{name} must be in 0..{n - 1} ({what}), got {array.min()}..{array.max()}")
+        raise InvalidInput(f"{name} must be in 0..{n - 1} ({what}), got {array.min()}..{array.max()}", name)
     return array.astype(np.int64)
 
 
@@ -373,7 +417,7 @@ def as_units(units: Iterable[int] | npt.ArrayLike, n: int, what: str, name: str 
     """`units` as sorted distinct indices below n."""
     array = as_indices(units, n, name, what)
     if array.size and array.ndim != 1:
-        raise InvalidInput(f"{name} must be a list of {what} indices, got {shown(units)}")
+        raise InvalidInput(f"{name} must be a list of {what} indices, got {shown(units)}", name)
     array = array.ravel()
     return array if (array[1:] > array[:-1]).all() else np.unique(array)
 

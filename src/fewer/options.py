@@ -11,14 +11,15 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from ._validation import InvalidInput, as_bytes, as_flag, as_number, known, shown
+from ._validation import Fix, InvalidInput, as_bytes, as_flag, as_number, known, shown
 from .deadline import Deadline
 from .progress import watched_by_user
 from .solvers.minimize import SOLVERS
 
 WIDTH = 112
 """Columns of the text of an option in a docstring, before the indent of the docstring."""
-IN_BLOCKS = "data in blocks; raise max_memory so that half of it holds them, or give a sample of the rows"
+MORE_MEMORY = Fix("max_memory")
+IN_BLOCKS = f"data in blocks; raise {MORE_MEMORY} so that half of it holds them, or give a sample of the rows"
 """What options that need all rows in memory are not for."""
 Check = Callable[[Any, str], Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -148,7 +149,7 @@ class Options:
         """Refuse those of these options that differ from their default: they are not for `road`."""
         for name in names:
             if self.differs(name):
-                raise InvalidInput(f"{name} is not for {road}")
+                raise refused(name, road)
 
     def serve(self, *names: str, road: str) -> None:
         """Refuse all options but these where they differ from their default: `road` has no others."""
@@ -171,6 +172,11 @@ class Options:
         names = [one.name for one in self.fields() if self.differs(one.name)]
         values = ", ".join(f"{name}={shown(getattr(self, name))}" for name in names)
         return f"{type(self).__name__}({values})"
+
+
+def refused(name: str, road: str) -> InvalidInput:
+    """The error about an option that is not for `road`."""
+    return InvalidInput(f"{name} is not for {road}", name, [MORE_MEMORY] if road == IN_BLOCKS else ())
 
 
 def parameters(options: Iterable[Option]) -> list[Parameter]:

@@ -4,7 +4,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,6 +33,10 @@ class Screen(Protocol):
         """Leave a last line."""
         ...
 
+    def clear(self) -> None:
+        """Leave nothing."""
+        ...
+
 
 class Terminal:
     """A line that is written over."""
@@ -47,6 +51,10 @@ class Terminal:
     def close(self, label: str, seconds: float, words: str) -> None:
         """The line without its bar, ended."""
         self._write(f"{label}: {seconds:.1f} s, {words}", "\n")
+
+    def clear(self) -> None:
+        """An empty line, at its begin."""
+        self._write("", "\r")
 
     def _write(self, line: str, end: str = "") -> None:
         """Write over the last line, all of it."""
@@ -73,6 +81,10 @@ class Notebook:
     def close(self, label: str, seconds: float, words: str) -> None:
         """A full bar."""
         self._show(f'{label} <progress value="1"></progress> {seconds:.1f} s &nbsp; {words}')
+
+    def clear(self) -> None:
+        """An empty output."""
+        self._show("")
 
     def _show(self, html: str) -> None:
         """Replace what is shown."""
@@ -122,10 +134,24 @@ def watched_by_user(
         raise InvalidInput(f"progress must be True or False, got {shown(progress)}")
     if callback is not None and not callable(callback):
         raise InvalidInput(f"callback must be a function of the progress, got {shown(callback)}")
-    place = screen() if progress else None
+    bar = shown_bar(label, deadline, callback) if progress else nullcontext(callback)
+    with own_threads(), np.errstate(invalid="ignore", over="ignore"), bar as told:
+        yield told
+
+
+def search_bar(label: str, time_limit: float | None) -> AbstractContextManager[Callable[[Any], Any] | None]:
+    """Gives a callback that shows a bar of one search, which goes when it ends; None where nobody looks."""
+    return shown_bar(label, Deadline.after(time_limit), None, leave=False)
+
+
+@contextmanager
+def shown_bar(
+    label: str, deadline: Deadline, callback: Callable[[Any], Any] | None, leave: bool = True
+) -> Iterator[Callable[[Any], Any] | None]:
+    """Gives a callback that shows a bar where the user looks, and asks another one; `leave` a line when it ends."""
+    place = screen()
     if place is None:
-        with own_threads(), np.errstate(invalid="ignore", over="ignore"):
-            yield callback
+        yield callback
         return
     drawn, words = -1.0, STARTING
     share = (lambda: 1.0 - deadline.left() / deadline.seconds) if deadline.limited else (lambda: None)
@@ -141,10 +167,31 @@ def watched_by_user(
         return None if callback is None else callback(step)
 
     try:
-        with own_threads(), np.errstate(invalid="ignore", over="ignore"):
-            yield told
+        yield told
     finally:
-        place.close(label, deadline.elapsed(), "no answer" if words is STARTING else words)
+        if leave:
+            place.close(label, deadline.elapsed(), "no answer" if words is STARTING else words)
+        else:
+            place.clear()
+
+
+@contextmanager
+def rows_bar(total: int | None) -> Iterator[Callable[[str, int], None] | None]:
+    """Gives a function that shows a bar of the rows that a pass has done; None where nobody looks."""
+    place, began, label, words = screen(), time.perf_counter(), "", ""
+    if place is None:
+        yield None
+        return
+
+    def update(name: str, done: int) -> None:
+        nonlocal label, words
+        label, words = name, f"{done:,} rows" if total is None else f"{done:,} of {total:,} rows"
+        place.draw(label, None if total is None else done / total, time.perf_counter() - began, words)
+
+    try:
+        yield update
+    finally:
+        place.clear()
 
 
 def as_verbose(verbose: Any) -> bool:

@@ -15,7 +15,6 @@ import click
 from .. import __version__
 from ..text import shown_path, visible
 from ._process import INTERRUPTED, handle, handler, seen
-from ._words import in_options
 
 COMMANDS = {
     "points": "Keep k weighted rows that stand for all of them.",
@@ -112,7 +111,7 @@ def warned(otherwise: Any) -> Any:
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if category is UserWarning:
-            complain(in_options(str(message)), 0)
+            complain(str(message), 0)
         else:
             otherwise(message, category, *where, **more)
 
@@ -144,7 +143,9 @@ def guarded(arguments: list[str] | None) -> int:
         from .._validation import InvalidInput  # not sooner: NumPy takes longer than --help
 
         if isinstance(error, InvalidInput):
-            return complain(in_options(str(error)), BAD)
+            from ._options import spelled
+
+            return complain(error.spelled(spelled), BAD)
         if isinstance(error, ImportError) and seen():  # what compiled modules make of Ctrl-C while they are imported
             return complain("interrupted while libraries were imported", INTERRUPTED)
         if os.environ.get("FEWER_TRACEBACK"):  # our own bug: say so, and how to see more

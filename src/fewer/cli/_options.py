@@ -48,6 +48,26 @@ def seconds(text: str) -> float:
     return number
 
 
+def spelled(fix: Any) -> str:
+    """A parameter of the library, with a value or without, as an option.
+
+    >>> from .._validation import Fix
+    >>> spelled(Fix("missing", ("drop", "impute"))), spelled(Fix("columns", {"age": "ignore"})), spelled(Fix("ks"))
+    ('--missing drop or impute', '--ignore age', '--path')
+    """
+    name, value = fix
+    option = {"k": "-k", "ks": "--path"}.get(name, f"--{name.replace('_', '-')}")
+    if value is None:
+        return option
+    if isinstance(value, dict):
+        column, kind = next(iter(value.items()))
+        return f"--ignore {column}" if kind == "ignore" else f"{option} {column}:{kind}"
+    if isinstance(value, list):
+        return f"{option} {','.join(map(str, value))}"
+    *some, last = map(str, value if isinstance(value, tuple) else (value,))
+    return f"{option} {', '.join(some)} or {last}" if some else f"{option} {last}"
+
+
 @dataclass(frozen=True)
 class Asked:
     """The options that all jobs share."""

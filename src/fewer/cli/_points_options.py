@@ -11,7 +11,7 @@ from .._validation import InvalidInput
 
 if TYPE_CHECKING:
     from ..data.files import FileTable
-    from ..report.path import Study
+    from ..report.path import Path as JobPath
 
 SHARE = click.FloatRange(0, 1)
 ENDINGS = (".csv", ".parquet")
@@ -150,8 +150,8 @@ def by_number(given: Any, option: str) -> Any:
 
 def target_of(
     options: dict[str, Any], names: Sequence[str], label: str | None, texts: Sequence[str], plain: bool
-) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """The other file as the library takes it, its columns for people, and its name."""
+) -> tuple[dict[str, Any], str]:
+    """The other file as the library takes it, and its name."""
     from ..data.files import open_table
     from ._table import check_weights, known_column
 
@@ -161,20 +161,19 @@ def target_of(
         known_column(table, weight, "--target-weight")
     if plain:
         X: Any = table.numbers([known_column(table, name, "--target") for name in names])
-        found = {"target": X, "target_weight": None if weight is None else table.numbers([weight])[:, 0]}
-        return found, dict(zip(names, X.T, strict=True)), table.label
+        return {"target": X, "target_weight": None if weight is None else table.numbers([weight])[:, 0]}, table.label
     wanted = dict.fromkeys([*names, *filter(None, (label, weight))])
     X = table.frame([name for name in wanted if name in table.names], categories=[t for t in texts if t in table.names])
     if weight is not None:
         check_weights(X[weight], table.label)
-    return {"target": X, "target_weight": weight}, {name: X[name] for name in X.columns}, table.label
+    return {"target": X, "target_weight": weight}, table.label
 
 
-def assigned(path: Path, study: "Study") -> bytes:
+def assigned(path: Path, found: "JobPath") -> bytes:
     """The most similar point of each row, as csv or parquet: its position among those kept, and the row it began as."""
     from ._write import as_csv, as_parquet
 
-    result = study.chosen.result
+    result = found.chosen.result
     at = result.assignment.tolist()
     points = [None if i < 0 else int(result.indices[i]) for i in at]
     table: dict[str, list[Any]] = {

@@ -1,75 +1,108 @@
-"""From a problem and what was asked to tables, files, a page and an exit code."""
+"""From a job, its data and what was asked to tables, files, a page and an exit code."""
 
 import math
 import platform
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from .._validation import InvalidInput
+from .._validation import InvalidInput, renamed
+from ..data.blocks import Execution, executed
 from ..data.files import FileTable
 from ..files import written_whole
-from ..report.path import Problem, Study, study
+from ..progress import rows_bar
+from ..report.path import ANY_COST, Problem, path
+from ..report.path import Path as JobPath
 from ..text import shown_path, visible
 from ._app import complain
 from ._options import Asked
 from ._process import INTERRUPTED, seen, stoppable
-from ._show import Watcher, console, show
+from ._show import console, show
 from ._write import Kept, as_csv, as_json, summary_of, write_result
 
-Also = tuple[Path, Callable[[Path, Study], bytes]]
+Also = tuple[Path, Callable[[Path, JobPath], bytes]]
 """A file, and what is written to it."""
-TEST_FRACTION = 0.3
-"""The share of the data held out where nothing else was asked."""
 
 
-def perform(
-    problem: Problem,
-    asked: Asked,
-    title: str,
-    *,
-    held_out: float | None = None,
-    note: str = "",
-    table: FileTable | None = None,
-    also: Also | None = None,
-) -> int:
-    """Study the problem as asked, then write and print under a title after the number kept; returns the exit code.
+@dataclass(frozen=True, eq=False)
+class Data:
+    """What a job is called with, and how it is spoken of.
 
-    `table` is the file whose rows are kept, for those who write them whole; None where no rows are. `also` is a further
-    file to write.
+    `names` are those of the columns of an array and `places` where columns are in the file, None where that is where
+    they are. `table` is the file whose rows are kept, for those who write them whole, and `rows` how many it has.
     """
-    for k in asked.ks:
-        if k > problem.size:
-            option = "-k" if k == asked.k else "--path"
-            raise InvalidInput(f"{asked.file}: {option} must be in 1..{problem.size} ({problem.unit}), got {k}")
-    limit = asked.time_limit if asked.time_limit is not None or asked.solver != "auto" else problem.usual_seconds
-    share = TEST_FRACTION if held_out is None and asked.path else held_out
-    search: dict[str, Any] = {"solver": asked.solver, "time_limit": asked.time_limit}
-    watch = Watcher(limit, asked.quiet)
+
+    X: Any
+    options: dict[str, Any]
+    title: Callable[[Problem], str]
+    note: str = ""
+    names: Sequence[str] | None = None
+    places: Sequence[int] | None = None
+    table: FileTable | None = None
+    rows: int | None = None
+    spelling: dict[str, str] = field(default_factory=dict)
+
+
+def perform(job: str, data: Data, asked: Asked, *, test: Any = None, also: Also | None = None) -> int:
+    """Solve the job as asked, then write and print under a title after the number kept; returns the exit code.
+
+    `test` is what is held out where a path is not asked for; `also` is a further file to write.
+    """
+    watch = rows_bar(data.rows) if not asked.quiet else nullcontext()
     try:
-        with stoppable():
-            found = study(
-                problem,
-                asked.ks,
+        named = renamed(**data.spelling) if data.spelling else nullcontext()
+        with stoppable(), watch as update, executed(Execution(asked.workers, update)), named:
+            found = path(
+                job,
+                data.X,
+                asked.path,
                 k=asked.k,
-                held_out=share,
-                seed=asked.seed,
+                names=data.names,
+                test="auto" if test is None and asked.path else test,
                 baselines=compared(asked),
-                watch=watch,
-                **search,
+                solver=asked.solver,
+                time_limit=asked.time_limit,
+                rng=asked.seed,
+                progress=not asked.quiet,
+                max_memory=asked.max_memory,
+                **data.options,
             )
     except InvalidInput as error:
-        raise InvalidInput(f"{asked.file}: {error}") from None
-    deliver(found, asked, f"{len(found.chosen.result.indices)} {title}", note, table, also)
+        raise error.at(asked.file) from None
+    found = in_file(found, data.places)
+    note = "\n".join(filter(None, (data.note, getattr(found.problem, "note_of_path", ""))))
+    deliver(found, asked, f"{len(found.chosen.result.indices)} {data.title(found.problem)}", note, data.table, also)
     if found.interrupted:
         return complain("interrupted; this is the best so far", INTERRUPTED)
     return INTERRUPTED if seen() else 0
+
+
+def of_all(problem: Problem, what: str) -> str:
+    """How many there were to choose from, where that is known.
+
+    >>> from types import SimpleNamespace
+    >>> of_all(SimpleNamespace(size=9), "rows"), of_all(SimpleNamespace(size=ANY_COST), "rows")
+    ('of 9 rows', 'rows')
+    """
+    return what if problem.size >= ANY_COST else f"of {problem.size} {what}"
+
+
+def in_file(found: JobPath, places: Sequence[int] | None) -> JobPath:
+    """A path whose columns have their numbers in the file."""
+    if places is None:
+        return found
+    answers = tuple(
+        replace(answer, kept={**answer.kept, "index": [places[i] for i in answer.kept["index"]]})
+        for answer in found.answers
+    )
+    return replace(found, answers=answers, chosen=answers[found.answers.index(found.chosen)])
 
 
 def compared(asked: Asked) -> bool:
@@ -79,7 +112,7 @@ def compared(asked: Asked) -> bool:
 
 
 def deliver(
-    found: Study, asked: Asked, title: str, note: str, table: FileTable | None = None, also: Also | None = None
+    found: JobPath, asked: Asked, title: str, note: str, table: FileTable | None = None, also: Also | None = None
 ) -> None:
     """Files first, then what goes to stdout, then what people read; a file that fails is reported after the rest."""
     carried = asked.json or (asked.out is None and not sys.stdout.isatty())
@@ -118,12 +151,12 @@ def write_files(kept: Kept, asked: Asked, title: str, summary: dict[str, Any]) -
         from ..report import save_page
         from ..report.path_page import study_page
 
-        save_page(asked.report, study_page(kept.study, title, how(asked), asked.image_shape), replace=asked.force)
+        save_page(asked.report, study_page(kept.path, title, how(asked), asked.image_shape), replace=asked.force)
 
 
 def tell(
     out: Console,
-    found: Study,
+    found: JobPath,
     title: str,
     note: str,
     image_shape: tuple[int, int] | None,

@@ -1,20 +1,17 @@
-"""What people see: a bar while it works, a compact table after. Plain where nobody looks."""
+"""What people see: a compact table of what was kept and lost. Plain where nobody looks."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.progress import Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ..report.path import Study
-from ..report.path import Table as Columns
+from ..report.kept import Table as Columns
+from ..report.path import Path
 from ..report.svg import short
 from ..text import sentence, visible
 
@@ -44,42 +41,6 @@ def number(value: Any, share: bool) -> str:
     return f"{100 * value:.2f} %" if share else short(float(value))
 
 
-class TimeBar(ProgressColumn):
-    """A bar that fills as the time limit is used up, or only pulses where there is none."""
-
-    def render(self, task: Any) -> ProgressBar:
-        """The bar as of now."""
-        limit, elapsed = task.fields["limit"], task.elapsed or 0.0
-        if limit is None:
-            return ProgressBar(total=None, width=24, pulse=True, animation_time=elapsed)
-        return ProgressBar(total=limit, completed=min(elapsed, limit), width=24)
-
-
-class Watcher:
-    """Shows a bar on stderr with the current value and gap, where stderr is a terminal."""
-
-    def __init__(self, limit: float | None, quiet: bool) -> None:
-        self.limit = limit
-        self.shown = not quiet and sys.stderr.isatty()
-
-    @contextmanager
-    def __call__(self, label: str) -> Iterator[Any]:
-        """Gives the callback for one search."""
-        if not self.shown:
-            yield None
-            return
-        columns = SpinnerColumn(), TextColumn("{task.description}"), TimeBar(), TextColumn("{task.fields[note]}")
-        bar = Progress(*columns, TimeElapsedColumn(), console=Screen(stderr=True), transient=True)
-        with bar:
-            task = bar.add_task(label, total=None, note="compiling and starting", limit=self.limit)
-
-            def update(progress: Any) -> None:
-                gap = "" if not progress.bound else f"  gap {short(max(progress.best - progress.bound, 0.0))}"
-                bar.update(task, note=f"value {short(progress.best)}{gap}")
-
-            yield update
-
-
 class Screen(Console):
     """A console that leaves it to the command what a broken pipe means."""
 
@@ -96,34 +57,34 @@ def console(carried: bool = False) -> Console:
     return Screen(no_color=plain, highlight=False, width=None if not plain else 100, emoji=False)
 
 
-def show(out: Console, study: Study, title: str, pixels: int = 0) -> None:
+def show(out: Console, found: Path, title: str, pixels: int = 0) -> None:
     """What was kept and lost, and what the best baseline needs; the last `pixels` columns are not shown."""
-    answer = study.chosen
+    answer = found.chosen
     out.print(Text(visible(title), style="bold"))
-    if len(study.answers) > 1:
-        out.print(Text(f"metric: {study.problem.metric} (lower is better)", style="dim"))
-        out.print(path_table(study))
-        out.print(Text(f"k = {answer.k}: {study.why}."))
-    out.print(kept_table(answer.kept, study.problem.shares, pixels))
+    if len(found.answers) > 1:
+        out.print(Text(f"metric: {found.problem.metric} (lower is better)", style="dim"))
+        out.print(path_table(found))
+        out.print(Text(f"k = {answer.k}: {found.reason}."))
+    out.print(kept_table(answer.kept, found.problem.shares, pixels))
     rest = left_out(answer.kept, pixels)
     if rest:
         out.print(Text(rest, style="dim"))
     for name, table in answer.more.items():
         out.print(Text(name, style="bold"))
-        out.print(kept_table(table, study.problem.shares, pixels))
+        out.print(kept_table(table, found.problem.shares, pixels))
     for name, value in answer.lost.items():
-        out.print(Text.assemble((f"{name} ", "dim"), number(value, name in study.problem.shares)))
-    if answer.held_out is not None and len(study.answers) == 1:
+        out.print(Text.assemble((f"{name} ", "dim"), number(value, name in found.problem.shares)))
+    if answer.held_out is not None and len(found.answers) == 1:
         out.print(
             Text.assemble(
-                (f"held-out {study.problem.metric} ", "dim"),
-                number(answer.held_out, study.problem.metric in study.problem.shares),
+                (f"held-out {found.problem.metric} ", "dim"),
+                number(answer.held_out, found.problem.metric in found.problem.shares),
             )
         )
     for words in filter(None, (str(answer.result.status), answer.result.note)):
         out.print(Text(sentence(visible(words))))
-    if study.comparison:
-        out.print(Text(sentence(study.comparison), style="bold"))
+    if found.comparison:
+        out.print(Text(sentence(found.comparison), style="bold"))
 
 
 def kept_table(kept: Columns, shares: frozenset[str], pixels: int) -> Table:
@@ -149,9 +110,9 @@ def left_out(kept: Columns, pixels: int) -> str:
     return f"{' and '.join(left)}; -o FILE writes all" if left else ""
 
 
-def path_table(study: Study) -> Table:
+def path_table(found: Path) -> Table:
     """One line for each k: its error, held out, the baselines', and the gap where one is known."""
-    answers, share = study.answers, study.problem.metric in study.problem.shares
+    answers, share = found.answers, found.problem.metric in found.problem.shares
     columns: dict[str, list[Any]] = {"error": [a.error for a in answers]}
     if any(a.held_out is not None for a in answers):
         columns["held out"] = [a.held_out for a in answers]
@@ -163,7 +124,7 @@ def path_table(study: Study) -> Table:
         texts["gap"] = [number(a.lost.get("gap"), False) for a in answers]
     table = plain_table(["k", *texts, ""], [True] * (len(texts) + 1) + [False])
     for i, a in enumerate(answers):
-        table.add_row(str(a.k), *(cells[i] for cells in texts.values()), "<" if a is study.chosen else "")
+        table.add_row(str(a.k), *(cells[i] for cells in texts.values()), "<" if a is found.chosen else "")
     return table
 
 

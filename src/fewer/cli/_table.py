@@ -4,10 +4,13 @@ import difflib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._validation import InvalidInput
+import click
+
+from .._validation import InvalidInput, as_bytes
 
 if TYPE_CHECKING:
     from ..data.files import FileTable
+    from ._options import Asked
 
 MAX_COMPARED_NAMES = 2000
 """Names among which the nearest to a wrong one is looked for."""
@@ -142,3 +145,24 @@ def pairs_of(frame: Any, item: str, column: str, label: str) -> dict[str, Any]:
         twice = next(name for i, name in enumerate(members) if name in members[:i])
         raise InvalidInput(f"{label}, column {column!r}: expected one value for each {item!r}, {twice!r} has several")
     return dict(zip(members, both[column].to_list(), strict=True))
+
+
+def stored(table: "FileTable", names: Sequence[str], asked: "Asked") -> Any:
+    """Columns of files as blocks, where these take more than half of --max-memory and can be read so; else None."""
+    from ..data.blocks import as_blocks
+    from ..data.streams import of_table, stored_bytes
+
+    memory = as_bytes(asked.max_memory, "--max-memory")
+    size = stored_bytes(table, names)
+    if size is None or size <= memory // 2:
+        return None
+    mapped = list(names) == list(table.names) and all(file.endswith(".npy") for file in asked.files)
+    return as_blocks(list(asked.files)) if mapped else of_table(table, names)
+
+
+def refuse_in_blocks(options: dict[str, Any], *names: str) -> None:
+    """Refuse options that need all rows in memory."""
+    for name in names:
+        if options[name]:
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} is not for data in blocks; raise --max-memory, or omit it")

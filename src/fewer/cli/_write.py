@@ -22,7 +22,8 @@ from ._options import Asked
 
 if TYPE_CHECKING:
     from ..data.files import FileTable
-    from ..report.path import Answer, Study
+    from ..report.path import Answer
+    from ..report.path import Path as JobPath
 
 Columns = dict[str, list[Any]]
 MAX_WHOLE_COLUMNS = 20_000
@@ -61,9 +62,9 @@ def check_target(option: str, path: Path, force: bool) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """What a study kept, to be written: whole rows of the file where `table` is given, their weights first."""
+    """What a path kept, to be written: whole rows of the file where `table` is given, their weights first."""
 
-    study: "Study"
+    path: "JobPath"
     table: "FileTable | None" = None
 
     @cached_property
@@ -82,7 +83,7 @@ class Kept:
         return self._answers(typed=True)
 
     def _answers(self, *, typed: bool) -> list[Columns]:
-        own = [answer.kept for answer in self.study.answers]
+        own = [answer.kept for answer in self.path.answers]
         if self.table is None or len(self.table.names) > MAX_WHOLE_COLUMNS:
             return own
         ends = np.cumsum([0, *(len(kept["index"]) for kept in own)])
@@ -99,7 +100,7 @@ class Kept:
         if len(answers) == 1:
             return answers[0]
         table: Columns = {"k": [], **{name: [] for name in answers[0]}}
-        for k, kept in zip(self.study.ks, answers, strict=True):
+        for k, kept in zip(self.path.ks, answers, strict=True):
             table["k"] += [k] * len(next(iter(kept.values())))
             for name, values in kept.items():
                 table[name] += values
@@ -149,21 +150,21 @@ def plain(value: Any) -> Any:
 
 def summary_of(kept: Kept, asked: Asked, command: str, versions: dict[str, str], note: str = "") -> dict[str, Any]:
     """Everything a machine may want to know."""
-    study = kept.study
+    found = kept.path
     return {
-        "job": study.problem.job,
+        "job": found.problem.job,
         "file": asked.file,
         "command": command,
         "versions": versions,
         "seed": asked.seed,
-        "interrupted": study.interrupted,
-        "seconds": study.seconds,
-        "metric": study.problem.metric,
-        "k": study.chosen.k,
-        "why": study.why,
-        "comparison": study.comparison,
+        "interrupted": found.interrupted,
+        "seconds": found.seconds,
+        "metric": found.problem.metric,
+        "k": found.chosen.k,
+        "why": found.reason,
+        "comparison": found.comparison,
         "notes": note.splitlines(),
-        "answers": [answer_summary(answer, own) for answer, own in zip(study.answers, kept.answers, strict=True)],
+        "answers": [answer_summary(answer, own) for answer, own in zip(found.answers, kept.answers, strict=True)],
     }
 
 
@@ -185,6 +186,7 @@ def answer_summary(answer: "Answer", kept: Columns) -> dict[str, Any]:
         "held_out": answer.held_out,
         "held_out_se": answer.held_out_se,
         "baselines": answer.baselines,
+        "baselines_held_out": answer.baselines_held_out,
         "lost": answer.lost,
     }
     search = {"seconds": result.seconds, "iterations": result.n_iter, "indices": sorted(kept["index"])}
@@ -202,8 +204,8 @@ def write_result(kept: Kept, path: Path, summary: dict[str, Any], force: bool) -
     elif kind == ".json":
         content = as_json(summary).encode()
     elif kind == ".npz":
-        chosen = kept.study.ks.index(kept.study.chosen.k)
-        content = saved(kept.study.chosen.result.distribution, kept.answers[chosen])
+        chosen = kept.path.ks.index(kept.path.chosen.k)
+        content = saved(kept.path.chosen.result.distribution, kept.answers[chosen])
     else:
         content = as_parquet(kept.typed)
     with written_whole(path, replace=force) as file:

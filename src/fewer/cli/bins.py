@@ -7,7 +7,7 @@ import numpy as np
 
 from .._validation import InvalidInput, Vector
 from ._options import WHOLE, asked, for_all_jobs
-from ._table import known_column, noted
+from ._table import known_column, noted, refuse_in_blocks, stored
 
 if TYPE_CHECKING:
     from ..data.files import FileTable
@@ -69,42 +69,42 @@ def bins(
     if bin_width is not None and not (np.isfinite(bin_width) and bin_width > 0):
         raise click.UsageError(f"--bin-width must be a number above 0, got {bin_width:g}")
     from ..data.files import open_table
-    from ._blocks import bins_in_blocks, is_large, refuse
+    from ..data.streams import stored_rows
+    from ._run import Data, of_all, perform
     from ._write import check_targets
 
     check_targets(common)
     table = open_table(common.files)
     name = the_column(table, column)
-    if not counts and is_large(table, common, [name]):
-        if bin_width is not None:
-            refuse("bin_width")
-        given = {"grid": grid or ("equal" if binned else "auto"), "n_bins": count, "preserve": preserve}
-        return bins_in_blocks(table, common, name, {**given, "contiguous": contiguous, "missing": missing})
+    X = None if counts else stored(table, [name], common)
+    what, note = f"values of {name} in {table.label}", noted(table)
     if counts:
-        from ..report.bins import BinsProblem
-
-        found: Problem = barred(
-            BinsProblem(checked(table, name, table.numbers([name])[:, 0]), None, preserve), contiguous
-        )
-        title = f"{'bars for' if contiguous else 'of'} {found.size} bins, the counts of {name} in {table.label}"
-        note = noted(table)
+        made: dict[str, Any] = {"counts": checked(table, name, table.numbers([name])[:, 0])}
+        what = f"counts of {name} in {table.label}"
     else:
-        P = read_values(table, name, missing)
-        found = barred(of_values(P, grid, count, bin_width, preserve), contiguous)
-        where = f"bars for {found.size} bins" if contiguous else f"of {found.size} {found.unit}"
-        title = f"{where} for the {P.size} values of {name} in {table.label}"
-        note = "\n".join(filter(None, [noted(table), f"{P.dropped} missing values were dropped." if P.dropped else ""]))
-    from ._run import perform
+        chosen: Any = grid or ("equal" if count is not None or preserve == "entries" else "auto")
+        made = {"grid": chosen, "n_bins": count}
+        if X is None:
+            X = read_values(table, name, missing)
+            what = f"{X.size} {what}"
+            note = "\n".join(filter(None, [note, f"{X.dropped} missing values were dropped." if X.dropped else ""]))
+            if bin_width is not None:
+                made["grid"] = edges_by_width(float(X.x[0]), float(X.x[-1]), bin_width)
+        else:
+            refuse_in_blocks({"bin_width": bin_width}, "bin_width")
+            made["missing"] = missing
+    made |= {"preserve": preserve, "contiguous": contiguous}
 
-    return perform(found, common, title, note=note)
+    def title(problem: "Problem") -> str:
+        if contiguous:
+            return f"bars for {of_all(problem, 'bins')[3:]}, the {what}"
+        return (
+            f"{of_all(problem, problem.unit)}, the {what}"
+            if counts
+            else f"{of_all(problem, problem.unit)} for the {what}"
+        )
 
-
-def barred(problem: Any, contiguous: bool) -> "Problem":
-    """The same histogram with k bars where these are asked for."""
-    from ..report.bars import BarsProblem
-
-    found: Problem = BarsProblem(problem.counts, problem.edges) if contiguous else problem
-    return found
+    return perform("bins", Data(X, made, title, note, rows=stored_rows(table)), common)
 
 
 def read_values(table: "FileTable", name: str, missing: str) -> "Empirical":
@@ -117,23 +117,6 @@ def read_values(table: "FileTable", name: str, missing: str) -> "Empirical":
         return Empirical.of(table.frame([name])[name], missing=missing)
     except InvalidInput as error:
         raise InvalidInput(f"{table.label}, column {name!r}: {error}") from None
-
-
-def of_values(
-    P: "Empirical", grid: str | None, count: int | None, width: float | None, preserve: str = "cdf"
-) -> "Problem":
-    """The study of values that was asked for."""
-    from ..jobs.grid import cuts_of, edges_of
-    from ..report.bins import BinsProblem
-    from ..report.values import ValuesProblem
-
-    chosen: Any = grid or ("equal" if count is not None or preserve == "entries" else "auto")
-    if width is not None:
-        chosen = edges_by_width(float(P.x[0]), float(P.x[-1]), width)
-    if preserve == "cdf":
-        return ValuesProblem(P, chosen, count)
-    edges = np.asarray(edges_of(P, chosen, count))
-    return BinsProblem(np.diff(cuts_of(P, edges)).astype(np.float64), edges, preserve)
 
 
 def the_column(table: "FileTable", name: str | None) -> str:

@@ -1,7 +1,9 @@
 """`fewer demo`: the four jobs on data bundled with scikit-learn and on made-up requests, a table each, and one page."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,16 +57,18 @@ def demo(folder: Path, quiet: bool) -> int:
 
 
 def studied(quiet: bool) -> tuple[list[Any], dict[str, float]]:
-    """Every part with its study, each shown as it is done, and the seconds they took."""
-    from ..report.path import study
-    from ._show import Watcher, console, show
+    """Every part with its path, each shown as it is done, and the seconds they took."""
+    from ..progress import search_bar
+    from ..report.path import solve_path
+    from ._show import console, show
 
     out, done, seconds = console(), [], {}
     for part in parts():
-        with Watcher(None, quiet)(f"{part.problem.job}: compiling, once") as callback:
+        with nullcontext() if quiet else search_bar(f"{part.problem.job}: compiling, once", None) as callback:
             part.small.solve(2, solver=part.search.get("solver", "auto"), rng=0, callback=callback)
-        watch = Watcher(part.search.get("time_limit"), quiet)
-        found = study(part.problem, part.path, held_out=0.3, watch=watch, **part.search)
+        bar = partial(search_bar, time_limit=part.search.get("time_limit"))
+        watch = (lambda label: nullcontext()) if quiet else bar
+        found = solve_path(part.problem, part.path, held_out=0.3, watch=watch, **part.search)
         kept = f"{len(found.chosen.result.indices)} {part.name}"
         done.append((kept, part.words, found, part.image_shape))
         seconds[f"seconds for {part.problem.job}"] = round(found.seconds, 1)
@@ -132,14 +136,13 @@ def parts() -> Iterator[Part]:
     data = bundled()
     digits = data["digits"].pop("digit")
     X = np.column_stack(list(data["digits"].values()))
-    problem = PointsProblem.of(X, 20, 0, "median", shown={"digit": digits})
-    small = PointsProblem.of(X[:60], 2, 0, "median", shown={})
+    problem = PointsProblem.of(X, 20, 0, "median", beside={"digit": digits})
+    small = PointsProblem.of(X[:60], 2, 0, "median")
     words = "A few weighted digits, as near as possible to all of them in maximum mean discrepancy."
     yield Part("digits stand for all 1,797", words, problem, small, (5, 10, 20, 50), SEARCH, (8, 8))
     log = pl.DataFrame(data["requests"])
-    table: dict[str, Any] = {"shown": {name: log[name] for name in log.columns}, "missing": "impute"}
-    mixed = PointsProblem.of(log, 20, 0, "median", **table)
-    tiny = PointsProblem.of(log[:60], 2, 0, "median", **table)
+    mixed = PointsProblem.of(log, 20, 0, "median", missing="impute")
+    tiny = PointsProblem.of(log[:60], 2, 0, "median", missing="impute")
     words = "A log as it comes: a time, categories, numbers and missing values; a few weighted requests stand for all."
     yield Part("requests stand for all 1,000", words, mixed, tiny, (4, 8, 16, 32), SEARCH)
     latencies = ValuesProblem(Empirical.of(data["requests"]["latency"]))

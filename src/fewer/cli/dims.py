@@ -1,5 +1,6 @@
 """`fewer dims`."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -8,11 +9,13 @@ from .._validation import InvalidInput
 from ._options import asked, for_all_jobs
 
 if TYPE_CHECKING:
-    from ..data.files import FileTable
-    from ..jobs.coding import Coding
+    from collections.abc import Callable
 
-Found = tuple["Coding", str, str, list[int] | None]
-"""What `dims` is asked, what to call the file, a note, and where columns are in the file, None of items."""
+    from ..data.files import FileTable
+    from ..report.path import Problem
+    from ._options import Asked
+    from ._run import Data
+
 MAX_COLUMNS_READ_WHOLE = 2000
 """Columns up to which a table is read with its types; wider ones are read in parts that keep no zeros."""
 
@@ -72,29 +75,33 @@ def dims(transactions: bool, objective: str, **options: Any) -> int:
         raise click.UsageError("--order and --item go together: give both or neither")
     if transactions and (options["columns"] or options["ignore"] or options["order"]):
         raise click.UsageError("--columns, --ignore, --order and --item have no meaning with --transactions")
-    if transactions:
-        coding, label, note, places = transacted(common.files, options)
-    else:
-        from ..data.files import open_table
-        from ._blocks import dims_in_blocks, is_large
-
-        table = open_table(common.files)
-        if is_large(table, common):
-            return dims_in_blocks(table, common, objective, {**options, "baseline": baseline_of(options["baseline"])})
-        coding, label, note, places = tabled(table, options)
-    from ..report.dims import DimsProblem
     from ._run import perform
 
-    names = list(coding.names or range(coding.X.shape[1]))
-    chosen = {"include": coding.include, "exclude": coding.exclude, "levels": coding.levels, "note": coding.note}
-    chosen |= {"places": places}
-    problem = DimsProblem(coding.X, names, objective, coding.baseline, coding.units, coding.costs, **chosen)
-    units = "" if coding.units is None else f" in whole units ({len(coding.units)} in all)"
-    title = f"of {len(names) - len(coding.exclude)} columns{units} for {coding.X.shape[0]} rows of {label}"
-    return perform(problem, common, title, note=note)
+    options["baseline"] = baseline_of(options["baseline"])
+    if transactions:
+        data = transacted(common.files, options)
+    else:
+        from ..data.files import open_table
+
+        data = tabled(open_table(common.files), options, common)
+    data.options["objective"] = objective
+    return perform("dims", data, common)
 
 
-def transacted(files: tuple[str, ...], options: dict[str, Any]) -> Found:
+def title_of(label: str) -> "Callable[[Problem], str]":
+    """What is kept of which columns, for how many rows of a file."""
+    from ._run import of_all
+
+    def title(problem: Any) -> str:
+        if not hasattr(problem, "coding"):
+            return f"{of_all(problem, 'columns')} for the rows of {label}"
+        whole = "" if problem.units is None else f" in whole units ({len(problem.units)} in all)"
+        return f"of {len(problem.names) - len(problem.exclude)} columns{whole} for {problem.X.shape[0]} rows of {label}"
+
+    return title
+
+
+def transacted(files: tuple[str, ...], options: dict[str, Any]) -> "Data":
     """The baskets of files with one on each line."""
     import polars as pl
 
@@ -111,79 +118,69 @@ def transacted(files: tuple[str, ...], options: dict[str, Any]) -> Found:
     lines = pl.concat(parts).drop_nulls("item")
     empty = before - lines["basket"].n_unique()
     said = f"{empty} of {before} baskets {'is' if empty == 1 else 'are'} empty and left out" if empty else ""
-    return coded(lines, label, {**options, "order": "basket", "item": "item"}), label, said, None
+    return as_data(lines, label, {**options, "order": "basket", "item": "item"}, note=said)
 
 
-def tabled(table: "FileTable", options: dict[str, Any]) -> Found:
+def tabled(table: "FileTable", options: dict[str, Any], common: "Asked") -> "Data":
     """The rows of a wide table, or of a long one: as asked, or found by its two columns."""
     from ..data.baskets import long_columns
     from ..data.frames import columns_of
-    from ._table import asked_columns, framed, known_column, noted, numbered
+    from ..data.streams import stored_rows
+    from ._table import asked_columns, framed, known_column, noted, numbered, stored
 
-    if options["order"]:
-        pair = [known_column(table, options[name], f"--{name}") for name in ("order", "item")]
+    long = options["order"] is not None
+    if long:
+        names = [known_column(table, options[name], f"--{name}") for name in ("order", "item")]
         more = [options[name] for name in ("units", "costs") if options[name] in table.names]
-        frame = table.frame(
-            [*pair, *more], categories=[name for name in (*pair, options["units"]) if name in table.names]
-        )
-        return coded(frame, table.label, options), table.label, noted(table), None
-    names, kinds = asked_columns(table, options["columns"], options["ignore"])
+        kinds: dict[str, str] = {}
+    else:
+        names, kinds = asked_columns(table, options["columns"], options["ignore"])
+        more = []
+    X = stored(table, names, common)
+    if X is not None:
+        data = as_data(X, table.label, options, kinds, None if long else numbered(table, names))
+        return replace(data, rows=stored_rows(table))
+    if long:
+        texts = [name for name in (*names, options["units"]) if name in table.names]
+        return as_data(table.frame([*names, *more], categories=texts), table.label, options, note=noted(table))
     places = numbered(table, names)
     if table.plain or (len(names) > MAX_COLUMNS_READ_WHOLE and set(names) <= set(table.numeric)):
-        return whole(table, names, options), table.label, noted(table), places
+        data = as_data(table.whole(names), table.label, options, None, places, noted(table))
+        return replace(data, names=names)
     frame, said = framed(table, names, [name for name, kind in kinds.items() if kind == "category"]), noted(table)
     try:
-        found = long_columns(columns_of(frame)) if len(names) == len(table.names) == 2 else None
+        pair = long_columns(columns_of(frame)) if len(names) == len(table.names) == 2 else None
     except InvalidInput as error:
         raise InvalidInput(f"{table.label}: {error} (--order COL --item COL)") from None
-    if found is None:
-        return coded(frame, table.label, options, kinds), table.label, said, places
-    order, item, why = found
+    if pair is None:
+        return as_data(frame, table.label, options, kinds, places, said)
+    order, item, why = pair
     said = "\n".join(
         filter(None, [f"Read as a line for each item: orders are {order!r}, {why}; items {item!r}.", said])
     )
     frame = table.frame([order, item], categories=[order, item])
-    return coded(frame, table.label, {**options, "order": order, "item": item}), table.label, said, None
+    return as_data(frame, table.label, {**options, "order": order, "item": item}, note=said)
 
 
-def coded(frame: Any, label: str, options: dict[str, Any], kinds: dict[str, str] | None = None) -> "Coding":
-    """A frame as `dims` takes it."""
-    from ..jobs.coding import Coding
-    from ..jobs.dims_options import DimsOptions
+def as_data(
+    X: Any,
+    label: str,
+    options: dict[str, Any],
+    kinds: dict[str, str] | None = None,
+    places: list[int] | None = None,
+    note: str = "",
+) -> "Data":
+    """Rows as `dims` takes them, with its options."""
+    from ._run import Data
     from ._table import listed
 
-    given: dict[str, Any] = {name: options[name] for name in ("missing", "order", "item")}
+    given = {name: options[name] for name in ("missing", "order", "item", "baseline")}
+    given |= {name: listed(options[name]) for name in ("include", "exclude")}
     given |= {"columns": kinds} if kinds else {}
-    chosen: dict[str, Any] = {name: listed(options[name]) for name in ("include", "exclude")}
-    chosen |= paired(options, frame if options["order"] else None, label)
-    if options["order"]:
-        frame = frame.select([options["order"], options["item"]])
-    try:
-        rule = baseline_of(options["baseline"])
-        return Coding.of(frame, DimsOptions.of({"baseline": rule, **chosen, **given}))
-    except InvalidInput as error:
-        raise InvalidInput(f"{label}: {error}") from None
-
-
-def whole(table: "FileTable", names: list[str], options: dict[str, Any]) -> "Coding":
-    """A table of numbers only, without its zeros."""
-    from ..data.names import positions
-    from ..jobs.coding import Coding, named_baseline
-    from ..jobs.dims_options import DimsOptions
-    from ._table import listed
-
-    try:
-        include, exclude = (positions(listed(options[name]), names, f"--{name}") for name in ("include", "exclude"))
-        rule = named_baseline(baseline_of(options["baseline"]), names)
-    except InvalidInput as error:
-        raise InvalidInput(f"{table.label}: {error}") from None
-    chosen, X = paired(options, None, table.label), table.whole(names)
-    try:
-        chosen |= {"baseline": rule, "include": include, "exclude": exclude}
-        found = Coding.of(X, DimsOptions.of(chosen), names)
-    except InvalidInput as error:
-        raise InvalidInput(f"{table.label}: {error}") from None
-    return found
+    given |= paired(options, X if options["order"] and hasattr(X, "columns") else None, label)
+    if options["order"] and hasattr(X, "columns"):
+        X = X.select([options["order"], options["item"]])
+    return Data(X, given, title_of(label), note, places=places)
 
 
 def paired(options: dict[str, Any], long: Any, label: str) -> dict[str, Any]:

@@ -1,18 +1,16 @@
 """`fewer points`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
 
-from .._validation import InvalidInput
 from ._options import asked, for_all_jobs, shape
 from ._points_options import about_rows, assigned, check_together, limits_of, target_of
 
-if TYPE_CHECKING:
-    from ..data.files import FileTable
-
 SIMILARITIES = ("rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming", "precomputed")
+SPELLING = {"labels": "label", "sample_weight": "weight", "n_criticisms": "criticisms"}
+"""Options whose names differ from those of the library's parameters."""
 MISSING = ("error", "drop", "impute", "category")
 
 
@@ -79,89 +77,58 @@ def points(
     if gamma == "cv" and label is None:
         raise click.UsageError("--gamma cv needs --label: it is chosen by how well the points tell labels apart")
     from ..data.files import open_table
-    from ._blocks import is_large, points_in_blocks
-    from ._table import asked_columns, known_column, noted
+    from ..data.streams import stored_rows
+    from ._run import Data, of_all, perform
+    from ._table import asked_columns, check_weights, known_column, noted, refuse_in_blocks, stored
     from ._write import check_target, check_targets
 
     check_targets(common)
     if options["assign"] is not None:
         check_target("--assign", options["assign"], common.force)
     table = open_table(common.files)
-    if is_large(table, common):
-        told = {"labels": label, "sample_weight": weight, "missing": missing, "similarity": similarity, "gamma": gamma}
-        told |= {"standardize": "auto" if standardize is None else standardize}
-        return points_in_blocks(table, common, columns, ignore, told, {**options, "units": units})
     named = (label, "--label"), (weight, "--weight"), (options["groups"], "--groups"), (units, "--units")
     apart = list(dict.fromkeys(known_column(table, name, option) for name, option in named if name))
     names, kinds = asked_columns(table, columns, ignore, apart)
-    data: dict[str, Any] = {"similarity": similarity, "labels": label, "sample_weight": weight}
+    used = [*apart, *(name for name in names if name not in apart)]
+    X = stored(table, used, common)
     plain = table.plain or similarity == "precomputed"
+    if X is not None:
+        if table.plain and apart:
+            raise click.UsageError("--label and --weight name columns of tables, and npy files have none")
+        refuse_in_blocks(options, "assign", "target")
     texts = [name for name, kind in kinds.items() if kind == "category"]
     texts += [label] if label and label not in table.numeric else []
-    data, other = data | limits_of(options, table, plain), ""
+    data: dict[str, Any] = {"similarity": similarity, "gamma": gamma, "n_criticisms": options["criticisms"] or 0}
+    data |= {"labels": label, "sample_weight": weight, "units": units}
+    data |= limits_of(options, table, plain and X is None)
+    other = ""
     if options["target"]:
-        found, data["shown_target"], other = target_of(options, names, label, texts, plain)
+        found, other = target_of(options, names, label, texts, plain)
         data |= found
-    if plain:
-        X, found, shown = plain_rows(table, names, label, weight)
-        data |= found
+    if X is None and plain:
+        X = table.numbers(names)
+        data["labels"], data["units"] = (
+            None if name is None else np.asarray(table.values(name)) for name in (label, units)
+        )
+        data["sample_weight"] = None if weight is None else table.numbers([weight])[:, 0]
     else:
-        X, shown = mixed_rows(table, names, apart, texts, weight)
-        data |= {"columns": kinds or None, "missing": missing}
-    if units is not None:
-        X, data["units"] = without_units(X, table, units)
-        shown = {units: data["units"], **shown}
+        data |= {"missing": missing} | ({"columns": kinds} if kinds else {})
+        if X is None:
+            X = table.frame(used, categories=texts)
+            if weight is not None:
+                check_weights(X[weight], table.label)
     check_image(common.image_shape, len(names), table.label)
     if standardize is not None or common.image_shape is not None:
         data["standardize"] = bool(standardize)
-    from ..report.points import PointsProblem
-    from ._run import perform
 
-    try:
-        problem = PointsProblem.of(
-            X,
-            max(common.ks),
-            common.seed,
-            gamma,
-            shown=shown,
-            time_limit=common.time_limit,
-            n_criticisms=options["criticisms"] or 0,
-            **data,
-        )
-    except InvalidInput as error:
-        raise InvalidInput(f"{common.file}: {error}") from None
-    title = f"of {problem.size} rows of {table.label}" + (f" that stand for {other}" if other else "")
+    def title(problem: Any) -> str:
+        return f"{of_all(problem, 'rows')} of {table.label}" + (f" that stand for {other}" if other else "")
+
+    whole = None if "move" in data else table
+    called = names if plain else None
+    rows = Data(X, data, title, noted(table), names=called, table=whole, rows=stored_rows(table), spelling=SPELLING)
     also = None if options["assign"] is None else (options["assign"], assigned)
-    return perform(problem, common, title, note=noted(table), table=None if problem.moves else table, also=also)
-
-
-def plain_rows(
-    table: "FileTable", names: list[str], label: str | None, weight: str | None
-) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """Rows of numbers alone: the matrix, labels and weights for the job, and the columns that are shown."""
-    X = table.numbers(names)
-    labels = None if label is None else np.asarray(table.values(label))
-    weights = None if weight is None else table.numbers([weight])[:, 0]
-    shown = {} if label is None else {label: labels}
-    return X, {"labels": labels, "sample_weight": weights}, shown | dict(zip(names, X.T, strict=True))
-
-
-def mixed_rows(
-    table: "FileTable", names: list[str], apart: list[str], texts: list[str], weight: str | None
-) -> tuple[Any, dict[str, Any]]:
-    """Rows with columns of any kind, and the columns that are shown."""
-    from ._table import check_weights
-
-    wanted = [*names, *(name for name in apart if name not in names)]
-    X = table.frame(wanted, categories=texts)
-    if weight is not None:
-        check_weights(X[weight], table.label)
-    return X, {name: X[name] for name in [*apart, *names]}
-
-
-def without_units(X: Any, table: "FileTable", units: str) -> tuple[Any, Any]:
-    """The rows without the column that names their units, and that column."""
-    return (X.drop([units]) if hasattr(X, "drop") else X), np.asarray(table.values(units))
+    return perform("points", rows, common, also=also)
 
 
 def check_image(image: tuple[int, int] | None, columns: int, label: str) -> None:

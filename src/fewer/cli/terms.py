@@ -9,12 +9,11 @@ from ._options import asked, for_all_jobs
 
 if TYPE_CHECKING:
     from ..data.files import FileTable
-    from ..jobs.tracking import Tracked
+    from ._options import Asked
+    from ._run import Data
 
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 PER_GROUP = "max_per_group", "min_per_group", "max_group_weight", "min_group_weight"
-LAST_SHARE = 0.3
-"""The share of the rows, the last ones by date, on which fits are tested where several k are asked for."""
 EXAMPLE = "fewer terms prices.csv --target INDEX --date day --returns simple -k 20 --max-weight 0.2 --test-last 0.25"
 
 
@@ -67,39 +66,13 @@ def terms(target: str, columns: str | None, groups: str | None, **options: Any) 
     """
     common = asked(options)
     from ..data.files import open_table
-    from ._blocks import is_large, terms_in_blocks
-    from ._table import noted
+    from ._run import perform
     from ._write import check_targets
 
     check_targets(common)
     check_together(options, groups)
-    table = open_table(common.files)
-    if is_large(table, common):
-        return terms_in_blocks(table, common, target, columns, groups, options)
-    data, text, places = tracked(table, target, columns, groups, options)
-    from ..jobs.terms_options import TermsOptions
-    from ..report.terms import TermsProblem
-    from ._run import perform
-
-    test = tested(data, options, bool(common.path))
-    problem = TermsProblem(
-        data.X,
-        data.y,
-        data.names or [],
-        limits=TermsOptions.of({**limits_of_options(options), "loss": options["loss"]}),
-        include=data.include,
-        exclude=data.exclude,
-        groups=data.groups,
-        test_rows=test,
-        note=data.note,
-        places=places,
-    )
-    share = options["test_fraction"] if test is None else len(test) / len(data.y)
-    kind = f"{options['returns']} returns" if options["returns"] else "rows"
-    title = f"of {problem.size} columns of {table.label} that track {target}, on {len(data.y)} {kind}"
-    unused = f"Not used (text): {text}." if text else ""
-    notes = "\n".join(filter(None, (unused, noted(table))))
-    return perform(problem, common, title, held_out=share, note=notes)
+    data = tracked(open_table(common.files), target, columns, groups, options, common)
+    return perform("terms", data, common, test=tested(options))
 
 
 def check_together(options: dict[str, Any], groups: str | None) -> None:
@@ -119,35 +92,47 @@ def check_together(options: dict[str, Any], groups: str | None) -> None:
 
 
 def tracked(
-    table: "FileTable", target: str, columns: str | None, groups: str | None, options: dict[str, Any]
-) -> "tuple[Tracked, str, list[int]]":
-    """The file's columns as `terms` takes them, the columns of text that it does not, and where they are."""
+    table: "FileTable", target: str, columns: str | None, groups: str | None, options: dict[str, Any], common: "Asked"
+) -> "Data":
+    """The file's columns as `terms` takes them, and its options."""
     from ..data.names import quoted
-    from ..jobs.terms_options import TermsOptions
-    from ..jobs.tracking import Tracked
-    from ._table import chosen_columns, framed, known_column, listed, numbered
+    from ..data.streams import stored_rows
+    from ._run import Data
+    from ._table import chosen_columns, framed, known_column, listed, noted, numbered, stored
 
-    date, wanted = options["date"], [target, *([options["date"]] if options["date"] else [])]
-    for name, option in zip(wanted, ("--target", "--date"), strict=False):
+    date = options["date"]
+    apart = [target, *([date] if date else [])]
+    for name, option in zip(apart, ("--target", "--date"), strict=False):
         known_column(table, name, option)
     names = table.names
     if columns:
-        names = list(dict.fromkeys([*chosen_columns(table, columns, "--columns"), *wanted]))
-    asked_for = {option: listed(options[option]) for option in ("include", "exclude")}
-    for option, some in asked_for.items():
+        names = list(dict.fromkeys([*chosen_columns(table, columns, "--columns"), *apart]))
+    chosen = {option: listed(options[option]) for option in ("include", "exclude")}
+    for option, some in chosen.items():
         for name in some:
-            if known_column(table, name, f"--{option}") not in names or name in wanted:
+            if known_column(table, name, f"--{option}") not in names or name in apart:
                 raise InvalidInput(f"{table.label}: {name!r} (--{option}) is not among the columns that may be held")
-    frame = framed(table, names)
-    texts = [name for name in frame.columns if str(frame[name].dtype) == "String" and name not in wanted]
-    exclude = [*asked_for["exclude"], *(name for name in texts if name not in asked_for["exclude"])]
-    given = {"missing": options["missing"], "returns": options["returns"], "date": date}
-    try:
-        chosen: dict[str, Any] = {"include": asked_for["include"], "exclude": exclude, "groups": grouping(groups)}
-        found = Tracked.of(frame, target, TermsOptions.of({**chosen, **given}))
-        return found, quoted(texts) if texts else "", numbered(table, names)
-    except InvalidInput as error:
-        raise InvalidInput(f"{table.label}: {error}") from None
+    note, X = noted(table), stored(table, names, common)
+    if X is not None:
+        names = [name for name in names if name in table.numeric or name in apart]
+        X = stored(table, names, common)
+    if X is None:
+        X = framed(table, names)
+        texts = [name for name in X.columns if str(X[name].dtype) == "String" and name not in apart]
+        chosen["exclude"] += [name for name in texts if name not in chosen["exclude"]]
+        note = "\n".join(filter(None, (f"Not used (text): {quoted(texts)}." if texts else "", note)))
+    given = {"y": target, **chosen, **limits_of_options(options), "groups": grouping(groups)}
+    given |= {name: options[name] for name in ("loss", "missing", "returns", "date")}
+    kind = f"{options['returns']} returns" if options["returns"] else "rows"
+
+    def title(problem: Any) -> str:
+        from ._run import of_all
+
+        count = f"{len(problem.b)} {kind}" if hasattr(problem, "b") else kind
+        return f"{of_all(problem, 'columns')} of {table.label} that track {target}, on {count}"
+
+    test = next((name for name in ("test_fraction", "test_last", "test_from") if options[name]), "test")
+    return Data(X, given, title, note, places=numbered(table, names), rows=stored_rows(table), spelling={"test": test})
 
 
 def limits_of_options(options: dict[str, Any]) -> dict[str, Any]:
@@ -212,22 +197,10 @@ def pairs(file: str, value: str) -> dict[str, Any]:
     return dict(zip(members, frame[names[1]].to_list(), strict=True))
 
 
-def tested(data: "Tracked", options: dict[str, Any], path: bool) -> Any:
-    """The rows to test on where they are chosen by time, else None."""
-    import numpy as np
-
-    from ..data.prices import instant
-
-    r = len(data.y)
+def tested(options: dict[str, Any]) -> Any:
+    """What is held out, as `fewer.path` is told; None where nothing was said."""
     if options["test_from"]:
-        if data.dates is None:
-            return None
-        rows = np.flatnonzero(data.dates >= instant(options["test_from"], "--test-from"))
-        if not 0 < rows.size < r:
-            left = "before all dates: nothing is left to fit on" if rows.size else "after all dates: no row is tested"
-            raise InvalidInput(f"--test-from {options['test_from']} is {left}")
-        return rows
-    last = options["test_last"]
-    if last is None and path and data.dates is not None and options["test_fraction"] is None:
-        last = LAST_SHARE
-    return None if last is None else np.arange(r - min(max(round(last * r), 1), r - 1), r)
+        return "from", options["test_from"]
+    if options["test_last"]:
+        return "last", options["test_last"]
+    return options["test_fraction"]

@@ -125,6 +125,11 @@ def executed(how: Execution) -> Iterator[None]:
         _EXECUTION.reset(token)
 
 
+def execution() -> Execution:
+    """How passes are run at the moment."""
+    return _EXECUTION.get()
+
+
 @dataclass(frozen=True, eq=False)
 class Stream:
     """Blocks that come one after the other on this machine.
@@ -175,7 +180,7 @@ class Stream:
 
     def fold(self, name: str, work: Work[S], plan: Any, merge: Merge[S], rows: int) -> S:
         """Summarise and merge, on as many threads as `executed` says; results do not depend on them."""
-        how = _EXECUTION.get()
+        how = execution()
         if how.passes is not None and name in how.passes:
             return cast(S, how.passes[name])
         tree = Tree(merge)
@@ -303,7 +308,8 @@ def located(work: Work[S], block: Block, plan: Any) -> S:
     except InvalidInput as error:
         if block.start == 0:
             raise
-        raise InvalidInput(f"{error} (rows count from row {block.start} on)") from None
+        text = f"{error} (rows count from row {block.start} on)"
+        raise InvalidInput(text, error.parameter, error.fixes) from None
 
 
 def is_lazy(X: Any) -> bool:

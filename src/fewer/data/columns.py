@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import InvalidInput, shown
+from .._validation import Fix, InvalidInput, shown
 from ._blocks import in_threads
 from .column import NUMBER, Column
 from .names import known_name, quoted
@@ -72,8 +72,10 @@ def used_columns(columns: Sequence[Column], told: Any = None, apart: Sequence[An
     notes = tuple(f"{why} left out: {quoted(found)}" for why, found in left.items() if found)
     ignored = tuple(name for found in left.values() for name in found)
     if not used:
-        known = f": {'; '.join(notes)}; columns={{{ignored[0]!r}: 'category'}} takes it" if ignored else ""
-        raise InvalidInput(f"X has no column to compare{known}, got {quoted(names) if names else 'no columns'}")
+        fixes = [Fix("columns", {name: "category"}) for name in ignored[:1]]
+        known = f": {'; '.join(notes)}; {fixes[0]} takes it" if ignored else ""
+        text = f"X has no column to compare{known}, got {quoted(names) if names else 'no columns'}"
+        raise InvalidInput(text, fixes=fixes)
     constant = [column.name for column, _ in used if is_constant(column)]
     notes += (f"constant: {quoted(constant)}",) if constant else ()
     return Used(tuple(used), notes, ignored, tuple(places))
@@ -102,10 +104,9 @@ def told_kinds(told: Any, names: Sequence[Any]) -> dict[Any, str]:
 def left_out(column: Column) -> str:
     """Why a column is left out unasked, "" where it is not; a sentence where nobody can tell what it is."""
     if column.kind == "other":
-        raise InvalidInput(
-            f"column {column.name!r} holds {column.dtype}, which cannot be compared; "
-            f"leave it out with columns={{{column.name!r}: 'ignore'}}"
-        )
+        fix = Fix("columns", {column.name: "ignore"})
+        text = f"column {column.name!r} holds {column.dtype}, which cannot be compared; leave it out with {fix}"
+        raise InvalidInput(text, fixes=[fix])
     if column.kind == "category" and column.dtype != "category":
         refuse_mixed(column)
         levels, codes = column.levels
@@ -160,9 +161,11 @@ def refuse_mixed(column: Column) -> None:
     stray = np.flatnonzero(~numbers if mostly else numbers)
     row = int(np.argmax(np.isin(codes, stray)))
     what, among = ("no number", "numbers") if mostly else ("a number", "texts")
+    fixes = [Fix("columns", {column.name: kind}) for kind in ("category", "ignore")]
     raise InvalidInput(
         f"column {column.name!r}, row {row}: {shown(levels[codes[row]])} is {what} among {among}; mend it, or say "
-        f"columns={{{column.name!r}: 'category'}} or 'ignore'"
+        f"{fixes[0]} or {fixes[1]}",
+        fixes=fixes,
     )
 
 

@@ -13,7 +13,7 @@ from ._blocks import in_threads
 from ._encoded_rows import MISMATCH, DenseRows, SparseRows, is_thin
 from .column import Column, Mask
 from .columns import Used, as_kind, used_columns
-from .missing import IGNORE, dropped_note, filled_note, missing_count, nothing_to_impute, refuse_missing, whole_rows
+from .missing import dropped_note, filled_note, missing_count, nothing_to_impute, refuse_missing, whole_rows
 from .table import Table
 
 RULES = ("error", "drop", "impute", "category")
@@ -177,7 +177,7 @@ def encoded(
     used = [column for column, _ in given.columns]
     n = table.rows
     if missing == "error":
-        refuse_missing(used, RULES[1:], IGNORE)
+        refuse_missing(used, RULES[1:], ignorable=True)
     kept = whole_rows(used, n, complete) if missing == "drop" else None
     shares = np.broadcast_to(1.0 / max(n, 1), n) if weights is None else weights
     encoding = _fitted(given, shares, missing, kept, equality, sparse, shifts)

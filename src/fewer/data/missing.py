@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import Indices, InvalidInput, shown
+from .._validation import Fix, Indices, InvalidInput, shown
 from .column import Column, Mask
 
 ACTIONS = {
@@ -17,15 +17,21 @@ ACTIONS = {
 """What each rule does about missing values, but for "error"."""
 MAX_NAMED = 5
 """Columns that a note names."""
-IGNORE = "columns={{{0!r}: 'ignore'}} leaves the column out"
-"""What else allows a missing value, where columns can be left out."""
 
 
-def refuse_missing(columns: Iterable[Column], rules: Sequence[str] = ("drop",), hint: str = "") -> None:
-    """Refuse the first missing value; `rules` are those that would allow it, and {0!r} in `hint` is its column."""
+def refuse_missing(
+    columns: Iterable[Column], rules: Sequence[str] = ("drop",), hint: str = "", *, ignorable: bool = False
+) -> None:
+    """Refuse the first missing value; `rules` are those that would allow it, beside leaving an `ignorable` column."""
     for column in columns:
         if column.missing is not None:
-            raise missing_value(f"column {shown(column.name)}", column.missing, rules, hint=hint.format(column.name))
+            fixes = [ignored(column.name)] if ignorable else []
+            raise missing_value(f"column {shown(column.name)}", column.missing, rules, hint=hint, fixes=fixes)
+
+
+def ignored(name: Any) -> Fix:
+    """That a column is left out."""
+    return Fix("columns", {name: "ignore"})
 
 
 def missing_value(
@@ -34,17 +40,22 @@ def missing_value(
     rules: Sequence[str] = ("drop",),
     row: Callable[[int], str] = "row {}".format,
     hint: str = "",
+    fixes: Sequence[Fix] = (),
 ) -> InvalidInput:
     """The error that a value of `what` is missing: in which row, how many more, and which rules allow it.
+
+    `fixes` leave the column out.
 
     >>> str(missing_value("column 'age'", np.array([False, True, True])))
     "column 'age', row 1: is missing, as is 1 more; missing='drop' leaves such rows out"
     """
     more = int(missing.sum()) - 1
     others = f", as {'is' if more == 1 else 'are'} {more} more" if more else ""
-    allowed = [f"missing={rule!r} {ACTIONS[rule]}" for rule in rules]
-    remedy = ", ".join([*allowed, *([hint] if hint else [])])
-    return InvalidInput(f"{what}, {row(int(np.argmax(missing)))}: is missing{others}; {remedy}")
+    allowing = [Fix("missing", rule) for rule in rules]
+    remedies = [f"{fix} {ACTIONS[fix.value]}" for fix in allowing] + [f"{fix} leaves the column out" for fix in fixes]
+    remedy = ", ".join([*remedies, *([hint] if hint else [])])
+    text = f"{what}, {row(int(np.argmax(missing)))}: is missing{others}; {remedy}"
+    return InvalidInput(text, fixes=[*allowing, *fixes])
 
 
 def whole_rows(
@@ -67,8 +78,14 @@ def whole_rows(
     if good.all():
         return None
     if not block and not good.any():
-        raise InvalidInput("every row has a missing value; missing='drop' leaves none")
+        raise nothing_whole()
     return np.flatnonzero(good)
+
+
+def nothing_whole() -> InvalidInput:
+    """The error that no row is left."""
+    fix = Fix("missing", "drop")
+    return InvalidInput(f"every row has a missing value; {fix} leaves none", fixes=[fix])
 
 
 def dropped_note(dropped: int, rows: int) -> str:
@@ -100,6 +117,5 @@ def missing_count(column: Column) -> int:
 
 def nothing_to_impute(name: Any) -> InvalidInput:
     """The error that a column has no value at all."""
-    return InvalidInput(
-        f"column {name!r} has no value to impute from; leave it out with columns={{{name!r}: 'ignore'}}"
-    )
+    fix = ignored(name)
+    return InvalidInput(f"column {name!r} has no value to impute from; leave it out with {fix}", fixes=[fix])

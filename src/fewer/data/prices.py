@@ -12,7 +12,7 @@ from .blocks import is_lazy
 from .column import Column
 from .columns import left_out
 from .frames import columns_of, index_of, is_indexed, is_table, names_of, put_columns, take_rows
-from .missing import dropped_note, missing_value
+from .missing import dropped_note, missing_value, nothing_whole
 from .names import known_name, quoted
 
 RETURNS = {"simple": "p(t) / p(t-1) - 1", "log": "log p(t) - log p(t-1)"}
@@ -184,7 +184,7 @@ def fill_gaps(
     if rule == "drop":
         whole = np.flatnonzero(~gaps.any(axis=1))
         if whole.size == 0:
-            raise InvalidInput("every row has a missing value; missing='drop' leaves none")
+            raise nothing_whole()
         return Filled(values[whole], whole, dropped_note(len(values) - whole.size, len(values)))
     column = int(np.argmax(gaps)) % gaps.shape[1]
     raise missing_value(names[column], gaps[:, column], fixes, row)
@@ -266,7 +266,7 @@ def instant(text: Any, where: str) -> float:
     try:
         return float(np.datetime64(str(text).strip(), "us").astype(np.int64)) * 1e-6
     except ValueError:
-        raise InvalidInput(f"{where}: expected a date such as 2019-01-31, got {shown(text)}") from None
+        raise InvalidInput(f"{where}: expected a date such as 2019-01-31, got {shown(text)}", where) from None
 
 
 def by_date(dates: Vector, name: Any) -> Indices:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector, as_weights, gathered, is_frame, library_of, shown
+from .._validation import Fix, Indices, InvalidInput, Vector, as_weights, gathered, is_frame, library_of, shown
 from ..data.columns import used_columns
 from ..data.encode import RULES
 from ..data.missing import refuse_missing
@@ -40,7 +40,7 @@ class Together(NamedTuple):
         here, there = sample.take(np.flatnonzero(first < self.n)), sample.take(np.flatnonzero(first >= self.n))
         for part, whose in ((here, "X"), (there, "the target")):
             if not len(part.weights):
-                raise InvalidInput(f"missing='drop' leaves no row of {whose}")
+                raise InvalidInput(f"{(fix := Fix('missing', 'drop'))} leaves no row of {whose}", fixes=[fix])
         mass = self.mass if kept is None else self.mass[kept[kept >= self.n] - self.n]
         total = float(mass.sum())
         return here.as_shares(self.n, total), there.as_shares(self.others, total)
@@ -84,7 +84,7 @@ class Aim(NamedTuple):
             try:
                 refuse_missing([column for column in there.columns if column.name in kinds], RULES[1:])
             except InvalidInput as error:
-                raise InvalidInput(f"target: {error}") from None
+                raise error.at("target") from None
         told = {column.name: kinds.get(column.name, "ignore") for column in here.columns if column.name != labels}
         notes = tuple(note for note in found.notes if not note.startswith("constant"))
         weights = _values(here, sample_weight, "sample_weight"), _values(there, self.weight, "target_weight")

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector, as_array, as_vector, gathered, is_frame, library_of, shown
+from .._validation import Fix, Indices, InvalidInput, Vector, as_array, as_vector, gathered, is_frame, library_of, shown
 from ..data.blocks import Block
 from ..data.column import Column, Levels
 from ..data.columns import as_kind, used_columns
@@ -215,10 +215,9 @@ def united(levels: Sequence[Sequence[Any]], name: Any) -> npt.NDArray[Any]:
     """All labels of a column, sorted where they can be; too many are refused."""
     found = {label for some in levels for label in some}
     if len(found) > MAX_LEVELS:
-        raise InvalidInput(
-            f"column {name!r} has more than {MAX_LEVELS} different labels; leave it out with "
-            f"columns={{{name!r}: 'ignore'}}"
-        )
+        fix = Fix("columns", {name: "ignore"})
+        text = f"column {name!r} has more than {MAX_LEVELS} different labels; leave it out with {fix}"
+        raise InvalidInput(text, fixes=[fix])
     values = np.empty(len(found), object)
     try:
         values[:] = sorted(found)

@@ -232,7 +232,7 @@ def as_histogram(array: Vector, whole: bool) -> tuple[Vector, float]:
         at = int(np.argmax(fractions))
         sentence = (
             f"counts are neither whole (there is {array[at]:g} at index {at}) nor shares that sum to 1 (they sum to "
-            f"{total:g}); numbers that are not counted yet are values: bins(x, k)"
+            f"{total:g}); numbers that are not counted yet are values, and no counts"
         )
         warnings.warn(sentence, stacklevel=callers_level())
     return shares, total

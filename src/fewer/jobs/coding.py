@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector, as_numbers, as_vector, gathered, known, shown
+from .._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_vector, gathered, known, shown
 from ..data.align import column_beside
 from ..data.baskets import baskets_of
 from ..data.column import Column
@@ -16,7 +16,6 @@ from ..data.columns import as_kind, left_out, told_kinds
 from ..data.encode import RULES
 from ..data.frames import is_table
 from ..data.missing import (
-    IGNORE,
     dropped_note,
     filled_note,
     missing_count,
@@ -239,7 +238,7 @@ class _Coder:
         """The rows in use, and what is to be said of the others."""
         used = [self.columns[i] for i in self.used]
         if self.missing == "error":
-            refuse_missing(used, RULES[1:], "" if self.names is None else IGNORE)
+            refuse_missing(used, RULES[1:], ignorable=self.names is not None)
         if self.missing != "drop":
             counts = {column.name: missing_count(column) for column in used}
             return np.arange(self.rows), filled_note(counts, FILLED[self.missing])
@@ -312,10 +311,11 @@ def whole_numbers(column: Column) -> Indices:
         right = gone | ((values >= 0) & (values == np.floor(values)) & (values < MOST_CODES))
     if not right.all():
         row = int(np.argmin(right))
-        ignored, labels = (f"columns={{{column.name!r}: {kind!r}}}" for kind in ("ignore", "category"))
+        ignored, labels = (Fix("columns", {column.name: kind}) for kind in ("ignore", "category"))
         raise InvalidInput(
             f"column {shown(column.name)}, row {row}: expected a small whole number, a label or a truth value, got "
-            f"{values[row]:g}; {ignored} leaves it out, {labels} takes it as labels"
+            f"{values[row]:g}; {ignored} leaves it out, {labels} takes it as labels",
+            fixes=[ignored, labels],
         )
     return np.where(gone, -1, values).astype(np.int64)
 

@@ -101,9 +101,9 @@ def columns_of_rows(X: Any, k: Any, options: DimsOptions) -> Result:
     return cover(Coding.of(X, options), k, options)
 
 
-def cover(coding: Coding, k: Any, options: DimsOptions) -> Result:
-    """Minimise over k columns of rows that were coded; k is the budget where columns have costs."""
-    rows = Rows.of(coding.X, coding.sample_weight, coding.baseline)
+def cover(coding: Coding, k: Any, options: DimsOptions, rows: Rows | None = None) -> Result:
+    """Minimise over k columns of rows that were coded, which are `rows`; k is the budget where columns have costs."""
+    rows = Rows.of(coding.X, coding.sample_weight, coding.baseline) if rows is None else rows
     generator, seed = as_generator(options.rng)
     units = coding.units
     count, what = (rows.n, "columns") if units is None else (len(units), "units")

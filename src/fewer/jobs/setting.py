@@ -180,8 +180,15 @@ def _solve(X: Any, k: int, options: PointsOptions, most: bool) -> Chosen:
     generator, seed = as_generator(options.rng)
     k = as_integer(k, "k", 1)
     prepared = prepare(X, k, options, generator, most)
+    return chosen(prepared, X, min(k, len(prepared.sample.weights)), options, generator, seed)
+
+
+def chosen(
+    prepared: Prepared, X: Any, k: int, options: PointsOptions, generator: np.random.Generator, seed: int | None
+) -> Chosen:
+    """The answer for k from rows that were prepared."""
+    k = as_integer(k, "k", 1, len(prepared.sample.weights), "distinct rows")
     sample, comparison, notes, _, against, _ = prepared
-    k = min(k, len(sample.weights))
     held, rows = prepared.held, sample.at(np.arange(len(sample.weights)))
     how = (k, options.max_memory, generator, options.deadline, held.choice(rows, k, generator))
     target = target_of(sample, comparison.similarity, *how, against)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, gathered, shown
+from .._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_units, gathered, shown
 from ..constraints.groups import Groups
 from ..data.align import aligned, column_beside, group_codes
 from ..data.columns import left_out
@@ -176,10 +176,9 @@ def _reason(column: Column) -> str:
             return reason
     row = int(np.argmax(column.levels.codes >= 0))
     value = column.levels.values[column.levels.codes[row]] if len(column.levels.values) else None
-    raise InvalidInput(
-        f"column {shown(column.name)}, row {row}: expected a number, got {shown(value)}; "
-        f"exclude=[{column.name!r}] leaves it out"
-    )
+    fix = Fix("exclude", [column.name])
+    text = f"column {shown(column.name)}, row {row}: expected a number, got {shown(value)}; {fix} leaves it out"
+    raise InvalidInput(text, fixes=[fix])
 
 
 def _vector(y: Any, name: str, rows: int) -> Vector:

@@ -68,6 +68,12 @@ class Patients:
         return each
 
 
+def apart_by_unit(options: PointsOptions) -> PointsOptions:
+    """Options for rows of which those of different units are told apart, whatever is kept of them."""
+    limits: dict[str, Any] = {"groups": options.units, "min_per_group": None, "max_per_group": ALL_OF_A_GROUP}
+    return options.replace(include=(), exclude=(), **limits)
+
+
 def points_of_units(X: Any, k: Any, options: PointsOptions) -> Result:
     """Choose rows whole by unit.
 
@@ -86,15 +92,9 @@ def points_of_units(X: Any, k: Any, options: PointsOptions) -> Result:
     generator, seed = as_generator(options.rng)
     deadline = options.deadline
     k = as_integer(k, "k", 1)
-    apart = options.replace(
-        **dict.fromkeys(("include", "exclude"), ()),
-        groups=options.units,
-        min_per_group=None,
-        max_per_group=ALL_OF_A_GROUP,
-    )
     with own_threads():
         with renamed(groups="units"):
-            ready = prepare(X, k, apart, generator, most=False)
+            ready = prepare(X, k, apart_by_unit(options), generator, most=False)
         assert ready.held.groups is not None  # noqa: S101 - these are the units
         patients = Patients.of(ready.held.groups)
         sample = ready.sample

@@ -1,4 +1,4 @@
-"""bins as k bars, as a study."""
+"""A path of histograms with k bars."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .._result_frame import ours
 from .._validation import Vector
 from ..jobs.bins import bins
 from ..result import Result
 from .histogram import Histogram, rms
-from .path import Table
+from .kept import Table, kept_table
 from .views import Profile, profile
 
 
@@ -34,7 +33,7 @@ class BarsProblem(Histogram):
 
     def kept(self, result: Result) -> Table:
         """The bars in their order: mass, first bin, how many, from where to where, and the share of each bin."""
-        table: Table = {name: np.asarray(column).tolist() for name, column in ours(result).items()}
+        table = kept_table(result)
         lengths = np.diff(np.append(result.indices, self.size))
         return table | {"bins": lengths.tolist(), "share of each bin": result.p[result.indices].tolist()}
 
@@ -44,17 +43,19 @@ class BarsProblem(Histogram):
         return profile(at, self.target, result.p, "bin" if self.edges is None else "value")
 
     @property
-    def baselines(self) -> Mapping[str, Callable[[int], float]]:
+    def rules(self) -> Mapping[str, Callable[[int], Vector]]:
         """Bars of as many bins each, and bars of equal mass."""
-        return {
-            "equal-width bars": lambda k: self._with_bars(np.linspace(0, self.size, k + 1)[:-1].round().astype(int)),
-            "equal-mass bars": lambda k: self._with_bars(
-                np.searchsorted(np.cumsum(self.target), np.linspace(0.0, 1.0, k + 1)[:-1], side="right")
-            ),
-        }
+        return {"equal-width bars": self._equal_widths, "equal-mass bars": self._equal_masses}
 
-    def _with_bars(self, begins: Any) -> float:
-        """The error of bars that begin there."""
+    def _equal_widths(self, k: int) -> Vector:
+        return self._with_bars(np.linspace(0, self.size, k + 1)[:-1].round().astype(int))
+
+    def _equal_masses(self, k: int) -> Vector:
+        levels = np.linspace(0.0, 1.0, k + 1)[:-1]
+        return self._with_bars(np.searchsorted(np.cumsum(self.target), levels, side="right"))
+
+    def _with_bars(self, begins: Any) -> Vector:
+        """The shares of bins, (n,), where bars begin there."""
         starts = np.unique(np.append(0, np.minimum(begins, self.size - 1)))
         lengths = np.diff(np.append(starts, self.size))
-        return rms(np.repeat(np.add.reduceat(self.target, starts) / lengths, lengths), self.target)
+        return np.repeat(np.add.reduceat(self.target, starts) / lengths, lengths)

@@ -1,4 +1,4 @@
-"""bins as a study: the difference of cumulative shares, against quantile binning and top-k truncation."""
+"""A path of bins: the difference of cumulative shares, against quantile binning and top-k truncation."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -7,12 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import Vector
+from .._validation import InvalidInput, Vector, as_array, known
 from ..jobs.bins import bins
+from ..jobs.bins_options import BinsOptions
+from ..jobs.empirical import Empirical
+from ..jobs.grid import as_edges, cuts_of, edges_of
 from ..result import Result
+from .bars import BarsProblem
 from .histogram import Histogram, rms
-from .path import Table
+from .kept import Table
+from .path import Problem
+from .values import ValuesProblem
 from .views import Cumulative, cumulative
+
+SERVED = ("counts", "grid", "n_bins", "sample_weight", "missing", "edges", "preserve", "contiguous", "max_memory")
+"""Options of bins that a path takes beside those of its search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +49,7 @@ class BinsProblem(Histogram):
 
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job."""
-        edges = None if self.preserve == "cdf" else self.edges
-        return bins(counts=self.counts, k=k, preserve=self.preserve, edges=edges, **search)
+        return bins(counts=self.counts, k=k, preserve=self.preserve, edges=self.edges, **search)
 
     def distance(self, p: Vector, target: Vector) -> float:
         """The root mean squared difference of shares, or of cumulative ones over what was counted."""
@@ -66,14 +74,33 @@ class BinsProblem(Histogram):
         return cumulative(self.edges[1:], self.target, result.p, "value")
 
     @property
-    def baselines(self) -> Mapping[str, Callable[[int], float]]:
+    def rules(self) -> Mapping[str, Callable[[int], Vector]]:
         """Quantiles of equal weight, and the k largest bins with their shares scaled up."""
-        return {
-            "quantile binning": lambda k: self.distance(self._quantiles(k), self.target),
-            "top-k truncation": self.largest,
-        }
+        return {"quantile binning": self._quantiles, "top-k truncation": self.largest}
 
     def _quantiles(self, k: int) -> Vector:
         levels = (np.arange(k) + 0.5) / k
         chosen = np.minimum(np.searchsorted(np.cumsum(self.target), levels), self.size - 1)
         return np.bincount(chosen, minlength=self.size) / k
+
+
+def bins_problem(values: Any = None, **options: Any) -> Problem:
+    """The problem of `bins` with these options of it."""
+    own = BinsOptions.of(options)
+    own.serve(*SERVED, road="a path of bins")
+    known(own.preserve, dict.fromkeys(("cdf", "entries")), "preserve of a path")
+    if (own.counts is None) == (values is None):
+        raise InvalidInput("give values, or counts=, a histogram of them: exactly one")
+    if own.counts is not None:
+        array = as_array(own.counts, "counts")
+        if array.ndim == 1 and (array < 0).any():
+            row = int(array.argmin())
+            raise InvalidInput(f"counts must be at least 0, got {array[row]:g} in row {row}")
+        bounds = None if own.edges is None else as_edges(own.edges, "edges")
+        return BarsProblem(array, bounds) if own.contiguous else BinsProblem(array, bounds, own.preserve)
+    P = values if isinstance(values, Empirical) else Empirical.of(values, own.sample_weight, own.missing)
+    if own.preserve == "cdf" and not own.contiguous:
+        return ValuesProblem(P, own.grid, own.n_bins)
+    ends = np.asarray(edges_of(P, own.grid, own.n_bins))
+    counted = np.diff(cuts_of(P, ends)).astype(np.float64)
+    return BarsProblem(counted, ends) if own.contiguous else BinsProblem(counted, ends, own.preserve)

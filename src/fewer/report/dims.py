@@ -1,7 +1,7 @@
-"""dims as a study: the share of rows not covered, against the most frequent and random columns."""
+"""A path of dims: the share of rows not covered, against the most frequent and random columns."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import Indices, Vector
+from .._validation import Indices, InvalidInput, Vector
 from ..jobs.coding import Coding
 from ..jobs.column_units import ColumnUnits
-from ..jobs.dims import cover, coverage
+from ..jobs.dims import cover
 from ..jobs.dims_options import DimsOptions
 from ..jobs.rows import Rows
 from ..result import Result
-from .path import Judge, Table
+from ..threads import own_threads
+from .kept import Table
+from .path import ANY_COST, Baselines, Split
 from .views import Shares
 
-ANY_COST = 10**18
-"""No budget is above this."""
 RANDOM_DRAWS = 20
 """Random rankings over which the error of random selection is averaged."""
 
@@ -30,8 +30,7 @@ class DimsProblem:
     """Which k columns of X (N, n) cover the most rows; X dense or sparse, `names` (n,).
 
     `levels` are the labels of columns whose codes stand for some; `note` is said of every answer. `units` are columns
-    that are kept whole, and `costs` (U,) what they cost: k is a budget then. `places` (n,) are the columns' numbers in
-    the user's table, where X has only some of them.
+    that are kept whole, and `costs` (U,) what they cost: k is a budget then.
     """
 
     X: Any
@@ -44,11 +43,21 @@ class DimsProblem:
     exclude: Any = ()
     levels: Any = None
     note: str = ""
-    places: Sequence[int] | None = None
+    sample_weight: Any = None
     job = "dims"
-    usual_seconds = None
     metric = "share of rows not covered"
     shares = frozenset({metric, "rows covered", "upper bound on coverage", "in rows", "in covered rows"})
+
+    @classmethod
+    def of(cls, X: Any, *, names: Sequence[Any] | None = None, **options: Any) -> "DimsProblem":
+        """The problem of `dims` with these options of it."""
+        own = DimsOptions.of(options)
+        if own.budget is not None:
+            raise InvalidInput("budget of a path is each of its ks: give ks")
+        found = Coding.of(X, own, None if names is None else list(names))
+        called = list(range(found.n)) if found.names is None else found.names
+        chosen = {name: getattr(found, name) for name in ("include", "exclude", "levels", "note", "sample_weight")}
+        return cls(found.X, called, own.objective, found.baseline, found.units, found.costs, **chosen)
 
     @property
     def unit(self) -> str:
@@ -71,8 +80,8 @@ class DimsProblem:
     @property
     def coding(self) -> Coding:
         """What the job is asked."""
-        told = {"include": self.include, "exclude": self.exclude, "units": self.units, "costs": self.costs}
-        return Coding(self.X, list(self.names), self.levels, self.baseline, note=self.note, **told)
+        told = {name: getattr(self, name) for name in ("include", "exclude", "sample_weight", "note", "units", "costs")}
+        return Coding(self.X, list(self.names), self.levels, self.baseline, **told)
 
     @cached_property
     def whole(self) -> Rows:
@@ -82,12 +91,13 @@ class DimsProblem:
     @cached_property
     def rows(self) -> Rows:
         """The rows, recoded so that the baseline is zero."""
-        return Rows.of(self.X, None, self.baseline)
+        return Rows.of(self.X, self.sample_weight, self.baseline)
 
     def solve(self, k: int, *, time_limit: float | None = None, **search: Any) -> Result:
         """Run the job."""
         given = {"objective": self.objective, "time_limit": time_limit, **search}
-        return cover(self.coding, k, DimsOptions.of(given))
+        with own_threads():
+            return cover(self.coding, k, DimsOptions.of(given), self.rows)
 
     def covered(self, result: Result) -> float:
         """The share of rows that the kept columns cover."""
@@ -113,7 +123,7 @@ class DimsProblem:
         return {
             "column": [self.names[i] for i in columns],
             **more,
-            "index": columns if self.places is None else [self.places[i] for i in columns],
+            "index": columns,
             **(absent if self.rows.origin.any() or self.levels is not None else {}),
             "in rows": everywhere[order].tolist(),
             "in covered rows": within[order].tolist(),
@@ -146,16 +156,24 @@ class DimsProblem:
         return float(self.costs[chosen].sum())
 
     @cached_property
-    def baselines(self) -> Mapping[str, Callable[[int], float]]:
-        """Columns ranked by frequency, and random columns (mean of 20 draws)."""
+    def rankings(self) -> dict[str, list[Any]]:
+        """Columns ranked by frequency, and random columns (20 draws)."""
         frequency = used(self.whole.table, self.rows.weights)
         allowed = np.setdiff1d(np.arange(self.whole.n), self.never)
         rng = np.random.default_rng(0)
-        rankings = {
+        return {
             "frequency ranking": [allowed[np.argsort(-frequency[allowed], kind="stable")]],
             "random selection": [rng.permutation(allowed) for _ in range(RANDOM_DRAWS)],
         }
-        return {name: self._left_over([self._need(r) for r in orders]) for name, orders in rankings.items()}
+
+    def errors_of(self, rankings: dict[str, list[Any]]) -> Baselines:
+        """The mean share of rows not covered, by rankings of columns."""
+        return {name: self._left_over([self._need(order) for order in orders]) for name, orders in rankings.items()}
+
+    @cached_property
+    def baselines(self) -> Baselines:
+        """The error of each baseline."""
+        return self.errors_of(self.rankings)
 
     def _need(self, ranking: Any) -> Any:
         """How many columns or units of a ranking each row needs to be covered, or what these cost."""
@@ -172,19 +190,21 @@ class DimsProblem:
         weights = self.rows.weights
         return lambda k: float(np.mean([weights[need > k].sum() for need in needs]))
 
-    def split(self, share: float, rng: np.random.Generator) -> tuple["DimsProblem", Judge] | None:
+    def split(self, share: float, rng: np.random.Generator) -> Split | None:
         """Some rows are held out; the error there is the share of them not covered."""
         N = self.X.shape[0]
         order = rng.permutation(N)
         held = max(round(share * N), 1)
         if held >= N:
             return None
-        test, train = self.X[np.sort(order[:held])], self.X[np.sort(order[held:])]
+        train, test = self.part(np.sort(order[held:])), self.part(np.sort(order[:held]))
+        test = replace(test, baseline=train.rows.origin)
+        return Split(train, test.error, lambda: test.errors_of(train.rankings))
 
-        def judge(result: Result) -> float:
-            return 1.0 - coverage(test, result.indices, baseline=result.distribution.origin)
-
-        return replace(self, X=train), judge
+    def part(self, rows: Indices) -> "DimsProblem":
+        """The problem on some of the rows."""
+        weights = None if self.sample_weight is None else np.asarray(self.sample_weight)[rows]
+        return replace(self, X=self.X[rows], sample_weight=weights)
 
 
 def used(table: Any, weights: Vector) -> Vector:

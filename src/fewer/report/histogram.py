@@ -1,16 +1,17 @@
-"""What studies of histograms share: bins and bars."""
+"""What paths of histograms share: bins and bars."""
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Self
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
 from .._validation import Vector
 from ..result import Result
-from .path import Judge, proven_bound
+from .path import Baselines, Split, proven_bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +20,6 @@ class Histogram(ABC):
 
     counts: Any
     job = "bins"
-    usual_seconds = None
 
     @property
     @abstractmethod
@@ -51,14 +51,31 @@ class Histogram(ABC):
         facts["value"] = result.value
         return facts if result.gap is None or proven_bound(result) is None else {**facts, "gap": result.gap}
 
-    def largest(self, k: int) -> float:
-        """The error of the k largest with their shares scaled up."""
+    def largest(self, k: int) -> Vector:
+        """The k largest with their shares scaled up, (n,)."""
         chosen = np.argsort(-self.target, kind="stable")[:k]
         p = np.zeros(self.size)
         p[chosen] = self.target[chosen] / self.target[chosen].sum()
-        return self.distance(p, self.target)
+        return p
 
-    def split(self, share: float, rng: np.random.Generator) -> tuple[Self, Judge] | None:
+    @property
+    @abstractmethod
+    def rules(self) -> Mapping[str, Callable[[int], Vector]]:
+        """Baselines: shares for any k, by name."""
+
+    def errors_on(self, other: "Histogram") -> Baselines:
+        """The error of each baseline, made from these counts, on another histogram of the same bins."""
+        return {
+            name: partial(lambda rule, k: other.distance(rule(k), other.target), rule)
+            for name, rule in self.rules.items()
+        }
+
+    @property
+    def baselines(self) -> Baselines:
+        """The error of each baseline."""
+        return self.errors_on(self)
+
+    def split(self, share: float, rng: np.random.Generator) -> Split | None:
         """Some of the counted values are held out, each with the same chance; None where counts are not whole."""
         if (self.counts != np.round(self.counts)).any():
             return None
@@ -66,8 +83,9 @@ class Histogram(ABC):
         left = self.counts - held
         if held.sum() == 0 or left.sum() == 0:
             return None
-        other = held / held.sum()
-        return replace(self, counts=left), lambda result: self.distance(result.p, other)
+        test: Any = replace(self, counts=held)
+        train: Any = replace(self, counts=left)
+        return Split(train, test.error, lambda: train.errors_on(test))
 
 
 def rms(p: Vector, q: Vector) -> float:

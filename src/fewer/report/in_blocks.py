@@ -1,29 +1,63 @@
-"""A job on data in blocks as a problem of a study: several k from one set of passes, and what these leave to tell."""
+"""A job on data in blocks as the problem of a path: several k from one set of passes."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ..data.blocks import executed, execution
+from ..options import IN_BLOCKS, refused
 from ..result import Result
-from .path import Judge, Problem, Table
+from .kept import Table, kept_table
+from .path import ANY_COST, Baselines, Split
 from .views import View
 
 NOTE = "read in blocks: baselines, held-out errors and pictures need the rows in memory"
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class BlocksProblem:
-    """A job by its answers: `answer(k)` goes by what the passes left; `known` are answers that are there."""
+    """A function of a job on data in blocks, with its options; `most` is the largest k that is asked for."""
 
-    job: str
-    first: Result
-    answer: Callable[[int], Result]
-    kept: Callable[[Result], Table]
-    known: dict[int, Result] = field(default_factory=dict)
-    shares: frozenset[str] = frozenset()
-    usual_seconds: float | None = None
+    function: Callable[..., Result]
+    X: Any
+    most: Any
+    search: dict[str, Any]
+    options: dict[str, Any]
+    passes: dict[str, Any] = field(default_factory=dict)
+    shares = frozenset({"weight", "in covered rows"})
+    note_of_path = NOTE
+
+    @classmethod
+    def of(
+        cls, function: Callable[..., Result], X: Any, most: Any, search: dict[str, Any], options: dict[str, Any]
+    ) -> "BlocksProblem":
+        """The problem; options of paths that need all rows are refused."""
+        options = dict(options)
+        test, n_criticisms = options.pop("test", "auto"), options.pop("n_criticisms", 0)
+        if test is not None and test != "auto":
+            raise refused("test", IN_BLOCKS)
+        if n_criticisms:
+            raise refused("n_criticisms", IN_BLOCKS)
+        return cls(function, X, most, search, options)
+
+    @property
+    def job(self) -> str:
+        """The name of the job."""
+        return self.function.__name__
+
+    def answer(self, k: Any) -> Result:
+        """The answer for k, from the passes that the first call makes."""
+        with executed(replace(execution(), passes=self.passes)):
+            most = {"k" if self.options.get("costs") is None else "budget": k}
+            return self.function(self.X, **most, **self.options, **self.search)
+
+    @cached_property
+    def first(self) -> Result:
+        """The answer for the largest k."""
+        return self.answer(self.most)
 
     @property
     def unit(self) -> str:
@@ -38,22 +72,24 @@ class BlocksProblem:
     @property
     def size(self) -> int:
         """How many there are to choose from, where that is known."""
-        return self.first.words.total or 2**53
+        return self.first.words.total or ANY_COST
 
     @property
-    def baselines(self) -> Mapping[str, Callable[[int], float]]:
+    def baselines(self) -> Baselines:
         """None: they need the rows."""
         return {}
 
-    def solve(self, k: int, **search: Any) -> Result:
-        """The answer; how it is searched for was decided with `answer`."""
-        if k not in self.known:
-            self.known[k] = self.answer(k)
-        return self.known[k]
+    def solve(self, k: Any, **search: Any) -> Result:
+        """The answer; how it is searched for was decided with the problem."""
+        return self.first if k == self.most else self.answer(k)
 
     def error(self, result: Result) -> float:
         """What was minimised."""
         return float(result.value)
+
+    def kept(self, result: Result) -> Table:
+        """What was kept, in the columns that rows in memory have too."""
+        return kept_table(result)
 
     def lost(self, result: Result) -> dict[str, float]:
         """The value, its standard error, and the gap to the bound."""
@@ -68,6 +104,6 @@ class BlocksProblem:
         """Nothing: pictures need the rows."""
         return None
 
-    def split(self, share: float, rng: np.random.Generator) -> tuple[Problem, Judge] | None:
+    def split(self, share: float, rng: np.random.Generator) -> Split | None:
         """Nothing is held out."""
         return None

@@ -1,29 +1,37 @@
-"""One job, one data set, one or several k: solve, compare with baselines, hold out, and recommend a k."""
+"""A job at several k: solve, compare with baselines, hold out rows, and recommend a k."""
 
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .._validation import Vector
+from .._result_display import axes
+from .._result_frame import frame_of
+from .._validation import InvalidInput, Vector, as_generator
+from ..progress import search_bar
 from ..result import Result, Status
+from .kept import Table
 from .views import View
 
-Table = dict[str, list[Any]]
-"""A table by columns: name -> values."""
 Judge = Callable[[Result], float]
+Baselines = Mapping[str, Callable[[int], float]]
+"""The error of each baseline, for any k."""
 Watch = Callable[[str], AbstractContextManager[Any]]
 """Gives, for what is being computed, a callback to hand to the solver."""
+ANY_COST = 10**18
+"""No budget is above this."""
 MAX_BASELINE_FACTOR = 100
 """A baseline is given at most this many times k units."""
 SAME = 1e-9
 """Errors that differ by less than this share of them are equal."""
 SPLITS = 5
 """Random splits over which held-out errors are averaged where a k is to be recommended (benchmarks/which_k.py)."""
+TEST_SHARE = 0.3
+"""The share of the data that is held out."""
 SEARCHED = ("dims", "points", "terms")
 """Jobs whose default is a search followed by a proof."""
 SUFFICIENT_REDUCTION = 0.9
@@ -32,12 +40,24 @@ NEGLIGIBLE_REDUCTION = 0.05
 """The share of the held-out reduction, over several splits, that is not worth a larger k (benchmarks/which_k.py)."""
 
 
-class Problem(Protocol):
-    """What a study asks of a job on a data set; errors are such that less is better."""
+class Split(NamedTuple):
+    """Data in two parts: the problem on most of them, and errors on those held out, of results and of baselines."""
 
-    job: str
+    problem: "Problem"
+    judge: Judge
+    baselines: Callable[[], Baselines]
+
+
+class Problem(Protocol):
+    """What a path asks of a job on a data set; errors are such that less is better."""
+
     shares: frozenset[str]
     """The columns and facts that are shares of one."""
+
+    @property
+    def job(self) -> str:
+        """The name of the job."""
+        ...
 
     @property
     def unit(self) -> str:
@@ -50,17 +70,12 @@ class Problem(Protocol):
         ...
 
     @property
-    def usual_seconds(self) -> float | None:
-        """How long "auto" searches when no limit is given; None where it ends by itself."""
-        ...
-
-    @property
     def size(self) -> int:
         """How many units there are to choose from."""
         ...
 
     @property
-    def baselines(self) -> Mapping[str, Callable[[int], float]]:
+    def baselines(self) -> Baselines:
         """The error of each baseline, for any k."""
         ...
 
@@ -84,8 +99,8 @@ class Problem(Protocol):
         """What a picture of the answer shows; None where there is nothing to see."""
         ...
 
-    def split(self, share: float, rng: np.random.Generator) -> tuple["Problem", Judge] | None:
-        """The problem on most of the data and the error on the `share` held out; None where that has no meaning."""
+    def split(self, share: float, rng: np.random.Generator) -> Split | None:
+        """The data in two parts, of which a `share` is held out; None where that has no meaning."""
         ...
 
 
@@ -93,7 +108,8 @@ class Problem(Protocol):
 class Answer:
     """The result for one k and its errors: on the data, held out, and of the baselines.
 
-    `held_out` is the mean over random splits, `held_outs` what each of them gives, `held_out_se` the standard error.
+    `held_out` is the mean over splits, `held_outs` what each of them gives, `held_out_se` the standard error;
+    `baselines_held_out` are the means of the baselines over the same splits.
     """
 
     k: int
@@ -107,27 +123,258 @@ class Answer:
     """Further tables that were asked for, by name."""
     held_outs: tuple[float, ...] = ()
     held_out_se: float | None = None
+    baselines_held_out: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Study:
-    """All answers, the recommended k and why, and how many units the best baseline matches it with."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Path:
+    """A job at several k, beside its baselines, with a k to take; `fewer.path` makes it.
+
+    Parameters
+    ----------
+    problem : object
+        The job on its data.
+    answers : tuple
+        What is known of each k.
+    chosen : object
+        The answer for the k to take.
+    reason : str
+        Why that k.
+    comparison : str
+        How many units the best baseline needs to match the error of the recommended k.
+    interrupted : bool
+        Whether a Ctrl-C ended it with what it had.
+    seconds : float
+        Wall time.
+
+    Attributes
+    ----------
+    ks : list of int
+        The k that were answered, in ascending order.
+    results : list of Result
+        The answer for each k.
+    errors : dict
+        Arrays with an error for each k, by name: "fewer" and each baseline. `metric` says what they are.
+    held_out : dict
+        The same on data that were held out, a mean over splits; empty where nothing was.
+    recommended : int
+        The k to take.
+    metric : str
+        What errors are; lower is better.
+
+    Examples
+    --------
+    >>> import fewer
+    >>> found = fewer.path("bins", [1.0, 1.0, 2.0, 4.0, 4.5, 7.0, 9.0, 9.0], [1, 2, 4])
+    >>> found.ks, sorted(found.errors), found.recommended in found.ks
+    ([1, 2, 4], ['equal-width bins', 'fewer', 'quantile binning'], True)
+    """
 
     problem: Problem
     answers: tuple[Answer, ...]
     chosen: Answer
-    why: str
+    reason: str
     comparison: str
     interrupted: bool
     seconds: float
 
     @property
     def ks(self) -> list[int]:
-        """The budgets that were answered."""
+        """The k that were answered."""
         return [answer.k for answer in self.answers]
 
+    @property
+    def results(self) -> list[Result]:
+        """The answer for each k."""
+        return [answer.result for answer in self.answers]
 
-def study(
+    @property
+    def recommended(self) -> int:
+        """The k to take."""
+        return self.chosen.k
+
+    @property
+    def metric(self) -> str:
+        """What errors are; lower is better."""
+        return self.problem.metric
+
+    @property
+    def errors(self) -> dict[str, Vector]:
+        """An error for each k, of `fewer` and of each baseline."""
+        return by_name((answer.error, answer.baselines) for answer in self.answers)
+
+    @property
+    def held_out(self) -> dict[str, Vector]:
+        """The mean error on held-out data for each k, of `fewer` and of each baseline."""
+        if all(answer.held_out is None for answer in self.answers):
+            return {}
+        return by_name((answer.held_out, answer.baselines_held_out) for answer in self.answers)
+
+    def table(self) -> Table:
+        """One row for each k: errors, held-out errors, the gap, and which k is recommended."""
+        columns: dict[str, Any] = {"k": self.ks}
+        columns |= {"error" if name == "fewer" else name: each for name, each in self.errors.items()}
+        for name, each in self.held_out.items():
+            columns["held out" if name == "fewer" else f"{name}, held out"] = each
+        if any(answer.held_out_se is not None for answer in self.answers):
+            columns["standard error"] = [answer.held_out_se for answer in self.answers]
+        columns["gap"] = [answer.lost.get("gap") for answer in self.answers]
+        columns["recommended"] = [answer is self.chosen for answer in self.answers]
+        return {name: np.asarray(each, object).tolist() for name, each in columns.items()}
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """One row for each k: `k`, `error`, baselines, held-out errors, `gap` and `recommended`.
+
+        Parameters
+        ----------
+        backend : {None, "pandas", "polars"}
+            The library of the table; None is pandas.
+
+        Returns
+        -------
+        DataFrame
+        """
+        return frame_of(self.table(), backend)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw errors against k: solid on the data, dashed where held out; the recommended k is a vertical line.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        ax = axes() if ax is None else ax
+        for style, errors in (("-", self.errors), ("--", self.held_out)):
+            for number, (name, each) in enumerate(errors.items()):
+                label = name if style == "-" else f"{name}, held out"
+                ax.plot(self.ks, each, style, marker="o", color=f"C{number}", label=label)
+        ax.axvline(self.recommended, color="0.8", zorder=0)
+        ax.set(xlabel="k", ylabel=self.metric)
+        ax.legend()
+        return ax
+
+    def __repr__(self) -> str:
+        return f"Path({self.problem.job}, k in {self.ks}, recommended k = {self.recommended}: {self.reason})"
+
+
+def by_name(pairs: Any) -> dict[str, Vector]:
+    """Errors of `fewer` and of baselines by name, with one for each k; NaN where one was not measured."""
+    rows = [{"fewer": own, **others} for own, others in pairs]
+    names = dict.fromkeys(name for row in rows for name in row)
+    missing = (None, math.nan)
+    return {
+        name: np.array([math.nan if row.get(name) in missing else row[name] for row in rows], float) for name in names
+    }
+
+
+def path(
+    job: str,
+    X: Any,
+    ks: Sequence[Any],
+    *,
+    y: Any = None,
+    k: Any = None,
+    names: Sequence[Any] | None = None,
+    test: Any = "auto",
+    splits: int | None = None,
+    baselines: bool = True,
+    n_criticisms: int = 0,
+    solver: str = "auto",
+    time_limit: float | None = None,
+    rng: Any = 0,
+    progress: bool = False,
+    **options: Any,
+) -> Path:
+    """Solve a job for several k, beside its baselines, on the data and on held-out parts of them; recommend a k.
+
+    Rows are read and prepared once for all k.
+
+    Parameters
+    ----------
+    job : {"points", "bins", "terms", "dims"}
+        The function that is called.
+    X : array, sparse matrix, table or data in blocks
+        Its data. Of bins the values, or None with `counts`. For data that exceed half of `max_memory` there are
+        neither baselines nor held-out errors, as these need the rows.
+    ks : sequence of int
+        How many to keep; of dims with `costs` the budgets.
+    y : array, Series or name
+        Of terms, the target.
+    k : int, optional
+        One more k, to be taken instead of a recommended one.
+    names : sequence, optional
+        What to call the columns of an array.
+    test : "auto", None, float, pair or array of int
+        What is held out: a share of the rows at random; for terms also ("last", share), ("from", date) or row
+        numbers. "auto" is 0.3, and for terms with dates the last 30 %.
+    splits : int, optional
+        Random splits over which held-out errors are averaged; five where a k is to be recommended, else one.
+    baselines : bool
+        Whether to compare with baselines.
+    n_criticisms : int
+        Of points, how many of the rows that are represented worst are listed.
+    solver, time_limit, rng, progress
+        As in the function, for each search; `rng` is a seed here.
+    **options
+        Further options of the function.
+
+    Returns
+    -------
+    Path
+        `ks`, `results`, `errors`, `held_out`, `recommended`, `reason`, and `to_frame()` and `plot()`.
+
+    Examples
+    --------
+    >>> import numpy as np, fewer
+    >>> orders = (np.random.default_rng(0).random((300, 8)) < 0.2).astype(int)
+    >>> found = fewer.path("dims", orders, [2, 4, 6], baselines=False)
+    >>> found.ks, list(found.held_out), found.to_frame().shape
+    ([2, 4, 6], ['fewer'], (3, 6))
+    """
+    from .problems import problem_of
+
+    if isinstance(rng, np.random.Generator):
+        raise InvalidInput("rng must be a seed, with which every k and every split begins, got a Generator", "rng")
+    seed = as_generator(rng)[1] or 0
+    budgets = [*ks, *([] if k is None else [k])]
+    if not budgets:
+        raise InvalidInput("ks must have at least one k, got none")
+    if job == "terms":
+        options |= {"y": y, "test": test}
+    elif y is not None:
+        raise InvalidInput(f"y is the target of terms, and {job} has none")
+    if job == "points":
+        options["n_criticisms"] = n_criticisms
+    search = {"solver": solver, "time_limit": time_limit}
+    problem = problem_of(job, X, max(budgets), names, {**search, "rng": seed}, options)
+    for name, some in (("k", [] if k is None else [k]), ("ks", ks)):
+        for each in some:
+            if not 1 <= each <= problem.size and problem.size < ANY_COST:
+                raise InvalidInput(f"{name} must be in 1..{problem.size} ({problem.unit}), got {each}", name)
+    share = TEST_SHARE if not isinstance(test, float) else test
+
+    def watch(label: str) -> AbstractContextManager[Any]:
+        return search_bar(label, time_limit) if progress else nullcontext()
+
+    return solve_path(
+        problem,
+        budgets,
+        k=k,
+        held_out=None if test is None else share,
+        splits=splits,
+        seed=seed,
+        baselines=baselines,
+        watch=watch,
+        **search,
+    )
+
+
+def solve_path(
     problem: Problem,
     ks: Sequence[int],
     *,
@@ -138,37 +385,49 @@ def study(
     baselines: bool = True,
     watch: Watch = lambda label: nullcontext(),
     **search: Any,
-) -> Study:
+) -> Path:
     """Solve for every k and compare; `held_out` is the share of the data on which fits on the rest are tested.
 
     That is done over `splits` random splits, by default five where a k is to be recommended and one where it is given.
     `baselines`: whether to compare with them. The answers themselves are fitted on all data. An interrupt ends the
-    study with what it has so far.
+    path with what it has so far.
     """
     began = time.perf_counter()
     answers: list[Answer] = []
     interrupted, comparison = False, ""
     repeats = splits or (SPLITS if k is None and len(set(ks)) > 1 else 1)
     parts = [] if held_out is None else parts_of(problem, held_out, seed, repeats)
+    rivals = [part.baselines() for part in parts] if baselines else []
+    search = {"rng": seed, **search}
     try:
         for budget in sorted(set(ks)):
-            answers.append(_answer(problem, budget, watch, {"rng": seed, **search}))
+            answers.append(_answer(problem, budget, watch, search))
             if answers[-1].result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
-            others = {name: baseline(budget) for name, baseline in problem.baselines.items()} if baselines else {}
-            held = tuple(_held_out(budget, part, watch, {"rng": seed, **search}) for part in parts)
-            answers[-1] = replace(answers[-1], baselines=others, **averaged(held, held_out))
-        chosen, why = choose(answers, k, held_out or 0.0)
+            others = errors_of(problem.baselines, budget) if baselines else {}
+            held = tuple(_held_out(budget, part, watch, search) for part in parts)
+            found = averaged(held, held_out)
+            if rivals:
+                most = min(part.problem.size for part in parts)
+                each = [errors_of(rival, min(budget, most)) for rival in rivals]
+                found["baselines_held_out"] = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
+            answers[-1] = replace(answers[-1], baselines=others, **found)
+        chosen, reason = choose(answers, k, held_out or 0.0)
         comparison = compare(problem, chosen)
     except KeyboardInterrupt:
         if not answers:
             raise
         interrupted = True
-        chosen, why = answers[-1], "the last before the interrupt"
-    return Study(problem, tuple(answers), chosen, why, comparison, interrupted, time.perf_counter() - began)
+        chosen, reason = answers[-1], "the last before the interrupt"
+    return Path(problem, tuple(answers), chosen, reason, comparison, interrupted, time.perf_counter() - began)
 
 
-def parts_of(problem: Problem, share: float, seed: int, repeats: int) -> list[tuple[Problem, Judge]]:
+def errors_of(baselines: Baselines, k: int) -> dict[str, float]:
+    """The errors of baselines at one k."""
+    return {name: baseline(k) for name, baseline in baselines.items()}
+
+
+def parts_of(problem: Problem, share: float, seed: int, repeats: int) -> list[Split]:
     """Random splits of the data; one where the rows to test on are given, none where a split has no meaning."""
     if getattr(problem, "test_rows", None) is not None:
         repeats = 1
@@ -234,9 +493,9 @@ def proven_bound(result: Result) -> float | None:
     return result.bound if result.bound or result.status is Status.OPTIMAL else None
 
 
-def _held_out(k: int, parts: tuple[Problem, Judge], watch: Watch, search: dict[str, Any]) -> float:
+def _held_out(k: int, part: Split, watch: Watch, search: dict[str, Any]) -> float:
     """The error on the held-out data of the same search on the rest."""
-    train, judge = parts
+    train, judge, _ = part
     if train.job in SEARCHED and search.get("solver", "auto") == "auto":
         search = {**search, "solver": "exchange"}  # nothing is to be proven here
     with watch(f"{train.job} k = {k}, on the training part") as callback:

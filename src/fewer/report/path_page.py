@@ -9,7 +9,7 @@ from .blocks import Column, chooser, download, facts, pictures, section, table
 from .drawings import picture
 from .html import Html, join, tag
 from .page import page
-from .path import Answer, Study
+from .path import Answer, Path
 from .svg import Series, curve, short
 
 BASELINES = ("baseline", "baseline2", "baseline3")
@@ -19,28 +19,28 @@ MAX_SHOWN_COLUMNS = 9
 """Columns of the user's table that are shown; those of pictures are not."""
 
 
-def study_page(study: Study, title: str, how: Mapping[str, Any], image_shape: tuple[int, int] | None = None) -> str:
+def study_page(study: Path, title: str, how: Mapping[str, Any], image_shape: tuple[int, int] | None = None) -> str:
     """One study as a whole page."""
     blocks = study_blocks(study, title, image_shape), computed(how, [study])
     return page(title, *blocks, lead=verdict(study), eyebrow=f"fewer {study.problem.job}")
 
 
 def studies_page(
-    title: str, lead: str, named: Sequence[tuple[str, str, Study, tuple[int, int] | None]], how: Mapping[str, Any]
+    title: str, lead: str, named: Sequence[tuple[str, str, Path, tuple[int, int] | None]], how: Mapping[str, Any]
 ) -> str:
     """Several studies on one page: each with a heading, a sentence, the study and the shape of its pictures."""
     parts = [article(*part) for part in named]
     return page(title, parts, computed(how, [s for _, _, s, _ in named]), lead=lead)
 
 
-def article(name: str, words: str, study: Study, image_shape: tuple[int, int] | None) -> Html:
+def article(name: str, words: str, study: Path, image_shape: tuple[int, int] | None) -> Html:
     """One study among several."""
     above = tag("p", f"fewer {study.problem.job}", class_="eyebrow")
     head = tag("header", above, tag("h2", name, class_="job"), tag("p", f"{words} {verdict(study)}", class_="lead"))
     return tag("article", head, study_blocks(study, name, image_shape))
 
 
-def study_blocks(study: Study, title: str, image_shape: tuple[int, int] | None) -> Html:
+def study_blocks(study: Path, title: str, image_shape: tuple[int, int] | None) -> Html:
     """The blocks of one study."""
     several = len(study.answers) > 1
     curves = section("Which k?", which_k(study)) if several else None
@@ -50,7 +50,7 @@ def study_blocks(study: Study, title: str, image_shape: tuple[int, int] | None) 
     return tag("div", curves, section("What was kept, what was lost", kept, save), class_="study", aria_label=title)
 
 
-def spoken(study: Study, answer: Answer) -> dict[str, str]:
+def spoken(study: Path, answer: Answer) -> dict[str, str]:
     """The losses as texts."""
     shares = study.problem.shares
     texts = {n: f"{100 * v:.2f} %" if n in shares else short(v) for n, v in answer.lost.items()}
@@ -60,14 +60,14 @@ def spoken(study: Study, answer: Answer) -> dict[str, str]:
     return texts
 
 
-def verdict(study: Study) -> str:
+def verdict(study: Path) -> str:
     """What is proven, and what the best baseline needs to match it."""
     return " ".join(
         map(sentence, filter(None, (str(study.chosen.result.status), study.chosen.result.note, study.comparison)))
     )
 
 
-def which_k(study: Study) -> Html:
+def which_k(study: Path) -> Html:
     """The curve, the table, and the k to take with the reason."""
     answers = study.answers
     ks = [a.k for a in answers]
@@ -94,7 +94,7 @@ def which_k(study: Study) -> Html:
     columns += [Column(name, [a.baselines.get(name) for a in answers], share=share) for name in names]
     if any("gap" in a.lost for a in answers):
         columns.append(Column("gap", [a.lost.get("gap") for a in answers]))
-    take = tag("p", tag("strong", f"Selected k = {study.chosen.k}: "), f"{study.why}.")
+    take = tag("p", tag("strong", f"Selected k = {study.chosen.k}: "), f"{study.reason}.")
     return join(
         take,
         picture,
@@ -102,7 +102,7 @@ def which_k(study: Study) -> Html:
     )
 
 
-def panel(study: Study, answer: Answer, image_shape: tuple[int, int] | None) -> Html:
+def panel(study: Path, answer: Answer, image_shape: tuple[int, int] | None) -> Html:
     """What one k keeps: pictures where rows are pictures, then the table."""
     shares = study.problem.shares
     names = list(answer.kept)[:MAX_SHOWN_COLUMNS]
@@ -120,7 +120,7 @@ def panel(study: Study, answer: Answer, image_shape: tuple[int, int] | None) -> 
     return join(*first, explained(study, answer, image_shape))
 
 
-def explained(study: Study, answer: Answer, image_shape: tuple[int, int] | None) -> Html | None:
+def explained(study: Path, answer: Answer, image_shape: tuple[int, int] | None) -> Html | None:
     """What each point represents, and the rows that the points represent worst, where the job knows."""
     problem: Any = study.problem
     if not hasattr(problem, "stands_for") or answer.result.source is None:
@@ -141,7 +141,7 @@ def explained(study: Study, answer: Answer, image_shape: tuple[int, int] | None)
     return join(*each, tag("h3", "Criticisms"), drawn, worst)
 
 
-def images(study: Study, answer: Answer, image_shape: tuple[int, int]) -> Html | None:
+def images(study: Path, answer: Answer, image_shape: tuple[int, int]) -> Html | None:
     """The kept rows as pictures, where they are."""
     if not hasattr(study.problem, "rows_of"):
         return None
@@ -157,13 +157,13 @@ def named(answer: Answer) -> list[str]:
     return [f"{first} {value}: {100 * weight:.2f} %" for value, weight in zip(values, weights, strict=True)]
 
 
-def kept_csv(study: Study) -> str:
+def kept_csv(study: Path) -> str:
     """What was kept, for every k, as csv."""
     rows = [[a.k, *row] for a in study.answers for row in zip(*a.kept.values(), strict=True)]
     return csv_text(["k", *study.answers[0].kept], rows)
 
 
-def computed(how: Mapping[str, Any], studies: Sequence[Study]) -> Html:
+def computed(how: Mapping[str, Any], studies: Sequence[Path]) -> Html:
     """How it was computed."""
     rest = {name: value for name, value in how.items() if name != "command"}
     rest["seconds"] = short(sum(s.seconds for s in studies))

@@ -1,7 +1,8 @@
-"""points as a study: MMD² to all rows, against random sampling and k-means centres snapped to rows."""
+"""A path of points: MMD² to all rows, against random sampling and k-means centres snapped to rows."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -11,16 +12,21 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._validation import Indices, Vector, as_weights
-from ..data.frames import take_rows
+from .._result_frame import columns_of as columns_of_rows
+from .._validation import Indices, Vector, as_generator, as_weights, renamed
+from ..data.frames import is_table, names_of, take_rows
+from ..data.table import role
+from ..deadline import Deadline
 from ..jobs.comparison import Comparison
 from ..jobs.points import points
 from ..jobs.points_options import LIMITS, PointsOptions
 from ..jobs.sample import as_labels
-from ..jobs.setting import compared_move, held_of, prepare
+from ..jobs.setting import Prepared, chosen, compared_move, held_of, prepare
+from ..jobs.units import apart_by_unit
 from ..result import Result
 from ..threads import own_threads
-from .path import Judge, Table
+from .kept import Table, kept_points
+from .path import Baselines, Split
 from .sampled import Sampled
 from .views import Cloud, Plane, plane_of_rows, plane_of_similarities
 
@@ -32,31 +38,33 @@ SHOWN_CRITICISMS = 10
 
 @dataclass(frozen=True, eq=False)
 class PointsProblem:
-    """Which k rows of X, with which weights, stand for all; `shown` is the table as the user knows it.
+    """Which k rows of X, with which weights, stand for all; `names` are those of the columns of an array.
 
     `solve` is `points` of X with `options`, the bandwidth as a number: `comparison` holds it, and how rows are encoded
     and scaled before they are compared. `rows` (M, d) are the encoded ones, `codes` and `weights` (M,) their labels and
     weights or None, and `used` which rows of X they are, all if None. Where points stand for another target, the first
-    `choices` of `rows` are of X and the others of the target, whose columns are `shown_target`. `n_criticisms` says how
-    many of the worst represented rows are listed. Make one with `PointsProblem.of`.
+    `choices` of `rows` are of X and the others of the target. `n_criticisms` says how many of the worst represented
+    rows are listed. Make one with `PointsProblem.of`.
     """
 
     X: Any
-    shown: Mapping[str, Sequence[Any]]
     comparison: Comparison
     rows: Any
     codes: Indices | None = None
     weights: Vector | None = None
     used: Indices | None = None
-    similarity: str = "rbf"
+    similarity: Any = "rbf"
     gamma: Any = "median"
     options: Mapping[str, Any] = field(default_factory=dict)
     choices: int | None = None
-    shown_target: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    names: Sequence[Any] | None = None
     n_criticisms: int = 0
+    beside: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Further columns to show, (N,) each."""
+    max_memory: Any = "1GB"
+    ready: tuple[PointsOptions, Prepared] | None = None
     job = "points"
     unit = "points"
-    usual_seconds = None
     metric = "MMD²"
     shares = frozenset({"weight"})
 
@@ -68,34 +76,41 @@ class PointsProblem:
         seed: int,
         gamma: Any = "median",
         *,
-        shown: Mapping[str, Sequence[Any]],
-        similarity: str = "rbf",
+        names: Sequence[Any] | None = None,
+        similarity: Any = "rbf",
         time_limit: float | None = None,
-        shown_target: Mapping[str, Sequence[Any]] | None = None,
+        max_memory: Any = "1GB",
         n_criticisms: int = 0,
+        beside: Mapping[str, Sequence[Any]] | None = None,
         **options: Any,
     ) -> "PointsProblem":
         """The problem with its bandwidth as a number, so that every k and every part of the data is measured alike.
 
         It is the number that `points(X, k, gamma=gamma, rng=seed, ...)` takes; `options` are further ones of `points`.
         """
-        own = {"similarity": similarity, "gamma": gamma, "time_limit": time_limit}
+        own = {"similarity": similarity, "gamma": gamma, "time_limit": time_limit, "max_memory": max_memory}
         asked = PointsOptions.of({**options, **own})
-        with own_threads():
-            sample, comparison, _, given, *_ = prepare(X, k, asked, np.random.default_rng(seed))
-        width = comparison.gamma
+        whole = asked.units is not None
+        with own_threads(), renamed(groups="units") if whole else nullcontext():
+            rng = np.random.default_rng(seed)
+            ready = prepare(X, k, apart_by_unit(asked) if whole else asked, rng, most=not whole)
+        given, width = ready.given, ready.comparison.gamma
         number = gamma if width is None or not 0.0 < width < math.inf else width
         m = given.rows.shape[0]
         codes = None if given.labels is None else as_labels(given.labels, m)[1]
         weights = None if given.weights is None else as_weights(given.weights, m, "sample_weight")
-        rows = X if similarity == "precomputed" else given.rows
+        rows = X if isinstance(similarity, str) and similarity == "precomputed" else given.rows
         choices = None
         if asked.target is not None:
-            n = sample.size
+            n = ready.sample.size
             choices = n if given.kept is None else int(np.searchsorted(given.kept, n))
             weights = (np.ones(m) if weights is None else weights) * (np.arange(m) >= choices)
-        found = cls(X, shown, comparison, rows, codes, weights, given.kept, similarity, number, options, choices)
-        return replace(found, shown_target=shown_target or {}, n_criticisms=n_criticisms)
+        seen = X, ready.comparison, rows, codes, weights, given.kept
+        more: dict[str, Any] = {"names": names, "n_criticisms": n_criticisms, "max_memory": max_memory}
+        labels = options.get("labels")
+        label = {} if labels is None or isinstance(labels, str) else {"label": np.asarray(labels)}
+        more["beside"] = {**label, **(beside or {})}
+        return cls(*seen, similarity, number, options, choices, **more, ready=(asked, ready))
 
     @cached_property
     def Z(self) -> Any:  # noqa: N802 - as statisticians write standardized rows
@@ -112,11 +127,16 @@ class PointsProblem:
         """Whether points leave their rows."""
         return self.options.get("move", False) is not False
 
-    @property
+    @cached_property
     def members(self) -> Any:
         """The unit of each row that is used, (M,), or None."""
         units = self.options.get("units")
-        return None if units is None else np.asarray(units)[slice(None) if self.used is None else self.used]
+        if units is None:
+            return None
+        if isinstance(units, str):
+            column: Any = role(self.X, units, "units")
+            units = column.levels.values[column.levels.codes]
+        return np.asarray(units)[slice(None) if self.used is None else self.used]
 
     @property
     def masses(self) -> Vector:
@@ -124,8 +144,25 @@ class PointsProblem:
         return np.full(self.size, 1.0 / self.size) if self.weights is None else self.weights / self.weights.sum()
 
     def solve(self, k: int, **search: Any) -> Result:
-        """Run the job."""
-        return points(self.X, k, similarity=self.similarity, gamma=self.gamma, **self.options, **search)
+        """Run the job on rows that were prepared once, but for those in whole units."""
+        if self.options.get("units") is not None:
+            how = {"similarity": self.similarity, "gamma": self.gamma, "max_memory": self.max_memory}
+            return points(self.X, k, **how, **self.options, **search)
+        options, ready = self.prepared
+        generator, seed = as_generator(search.pop("rng", None))
+        options = options.replace(deadline=Deadline.after(search.pop("time_limit", None)), **search)
+        with own_threads(), np.errstate(invalid="ignore", over="ignore"):
+            return chosen(ready, self.X, k, options, generator, seed).result
+
+    @cached_property
+    def prepared(self) -> tuple[PointsOptions, Prepared]:
+        """How points are chosen, and the rows made ready for that."""
+        if self.ready is not None:
+            return self.ready
+        own = {"similarity": self.similarity, "gamma": self.gamma, "max_memory": self.max_memory}
+        options = PointsOptions.of({**self.options, **own})
+        with own_threads():
+            return options, prepare(self.X, 1, options, np.random.default_rng(0))
 
     def places(self, indices: Indices) -> Indices:
         """Where rows of X are among those that are used."""
@@ -137,17 +174,14 @@ class PointsProblem:
 
     def kept(self, result: Result) -> Table:
         """The rows with their weights, heaviest first, as the user's table has them."""
-        rows, weights = result.heaviest_first()
-        table: Table = {"index": rows.tolist(), "weight": weights.tolist()}
-        table |= {name: [plain(values[i]) for i in rows.tolist()] for name, values in self.shown.items()}
-        return table | self._moved(result) if self.moves else table
+        table = kept_points(result, self.names)
+        own = {name: table.pop(name) for name in ("index", "weight")}
+        return own | self.shown_beside(own["index"]) | table
 
-    def _moved(self, result: Result) -> Table:
-        """The columns of points that left their rows, where they are now."""
-        few = take_rows(result.rows, positions(result))
-        names = list(few.columns) if hasattr(few, "columns") else list(self.shown)[-few.shape[1] :]
-        columns = [few[name] if hasattr(few, "columns") else few[:, at] for at, name in enumerate(names)]
-        return {name: [plain(value) for value in column] for name, column in zip(names, columns, strict=True)}
+    def shown_beside(self, rows: Sequence[int]) -> Table:
+        """Further columns of some rows of X."""
+        at = np.asarray(rows, np.int64)
+        return {name: np.asarray(values)[at].tolist() for name, values in self.beside.items()}
 
     def stands_for(self, result: Result) -> Table:
         """The points, heaviest first, with the rows that each is the most similar one of."""
@@ -161,8 +195,13 @@ class PointsProblem:
         n = self.n_criticisms or SHOWN_CRITICISMS if n is None else n
         count = self.size if self.choices is None else self.rows.shape[0] - self.choices
         rows = result.criticisms(min(n, count)).tolist()
-        shown = self.shown if self.choices is None else self.shown_target
-        return {"index": rows} | {name: [plain(values[i]) for i in rows] for name, values in shown.items()}
+        if isinstance(self.similarity, str) and self.similarity == "precomputed":
+            return {"index": rows, **self.shown_beside(rows)}
+        whole = self.X if self.choices is None else self.options["target"]
+        columns = columns_of_rows(take_rows(whole, np.asarray(rows, np.int64)))
+        called = columns if self.names is None or len(self.names) != len(columns) else map(str, self.names)
+        own = {} if self.choices is not None else self.shown_beside(rows)
+        return {"index": rows, **own} | dict(zip(called, columns.values(), strict=True))
 
     def pixels(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
         """Rows that the points stand for, as numbers."""
@@ -185,7 +224,15 @@ class PointsProblem:
         """The rows in two dimensions, as they are compared."""
         if self.similarity in ("precomputed", "hamming") or sp.issparse(self.rows):
             return plane_of_similarities(self.block, self.size)
-        return plane_of_rows(self.Z, list(self.shown))
+        return plane_of_rows(self.Z, self.compared_names)
+
+    @property
+    def compared_names(self) -> list[str]:
+        """The names of the columns that are compared, where they are known."""
+        if self.names is not None:
+            return [str(name) for name in self.names]
+        apart = [self.options.get(name) for name in ("labels", "sample_weight", "groups", "units")]
+        return [name for name in map(str, names_of(self.X)) if name not in apart] if is_table(self.X) else []
 
     def view(self, result: Result) -> Cloud:
         """The kept rows among all."""
@@ -217,7 +264,9 @@ class PointsProblem:
         few = np.concatenate(parts)
         masses = self.masses[few]
         choices = None if self.choices is None else len(parts[0])
-        return Sampled(self, few, self.block(few, few), masses / masses.sum(), choices)
+        K, t = self.block(few, few), masses / masses.sum()
+        b = K @ t
+        return Sampled(self, few, K, t, b, float(t @ b), choices)
 
     def block(self, some: Indices, others: Indices, few: Any = None, rest: Any = None) -> npt.NDArray[np.float64]:
         """Similarities between rows; zero across labels. `few` and `rest` are where these rows are now, if they moved.
@@ -233,21 +282,25 @@ class PointsProblem:
             found = found * (self.codes[some][:, None] == self.codes[others][None, :])
         return np.asarray(found)
 
-    @cached_property
-    def baselines(self) -> Mapping[str, Callable[[int], float]]:
-        """Random rows of equal weight (mean of 10 draws); for few rows also k-means centres snapped to rows.
+    def errors_on(self, sample: "Sampled") -> Baselines:
+        """The errors of baselines by a sample: random rows of equal weight (mean of 10 draws).
 
-        Where whole units are kept, random units of equal weight.
+        For few rows also k-means centres snapped to rows. Where whole units are kept, random units of equal weight.
         """
         if self.members is not None:
-            return {"random units": self.sample.units_at_random}
-        found: dict[str, Callable[[int], float]] = {"random sampling": self.sample.at_random}
+            return {"random units": sample.units_at_random}
+        found: dict[str, Callable[[int], float]] = {"random sampling": sample.at_random}
         has_centres = self.similarity not in ("precomputed", "hamming") and not sp.issparse(self.rows)
         if self.rows.shape[0] <= MAX_COMPARED_ROWS and has_centres:
-            found["k-means"] = self.sample.snapped
+            found["k-means"] = sample.snapped
         return found
 
-    def split(self, share: float, rng: np.random.Generator) -> tuple["PointsProblem", Judge] | None:
+    @cached_property
+    def baselines(self) -> Baselines:
+        """The error of each baseline."""
+        return self.errors_on(self.sample)
+
+    def split(self, share: float, rng: np.random.Generator) -> Split | None:
         """Some rows are held out; the error there is MMD² to them. Rows that must be kept are not held out.
 
         None where each group must have some rows, and for another target.
@@ -284,8 +337,14 @@ class PointsProblem:
         if self.members is not None:
             options["units"] = self.members[train]
         part: dict[str, Any] = {"X": rows, "rows": rows, "codes": codes, "weights": weights, "used": None}
-        part |= {"shown": {}, "gamma": gamma, "options": options}
-        return replace(self, **part), judge
+        part |= {"names": None, "beside": {}, "gamma": gamma, "options": options, "ready": None}
+        left = replace(self, **part)
+
+        def rivals() -> Baselines:
+            few = left.sample.rows
+            return left.errors_on(replace(left.sample, b=self.block(train[few], test) @ masses, c=inner))
+
+        return Split(left, judge, rivals)
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -307,8 +366,3 @@ class PointsProblem:
 def positions(result: Result) -> Indices:
     """Where the points are in `indices`, heaviest first."""
     return np.searchsorted(result.indices, result.heaviest_first()[0])
-
-
-def plain(value: Any) -> Any:
-    """A value as Python's own."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -24,6 +24,8 @@ RANDOM_DRAWS = 10
 class Sampled:
     """Some rows with all similarities K between them and weights t: where baselines are measured.
 
+    Errors are MMD² to rows that have the mean similarities b with these, and c with each other.
+
     The first `choices` of them may be kept, all if None: the others are of another target.
     """
 
@@ -31,12 +33,13 @@ class Sampled:
     rows: Indices
     K: npt.NDArray[np.float64]
     t: Vector
+    b: Vector
+    c: float
     choices: int | None = None
 
     def discrepancy(self, q: Vector) -> float:
-        """(q - t)ᵀ K (q - t)."""
-        d = q - self.t
-        return max(float(d @ (self.K @ d)), 0.0)
+        """Qᵀ K q - 2 qᵀ b + c."""
+        return max(float(q @ (self.K @ q) - 2.0 * (q @ self.b) + self.c), 0.0)
 
     def at_random(self, k: int) -> float:
         """The mean over draws of k rows with equal weights; rows may come twice where they weigh differently."""

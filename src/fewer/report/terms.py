@@ -1,16 +1,18 @@
-"""terms as a study: root mean squared error, against a ranking by correlation and non-negative least squares."""
+"""A path of terms: root mean squared error, against a ranking by correlation and non-negative least squares."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector
+from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, known
 from ..constraints.groups import as_groups
 from ..constraints.sparse_simplex import SparseSimplex
+from ..data.prices import instant
 from ..deadline import Deadline
 from ..engines.conditioned import best_weights
 from ..engines.fit import refitted
@@ -22,7 +24,9 @@ from ..objectives.moments import Moments
 from ..programmes import nonnegative_least_squares
 from ..result import Result
 from ..spaces import Atoms
-from .path import Judge, Table
+from ..threads import own_threads
+from .kept import Table, kept_table
+from .path import TEST_SHARE, Baselines, Split
 from .views import Tracking, tracking
 
 UNLIMITED = TermsOptions()
@@ -38,7 +42,6 @@ class TermsProblem:
     """Which k columns of A (r, n) track b (r,) with weights within bounds; `names` (n,).
 
     `test_rows` are the rows to be held out, where they are not drawn at random; `note` is said of every answer.
-    `places` (n,) are the columns' numbers in the user's table, where A has only some of them.
     """
 
     A: Any
@@ -50,12 +53,24 @@ class TermsProblem:
     groups: Any = None
     test_rows: Indices | None = None
     note: str = ""
-    places: Sequence[int] | None = None
+    sample_weight: Any = None
     job = "terms"
     unit = "columns"
-    usual_seconds = None
     metric = "root mean squared error"
     shares = frozenset({"weight", "variance explained"})
+
+    @classmethod
+    def of(
+        cls, X: Any, y: Any, *, names: Sequence[Any] | None = None, test: Any = None, **options: Any
+    ) -> "TermsProblem":
+        """The problem of `terms` with these options of it; `test` says which rows are held out."""
+        own = TermsOptions.of(options)
+        data = Tracked.of(X, y, own)
+        A = data.X if data.names is not None or sp.issparse(data.X) else as_numbers(data.X, "X")
+        n = A.shape[1]
+        called = data.names or list(range(n) if names is None else names)
+        chosen = {name: getattr(data, name) for name in ("include", "exclude", "groups", "sample_weight", "note")}
+        return cls(A, np.asarray(data.y, np.float64), called, own, **chosen, test_rows=held_out_rows(data, test))
 
     @property
     def size(self) -> int:
@@ -66,12 +81,13 @@ class TermsProblem:
         """Run the job."""
         deadline = Deadline.after(time_limit)
         own = self.limits.replace(deadline=deadline, **search)
-        return track(self._tracked, k, own)
+        with own_threads(), np.errstate(invalid="ignore", over="ignore"):
+            return track(self._tracked, k, own)
 
     @property
     def _tracked(self) -> Tracked:
         columns = self.include, self.exclude, self.groups
-        return Tracked(self.A, self.b, list(self.names), *columns, note=self.note)
+        return Tracked(self.A, self.b, list(self.names), *columns, sample_weight=self.sample_weight, note=self.note)
 
     @cached_property
     def _near_one(self) -> tuple[Any, Vector, int]:
@@ -83,21 +99,19 @@ class TermsProblem:
 
     def error(self, result: Result) -> float:
         """The root mean squared error."""
-        return self._error(result, slice(None))
+        return self._error(result.p)
 
-    def _error(self, result: Result, rows: Any) -> float:
-        """The root mean squared error on some rows."""
+    def _error(self, p: Vector) -> float:
+        """The root mean squared error of weights on columns, (n,)."""
         A, b, power = self._near_one
-        return float(scaled(typical_size(np.asarray(A[rows] @ result.p - b[rows])), power))
+        left = np.asarray(A @ p - b)
+        if self.sample_weight is not None:
+            left = left * np.sqrt(self.sample_weight / np.mean(self.sample_weight))
+        return float(scaled(typical_size(left), power))
 
     def kept(self, result: Result) -> Table:
         """The columns and their weights, heaviest first."""
-        order, weights = result.heaviest_first()
-        return {
-            "column": [self.names[i] for i in order],
-            "index": order.tolist() if self.places is None else [self.places[i] for i in order.tolist()],
-            "weight": weights.tolist(),
-        }
+        return kept_table(result, self.names)
 
     def rows_of(self, result: Result) -> Any:
         """The kept columns, heaviest first, as rows."""
@@ -145,16 +159,37 @@ class TermsProblem:
         return facts if result.gap is None else {**facts, "gap": result.gap}
 
     @cached_property
-    def baselines(self) -> Mapping[str, Callable[[int], float]]:
-        """Columns ranked by correlation, and by non-negative least squares (NNLS); both with their best weights."""
+    def rankings(self) -> dict[str, Callable[[int], Vector | None]]:
+        """Weights for any k by baselines: columns ranked by correlation, and by non-negative least squares (NNLS).
+
+        Both with their best weights; None where no weights on k columns fit.
+        """
         A, b, _ = self._near_one
         A = np.asarray(A, np.float64)
+        if self.sample_weight is not None:
+            root = np.sqrt(np.asarray(self.sample_weight, np.float64))
+            A, b = A * root[:, None], b * root
         F = Moments(Atoms(A.shape[1]), A, b)
         correlation = self._correlation(A, b)
-        rankings = {"correlation ranking": np.zeros(A.shape[1])}
+        firsts = {"correlation ranking": np.zeros(A.shape[1])}
         if A.size <= MAX_NNLS_ENTRIES:
-            rankings["NNLS ranking"] = nonnegative_least_squares(A, b)
-        return {name: self._ranked(F, first, correlation) for name, first in rankings.items()}
+            firsts["NNLS ranking"] = nonnegative_least_squares(A, b)
+        orders = {name: np.lexsort((-correlation, -first)) for name, first in firsts.items()}
+        return {name: partial(self._best, F, order) for name, order in orders.items()}
+
+    def errors_on(self, other: "TermsProblem") -> Baselines:
+        """The error of each baseline, fitted on these rows, on others."""
+
+        def error(weights: Callable[[int], Vector | None], k: int) -> float:
+            p = weights(k)
+            return math.inf if p is None else other._error(p)
+
+        return {name: partial(error, weights) for name, weights in self.rankings.items()}
+
+    @property
+    def baselines(self) -> Baselines:
+        """The error of each baseline."""
+        return self.errors_on(self)
 
     def _correlation(self, A: Any, b: Vector) -> Vector:
         """The correlation of each column with the target, up to a factor."""
@@ -163,33 +198,28 @@ class TermsProblem:
         correlation = centred.T @ (b - b.mean()) / np.where(spread > 0, spread, np.inf)
         return np.asarray(correlation, np.float64)
 
-    def _ranked(self, F: Moments, first: Vector, then: Vector) -> Callable[[int], float]:
-        """The error of the columns that come first by one criterion, and where that is equal by another."""
-        ranking = np.lexsort((-then, -first))
-        return lambda k: self._best(F, ranking, k)
+    def _best(self, F: Moments, ranking: Indices, k: int) -> Vector | None:
+        """The best weights, within all bounds, on the first k columns of a ranking that may be held together.
 
-    def _best(self, F: Moments, ranking: Indices, k: int) -> float:
-        """The error of the best weights, within all bounds, on the first k columns that may be held together.
-
-        Infinite where there are no k such columns, or no weights on them fit.
+        None where there are no k such columns, or no weights on them fit.
         """
         try:
             C = self._limited(k)
         except InvalidInput:
-            return math.inf
+            return None
         columns = C.fitting(ranking, k)
         if columns.size < k or k not in range(C.sizes[0], C.sizes[1] + 1):
-            return math.inf
-        value = refitted(F, C, columns).value
-        if C.all_conditions is not None:
-            p = np.zeros(F.space.size)
-            p[columns] = 1.0 / k
-            p = best_weights(F, C, p)
-            value = F.value(p) if C.contains(p) else math.inf
-        root = math.sqrt(max(value, 0.0) / len(self.b))
-        return float(scaled(root, self._near_one[2]))
+            return None
+        p = np.zeros(F.space.size)
+        if C.all_conditions is None:
+            found = refitted(F, C, columns)
+            p[found.units] = found.weights
+            return p
+        p[columns] = 1.0 / k
+        p = best_weights(F, C, p)
+        return p if C.contains(p) else None
 
-    def split(self, share: float, rng: np.random.Generator) -> tuple["TermsProblem", Judge] | None:
+    def split(self, share: float, rng: np.random.Generator) -> Split | None:
         """Some rows are held out: `test_rows`, or a share of them at random."""
         r = len(self.b)
         test = self.test_rows
@@ -198,8 +228,36 @@ class TermsProblem:
         train = np.setdiff1d(np.arange(r), test)
         if not train.size:
             return None
+        left, held = self.part(train), self.part(test)
+        return Split(left, held.error, lambda: left.errors_on(held))
 
-        def judge(result: Result) -> float:
-            return self._error(result, test)
+    def part(self, rows: Indices) -> "TermsProblem":
+        """The problem on some of the rows."""
+        weights = None if self.sample_weight is None else np.asarray(self.sample_weight)[rows]
+        return replace(self, A=self.A[rows], b=self.b[rows], sample_weight=weights, test_rows=None)
 
-        return replace(self, A=self.A[train], b=self.b[train], test_rows=None), judge
+
+def held_out_rows(data: Tracked, test: Any) -> Indices | None:
+    """The rows to test on where they are chosen: by ("last", share), ("from", date) or row numbers; else None.
+
+    "auto" is the last share of rows that have dates.
+    """
+    r = len(data.y)
+    if isinstance(test, str):
+        known(test, {"auto": None}, "test")
+        test = ("last", TEST_SHARE) if data.dates is not None else None
+    if test is None or isinstance(test, float):
+        return None
+    if not isinstance(test, tuple):
+        return as_units(test, r, "rows", "test")
+    rule, given = test
+    known(rule, dict.fromkeys(("last", "from")), "test")
+    if rule == "last":
+        return np.arange(r - min(max(round(given * r), 1), r - 1), r)
+    if data.dates is None:
+        raise InvalidInput("test: a date needs date, the column of dates", "test")
+    rows = np.flatnonzero(data.dates >= instant(given, "test"))
+    if not 0 < rows.size < r:
+        left = "before all dates: nothing is left to fit on" if rows.size else "after all dates: no row is tested"
+        raise InvalidInput(f"test: {given} is {left}", "test")
+    return rows

@@ -1,19 +1,18 @@
-"""bins of values as a study: the difference to the distribution of the values, against quantiles and equal bins."""
+"""A path of bins of values: the difference to the distribution of the values, against quantiles and equal bins."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .._result_frame import ours
 from .._validation import Vector
 from ..jobs.bins import bins
 from ..jobs.empirical import Empirical
 from ..jobs.grid import available
 from ..result import Result
-from .path import Judge, Table, proven_bound
+from .kept import Table, kept_table
+from .path import Baselines, Split, proven_bound
 from .views import Cumulative, cumulative
 
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -30,7 +29,6 @@ class ValuesProblem:
     n_bins: int | None = None
     job = "bins"
     unit = "values"
-    usual_seconds = None
     metric = "root mean squared difference of cumulative shares over the data"
     shares = frozenset(
         {
@@ -55,7 +53,7 @@ class ValuesProblem:
 
     def kept(self, result: Result) -> Table:
         """The values in their order with their weights, and from where to where they stand for values."""
-        return {name: np.asarray(column).tolist() for name, column in ours(result).items()}
+        return kept_table(result)
 
     def view(self, result: Result) -> Cumulative:
         """The cumulative shares before and after."""
@@ -75,25 +73,25 @@ class ValuesProblem:
         facts["value"] = result.value
         return facts if result.gap is None or proven_bound(result) is None else {**facts, "gap": result.gap}
 
-    @property
-    def baselines(self) -> Mapping[str, Callable[[int], float]]:
-        """Quantiles of equal weight, and bins of equal width at their centres."""
+    def errors_on(self, P: Empirical) -> Baselines:
+        """On other values, the errors of quantiles of equal weight, and of bins of equal width at their centres."""
         return {
-            "quantile binning": lambda k: self.P.mean_difference(*quantiles(self.P, k)),
-            "equal-width bins": lambda k: self.P.mean_difference(*equal_bins(self.P, k)),
+            "quantile binning": lambda k: P.mean_difference(*quantiles(self.P, k)),
+            "equal-width bins": lambda k: P.mean_difference(*equal_bins(self.P, k)),
         }
 
-    def split(self, share: float, rng: np.random.Generator) -> tuple["ValuesProblem", Judge] | None:
+    @property
+    def baselines(self) -> Baselines:
+        """The error of each baseline."""
+        return self.errors_on(self.P)
+
+    def split(self, share: float, rng: np.random.Generator) -> Split | None:
         """Some of the values are held out, each with the same chance."""
         held = rng.random(self.P.size) < share
         if held.all() or not held.any():
             return None
-        test = self.P.part(held)
-
-        def judge(result: Result) -> float:
-            return test.mean_difference(np.asarray(result.labels), np.asarray(result.weights))
-
-        return ValuesProblem(self.P.part(~held), self.grid, self.n_bins), judge
+        train, test = (replace(self, P=self.P.part(some)) for some in (~held, held))
+        return Split(train, test.error, lambda: train.errors_on(test.P))
 
 
 def quantiles(P: Empirical, k: int) -> tuple[Vector, Vector]:
