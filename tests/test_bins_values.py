@@ -243,7 +243,9 @@ def test_integers_are_values():
 
 
 def test_numbers_that_do_not_look_like_counts_get_a_warning_that_names_values():
-    with pytest.warns(UserWarning, match=r"there is 2.5 at index 1\) nor shares .* bins\(x, k\)") as raised:
+    with pytest.warns(
+        UserWarning, match=r"there is 2.5 at index 1\) nor shares .* are values, and no counts"
+    ) as raised:
         bins(counts=[1.0, 2.5, 3.0], k=2)
     assert [warning.filename for warning in raised] == [__file__]
     for counts in ([1, 2, 3], [0.25, 0.75], [2.0, 5.0]):

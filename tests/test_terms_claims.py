@@ -505,7 +505,7 @@ def test_weights_may_be_off_by_the_tolerance_and_no_more():
 def test_a_study_measures_errors_of_any_size(power):
     problem = TermsProblem(np.ldexp(A, power), np.ldexp(B, power), list("abcdefgh"))
     result = problem.solve(3, rng=0)
-    share, judge = problem.split(0.25, np.random.default_rng(0))
+    share, judge, _ = problem.split(0.25, np.random.default_rng(0))
     error = np.sqrt(np.mean((A @ result.p - B) ** 2))
     assert np.ldexp(problem.error(result), -power) == pytest.approx(error)
     assert problem.lost(result)["variance explained"] == pytest.approx(1 - error**2 / B.var())

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._validation import Fix, Indices, InvalidInput, shown
 from .column import Column, Mask
+from .names import quoted
 
 ACTIONS = {
     "drop": "leaves such rows out",
@@ -69,23 +70,23 @@ def whole_rows(
     >>> whole_rows([age], 2).tolist(), whole_rows([], 2)
     ([0], None)
     """
-    gaps = [column.missing for column in columns if column.missing is not None]
-    if complete is not None:
-        gaps.append(~complete)
-    if not gaps:
+    gaps = {column.name: column.missing for column in columns if column.missing is not None}
+    others = [] if complete is None else [~complete]
+    if not gaps and not others:
         return None
-    good = ~np.logical_or.reduce(gaps)
+    good = ~np.logical_or.reduce([*gaps.values(), *others])
     if good.all():
         return None
     if not block and not good.any():
-        raise nothing_whole()
+        raise nothing_whole(list(gaps))
     return np.flatnonzero(good)
 
 
-def nothing_whole() -> InvalidInput:
-    """The error that no row is left."""
+def nothing_whole(names: Sequence[Any] = ()) -> InvalidInput:
+    """The error that no row is left; `names` are the columns with missing values."""
     fix = Fix("missing", "drop")
-    return InvalidInput(f"every row has a missing value; {fix} leaves none", fixes=[fix])
+    where = f" in {quoted(names)}" if names else ""
+    return InvalidInput(f"every row has a missing value{where}; {fix} leaves none", fixes=[fix])
 
 
 def dropped_note(dropped: int, rows: int) -> str:

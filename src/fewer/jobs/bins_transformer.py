@@ -23,6 +23,7 @@ from .._validation import (
 )
 from ..data.blocks import Block, Blocks, as_blocks, head_of, is_lazy, lazily
 from ..data.frames import put_columns
+from ..data.missing import nothing_whole
 from ..result import Result
 from ..row_blocks import Tree
 from ._bins_blocks import BinsSummary, table_of
@@ -242,7 +243,7 @@ def without_gaps(X: npt.NDArray[Any], weights: Vector | None) -> tuple[npt.NDArr
     if whole.all():
         return X, weights
     if not whole.any():
-        raise InvalidInput("every row has a missing value; missing='drop' leaves none")
+        raise nothing_whole()
     return X[whole], None if weights is None else as_weights(weights[whole], int(whole.sum()), "sample_weight")
 
 
