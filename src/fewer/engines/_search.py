@@ -107,6 +107,7 @@ class Search:
             barred = np.zeros(self.cover.n, np.bool_)
             state: Any = self._inside, self._missing, self.mode, self.allowance.costs, self._left
             values = self._arrays[6:]
+            # the call has as many arguments as `grow` takes, behind the stars
             count = int(_cover.grow(*self.cover.arrays, *values, *state, count, barred))  # type: ignore[call-arg]
             self.gain = self.cover.gain(self.face, self.mode, self._missing)
             self.work += count * self.one_pass
