@@ -93,19 +93,37 @@ def broken(rows: list[Row]) -> list[str]:
     both = [row for row in rows if row.counts]
     timed = [row for row in both if not row.proof]
     found = [] if both else ["no input was compared"]
-    found += [f"{row.name}: the new version gave no valid answer ({row.new.wrong})" for row in rows if row.new.wrong]
-    found += [f"{row.name}: the same seed gave different answers" for row in rows if not row.new.steady]
+    found += [
+        f"{row.name}: the new version gave no valid answer ({row.new.wrong})"
+        for row in rows
+        if row.new.wrong
+    ]
+    found += [
+        f"{row.name}: the same seed gave different answers" for row in rows if not row.new.steady
+    ]
     if (value := mean(row.value_ratio for row in both)) > MEAN_VALUE:
         found.append(f"the geometric mean of the value ratios is {value:.6f}")
-    found += [f"{row.name}: value ratio {row.value_ratio:.4f}" for row in both if not row.value_ratio <= WORST_VALUE]
+    found += [
+        f"{row.name}: value ratio {row.value_ratio:.4f}"
+        for row in both
+        if not row.value_ratio <= WORST_VALUE
+    ]
     if (seconds := mean(row.time_ratio for row in timed)) > MEAN_SECONDS:
         found.append(f"the geometric mean of the time ratios is {seconds:.3f}")
-    return found + [f"{row.name}: time ratio {row.time_ratio:.2f}" for row in timed if row.time_ratio > WORST_SECONDS]
+    return found + [
+        f"{row.name}: time ratio {row.time_ratio:.2f}"
+        for row in timed
+        if row.time_ratio > WORST_SECONDS
+    ]
 
 
 def judged(call: Call, arrays: dict[str, Any], referee: Any, found: list[dict[str, Any]]) -> Answer:
     """The answers of one version to the same call, as one."""
-    errors = [answer["error"] for answer in found if "error" in answer] if found else ["every call compiled"]
+    errors = (
+        [answer["error"] for answer in found if "error" in answer]
+        if found
+        else ["every call compiled"]
+    )
     if errors:
         return Answer(wrong=errors[0])
     indices = np.array(found[-1]["indices"], np.int64)
@@ -126,7 +144,9 @@ def enough(answers: list[dict[str, Any]], repeats: int) -> int:
     return repeats * (SHORT_REPEATS if short else 1)
 
 
-def repeated(versions: list[Version], call: dict[str, Any], repeats: int) -> list[list[dict[str, Any]]]:
+def repeated(
+    versions: list[Version], call: dict[str, Any], repeats: int
+) -> list[list[dict[str, Any]]]:
     """The answers of both versions, called in turn; one that needed new compiled code does not count."""
     found: list[list[dict[str, Any]]] = [[] for _ in versions]
     for _ in range(SHORT_REPEATS * repeats + WARM_UPS):
@@ -137,12 +157,22 @@ def repeated(versions: list[Version], call: dict[str, Any], repeats: int) -> lis
     return found
 
 
-def compared(call: Call, data: Path, versions: list[Version], path: Path, repeats: int, seed: int) -> Row:
+def compared(
+    call: Call, data: Path, versions: list[Version], path: Path, repeats: int, seed: int
+) -> Row:
     """One input, both versions."""
     arrays, referee = call.make(data)
     write(path, arrays)
-    order = {"job": call.job, "input": str(path), "k": call.k, "options": call.options, "seed": seed}
-    old, new = (judged(call, arrays, referee, found) for found in repeated(versions, order, repeats))
+    order = {
+        "job": call.job,
+        "input": str(path),
+        "k": call.k,
+        "options": call.options,
+        "seed": seed,
+    }
+    old, new = (
+        judged(call, arrays, referee, found) for found in repeated(versions, order, repeats)
+    )
     path.unlink()
     return Row(call.job, call.title, FLOOR_SHARE * referee.scale, old, new)
 
@@ -152,10 +182,16 @@ HEAD = f"{'input':58s} {'old value':>11s} {'new value':>11s} {'ratio':>7s} {'old
 
 def line(row: Row) -> str:
     if not row.counts:
-        return f"{row.name:58s} old: {row.old.wrong or 'answered'}; new: {row.new.wrong or 'answered'}"
+        return (
+            f"{row.name:58s} old: {row.old.wrong or 'answered'}; new: {row.new.wrong or 'answered'}"
+        )
     values = f"{row.old.value:11.5g} {row.new.value:11.5g} {row.value_ratio:7.4f}"
-    marks = ["proof"] * row.proof + ["at the floor"] * (max(row.old.value, row.new.value) <= row.floor)
-    marks += ["old differs between calls"] * (not row.old.steady) + ["new differs between calls"] * (not row.new.steady)
+    marks = ["proof"] * row.proof + ["at the floor"] * (
+        max(row.old.value, row.new.value) <= row.floor
+    )
+    marks += ["old differs between calls"] * (not row.old.steady) + [
+        "new differs between calls"
+    ] * (not row.new.steady)
     times = f"{row.old.seconds:8.3f} {row.new.seconds:8.3f} {row.time_ratio:6.2f}"
     return f"{row.name:58s} {values} {times} {', '.join(marks)}".rstrip()
 
@@ -172,33 +208,53 @@ def summary(rows: list[Row]) -> list[str]:
         lines.append(f"{job:7s} {text}, seconds without {len(both) - len(timed)} proofs {rest}")
     shares = sorted(a.seconds / a.wall for row in rows for a in (row.old, row.new) if not a.wrong)
     lines.append(
-        f"share of a core that the calls had, median: {100 * shares[len(shares) // 2]:.0f} %" if shares else ""
+        f"share of a core that the calls had, median: {100 * shares[len(shares) // 2]:.0f} %"
+        if shares
+        else ""
     )
-    return lines + [f"not compared, the old version gave no valid answer: {row.name}" for row in rows if row.old.wrong]
+    return lines + [
+        f"not compared, the old version gave no valid answer: {row.name}"
+        for row in rows
+        if row.old.wrong
+    ]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("commit")
-    parser.add_argument("--only", default="", help="a job, or the beginning of an input's name, such as 'terms FTSE'")
+    parser.add_argument(
+        "--only",
+        default="",
+        help="a job, or the beginning of an input's name, such as 'terms FTSE'",
+    )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument(
-        "--keep", type=Path, help="keep the commit's tree here, with what was compiled, for further runs"
+        "--keep",
+        type=Path,
+        help="keep the commit's tree here, with what was compiled, for further runs",
     )
     options = parser.parse_args()
     calls = [call for call in CALLS if call.title.startswith(options.only)]
     if not calls:
         parser.error(f"no input begins with {options.only!r}")
-    absent = sorted({call.file for call in calls if call.file and not (options.data / call.file).exists()})
+    absent = sorted(
+        {call.file for call in calls if call.file and not (options.data / call.file).exists()}
+    )
     if absent:
         print(f"not in {options.data}, so their inputs are skipped: {', '.join(absent)}")
-    print(f"new / old; old is {options.commit}; values below {FLOOR_SHARE:g} of their scale count as that\n{HEAD}")
+    print(
+        f"new / old; old is {options.commit}; values below {FLOOR_SHARE:g} of their scale count as that\n{HEAD}"
+    )
     rows = []
     with (
         tempfile.TemporaryDirectory() as folder,
-        tree_of(options.commit, options.keep or Path(folder), keep=options.keep is not None) as tree,
+        tree_of(
+            options.commit, options.keep or Path(folder), keep=options.keep is not None
+        ) as tree,
     ):
         versions = [Version("old", tree), Version("new", ROOT)]
         for number, call in enumerate(call for call in calls if call.file not in absent):

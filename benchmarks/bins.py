@@ -52,7 +52,9 @@ def each(solve: Callable[[Moments, np.ndarray, int, int], np.ndarray]) -> Method
     return lambda F, p, budgets, seed: {k: timed(lambda k=k: solve(F, p, k, seed)) for k in budgets}
 
 
-def shared(prepare: Callable[[Moments], Any], finish: Callable[[Moments, Any, int], np.ndarray]) -> Method:
+def shared(
+    prepare: Callable[[Moments], Any], finish: Callable[[Moments, Any, int], np.ndarray]
+) -> Method:
     """A method whose first part does not depend on k; its time counts for every k."""
 
     def run(F: Moments, p: np.ndarray, budgets: list[int], seed: int) -> Answers:
@@ -75,7 +77,9 @@ def greedy(F: Moments, p: np.ndarray, budgets: list[int], seed: int) -> Answers:
 
 
 def plain_iht(step: Any) -> Method:
-    return each(lambda F, p, k, s: iht(F, SparseSimplex(F.space, k), step=step, max_iter=300, rng=s).p)
+    return each(
+        lambda F, p, k, s: iht(F, SparseSimplex(F.space, k), step=step, max_iter=300, rng=s).p
+    )
 
 
 def lasso(positive: bool, refit: bool) -> Method:
@@ -117,10 +121,14 @@ METHODS: dict[str, Method] = {
 
 def test_error(q: np.ndarray, p: np.ndarray, rng: np.random.Generator) -> float:
     gap = (q - p)[q != p]
-    return float(np.mean([((rng.standard_normal((ROWS, gap.size)) @ gap) ** 2).sum() for _ in range(20)]))
+    return float(
+        np.mean([((rng.standard_normal((ROWS, gap.size)) @ gap) ** 2).sum() for _ in range(20)])
+    )
 
 
-def table(title: str, p: np.ndarray, matrices: int, budgets: list[int], methods: dict[str, Method]) -> None:
+def table(
+    title: str, p: np.ndarray, matrices: int, budgets: list[int], methods: dict[str, Method]
+) -> None:
     rows: dict[tuple[str, int], list[tuple[float, float, float, float]]] = {}
     for seed in range(matrices):
         rng = np.random.default_rng(1000 + seed)
@@ -129,11 +137,15 @@ def table(title: str, p: np.ndarray, matrices: int, budgets: list[int], methods:
         _, scipy = timed(lambda F=F: baselines.nonnegative_whole(F))
         for name, method in methods.items():
             for k, (q, took) in method(F, p, budgets, seed).items():
-                rows.setdefault((name, k), []).append((F.value(q), test_error(q, p, rng), took, took / scipy))
+                rows.setdefault((name, k), []).append(
+                    (F.value(q), test_error(q, p, rng), took, took / scipy)
+                )
     print(f"\n{title}: {matrices} matrices A, 20 matrices B each")
     for k in budgets:
         print(f"k = {k}")
-        print(f"  {'method':24s} {'train':>10s} {'(std)':>8s} {'test':>9s} {'(std)':>8s} {'s':>7s} {'/ NNLS':>7s}")
+        print(
+            f"  {'method':24s} {'train':>10s} {'(std)':>8s} {'test':>9s} {'(std)':>8s} {'s':>7s} {'/ NNLS':>7s}"
+        )
         for name in methods:
             found = np.array(rows[name, k])
             (train, test, *_), (spread, test_spread, *_) = found.mean(axis=0), found.std(axis=0)
@@ -145,7 +157,9 @@ def table(title: str, p: np.ndarray, matrices: int, budgets: list[int], methods:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--matrices", type=int, default=10)
     parser.add_argument("--k", type=int, nargs="+", default=[100, 200, 300, 400, 500])
     parser.add_argument("--only", choices=["lognormal", "real"], help="one of the two histograms")
@@ -163,7 +177,13 @@ def main() -> None:
         table("lognormal charges", lognormal(), matrices, budgets, methods)
     path = options.data / "hospital_charges.npz"
     if options.only != "lognormal" and path.exists():
-        table("Medicare FY2011 charges (in place of the paper's Texas file)", real(path), matrices, budgets, methods)
+        table(
+            "Medicare FY2011 charges (in place of the paper's Texas file)",
+            real(path),
+            matrices,
+            budgets,
+            methods,
+        )
     elif options.only != "lognormal":
         print(f"{path} is absent: the real charges are skipped")
 

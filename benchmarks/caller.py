@@ -52,14 +52,26 @@ def signatures() -> int:
 def named(function: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Options by the names that this version's function has."""
     known = inspect.signature(function).parameters
-    return {next((n for n in NAMES.get(name, ()) if n in known), name): value for name, value in options.items()}
+    return {
+        next((n for n in NAMES.get(name, ()) if n in known), name): value
+        for name, value in options.items()
+    }
 
 
 def kept(job: str, result: Any) -> dict[str, Any]:
     """Indices and weights of a result, whichever members the version has."""
     indices = np.asarray(result.indices if hasattr(result, "indices") else result.support)
-    weights = result.weights if hasattr(result, "weights") else np.asarray(result.p)[indices] if job != "dims" else None
-    return {"indices": indices.tolist(), "weights": None if weights is None else np.asarray(weights).tolist()}
+    weights = (
+        result.weights
+        if hasattr(result, "weights")
+        else np.asarray(result.p)[indices]
+        if job != "dims"
+        else None
+    )
+    return {
+        "indices": indices.tolist(),
+        "weights": None if weights is None else np.asarray(weights).tolist(),
+    }
 
 
 def answer(call: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
@@ -74,9 +86,17 @@ def answer(call: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
     many = call.get("times", 1)
     for _ in range(many):
         result = function(*positional, k=call["k"], **options)
-    times = {"seconds": (time.process_time() - began) / many, "wall": (time.perf_counter() - clock) / many}
+    times = {
+        "seconds": (time.process_time() - began) / many,
+        "wall": (time.perf_counter() - clock) / many,
+    }
     counts = {"signatures": signatures(), "compiled": signatures() - before}
-    return {**kept(call["job"], result), **counts, **times, "proof": bool((result.bound or 0.0) > 0.0)}
+    return {
+        **kept(call["job"], result),
+        **counts,
+        **times,
+        "proof": bool((result.bound or 0.0) > 0.0),
+    }
 
 
 def main() -> None:

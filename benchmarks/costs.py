@@ -7,9 +7,13 @@ import re
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs"
-MARKER, END = "<!-- costs: written by benchmarks/costs.py -->\n", "<!-- end of what was written -->\n"
+MARKER, END = (
+    "<!-- costs: written by benchmarks/costs.py -->\n",
+    "<!-- end of what was written -->\n",
+)
 CURVE = re.compile(
-    r"^\| (points|bins|terms|dims) \| (\w+) \| fewer (\w+) \| ([^|]+) \| ([^|]+) \|[^|]*\| ([^|]+) \|", re.MULTILINE
+    r"^\| (points|bins|terms|dims) \| (\w+) \| fewer (\w+) \| ([^|]+) \| ([^|]+) \|[^|]*\| ([^|]+) \|",
+    re.MULTILINE,
 )
 AXES = {
     ("points", "N"): "rows",
@@ -29,7 +33,9 @@ def table(page: str) -> str:
         name = f"`{job}`" if solver == "auto" else f'`{job}`, `solver="{solver}"`'
         # "1,000, 10,000": a comma and a space part the numbers
         sizes, seconds, megabytes = (" / ".join(column.strip().split(", ")) for column in numbers)
-        lines.append(f"| {name} | {AXES.get((job, axis), axis)} | {sizes} | {short(seconds)} | {megabytes} |")
+        lines.append(
+            f"| {name} | {AXES.get((job, axis), axis)} | {sizes} | {short(seconds)} | {megabytes} |"
+        )
     return "\n".join(lines) + "\n"
 
 

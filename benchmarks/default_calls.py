@@ -39,7 +39,12 @@ def write(path: Path, arrays: Arrays) -> None:
         if not sp.issparse(value):
             parts[name] = value
             continue
-        stored = {"data": value.data, "indices": value.indices, "indptr": value.indptr, "shape": np.array(value.shape)}
+        stored = {
+            "data": value.data,
+            "indices": value.indices,
+            "indptr": value.indptr,
+            "shape": np.array(value.shape),
+        }
         parts.update({f"{name}.{value.format}.{part}": array for part, array in stored.items()})
     np.savez(path, **parts)
 
@@ -81,12 +86,16 @@ def texts(data: Path) -> tuple[Arrays, Any]:
     """2,000 rows of about 40 words of 5,000, by frequency, of unit length."""
     rng = np.random.default_rng(1)
     words = np.minimum(rng.zipf(1.3, (2000, 60)) - 1, 4999)
-    counts = sp.csr_array((np.ones(words.size), (np.repeat(np.arange(2000), 60), words.reshape(-1))), (2000, 5000))
+    counts = sp.csr_array(
+        (np.ones(words.size), (np.repeat(np.arange(2000), 60), words.reshape(-1))), (2000, 5000)
+    )
     X = sp.csr_array(sp.diags_array(1.0 / np.sqrt((counts * counts).sum(axis=1))) @ counts)
     return {"0": X}, Mmd(X)
 
 
-def tracking(name: str, **more: Callable[[int], np.ndarray]) -> Callable[[Path], tuple[Arrays, Any]]:
+def tracking(
+    name: str, **more: Callable[[int], np.ndarray]
+) -> Callable[[Path], tuple[Arrays, Any]]:
     def make(data: Path) -> tuple[Arrays, Any]:
         file = stored(data / "index_tracking.npz")
         if name == "S&P 500":
@@ -101,7 +110,9 @@ def tracking(name: str, **more: Callable[[int], np.ndarray]) -> Callable[[Path],
     return make
 
 
-def regression(r: int, n: int, dtype: str = "f8", density: float = 1.0) -> Callable[[Path], tuple[Arrays, Any]]:
+def regression(
+    r: int, n: int, dtype: str = "f8", density: float = 1.0
+) -> Callable[[Path], tuple[Arrays, Any]]:
     """Gaussian columns, the target a mean of a tenth of them and noise."""
 
     def make(data: Path) -> tuple[Arrays, Any]:
@@ -109,7 +120,9 @@ def regression(r: int, n: int, dtype: str = "f8", density: float = 1.0) -> Calla
         X: Any = rng.standard_normal((r, n)).astype(dtype)
         if density < 1.0:
             X = sp.csc_array(np.where(rng.random((r, n)) < density, X, 0.0))
-        y = X.astype(np.float64) @ np.where(np.arange(n) < n // 10, 10.0 / n, 0.0) + 0.05 * rng.standard_normal(r)
+        y = X.astype(np.float64) @ np.where(
+            np.arange(n) < n // 10, 10.0 / n, 0.0
+        ) + 0.05 * rng.standard_normal(r)
         return {"0": X, "1": y}, LeastSquares(X, y)
 
     return make
@@ -136,7 +149,9 @@ def functionals(data: Path) -> tuple[Arrays, Any]:
 def table(name: str, metric: str) -> Callable[[Path], tuple[Arrays, Any]]:
     def make(data: Path) -> tuple[Arrays, Any]:
         file = stored(data / "debd.npz")
-        X = np.unpackbits(file[f"{name}_train"], axis=1, count=int(file[f"{name}_n_vars"])).astype(np.int8)
+        X = np.unpackbits(file[f"{name}_train"], axis=1, count=int(file[f"{name}_n_vars"])).astype(
+            np.int8
+        )
         return {"0": X}, Coverage(X, metric)
 
     return make
@@ -163,7 +178,9 @@ def point_calls() -> Iterator[Call]:
 def term_calls() -> Iterator[Call]:
     file = "index_tracking.npz"
     indices = (*PRICES, "S&P 500")
-    yield from (Call("terms", name, k, tracking(name), file=file) for name in indices for k in (10, 20))
+    yield from (
+        Call("terms", name, k, tracking(name), file=file) for name in indices for k in (10, 20)
+    )
     limits: list[dict[str, Any]] = [{"max_weight": 0.1}, {"min_weight": 0.04}, {"include": [3, 7]}]
     limits.append({"min_weight": 0.02, "max_weight": 0.15, "include": [5]})
     for options in limits:
@@ -186,7 +203,13 @@ def bin_calls() -> Iterator[Call]:
 def dim_calls() -> Iterator[Call]:
     for metric in ("kl", "l2"):
         options = {} if metric == "kl" else {"objective": metric}
-        for name, k in (("plants", 10), ("plants", 20), ("tretail", 15), ("kosarek", 20), ("msnbc", 7)):
+        for name, k in (
+            ("plants", 10),
+            ("plants", 20),
+            ("tretail", 15),
+            ("kosarek", 20),
+            ("msnbc", 7),
+        ):
             yield Call("dims", f"{name} {metric}", k, table(name, metric), options, "debd.npz")
         yield Call("dims", f"codes 300 x 20 {metric}", 5, sparse_codes(metric), options)
 

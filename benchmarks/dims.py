@@ -22,7 +22,14 @@ from fewer.cover import cover_of
 from fewer.datasets import baskets
 from fewer.spaces import States
 
-TARGETS = [("nltcs", 6), ("msnbc", 7), ("plants", 10), ("plants", 20), ("tretail", 15), ("kosarek", 20)]
+TARGETS = [
+    ("nltcs", 6),
+    ("msnbc", 7),
+    ("plants", 10),
+    ("plants", 20),
+    ("tretail", 15),
+    ("kosarek", 20),
+]
 SIZES = [(10**4, 10**4), (10**5, 10**4), (10**6, 10**4), (10**5, 10**3), (10**5, 10**5)]
 
 
@@ -45,7 +52,9 @@ def textbook(X: np.ndarray, k: int, seconds: float) -> tuple[float, float, bool]
     n, E = cover.n, len(cover)
     owner, entry = np.repeat(np.arange(E), np.diff(cover.indptr)), np.arange(len(cover.indices))
     signs = np.r_[np.ones(entry.size), -np.ones(entry.size)]
-    inside = sp.csr_array((signs, (np.r_[entry, entry], np.r_[n + owner, cover.indices])), shape=(entry.size, n + E))
+    inside = sp.csr_array(
+        (signs, (np.r_[entry, entry], np.r_[n + owner, cover.indices])), shape=(entry.size, n + E)
+    )
     chosen = np.r_[np.ones(n), np.zeros(E)]
     answer = milp(
         np.r_[np.zeros(n), -cover.mass],
@@ -59,7 +68,9 @@ def textbook(X: np.ndarray, k: int, seconds: float) -> tuple[float, float, bool]
 
 
 def targets(path: Path, seconds: float) -> None:
-    print("KL on the train split: coverage and seconds; `test` is the optimum's coverage of the test split")
+    print(
+        "KL on the train split: coverage and seconds; `test` is the optimum's coverage of the test split"
+    )
     print(
         f"{'data':8s} {'k':>3s} | {'greedy':>8s} {'s':>6s} | {'IHT':>8s} {'s':>6s} | {'exchange':>8s} {'s':>6s} | "
         f"{'auto':>8s} {'gap':>7s} {'s':>6s} {'test':>8s} | {'HiGHS':>8s} {'':6s} {'s':>7s} | "
@@ -69,7 +80,9 @@ def targets(path: Path, seconds: float) -> None:
         X = split(path, name, "train")
         cells = []
         for solver in ("greedy", "iht", "exchange"):
-            took, result = timed(lambda s=solver, X=X, k=k: dims(X, k, solver=s, rng=0, time_limit=30))
+            took, result = timed(
+                lambda s=solver, X=X, k=k: dims(X, k, solver=s, rng=0, time_limit=30)
+            )
             cells.append(f"{math.exp(-result.value):8.6f} {took:6.3f}")
             swaps = took
         took, best = timed(lambda X=X, k=k: dims(X, k, rng=0))
@@ -84,8 +97,12 @@ def targets(path: Path, seconds: float) -> None:
 
 
 def least_squares(path: Path) -> None:
-    print("\nl2 on the train split: value, bound and gap of auto, and the value of the other solvers")
-    print(f"{'data':8s} {'k':>3s} | {'auto':>11s} {'gap':>8s} {'s':>6s} status | {'greedy':>11s} {'exchange':>11s}")
+    print(
+        "\nl2 on the train split: value, bound and gap of auto, and the value of the other solvers"
+    )
+    print(
+        f"{'data':8s} {'k':>3s} | {'auto':>11s} {'gap':>8s} {'s':>6s} status | {'greedy':>11s} {'exchange':>11s}"
+    )
     for name, k in TARGETS:
         X = split(path, name, "train")
         took, best = timed(lambda X=X, k=k: dims(X, k, objective="l2", rng=0, time_limit=30))
@@ -116,8 +133,12 @@ def one_size(rows: int, items: int, k: int) -> None:
 
 
 def scale(sizes: list[tuple[int, int]]) -> None:
-    print("\nscale: baskets of about 10 items, k = 50, solver='exchange'; memory with the input, in MB")
-    print(f"{'rows':>9s} {'items':>7s} {'entries':>10s} {'seconds':>8s} {'input':>7s} {'peak':>7s} ratio coverage")
+    print(
+        "\nscale: baskets of about 10 items, k = 50, solver='exchange'; memory with the input, in MB"
+    )
+    print(
+        f"{'rows':>9s} {'items':>7s} {'entries':>10s} {'seconds':>8s} {'input':>7s} {'peak':>7s} ratio coverage"
+    )
     seconds = {}
     for rows, items in sizes:
         out = subprocess.check_output([sys.executable, __file__, "--one", str(rows), str(items)])  # noqa: S603
@@ -128,14 +149,20 @@ def scale(sizes: list[tuple[int, int]]) -> None:
             flush=True,
         )
     for name, axis in (("rows", 0), ("items", 1)):
-        line = [(key[axis], took) for key, took in seconds.items() if key[1 - axis] == (10**4, 10**5)[axis]]
+        line = [
+            (key[axis], took)
+            for key, took in seconds.items()
+            if key[1 - axis] == (10**4, 10**5)[axis]
+        ]
         if len(line) > 1:
             x, y = np.log(np.array(sorted(line))).T
             print(f"growth with {name}: seconds ~ {name}^{np.polyfit(x, y, 1)[0]:.2f}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--part", choices=["targets", "l2", "scale"])
     parser.add_argument("--quick", action="store_true", help="a MILP limit of 5 s and small sizes")

@@ -53,7 +53,9 @@ def measured(tree: Path, jobs: tuple[str, ...], folder: Path) -> First:
         try:
             for job in jobs:
                 k = inputs()[job][1]
-                found = version.ask(job=job, input=str(folder / f"{job}.npz"), k=k, options={}, seed=0)
+                found = version.ask(
+                    job=job, input=str(folder / f"{job}.npz"), k=k, options={}, seed=0
+                )
                 if "error" in found:
                     return First(seconds, signatures, f"{job}: {found['error']}")
                 seconds, signatures = seconds + found["seconds"], found["signatures"]
@@ -79,19 +81,26 @@ def line(job: str, new: First, old: First | None) -> str:
     text = f"{job:7s} {new.seconds:8.1f} s {new.signatures:5d} signatures {new.error}".rstrip()
     if old is None:
         return text
-    beside = old.error or f"{new.seconds / old.seconds:5.2f} of {old.seconds:.1f} s, {old.signatures} signatures"
+    beside = (
+        old.error
+        or f"{new.seconds / old.seconds:5.2f} of {old.seconds:.1f} s, {old.signatures} signatures"
+    )
     return f"{text}   {beside}"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--against", metavar="COMMIT", help="the old version")
     parser.add_argument("--only", choices=[*JOBS, ALL])
     options = parser.parse_args()
     faults: list[str] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        old_tree = stack.enter_context(tree_of(options.against, folder)) if options.against else None
+        old_tree = (
+            stack.enter_context(tree_of(options.against, folder)) if options.against else None
+        )
         for job, (arrays, _) in inputs().items():
             write(folder / f"{job}.npz", arrays)
         for name in [options.only] if options.only else [*JOBS, ALL]:

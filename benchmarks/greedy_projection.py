@@ -39,11 +39,16 @@ def main() -> None:
     C = DimensionSparse(space, 7)
     q = np.zeros(space.size)
     q[rng.choice(space.size, 50, replace=False)] = rng.dirichlet(np.ones(50))
-    tables = {"q (a distribution)": q, "q - 0.008 noise": q - 0.008 * rng.standard_normal(space.size)}
+    tables = {
+        "q (a distribution)": q,
+        "q - 0.008 noise": q - 0.008 * rng.standard_normal(space.size),
+    }
     C.project(q)
     print(f"{'table':22s} {'literal ms':>11s} {'fewer ms':>9s} {'ratio':>7s}")
     for name, v in tables.items():
-        assert np.allclose(C.project(v), literal(v, rows, 7)), "the two must agree before they are timed"  # noqa: S101
+        assert np.allclose(C.project(v), literal(v, rows, 7)), (  # noqa: S101
+            "the two must agree before they are timed"
+        )
         slow = np.median([timed(lambda v=v: literal(v, rows, 7)) for _ in range(repeats)])
         fast = np.median([timed(lambda v=v: C.project(v)) for _ in range(50 * repeats)])
         print(f"{name:22s} {1e3 * slow:11.2f} {1e3 * fast:9.4f} {slow / fast:7.0f}")
@@ -52,7 +57,9 @@ def main() -> None:
     table = f"table of {8 * space.size / 1024:.0f} KiB"
     print(f"one IHT iteration: {1e3 * result.seconds / result.n_iter:.3f} ms ({table})")
     ours, theirs = import_seconds("fewer"), import_seconds("sklearn")
-    print(f"import fewer {1e3 * ours:.1f} ms, import sklearn {1e3 * theirs:.1f} ms, ratio {ours / theirs:.3f}")
+    print(
+        f"import fewer {1e3 * ours:.1f} ms, import sklearn {1e3 * theirs:.1f} ms, ratio {ours / theirs:.3f}"
+    )
 
 
 if __name__ == "__main__":

@@ -11,7 +11,15 @@ ROOT = Path(__file__).parents[1]
 def main() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         wanted = tomllib.load(file)["project"]["optional-dependencies"]["bench"]
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--constraint", str(ROOT / "constraints.txt")]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--constraint",
+        str(ROOT / "constraints.txt"),
+    ]
     subprocess.run([*pip, "--editable", f"{ROOT}[plot]"], check=True)  # noqa: S603
     for requirement in wanted:
         if requirement.startswith("fewer"):

@@ -47,7 +47,12 @@ def points_loop(rng: np.random.Generator) -> Loop:
             np.multiply(block, -1e-3, out=block)
             np.exp(block, out=block)
 
-    return "points", "4,000 x 64", lambda: own_image(X, t, similarity, np.float64, None, 2**30), floor
+    return (
+        "points",
+        "4,000 x 64",
+        lambda: own_image(X, t, similarity, np.float64, None, 2**30),
+        floor,
+    )
 
 
 def terms_loop(rng: np.random.Generator) -> Loop:
@@ -76,7 +81,12 @@ def proof_loop(rng: np.random.Generator) -> Loop:
     node = begin(np.arange(m), np.zeros(m, np.bool_), (0.0, 1.0), 10, 100.0)
     args = H, node.limits, node.inside, 10, np.zeros(m, np.int64), np.array([m]), node.beta
     state = node.Y, node.Z, node.z, node.y
-    return "proofs", "200 columns", lambda: dnn_admm.rounds(*args, *state, 1), lambda: np.linalg.eigh(T)
+    return (
+        "proofs",
+        "200 columns",
+        lambda: dnn_admm.rounds(*args, *state, 1),
+        lambda: np.linalg.eigh(T),
+    )
 
 
 def blocks_loops(rng: np.random.Generator, folder: Path) -> list[Loop]:
@@ -113,17 +123,24 @@ def best_seconds(work: Callable[[], Any], repeats: int, clock: Callable[[], floa
 
 def main() -> None:
     """One row for each loop."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=7)
     args = parser.parse_args()
-    clock, rng = (time.process_time if args.threads == 1 else time.perf_counter), np.random.default_rng(0)
+    clock, rng = (
+        (time.process_time if args.threads == 1 else time.perf_counter),
+        np.random.default_rng(0),
+    )
     print("| loop | size | ms | floor, ms | share |\n|---|---|---|---|---|")
     with TemporaryDirectory() as folder, threadpool_limits(args.threads):
         loops = [make(rng) for make in (points_loop, terms_loop, dims_loop, proof_loop)]
         for name, size, work, floor in [*loops, *blocks_loops(rng, Path(folder))]:
             taken, least = (1e3 * best_seconds(each, args.repeats, clock) for each in (work, floor))
-            print(f"| {name} | {size} | {taken:.1f} | {least:.1f} | {least / taken:.2f} |", flush=True)
+            print(
+                f"| {name} | {size} | {taken:.1f} | {least:.1f} | {least / taken:.2f} |", flush=True
+            )
 
 
 if __name__ == "__main__":

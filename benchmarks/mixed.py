@@ -23,9 +23,9 @@ from kmodes.kmodes import KModes
 from kmodes.kprototypes import KPrototypes
 
 from fewer import points
-from fewer.data.encode import encoded
 from fewer.datasets import customers
 from fewer.similarity import bandwidth, similarity_of
+from fewer.tables.encode import encoded
 
 SIZES = (10, 30, 100)
 DRAWS = 10
@@ -39,9 +39,13 @@ class Table:
         self.name, self.train, self.test = name, frame[:n].drop(label), frame[n:].drop(label)
         self.y, self.y_test = frame[label][:n].to_numpy(), frame[label][n:].to_numpy()
         self.used = frame.drop(label, *[c for c in frame.columns if c.endswith("_id")]).columns
-        self.numbers = [c for c in self.used if frame[c].dtype.is_numeric() or frame[c].dtype == pl.Date]
+        self.numbers = [
+            c for c in self.used if frame[c].dtype.is_numeric() or frame[c].dtype == pl.Date
+        ]
         self.categories = [c for c in self.used if c not in self.numbers]
-        plain = frame.select(self.used).with_columns(pl.col(self.numbers).cast(pl.Float64)).to_pandas()
+        plain = (
+            frame.select(self.used).with_columns(pl.col(self.numbers).cast(pl.Float64)).to_pandas()
+        )
         flags = np.array([c in self.categories for c in self.used])
         objects = plain.astype(dict.fromkeys(self.categories, object))
         self.gower = gower.gower_matrix(objects, cat_features=flags).astype(np.float64)
@@ -62,7 +66,11 @@ class Table:
         apart = [self.variation(name, kept[name], weights) for name in self.categories]
         X, few = self.plain[self.numbers].to_numpy(float), kept[self.numbers].to_numpy(float)
         mean = np.average(few, axis=0, weights=weights) if self.numbers else np.zeros(0)
-        spread = np.sqrt(np.average((few - mean) ** 2, axis=0, weights=weights)) if self.numbers else np.zeros(0)
+        spread = (
+            np.sqrt(np.average((few - mean) ** 2, axis=0, weights=weights))
+            if self.numbers
+            else np.zeros(0)
+        )
         off_mean = np.abs(mean - X.mean(axis=0)) / X.std(axis=0)
         off_std = np.abs(spread / X.std(axis=0) - 1)
         return [
@@ -113,7 +121,9 @@ def k_prototypes(table: Table, k: int, seed: int, start: str):
         model = KModes(k, init=start, n_init=1, max_iter=20, random_state=seed).fit(C)
     factor, rows = getattr(model, "gamma", 1.0), []
     for centre in model.cluster_centroids_:
-        apart = ((Z - centre[:numbers].astype(float)) ** 2).sum(axis=1) + factor * (centre[numbers:] != C).sum(axis=1)
+        apart = ((Z - centre[:numbers].astype(float)) ** 2).sum(axis=1) + factor * (
+            centre[numbers:] != C
+        ).sum(axis=1)
         rows.append(int(apart.argmin()))
     return np.array(rows), np.bincount(model.labels_, minlength=k) / table.n
 
@@ -125,7 +135,10 @@ def at_random(table: Table, k: int, seed: int):
 
 def mean_of(method, seeds):
     """The mean of the measures over seeds."""
-    return lambda table, k: (np.mean([table.measures(*method(table, k, seed)) for seed in seeds], axis=0), "")
+    return lambda table, k: (
+        np.mean([table.measures(*method(table, k, seed)) for seed in seeds], axis=0),
+        "",
+    )
 
 
 def best_start(table: Table, k: int):
@@ -147,7 +160,16 @@ METHODS = {
     "k-medoids, Gower": mean_of(k_medoids, [0]),
     "random (mean)": mean_of(at_random, range(DRAWS)),
 }
-HEAD = ("1-NN Gower", "1-NN ours", "TV", "mean off", "std off", "MMD² ours", "MMD² Gower", "seconds")
+HEAD = (
+    "1-NN Gower",
+    "1-NN ours",
+    "TV",
+    "mean off",
+    "std off",
+    "MMD² ours",
+    "MMD² Gower",
+    "seconds",
+)
 
 
 def tables(quick: bool, data: Path):
@@ -157,9 +179,16 @@ def tables(quick: bool, data: Path):
     if path.exists():
         stored = np.load(path, allow_pickle=False)
         some = np.random.default_rng(0).permutation(len(stored["mushroom_y"]))[: 2 * n]
-        columns = dict(zip(stored["mushroom_columns"].tolist(), stored["mushroom_X"][some].T, strict=True))
+        columns = dict(
+            zip(stored["mushroom_columns"].tolist(), stored["mushroom_X"][some].T, strict=True)
+        )
         frame = pl.DataFrame({name: [str(v) for v in values] for name, values in columns.items()})
-        yield Table("mushrooms", frame.with_columns(edible=pl.Series(stored["mushroom_y"][some])), "edible", n)
+        yield Table(
+            "mushrooms",
+            frame.with_columns(edible=pl.Series(stored["mushroom_y"][some])),
+            "edible",
+            n,
+        )
     else:
         print(f"mushrooms: skipped, there is no {path}")
 
@@ -171,7 +200,9 @@ def main() -> None:
     options = parser.parse_args()
     points(pl.DataFrame({"x": [0.0, 1.0, 5.0]}), 2, rng=0)  # compile
     for table in tables(options.quick, options.data):
-        print(f"{table.name}: {table.n} rows, {len(table.numbers)} numbers, {len(table.categories)} categories")
+        print(
+            f"{table.name}: {table.n} rows, {len(table.numbers)} numbers, {len(table.categories)} categories"
+        )
         for k in SIZES[:2] if options.quick else SIZES:
             print(f"{'k = ' + str(k):18s}" + "".join(f"{word:>12s}" for word in HEAD))
             for name, method in METHODS.items():
@@ -181,7 +212,11 @@ def main() -> None:
                 if found is None:
                     print(f"{name:18s}{said}", flush=True)
                     continue
-                cells = [f"{found[0]:.1f} %", f"{found[1]:.1f} %", *(f"{v:.3f}" for v in found[2:5])]
+                cells = [
+                    f"{found[0]:.1f} %",
+                    f"{found[1]:.1f} %",
+                    *(f"{v:.3f}" for v in found[2:5]),
+                ]
                 cells += [f"{v:.2e}" for v in found[5:]] + [f"{seconds:.2f}"]
                 print(f"{name:18s}" + "".join(f"{cell:>12s}" for cell in cells) + said, flush=True)
 

@@ -31,7 +31,10 @@ def bandwidth(megabytes: int = 400) -> float:
     """Bytes a second that one core reads: the best of a sum and a product over an array larger than any cache."""
     a = np.ones(megabytes * 2**20 // 8)
     b = np.ones(a.size)
-    reads = [a.nbytes / min(timed(a.sum) for _ in range(5)), 2 * a.nbytes / min(timed(lambda: a @ b) for _ in range(5))]
+    reads = [
+        a.nbytes / min(timed(a.sum) for _ in range(5)),
+        2 * a.nbytes / min(timed(lambda: a @ b) for _ in range(5)),
+    ]
     return max(reads)
 
 
@@ -40,7 +43,14 @@ def iterations(quick: bool) -> list[dict[str, Any]]:
     from fewer import L2, Atoms, Constant, DimensionSparse, Lattice, Moments, SparseSimplex, iht
 
     speed, rng = bandwidth(), np.random.default_rng(0)
-    rows = [{"what": "memory read by one core", "value": speed / 1e9, "unit": "GB/s", "note": "400 MB arrays"}]
+    rows = [
+        {
+            "what": "memory read by one core",
+            "value": speed / 1e9,
+            "unit": "GB/s",
+            "note": "400 MB arrays",
+        }
+    ]
     for r, n in [(200, 20_000)] if quick else [(200, 20_000), (500, 100_000)]:
         A = rng.standard_normal((r, n))
         F, C = Moments(Atoms(n), A, A @ rng.dirichlet(np.ones(n))), SparseSimplex(Atoms(n), 100)
@@ -79,13 +89,20 @@ def iterations(quick: bool) -> list[dict[str, Any]]:
 def python(code: str, cache: str | None = None) -> float:
     """What a fresh interpreter prints."""
     env = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    env.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are compiled to bytecode once, as they are for users
+    env.pop(
+        "PYTHONDONTWRITEBYTECODE", None
+    )  # modules are compiled to bytecode once, as they are for users
     if cache is not None:
         env["NUMBA_CACHE_DIR"] = cache
     return float(subprocess.check_output([sys.executable, "-c", code], env=env))  # noqa: S603
 
 
-IMPORTS = ("import numpy", "import fewer", "from fewer import points", "from sklearn.cluster import KMeans")
+IMPORTS = (
+    "import numpy",
+    "import fewer",
+    "from fewer import points",
+    "from sklearn.cluster import KMeans",
+)
 
 
 def imports(repeats: int = 5) -> Iterator[dict[str, Any]]:
@@ -93,11 +110,26 @@ def imports(repeats: int = 5) -> Iterator[dict[str, Any]]:
     taken: dict[str, list[float]] = {statement: [] for statement in IMPORTS}
     for _ in range(repeats + 1):
         for statement, times in taken.items():
-            times.append(python(f"import time; t = time.process_time(); {statement}; print(time.process_time() - t)"))
-    best = {statement: min(times[1:]) for statement, times in taken.items()}  # the first wrote bytecode
+            times.append(
+                python(
+                    f"import time; t = time.process_time(); {statement}; print(time.process_time() - t)"
+                )
+            )
+    best = {
+        statement: min(times[1:]) for statement, times in taken.items()
+    }  # the first wrote bytecode
     for statement, took in best.items():
-        ratio = f", {took / best[IMPORTS[-1]]:.2f} times that of KMeans" if statement == IMPORTS[2] else ""
-        yield {"what": statement, "value": 1e3 * took, "unit": "ms", "note": f"fresh interpreter{ratio}"}
+        ratio = (
+            f", {took / best[IMPORTS[-1]]:.2f} times that of KMeans"
+            if statement == IMPORTS[2]
+            else ""
+        )
+        yield {
+            "what": statement,
+            "value": 1e3 * took,
+            "unit": "ms",
+            "note": f"fresh interpreter{ratio}",
+        }
 
 
 def first_calls(quick: bool) -> Iterator[dict[str, Any]]:
@@ -112,7 +144,12 @@ def first_calls(quick: bool) -> Iterator[dict[str, Any]]:
             cold = python(code, cache)
             warm = median(python(code, cache) for _ in range(3))
         note = f"{cold:.3g} s with an empty cache, once after installing"
-        yield {"what": f"first call of {job}, filled cache", "value": warm, "unit": "s", "note": note}
+        yield {
+            "what": f"first call of {job}, filled cache",
+            "value": warm,
+            "unit": "s",
+            "note": note,
+        }
 
 
 def measurements(quick: bool) -> Iterator[dict[str, Any]]:

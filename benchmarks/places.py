@@ -30,7 +30,9 @@ PEERS = {
         KMeans(k, random_state=0, n_init=3 if X.size * k < 10**9 else 1).fit(X).cluster_centers_
     ),
     "mixture EM": lambda X, k, gamma: (
-        GaussianMixture(k, covariance_type="diag", random_state=0, reg_covar=1e-3, max_iter=50).fit(X).means_
+        GaussianMixture(k, covariance_type="diag", random_state=0, reg_covar=1e-3, max_iter=50)
+        .fit(X)
+        .means_
     ),
     "support points": lambda X, k, gamma: support_points(X, k),
     "MMD gradient flow": flow,
@@ -45,14 +47,21 @@ class Judge:
         self.gamma = bandwidth(X, "rbf", "median")
         self.similarity = similarity_of("rbf", self.gamma)
         if len(X) <= MAX_ROWS:
-            self.constant = RowsMMD.between(X, np.full(len(X), 1 / len(X)), self.similarity).constant
+            self.constant = RowsMMD.between(
+                X, np.full(len(X), 1 / len(X)), self.similarity
+            ).constant
         else:
             rng = np.random.default_rng(12345)
-            self.frequencies = np.sqrt(2.0 * self.gamma) * rng.standard_normal((X.shape[1], FREQUENCIES))
+            self.frequencies = np.sqrt(2.0 * self.gamma) * rng.standard_normal(
+                (X.shape[1], FREQUENCIES)
+            )
             self.mean = sum(self.waves(part).sum(axis=1) for part in self.parts()) / len(X)
 
     def parts(self):
-        return (np.asarray(part, np.float64) for part in np.array_split(self.X, max(1, len(self.X) // 10_000)))
+        return (
+            np.asarray(part, np.float64)
+            for part in np.array_split(self.X, max(1, len(self.X) // 10_000))
+        )
 
     def waves(self, rows):
         turned = rows @ self.frequencies
@@ -81,7 +90,11 @@ def compare(data, sizes) -> None:
     for name, make in data.items():
         X = make()
         judge, low, high = Judge(X), X.min(axis=0), X.max(axis=0)
-        some = X if len(X) <= MAX_ROWS else X[np.random.default_rng(0).choice(len(X), MAX_ROWS, replace=False)]
+        some = (
+            X
+            if len(X) <= MAX_ROWS
+            else X[np.random.default_rng(0).choice(len(X), MAX_ROWS, replace=False)]
+        )
         for k in sizes:
             first, rows = timed(points, X, k, rng=0)
             base = judge.value(rows.rows, rows.weights)
@@ -107,11 +120,15 @@ def timed(call, *arguments, **options):
 def distorted_digits(n: int, seed: int = 0):
     """Pictures of 28 x 28 pixels in 0..255: scikit-learn's digits, enlarged, turned, sheared and shifted at random."""
     rng = np.random.default_rng(seed)
-    large = np.stack([ndimage.zoom(x, 20 / 8, order=1) for x in load_digits().data.reshape(-1, 8, 8) / 16.0])
+    large = np.stack(
+        [ndimage.zoom(x, 20 / 8, order=1) for x in load_digits().data.reshape(-1, 8, 8) / 16.0]
+    )
     found = np.zeros((n, 28, 28), np.float32)
     for i in range(n):
         angle, shear, scale = rng.normal(0, 0.15), rng.normal(0, 0.1), rng.uniform(0.85, 1.15, 2)
-        turn = np.array([[np.cos(angle), shear - np.sin(angle)], [np.sin(angle), np.cos(angle)]]) @ np.diag(1 / scale)
+        turn = np.array(
+            [[np.cos(angle), shear - np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+        ) @ np.diag(1 / scale)
         shift = np.array([10, 10]) - turn @ np.array([14, 14]) + rng.normal(0, 0.7, 2)
         picture = large[rng.integers(len(large))]
         found[i] = ndimage.affine_transform(picture, turn, shift, output_shape=(28, 28), order=1)

@@ -62,7 +62,9 @@ def row(name: str, cells: list[str]) -> None:
 
 
 def nearest_error(X, y, units, X_test, y_test) -> float:
-    return 100 * float((KNeighborsClassifier(1).fit(X[units], y[units]).predict(X_test) != y_test).mean())
+    return 100 * float(
+        (KNeighborsClassifier(1).fit(X[units], y[units]).predict(X_test) != y_test).mean()
+    )
 
 
 def discrepancies(X, gamma: float, sizes, limit: float | None, scale: float) -> None:
@@ -84,12 +86,18 @@ def discrepancies(X, gamma: float, sizes, limit: float | None, scale: float) -> 
         runs = [timed(method, X, k, gamma=gamma, rng=0) for k in sizes]
         show(name, [took for took, _ in runs], [F.value_at(*chosen) for _, chosen in runs])
         values[f"{name}, reweighted"] = [F.value_on(units) for _, (units, _) in runs]
-        row(f"{name}, reweighted", [f"{scale * value:.4g}" for value in values[f"{name}, reweighted"]])
+        row(
+            f"{name}, reweighted",
+            [f"{scale * value:.4g}" for value in values[f"{name}, reweighted"]],
+        )
     if limit:
         runs = [points(X, k, gamma=gamma, time_limit=limit, rng=0) for k in sizes]
         row(f"auto, time_limit={limit:g}", [f"{scale * r.value:.4g}" for r in runs])
     ours = values.pop(SOLVERS["auto"])
-    row("auto / greedy", [f"{a / g:.3f}" for a, g in zip(ours, values[SOLVERS["greedy"]], strict=True)])
+    row(
+        "auto / greedy",
+        [f"{a / g:.3f}" for a, g in zip(ours, values[SOLVERS["greedy"]], strict=True)],
+    )
     best = np.min([values[name] for name in values], axis=0)
     row("auto / best of all others", [f"{a / b:.3f}" for a, b in zip(ours, best, strict=True)])
     for name, took in seconds.items():
@@ -98,7 +106,9 @@ def discrepancies(X, gamma: float, sizes, limit: float | None, scale: float) -> 
 
 def paper_iht(F: RowsMMD, k: int) -> float:
     """Algorithm 1 from a random start, 300 iterations, the step 1/L doubled while the support stays."""
-    return iht(F, SparseSimplex(F.space, k), step=Doubling(1.0 / F.smoothness), max_iter=300, rng=0).value
+    return iht(
+        F, SparseSimplex(F.space, k), step=Doubling(1.0 / F.smoothness), max_iter=300, rng=0
+    ).value
 
 
 def errors(X, y, X_test, y_test, gammas: dict[str, float], sizes) -> None:
@@ -109,7 +119,10 @@ def errors(X, y, X_test, y_test, gammas: dict[str, float], sizes) -> None:
     row("FewerPointsClassifier", [f"{e:.2f}" for e in ours])
     row("  seconds", [f"{took:.1f}" for took, _ in models])
     plain = [FewerPointsClassifier(k, refine=False, random_state=0).fit(X, y) for k in sizes]
-    row("FewerPointsClassifier(refine=False)", [f"{100 * (1 - m.score(X_test, y_test)):.2f}" for m in plain])
+    row(
+        "FewerPointsClassifier(refine=False)",
+        [f"{100 * (1 - m.score(X_test, y_test)):.2f}" for m in plain],
+    )
     row("  gamma by cross-validation", [f"{m.gamma_:.4f}" for m in plain])
     best = np.full(len(sizes), np.inf)
     for rule, gamma in gammas.items():
@@ -122,7 +135,10 @@ def errors(X, y, X_test, y_test, gammas: dict[str, float], sizes) -> None:
             found = [nearest_error(X, y, u, X_test, y_test) for u in chosen]
             best = np.minimum(best, found)
             kind = "local" if labels is not None else "global"
-            row(f"{name}, {kind}" + (f", {rule}" if name == "MMD-critic" else ""), [f"{e:.2f}" for e in found])
+            row(
+                f"{name}, {kind}" + (f", {rule}" if name == "MMD-critic" else ""),
+                [f"{e:.2f}" for e in found],
+            )
     lost = [str(k) for k, a, b in zip(sizes, ours, best, strict=True) if a >= b]
     print(
         "FewerPointsClassifier is below every baseline"
@@ -155,7 +171,9 @@ def usps(options) -> None:
         return
     sizes = SIZES[:3] if options.quick else SIZES
     print("\nUSPS, 7291 x 256")
-    validated = FewerPointsClassifier(100, refine=False, random_state=0).fit(data[0], data[1]).gamma_
+    validated = (
+        FewerPointsClassifier(100, refine=False, random_state=0).fit(data[0], data[1]).gamma_
+    )
     discrepancies(data[0], 0.004117, sizes, options.time_limit, 1.0)
     discrepancies(data[0], validated, sizes, None, 1.0)
     errors(*data, {"gamma 0.0041": 0.004117, "gamma by cv": validated}, sizes)
@@ -188,7 +206,9 @@ def speed(options) -> None:
         theirs.append(timed(rbf_kernel, X, gamma=0.004117)[0])
     a, b = np.median(ours), np.median(theirs)
     print(f"points {a:.2f} s, rbf_kernel {b:.2f} s, ratio {a / b:.2f}")
-    print(f"peak above the input: {peak_above(measured, X, 100, 0.004117)[1]:.0f} MB (max_memory 1 GB)")
+    print(
+        f"peak above the input: {peak_above(measured, X, 100, 0.004117)[1]:.0f} MB (max_memory 1 GB)"
+    )
 
 
 class Mixture:
@@ -203,7 +223,9 @@ class Mixture:
         """N rows, (n, d)."""
         rng = np.random.default_rng(seed)
         z = rng.choice(len(self.shares), n, p=self.shares)
-        return self.centres[z] + self.widths[z][:, None] * rng.standard_normal((n, self.centres.shape[1]))
+        return self.centres[z] + self.widths[z][:, None] * rng.standard_normal(
+            (n, self.centres.shape[1])
+        )
 
     def _mean(self, squared, variance, gamma):
         """E exp(-gamma ‖x‖²) for a Gaussian x whose mean has this squared length."""
@@ -214,7 +236,9 @@ class Mixture:
         """MMD² to the mixture with these weights, and with the best weights for the mixture itself."""
         between = lambda A, B: ((A[:, None] - B[None]) ** 2).sum(axis=2)  # noqa: E731
         both = self.widths[:, None] ** 2 + self.widths[None] ** 2
-        constant = self.shares @ self._mean(between(self.centres, self.centres), both, gamma) @ self.shares
+        constant = (
+            self.shares @ self._mean(between(self.centres, self.centres), both, gamma) @ self.shares
+        )
         c = self._mean(between(rows, self.centres), self.widths[None] ** 2, gamma) @ self.shares
         K = np.exp(-gamma * between(rows, rows))
         best = simplex_weights(K, c, weights)
@@ -234,7 +258,11 @@ def scale(options) -> None:
         for k in (100, 1000):
             for limit in (None, 5.0):
                 took, result = timed(points, X, k, gamma=gamma, time_limit=limit, rng=0)
-                name = f"n = {n}, k = {k}: points" if limit is None else f"  points, time_limit={limit:g}"
+                name = (
+                    f"n = {n}, k = {k}: points"
+                    if limit is None
+                    else f"  points, time_limit={limit:g}"
+                )
                 report(name, took, mixture, X, result.indices, result.p, gamma)
                 print(f"    value {result.value:.2e} ± {result.value_se:.0e} {result.note}")
             others = {"random": baselines.random_rows, "k-means snapped": baselines.kmeans_snapped}
@@ -256,7 +284,10 @@ def scale(options) -> None:
                     gamma,
                 )
             if not options.quick or k == 100:
-                print(f"    peak above the input: {peak_above(measured, X, k, gamma)[1]:.0f} MB", flush=True)
+                print(
+                    f"    peak above the input: {peak_above(measured, X, k, gamma)[1]:.0f} MB",
+                    flush=True,
+                )
 
 
 def report(name: str, took: float, mixture: Mixture, X, units, weights, gamma) -> None:
@@ -271,7 +302,9 @@ def compress(X, k: int, gamma: float):
 
     size = 4 ** min(int(np.ceil(np.log2(k))), int(np.log(len(X)) / np.log(4)))
     rows = np.random.default_rng(0).choice(len(X), size, replace=False)
-    found = compressing.compresspp_kt(X[rows], kernel_type=b"gaussian", k_params=np.array([1 / gamma]), g=4, seed=1)
+    found = compressing.compresspp_kt(
+        X[rows], kernel_type=b"gaussian", k_params=np.array([1 / gamma]), g=4, seed=1
+    )
     return rows[np.unique(found)]
 
 
@@ -279,7 +312,10 @@ def move(options) -> None:
     import places
 
     mixture, found = Mixture(), load_usps(options)
-    data = {"digits, 1,797 x 64": lambda: load_digits().data, "mixture, 8,000 x 8": lambda: mixture.draw(8000)}
+    data = {
+        "digits, 1,797 x 64": lambda: load_digits().data,
+        "mixture, 8,000 x 8": lambda: mixture.draw(8000),
+    }
     data |= {} if found is None else {"USPS, 7,291 x 256": lambda: found[0]}
     if not options.quick:
         data |= {f"mixture, {n:,} x 8": lambda n=n: mixture.draw(n) for n in (10**5, 10**6)}
@@ -287,14 +323,28 @@ def move(options) -> None:
     places.compare(data, (20,) if options.quick else (20, 100))
 
 
-PARTS = [digits, usps, speed, scale, uses.downstream, uses.limits, uses.outliers, uses.clusters, move]
+PARTS = [
+    digits,
+    usps,
+    speed,
+    scale,
+    uses.downstream,
+    uses.limits,
+    uses.outliers,
+    uses.clusters,
+    move,
+]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--part", nargs="+", choices=[part.__name__ for part in PARTS])
-    parser.add_argument("--time-limit", type=float, default=None, help="also run auto with this limit")
+    parser.add_argument(
+        "--time-limit", type=float, default=None, help="also run auto with this limit"
+    )
     parser.add_argument("--quick", action="store_true", help="fewer sizes, and no million rows")
     options = parser.parse_args()
     warm_up()

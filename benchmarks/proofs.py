@@ -22,7 +22,12 @@ from threadpoolctl import threadpool_limits
 from fewer import points, terms
 
 REAL = {"hangseng31": "orlib1_hangseng31_prices", "ftse89": "orlib3_ftse89_prices"}
-SHAPES = {"factors225": (225, 0), "factors225b": (225, 1), "factors457": (457, 0), "factors457b": (457, 1)}
+SHAPES = {
+    "factors225": (225, 0),
+    "factors225b": (225, 1),
+    "factors457": (457, 0),
+    "factors457b": (457, 1),
+}
 WEEKS, SECTORS = 290, 10
 
 
@@ -31,7 +36,11 @@ def factor_returns(columns: int, seed: int) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     market = 0.02 * rng.standard_t(5, WEEKS)
     sectors = 0.015 * rng.standard_t(5, (WEEKS, SECTORS))
-    sector, beta, load = rng.integers(SECTORS, size=columns), rng.normal(1, 0.25, columns), rng.normal(1, 0.3, columns)
+    sector, beta, load = (
+        rng.integers(SECTORS, size=columns),
+        rng.normal(1, 0.25, columns),
+        rng.normal(1, 0.3, columns),
+    )
     noise = 0.024 * np.exp(0.35 * rng.normal(size=columns)) * rng.standard_t(5, (WEEKS, columns))
     X = np.outer(market, beta) + sectors[:, sector] * load + noise
     capital = np.exp(1.2 * rng.normal(size=columns))
@@ -78,7 +87,9 @@ def gaps(solve: Callable[..., Any], marks: list[float]) -> tuple[list[str], floa
 
 def main() -> None:
     """Run the inputs asked for, one row each."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path)
     parser.add_argument("--k", type=int, default=10)
     parser.add_argument("--marks", default="1,10,60")
@@ -99,8 +110,15 @@ def main() -> None:
             else:
                 X, y = available[name]
                 size, solve = X.shape[1], partial(terms, X, y)
-            cells, value, used = gaps(partial(solve, k=args.k, solver="exact", rng=0, time_limit=1e6), marks)
-            print(f"| {name} | {size} | {value:.4g} |", " | ".join(cells), f"| {used:.1f} |", flush=True)
+            cells, value, used = gaps(
+                partial(solve, k=args.k, solver="exact", rng=0, time_limit=1e6), marks
+            )
+            print(
+                f"| {name} | {size} | {value:.4g} |",
+                " | ".join(cells),
+                f"| {used:.1f} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

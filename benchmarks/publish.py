@@ -24,7 +24,8 @@ import tables
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 SUMMARY, UNSEEN, TABLE = (
-    f"<!-- {name}: written by benchmarks/publish.py -->\n" for name in ("summary", "unseen data", "measured")
+    f"<!-- {name}: written by benchmarks/publish.py -->\n"
+    for name in ("summary", "unseen data", "measured")
 )
 END = "<!-- end of what was written -->\n"
 MARKER = "<!-- what follows is written by benchmarks/publish.py -->\n"
@@ -38,7 +39,9 @@ def measured(path: Path) -> Groups:
     groups: Groups = {}
     for row in tables.read_csv(path):
         if not str(row["note"]).startswith("left out"):
-            groups.setdefault(tuple(row.get(key) for key in ("case", "axis", "peer", "method", "what")), []).append(row)
+            groups.setdefault(
+                tuple(row.get(key) for key in ("case", "axis", "peer", "method", "what")), []
+            ).append(row)
     return groups
 
 
@@ -59,7 +62,9 @@ def several(heads: list[dict[str, Any]]) -> dict[str, Any]:
     head = {**heads[0], "command": "`, `".join(dict.fromkeys(head["command"] for head in heads))}
     head["commit"] = ", ".join(dict.fromkeys(head.get("commit", "unknown") for head in heads))
     head.pop("seconds", None)
-    return head | ({"seconds": sum(h["seconds"] for h in heads)} if all("seconds" in h for h in heads) else {})
+    return head | (
+        {"seconds": sum(h["seconds"] for h in heads)} if all("seconds" in h for h in heads) else {}
+    )
 
 
 def told(head: dict[str, Any]) -> str:
@@ -84,7 +89,10 @@ def filled(page: str, marker: str, text: str) -> str:
 def pictures(out: Path) -> list[str]:
     """The plots of a run, copied beside the page, as lines of it."""
     shown = []
-    for name, what in [*((job, f"{job}: quality against time") for job in tables.JOBS), ("growth", "cost curves")]:
+    for name, what in [
+        *((job, f"{job}: quality against time") for job in tables.JOBS),
+        ("growth", "cost curves"),
+    ]:
         picture = out / f"bench_{name}.png"
         if picture.exists():
             shutil.copy(picture, DOCS / "images" / picture.name)
@@ -111,7 +119,9 @@ def publish(runs: list[Path]) -> None:
             text = f"{text.split(MARKER)[0]}{MARKER}\n{below}"
             measured_here = {row["case"] for row in rows if tables.done(row)}
             if measured_here.issuperset(summary.README):
-                readme = filled(readme, TABLE, "\n".join([*summary.readme(rows), "", told(head), "", ""]))
+                readme = filled(
+                    readme, TABLE, "\n".join([*summary.readme(rows), "", told(head), "", ""])
+                )
             else:
                 print("the README stays as it is: these runs lack some of its inputs")
     page.write_text(text)
@@ -129,7 +139,9 @@ def main(asked: list[str]) -> None:
     runs = [Path(name) for name in asked if not name.startswith("--")]
     absent = [str(run) for run in runs if not (run / "run.json").exists()]
     if absent or not runs:
-        sys.exit(f"runs must be folders written by benchmarks/run.py, got {', '.join(absent) or 'none'}")
+        sys.exit(
+            f"runs must be folders written by benchmarks/run.py, got {', '.join(absent) or 'none'}"
+        )
     if "--readme" in asked:
         print("\n".join(readme_rows(runs)))
     else:

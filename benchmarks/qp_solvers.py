@@ -42,7 +42,9 @@ def by_daqp(H: np.ndarray, c: np.ndarray, A: np.ndarray, b: np.ndarray, cap: flo
     return daqp.solve(2.0 * H, -2.0 * c, rows, upper, lower, sense, primal_tol=1e-10)[0]
 
 
-def by_quadprog(H: np.ndarray, c: np.ndarray, A: np.ndarray, b: np.ndarray, cap: float) -> np.ndarray:
+def by_quadprog(
+    H: np.ndarray, c: np.ndarray, A: np.ndarray, b: np.ndarray, cap: float
+) -> np.ndarray:
     import quadprog
 
     n = len(c)
@@ -58,13 +60,23 @@ def by_piqp(H: np.ndarray, c: np.ndarray, A: np.ndarray, b: np.ndarray, cap: flo
     solver = piqp.DenseSolver()
     solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
     solver.setup(
-        2.0 * H, -2.0 * c, np.ones((1, n)), np.ones(1), A, np.full(len(b), -1e30), b, np.zeros(n), np.full(n, cap)
+        2.0 * H,
+        -2.0 * c,
+        np.ones((1, n)),
+        np.ones(1),
+        A,
+        np.full(len(b), -1e30),
+        b,
+        np.zeros(n),
+        np.full(n, cap),
     )
     solver.solve()
     return np.array(solver.result.x)
 
 
-def by_clarabel(H: np.ndarray, c: np.ndarray, A: np.ndarray, b: np.ndarray, cap: float) -> np.ndarray:
+def by_clarabel(
+    H: np.ndarray, c: np.ndarray, A: np.ndarray, b: np.ndarray, cap: float
+) -> np.ndarray:
     import clarabel
     import scipy.sparse as sp
 
@@ -75,7 +87,11 @@ def by_clarabel(H: np.ndarray, c: np.ndarray, A: np.ndarray, b: np.ndarray, cap:
     settings.verbose = False
     cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(len(right) - 1)]
     return np.array(
-        clarabel.DefaultSolver(sp.csc_matrix(np.triu(2.0 * H)), -2.0 * c, rows, right, cones, settings).solve().x
+        clarabel.DefaultSolver(
+            sp.csc_matrix(np.triu(2.0 * H)), -2.0 * c, rows, right, cones, settings
+        )
+        .solve()
+        .x
     )
 
 
@@ -89,12 +105,23 @@ def by_highs(H: np.ndarray, c: np.ndarray, A: np.ndarray, b: np.ndarray, cap: fl
     lp = model.lp_
     lp.num_col_, lp.num_row_ = n, rows.shape[0]
     lp.col_cost_, lp.col_lower_, lp.col_upper_ = -2.0 * c, np.zeros(n), np.full(n, cap)
-    lp.row_lower_, lp.row_upper_ = np.append(1.0, np.full(len(b), -highspy.kHighsInf)), np.append(1.0, b)
+    lp.row_lower_, lp.row_upper_ = (
+        np.append(1.0, np.full(len(b), -highspy.kHighsInf)),
+        np.append(1.0, b),
+    )
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = rows.indptr, rows.indices, rows.data
+    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = (
+        rows.indptr,
+        rows.indices,
+        rows.data,
+    )
     lower = sp.csc_matrix(np.tril(2.0 * H))
     model.hessian_.dim_, model.hessian_.format_ = n, highspy.HessianFormat.kTriangular
-    model.hessian_.start_, model.hessian_.index_, model.hessian_.value_ = lower.indptr, lower.indices, lower.data
+    model.hessian_.start_, model.hessian_.index_, model.hessian_.value_ = (
+        lower.indptr,
+        lower.indices,
+        lower.data,
+    )
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     solver.passModel(model)
@@ -134,10 +161,19 @@ def main() -> None:
         best = np.min(list(values.values()), axis=0)
         for name, ws in answers.items():
             off = max(
-                max(abs(w.sum() - 1), float((p[2] @ w - p[3]).max()), float(-w.min()), float(w.max() - p[4]))
+                max(
+                    abs(w.sum() - 1),
+                    float((p[2] @ w - p[3]).max()),
+                    float(-w.min()),
+                    float(w.max() - p[4]),
+                )
                 for w, p in zip(ws, problems, strict=True)
             )
-            cells[name] += [f"{1e6 * seconds[name]:.0f}", f"{off:.0e}", f"{np.max(values[name] - best):.0e}"]
+            cells[name] += [
+                f"{1e6 * seconds[name]:.0f}",
+                f"{off:.0e}",
+                f"{np.max(values[name] - best):.0e}",
+            ]
     for name, row in cells.items():
         print(f"| {name} | {' | '.join(row)} |")
 

@@ -18,22 +18,30 @@ SLACK = 1e-9
 def fault(n: int, k: int, indices: np.ndarray, weights: np.ndarray | None, **limits: Any) -> str:
     """What is wrong with an answer, as a sentence, or nothing."""
     if len(indices) > k or len(set(indices.tolist())) < len(indices):
-        return f"{len(indices)} indices, {len(set(indices.tolist()))} of them distinct, where k = {k}"
+        return (
+            f"{len(indices)} indices, {len(set(indices.tolist()))} of them distinct, where k = {k}"
+        )
     if len(indices) and (indices.min() < 0 or indices.max() >= n):
         return f"indices outside 0..{n - 1}"
     if weights is None:
         return ""
     low, high = limits.get("min_weight", 0.0), limits.get("max_weight", 1.0)
     held = weights[weights > 0]
-    if abs(weights.sum() - 1.0) > SLACK or weights.min() < 0 or held.min() < low - SLACK or held.max() > high + SLACK:
-        return (
-            f"weights in [{weights.min():g}, {weights.max():g}] of sum {weights.sum():g}, allowed [{low:g}, {high:g}]"
-        )
+    if (
+        abs(weights.sum() - 1.0) > SLACK
+        or weights.min() < 0
+        or held.min() < low - SLACK
+        or held.max() > high + SLACK
+    ):
+        return f"weights in [{weights.min():g}, {weights.max():g}] of sum {weights.sum():g}, allowed [{low:g}, {high:g}]"
     missing = sorted(set(limits.get("include", ())) - set(indices.tolist()))
     if missing:
         return f"columns {missing} are not included"
     groups = limits.get("groups")
-    if groups is not None and np.bincount(groups[indices[weights > 0]]).max() > limits["max_per_group"]:
+    if (
+        groups is not None
+        and np.bincount(groups[indices[weights > 0]]).max() > limits["max_per_group"]
+    ):
         return "too many columns of one group"
     return ""
 
@@ -81,7 +89,9 @@ class Coverage:
         covered = math.fsum(inside)
         if self.metric == "kl":
             return -math.log(covered) if covered > 0 else math.inf
-        return float((self.q**2).sum() - (inside**2).sum() + (1.0 - covered) ** 2 / 2.0 ** len(indices))
+        return float(
+            (self.q**2).sum() - (inside**2).sum() + (1.0 - covered) ** 2 / 2.0 ** len(indices)
+        )
 
 
 class Mmd:
@@ -93,11 +103,19 @@ class Mmd:
 
     scale = 1.0
 
-    def __init__(self, X: Any, labels: np.ndarray | None = None, centres: np.ndarray | None = None) -> None:
+    def __init__(
+        self, X: Any, labels: np.ndarray | None = None, centres: np.ndarray | None = None
+    ) -> None:
         self.X = X if sp.issparse(X) else X - X.mean(axis=0, dtype=np.float64)
         self.labels, self.n = labels, X.shape[0]
-        self.centres = centres - X.mean(axis=0) if centres is not None and self.n > EXACT_ROWS else None
-        some = np.linspace(0, self.n - 1, SAMPLED_ROWS).astype(int) if self.n > 2 * SAMPLED_ROWS else np.arange(self.n)
+        self.centres = (
+            centres - X.mean(axis=0) if centres is not None and self.n > EXACT_ROWS else None
+        )
+        some = (
+            np.linspace(0, self.n - 1, SAMPLED_ROWS).astype(int)
+            if self.n > 2 * SAMPLED_ROWS
+            else np.arange(self.n)
+        )
         between = self.squared(some, some)[np.triu_indices(len(some), 1)]
         self.gamma = 0.5 / float(np.median(between[between > 1e-12 * between.max()]))
         self.constant = self.mean_of_all()
@@ -118,7 +136,9 @@ class Mmd:
         """The expected similarity of each row to the mixture, whose Gaussians are widened to the variance."""
         squared = ((rows[:, None] - self.centres[None]) ** 2).sum(axis=2)
         spread = 1.0 + 2.0 * self.gamma * variance
-        return (spread ** (-rows.shape[1] / 2) * np.exp(-self.gamma / spread * squared)).mean(axis=1)
+        return (spread ** (-rows.shape[1] / 2) * np.exp(-self.gamma / spread * squared)).mean(
+            axis=1
+        )
 
     def means(self, rows: np.ndarray) -> np.ndarray:
         """The mean similarity of each row to all."""

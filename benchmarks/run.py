@@ -107,7 +107,12 @@ def run_peer(
 def started(peer: Peer, tasks: list[tuple[Case, str]], options: Namespace, core: int | None) -> Any:
     """A worker that has been told its tasks."""
     listed = [{"case": asdict(case), "method": method} for case, method in tasks]
-    order = {"peer": peer.name, "tasks": listed, "data": str(options.data), "budget": options.budget}
+    order = {
+        "peer": peer.name,
+        "tasks": listed,
+        "data": str(options.data),
+        "budget": options.budget,
+    }
     order |= {"runs": options.runs, "core": core}
     with (options.out / f"{peer.name}.log").open("a") as log:
         process = subprocess.Popen(  # noqa: S603 - our own file
@@ -140,7 +145,9 @@ def too_large(peer: Peer, method: str, case: Case, largest: int) -> str:
     return ""
 
 
-def rows_of(peer: Peer, case: Case, method: str, outcome: dict[str, Any], runs: int = 3) -> list[dict[str, Any]]:
+def rows_of(
+    peer: Peer, case: Case, method: str, outcome: dict[str, Any], runs: int = 3
+) -> list[dict[str, Any]]:
     """The lines of the csv for one outcome; fewer runs than were planned are noted."""
     head = {
         "job": case.job,
@@ -164,15 +171,27 @@ def rows_of(peer: Peer, case: Case, method: str, outcome: dict[str, Any], runs: 
 def wanted(peer: Peer, case: Case) -> list[str]:
     """The methods of a peer for a case; on cost curves only those of CURVES."""
     served = list(peer.serves(case.job, case.kind))
-    return [method for method in served if not case.axis or method in CURVES[peer.name].get(case.job, [])]
+    return [
+        method
+        for method in served
+        if not case.axis or method in CURVES[peer.name].get(case.job, [])
+    ]
 
 
-def measured(peers: dict[str, Peer], cases: list[Case], options: Namespace) -> Iterator[list[dict[str, Any]]]:
+def measured(
+    peers: dict[str, Peer], cases: list[Case], options: Namespace
+) -> Iterator[list[dict[str, Any]]]:
     """Rows as they come; with several lanes as many peers at a time, each on a core of its own."""
-    pairs = [(peer, [case for case in cases if case.job == job]) for job in JOBS for peer in peers.values()]
+    pairs = [
+        (peer, [case for case in cases if case.job == job])
+        for job in JOBS
+        for peer in peers.values()
+    ]
     # what takes longest first: `fewer` compiles, and proofs have minutes
     pairs.sort(key=lambda pair: (pair[0].name != "fewer", not pair[0].minutes))
-    cores = sorted(os.sched_getaffinity(0))[: options.lanes] if hasattr(os, "sched_getaffinity") else []
+    cores = (
+        sorted(os.sched_getaffinity(0))[: options.lanes] if hasattr(os, "sched_getaffinity") else []
+    )
     if len(cores) < 2:
         for peer, mine in pairs:
             yield from answers(peer, mine, options, None)
@@ -202,14 +221,20 @@ def measured(peers: dict[str, Peer], cases: list[Case], options: Namespace) -> I
             future.result()  # what went wrong in a lane is heard
 
 
-def answers(peer: Peer, cases: list[Case], options: Namespace, core: int | None) -> Iterator[list[dict[str, Any]]]:
+def answers(
+    peer: Peer, cases: list[Case], options: Namespace, core: int | None
+) -> Iterator[list[dict[str, Any]]]:
     """Rows of one peer; what is skipped has a row with its reason."""
     tasks = []
     for case in cases:
         for method in wanted(peer, case):
             if (case.name, case.axis, peer.name, method) in options.known:
                 continue
-            why = case.missing(options.data) or peer.reason or too_large(peer, method, case, options.largest)
+            why = (
+                case.missing(options.data)
+                or peer.reason
+                or too_large(peer, method, case, options.largest)
+            )
             if why:
                 yield rows_of(peer, case, method, {"error": why})
             else:
@@ -237,7 +262,9 @@ def chosen_cases(options: Namespace) -> list[Case]:
     if options.part != "files":
         return quick_cases() if options.quick else full_cases()
     for job, name, shape, k in files.listed(options.data):
-        print(f"{name}, {shape}: {f'{job}, k = {k}' if job else 'too small for any job'}", flush=True)
+        print(
+            f"{name}, {shape}: {f'{job}, k = {k}' if job else 'too small for any job'}", flush=True
+        )
     return file_cases(options.data)
 
 
@@ -245,12 +272,20 @@ def machine() -> str:
     """Processor, cores, memory, Python."""
     info = Path("/proc/cpuinfo")
     names = (
-        [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+        [
+            line.split(":")[1].strip()
+            for line in info.read_text().splitlines()
+            if line.startswith("model name")
+        ]
         if (info.exists())
         else []
     )
     memory = Path("/proc/meminfo")
-    ram = f", {int(memory.read_text().split()[1]) / 2**20:.0f} GB of memory" if memory.exists() else ""
+    ram = (
+        f", {int(memory.read_text().split()[1]) / 2**20:.0f} GB of memory"
+        if memory.exists()
+        else ""
+    )
     cpu = f"{names[0]}, {len(names)} cores" if names else platform.processor() or platform.machine()
     return f"{cpu}{ram}, Python {platform.python_version()}, {platform.system()}"
 
@@ -295,7 +330,9 @@ def collect_unseen(peers: dict[str, Peer], options: Namespace) -> None:
 def run(options: Namespace, peers: dict[str, Peer]) -> None:
     """Every part that was asked for, the most important first."""
     whole = options.part is None and not options.quick
-    if options.part is None and not options.resume:  # nothing of a run before this one is taken for its own
+    if (
+        options.part is None and not options.resume
+    ):  # nothing of a run before this one is taken for its own
         for name in ("results", "own", "unseen", "curves"):
             (options.out / f"{name}.csv").unlink(missing_ok=True)
     if options.part in (None, "tables", "files"):
@@ -312,7 +349,9 @@ def run(options: Namespace, peers: dict[str, Peer]) -> None:
 def commit() -> str:
     """The commit that is measured, and whether files differ from it."""
     try:
-        changed = versions.git("status", "--porcelain", "--untracked-files=no", "--", "src", "benchmarks")
+        changed = versions.git(
+            "status", "--porcelain", "--untracked-files=no", "--", "src", "benchmarks"
+        )
         return versions.git("rev-parse", "--short", "HEAD") + (" with changes" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
@@ -320,37 +359,71 @@ def commit() -> str:
 
 def head_of(options: Namespace) -> dict[str, Any]:
     """What is said of a run; a resumed one adds its command and seconds to those before."""
-    path, command = options.out / "run.json", " ".join(["python", "benchmarks/run.py", *sys.argv[1:]])
+    path, command = (
+        options.out / "run.json",
+        " ".join(["python", "benchmarks/run.py", *sys.argv[1:]]),
+    )
     before = json.loads(path.read_text()) if options.resume and path.exists() else {}
     if before and (before["quick"], before["budget"]) != (options.quick, options.budget):
         asked = f"--quick {before['quick']} and --budget {before['budget']:g}"
         sys.exit(f"--resume must complete a run of the same settings: {options.out} has {asked}")
-    head = {"command": "`, `".join(dict.fromkeys([*filter(None, [before.get("command")]), command]))}
+    head = {
+        "command": "`, `".join(dict.fromkeys([*filter(None, [before.get("command")]), command]))
+    }
     head["commit"] = ", ".join(dict.fromkeys([*filter(None, [before.get("commit")]), commit()]))
-    head |= {"machine": machine(), "quick": options.quick, "budget": options.budget, "lanes": options.lanes}
+    head |= {
+        "machine": machine(),
+        "quick": options.quick,
+        "budget": options.budget,
+        "lanes": options.lanes,
+    }
     return head | {"before": before.get("seconds", 0.0), "seconds": before.get("seconds", 0.0)}
 
 
 def parsed() -> Namespace:
     """The options, with what follows from them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--job", choices=JOBS)
-    parser.add_argument("--quick", action="store_true", help="small inputs and budgets: minutes in all")
+    parser.add_argument(
+        "--quick", action="store_true", help="small inputs and budgets: minutes in all"
+    )
     parser.add_argument("--peers", help="only these, separated by commas; `fewer` is always there")
-    parser.add_argument("--alone", action="store_true", help="--peers without `fewer`, to complete another run")
+    parser.add_argument(
+        "--alone", action="store_true", help="--peers without `fewer`, to complete another run"
+    )
     parser.add_argument("--out", type=Path, default=Path("build/bench"))
     parser.add_argument("--resume", action="store_true", help="complete the run that is in --out")
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="nothing is begun after these; 55 unless told")
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--budget", type=float, help="seconds for the calls of one method on one input")
-    parser.add_argument("--largest", type=int, default=10**9, help="leave out inputs of more rows or columns")
     parser.add_argument(
-        "--lanes", type=int, default=2, help="peers at a time, each on a core of its own; 2 unless told"
+        "--minutes",
+        type=float,
+        default=MINUTES,
+        help="nothing is begun after these; 55 unless told",
+    )
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument(
+        "--budget", type=float, help="seconds for the calls of one method on one input"
+    )
+    parser.add_argument(
+        "--largest", type=int, default=10**9, help="leave out inputs of more rows or columns"
+    )
+    parser.add_argument(
+        "--lanes",
+        type=int,
+        default=2,
+        help="peers at a time, each on a core of its own; 2 unless told",
     )
     parts = ["tables", "unseen", "curves", "files"]
-    parser.add_argument("--part", choices=parts, help="only the tables, unseen data, cost curves, or files of --data")
+    parser.add_argument(
+        "--part",
+        choices=parts,
+        help="only the tables, unseen data, cost curves, or files of --data",
+    )
     options = parser.parse_args()
-    options.budget = (QUICK_BUDGET if options.quick else BUDGET) if options.budget is None else options.budget
+    options.budget = (
+        (QUICK_BUDGET if options.quick else BUDGET) if options.budget is None else options.budget
+    )
     options.runs = 1 if options.quick else 3
     if options.budget <= 0 or options.lanes < 1 or options.minutes <= 0:
         given = f"{options.budget:g}, {options.lanes} and {options.minutes:g}"
@@ -362,7 +435,10 @@ def parsed() -> Namespace:
 
 def main() -> None:
     options = parsed()
-    for name in (signal.SIGINT, signal.SIGTERM):  # also where a shell in the background ignores the first
+    for name in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # also where a shell in the background ignores the first
         signal.signal(name, signal.default_int_handler)
     options.out.mkdir(parents=True, exist_ok=True)
     began, head = time.perf_counter(), head_of(options)
@@ -376,7 +452,9 @@ def main() -> None:
     try:
         run(options, chosen_peers(options.peers, options.alone))
     except KeyboardInterrupt:
-        print(f"ended; what was measured is in {options.out}, and --resume completes it", flush=True)
+        print(
+            f"ended; what was measured is in {options.out}, and --resume completes it", flush=True
+        )
     note()
     tables.write_report(options.out)
     plots.draw(options.out)

@@ -29,9 +29,13 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of the tables (x 8)")
     parser.add_argument("--baskets", type=int, default=2_000_000)
     parser.add_argument("--stream", type=int, default=1_000_000, help="rows of the stream")
-    parser.add_argument("--max-memory", default="1GB", help="max_memory of the calls in the part core")
+    parser.add_argument(
+        "--max-memory", default="1GB", help="max_memory of the calls in the part core"
+    )
     parser.add_argument("--of", default="points,dims", help="jobs of the part core")
-    parser.add_argument("--once", action="store_true", help="points in one pass too, in the part core")
+    parser.add_argument(
+        "--once", action="store_true", help="points in one pass too, in the part core"
+    )
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--folder", type=Path, default=Path("build/scale"))
     parser.add_argument("--child", help="what a process of its own does; for this script itself")
@@ -71,9 +75,14 @@ def lines_of_baskets(first: int, n: int, seed: int) -> pl.DataFrame:
     offset = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     found = items[starts[which][owner] + offset]
     more = np.flatnonzero(rng.random(n) < 0.03)
-    owner, found = np.concatenate([owner, more]), np.concatenate([found, rng.integers(0, 500, len(more))])
+    owner, found = (
+        np.concatenate([owner, more]),
+        np.concatenate([found, rng.integers(0, 500, len(more))]),
+    )
     order = np.argsort(owner, kind="stable")
-    return pl.DataFrame({"order": (owner[order] + first).astype(np.int32), "item": found[order].astype(np.int16)})
+    return pl.DataFrame(
+        {"order": (owner[order] + first).astype(np.int32), "item": found[order].astype(np.int16)}
+    )
 
 
 def tables(folder: Path, rows: int) -> str:
@@ -84,7 +93,9 @@ def tables(folder: Path, rows: int) -> str:
         file = home / f"{i:03}.parquet"
         if not file.exists():
             X = mixture(min(2_500_000, rows - start), i)
-            pl.DataFrame(X, schema=[f"x{j}" for j in range(8)]).write_parquet(file, row_group_size=250_000)
+            pl.DataFrame(X, schema=[f"x{j}" for j in range(8)]).write_parquet(
+                file, row_group_size=250_000
+            )
     return str(home / "*.parquet")
 
 
@@ -95,7 +106,9 @@ def orders(folder: Path, baskets: int) -> str:
     for i, start in enumerate(range(0, baskets, 2_000_000)):
         file = home / f"{i:03}.parquet"
         if not file.exists():
-            lines_of_baskets(start, min(2_000_000, baskets - start), i).write_parquet(file, row_group_size=500_000)
+            lines_of_baskets(start, min(2_000_000, baskets - start), i).write_parquet(
+                file, row_group_size=500_000
+            )
     return str(home / "*.parquet")
 
 
@@ -110,28 +123,46 @@ def peak() -> int:
 def child(what: dict) -> None:
     """One measurement in a process of its own; what it found goes to stdout as JSON."""
     import fewer
-    from fewer.data.blocks import Execution, executed
+    from fewer.tables.blocks import Execution, executed
 
     empty, started, spent = peak(), time.perf_counter(), time.process_time()
     found: dict = {}
     if what["do"] == "read":
-        for file in sorted(Path().glob(what["files"])) if not os.path.isabs(what["files"]) else expand(what["files"]):
+        for file in (
+            sorted(Path().glob(what["files"]))
+            if not os.path.isabs(what["files"])
+            else expand(what["files"])
+        ):
             pl.read_parquet(file)
     elif what["do"] == "points":
         files = expand(what["files"])
-        X = pl.read_parquet(files).head(what["head"]).to_pandas() if "head" in what else [str(f) for f in files]
+        X = (
+            pl.read_parquet(files).head(what["head"]).to_pandas()
+            if "head" in what
+            else [str(f) for f in files]
+        )
         passes: dict = {}
         with executed(
             Execution(
-                what.get("workers", 1), lambda name, rows: passes.__setitem__(name, time.perf_counter() - started)
+                what.get("workers", 1),
+                lambda name, rows: passes.__setitem__(name, time.perf_counter() - started),
             )
         ):
             if what.get("once"):
                 X = (pl.read_parquet(file) for file in files)
             result = fewer.points(X, what["k"], rng=0, max_memory=what["memory"])
-        found = {"value": result.value, "se": result.value_se, "note": result.note, "weights": result.weights.tolist()}
+        found = {
+            "value": result.value,
+            "se": result.value_se,
+            "note": result.note,
+            "weights": result.weights.tolist(),
+        }
         found["passes"] = passes
-        found["rows"] = result.rows.to_numpy().tolist() if hasattr(result.rows, "to_numpy") else result.rows.tolist()
+        found["rows"] = (
+            result.rows.to_numpy().tolist()
+            if hasattr(result.rows, "to_numpy")
+            else result.rows.tolist()
+        )
         found["compared"] = [
             result.compared.width,
             result.compared.scaling.mean.tolist(),
@@ -140,7 +171,9 @@ def child(what: dict) -> None:
     elif what["do"] == "dims":
         files = expand(what["files"])
         X = pl.read_parquet(files) if what.get("whole") else [str(f) for f in files]
-        result = fewer.dims(X, what["k"], order="order", item="item", rng=0, max_memory=what["memory"])
+        result = fewer.dims(
+            X, what["k"], order="order", item="item", rng=0, max_memory=what["memory"]
+        )
         found = {
             "value": result.value,
             "bound": result.bound,
@@ -149,7 +182,16 @@ def child(what: dict) -> None:
         }
         found["items"] = [int(label) for label in result.labels]
     found["cpu"] = time.process_time() - spent
-    print(json.dumps({"seconds": time.perf_counter() - started, "peak": peak() - empty, "empty": empty, **found}))
+    print(
+        json.dumps(
+            {
+                "seconds": time.perf_counter() - started,
+                "peak": peak() - empty,
+                "empty": empty,
+                **found,
+            }
+        )
+    )
 
 
 def expand(pattern: str) -> list:
@@ -160,7 +202,9 @@ def expand(pattern: str) -> list:
 
 def alone(**what) -> dict:
     """The same, asked for."""
-    run = subprocess.run([sys.executable, __file__, "--child", json.dumps(what)], capture_output=True, text=True)  # noqa: S603
+    run = subprocess.run(  # noqa: S603
+        [sys.executable, __file__, "--child", json.dumps(what)], capture_output=True, text=True
+    )
     if run.returncode:
         raise SystemExit(run.stderr[-2000:])
     return json.loads(run.stdout.splitlines()[-1])
@@ -194,8 +238,9 @@ def answer(job: str, given, y=None):
 def never_gather() -> None:
     """Have all data take the road of blocks, however small, cut into several canonical ones, with 1,000 candidates."""
     from fewer import row_blocks
-    from fewer.data import _dask, blocks
-    from fewer.jobs import _points_blocks
+    from fewer.jobs.points import blocks as _points_blocks
+    from fewer.tables import blocks as blocks
+    from fewer.tables import dask as _dask
 
     blocks.Stream.gathered = lambda self, memory: None
     _dask.DaskBlocks.gathered = lambda self, memory: None
@@ -209,7 +254,11 @@ def cluster(workers: int):
 
     dask.config.set({"distributed.scheduler.allowed-failures": 10})
     local = LocalCluster(
-        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        host="127.0.0.1",
     )
     return local, Client(local, timeout=60)
 
@@ -231,15 +280,26 @@ def cut(given) -> None:
     print("| job | where | cut into | value | same indices | relative difference | s |")
     print("|---|---|---|---|---|---|---|")
     data, first = small_data(), {}
-    for where, count in (("memory", 0), ("npy files", 0), ("Dask, 1 worker process", 1), ("Dask, 2", 2)):
+    for where, count in (
+        ("memory", 0),
+        ("npy files", 0),
+        ("Dask, 1 worker process", 1),
+        ("Dask, 2", 2),
+    ):
         with on_cluster(count) if count else nullcontext():
             for job, given_data in data.items():
                 X, y = given_data if job == "terms" else (given_data, None)
                 for n in (1, 7, 64) if where == "memory" else (7, 64):
                     started = time.perf_counter()
-                    found = answer(job, given_as(given, where, job, X, y, n), None if where == "memory" else y)
+                    found = answer(
+                        job, given_as(given, where, job, X, y, n), None if where == "memory" else y
+                    )
                     seconds = time.perf_counter() - started
-                    same = "yes" if np.array_equal(found.indices, first.setdefault(job, found).indices) else "NO"
+                    same = (
+                        "yes"
+                        if np.array_equal(found.indices, first.setdefault(job, found).indices)
+                        else "NO"
+                    )
                     off = abs(found.value - first[job].value) / abs(first[job].value)
                     said = f"| {job} | {where} | {n} | {found.value:.12g} | {same} | {off:.1e} | {seconds:.1f} |"
                     print(said, flush=True)
@@ -293,7 +353,11 @@ def kill(given) -> None:
                 try:
                     found = answer(job, in_dask(X, 24, 0.15), y)
                     same = np.array_equal(found.indices, expected.indices)
-                    said = f"same, value off by {abs(found.value / expected.value - 1):.0e}" if same else "OTHER"
+                    said = (
+                        f"same, value off by {abs(found.value / expected.value - 1):.0e}"
+                        if same
+                        else "OTHER"
+                    )
                 except Exception as error:
                     said = f"{type(error).__name__}: {error}"
                 seconds = time.perf_counter() - started
@@ -312,7 +376,9 @@ class Judge:
         self.sums, self.rows = np.zeros(count, complex), 0
 
     def waves(self, X, dtype=np.float32) -> np.ndarray:
-        phase = ((np.asarray(X) - self.mean) / self.spread).astype(dtype) @ self.frequencies.astype(dtype)
+        phase = ((np.asarray(X) - self.mean) / self.spread).astype(dtype) @ self.frequencies.astype(
+            dtype
+        )
         return np.cos(phase) + 1j * np.sin(phase)
 
     def add(self, X: np.ndarray) -> None:
@@ -340,7 +406,9 @@ def core_points(given) -> None:
     size = sum(os.path.getsize(f) for f in expand(files)) / 1e9
     read = alone(do="read", files=files)
     print(f"{given.rows:,} rows x 8, {size:.2f} GB of parquet; polars reads them in {both(read)}\n")
-    print("| run | s (of processor) | rows per second | times the reading | peak above an empty process | value | se |")
+    print(
+        "| run | s (of processor) | rows per second | times the reading | peak above an empty process | value | se |"
+    )
     print("|---|---|---|---|---|---|---|")
     answers = []
     for name, what in (
@@ -364,7 +432,9 @@ def core_points(given) -> None:
         judge.add(pl.read_parquet(file).to_numpy()[:: max(10 // step, 1)])
     for name, found in answers:
         value, error = judge.of(found["rows"], found["weights"], sampled=True)
-        print(f"{name}: by 2,048 other features of {judge.rows:,} rows {value:.4g}, standard error {error:.2g}")
+        print(
+            f"{name}: by 2,048 other features of {judge.rows:,} rows {value:.4g}, standard error {error:.2g}"
+        )
 
 
 def both(found: dict) -> str:
@@ -376,7 +446,9 @@ def core_dims(given) -> None:
     files = orders(given.folder, given.baskets)
     size = sum(os.path.getsize(f) for f in expand(files)) / 1e9
     read = alone(do="read", files=files)
-    print(f"\n{given.baskets:,} baskets, {size:.2f} GB of parquet; polars reads them in {both(read)}\n")
+    print(
+        f"\n{given.baskets:,} baskets, {size:.2f} GB of parquet; polars reads them in {both(read)}\n"
+    )
     print(
         "| run | s (of processor) | baskets per second | times the reading | peak above an empty process | covered | "
         "at most | note |"
@@ -405,7 +477,7 @@ def timed_stages():
     """Within it the seconds of the stages of a run are summed up: first rows, counting rows, passes, kept rows."""
     from functools import cached_property
 
-    from fewer.data import _dask
+    from fewer.tables import dask as _dask
 
     spent: dict = {}
 
@@ -439,17 +511,23 @@ def workers(given) -> None:
     """Speed-up from one to two workers, where one worker's time goes, and a cost model that a third run checks."""
     import dask
 
-    from fewer.data import _dask
-    from fewer.jobs import _points_blocks
+    from fewer.jobs.points import blocks as _points_blocks
+    from fewer.tables import dask as _dask
 
     _dask.DaskBlocks.gathered = lambda self, memory: None
-    _points_blocks.MAX_CANDIDATES = 2000  # as many as very large data have: below 3.6 million rows there are more
+    _points_blocks.MAX_CANDIDATES = (
+        2000  # as many as very large data have: below 3.6 million rows there are more
+    )
 
     def read(path, start, n):
         return pl.scan_parquet(path).slice(start, n).collect().to_numpy()
 
     files = expand(tables(given.folder, given.rows))
-    parts = [dask.delayed(read)(path, start, 250_000) for path in files for start in range(0, 2_500_000, 250_000)]
+    parts = [
+        dask.delayed(read)(path, start, 250_000)
+        for path in files
+        for start in range(0, 2_500_000, 250_000)
+    ]
     parts = parts[: -(-given.rows // 250_000)]
     block, times, stages = one_block(given.rows), {}, {}
     for count, share in ((1, 1.0), (2, 1.0), (2, 0.5)):
@@ -462,16 +540,24 @@ def workers(given) -> None:
             times[count, share] = time.perf_counter() - started
             there = sum(client.run(time.process_time).values()) - there
             stages[count, share] = {**spent, "workers": there, "here": time.process_time() - own}
-    fixed = float(np.clip(2 * times[2, 1.0] - times[1, 1.0], 0.0, times[1, 1.0]))  # T = fixed + work x share / workers
+    fixed = float(
+        np.clip(2 * times[2, 1.0] - times[1, 1.0], 0.0, times[1, 1.0])
+    )  # T = fixed + work x share / workers
     work = times[1, 1.0] - fixed
-    print(f"{given.rows:,} rows x 8 -> 10 points, blocks of {block['rows']:,} rows, Dask, seconds of the clock\n")
-    print("| worker processes | rows | s | speed-up | by the model | s of the workers' processors | of this process |")
+    print(
+        f"{given.rows:,} rows x 8 -> 10 points, blocks of {block['rows']:,} rows, Dask, seconds of the clock\n"
+    )
+    print(
+        "| worker processes | rows | s | speed-up | by the model | s of the workers' processors | of this process |"
+    )
     print("|---|---|---|---|---|---|---|")
     for (count, share), seconds in times.items():
         model = "fitted" if share == 1.0 else f"{fixed + work * share / count:.1f}"
         speed = f"{times[1, 1.0] / seconds:.2f}" if share == 1.0 else "(half of the rows)"
         cpu = f"{stages[count, share]['workers']:.1f} | {stages[count, share]['here']:.1f}"
-        print(f"| {count} | {int(share * given.rows):,} | {seconds:.1f} | {speed} | {model} | {cpu} |")
+        print(
+            f"| {count} | {int(share * given.rows):,} | {seconds:.1f} | {speed} | {model} | {cpu} |"
+        )
     print_stages(times, stages, block, given.rows)
     on_paper(given.rows, fixed, work, block)
 
@@ -479,24 +565,39 @@ def workers(given) -> None:
 def print_stages(times: dict, stages: dict, block: dict, rows: int) -> None:
     """Where the time of one and of two workers goes, and the share that is not work on blocks."""
     names = [name for name in stages[1, 1.0] if name not in ("workers", "here")]
-    print("\n| worker processes | " + " | ".join(names) + " | search, graph | outside blocks, clock | processor |")
+    print(
+        "\n| worker processes | "
+        + " | ".join(names)
+        + " | search, graph | outside blocks, clock | processor |"
+    )
     print("|---|" + "---|" * (len(names) + 3))
     inside = -(-rows // block["rows"]) * (block["first_s"] + block["second_s"])
     for count in (1, 2):
         spent, whole = stages[count, 1.0], times[count, 1.0]
-        rest, outside = whole - sum(spent.get(name, 0.0) for name in names), 1.0 - inside / count / whole
+        rest, outside = (
+            whole - sum(spent.get(name, 0.0) for name in names),
+            1.0 - inside / count / whole,
+        )
         cells = " | ".join(f"{spent.get(name, 0.0):.1f} s" for name in names)
         busy = 1.0 - inside / (spent["workers"] + spent["here"])
         print(f"| {count} | {cells} | {rest:.1f} s | {100 * outside:.0f} % | {100 * busy:.0f} % |")
-    print("\nOutside blocks is all that is not work on blocks, by what one block takes of a processor (below): of the")
-    print("clock, which counts waiting for a core, and of the seconds that all processes were busy.")
+    print(
+        "\nOutside blocks is all that is not work on blocks, by what one block takes of a processor (below): of the"
+    )
+    print(
+        "clock, which counts waiting for a core, and of the seconds that all processes were busy."
+    )
 
 
 def on_paper(rows: int, fixed: float, work: float, block: dict) -> None:
     """What one block costs and moves, and from it what more rows and workers would."""
     print("\n| | pass 1 | pass 2 |\n|---|---|---|")
-    print(f"| work on a block, s of the processor | {block['first_s']:.3f} | {block['second_s']:.3f} |")
-    print(f"| moved for each block | {block['first'] / 1e3:.0f} kB | {block['second'] / 1e3:.0f} kB |")
+    print(
+        f"| work on a block, s of the processor | {block['first_s']:.3f} | {block['second_s']:.3f} |"
+    )
+    print(
+        f"| moved for each block | {block['first'] / 1e3:.0f} kB | {block['second'] / 1e3:.0f} kB |"
+    )
     print(f"| moved to each worker | the first rows | the plan, {block['plan'] / 1e6:.2f} MB |")
     print(f"\nT = {fixed:.1f} s + {1e9 * work / rows:.0f} ns x rows / workers\n")
     print("| on paper | workers | passes 1 and 2 | moved between workers |\n|---|---|---|---|")
@@ -511,11 +612,13 @@ def one_block(rows: int) -> dict:
     """What one canonical block costs and leaves."""
     import pickle
 
-    from fewer.data.blocks import Block
-    from fewer.jobs import _points_blocks, _points_plan, _points_second
-    from fewer.jobs._points_first import FirstSummary
-    from fewer.jobs.points_options import PointsOptions
+    from fewer.jobs.points import blocks as _points_blocks
+    from fewer.jobs.points import plan as _points_plan
+    from fewer.jobs.points import second_pass as _points_second
+    from fewer.jobs.points.first_pass import FirstSummary
+    from fewer.jobs.points.options import PointsOptions
     from fewer.row_blocks import canonical_rows
+    from fewer.tables.blocks import Block
 
     X = mixture(canonical_rows(8), 0)
     options = PointsOptions(standardize=False)
@@ -529,25 +632,35 @@ def one_block(rows: int) -> dict:
     started = time.process_time()
     second = _points_second.bare_second(Block(X), plan)
     second_s = time.process_time() - started
-    sizes = {name: len(pickle.dumps(value)) for name, value in (("first", first), ("second", second), ("plan", plan))}
+    sizes = {
+        name: len(pickle.dumps(value))
+        for name, value in (("first", first), ("second", second), ("plan", plan))
+    }
     return {"rows": len(X), "first_s": first_s, "second_s": second_s, **sizes}
 
 
 def block(given) -> None:
     """What the second pass of one block costs in compiled loops and in NumPy, by the number of columns."""
-    from fewer.data.blocks import Block
-    from fewer.jobs import _narrow, _points_blocks, _points_plan, _points_second
-    from fewer.jobs._points_first import FirstSummary
-    from fewer.jobs.points_options import PointsOptions
+    from fewer.jobs.points import blocks as _points_blocks
+    from fewer.jobs.points import narrow as _narrow
+    from fewer.jobs.points import plan as _points_plan
+    from fewer.jobs.points import second_pass as _points_second
+    from fewer.jobs.points.first_pass import FirstSummary
+    from fewer.jobs.points.options import PointsOptions
+    from fewer.tables.blocks import Block
     from fewer.threads import one_thread
 
     _narrow.MAX_NARROW_COLUMNS = 10**6
-    print("| columns | rows | compiled, s of processor | NumPy | largest relative difference |\n|---|---|---|---|---|")
+    print(
+        "| columns | rows | compiled, s of processor | NumPy | largest relative difference |\n|---|---|---|---|---|"
+    )
     options = PointsOptions(standardize=False)
     for d in (2, 8, 16, 32, 64):
         X = np.random.default_rng(0).normal(size=(32768, d))
         spec = _points_blocks.spec_of(X, 10, options, 0)
-        plan = _points_plan.plan_of(_points_second.replace(FirstSummary.of(Block(X), spec), rows=50_000_000))
+        plan = _points_plan.plan_of(
+            _points_second.replace(FirstSummary.of(Block(X), spec), rows=50_000_000)
+        )
         found, times = [], []
         make = _points_second.NarrowSums.of
         for how in (make, lambda *parts: None):
@@ -572,7 +685,9 @@ def stream(given) -> None:
         return (mixture(batch, start, 4.0 * start / n) for start in range(0, stop, batch))
 
     model = fewer.FewerPoints(k=50, random_state=0)
-    print("| rows so far | s of partial_fit | MB | MMD | proven bound | refitted from scratch | s of it |")
+    print(
+        "| rows so far | s of partial_fit | MB | MMD | proven bound | refitted from scratch | s of it |"
+    )
     print("|---|---|---|---|---|---|---|")
     spent, done, judge = 0.0, 0, None
     checks = {int(n * share) for share in (0.1, 0.25, 0.5, 1.0)}
@@ -587,7 +702,9 @@ def stream(given) -> None:
             true = judge.of(model.points_, model.weights_)[0] ** 0.5
             began = time.process_time()
             stop = done
-            fresh = fewer.points(lambda stop=stop: batches(stop), 50, gamma=model.gamma_, rng=0, max_memory="64MB")
+            fresh = fewer.points(
+                lambda stop=stop: batches(stop), 50, gamma=model.gamma_, rng=0, max_memory="64MB"
+            )
             again = judge.of(fresh.rows, fresh.weights)[0] ** 0.5
             print(
                 f"| {done:,} | {spent:.1f} | {now} | {true:.3g} | {model.error_bound_:.3g} | {again:.3g} | "

@@ -36,7 +36,10 @@ def main() -> None:
         gaps.setdefault(name, []).append(result.value - optimum)
         return result
 
-    greedy(*problem(0)), iht(*problem(0), step=Doubling(0.008), rng=0, max_iter=2)  # compile before timing
+    (
+        greedy(*problem(0)),
+        iht(*problem(0), step=Doubling(0.008), rng=0, max_iter=2),
+    )  # compile before timing
     for seed in range(3 if options.quick else options.seeds):
         F, C = problem(seed)
         began = time.perf_counter()

@@ -55,21 +55,39 @@ def inputs(data: Path) -> Iterator[Small]:
     yield Small("terms", "returns, 200 x 60", 10, [made.A, made.b], QUICK, made)
     for index, k in TRACKING if (data / "index_tracking.npz").exists() else []:
         real = tracking(index, data)
-        yield Small("terms", f"{index}, {real.A.shape[0]} x {real.A.shape[1]}", k, [real.A, real.b], QUICK, real)
+        yield Small(
+            "terms",
+            f"{index}, {real.A.shape[0]} x {real.A.shape[1]}",
+            k,
+            [real.A, real.b],
+            QUICK,
+            real,
+        )
     yield Small("points", "normal, 200 x 4", 5, [rng.standard_normal((200, 4))], ("greedy",))
     yield Small("bins", "300 bins", 10, [rng.integers(0, 99, 300)], ("auto",))
     yield Small("dims", "300 x 20", 5, [rng.random((300, 20)) < 0.2], ("greedy", "auto"))
 
 
-def asked(version: Version, small: Small, path: Path, solver: str) -> Callable[[int], tuple[float, Any]]:
+def asked(
+    version: Version, small: Small, path: Path, solver: str
+) -> Callable[[int], tuple[float, Any]]:
     """Calls of a version: how many -> seconds of one, and the answer."""
 
     def call(times: int) -> tuple[float, Any]:
-        order = {"job": small.job, "input": str(path), "k": small.k, "options": {"solver": solver}, "seed": 0}
+        order = {
+            "job": small.job,
+            "input": str(path),
+            "k": small.k,
+            "options": {"solver": solver},
+            "seed": 0,
+        }
         answer = version.ask(**order, times=times)
         if "error" in answer:
             raise SystemExit(f"{version.name}: {answer['error']}")
-        return answer["seconds"], (answer["indices"], answer["weights"])  # JSON keeps every bit of a float
+        return answer["seconds"], (
+            answer["indices"],
+            answer["weights"],
+        )  # JSON keeps every bit of a float
 
     return call
 
@@ -80,7 +98,9 @@ def of_peer(method: Any, small: Small) -> Callable[[int], tuple[float, Any]]:
     def call(times: int) -> tuple[float, Any]:
         began = time.process_time()
         for _ in range(times):
-            small.problem.refitted(np.asarray(method(small.problem, small.k, 0, 1.0).what, float), small.k)
+            small.problem.refitted(
+                np.asarray(method(small.problem, small.k, 0, 1.0).what, float), small.k
+            )
         return (time.process_time() - began) / times, None
 
     return call
@@ -101,21 +121,37 @@ def measured(calls: dict[str, Callable[[int], tuple[float, Any]]], rounds: int) 
 
 def lines_of(small: Small, versions: list[Version], path: Path, rounds: int) -> list[Line]:
     """All methods on one input: every version by every solver, then the peers."""
-    np.savez(path, **{"counts" if small.job == "bins" else str(i): array for i, array in enumerate(small.arrays)})
-    calls = {f"{v.name} {solver}": asked(v, small, path, solver) for solver in small.solvers for v in versions}
+    np.savez(
+        path,
+        **{
+            "counts" if small.job == "bins" else str(i): array
+            for i, array in enumerate(small.arrays)
+        },
+    )
+    calls = {
+        f"{v.name} {solver}": asked(v, small, path, solver)
+        for solver in small.solvers
+        for v in versions
+    }
     if small.problem is not None:
         calls["SciPy NNLS"] = of_peer(scipy_nnls.nnls, small)
         if not abess.PEER.reason:
-            calls |= {f"abess {name}": of_peer(method, small) for name, method in abess.METHODS.items()}
+            calls |= {
+                f"abess {name}": of_peer(method, small) for name, method in abess.METHODS.items()
+            }
     return measured(calls, rounds)
 
 
 def main() -> int:
     """One line for each input and method."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--against", metavar="COMMIT")
-    parser.add_argument("--only", default="", help="the beginning of a job and an input, such as 'terms returns'")
+    parser.add_argument(
+        "--only", default="", help="the beginning of a job and an input, such as 'terms returns'"
+    )
     parser.add_argument("--rounds", type=int, default=7)
     args = parser.parse_args()
     differ = 0
@@ -135,9 +171,16 @@ def main() -> int:
                 continue
             found = lines_of(small, versions, folder / f"{number}.npz", args.rounds)
             for line in found:
-                print(f"| {small.job} {small.name} | {small.k} | {line.method} | {line.milliseconds:.2f} |", flush=True)
+                print(
+                    f"| {small.job} {small.name} | {small.k} | {line.method} | {line.milliseconds:.2f} |",
+                    flush=True,
+                )
             for solver in small.solvers if args.against else ():
-                here, there = (line for line in found if line.method in {f"{v.name} {solver}" for v in versions})
+                here, there = (
+                    line
+                    for line in found
+                    if line.method in {f"{v.name} {solver}" for v in versions}
+                )
                 differ += here.answer != there.answer
     if args.against:
         print(f"answers that differ from those of {args.against}: {differ}")

@@ -41,11 +41,15 @@ def inputs() -> Iterator[tuple[str, Any, int]]:
     yield "normal, 300 x 4", made("normal", 300, 4, 9), 10
 
 
-def measured(versions: list[Version], path: Path, X: Any, k: int, seeds: int) -> dict[str, tuple[Any, float]]:
+def measured(
+    versions: list[Version], path: Path, X: Any, k: int, seeds: int
+) -> dict[str, tuple[Any, float]]:
     """For each version the values of all seeds, and the mean CPU seconds."""
     judge = Mmd(X)
     np.savez(path, **{"0": X})
-    found: dict[str, tuple[list[float], list[float]]] = {version.name: ([], []) for version in versions}
+    found: dict[str, tuple[list[float], list[float]]] = {
+        version.name: ([], []) for version in versions
+    }
     for version in versions:
         version.ask(job="points", input=str(path), k=k, options={}, seed=0)  # compile
     for seed in range(seeds):
@@ -56,12 +60,17 @@ def measured(versions: list[Version], path: Path, X: Any, k: int, seeds: int) ->
             units, weights = np.array(answer["indices"]), np.array(answer["weights"])
             found[version.name][0].append(judge.judge(units, weights))
             found[version.name][1].append(answer["seconds"])
-    return {name: (np.array(values), float(np.mean(seconds))) for name, (values, seconds) in found.items()}
+    return {
+        name: (np.array(values), float(np.mean(seconds)))
+        for name, (values, seconds) in found.items()
+    }
 
 
 def main() -> None:
     """One line for each input and version."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--against", metavar="COMMIT")
     args = parser.parse_args()
@@ -73,7 +82,9 @@ def main() -> None:
             versions.append(Version(args.against, tree, folder / "cache"))
         for version in versions:
             stack.callback(version.end)
-        kept: dict[str, list[tuple[float, float, float]]] = {version.name: [] for version in versions}
+        kept: dict[str, list[tuple[float, float, float]]] = {
+            version.name: [] for version in versions
+        }
         print("| input | k | version | lowest | mean / lowest | highest / lowest | seconds |")
         print("|---" * 7 + "|")
         for number, (name, X, k) in enumerate(inputs()):
@@ -88,7 +99,9 @@ def main() -> None:
                 )
         for version, rows in kept.items():
             means = np.exp(np.log(np.array(rows)).mean(axis=0))
-            print(f"| geometric mean | | {version} | | {means[0]:.3f} | {means[1]:.3f} | {means[2]:.3f} |")
+            print(
+                f"| geometric mean | | {version} | | {means[0]:.3f} | {means[1]:.3f} | {means[2]:.3f} |"
+            )
 
 
 if __name__ == "__main__":

@@ -30,7 +30,9 @@ def clusters(X: np.ndarray, count: int = CLUSTERS) -> np.ndarray:
     return fcluster(linkage(upper, "complete"), count, "maxclust") - 1
 
 
-def by_fewer(X: np.ndarray, y: np.ndarray, k: int, asked: dict[str, Any], seconds: float) -> np.ndarray:
+def by_fewer(
+    X: np.ndarray, y: np.ndarray, k: int, asked: dict[str, Any], seconds: float
+) -> np.ndarray:
     """Our local search, without a clock."""
     return terms(X, y, k, rng=0, solver="exchange", **asked).p
 
@@ -42,7 +44,9 @@ def membership(asked: dict[str, Any]) -> np.ndarray | None:
     return (asked["groups"][None] == np.arange(asked["groups"].max() + 1)[:, None]).astype(float)
 
 
-def by_scip(X: np.ndarray, y: np.ndarray, k: int, asked: dict[str, Any], seconds: float) -> np.ndarray:
+def by_scip(
+    X: np.ndarray, y: np.ndarray, k: int, asked: dict[str, Any], seconds: float
+) -> np.ndarray:
     """The mixed-integer quadratic programme as cvxpy says it to SCIP."""
     import cvxpy as cp
 
@@ -56,7 +60,9 @@ def by_scip(X: np.ndarray, y: np.ndarray, k: int, asked: dict[str, Any], seconds
     return tidy(q.value, k)
 
 
-def by_highs_mip(X: np.ndarray, y: np.ndarray, k: int, asked: dict[str, Any], seconds: float) -> np.ndarray:
+def by_highs_mip(
+    X: np.ndarray, y: np.ndarray, k: int, asked: dict[str, Any], seconds: float
+) -> np.ndarray:
     """HiGHS has no mixed-integer squares: absolute errors choose the columns, whose squares are then fitted."""
     import cvxpy as cp
 
@@ -64,7 +70,9 @@ def by_highs_mip(X: np.ndarray, y: np.ndarray, k: int, asked: dict[str, Any], se
     q, z = cp.Variable(n, nonneg=True), cp.Variable(n, boolean=True)
     rows = conditions_of(q, asked)
     held = [cp.sum(q) == 1, q <= asked["max_weight"] * z, cp.sum(z) <= k, *rows]
-    cp.Problem(cp.Minimize(1e2 * cp.norm1(X @ q - y)), held).solve(solver="HIGHS", time_limit=seconds)
+    cp.Problem(cp.Minimize(1e2 * cp.norm1(X @ q - y)), held).solve(
+        solver="HIGHS", time_limit=seconds
+    )
     if q.value is None:
         raise RuntimeError("no answer in time")
     chosen = np.argsort(-q.value)[:k]
@@ -82,17 +90,25 @@ def conditions_of(q: Any, asked: dict[str, Any]) -> list[Any]:
 
     inside = membership(asked)
     rows = [] if inside is None else [inside @ q <= asked["max_group_weight"]]
-    return [*rows, cp.norm1(q - asked["previous"]) <= asked["max_turnover"]] if "previous" in asked else rows
+    return (
+        [*rows, cp.norm1(q - asked["previous"]) <= asked["max_turnover"]]
+        if "previous" in asked
+        else rows
+    )
 
 
-def by_skfolio(X: np.ndarray, y: np.ndarray, k: int, asked: dict[str, Any], seconds: float) -> np.ndarray:
+def by_skfolio(
+    X: np.ndarray, y: np.ndarray, k: int, asked: dict[str, Any], seconds: float
+) -> np.ndarray:
     """Skfolio's benchmark tracker: the standard deviation of excess returns, by SCIP."""
     from skfolio.optimization import BenchmarkTracker
 
     model = BenchmarkTracker(
         cardinality=k,
         max_weights=asked["max_weight"],
-        add_constraints=(lambda w: conditions_of(w, asked)) if set(asked) & {"previous", "max_group_weight"} else None,
+        add_constraints=(lambda w: conditions_of(w, asked))
+        if set(asked) & {"previous", "max_group_weight"}
+        else None,
         solver="SCIP",
         solver_params={"scip_params": {"limits/time": seconds}},
     )
@@ -125,7 +141,9 @@ def broken(p: np.ndarray, k: int, asked: dict[str, Any]) -> float:
     return max(missed)
 
 
-def attempt(method: Callable[..., np.ndarray], *problem: Any) -> tuple[np.ndarray | None, float, str]:
+def attempt(
+    method: Callable[..., np.ndarray], *problem: Any
+) -> tuple[np.ndarray | None, float, str]:
     """The answer, the seconds, and why there is none."""
     begun = time.perf_counter()
     try:
@@ -137,7 +155,9 @@ def attempt(method: Callable[..., np.ndarray], *problem: Any) -> tuple[np.ndarra
 
 def side_by_side(markets: dict[str, tuple[np.ndarray, np.ndarray]], seconds: float) -> None:
     """One fit under conditions, all methods."""
-    print("| problem | method | squared error | seconds | breaks conditions by |\n|---|---|---|---|---|")
+    print(
+        "| problem | method | squared error | seconds | breaks conditions by |\n|---|---|---|---|---|"
+    )
     for name, k in (("Hang Seng 31", 10), ("FTSE 89", 15), ("S&P 386", 20)):
         X, y = markets[name]
         half = len(y) // 2
@@ -145,14 +165,23 @@ def side_by_side(markets: dict[str, tuple[np.ndarray, np.ndarray]], seconds: flo
         cap = max(CAP, 1.2 / k)
         before = terms(X[:half], y[:half], k, max_weight=cap, rng=0).p
         for title, asked in (
-            ("10 % caps, 30 % per cluster", {"max_weight": cap, "groups": groups, "max_group_weight": PER_CLUSTER}),
-            ("10 % caps, turnover 0.4", {"max_weight": cap, "previous": before, "max_turnover": 2 * TURNOVER}),
+            (
+                "10 % caps, 30 % per cluster",
+                {"max_weight": cap, "groups": groups, "max_group_weight": PER_CLUSTER},
+            ),
+            (
+                "10 % caps, turnover 0.4",
+                {"max_weight": cap, "previous": before, "max_turnover": 2 * TURNOVER},
+            ),
         ):
             for method, solve in METHODS.items():
                 p, taken, why = attempt(solve, X[half:], y[half:], k, asked, seconds)
                 value = "none" if p is None else f"{np.square(X[half:] @ p - y[half:]).sum():.4g}"
                 off = why if p is None else f"{max(broken(p, k, asked), 0):.0e}"
-                print(f"| {name}, k = {k}, {title} | {method} | {value} | {taken:.1f} | {off} |", flush=True)
+                print(
+                    f"| {name}, k = {k}, {title} | {method} | {value} | {taken:.1f} | {off} |",
+                    flush=True,
+                )
 
 
 class GroupProblem:
@@ -161,8 +190,12 @@ class GroupProblem:
     def __init__(self, seconds: float) -> None:
         rng = np.random.default_rng(0)
         self.seconds, self.groups = seconds, np.repeat(np.arange(40), 5)
-        self.X = rng.standard_normal((80, 200)) + 0.7 * rng.standard_normal((80, 40))[:, self.groups]
-        truth = np.where(np.isin(self.groups, rng.permutation(40)[:6]), rng.dirichlet(np.ones(200)), 0.0)
+        self.X = (
+            rng.standard_normal((80, 200)) + 0.7 * rng.standard_normal((80, 40))[:, self.groups]
+        )
+        truth = np.where(
+            np.isin(self.groups, rng.permutation(40)[:6]), rng.dirichlet(np.ones(200)), 0.0
+        )
         self.y = self.X @ (truth / truth.sum()) + 0.05 * rng.standard_normal(80)
         self.F = Moments(Atoms(200), self.X, self.y)
         self.inside = (self.groups[None] == np.arange(40)[:, None]).astype(float)
@@ -178,7 +211,9 @@ class GroupProblem:
     def lasso(self, k: int, library: str) -> np.ndarray:
         """A group lasso with the largest penalty that leaves k groups."""
         model = import_module(library).GroupLasso
-        most = max(np.linalg.norm(self.X[:, self.groups == g].T @ self.y) for g in range(40)) / len(self.y)
+        most = max(np.linalg.norm(self.X[:, self.groups == g].T @ self.y) for g in range(40)) / len(
+            self.y
+        )
         for alpha in np.geomspace(most, most / 1000, 60):
             w = model(groups=5, alpha=alpha, fit_intercept=False).fit(self.X, self.y).coef_
             size = self.inside @ w**2
@@ -190,7 +225,9 @@ class GroupProblem:
         """Best subsets of groups without signs or a sum."""
         from abess import LinearRegression
 
-        model = LinearRegression(support_size=[k], fit_intercept=False, group=self.groups).fit(self.X, self.y)
+        model = LinearRegression(support_size=[k], fit_intercept=False, group=self.groups).fit(
+            self.X, self.y
+        )
         return self.refitted(np.unique(self.groups[np.flatnonzero(model.coef_)]))
 
     def mip(self, k: int, solver: str) -> np.ndarray:
@@ -200,7 +237,11 @@ class GroupProblem:
         q, z = cp.Variable(200, nonneg=True), cp.Variable(40, boolean=True)
         loss = cp.sum_squares if solver == "SCIP" else cp.norm1
         rows = [cp.sum(q) == 1, self.inside @ q <= z, cp.sum(z) <= k]
-        limit = {"scip_params": {"limits/time": self.seconds}} if solver == "SCIP" else {"time_limit": self.seconds}
+        limit = (
+            {"scip_params": {"limits/time": self.seconds}}
+            if solver == "SCIP"
+            else {"time_limit": self.seconds}
+        )
         cp.Problem(cp.Minimize(loss(self.X @ q - self.y)), rows).solve(solver=solver, **limit)
         return self.refitted(np.argsort(-(self.inside @ q.value))[:k])
 
@@ -222,7 +263,10 @@ def whole_groups(seconds: float) -> None:
     for k in (3, 6):
         for name, solve in ways.items():
             p, taken, why = attempt(solve, k)
-            print(f"| {k} | {name} | {why if p is None else f'{given.F.value(p):.4g}'} | {taken:.2f} |", flush=True)
+            print(
+                f"| {k} | {name} | {why if p is None else f'{given.F.value(p):.4g}'} | {taken:.2f} |",
+                flush=True,
+            )
 
 
 def limits_of(groups: np.ndarray, p: np.ndarray | None) -> dict[str, Any]:
@@ -231,11 +275,22 @@ def limits_of(groups: np.ndarray, p: np.ndarray | None) -> dict[str, Any]:
     if p is None:
         return {"max_weight": cap, "groups": groups, "max_group_weight": each}
     cap, each = max(cap, float(p.max())), np.maximum(each, np.bincount(groups, p, len(each)))
-    return {"max_weight": cap, "groups": groups, "max_group_weight": each, "previous": p, "max_turnover": TURNOVER}
+    return {
+        "max_weight": cap,
+        "groups": groups,
+        "max_group_weight": each,
+        "previous": p,
+        "max_turnover": TURNOVER,
+    }
 
 
 def rolled(
-    X: np.ndarray, y: np.ndarray, plan: tuple[int, int, int], limited: bool, method: Any, seconds: float
+    X: np.ndarray,
+    y: np.ndarray,
+    plan: tuple[int, int, int],
+    limited: bool,
+    method: Any,
+    seconds: float,
 ) -> dict[str, Any]:
     """Rebalance each quarter on the window before it; what follows is out of sample."""
     window, quarter, k = plan
@@ -266,14 +321,21 @@ def rolled(
     spent = time.perf_counter() - begun
     turnover, most = (float(number(turned)) for number in (np.mean, np.max))
     te = float(left.std())
-    return {"te": te, "turnover": turnover, "most": most, "seconds": spent, "idle": idle, "errors": left}
+    return {
+        "te": te,
+        "turnover": turnover,
+        "most": most,
+        "seconds": spent,
+        "idle": idle,
+        "errors": left,
+    }
 
 
-def tracking(markets: dict[str, tuple[np.ndarray, np.ndarray]], picture: str | None, seconds: float) -> None:
+def tracking(
+    markets: dict[str, tuple[np.ndarray, np.ndarray]], picture: str | None, seconds: float
+) -> None:
     """Quarterly rebalancing out of sample."""
-    heads = (
-        "market | method | tracking error per period | mean turnover | largest | quarters without an answer | seconds"
-    )
+    heads = "market | method | tracking error per period | mean turnover | largest | quarters without an answer | seconds"
     print(f"\n| {heads} |\n|---|---|---|---|---|---|---|")
     shown = {}
     for name, (window, quarter, k) in PLANS.items():
@@ -294,16 +356,27 @@ def draw(shown: dict[tuple[str, str], dict[str, Any]], path: str) -> None:
     """The cumulative difference from the index, out of sample."""
     import matplotlib.pyplot as plt
 
-    names, colours = list(dict.fromkeys(market for market, _ in shown)), ("0.55", "#0b6e99", "#c2571a")
-    figure, axes = plt.subplots(1, len(names), figsize=(4.2 * len(names), 3.8), layout="constrained", facecolor="white")
+    names, colours = (
+        list(dict.fromkeys(market for market, _ in shown)),
+        ("0.55", "#0b6e99", "#c2571a"),
+    )
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(4.2 * len(names), 3.8), layout="constrained", facecolor="white"
+    )
     for axis, market in zip(np.atleast_1d(axes), names, strict=True):
-        found_here = [(method, found) for (where, method), found in shown.items() if where == market]
+        found_here = [
+            (method, found) for (where, method), found in shown.items() if where == market
+        ]
         for (method, found), colour in zip(found_here, colours, strict=True):
             if found["errors"].size:
-                label = f"{method}: error {1e4 * found['te']:.0f} bp, turnover {found['turnover']:.2f}"
+                label = (
+                    f"{method}: error {1e4 * found['te']:.0f} bp, turnover {found['turnover']:.2f}"
+                )
                 axis.plot(100 * np.cumsum(found["errors"]), label=label, lw=1.4, color=colour)
         axis.axhline(0, color="0.3", lw=0.8)
-        axis.set(title=f"{market}, k = {PLANS[market][2]}", xlabel="days" if "386" in market else "weeks")
+        axis.set(
+            title=f"{market}, k = {PLANS[market][2]}", xlabel="days" if "386" in market else "weeks"
+        )
         axis.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.17))
     np.atleast_1d(axes)[0].set_ylabel("tracked minus index, %, out of sample")
     figure.savefig(path, dpi=90)
@@ -311,7 +384,9 @@ def draw(shown: dict[tuple[str, str], dict[str, Any]], path: str) -> None:
 
 def main() -> None:
     """Run all three."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data")
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--picture")
@@ -319,7 +394,10 @@ def main() -> None:
     given = parser.parse_args()
     data = np.load(given.data, allow_pickle=False)
     markets = {"S&P 386": (data["sp500_2010_asset_returns"], data["sp500_2010_index_returns"])}
-    for name, key in (("Hang Seng 31", "orlib1_hangseng31_prices"), ("FTSE 89", "orlib3_ftse89_prices")):
+    for name, key in (
+        ("Hang Seng 31", "orlib1_hangseng31_prices"),
+        ("FTSE 89", "orlib3_ftse89_prices"),
+    ):
         returns = data[key][1:] / data[key][:-1] - 1
         markets[name] = returns[:, 1:], returns[:, 0]
     if given.part in (None, "groups"):

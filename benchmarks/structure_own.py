@@ -74,7 +74,9 @@ def by_highs(X: Any, costs: Any, budget: float, seconds: float) -> tuple[float, 
     rows, columns = np.nonzero(supports)
     entries = np.arange(len(rows))
     ends = np.r_[np.ones(len(rows)), -np.ones(len(rows))]
-    rules = sp.csr_array((ends, (np.r_[entries, entries], np.r_[n + rows, columns])), shape=(len(rows), n + count))
+    rules = sp.csr_array(
+        (ends, (np.r_[entries, entries], np.r_[n + rows, columns])), shape=(len(rows), n + count)
+    )
     spent = np.r_[costs, np.zeros(count)]
     found = milp(
         np.r_[np.zeros(n), -mass],
@@ -88,7 +90,9 @@ def by_highs(X: Any, costs: Any, budget: float, seconds: float) -> tuple[float, 
 
 def budgets() -> None:
     """Dims with costs, and with units, beside HiGHS."""
-    print("| problem | rows x columns | covered, fewer | covered, HiGHS (30 s) | proven by | fewer, s | HiGHS, s |")
+    print(
+        "| problem | rows x columns | covered, fewer | covered, HiGHS (30 s) | proven by | fewer, s | HiGHS, s |"
+    )
     print("|---|---|---|---|---|---|---|")
     for N, n, seed in ((2000, 40, 0), (5000, 60, 1)):
         X = baskets(N, n, 4, rng=seed).toarray()
@@ -96,7 +100,9 @@ def budgets() -> None:
         costs = np.round(rng.uniform(0.5, 4.0, n), 1)
         budget = round(0.3 * costs.sum(), 1)
         took, result = timed(lambda X=X, c=costs, b=budget: dims(X, budget=b, costs=c, rng=0))
-        slow, (value, bound) = timed(lambda X=X, c=costs, b=budget: by_highs(X, c, b * (1 + 1e-9), 30.0))
+        slow, (value, bound) = timed(
+            lambda X=X, c=costs, b=budget: by_highs(X, c, b * (1 + 1e-9), 30.0)
+        )
         report("budget", (N, n), result, value, bound, took, slow)
         units = np.arange(n) // 4
         merged = np.array([X[:, units == u].any(axis=1) for u in range(n // 4)]).T
@@ -106,13 +112,25 @@ def budgets() -> None:
 
 
 def report(
-    name: str, shape: tuple[int, int], result: Any, value: float, bound: float, took: float, slow: float
+    name: str,
+    shape: tuple[int, int],
+    result: Any,
+    value: float,
+    bound: float,
+    took: float,
+    slow: float,
 ) -> None:
     """A line of the table."""
     ours = math.exp(-result.value)
-    who = [one for one, proven in (("fewer", result.gap < 1e-9), ("HiGHS", bound - value < 1e-7)) if proven]
+    who = [
+        one
+        for one, proven in (("fewer", result.gap < 1e-9), ("HiGHS", bound - value < 1e-7))
+        if proven
+    ]
     size = f"{shape[0]} x {shape[1]}"
-    print(f"| {name} | {size} | {ours:.4f} | {value:.4f} | {' and '.join(who) or '-'} | {took:.2f} | {slow:.1f} |")
+    print(
+        f"| {name} | {size} | {ours:.4f} | {value:.4f} | {' and '.join(who) or '-'} | {took:.2f} | {slow:.1f} |"
+    )
 
 
 def patients() -> None:
@@ -132,7 +150,9 @@ def patients() -> None:
                 for _ in range(20 if N <= 2000 else 3)
             ]  # fmt: skip
             gap = result.gap / result.value if result.gap is not None else math.nan
-            print(f"| {N} | {G} | {k} | {result.value:.3g} | {np.mean(drawn):.3g} | {gap:.2f} | {took:.2f} |")
+            print(
+                f"| {N} | {G} | {k} | {result.value:.3g} | {np.mean(drawn):.3g} | {gap:.2f} | {took:.2f} |"
+            )
 
 
 PARTS: dict[str, Callable[[], None]] = {"bars": bars, "budget": budgets, "points": patients}

@@ -26,7 +26,12 @@ README = {
 }
 """The inputs of the README's table, and what they are called there."""
 GREEN, YELLOW, RED, GREY = "#2c7a51", "#d68910", "#c0392b", "#95a5a6"
-LOSSES = {"points": "MMD²", "bins": "squared error", "terms": "squared error", "dims": "rows not covered"}
+LOSSES = {
+    "points": "MMD²",
+    "bins": "squared error",
+    "terms": "squared error",
+    "dims": "rows not covered",
+}
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,11 @@ class Standing:
     @property
     def proves_more(self) -> bool:
         """Whether the default call proved its answer where the faster peer did not."""
-        return self.racer is not None and self.ours["proven"] is True and self.racer["proven"] is not True
+        return (
+            self.racer is not None
+            and self.ours["proven"] is True
+            and self.racer["proven"] is not True
+        )
 
 
 def no_worse(value: float, than: float) -> bool:
@@ -69,14 +78,25 @@ def standing(rows: list[Row]) -> Standing | None:
     ours = reference(rows)
     if ours is None:
         return None
-    theirs = sorted((row for row in rows if row["peer"] != "fewer" and done(row)), key=lambda r: (r["value"], r["cpu"]))
+    theirs = sorted(
+        (row for row in rows if row["peer"] != "fewer" and done(row)),
+        key=lambda r: (r["value"], r["cpu"]),
+    )
     rival = next((row for row in theirs if row["cpu"] <= ours["cpu"]), None)
-    racer = min((row for row in theirs if no_worse(row["value"], ours["value"])), key=lambda r: r["cpu"], default=None)
+    racer = min(
+        (row for row in theirs if no_worse(row["value"], ours["value"])),
+        key=lambda r: r["cpu"],
+        default=None,
+    )
     values = math.nan if rival is None else ratio(rival["value"], ours["value"])
-    if rival is not None and abs(rival["value"] - ours["value"]) <= max(BETTER * abs(ours["value"]), FLOOR):
+    if rival is not None and abs(rival["value"] - ours["value"]) <= max(
+        BETTER * abs(ours["value"]), FLOOR
+    ):
         values = 1.0
     times = math.nan if racer is None else racer["cpu"] / max(ours["cpu"], 1e-9)
-    return Standing(ours["job"], ours["case"], ours, theirs[0] if theirs else None, values, times, rival, racer)
+    return Standing(
+        ours["job"], ours["case"], ours, theirs[0] if theirs else None, values, times, rival, racer
+    )
 
 
 def standings(rows: list[Row]) -> list[Standing]:
@@ -100,9 +120,7 @@ def line(one: Standing) -> str:
     values = told(one.at_equal_time, "🔴" if one.is_behind else "", "no peer is as fast")
     sooner = "" if not one.is_slower else "🟡" if one.proves_more else "🔴"
     times = told(one.at_equal_value, sooner, "no peer gets there")
-    return (
-        f"| {one.job} | {one.case} | {ours['value']:.4g}{proven} in {ours['cpu']:.3g} s | {peer} | {values} | {times} |"
-    )
+    return f"| {one.job} | {one.case} | {ours['value']:.4g}{proven} in {ours['cpu']:.3g} s | {peer} | {values} | {times} |"
 
 
 def summary(rows: list[Row]) -> list[str]:
@@ -118,9 +136,16 @@ def summary(rows: list[Row]) -> list[str]:
         "value at equal time",
         "time at equal value",
     ]
-    table = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *(line(one) for one in found)]
+    table = [
+        "| " + " | ".join(head) + " |",
+        "|---" * len(head) + "|",
+        *(line(one) for one in found),
+    ]
     lines = ["<details open>", "<summary>job x input</summary>", "", *table, "", "</details>", ""]
-    behind, slower = ([one for one in found if test(one)] for test in (lambda o: o.is_behind, lambda o: o.is_slower))
+    behind, slower = (
+        [one for one in found if test(one)]
+        for test in (lambda o: o.is_behind, lambda o: o.is_slower)
+    )
     compared = [one for one in found if one.best is not None]
     better = sum(no_worse(one.ours["value"], one.best["value"]) for one in compared)
     lines += [
@@ -135,7 +160,8 @@ def summary(rows: list[Row]) -> list[str]:
 def marked(behind: list[Standing], slower: list[Standing]) -> list[str]:
     """What each mark of the table stands for."""
     lost = [
-        f"{one.case}: {label(one.rival)} has {one.rival['value']:.4g} in {one.rival['cpu']:.3g} s." for one in behind
+        f"{one.case}: {label(one.rival)} has {one.rival['value']:.4g} in {one.rival['cpu']:.3g} s."
+        for one in behind
     ]
     return lost + [
         f"{one.case}: {label(one.racer)} needs {one.racer['cpu']:.3g} s for {one.racer['value']:.4g}"
@@ -154,8 +180,18 @@ def readme(rows: list[Row]) -> list[str]:
         if one.case not in README or one.best is None:
             continue
         proven = ", proven" if one.ours["proven"] is True else ""
-        cells = [one.job, README[one.case], f"{one.ours['k']:g}", LOSSES[one.job], f"{one.ours['value']:.3g}{proven}"]
-        cells += [f"{one.ours['cpu']:.2g}", f"{one.best['value']:.3g} ({label(one.best)})", f"{one.best['cpu']:.2g}"]
+        cells = [
+            one.job,
+            README[one.case],
+            f"{one.ours['k']:g}",
+            LOSSES[one.job],
+            f"{one.ours['value']:.3g}{proven}",
+        ]
+        cells += [
+            f"{one.ours['cpu']:.2g}",
+            f"{one.best['value']:.3g} ({label(one.best)})",
+            f"{one.best['cpu']:.2g}",
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
@@ -179,10 +215,20 @@ def draw(rows: list[Row], path: Path) -> bool:
     found = standings(rows)[::-1]
     if not found:
         return False
-    figure, axes = plt.subplots(1, 2, figsize=(11, 1.2 + 0.26 * len(found)), sharey=True, layout="constrained")
-    panel(axes[0], [(one.at_equal_time, RED if one.is_behind else GREEN) for one in found], "no peer is as fast")
+    figure, axes = plt.subplots(
+        1, 2, figsize=(11, 1.2 + 0.26 * len(found)), sharey=True, layout="constrained"
+    )
+    panel(
+        axes[0],
+        [(one.at_equal_time, RED if one.is_behind else GREEN) for one in found],
+        "no peer is as fast",
+    )
     sooner = [(RED if not one.proves_more else YELLOW) if one.is_slower else GREEN for one in found]
-    panel(axes[1], list(zip([one.at_equal_value for one in found], sooner, strict=True)), "no peer gets there")
+    panel(
+        axes[1],
+        list(zip([one.at_equal_value for one in found], sooner, strict=True)),
+        "no peer gets there",
+    )
     axes[0].set_title("value of the best peer at equal time / fewer", fontsize=10)
     axes[1].set_title("time of the fastest peer at equal value / fewer", fontsize=10)
     axes[0].set_yticks(range(len(found)), [f"{one.job}: {one.case}" for one in found], fontsize=8)

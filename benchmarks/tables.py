@@ -100,7 +100,8 @@ def behind(rows: list[Row]) -> list[tuple[Row, Row]]:
         worse = [
             row
             for row in theirs
-            if row["cpu"] <= mine["cpu"] and mine["value"] - row["value"] > max(BETTER * abs(mine["value"]), FLOOR)
+            if row["cpu"] <= mine["cpu"]
+            and mine["value"] - row["value"] > max(BETTER * abs(mine["value"]), FLOOR)
         ]
         if worse:
             found.append((mine, min(worse, key=lambda row: row["value"])))
@@ -114,7 +115,9 @@ def slower(rows: list[Row]) -> list[tuple[Row, Row]]:
     for row in rows:
         if row["peer"] == "fewer" or not done(row):
             continue
-        equal = [m for m in ours if m["value"] - row["value"] <= max(BETTER * abs(row["value"]), FLOOR)]
+        equal = [
+            m for m in ours if m["value"] - row["value"] <= max(BETTER * abs(row["value"]), FLOOR)
+        ]
         fastest = min(equal, key=lambda m: m["cpu"], default=None)
         if fastest is not None and row["cpu"] < fastest["cpu"] and not beaten_by(row, ours):
             found.append((fastest, row))
@@ -124,7 +127,9 @@ def slower(rows: list[Row]) -> list[tuple[Row, Row]]:
 def beaten_by(row: Row, ours: list[Row]) -> bool:
     """Whether a result of `fewer` is at least as good in no more time."""
     return any(
-        m["cpu"] <= row["cpu"] and m["value"] - row["value"] <= max(BETTER * abs(row["value"]), FLOOR) for m in ours
+        m["cpu"] <= row["cpu"]
+        and m["value"] - row["value"] <= max(BETTER * abs(row["value"]), FLOOR)
+        for m in ours
     )
 
 
@@ -157,7 +162,10 @@ def cell(value: Any, form: str = ".4g") -> str:
 
 def case_table(rows: list[Row]) -> list[str]:
     """One input: the rows in order of quality, then what was skipped."""
-    base, answered = reference(rows), sorted((r for r in rows if done(r)), key=lambda r: (r["value"], r["cpu"]))
+    base, answered = (
+        reference(rows),
+        sorted((r for r in rows if done(r)), key=lambda r: (r["value"], r["cpu"])),
+    )
     tested = any(cell(row["test"]) for row in answered)
     head = [
         "method",
@@ -173,7 +181,11 @@ def case_table(rows: list[Row]) -> list[str]:
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for row in answered:
         times = [ratio(row[key], base[key]) if base else math.nan for key in ("value", "cpu")]
-        remark = "; ".join(t for t in (verdict(row, rows), "proven" if row["proven"] is True else "", row["note"]) if t)
+        remark = "; ".join(
+            t
+            for t in (verdict(row, rows), "proven" if row["proven"] is True else "", row["note"])
+            if t
+        )
         cells = [
             f"**{label(row)}**" if row["peer"] == "fewer" else label(row),
             cell(row["value"]),
@@ -191,12 +203,24 @@ def case_table(rows: list[Row]) -> list[str]:
     for row in rows:
         if not done(row):
             skipped.setdefault(row["note"], []).append(f"{row['peer']} {row['method']}")
-    return [*lines, "", *(f"Skipped: {', '.join(names)} – {why}." for why, names in skipped.items())]
+    return [
+        *lines,
+        "",
+        *(f"Skipped: {', '.join(names)} – {why}." for why, names in skipped.items()),
+    ]
 
 
 def folded(title: str, lines: list[str]) -> list[str]:
     """Lines that are shown when their title is clicked, on GitHub and in the manual."""
-    return ['<details class="long-table">', f"<summary>{title}</summary>", "", *lines, "", "</details>", ""]
+    return [
+        '<details class="long-table">',
+        f"<summary>{title}</summary>",
+        "",
+        *lines,
+        "",
+        "</details>",
+        "",
+    ]
 
 
 def grouped(rows: list[Row], key: str) -> dict[str, list[Row]]:
@@ -223,7 +247,10 @@ def exponent(points: list[tuple[float, float]]) -> float:
 
 def curve_table(rows: list[Row]) -> list[str]:
     """Growth along each axis, with the fitted exponents of time and memory."""
-    lines = ["| job | grows | method | sizes | CPU seconds | ~ size^ | MB | ~ size^ |", "|---" * 8 + "|"]
+    lines = [
+        "| job | grows | method | sizes | CPU seconds | ~ size^ | MB | ~ size^ |",
+        "|---" * 8 + "|",
+    ]
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in sorted(rows, key=lambda row: JOBS.index(row["job"])):
         if done(row) and row["variant"] not in ("projected", "equal weights"):
@@ -232,17 +259,24 @@ def curve_table(rows: list[Row]) -> list[str]:
         line.sort(key=lambda row: row["size"])
         seconds = [(row["size"], row["cpu"]) for row in line]
         peaks = [(row["size"], row["peak_mb"]) for row in line if isinstance(row["peak_mb"], float)]
-        lists = [", ".join(f"{y:{form}}" for _, y in pairs) for pairs, form in ((seconds, ".3g"), (peaks, ".0f"))]
+        lists = [
+            ", ".join(f"{y:{form}}" for _, y in pairs)
+            for pairs, form in ((seconds, ".3g"), (peaks, ".0f"))
+        ]
         sizes = ", ".join(f"{row['size']:,.0f}" for row in line)
         powers = [cell(exponent(pairs), ".2f") for pairs in (seconds, peaks)]
-        lines.append(f"| {job} | {axis} | {name} | {sizes} | {lists[0]} | {powers[0]} | {lists[1]} | {powers[1]} |")
+        lines.append(
+            f"| {job} | {axis} | {name} | {sizes} | {lists[0]} | {powers[0]} | {lists[1]} | {powers[1]} |"
+        )
     return lines
 
 
 def own_table(rows: list[Row]) -> list[str]:
     if not rows:
         return []
-    body = [f"| {row['what']} | {cell(row['value'])} {row['unit']} | {row['note']} |" for row in rows]
+    body = [
+        f"| {row['what']} | {cell(row['value'])} {row['unit']} | {row['note']} |" for row in rows
+    ]
     return ["### core: `fewer` itself", "", "| what | measured | |", "|---|---|---|", *body, ""]
 
 
@@ -258,11 +292,14 @@ def not_ahead(rows: list[Row]) -> list[str]:
         ]
         known = [theirs for _, theirs in pairs]
         faster = [
-            (m, t) for m, t in slower(these) if all(t is not row for row in known) and t["variant"] != "projected"
+            (m, t)
+            for m, t in slower(these)
+            if all(t is not row for row in known) and t["variant"] != "projected"
         ]
         if faster:
             told = "; ".join(
-                f"{label(t)} {t['value']:.3g} in {t['cpu']:.2g} s (fewer {m['cpu']:.2g} s)" for m, t in faster
+                f"{label(t)} {t['value']:.3g} in {t['cpu']:.2g} s (fewer {m['cpu']:.2g} s)"
+                for m, t in faster
             )
             fast.append(f"- {name}: {told}.")
     lines = [
@@ -273,30 +310,65 @@ def not_ahead(rows: list[Row]) -> list[str]:
         *(lost or ["- nowhere."]),
         "",
     ]
-    return [*lines, "A peer is faster at a quality that `fewer` reaches or betters:", "", *(fast or ["- nowhere."]), ""]
+    return [
+        *lines,
+        "A peer is faster at a quality that `fewer` reaches or betters:",
+        "",
+        *(fast or ["- nowhere."]),
+        "",
+    ]
 
 
 def report(rows: list[Row], curves: list[Row], own: list[Row], head: dict[str, Any]) -> str:
     """All tables as Markdown."""
-    ran = sorted({row["peer"] for row in rows if done(row) and row["peer"] != "fewer"}, key=str.lower)
-    share = sorted(row["cpu"] / row["seconds"] for row in rows if done(row) and row["seconds"] > 0.01)
-    at_a_time = f"{head['lanes']} peers at a time, each" if head.get("lanes", 1) > 1 else "one peer at a time,"
-    lines = [f"Command: `{head['command']}`", "", f"Machine: {head['machine']}; {at_a_time} on one core.", ""]
+    ran = sorted(
+        {row["peer"] for row in rows if done(row) and row["peer"] != "fewer"}, key=str.lower
+    )
+    share = sorted(
+        row["cpu"] / row["seconds"] for row in rows if done(row) and row["seconds"] > 0.01
+    )
+    at_a_time = (
+        f"{head['lanes']} peers at a time, each"
+        if head.get("lanes", 1) > 1
+        else "one peer at a time,"
+    )
+    lines = [
+        f"Command: `{head['command']}`",
+        "",
+        f"Machine: {head['machine']}; {at_a_time} on one core.",
+        "",
+    ]
     if share:
-        lines += [f"Share of its core that a call had, median: {100 * share[len(share) // 2]:.0f} %.", ""]
-    lines += [f"Peers that ran ({len(ran)}): {', '.join(ran)}.", "", f"Versions: {versions(rows + curves)}.", ""]
+        lines += [
+            f"Share of its core that a call had, median: {100 * share[len(share) // 2]:.0f} %.",
+            "",
+        ]
+    lines += [
+        f"Peers that ran ({len(ran)}): {', '.join(ran)}.",
+        "",
+        f"Versions: {versions(rows + curves)}.",
+        "",
+    ]
     lines += not_ahead(rows) if rows else []
     for job, mine in sorted(grouped(rows, "job").items(), key=lambda item: JOBS.index(item[0])):
         lines += [f"### {job}", ""]
         cases = grouped(mine, "case")
-        for name, these in sorted(cases.items(), key=lambda item: not any(done(row) for row in item[1])):
+        for name, these in sorted(
+            cases.items(), key=lambda item: not any(done(row) for row in item[1])
+        ):
             if any(done(row) for row in these):
-                lines += folded(f"{name}: {sum(done(row) for row in these)} rows", case_table(these))
+                lines += folded(
+                    f"{name}: {sum(done(row) for row in these)} rows", case_table(these)
+                )
             else:
                 lines += [f"{name}: skipped, {these[0]['note']}.", ""]
     lines += own_table(own)
     if curves:
-        lines += ["### Cost curves", "", *folded("time and memory against size", curve_table(curves))]
+        lines += [
+            "### Cost curves",
+            "",
+            *folded("time and memory against size", curve_table(curves)),
+        ]
     return "\n".join(lines)
 
 

@@ -29,7 +29,9 @@ def timed(*arguments, **options):
 
 
 def library(path: Path) -> None:
-    print("OR-Library, weekly returns: value, gap and seconds of auto (10 s), value and seconds of the others")
+    print(
+        "OR-Library, weekly returns: value, gap and seconds of auto (10 s), value and seconds of the others"
+    )
     print(
         f"{'data':26s} {'k':>3s} {'auto':>13s} {'gap':>8s} {'s':>6s} status      exchange (s), greedy, iht, frank_wolfe"
     )
@@ -72,7 +74,9 @@ def growth(sizes: list[int]) -> None:
     rng, seconds = np.random.default_rng(0), []
     for n in sizes:
         A = rng.standard_normal((200, n), dtype=np.float32)
-        b = (A[:, :20] @ np.full(20, 0.05, np.float32)).astype(float) + 0.05 * rng.standard_normal(200)
+        b = (A[:, :20] @ np.full(20, 0.05, np.float32)).astype(float) + 0.05 * rng.standard_normal(
+            200
+        )
         took, result = timed(A, b, 20, solver="exchange")
         seconds.append(took)
         r = b.astype(np.float32)
@@ -91,7 +95,9 @@ def growth(sizes: list[int]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--quick", action="store_true", help="no S&P 500, and up to 10^4 columns")
     options = parser.parse_args()

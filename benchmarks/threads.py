@@ -49,7 +49,10 @@ def digits_call(data: Path) -> tuple[str, Call]:
 
     found = stored(data, "usps.npz", "X_train")
     X = load_digits().data if found is None else found[0]
-    return f"{'digits' if found is None else 'USPS'}, {len(X):,} x {X.shape[1]}, k = 100", lambda: points(X, 100, rng=0)
+    return (
+        f"{'digits' if found is None else 'USPS'}, {len(X):,} x {X.shape[1]}, k = 100",
+        lambda: points(X, 100, rng=0),
+    )
 
 
 def bins_call(data: Path) -> tuple[str, Call]:
@@ -59,7 +62,9 @@ def bins_call(data: Path) -> tuple[str, Call]:
 
     rng = np.random.default_rng(0)
     A, p = rng.normal(size=(500, 10_000)), rng.dirichlet(np.ones(10_000))
-    return "10,000 bins, 500 expectations, k = 100", lambda: bins(counts=p, k=100, preserve=A, rng=0)
+    return "10,000 bins, 500 expectations, k = 100", lambda: bins(
+        counts=p, k=100, preserve=A, rng=0
+    )
 
 
 def terms_call(data: Path) -> tuple[str, Call]:
@@ -67,13 +72,17 @@ def terms_call(data: Path) -> tuple[str, Call]:
 
     from fewer import terms
 
-    found = stored(data, "index_tracking.npz", "sp500_2010_asset_returns", "sp500_2010_index_returns")
+    found = stored(
+        data, "index_tracking.npz", "sp500_2010_asset_returns", "sp500_2010_index_returns"
+    )
     if found is None:
         rng = np.random.default_rng(0)
         returns = 0.01 * (rng.normal(size=(252, 386)) + rng.normal(size=(252, 1)))
         found = [returns, returns @ rng.dirichlet(np.ones(386))]
     X, y = found
-    return "252 days x 386 assets, k = 40, `exchange`", lambda: terms(X, y, 40, solver="exchange", rng=0)
+    return "252 days x 386 assets, k = 40, `exchange`", lambda: terms(
+        X, y, 40, solver="exchange", rng=0
+    )
 
 
 def tall_call(data: Path) -> tuple[str, Call]:
@@ -98,7 +107,9 @@ def dims_call(data: Path) -> tuple[str, Call]:
     rows = np.repeat(np.arange(100_000), 6)
     items = rng.choice(1000, size=len(rows), p=weights / weights.sum())
     X = sp.csr_array((np.ones(len(rows)), (rows, items)), shape=(100_000, 1000)) > 0
-    return "100,000 baskets of 1,000 items, k = 20, `exchange`", lambda: dims(X, 20, solver="exchange", rng=0)
+    return "100,000 baskets of 1,000 items, k = 20, `exchange`", lambda: dims(
+        X, 20, solver="exchange", rng=0
+    )
 
 
 CALLS: dict[str, Callable[[Path], tuple[str, Call]]] = {
@@ -120,7 +131,9 @@ def serve(name: str, data: Path) -> None:
     for _ in sys.stdin:
         clock, own = time.perf_counter(), time.process_time()
         value = call().value
-        print(json.dumps([time.perf_counter() - clock, time.process_time() - own, value]), flush=True)
+        print(
+            json.dumps([time.perf_counter() - clock, time.process_time() - own, value]), flush=True
+        )
 
 
 def started(name: str, data: Path, threads: int) -> Any:
@@ -134,7 +147,9 @@ def started(name: str, data: Path, threads: int) -> Any:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **place)  # noqa: S603
 
 
-def measured(name: str, data: Path, counts: list[int], repeats: int) -> tuple[str, dict[int, list[float]]]:
+def measured(
+    name: str, data: Path, counts: list[int], repeats: int
+) -> tuple[str, dict[int, list[float]]]:
     """What the input is, and for each number of threads the fastest call: seconds, CPU seconds, value."""
     processes = {count: started(name, data, count) for count in counts}
     try:
@@ -155,16 +170,22 @@ def measured(name: str, data: Path, counts: list[int], repeats: int) -> tuple[st
 
 def main() -> None:
     """One line of a Markdown table for each job."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--threads", default="1,2", help="numbers of threads, separated by commas")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", help="jobs, separated by commas, of " + "; ".join(CALLS))
     args = parser.parse_args()
     counts = [int(count) for count in args.threads.split(",")]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     if min(counts) < 1 or max(counts) > cores:
-        parser.error(f"--threads must be between 1 and the {cores} cores of this process, got {args.threads}")
+        parser.error(
+            f"--threads must be between 1 and the {cores} cores of this process, got {args.threads}"
+        )
     names = [name.strip() for name in args.only.split(",")] if args.only else list(CALLS)
     unknown = [name for name in names if name not in CALLS]
     if unknown:
@@ -179,7 +200,11 @@ def main() -> None:
         cells += [f"{first[0] / last[0]:.2f}", f"{last[1] / last[0]:.2f}"]
         print(f"| {name} | {title} | " + " | ".join(cells) + " |", flush=True)
         if abs(first[2] - last[2]) > 1e-6 * abs(first[2]):
-            print(f"| | the values differ: {first[2]:.6g}, {last[2]:.6g} |" + " |" * (len(counts) + 2), flush=True)
+            print(
+                f"| | the values differ: {first[2]:.6g}, {last[2]:.6g} |"
+                + " |" * (len(counts) + 2),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

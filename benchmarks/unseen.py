@@ -55,7 +55,10 @@ def marks(load: Callable[[], pd.DataFrame]) -> Callable[[], pd.DataFrame]:
     def made() -> pd.DataFrame:
         table = load()
         two = {name: column for name, column in table.items() if column.dropna().nunique() == 2}
-        found = {name: (column == column.value_counts().index[-1]).astype(int) for name, column in two.items()}
+        found = {
+            name: (column == column.value_counts().index[-1]).astype(int)
+            for name, column in two.items()
+        }
         return pd.DataFrame(found).T.drop_duplicates().T
 
     return made

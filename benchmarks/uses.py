@@ -41,7 +41,10 @@ def functions(X, kind: str, seed: int = 0):
     rng = np.random.default_rng(seed)
     spread = np.sqrt(((X - X.mean(axis=0)) ** 2).sum(axis=1).mean())
     size = {"smooth": 1.0, "rough": 5.0}[kind] / spread
-    directions, phases = size * rng.standard_normal((X.shape[1], 200)), rng.uniform(0, 2 * np.pi, 200)
+    directions, phases = (
+        size * rng.standard_normal((X.shape[1], 200)),
+        rng.uniform(0, 2 * np.pi, 200),
+    )
     return lambda rows: np.cos(rows @ directions + phases)
 
 
@@ -51,7 +54,9 @@ def quantile_error(X, places, weights) -> float:
     for j in np.flatnonzero(X.std(axis=0) > 0):
         order = np.argsort(places[:, j])
         at = np.minimum(np.searchsorted(np.cumsum(weights[order]), LEVELS), len(order) - 1)
-        found.append(np.abs(places[order[at], j] - np.quantile(X[:, j], LEVELS)).mean() / X[:, j].std())
+        found.append(
+            np.abs(places[order[at], j] - np.quantile(X[:, j], LEVELS)).mean() / X[:, j].std()
+        )
     return float(np.mean(found))
 
 
@@ -59,7 +64,9 @@ def downstream(options) -> None:
     rng = np.random.default_rng(0)
     centres, part = rng.normal(0, 3, (10, 8)), rng.integers(10, size=4000)
     data = {"digits": load_digits().data, "mixture": centres[part] + rng.standard_normal((4000, 8))}
-    print("\nExpectations of 200 random functions (root mean squared error) and quantiles (in standard deviations)")
+    print(
+        "\nExpectations of 200 random functions (root mean squared error) and quantiles (in standard deviations)"
+    )
     for name, X in data.items():
         for k in (20,) if options.quick else (20, 100):
             print(f"{name}, k = {k}:        smooth     rough  quantiles")
@@ -90,7 +97,11 @@ def learned(options) -> None:
             centres.append(model.cluster_centers_)
             shares.append(np.bincount(model.labels_, minlength=k // 10) / len(X))
             labels.append(np.full(k // 10, c))
-        found["k-means by class"] = np.vstack(centres), np.concatenate(shares), np.concatenate(labels)
+        found["k-means by class"] = (
+            np.vstack(centres),
+            np.concatenate(shares),
+            np.concatenate(labels),
+        )
         for method, how in (("rows", False), ("move=True", True)):
             result = points(X, k, labels=y, rng=0, move=how)
             found[method] = result.rows, result.weights, y[result.indices]
@@ -98,8 +109,13 @@ def learned(options) -> None:
         scale = StandardScaler().fit(X)
         for method, (rows, weights, own) in found.items():
             near = KNeighborsClassifier(1).fit(rows, own).score(X_test, y_test)
-            linear = LogisticRegression(max_iter=2000).fit(scale.transform(rows), own, sample_weight=len(X) * weights)
-            print(f"  {method:18s}{near:9.3f} {linear.score(scale.transform(X_test), y_test):9.3f}", flush=True)
+            linear = LogisticRegression(max_iter=2000).fit(
+                scale.transform(rows), own, sample_weight=len(X) * weights
+            )
+            print(
+                f"  {method:18s}{near:9.3f} {linear.score(scale.transform(X_test), y_test):9.3f}",
+                flush=True,
+            )
 
 
 def limits(options) -> None:
@@ -177,7 +193,10 @@ def outliers(options) -> None:
     print("\nDigits with 20 planted outliers: how many are among the first 30 criticisms")
     for k in (10, 20, 50):
         result = points(X, k, rng=0)
-        counts = [int((criticisms(result, X, 30, method=m) >= 1797).sum()) for m in ("residual", "witness")]
+        counts = [
+            int((criticisms(result, X, 30, method=m) >= 1797).sum())
+            for m in ("residual", "witness")
+        ]
         print(f"  k = {k:3d}: residual {counts[0]}, witness (MMD-critic) {counts[1]}", flush=True)
 
 
@@ -190,7 +209,9 @@ def clusters(options) -> None:
     z = rng.choice(parts, n, p=rng.dirichlet(np.full(parts, 1.0)))
     X = (centres[z] + 0.6 / np.sqrt(d) * rng.standard_normal((n, d))).astype(np.float32)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    print(f"\nEmbeddings, {n} x {d}, {len(set(z))} planted clusters of different size: the share met by k rows")
+    print(
+        f"\nEmbeddings, {n} x {d}, {len(set(z))} planted clusters of different size: the share met by k rows"
+    )
     gamma, rare = bandwidth(X, "rbf", "median"), inverse_density(X)
     names = ["rbf", "10 gamma", "rare", "cosine", "k-means", "facility", "random"]
     print(f"{'k':>6s}" + "".join(f"{name:>10s}" for name in names) + "   seconds of rbf")
@@ -204,14 +225,19 @@ def clusters(options) -> None:
         rows["facility"] = facility_location(X, k)
         rows["random"] = rng.choice(n, k, replace=False)
         shares = {name: len(set(z[some])) / len(set(z)) for name, some in rows.items()}
-        print(f"{k:6d}" + "".join(f"{shares[name]:10.0%}" for name in names) + f"{took:10.1f}", flush=True)
+        print(
+            f"{k:6d}" + "".join(f"{shares[name]:10.0%}" for name in names) + f"{took:10.1f}",
+            flush=True,
+        )
 
 
 def inverse_density(X, seen: int = 3000):
     """Weights by which rare rows count as much as frequent ones: one over the mean similarity at 20 times gamma."""
     some = np.random.default_rng(0).choice(len(X), min(seen, len(X)), replace=False)
     near = similarity_of("rbf", 20 * bandwidth(X, "rbf", "median"))
-    return 1 / np.concatenate([near(part, X[some]).mean(axis=1) for part in np.array_split(X, len(X) // 2000 + 1)])
+    return 1 / np.concatenate(
+        [near(part, X[some]).mean(axis=1) for part in np.array_split(X, len(X) // 2000 + 1)]
+    )
 
 
 def timed(call, *arguments, **options):

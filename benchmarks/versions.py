@@ -53,13 +53,19 @@ class Version:
         self.process.stdin.write(json.dumps(call) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
-        return json.loads(line) if line else {"error": f"the process ended with {self.process.wait()}"}
+        return (
+            json.loads(line) if line else {"error": f"the process ended with {self.process.wait()}"}
+        )
 
     def started(self) -> Any:
         """A process of this version, which has imported the package."""
         command = [sys.executable, "-P", str(CALLER), str(self.tree / "src")]
         return subprocess.Popen(  # noqa: S603
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(self.tree, self.cache)
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment(self.tree, self.cache),
         )
 
     def end(self) -> None:

@@ -14,7 +14,13 @@ from typing import Any
 import numpy as np
 
 from fewer.report.dims import DimsProblem
-from fewer.report.path import SPLITS, resampling_error, solve_path, sufficient, sufficient_over_splits
+from fewer.report.path import (
+    SPLITS,
+    resampling_error,
+    solve_path,
+    sufficient,
+    sufficient_over_splits,
+)
 from fewer.report.points import PointsProblem
 from fewer.report.terms import TermsProblem
 
@@ -83,8 +89,12 @@ def one_standard_error(errors: Any) -> int:
 def drawn(name: str, seed: int, solver: str) -> Any:
     """The errors of one draw, (1 + splits, K): on all data, then held out in each split."""
     problem = CASES[name](np.random.default_rng(seed))
-    found = solve_path(problem, GRID, held_out=HELD_OUT, seed=seed, baselines=False, solver=solver, splits=SPLITS)
-    return np.array([[a.error for a in found.answers], *np.array([a.held_outs for a in found.answers]).T])
+    found = solve_path(
+        problem, GRID, held_out=HELD_OUT, seed=seed, baselines=False, solver=solver, splits=SPLITS
+    )
+    return np.array(
+        [[a.error for a in found.answers], *np.array([a.held_outs for a in found.answers]).T]
+    )
 
 
 RULES: dict[str, Callable[[Any], int]] = {
@@ -93,7 +103,9 @@ RULES: dict[str, Callable[[Any], int]] = {
     "one split, lowest error": lambda errors: int(np.argmin(errors[1])),
     "five splits, lowest mean error": lambda errors: int(np.argmin(errors[1:].mean(axis=0))),
     "five splits, one standard error of the lowest": lambda errors: one_standard_error(errors[1:]),
-    "five splits, differences (`--path`)": lambda errors: sufficient_over_splits(errors[1:], HELD_OUT),
+    "five splits, differences (`--path`)": lambda errors: sufficient_over_splits(
+        errors[1:], HELD_OUT
+    ),
 }
 """The place in the grid that each rule recommends for the errors of a draw."""
 
@@ -117,26 +129,36 @@ def line(name: str, errors: Any) -> str:
         at = np.array([place(one) for one in errors])
         near = np.abs(at - GRID.index(RIGHT)) <= 1
         low, high = wilson(int(near.sum()), len(at))
-        cells.append(f"{near.mean():.2f} ({low:.2f} to {high:.2f}), {np.mean(at == GRID.index(RIGHT)):.2f}")
+        cells.append(
+            f"{near.mean():.2f} ({low:.2f} to {high:.2f}), {np.mean(at == GRID.index(RIGHT)):.2f}"
+        )
     return f"| {name} | " + " | ".join(cells) + " |"
 
 
 def main() -> None:
     """The table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--first", type=int, default=1000, help="the seed of the first draw")
-    parser.add_argument("--solver", default="greedy", help="greedy is cheap; --path searches by exchange")
+    parser.add_argument(
+        "--solver", default="greedy", help="greedy is cheap; --path searches by exchange"
+    )
     parser.add_argument("--case", help="only data whose name begins so")
     parser.add_argument("--save", type=Path, help="keep the errors of every draw in this folder")
-    parser.add_argument("--load", type=Path, help="judge the errors kept in this folder instead of computing any")
+    parser.add_argument(
+        "--load", type=Path, help="judge the errors kept in this folder instead of computing any"
+    )
     asked = parser.parse_args()
     print(f"| data | {' | '.join(RULES)} |\n{'|---' * (len(RULES) + 1)}|", flush=True)
     for name in (name for name in CASES if name.startswith(asked.case or "")):
         if asked.load:
             errors = np.load(asked.load / f"{name}.npy")
         else:
-            errors = np.array([drawn(name, asked.first + i, asked.solver) for i in range(asked.draws)])
+            errors = np.array(
+                [drawn(name, asked.first + i, asked.solver) for i in range(asked.draws)]
+            )
         if asked.save:
             asked.save.mkdir(parents=True, exist_ok=True)
             np.save(asked.save / f"{name}.npy", errors)

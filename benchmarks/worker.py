@@ -37,12 +37,19 @@ def idle(wait: float = 0.1) -> int:
 
     def spent() -> dict[int, int]:
         lines = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
-        return {int(part[0][3:]): int(part[4]) for part in lines if part[0].startswith("cpu") and part[0] != "cpu"}
+        return {
+            int(part[0][3:]): int(part[4])
+            for part in lines
+            if part[0].startswith("cpu") and part[0] != "cpu"
+        }
 
     before = spent()
     time.sleep(wait)
     after = spent()
-    return max(sorted(ALLOWED & set(before)) or [0], key=lambda core: after.get(core, 0) - before.get(core, 0))
+    return max(
+        sorted(ALLOWED & set(before)) or [0],
+        key=lambda core: after.get(core, 0) - before.get(core, 0),
+    )
 
 
 def bind(core: int | None = None) -> None:
@@ -86,30 +93,53 @@ def finish(case: Any, problem: Any, found: Any) -> list[dict[str, Any]]:
     if case.job == "dims":
         return [{"variant": "as returned", "value": problem.judge(found.what), "after": 0.0}]
     if case.job == "core":
-        return [{"variant": "as returned", "value": problem.judge(found.what, case.k), "after": 0.0}]
+        return [
+            {"variant": "as returned", "value": problem.judge(found.what, case.k), "after": 0.0}
+        ]
     if case.job == "points":
         units = np.asarray(found.what, np.int64).reshape(-1)
-        given = np.full(len(units), 1.0 / len(units)) if found.weights is None else np.asarray(found.weights, float)
+        given = (
+            np.full(len(units), 1.0 / len(units))
+            if found.weights is None
+            else np.asarray(found.weights, float)
+        )
         name = "equal weights" if found.weights is None else "as returned"
         rows = [{"variant": name, "value": problem.judge(units, given / given.sum()), "after": 0.0}]
         if not found.final:
             distinct = np.unique(units)
             best, after = timed(lambda: problem.refit(distinct))
-            rows.append({"variant": "re-optimised", "value": problem.judge(distinct, best), "after": after})
+            rows.append(
+                {"variant": "re-optimised", "value": problem.judge(distinct, best), "after": after}
+            )
         return rows
     answers = [("as returned", found.what, 0.0)]
     if not found.final:
         ways = [("projected", problem.projected), ("re-optimised", problem.refitted)]
-        answers = [(way, *timed(lambda call=call: call(np.asarray(found.what, float), case.k))) for way, call in ways]
+        answers = [
+            (way, *timed(lambda call=call: call(np.asarray(found.what, float), case.k)))
+            for way, call in ways
+        ]
     held = [int((q > 0).sum()) for _, q, _ in answers]
     return [
-        {"variant": way, "value": problem.judge(q), "test": problem.test(q), "after": after, "held": count}
+        {
+            "variant": way,
+            "value": problem.judge(q),
+            "test": problem.test(q),
+            "after": after,
+            "held": count,
+        }
         for (way, q, after), count in zip(answers, held, strict=True)
     ]
 
 
 def measure(
-    case: Any, problem: Any, method: Any, budget: float, runs: int, heard: Any, slow: float = math.inf
+    case: Any,
+    problem: Any,
+    method: Any,
+    budget: float,
+    runs: int,
+    heard: Any,
+    slow: float = math.inf,
 ) -> dict[str, Any]:
     """The first call, which may compile, then one more, and others as far as time allows; none after a slow one."""
     most = budget / RUNS  # what a solver with a limit of its own may take
@@ -154,7 +184,9 @@ def measure_once(case: Any, problem: Any, method: Any, limit: float) -> dict[str
     return {"runs": 1, "first": seconds, "peak": peak, "rows": rows, "proven": answer.proven}
 
 
-def merged(judged: list[list[dict[str, Any]]], seconds: list[float], cpu: list[float]) -> list[dict[str, Any]]:
+def merged(
+    judged: list[list[dict[str, Any]]], seconds: list[float], cpu: list[float]
+) -> list[dict[str, Any]]:
     """The median over the runs of each variant's value, test value and time."""
     from statistics import median
 
@@ -188,7 +220,9 @@ def main() -> None:
     for task in order["tasks"]:
         bind(order["core"])
         lines.write("{}\n")  # a sign of life: each gives the parent's patience a new start
-        case = Case(**{**task["case"], "params": tuple(tuple(pair) for pair in task["case"]["params"])})
+        case = Case(
+            **{**task["case"], "params": tuple(tuple(pair) for pair in task["case"]["params"])}
+        )
         try:
             if held != case.name:
                 problem, held = case.problem(Path(order["data"])), case.name
@@ -202,7 +236,11 @@ def main() -> None:
                 result = measure(case, problem, method, *told, slow)
         except Exception as error:
             traceback.print_exc()
-            result = {"error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]}
+            result = {
+                "error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[
+                    :200
+                ]
+            }
         lines.write(json.dumps({"end": True, **result}) + "\n")
 
 

@@ -56,7 +56,9 @@ numpydoc_xref_aliases = {
     "ndarray": "numpy.ndarray",
     **{name: f"fewer.{name}" for name in fewer.__all__ if name[0].isupper()},
 }
-intersphinx_mapping = inventories.mapping(HERE / "_inventories" / "names.txt", HERE.parent / "build" / "inventories")
+intersphinx_mapping = inventories.mapping(
+    HERE / "_inventories" / "names.txt", HERE.parent / "build" / "inventories"
+)
 
 mathjax_path = "mathjax/tex-svg.js"
 mathjax3_config = {"svg": {"fontCache": "global"}, "options": {"enableMenu": False}}
@@ -96,7 +98,11 @@ html_theme_options = {
     "navigation_with_keys": False,
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "how-to-choose": []},  # wide tables and pictures
+    "secondary_sidebar_items": {
+        "**": ["page-toc"],
+        "index": [],
+        "how-to-choose": [],
+    },  # wide tables and pictures
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
     "pygments_light_style": "a11y-high-contrast-light",

@@ -22,12 +22,17 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from fewer import FewerPoints
 from fewer.datasets import customers
 
-NUMBERS, CATEGORIES = ["age", "income", "minutes", "calls"], ["plan", "channel", "region", "paperless"]
+NUMBERS, CATEGORIES = (
+    ["age", "income", "minutes", "calls"],
+    ["plan", "channel", "region", "paperless"],
+)
 
 
 def model():
     """A regularised classifier of mixed columns."""
-    columns = make_column_transformer((StandardScaler(), NUMBERS), (OneHotEncoder(handle_unknown="ignore"), CATEGORIES))
+    columns = make_column_transformer(
+        (StandardScaler(), NUMBERS), (OneHotEncoder(handle_unknown="ignore"), CATEGORIES)
+    )
     return make_pipeline(columns, LogisticRegression(C=0.1, max_iter=500))
 
 

@@ -28,12 +28,23 @@ def main(folder: Path, file: Path | None = None, n: int = 1000, k: int = 8) -> P
     table = pl.read_csv(file, try_parse_dates=True)
     result = points(table, k, columns={"churn": "ignore"}, missing="category", rng=0)
     print(result.message)
-    few = result.rows.insert_column(0, pl.Series("weight", result.weights)).sort("weight", descending=True)
+    few = result.rows.insert_column(0, pl.Series("weight", result.weights)).sort(
+        "weight", descending=True
+    )
     print(few)
     for name in ("plan", "channel"):
         whole = dict(table[name].value_counts(normalize=True).iter_rows())
-        kept = {level: float(few.filter(pl.col(name) == level)["weight"].sum()) for level in whole if level}
-        print(f"{name}: " + ", ".join(f"{level} {kept[level]:.0%} (all: {whole[level]:.0%})" for level in sorted(kept)))
+        kept = {
+            level: float(few.filter(pl.col(name) == level)["weight"].sum())
+            for level in whole
+            if level
+        }
+        print(
+            f"{name}: "
+            + ", ".join(
+                f"{level} {kept[level]:.0%} (all: {whole[level]:.0%})" for level in sorted(kept)
+            )
+        )
     age = float(np.average(few["age"], weights=few["weight"]))
     print(f"mean age {age:.1f} (all: {table['age'].mean():.1f})")
     few.write_csv(folder / "typical.csv")

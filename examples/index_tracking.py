@@ -30,36 +30,51 @@ def write_prices(folder: Path, days: int = 500, assets: int = 60, seed: int = 0)
     """Made-up prices of assets and of their index, and a file of sectors."""
     table, sectors = made_up(days, assets, rng=seed)
     pl.DataFrame(table).write_csv(folder / "prices.csv")
-    pl.DataFrame({"column": list(sectors), "group": list(sectors.values())}).write_csv(folder / "sectors.csv")
+    pl.DataFrame({"column": list(sectors), "group": list(sectors.values())}).write_csv(
+        folder / "sectors.csv"
+    )
     return folder / "prices.csv"
 
 
 def track(prices: pl.DataFrame, sectors: dict[str, str], k: int, **search: Any) -> Result:
     """At most k assets whose returns are near those of the index."""
-    return terms(prices, "INDEX", k, returns="simple", date="day", groups=sectors, **BOUNDS, **search)
+    return terms(
+        prices, "INDEX", k, returns="simple", date="day", groups=sectors, **BOUNDS, **search
+    )
 
 
 def error(prices: pl.DataFrame, result: Result) -> float:
     """Root mean squared daily tracking error, in basis points."""
     returns = prices.select(pl.exclude("day").pct_change()).slice(1)
-    gap = returns.select(result.labels.tolist()).to_numpy() @ result.weights - returns["INDEX"].to_numpy()
+    gap = (
+        returns.select(result.labels.tolist()).to_numpy() @ result.weights
+        - returns["INDEX"].to_numpy()
+    )
     return 1e4 * float(np.sqrt(np.mean(gap**2)))
 
 
-def main(folder: Path, file: Path | None = None, budgets: tuple[int, ...] = BUDGETS, **search: Any) -> Result:
+def main(
+    folder: Path, file: Path | None = None, budgets: tuple[int, ...] = BUDGETS, **search: Any
+) -> Result:
     """Print errors for each k, and write the weights of the middle one."""
     path = write_prices(folder) if file is None else file
     prices = pl.read_csv(path, try_parse_dates=True).sort("day")
     sectors = dict(pl.read_csv(path.with_name("sectors.csv")).iter_rows())
     before, since = prices.filter(pl.col("day") < SPLIT), prices.filter(pl.col("day") >= SPLIT)
-    print(f"{prices.width - 2} assets, {before.height} days to fit, {since.height} to judge; basis points a day")
+    print(
+        f"{prices.width - 2} assets, {before.height} days to fit, {since.height} to judge; basis points a day"
+    )
     print("  k  fitted  judged")
     for k in budgets:
         fitted = track(before, sectors, k, **search)
         print(f"{k:3d} {error(before, fitted):7.2f} {error(since, fitted):7.2f}")
     best = track(prices, sectors, budgets[len(budgets) // 2], **search)
     order = np.argsort(-best.weights, kind="stable")
-    weights = {"column": best.labels[order].tolist(), "index": best.indices[order], "weight": best.weights[order]}
+    weights = {
+        "column": best.labels[order].tolist(),
+        "index": best.indices[order],
+        "weight": best.weights[order],
+    }
     pl.DataFrame(weights).write_csv(folder / "weights.csv")
     print(f"{best}\nweights: {folder / 'weights.csv'}")
     return best

@@ -34,7 +34,10 @@ def compressed(ms: np.ndarray, path: Path) -> Distribution:
 
 def compared(ms: np.ndarray, kept: Distribution) -> dict[str, tuple[float, float]]:
     """What people ask of latencies, of all values and of what was kept."""
-    facts = {"mean": (float(ms.mean()), kept.mean()), "standard deviation": (float(ms.std()), kept.var() ** 0.5)}
+    facts = {
+        "mean": (float(ms.mean()), kept.mean()),
+        "standard deviation": (float(ms.std()), kept.var() ** 0.5),
+    }
     for q in (0.5, 0.95, 0.99):
         facts[f"p{100 * q:g}"] = float(np.quantile(ms, q)), kept.quantile(q, spread=True)
     return facts
@@ -45,7 +48,9 @@ def drawn(ms: np.ndarray, kept: Distribution, path: Path) -> None:
     q = np.linspace(0.0, 1.0, 1000)
     figure, axis = plt.subplots(figsize=(7, 4.2))
     axis.plot(np.quantile(ms, q), q, color="0.65", linewidth=4, label=f"all {len(ms)} values")
-    axis.step(kept.values, kept.cdf(kept.values), where="post", color="C3", label=f"{len(kept)} values")
+    axis.step(
+        kept.values, kept.cdf(kept.values), where="post", color="C3", label=f"{len(kept)} values"
+    )
     axis.set(xscale="log", xlabel="ms", ylabel="share at or below")
     axis.grid(alpha=0.3)
     axis.legend(frameon=False, loc="lower right")

@@ -37,13 +37,21 @@ def stocked(lines: pl.DataFrame, result: Result) -> float:
     return float(complete["sku"].mean())
 
 
-def main(folder: Path, file: Path | None = None, budgets: tuple[int, ...] = BUDGETS, **search: Any) -> Result:
+def main(
+    folder: Path, file: Path | None = None, budgets: tuple[int, ...] = BUDGETS, **search: Any
+) -> Result:
     """Print and draw the shares for each k, and write what to stock for the sixth."""
     lines = pl.read_csv(write_orders(folder) if file is None else file)
     half = lines["order_id"] % 2 == 0
     train, test = lines.filter(half), lines.filter(~half)
-    curves: dict[str, list[float]] = {"greedy": [], "proven optimum": [], "optimum, on held-out orders": []}
-    print(f"{train['order_id'].n_unique()} orders of {lines['sku'].n_unique()} products; share that ships complete")
+    curves: dict[str, list[float]] = {
+        "greedy": [],
+        "proven optimum": [],
+        "optimum, on held-out orders": [],
+    }
+    print(
+        f"{train['order_id'].n_unique()} orders of {lines['sku'].n_unique()} products; share that ships complete"
+    )
     print(f"{'k':>3s} {'greedy':>8s} {'optimum':>8s} {'gap':>8s} {'held out':>9s}")
     for k in budgets:
         best = dims(train, k, **LINES, **search)
@@ -54,8 +62,12 @@ def main(folder: Path, file: Path | None = None, budgets: tuple[int, ...] = BUDG
         print(f"{k:3d} {shares[0]:8.4f} {shares[1]:8.4f} {best.gap:8.1e} {shares[2]:9.4f}")
     draw(budgets, curves, folder / "orders.png")
     stock = dims(lines, budgets[len(budgets) // 2], **LINES, exclude=[GONE], **search)
-    pl.DataFrame({"column": stock.labels.tolist(), "index": stock.indices}).write_csv(folder / "stock.csv")
-    print(f"without {GONE}: {stocked(lines, stock):.4f}; {folder / 'stock.csv'}, {folder / 'orders.png'}")
+    pl.DataFrame({"column": stock.labels.tolist(), "index": stock.indices}).write_csv(
+        folder / "stock.csv"
+    )
+    print(
+        f"without {GONE}: {stocked(lines, stock):.4f}; {folder / 'stock.csv'}, {folder / 'orders.png'}"
+    )
     return stock
 
 
@@ -66,7 +78,9 @@ def draw(budgets: tuple[int, ...], curves: dict[str, list[float]], path: Path) -
     figure, axis = plt.subplots(figsize=(7, 4.2))
     for (name, curve), style in zip(curves.items(), ("o--", "D-", "kx"), strict=True):
         axis.plot(budgets, curve, style, label=name, markersize=5)
-    axis.set(xlabel="products stocked (k)", ylabel="share of orders that ship complete", ylim=(0, None))
+    axis.set(
+        xlabel="products stocked (k)", ylabel="share of orders that ship complete", ylim=(0, None)
+    )
     axis.grid(alpha=0.3)
     axis.legend(frameon=False)
     figure.tight_layout()

@@ -19,7 +19,9 @@ from fewer import FewerSampler
 DRAWS = 5
 MODELS = {
     "logistic regression": lambda: LogisticRegression(C=0.1, max_iter=1000),
-    "gradient boosting": lambda: HistGradientBoostingClassifier(max_iter=60, min_samples_leaf=5, random_state=0),
+    "gradient boosting": lambda: HistGradientBoostingClassifier(
+        max_iter=60, min_samples_leaf=5, random_state=0
+    ),
 }
 
 
@@ -40,18 +42,25 @@ def stratified(y, k: int, rng) -> np.ndarray:
 
 def main(n: int = 10_000, share: float = 0.01) -> dict[str, dict[str, float]]:
     """The log loss of each model on rows that it has not seen, by what it was trained on."""
-    X, y = make_classification(2 * n, 12, n_informative=6, n_redundant=3, weights=[0.8], flip_y=0.05, random_state=0)
+    X, y = make_classification(
+        2 * n, 12, n_informative=6, n_redundant=3, weights=[0.8], flip_y=0.05, random_state=0
+    )
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
     test, k, rng = (X_test, y_test), round(share * n), np.random.default_rng(0)
     sampler = FewerSampler(k, random_state=0)
     few = sampler.fit_resample(X, y)
     found: dict[str, dict[str, float]] = {}
     for name, model in MODELS.items():
-        draws = {"random": lambda: rng.choice(n, k, replace=False), "stratified": lambda: stratified(y, k, rng)}
+        draws = {
+            "random": lambda: rng.choice(n, k, replace=False),
+            "stratified": lambda: stratified(y, k, rng),
+        }
         found[name] = {f"all {n} rows": loss(model(), (X, y), test)}
         found[name][f"{k} points with counts"] = loss(model(), few, test, sampler.counts_)
         for kind, draw in draws.items():
-            losses = [loss(model(), (X[some], y[some]), test) for some in (draw() for _ in range(DRAWS))]
+            losses = [
+                loss(model(), (X[some], y[some]), test) for some in (draw() for _ in range(DRAWS))
+            ]
             found[name][f"{k} {kind} rows (mean of {DRAWS})"] = float(np.mean(losses))
     for name, losses in found.items():
         print(name)

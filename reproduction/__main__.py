@@ -23,7 +23,9 @@ class Bar:
         if self.shown:
             full = BAR_CHARS * done // total
             end = "\n" if done == total else ""
-            sys.stderr.write(f"\r{name:10s} [{'#' * full}{'.' * (BAR_CHARS - full)}] {done}/{total}{end}")
+            sys.stderr.write(
+                f"\r{name:10s} [{'#' * full}{'.' * (BAR_CHARS - full)}] {done}/{total}{end}"
+            )
             sys.stderr.flush()
 
 
@@ -37,12 +39,26 @@ def parser() -> argparse.ArgumentParser:
     add = options.add_argument
     add("names", nargs="*", metavar="NAME", help="as --list shows them, or all")
     add("--list", action="store_true", dest="only_list", help="print the names and titles, and end")
-    add("--claims", action="store_true", dest="only_claims", help="judge the rows that are in --out, and end")
+    add(
+        "--claims",
+        action="store_true",
+        dest="only_claims",
+        help="judge the rows that are in --out, and end",
+    )
     add("--runs", type=int, help="runs of each; by default as many as in the paper")
-    add("--quick", action="store_true", help="few runs of small size: all of it in under two minutes")
+    add(
+        "--quick",
+        action="store_true",
+        help="few runs of small size: all of it in under two minutes",
+    )
     add("--fresh", action="store_true", help="measure everything again, whatever rows are in --out")
     add("--data", type=Path, help="a folder with hospital_charges.npz and usps.npz")
-    add("--out", type=Path, default=Path("build/reproduction"), help="where to write (default: %(default)s)")
+    add(
+        "--out",
+        type=Path,
+        default=Path("build/reproduction"),
+        help="where to write (default: %(default)s)",
+    )
     add("--seed", type=int, default=0, help="the seed of the first run")
     add("--jobs", type=int, help="processes; two by default where there are two cores")
     return options
@@ -51,19 +67,25 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command: 0 done, 2 bad input, 130 interrupted."""
     options = vars(parser().parse_args(arguments))
-    names, only_list, only_claims = (options.pop(name) for name in ("names", "only_list", "only_claims"))
+    names, only_list, only_claims = (
+        options.pop(name) for name in ("names", "only_list", "only_claims")
+    )
     if only_list:
         print("\n".join(f"{name:10s} {title}" for name, title in listed().items()))
         return 0
     try:
         if only_claims and not options["out"].is_dir():
-            raise InvalidInput(f"--claims judges the rows in --out, and there is no folder {options['out']}")
+            raise InvalidInput(
+                f"--claims judges the rows in --out, and there is no folder {options['out']}"
+            )
         report(judged(options["out"]) if only_claims else run(*names, **options, progress=Bar()))
     except InvalidInput as error:
         sys.stderr.write(f"reproduction: {error}.\n")
         return BAD
     except KeyboardInterrupt:
-        sys.stderr.write(f"\nreproduction: interrupted; the rows are in {options['out']}, go on without --fresh.\n")
+        sys.stderr.write(
+            f"\nreproduction: interrupted; the rows are in {options['out']}, go on without --fresh.\n"
+        )
         return INTERRUPTED
     return 0
 
@@ -72,7 +94,9 @@ def report(done: Reproduction) -> None:
     """Print every claim with its verdict and its numbers."""
     for name, claims in done.claims.items():
         for claim in claims:
-            print(f"{name}: {claim.claim}: {claim.says}\n  {claim.verdict}\n  measured: {claim.measured}")
+            print(
+                f"{name}: {claim.claim}: {claim.says}\n  {claim.verdict}\n  measured: {claim.measured}"
+            )
     print(f"wrote {done.out}/claims.md")
 
 

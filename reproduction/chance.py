@@ -70,32 +70,49 @@ def lower(ours: Vector, theirs: Vector) -> tuple[Answer, str]:
     """Whether the mean of `ours` is below that of `theirs`, run by run, and the numbers that decide.
 
     >>> lower(np.array([1.0, 1.0, 2.0]), np.array([3.0, 2.0, 3.0]))
-    (None, '1.33 ± 0.47 against 2.67 ± 0.47; lower in 3 of 3 runs, difference -1.33 ± 1.4, within chance')
+    (None, '1.33 ± 0.47 against 2.67 ± 0.47; lower in 3 of 3 runs, difference -1.33 ± 1.4, within
+    chance')
     """
     gap = ours - theirs
     answer, (mean, half) = above_zero(-gap), interval(gap)
     width = f"{half:.2g}" if math.isfinite(half) else "unknown (one run)"
     chance = ", within chance" if answer is None else ""
     wins = f"lower in {(gap < -TIE).sum()} of {gap.size} runs"
-    return answer, f"{spread(ours)} against {spread(theirs)}; {wins}, difference {mean:.3g} ± {width}{chance}"
+    return (
+        answer,
+        f"{spread(ours)} against {spread(theirs)}; {wins}, difference {mean:.3g} ± {width}{chance}",
+    )
 
 
-def lower_at_all(pairs: Mapping[int, tuple[Vector, Vector]], what: str, form: str) -> tuple[Answer, str]:
+def lower_at_all(
+    pairs: Mapping[int, tuple[Vector, Vector]], what: str, form: str
+) -> tuple[Answer, str]:
     """Whether the first of each pair is below the second, at every k, and the numbers."""
     answers = {k: lower(ours, theirs)[0] for k, (ours, theirs) in pairs.items()}
-    won, open_ = ([str(k) for k, answer in answers.items() if answer is said] for said in (True, None))
-    parts = "; ".join(f"k = {k}: {a.mean():{form}} against {b.mean():{form}}" for k, (a, b) in pairs.items())
+    won, open_ = (
+        [str(k) for k, answer in answers.items() if answer is said] for said in (True, None)
+    )
+    parts = "; ".join(
+        f"k = {k}: {a.mean():{form}} against {b.mean():{form}}" for k, (a, b) in pairs.items()
+    )
     chance = f", within chance at {', '.join(open_)}" if open_ else ""
-    return everywhere(answers.values()), f"lower at {', '.join(won) or 'no k'}{chance}; {what}{parts}"
+    return everywhere(
+        answers.values()
+    ), f"lower at {', '.join(won) or 'no k'}{chance}; {what}{parts}"
 
 
-def best_is_one_of(table: Errors, ours: Collection[str], budgets: Sequence[int], form: str) -> tuple[Answer, str]:
+def best_is_one_of(
+    table: Errors, ours: Collection[str], budgets: Sequence[int], form: str
+) -> tuple[Answer, str]:
     """Whether at every k the best of some methods, by their mean test error, is below the best of the others."""
     answers, parts = [], []
     for k in budgets:
         errors = {name: table.column(name, "test", k) for name in table.methods}
         first, second = (
-            min((name for name in errors if (name in ours) is mine), key=lambda each: float(errors[each].mean()))
+            min(
+                (name for name in errors if (name in ours) is mine),
+                key=lambda each: float(errors[each].mean()),
+            )
             for mine in (True, False)
         )
         answers.append(lower(errors[first], errors[second])[0])
@@ -124,14 +141,17 @@ def factor(ratios: Vector) -> str:
     mean, half = interval(ratios)
     if not math.isfinite(half):
         return ", too few runs for an interval"
-    return f", ratio {math.exp(mean):.3g} ({math.exp(mean - half):.3g} to {math.exp(mean + half):.3g})"
+    return (
+        f", ratio {math.exp(mean):.3g} ({math.exp(mean - half):.3g} to {math.exp(mean + half):.3g})"
+    )
 
 
 def log_ratios(one: Vector, two: Vector) -> Vector:
     """The logarithm of a ratio of standard deviations over the same runs, as jackknife values of it.
 
-    Their mean and standard error are those of the logarithm (Miller, The jackknife - a review, Biometrika 61, 1974).
-    Fewer than three runs tell nothing. A spread of nothing is read as rounding.
+    Their mean and standard error are those of the logarithm (Miller, The jackknife - a review,
+    Biometrika 61, 1974). Fewer than three runs tell nothing. A spread of nothing is read as
+    rounding.
     """
 
     def ratio(kept: Indices) -> float:
@@ -145,7 +165,9 @@ def jackknife(estimate: Callable[[Indices], float], n: int) -> Vector:
     every = np.arange(n)
     if n < 3:
         return np.array([estimate(every)])
-    return np.array([n * estimate(every) - (n - 1) * estimate(np.delete(every, i)) for i in range(n)])
+    return np.array(
+        [n * estimate(every) - (n - 1) * estimate(np.delete(every, i)) for i in range(n)]
+    )
 
 
 def spread(values: Vector) -> str:

@@ -63,7 +63,9 @@ def tested(setting: Setting, seed: int, answers: list[Vector]) -> Vector:
     used = np.flatnonzero(gaps.any(axis=0))
     total = np.zeros(len(answers))
     for number in range(shape.tests):
-        B = np.random.default_rng([seed, 2000 + number]).standard_normal((shape.rows, p.size), np.float32)
+        B = np.random.default_rng([seed, 2000 + number]).standard_normal(
+            (shape.rows, p.size), np.float32
+        )
         total += ((B[:, used].astype(np.float64) @ gaps[:, used].T) ** 2).sum(axis=0)
     return total / shape.tests
 
@@ -78,12 +80,27 @@ def step_rule(task: Problem, rule: Callable[..., Any], factor: float, **options:
 
 
 def stepping(
-    task: Problem, budgets: tuple[int, ...], *, rule: Callable[..., Any], factor: float, times: int = 1, **options: Any
+    task: Problem,
+    budgets: tuple[int, ...],
+    *,
+    rule: Callable[..., Any],
+    factor: float,
+    times: int = 1,
+    **options: Any,
 ) -> Answers:
     """IHT from a random start: a step rule that begins at factor / L, `times` as many iterations."""
     for k in budgets:
         step = step_rule(task, rule, factor, **options)
-        yield k, iht(task.F, task.sparse(k), step=step, max_iter=times * task.size.iterations, rng=task.seed).p
+        yield (
+            k,
+            iht(
+                task.F,
+                task.sparse(k),
+                step=step,
+                max_iter=times * task.size.iterations,
+                rng=task.seed,
+            ).p,
+        )
 
 
 def job(task: Problem, budgets: tuple[int, ...], **options: Any) -> Answers:
@@ -105,7 +122,9 @@ def accelerated(task: Problem, budgets: tuple[int, ...]) -> Answers:
         yield k, baselines.accelerated_iht(task.F.A, task.F.b, k)
 
 
-def lasso(task: Problem, budgets: tuple[int, ...], *, gamma: str, positive: bool = False) -> Answers:
+def lasso(
+    task: Problem, budgets: tuple[int, ...], *, gamma: str, positive: bool = False
+) -> Answers:
     """Lasso, one path for all k, then projected; gamma the best by training error, 1, or the one that leaves k."""
     F = task.F
     gammas = [1.0] if gamma == "one" else None
@@ -116,7 +135,9 @@ def lasso(task: Problem, budgets: tuple[int, ...], *, gamma: str, positive: bool
         yield k, baselines.best_of(F, [baselines.onto(F, k, q, refit=False) for q in candidates])
 
 
-def once(task: Problem, budgets: tuple[int, ...], *, solve: Callable[[Moments], Vector], refit: bool) -> Answers:
+def once(
+    task: Problem, budgets: tuple[int, ...], *, solve: Callable[[Moments], Vector], refit: bool
+) -> Answers:
     """A baseline solved once without k; its k largest entries, projected or refitted."""
     q = solve(task.F)
     for k in budgets:
@@ -126,7 +147,10 @@ def once(task: Problem, budgets: tuple[int, ...], *, solve: Callable[[Moments], 
 def at_random(task: Problem, budgets: tuple[int, ...]) -> Answers:
     """The best of as many random k-sparse distributions as IHT has iterations."""
     for k in budgets:
-        yield k, baselines.at_random(task.F.A, task.F.b, k, tries=task.size.iterations, rng=task.seed)
+        yield (
+            k,
+            baselines.at_random(task.F.A, task.F.b, k, tries=task.size.iterations, rng=task.seed),
+        )
 
 
 IHTS: dict[str, "partial[Answers]"] = {
@@ -193,7 +217,9 @@ def by_budget(setting: Setting, seed: int, method: str) -> list[Row]:
         clock = time.perf_counter()
     tests = tested(setting, seed, [q for _, q in found])
     rows = zip(found, tests, seconds, strict=True)
-    return [Row(seed, method, k, given.F.value(q), float(test), took) for (k, q), test, took in rows]
+    return [
+        Row(seed, method, k, given.F.value(q), float(test), took) for (k, q), test, took in rows
+    ]
 
 
 def along(setting: Setting, seed: int, method: str) -> list[Row]:
@@ -204,7 +230,9 @@ def along(setting: Setting, seed: int, method: str) -> list[Row]:
         began = time.perf_counter()
         q = next(METHODS[method](given, (k,)))[1]
         seconds = time.perf_counter() - began
-        return [Row(seed, method, T, given.F.value(q), float(tested(setting, seed, [q])[0]), seconds)]
+        return [
+            Row(seed, method, T, given.F.value(q), float(tested(setting, seed, [q])[0]), seconds)
+        ]
     start = random_start(given.sparse(k), np.random.default_rng(seed))
     best = [(given.F.value(start), 0.0, start)]
 
@@ -217,7 +245,14 @@ def along(setting: Setting, seed: int, method: str) -> list[Row]:
         )
 
     options = {name: value for name, value in IHTS[method].keywords.items() if name != "times"}
-    iht(given.F, given.sparse(k), step=step_rule(given, **options), max_iter=T, start=start, callback=note)
+    iht(
+        given.F,
+        given.sparse(k),
+        step=step_rule(given, **options),
+        max_iter=T,
+        start=start,
+        callback=note,
+    )
     at = [min(t, len(best) - 1) for t in thinned(T)]
     tests = tested(setting, seed, [best[i][2] for i in at])
     rows = zip(thinned(T), at, tests, strict=True)

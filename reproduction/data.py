@@ -41,7 +41,9 @@ class Digits(NamedTuple):
 
 def charges(setting: Setting) -> Histogram:
     """The paper's histogram of hospital charges: 10,000 bins of 1000 USD, or 2,000 of 5000 when quick."""
-    return _charges(None if setting.data is None else setting.data / "hospital_charges.npz", setting.quick)
+    return _charges(
+        None if setting.data is None else setting.data / "hospital_charges.npz", setting.quick
+    )
 
 
 @lru_cache(maxsize=4)
@@ -50,13 +52,19 @@ def _charges(path: Path | None, quick: bool) -> Histogram:
         name = "cms2011_counts_discharges"
         counts = finite(read(path, [name])[0], name, path)
         if counts.shape != (10000,) or not (counts >= 0).all() or counts.sum() <= 0:
-            raise InvalidInput(f"{path} must hold 10000 counts in cms2011_counts_discharges, got shape {counts.shape}")
+            raise InvalidInput(
+                f"{path} must hold 10000 counts in cms2011_counts_discharges, got shape {counts.shape}"
+            )
         return binned(counts, "Medicare FY2011 charges in place of the paper's Texas file", quick)
     downloaded = None if quick else attempt(download_charges)
     if downloaded is not None:
-        return binned(downloaded, "Medicare charges from OpenML in place of the paper's Texas file", quick)
+        return binned(
+            downloaded, "Medicare charges from OpenML in place of the paper's Texas file", quick
+        )
     draws = np.exp(np.random.default_rng(0).normal(np.log(20000), 1.1, 740817))
-    counts = np.bincount((draws[draws < 1e7] / 1000).astype(int), minlength=10000).astype(np.float64)
+    counts = np.bincount((draws[draws < 1e7] / 1000).astype(int), minlength=10000).astype(
+        np.float64
+    )
     return binned(counts, "lognormal stand-in for the paper's Texas charges", quick)
 
 
@@ -74,13 +82,17 @@ def read(path: Path, names: list[str]) -> list[Any]:
             return [file[name] for name in names]
     except Exception as error:  # whatever a damaged file raises
         wanted = ", ".join(names)
-        raise InvalidInput(f"{path} must be an npz file with {wanted}, but cannot be read: {error}") from None
+        raise InvalidInput(
+            f"{path} must be an npz file with {wanted}, but cannot be read: {error}"
+        ) from None
 
 
 def finite(values: Any, name: str, path: Path) -> Any:
     """Numbers of a file, all finite."""
     if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
-        raise InvalidInput(f"{name} in {path} must hold finite real numbers, got dtype {values.dtype}")
+        raise InvalidInput(
+            f"{name} in {path} must hold finite real numbers, got dtype {values.dtype}"
+        )
     return np.asarray(values, np.float64)
 
 
@@ -119,9 +131,15 @@ def download_charges() -> Vector | None:
         return np.array(cleaned, np.float64)
 
     values = numbers(frame[plain["averagecoveredcharges"]])
-    weights = numbers(frame[plain["totaldischarges"]]) if "totaldischarges" in plain else np.ones(values.size)
+    weights = (
+        numbers(frame[plain["totaldischarges"]])
+        if "totaldischarges" in plain
+        else np.ones(values.size)
+    )
     good = (values >= 0) & (values < 1e7) & np.isfinite(weights)
-    counts: Vector = np.bincount((values[good] / 1000).astype(int), weights[good], minlength=10000).astype(np.float64)
+    counts: Vector = np.bincount(
+        (values[good] / 1000).astype(int), weights[good], minlength=10000
+    ).astype(np.float64)
     return counts if counts.sum() > 0 else None
 
 
@@ -135,7 +153,9 @@ def _digits(path: Path | None, quick: bool) -> Digits:
     if path is not None and path.exists():
         names = ["X_train", "y_train", "X_test", "y_test"]
         arrays = read(path, names)
-        X, y, X_test, y_test = (finite(part, name, path) for name, part in zip(names, arrays, strict=True))
+        X, y, X_test, y_test = (
+            finite(part, name, path) for name, part in zip(names, arrays, strict=True)
+        )
         fits = (
             X.ndim == 2
             and X.shape[1:] == X_test.shape[1:]
@@ -158,7 +178,9 @@ def download_usps() -> Digits | None:
     X, y = np.asarray(X, np.float64), np.asarray(y).astype(float).astype(int) - 1
     if len(X) != 9298 or np.bincount(y[:7291], minlength=10).tolist() != USPS_COUNTS:
         return None
-    return Digits(X[:7291], y[:7291], X[7291:], y[7291:], "USPS digits from OpenML, 7291 training rows")
+    return Digits(
+        X[:7291], y[:7291], X[7291:], y[7291:], "USPS digits from OpenML, 7291 training rows"
+    )
 
 
 def bundled_digits() -> Digits:
@@ -166,4 +188,10 @@ def bundled_digits() -> Digits:
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
-    return Digits(X[:1437] / 16.0, y[:1437], X[1437:] / 16.0, y[1437:], "scikit-learn's digits, 1437 training rows")
+    return Digits(
+        X[:1437] / 16.0,
+        y[:1437],
+        X[1437:] / 16.0,
+        y[1437:],
+        "scikit-learn's digits, 1437 training rows",
+    )

@@ -58,8 +58,8 @@ class Reading(NamedTuple):
 class Claim:
     """A claim: a few words, what the paper says, what was measured, and every reading of it.
 
-    where: section and figure, empty for a claim of this library. why: one sentence that says, from the rows, why the
-    claim does not hold under every reading; empty where nothing is known.
+    where: section and figure, empty for a claim of this library. why: one sentence that says, from
+    the rows, why the claim does not hold under every reading; empty where nothing is known.
     """
 
     claim: str
@@ -90,7 +90,11 @@ class Claim:
         ['reproduced', 'not reproduced', 'in 1 of 2 readings', 'undecided']
         """
         if not self.holding:
-            return "undecided" if any(reading.holds is None for reading in self.readings) else "not reproduced"
+            return (
+                "undecided"
+                if any(reading.holds is None for reading in self.readings)
+                else "not reproduced"
+            )
         if len(self.holding) == len(self.readings):
             return "reproduced"
         return f"in {len(self.holding)} of {len(self.readings)} readings"
@@ -127,11 +131,12 @@ def generated(setting: Setting) -> tuple[str, str]:
 class Experiment:
     """A figure or theorem of the paper.
 
-    A unit of work is (seed, method): `measure` gives its rows, the same at every call but for the seconds. `methods`
-    maps the name of each method to its options, `sizes` holds every other number that rows depend on. `drawn` names
-    the methods that depend on the seed, None for all; the rows of another are measured once and serve every seed.
-    `x`, `train` and `test` say what these columns hold. `source` gives a description and a checksum of the data, and
-    raises InvalidInput where they cannot be read. `twin` names an experiment with the same rows.
+    A unit of work is (seed, method): `measure` gives its rows, the same at every call but for the
+    seconds. `methods` maps the name of each method to its options, `sizes` holds every other number
+    that rows depend on. `drawn` names the methods that depend on the seed, None for all; the rows
+    of another are measured once and serve every seed. `x`, `train` and `test` say what these
+    columns hold. `source` gives a description and a checksum of the data, and raises InvalidInput
+    where they cannot be read. `twin` names an experiment with the same rows.
     """
 
     name: str
@@ -174,7 +179,10 @@ class Table:
 
     def last(self, method: str, column: str = "train") -> Vector:
         """The column at the largest x of every seed, in the order of the seeds."""
-        ends = {row.seed: getattr(row, column) for row in sorted(self.of(method), key=lambda row: (row.seed, row.x))}
+        ends = {
+            row.seed: getattr(row, column)
+            for row in sorted(self.of(method), key=lambda row: (row.seed, row.x))
+        }
         return np.array(list(ends.values()))
 
     def column(self, method: str, column: str, x: float | None = None) -> Vector:
@@ -195,7 +203,9 @@ def thinned(iterations: int) -> list[int]:
     return sorted({*range(min(iterations, 20) + 1), *range(0, iterations + 1, 20), iterations})
 
 
-def path_rows(seed: int, method: str, values: Sequence[float], seconds: Sequence[float], length: int) -> list[Row]:
+def path_rows(
+    seed: int, method: str, values: Sequence[float], seconds: Sequence[float], length: int
+) -> list[Row]:
     """The best value along a path of iterations 0..length, at the iterations that are written down.
 
     A path that ended earlier keeps its best to the end.

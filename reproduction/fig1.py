@@ -80,7 +80,11 @@ class Variant:
         """The name in the csv; the parts that differ from the main reading are spelled out."""
         parts = [self.solver]
         parts += [f"trapped={self.trapped}"] if self.trapped else []
-        parts += [] if self.main else [f"q={self.draw}"] + ([f"floor={self.floor}"] if self.floor else [])
+        parts += (
+            []
+            if self.main
+            else [f"q={self.draw}"] + ([f"floor={self.floor}"] if self.floor else [])
+        )
         return ", ".join(parts)
 
 
@@ -128,8 +132,12 @@ def solved(
         states = np.flatnonzero(F.q)
         kind = "kl" if isinstance(F, KL) else "l2"
         X = SPACE.unravel(states)
-        return dims(X, C.k, objective=kind, sample_weight=F.q[states], solver=variant.solver, rng=seed)
-    return iht(F, C, step=Doubling(MU, variant.trapped), start=start, rng=seed, max_iter=T, callback=note)
+        return dims(
+            X, C.k, objective=kind, sample_weight=F.q[states], solver=variant.solver, rng=seed
+        )
+    return iht(
+        F, C, step=Doubling(MU, variant.trapped), start=start, rng=seed, max_iter=T, callback=note
+    )
 
 
 def measure(divergence: bool) -> Callable[[Setting, int, str], list[Row]]:
@@ -138,16 +146,33 @@ def measure(divergence: bool) -> Callable[[Setting, int, str], list[Row]]:
     def rows(setting: Setting, seed: int, method: str) -> list[Row]:
         variant = variants(divergence)[method]
         q, optimum, first = problem(divergence, variant.draw, seed)
-        F: Any = KL(SPACE, q, FLOORS[variant.floor] if variant.floor else None) if divergence else L2(SPACE, q)
+        F: Any = (
+            KL(SPACE, q, FLOORS[variant.floor] if variant.floor else None)
+            if divergence
+            else L2(SPACE, q)
+        )
         C, T = DimensionSparse(SPACE, K), iterations(setting)
         noted: list[tuple[float, float]] = []
         start = first if variant.solver == "IHT after Greedy" else None
         result = solved(
-            F, C, variant, seed, T, start, lambda progress: noted.append((progress.value, progress.seconds))
+            F,
+            C,
+            variant,
+            seed,
+            T,
+            start,
+            lambda progress: noted.append((progress.value, progress.seconds)),
         )
-        if variant.solver in ("Greedy", "exchange", "auto"):  # one answer, not a path along these iterations
+        if variant.solver in (
+            "Greedy",
+            "exchange",
+            "auto",
+        ):  # one answer, not a path along these iterations
             gap = max(result.value - optimum, 0.0)
-            return [Row(seed, method, x, gap, math.nan, result.seconds) for x in ((0, T) if variant.main else (T,))]
+            return [
+                Row(seed, method, x, gap, math.nan, result.seconds)
+                for x in ((0, T) if variant.main else (T,))
+            ]
         if len(result.history) > len(noted):
             noted.insert(0, (float(result.history[0]), 0.0))
         gaps = [max(value - optimum, 0.0) for value, _ in noted]
@@ -157,13 +182,19 @@ def measure(divergence: bool) -> Callable[[Setting, int, str], list[Row]]:
     return rows
 
 
-def improves(table: Table, divergence: bool, solver: str, column: str = "mean") -> tuple[Reading, ...]:
+def improves(
+    table: Table, divergence: bool, solver: str, column: str = "mean"
+) -> tuple[Reading, ...]:
     """Whether a solver ends below Greedy, for every reading of the setting."""
     readings = []
     for variant in variants(divergence).values():
         if variant.solver == solver:
-            baseline = Variant("Greedy", variant.draw, main=variant.draw == first_draw(divergence)).name
-            compared = (narrower if column == "std" else lower)(table.last(variant.name), table.last(baseline))
+            baseline = Variant(
+                "Greedy", variant.draw, main=variant.draw == first_draw(divergence)
+            ).name
+            compared = (narrower if column == "std" else lower)(
+                table.last(variant.name), table.last(baseline)
+            )
             readings.append(Reading(reading_name(variant), *compared))
     return tuple(readings)
 
@@ -191,10 +222,20 @@ def claims(divergence: bool) -> Callable[[Table, Setting], list[Claim]]:
 
     def found(table: Table, setting: Setting) -> list[Claim]:
         text = f"n = 15, m = 2, k = 7, {kind}, mu = {MU}, {iterations(setting)} iterations, best along the path, "
-        text += f"gap to the proven optimum, {setting.runs} runs; {HOW_KL if divergence else HOW_L2}"
+        text += (
+            f"gap to the proven optimum, {setting.runs} runs; {HOW_KL if divergence else HOW_L2}"
+        )
         rows = (
-            ("IHT against Greedy", "IHT from a random start ends lower", improves(table, divergence, "IHT")),
-            ("IHT after Greedy", "improves on Greedy's answer", improves(table, divergence, "IHT after Greedy")),
+            (
+                "IHT against Greedy",
+                "IHT from a random start ends lower",
+                improves(table, divergence, "IHT"),
+            ),
+            (
+                "IHT after Greedy",
+                "improves on Greedy's answer",
+                improves(table, divergence, "IHT after Greedy"),
+            ),
             (
                 "spread of Greedy",
                 "larger than that of IHT after Greedy",
@@ -232,13 +273,19 @@ def why_not(table: Table, divergence: bool, number: int) -> str:
     means: dict[str, dict[str, float]] = {"trapped": {}, "q": {}}
     for variant in variants(divergence).values():
         if variant.solver == solver:
-            greedy_name = Variant("Greedy", variant.draw, main=variant.draw == first_draw(divergence)).name
-            ratio = float(table.last(variant.name).mean()) / max(float(table.last(greedy_name).mean()), 1e-12)
+            greedy_name = Variant(
+                "Greedy", variant.draw, main=variant.draw == first_draw(divergence)
+            ).name
+            ratio = float(table.last(variant.name).mean()) / max(
+                float(table.last(greedy_name).mean()), 1e-12
+            )
             for part, key in (("trapped", MEANS[variant.trapped]), ("q", variant.draw)):
                 means[part][key] = min(means[part].get(key, math.inf), ratio)
     best = {part: min(found, key=lambda key: found[key]) for part, found in means.items()}
     worst = {part: max(found, key=lambda key: found[key]) for part, found in means.items()}
-    part = max(means, key=lambda part: means[part][worst[part]] / max(means[part][best[part]], 1e-12))
+    part = max(
+        means, key=lambda part: means[part][worst[part]] / max(means[part][best[part]], 1e-12)
+    )
     says = {"trapped": "what counts as trapped", "q": "how q is drawn"}[part]
     low, high = means[part][best[part]], means[part][worst[part]]
     return (
@@ -272,16 +319,28 @@ def picture(divergence: bool) -> Callable[[Any, Table, Setting], None]:
         top, bottom = figure.subfigures(2, 1, height_ratios=[1.0, 0.95 if divergence else 0.55])
         axes = top.subplots(1, 3, sharey=True)
         for axis, trapped in zip(axes, TRAPPED, strict=True):
-            names = {f"{solver}, trapped={trapped}": solver for solver in ("IHT", "IHT after Greedy")}
-            panels(axis, table, {"Greedy": "Greedy", **names, "exchange": "exchange", "auto": "auto"}, "iteration")
+            names = {
+                f"{solver}, trapped={trapped}": solver for solver in ("IHT", "IHT after Greedy")
+            }
+            panels(
+                axis,
+                table,
+                {"Greedy": "Greedy", **names, "exchange": "exchange", "auto": "auto"},
+                "iteration",
+            )
             axis.set_xscale("symlog", linthresh=10)
             ticks = [t for t in (0, 5, 10, 20, 50, 100, 200, 500) if t <= iterations(setting)]
             axis.set_xticks(ticks, [str(t) for t in ticks])
             axis.minorticks_off()
             axis.set_title(f"trapped: {MEANS[trapped]}", fontsize=9)
         axes[0].set_ylabel(r"$F[p] - F[p^\star]$, best so far")
-        top.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
-        top.suptitle(f"Normalised {kind} minimisation, {setting.runs} runs (mean, one standard deviation)", fontsize=11)
+        top.legend(
+            *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8
+        )
+        top.suptitle(
+            f"Normalised {kind} minimisation, {setting.runs} runs (mean, one standard deviation)",
+            fontsize=11,
+        )
         sensitivity(bottom, table, divergence)
 
     return draw
@@ -291,9 +350,13 @@ def sensitivity(figure: Any, table: Table, divergence: bool) -> None:
     """Where each reading ends, as dots on one line for each way to set it up."""
     lines = []
     main = first_draw(divergence)
-    for draw, floor in product(KL_DRAWS if divergence else L2_DRAWS, FLOORS if divergence else [""]):
+    for draw, floor in product(
+        KL_DRAWS if divergence else L2_DRAWS, FLOORS if divergence else [""]
+    ):
         first = draw == main and floor in ("", next(iter(FLOORS)))
-        marks = {"Greedy": float(table.last(Variant("Greedy", draw, main=draw == main).name).mean())}
+        marks = {
+            "Greedy": float(table.last(Variant("Greedy", draw, main=draw == main).name).mean())
+        }
         for solver, trapped in product(("IHT", "IHT after Greedy"), TRAPPED):
             ends = table.last(Variant(solver, draw, floor, trapped, first).name)
             marks[f"{solver}, {trapped}"] = float(ends.mean()) if ends.size else math.nan
@@ -327,7 +390,9 @@ def experiment(name: str, divergence: bool) -> Experiment:
             "floors": FLOORS if divergence else {},
             "iterations": iterations(setting),
         },
-        methods=lambda setting: {key: asdict(variant) for key, variant in variants(divergence).items()},
+        methods=lambda setting: {
+            key: asdict(variant) for key, variant in variants(divergence).items()
+        },
         measure=measure(divergence),
         picture=picture(divergence),
         claims=claims(divergence),
@@ -335,4 +400,7 @@ def experiment(name: str, divergence: bool) -> Experiment:
     )
 
 
-EXPERIMENTS = {"fig1a": experiment("fig1a", divergence=False), "fig1b": experiment("fig1b", divergence=True)}
+EXPERIMENTS = {
+    "fig1a": experiment("fig1a", divergence=False),
+    "fig1b": experiment("fig1b", divergence=True),
+}

@@ -7,7 +7,19 @@ import numpy as np
 
 from .catalogue import TITLES
 from .chance import above_zero, best_is_one_of, lower, lower_at_all, spread
-from .compression import IHTS, LASSOS, METHODS, OURS, PAPER, STRONGER, WORDS, along, by_budget, length, size
+from .compression import (
+    IHTS,
+    LASSOS,
+    METHODS,
+    OURS,
+    PAPER,
+    STRONGER,
+    WORDS,
+    along,
+    by_budget,
+    length,
+    size,
+)
 from .data import charges, checksum
 from .experiment import Claim, Experiment, Reading, Setting, Table
 from .picture import band, colour, panels
@@ -39,7 +51,10 @@ def beats(table: Table, setting: Setting, baselines: dict[str, str]) -> tuple[Re
     for baseline, theirs in baselines.items():
         for name, ours in WORDS.items():
             about = f"{ours}; Lasso: {theirs}" if theirs else ours
-            pairs = {k: (table.column(name, "test", k), table.column(baseline, "test", k)) for k in budgets}
+            pairs = {
+                k: (table.column(name, "test", k), table.column(baseline, "test", k))
+                for k in budgets
+            }
             readings.append(Reading(about, *lower_at_all(pairs, "test error at ", ".3g")))
     return tuple(readings)
 
@@ -47,11 +62,22 @@ def beats(table: Table, setting: Setting, baselines: dict[str, str]) -> tuple[Re
 def budget_claims(table: Table, setting: Setting) -> list[Claim]:
     """What section 4.2 and the appendix say of all k."""
     text, where = note_of(setting), "section 4.2, figures 2 (a) and 3 (b)"
-    ours = Reading("lowest mean test error", *best_is_one_of(table, (*OURS, *IHTS), size(setting).budgets, ".3g"))
+    ours = Reading(
+        "lowest mean test error",
+        *best_is_one_of(table, (*OURS, *IHTS), size(setting).budgets, ".3g"),
+    )
     lasso = beats(table, setting, LASSOS)
     chance = beats(table, setting, {"Random": ""})
     claims = [
-        Claim(f"IHT against {name}", says, where, ends(table, setting, "IHT", name), readings, text, why)
+        Claim(
+            f"IHT against {name}",
+            says,
+            where,
+            ends(table, setting, "IHT", name),
+            readings,
+            text,
+            why,
+        )
         for name, says, readings, why in (
             ("Lasso", "a lower test error at every k", lasso, fits_noise(table, setting, lasso)),
             ("Random", "a lower test error at every k", chance, fits_noise(table, setting, chance)),
@@ -60,7 +86,14 @@ def budget_claims(table: Table, setting: Setting) -> list[Claim]:
     first = ours.measured.split(";")[0]
     return [
         *claims,
-        Claim("compression, all methods", "the best at each k is of this library", "", first, (ours,), text),
+        Claim(
+            "compression, all methods",
+            "the best at each k is of this library",
+            "",
+            first,
+            (ours,),
+            text,
+        ),
     ]
 
 
@@ -68,7 +101,9 @@ def ends(table: Table, setting: Setting, one: str, two: str) -> str:
     """The mean test errors of two methods at the smallest and the largest k."""
     k, K = size(setting).budgets[0], size(setting).budgets[-1]
     pairs = {x: [table.column(name, "test", x).mean() for name in (one, two)] for x in (k, K)}
-    return "; ".join(f"k = {x}: {ours:.3g} against {theirs:.3g}" for x, (ours, theirs) in pairs.items())
+    return "; ".join(
+        f"k = {x}: {ours:.3g} against {theirs:.3g}" for x, (ours, theirs) in pairs.items()
+    )
 
 
 def fits_noise(table: Table, setting: Setting, readings: tuple[Reading, ...]) -> str:
@@ -76,7 +111,9 @@ def fits_noise(table: Table, setting: Setting, readings: tuple[Reading, ...]) ->
     if all(reading.holds is True for reading in readings):
         return ""
     k, K = size(setting).budgets[0], size(setting).budgets[-1]
-    train, test = ([table.column("IHT", part, x).mean() for x in (k, K)] for part in ("train", "test"))
+    train, test = (
+        [table.column("IHT", part, x).mean() for x in (k, K)] for part in ("train", "test")
+    )
     numbers = f"its training error goes from {train[0]:.2g} at k = {k} to {train[1]:.2g} at k = {K}, its test error "
     numbers += f"from {test[0]:.2g} to {test[1]:.2g}"
     if train[1] < train[0] and test[1] > test[0]:
@@ -94,9 +131,13 @@ def path_claims(table: Table, setting: Setting) -> list[Claim]:
         falls = np.array([reached(table, name, seed) for seed in setting.seeds])
         measured = f"90 % of the fall after {spread(falls)} of {length(name, setting)} iterations; train error "
         measured += f"{spread(begin)} at the start, {spread(end)} at the end"
-        first.append(Reading(WORDS[name], above_zero(0.2 * length(name, setting) - falls), measured))
+        first.append(
+            Reading(WORDS[name], above_zero(0.2 * length(name, setting) - falls), measured)
+        )
     last = [
-        Reading(f"{name}, {WORDS[each]}", *lower(table.last(each, "test"), table.last(name, "test")))
+        Reading(
+            f"{name}, {WORDS[each]}", *lower(table.last(each, "test"), table.last(name, "test"))
+        )
         for name in ("Lasso", "Random")
         for each in IHTS
     ]
@@ -146,11 +187,15 @@ def wide_picture(figure: Any, table: Table, setting: Setting) -> None:
     for axis, column in zip(axes, ("test", "train"), strict=True):
         panels(axis, table, labels, "k", column, marker="o", markersize=3)
         axis.set_yscale("log")
-        axis.set_ylabel(r"$\|Bq - Bp\|^2$ (test)" if column == "test" else r"$\|Aq - Ap\|^2$ (train)")
+        axis.set_ylabel(
+            r"$\|Bq - Bp\|^2$ (test)" if column == "test" else r"$\|Aq - Ap\|^2$ (train)"
+        )
         axis.set_xticks(size(setting).budgets)
     axes[1].set_ylim(bottom=1e-9)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", fontsize=8)
-    figure.suptitle(f"Distribution compression: {setting.source}, {setting.runs} matrices A", fontsize=10)
+    figure.suptitle(
+        f"Distribution compression: {setting.source}, {setting.runs} matrices A", fontsize=10
+    )
 
 
 def narrow_picture(figure: Any, table: Table, setting: Setting) -> None:
@@ -182,7 +227,11 @@ def path_picture(figure: Any, table: Table, setting: Setting) -> None:
         ends = table.last(name, "test")
         axis.axhline(ends.mean(), color=colour(name), linestyle="--", label=f"{name}: test error")
         axis.axhspan(
-            max(ends.mean() - ends.std(), 1e-9), ends.mean() + ends.std(), color=colour(name), alpha=0.12, linewidth=0
+            max(ends.mean() - ends.std(), 1e-9),
+            ends.mean() + ends.std(),
+            color=colour(name),
+            alpha=0.12,
+            linewidth=0,
         )
     axis.set_yscale("log")
     axis.set_xlabel("iteration")
@@ -225,7 +274,9 @@ FIG3A = Experiment(
     runs=10,
     quick_runs=2,
     sizes=sizes,
-    methods=lambda setting: {name: METHODS[name] for name in (*IHTS, "Lasso", "Random", "exchange")},
+    methods=lambda setting: {
+        name: METHODS[name] for name in (*IHTS, "Lasso", "Random", "exchange")
+    },
     measure=along,
     picture=path_picture,
     claims=path_claims,

@@ -49,7 +49,9 @@ class Problem(NamedTuple):
 def problem(data: str | None, quick: bool) -> Problem:
     """The problem of a setting, whose gamma has the lowest cross-validated 1-NN error of 100 (30) prototypes."""
     found = digits(Setting(1, quick, data=None if data is None else Path(data)))
-    model = FewerPointsClassifier(30 if quick else 100, gamma="cv", random_state=0).fit(found.X, found.y)
+    model = FewerPointsClassifier(30 if quick else 100, gamma="cv", random_state=0).fit(
+        found.X, found.y
+    )
     gamma = model.gamma_
     assert gamma is not None  # noqa: S101 - rbf has one
     gram = rbf_kernel(found.X, gamma=gamma)
@@ -80,7 +82,10 @@ def greedy_order(data: str | None, quick: bool, local: bool) -> Indices:
     """The rows of MMD-critic's greedy in the order of their choice: the first k are its answer for k."""
     task = problem(data, quick)
     return baselines.critic_order(
-        task.data.X, budgets(Setting(1, quick))[-1], y=task.data.y if local else None, gamma=task.gamma
+        task.data.X,
+        budgets(Setting(1, quick))[-1],
+        y=task.data.y if local else None,
+        gamma=task.gamma,
     )
 
 
@@ -98,17 +103,25 @@ def stepping(
     F = task.local if local else task.whole
     start = F.best_on(np.sort(greedy_order(task.folder, task.quick, local)[:k])) if after else None
     step = rule(1.0 / F.smoothness, **options)
-    return of_point(iht(F, SparseSimplex(F.space, k), step=step, start=start, max_iter=task.iterations, rng=seed).p)
+    return of_point(
+        iht(
+            F, SparseSimplex(F.space, k), step=step, start=start, max_iter=task.iterations, rng=seed
+        ).p
+    )
 
 
 def job(task: Problem, k: int, seed: int, *, labels: bool) -> Chosen:
     """The job `points`: greedy, exchange and refits, within classes where labels are given."""
-    return of_point(points(task.data.X, k, labels=task.data.y if labels else None, gamma=task.gamma, rng=seed).p)
+    return of_point(
+        points(task.data.X, k, labels=task.data.y if labels else None, gamma=task.gamma, rng=seed).p
+    )
 
 
 def classifier(task: Problem, k: int, seed: int) -> Chosen:
     """The rows that `FewerPointsClassifier` keeps: points within classes, then swapped for the nearest-point rule."""
-    model = FewerPointsClassifier(k, gamma=task.gamma, random_state=seed).fit(task.data.X, task.data.y)
+    model = FewerPointsClassifier(k, gamma=task.gamma, random_state=seed).fit(
+        task.data.X, task.data.y
+    )
     return model.indices_, model.weights_
 
 
@@ -124,7 +137,9 @@ def critic(task: Problem, k: int, seed: int, *, labels: bool) -> Chosen:
     return units, np.full(k, 1.0 / k)
 
 
-def by_baseline(task: Problem, k: int, seed: int, *, choose: Callable[..., Chosen], labels: bool) -> Chosen:
+def by_baseline(
+    task: Problem, k: int, seed: int, *, choose: Callable[..., Chosen], labels: bool
+) -> Chosen:
     """A baseline with its own weights."""
     return choose(task.data.X, k, y=task.data.y if labels else None, gamma=task.gamma, rng=seed)
 
@@ -181,7 +196,9 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
         began = time.perf_counter()
         units, weights = METHODS[method](task, k, seed)
         seconds = time.perf_counter() - began
-        rows.append(Row(seed, method, k, task.whole.value_at(units, weights), error(task, units), seconds))
+        rows.append(
+            Row(seed, method, k, task.whole.value_at(units, weights), error(task, units), seconds)
+        )
     return rows
 
 
@@ -193,9 +210,7 @@ def source(setting: Setting) -> tuple[str, str]:
 
 def claims(table: Table, setting: Setting) -> list[Claim]:
     """What section 4.2 says: IHT below each baseline at every k, most of all at the smallest."""
-    text = (
-        f"{setting.source}; gamma by cross-validation, 1-NN by Euclidean distance, {setting.runs} random starts, IHT "
-    )
+    text = f"{setting.source}; gamma by cross-validation, 1-NN by Euclidean distance, {setting.runs} random starts, IHT "
     text += f"best MMD of {iterations(setting.quick)} iterations"
     where = "section 4.2, figure 2 (b)"
     first, last = budgets(setting)[0], budgets(setting)[-1]
@@ -205,11 +220,15 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
         numbers = "; ".join(
             f"k = {k}: {ours:.1%} against {theirs:.1%}"
             for k in (first, last)
-            for ours, theirs in [[table.column(name, "test", k).mean() for name in ("IHT", baseline)]]
+            for ours, theirs in [
+                [table.column(name, "test", k).mean() for name in ("IHT", baseline)]
+            ]
         )
         says = "classifies better at every number of prototypes"
         why = why_not(table, setting, baseline, readings)
-        claims_found.append(Claim(f"IHT against {baseline}", says, where, numbers, readings, text, why))
+        claims_found.append(
+            Claim(f"IHT against {baseline}", says, where, numbers, readings, text, why)
+        )
     leading = tuple(leads(table, setting, name) for name in IHTS)
     claims_found.append(
         Claim(
@@ -222,7 +241,9 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
             why_not(table, setting, "PS", leading),
         )
     )
-    ours = Reading("lowest mean error", *best_is_one_of(table, (*OURS, *IHTS), budgets(setting), ".2%"))
+    ours = Reading(
+        "lowest mean error", *best_is_one_of(table, (*OURS, *IHTS), budgets(setting), ".2%")
+    )
     claims_found.append(
         Claim(
             "prototypes, all methods",
@@ -259,7 +280,10 @@ def why_not(table: Table, setting: Setting, baseline: str, readings: tuple[Readi
 
 def beats(table: Table, setting: Setting, name: str, baseline: str) -> Reading:
     """Whether a reading of IHT has the lower mean error at every k."""
-    pairs = {k: (table.column(name, "test", k), table.column(baseline, "test", k)) for k in budgets(setting)}
+    pairs = {
+        k: (table.column(name, "test", k), table.column(baseline, "test", k))
+        for k in budgets(setting)
+    }
     return Reading(WORDS[name], *lower_at_all(pairs, "", ".2%"))
 
 
@@ -267,7 +291,8 @@ def leads(table: Table, setting: Setting, name: str) -> Reading:
     """Whether IHT's lead over the best baseline is positive and larger at the smallest k than at the largest."""
     ends = budgets(setting)[0], budgets(setting)[-1]
     first, last = (
-        min((table.column(baseline, "test", k) for baseline in PAPER), key=np.mean) - table.column(name, "test", k)
+        min((table.column(baseline, "test", k) for baseline in PAPER), key=np.mean)
+        - table.column(name, "test", k)
         for k in ends
     )
     measured = f"lead of {first.mean():.2%} at k = {ends[0]}, {last.mean():.2%} at k = {ends[1]}"
@@ -277,8 +302,13 @@ def leads(table: Table, setting: Setting, name: str) -> Reading:
 def picture(figure: Any, table: Table, setting: Setting) -> None:
     """The error against the number of prototypes: the paper's methods, and all others."""
     axes = figure.subplots(1, 2, sharey=True)
-    shown = ({name: name for name in (*IHTS, *PAPER)}, {name: name for name in ("IHT", *PAPER, *OURS, *STRONGER)})
-    for axis, names, title in zip(axes, shown, ("the paper's methods, readings of IHT", "and others"), strict=True):
+    shown = (
+        {name: name for name in (*IHTS, *PAPER)},
+        {name: name for name in ("IHT", *PAPER, *OURS, *STRONGER)},
+    )
+    for axis, names, title in zip(
+        axes, shown, ("the paper's methods, readings of IHT", "and others"), strict=True
+    ):
         panels(axis, table, names, "number of prototypes", "test", marker="o", markersize=3)
         axis.set_xscale("log")
         axis.set_xticks(budgets(setting), [str(k) for k in budgets(setting)])

@@ -15,12 +15,17 @@ RTOL, ATOL = 1e-6, 1e-9
 
 
 def differences(
-    folder: Path, experiment: Experiment, *, data: Path | None = None, seconds: float = 2.0, most: int = 1000
+    folder: Path,
+    experiment: Experiment,
+    *,
+    data: Path | None = None,
+    seconds: float = 2.0,
+    most: int = 1000,
 ) -> list[str]:
     """Where the stored rows of an experiment are not those of today's code, one sentence each.
 
-    Compares the parameters, then measures one unit of each method again, the quickest first, until their stored seconds
-    pass `seconds` or there are `most` of them; one at least.
+    Compares the parameters, then measures one unit of each method again, the quickest first, until
+    their stored seconds pass `seconds` or there are `most` of them; one at least.
 
     Parameters
     ----------
@@ -44,12 +49,17 @@ def differences(
     today = parameters(experiment, replace(setting, source=source, checksum=checksum))
     changed = [key for key in today if today[key] != results.parameters.get(key)]
     if changed:
-        return [f"{experiment.name}: {key} in {experiment.name}.json is not that of today" for key in changed]
+        return [
+            f"{experiment.name}: {key} in {experiment.name}.json is not that of today"
+            for key in changed
+        ]
     problems = []
     with threadpool_limits(1):
         for seed, method in quick_units(results.table.rows, seconds, most):
             stored = [row for row in results.table.rows if (row.seed, row.method) == (seed, method)]
-            rows = list(experiment.measure(setting, experiment.source_seed(setting, seed, method), method))
+            rows = list(
+                experiment.measure(setting, experiment.source_seed(setting, seed, method), method)
+            )
             problems += compared(f"{experiment.name}, seed {seed}, {method}", stored, rows)
     return problems
 
@@ -78,5 +88,8 @@ def compared(unit: str, stored: list[Row], rows: list[Row]) -> list[str]:
         f"{unit}, at {row.x:g}: {column} is {new:.10g}, stored is {old:.10g}"
         for row, now in zip(stored, rows, strict=True)
         for column, old, new in (("train", row.train, now.train), ("test", row.test, now.test))
-        if not (math.isclose(old, new, rel_tol=RTOL, abs_tol=ATOL) or (math.isnan(old) and math.isnan(new)))
+        if not (
+            math.isclose(old, new, rel_tol=RTOL, abs_tol=ATOL)
+            or (math.isnan(old) and math.isnan(new))
+        )
     ]

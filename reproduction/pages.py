@@ -43,7 +43,11 @@ def write_pictures(folder: Path, experiment: Experiment) -> None:
         experiment.picture(figure, results.table, results.setting)
         for kind in ("png", "svg"):
             picture = io.BytesIO()
-            figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else {"Software": None})
+            figure.savefig(
+                picture,
+                format=kind,
+                metadata={"Date": None} if kind == "svg" else {"Software": None},
+            )
             with written_whole(folder / f"{experiment.name}.{kind}") as file:
                 file.write(picture.getvalue())
 
@@ -61,7 +65,11 @@ def write_claims(
     lines = ["# The paper's claims, measured", "", LEAD, ""]
     lines += table(("", "claim", "the paper says", "measured", "verdict"), theirs)
     if ours:
-        lines += ["## Claims of this library", "", *table(("", "claim", "says", "measured", "verdict"), ours)]
+        lines += [
+            "## Claims of this library",
+            "",
+            *table(("", "claim", "says", "measured", "verdict"), ours),
+        ]
     reasons = [(name, claim) for name, claim in theirs if claim.why]
     if reasons:
         lines += ["## Why some are not reproduced", ""]
@@ -78,13 +86,18 @@ def table(head: Iterable[str], claims: Iterable[tuple[str, Claim]]) -> list[str]
     """The lines of a Markdown table of claims, and an empty one."""
     heads = list(head)
     lines = [cells(heads), cells(["---"] * len(heads))]
-    lines += [cells((name, claim.claim, claim.says, claim.measured, f"**{claim.verdict}**")) for name, claim in claims]
+    lines += [
+        cells((name, claim.claim, claim.says, claim.measured, f"**{claim.verdict}**"))
+        for name, claim in claims
+    ]
     return [*lines, ""]
 
 
 def cells(values: Iterable[str]) -> str:
     """One line of a Markdown table."""
-    return "| " + " | ".join(value.replace("|", "\\|").replace("\n", " ") for value in values) + " |"
+    return (
+        "| " + " | ".join(value.replace("|", "\\|").replace("\n", " ") for value in values) + " |"
+    )
 
 
 def folded(title: str, lines: Iterable[str]) -> list[str]:
@@ -92,14 +105,19 @@ def folded(title: str, lines: Iterable[str]) -> list[str]:
     return ["<details>", f"<summary>{title}</summary>", "", *lines, "", "</details>", ""]
 
 
-def experiment_part(folder: Path, experiment: Experiment, results: Finished, claims: list[Claim]) -> list[str]:
+def experiment_part(
+    folder: Path, experiment: Experiment, results: Finished, claims: list[Claim]
+) -> list[str]:
     """One experiment, folded: its picture, every reading of its claims, and what its columns hold."""
     name = experiment.name
     lines = [f"![{experiment.title}]({name}.png)", ""] if (folder / f"{name}.png").exists() else []
     for claim in claims:
         place = f" ({claim.where})" if claim.where else ""
         lines += [f"**{claim.claim}**{place}: {claim.says}. *{claim.verdict}*", ""]
-        lines += [f"- {reading.outcome} · {reading.name}: {reading.measured}" for reading in claim.readings]
+        lines += [
+            f"- {reading.outcome} · {reading.name}: {reading.measured}"
+            for reading in claim.readings
+        ]
         lines.append("")
     lines += [f"Setting: {claims[0].setting}.", ""] if claims else []
     lines.append(

@@ -63,13 +63,20 @@ def band(axis: Any, table: Table, method: str, column: str = "train", **style: A
     axis.fill_between(xs, low, mean + std, color=line.get_color(), alpha=0.13, linewidth=0)
 
 
-def panels(axis: Any, table: Table, names: dict[str, str], x: str, column: str = "train", **style: Any) -> None:
+def panels(
+    axis: Any, table: Table, names: dict[str, str], x: str, column: str = "train", **style: Any
+) -> None:
     """One line with its band for each method that has rows."""
     free = 0
     for method, label in names.items():
         if table.of(method):
             dashes = DASHES[free // len(OTHERS) if label not in COLOURS else 0]
-            look = {"color": colour(label, free), "linestyle": dashes, **LOOKS.get(label, {}), **style}
+            look = {
+                "color": colour(label, free),
+                "linestyle": dashes,
+                **LOOKS.get(label, {}),
+                **style,
+            }
             band(axis, table, method, column, label=label, **look)
             free += label not in COLOURS
     axis.set_xlabel(x)

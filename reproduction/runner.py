@@ -52,12 +52,13 @@ def run(
 ) -> Reproduction:
     """Reproduce figures and theorems of the paper: `run("fig1a", runs=20, out="results")`, or `run("all")`.
 
-    Writes NAME.csv, NAME.json, NAME.png and NAME.svg for each, then claims.md over everything the folder holds. Rows of
-    an earlier run with the same parameters are taken over unless `fresh`, so an interrupted run goes on where it was;
-    every row but its seconds is the same as in an uninterrupted run. Rows that are not taken over are put aside in
-    NAME.before.csv. `runs` and `seed` give the seeds seed, ..., seed + runs - 1; `jobs` is the number of processes, two
-    by default where there are two cores. A full run of an experiment that reads files also makes a quick run without
-    them, in the folder `quick`: a check of behaviour that needs no files.
+    Writes NAME.csv, NAME.json, NAME.png and NAME.svg for each, then claims.md over everything the
+    folder holds. Rows of an earlier run with the same parameters are taken over unless `fresh`, so
+    an interrupted run goes on where it was; every row but its seconds is the same as in an
+    uninterrupted run. Rows that are not taken over are put aside in NAME.before.csv. `runs` and
+    `seed` give the seeds seed, ..., seed + runs - 1; `jobs` is the number of processes, two by
+    default where there are two cores. A full run of an experiment that reads files also makes a
+    quick run without them, in the folder `quick`: a check of behaviour that needs no files.
     """
     from .pages import write_pictures
 
@@ -77,7 +78,11 @@ def run(
             (folder / f"{experiment.name}.csv").unlink(missing_ok=True)
     for experiment in measured(plans, folder, jobs, progress):
         write_pictures(folder, experiment)
-    readers = [each for each, _ in plans if each.source is not generated and each.twin is None and not quick]
+    readers = [
+        each
+        for each, _ in plans
+        if each.source is not generated and each.twin is None and not quick
+    ]
     small = [plan(each, 1, True, 0, None) for each in readers]
     if small:
         small_folder = as_folder(folder / "quick")
@@ -92,13 +97,20 @@ def judged(out: Any) -> Reproduction:
 
     folder = as_folder(out)
     there = [name for name in TITLES if (folder / f"{name}.png").exists()]
-    results = {name: whole for name in there if (whole := finished(folder, EXPERIMENTS[name])) is not None}
-    claims = {name: EXPERIMENTS[name].claims(whole.table, whole.setting) for name, whole in results.items()}
+    results = {
+        name: whole for name in there if (whole := finished(folder, EXPERIMENTS[name])) is not None
+    }
+    claims = {
+        name: EXPERIMENTS[name].claims(whole.table, whole.setting)
+        for name, whole in results.items()
+    }
     write_claims(folder, EXPERIMENTS, results, claims)
     return Reproduction(folder, {name: whole.table for name, whole in results.items()}, claims)
 
 
-def plan(experiment: Experiment, runs: int | None, quick: bool, seed: int, data: Path | None) -> Plan:
+def plan(
+    experiment: Experiment, runs: int | None, quick: bool, seed: int, data: Path | None
+) -> Plan:
     """An experiment with its setting; data that cannot be read are refused here, before any work."""
     usual = experiment.quick_runs if quick else experiment.runs
     setting = Setting(runs or usual, quick, seed, data)
@@ -133,11 +145,14 @@ def as_data(data: Any) -> Path:
     return folder
 
 
-def measured(plans: list[Plan], folder: Path, jobs: int, progress: Progress | None) -> Iterator[Experiment]:
+def measured(
+    plans: list[Plan], folder: Path, jobs: int, progress: Progress | None
+) -> Iterator[Experiment]:
     """Measure the experiments; each as it is finished.
 
-    With several processes, experiments of different homes run side by side, those of one home after each other: so
-    hardly anything is compiled, or loaded, twice. Processes that are left share the units of an experiment.
+    With several processes, experiments of different homes run side by side, those of one home after
+    each other: so hardly anything is compiled, or loaded, twice. Processes that are left share the
+    units of an experiment.
     """
     if jobs == 1:
         for experiment, setting in plans:
@@ -149,8 +164,14 @@ def measured(plans: list[Plan], folder: Path, jobs: int, progress: Progress | No
         homes.setdefault(EXPERIMENTS.home(one[0].name), []).append(one)
     lanes = min(jobs, len(homes))
     context = multiprocessing.get_context("spawn")
-    pools = [ProcessPoolExecutor(jobs // lanes + (i < jobs % lanes), context, _start_worker) for i in range(lanes)]
-    threads, idle = ThreadPoolExecutor(lanes, initializer=_block_interrupts), SimpleQueue[ProcessPoolExecutor]()
+    pools = [
+        ProcessPoolExecutor(jobs // lanes + (i < jobs % lanes), context, _start_worker)
+        for i in range(lanes)
+    ]
+    threads, idle = (
+        ThreadPoolExecutor(lanes, initializer=_block_interrupts),
+        SimpleQueue[ProcessPoolExecutor](),
+    )
     for pool in pools:
         idle.put(pool)
 
@@ -184,7 +205,9 @@ def measure(
     fresh: bool = False,
 ) -> None:
     """Write all rows of an experiment in the order of its units, those on disk taken over, the others computed."""
-    order: list[Unit] = [(seed, method) for seed in setting.seeds for method in experiment.methods(setting)]
+    order: list[Unit] = [
+        (seed, method) for seed in setting.seeds for method in experiment.methods(setting)
+    ]
     done: dict[Unit, list[Row]] = {}
     for row in () if fresh else kept(folder, experiment, setting):
         done.setdefault((row.seed, row.method), []).append(row)
@@ -192,7 +215,9 @@ def measure(
     served: dict[Unit, list[Unit]] = {}
     for seed, method in order:
         if (seed, method) not in done:
-            served.setdefault((experiment.source_seed(setting, seed, method), method), []).append((seed, method))
+            served.setdefault((experiment.source_seed(setting, seed, method), method), []).append(
+                (seed, method)
+            )
     put_aside(folder, experiment, [row for rows in done.values() for row in rows])
     save_setting(folder, experiment, setting)
 
@@ -203,7 +228,9 @@ def measure(
     saved = time.monotonic()
     try:
         for unit, rows in computed(experiment, setting, list(served), pool):
-            done.update({each: [row._replace(seed=each[0]) for row in rows] for each in served[unit]})
+            done.update(
+                {each: [row._replace(seed=each[0]) for row in rows] for each in served[unit]}
+            )
             if progress is not None:
                 progress(experiment.name, len(done), len(order))
             if time.monotonic() - saved > SAVE_SECONDS:

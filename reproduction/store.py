@@ -34,7 +34,9 @@ def as_folder(out: Any) -> Path:
             pass
     except (OSError, TypeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InvalidInput(f"--out must be a folder that can be written into, got {str(out)!r}: {reason}") from None
+        raise InvalidInput(
+            f"--out must be a folder that can be written into, got {str(out)!r}: {reason}"
+        ) from None
     return folder
 
 
@@ -87,7 +89,9 @@ def kept(folder: Path, experiment: Experiment, setting: Setting) -> tuple[Row, .
             options = made["methods"]
             same = {**made, "experiment": experiment.name, "methods": today["methods"]} == today
             if rows and same:
-                return tuple(row for row in rows if options[row.method] == today["methods"].get(row.method))
+                return tuple(
+                    row for row in rows if options[row.method] == today["methods"].get(row.method)
+                )
         except UNREADABLE:
             continue
     return ()
@@ -151,7 +155,9 @@ def finished(folder: Path, experiment: Experiment) -> Finished | None:
             checksum=str(made["sha256"]),
         )
         units = {(row.seed, row.method) for row in rows}
-        if units != {(seed, method) for seed in setting.seeds for method in experiment.methods(setting)}:
+        if units != {
+            (seed, method) for seed in setting.seeds for method in experiment.methods(setting)
+        }:
             return None
         return Finished(Table(rows), setting, str(note["command"]), made)
     except UNREADABLE:

@@ -34,7 +34,9 @@ def subset_by_projection(integers: Sequence[int], k: int) -> tuple[float, tuple[
     space = Lattice(len(integers), 2)
     p = DimensionSparse(space, k, projection="exact").project(table_of(integers, k))
     level = float(p[0] * 2**k)
-    return level, () if level > 0.5 else tuple(int(i) for i in np.flatnonzero(space.unravel(int(p.argmax()))))
+    return level, () if level > 0.5 else tuple(
+        int(i) for i in np.flatnonzero(space.unravel(int(p.argmax())))
+    )
 
 
 def subset_by_enumeration(integers: Sequence[int], k: int) -> bool:
@@ -66,9 +68,20 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
         seconds = time.perf_counter() - began
         if method.endswith("sum of the subset found"):
             if positions:
-                rows.append(Row(seed, method, k, float(abs(sum(integers[i] for i in positions))), 0.0, seconds))
+                rows.append(
+                    Row(
+                        seed,
+                        method,
+                        k,
+                        float(abs(sum(integers[i] for i in positions))),
+                        0.0,
+                        seconds,
+                    )
+                )
         else:
-            rows.append(Row(seed, method, k, level, float(not subset_by_enumeration(integers, k)), seconds))
+            rows.append(
+                Row(seed, method, k, level, float(not subset_by_enumeration(integers, k)), seconds)
+            )
     return rows or [Row(seed, method, 0, 0.0, 0.0, 0.0)]
 
 
@@ -79,7 +92,9 @@ METHODS = [*KINDS, *(f"{kind}: sum of the subset found" for kind in KINDS[:2])]
 def claims(table: Table, setting: Setting) -> list[Claim]:
     """Whether every answer read off a projection is the truth."""
     answers = [row for kind in KINDS for row in table.of(kind)]
-    right = sum(round(row.train) == row.test and abs(row.train - row.test) < 1e-9 for row in answers)
+    right = sum(
+        round(row.train) == row.test and abs(row.train - row.test) < 1e-9 for row in answers
+    )
     exist = sum(row.test == 0.0 for row in answers)
     found = [row for method in METHODS[3:] for row in table.of(method) if row.x > 0]
     zero = sum(row.train == 0.0 for row in found)
@@ -117,11 +132,23 @@ def picture(figure: Any, table: Table, setting: Setting) -> None:
     """2^k p(0) of every question: one where no subset exists, zero where one does."""
     axis = figure.subplots()
     jitter = np.random.default_rng(0)
-    for truth, label, colour in ((1.0, "no subset of k sums to zero", "#d55e00"), (0.0, "a subset does", "#0072b2")):
+    for truth, label, colour in (
+        (1.0, "no subset of k sums to zero", "#d55e00"),
+        (0.0, "a subset does", "#0072b2"),
+    ):
         rows = [row for kind in KINDS for row in table.of(kind) if row.test == truth]
         x = np.array([row.x for row in rows]) + jitter.uniform(-0.28, 0.28, len(rows))
         y = np.array([row.train for row in rows]) + jitter.uniform(-0.04, 0.04, len(rows))
-        axis.plot(x, y, "o", color=colour, alpha=0.45, markersize=4, markeredgewidth=0, label=f"{label} ({len(rows)})")
+        axis.plot(
+            x,
+            y,
+            "o",
+            color=colour,
+            alpha=0.45,
+            markersize=4,
+            markeredgewidth=0,
+            label=f"{label} ({len(rows)})",
+        )
     axis.set_xticks(range(1, int(max(row.x for row in table.rows)) + 1))
     axis.set_ylim(-0.2, 1.35)
     axis.set_xlabel("k")

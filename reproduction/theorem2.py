@@ -38,7 +38,9 @@ def watched_greedy(table: Watched, space: Lattice, k: int) -> list[int]:
     """Algorithm 2 word for word on a watched table: the dimensions it picks, ties to the lowest index."""
     units: list[int] = []
     while len(units) < k:
-        distances = [np.inf if i in units else excess(table[space.face([*units, i])]) for i in range(space.n)]
+        distances = [
+            np.inf if i in units else excess(table[space.face([*units, i])]) for i in range(space.n)
+        ]
         best = min(distances)
         units.append(next(i for i, d in enumerate(distances) if d <= best + 1e-12 * abs(best)))
     return sorted(units)
@@ -78,7 +80,16 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
         seconds = time.perf_counter() - began
         optimum = ((q - best.project(q)) ** 2).sum()
         promised = (2.0**-k + (1.0 + delta) ** 2) / delta**2 - 1.0
-        rows.append(Row(seed, method, delta, float(((q - found) ** 2).sum() / optimum - 1.0), promised, seconds))
+        rows.append(
+            Row(
+                seed,
+                method,
+                delta,
+                float(((q - found) ** 2).sum() / optimum - 1.0),
+                promised,
+                seconds,
+            )
+        )
     return rows
 
 
@@ -90,7 +101,12 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
     ratio = min(row.train for row in rows if row.x == smallest)
     text = f"n = 6 to {10 if setting.quick else 14}, k = n/2; x* is a state that greedy does not read on the zero table"
     grows = all(
-        np.all(np.diff([r.train for r in sorted(table.of(GREEDY), key=lambda r: -r.x) if r.seed == seed]) > 0)
+        np.all(
+            np.diff(
+                [r.train for r in sorted(table.of(GREEDY), key=lambda r: -r.x) if r.seed == seed]
+            )
+            > 0
+        )
         for seed in setting.seeds
     )
     other = max(row.train for row in table.of(ALL))
@@ -99,7 +115,11 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
         reached == len(rows) and grows,
         f"reached at {reached} of {len(rows)} points; at delta = {smallest:.0e} at least {ratio:.3g}",
     )
-    reads_all = Reading("greedy with incumbent=True", other < 1e-6, f"largest ratio - 1 over all points: {other:.2g}")
+    reads_all = Reading(
+        "greedy with incumbent=True",
+        other < 1e-6,
+        f"largest ratio - 1 over all points: {other:.2g}",
+    )
     return [
         Claim(
             "greedy projection and its adversary",
@@ -127,7 +147,9 @@ def picture(figure: Any, table: Table, setting: Setting) -> None:
     for seed in setting.seeds:
         mine = [row for row in rows if row.seed == seed]
         n = size_of(seed, setting.quick)[0].n
-        new = f"n = {n}, k = {n // 2}" if seed - setting.seed < (3 if setting.quick else 5) else None
+        new = (
+            f"n = {n}, k = {n // 2}" if seed - setting.seed < (3 if setting.quick else 5) else None
+        )
         axis.plot(
             [r.x for r in mine],
             [r.train for r in mine],
@@ -138,7 +160,14 @@ def picture(figure: Any, table: Table, setting: Setting) -> None:
             label=new,
         )
     one = [row for row in rows if row.seed == setting.seed]
-    axis.plot([r.x for r in one], [r.test for r in one], "-", color="#222222", linewidth=1, label="the theorem's bound")
+    axis.plot(
+        [r.x for r in one],
+        [r.test for r in one],
+        "-",
+        color="#222222",
+        linewidth=1,
+        label="the theorem's bound",
+    )
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.invert_xaxis()
@@ -157,7 +186,10 @@ EXPERIMENT = Experiment(
     test="the theorem's lower bound on it",
     runs=5,
     quick_runs=3,
-    sizes=lambda setting: {"n": sorted({size_of(i, setting.quick)[0].n for i in range(5)}), "deltas": DELTAS},
+    sizes=lambda setting: {
+        "n": sorted({size_of(i, setting.quick)[0].n for i in range(5)}),
+        "deltas": DELTAS,
+    },
     methods=lambda setting: {GREEDY: {"incumbent": False}, ALL: {"incumbent": True}},
     measure=measure,
     picture=picture,

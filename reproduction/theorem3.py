@@ -50,7 +50,11 @@ def member(rng: np.random.Generator, share: float) -> tuple[Vector, Indices]:
     while True:
         support = np.sort(rng.choice(SPACE.n, K, replace=False))
         face = SPACE.face(support)
-        entries = rng.choice(face, round(share * face.size), replace=False) if share else SPACE.strides[support]
+        entries = (
+            rng.choice(face, round(share * face.size), replace=False)
+            if share
+            else SPACE.strides[support]
+        )
         p = np.zeros(SPACE.size)
         p[entries] = rng.dirichlet(np.ones(entries.size))
         if C.support(p).size == K:
@@ -82,7 +86,16 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
     p, support = member(rng, SHARES[positive])
     lead = margin(p, support)
     if length == "lead":
-        return [Row(seed, method, 0.0, 0.0 if abs(lead) < 1e-12 else lead, float(enough(p, support)), math.nan)]
+        return [
+            Row(
+                seed,
+                method,
+                0.0,
+                0.0 if abs(lead) < 1e-12 else lead,
+                float(enough(p, support)),
+                math.nan,
+            )
+        ]
     F, C = L2(SPACE, rng.dirichlet(np.ones(SPACE.size))), DimensionSparse(SPACE, K)
     gradient = F.gradient(p)
     L = float(np.linalg.norm(gradient)) if LENGTHS[length] else lipschitz(F)
@@ -114,11 +127,10 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
         held = [row for row in rows if row.train]
         right, free = sum(bool(row.test) for row in held), sum(bool(row.test) for row in rows)
         often = ", ".join(
-            f"{positive} {np.mean([r.train for r in table.of(f'{positive}, {length}')]):.0%}" for positive in SHARES
+            f"{positive} {np.mean([r.train for r in table.of(f'{positive}, {length}')]):.0%}"
+            for positive in SHARES
         )
-        measured = (
-            f"greedy right in {right} of {len(held)} cases where it holds (and in {free} of {len(rows)} in all); "
-        )
+        measured = f"greedy right in {right} of {len(held)} cases where it holds (and in {free} of {len(rows)} in all); "
         readings.append(Reading(length, right == len(held) > 0, f"{measured}it holds in: {often}"))
     leads = [row for positive in SHARES for row in table.of(f"{positive}, lead")]
     plenty = [row for row in leads if row.test]
@@ -138,7 +150,11 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
             "they make the lead positive, so that some step is short enough",
             where,
             f"positive in {good} of {len(plenty)} p with enough states",
-            (Reading("every step of the way adds a positive state", good == len(plenty) > 0, share),),
+            (
+                Reading(
+                    "every step of the way adds a positive state", good == len(plenty) > 0, share
+                ),
+            ),
             text,
         ),
     ]
@@ -151,16 +167,23 @@ def picture(figure: Any, table: Table, setting: Setting) -> None:
         for length, colour in zip(LENGTHS, ("#0072b2", "#009e73"), strict=True):
             method = f"{positive}, {length}"
             share = [table.column(method, "train", mu).mean() for mu in STEPS]
-            axis.plot(STEPS, share, "o-", markersize=3, color=colour, label=f"condition holds ({length})")
+            axis.plot(
+                STEPS, share, "o-", markersize=3, color=colour, label=f"condition holds ({length})"
+            )
         right = [table.column(f"{positive}, norm at p", "test", mu).mean() for mu in STEPS]
-        axis.plot(STEPS, right, "s--", markersize=3, color="#d55e00", label="greedy finds the support")
+        axis.plot(
+            STEPS, right, "s--", markersize=3, color="#d55e00", label="greedy finds the support"
+        )
         axis.set_xscale("log")
         axis.set_xlabel(r"step $\mu$")
         axis.set_title(f"positive states on the support: {positive}")
     axes[0].set_ylabel("share of instances")
     axes[0].set_ylim(-0.05, 1.08)
     axes[1].legend(loc="center", fontsize=8)
-    figure.suptitle(f"Theorem 3: the condition is sufficient, not necessary ({setting.runs} instances)", fontsize=11)
+    figure.suptitle(
+        f"Theorem 3: the condition is sufficient, not necessary ({setting.runs} instances)",
+        fontsize=11,
+    )
 
 
 EXPERIMENT = Experiment(

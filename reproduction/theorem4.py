@@ -26,8 +26,8 @@ PROJECTIONS = ("exact", "greedy")
 class Path:
     """A run of Algorithm 1 with mu = 1/beta, and every constant of the theorem measured on it.
 
-    gaps: F[p_t] - F[p*]; phi: the largest excess of the projections met; L: the largest norm of dF/dp over D_k;
-    distances: ‖p_t - p*‖ at t = 0, ..., T.
+    gaps: F[p_t] - F[p*]; phi: the largest excess of the projections met; L: the largest norm of
+    dF/dp over D_k; distances: ‖p_t - p*‖ at t = 0, ..., T.
     """
 
     alpha: float
@@ -66,7 +66,9 @@ class Path:
     @property
     def c(self) -> float:
         """(phi/(2 beta) + (1 + phi)(beta - alpha)/(2 alpha²)) L² / ((1 + phi)(2 - beta/alpha))."""
-        over = self.phi / (2 * self.beta) + (1 + self.phi) * (self.beta - self.alpha) / (2 * self.alpha**2)
+        over = self.phi / (2 * self.beta) + (1 + self.phi) * (self.beta - self.alpha) / (
+            2 * self.alpha**2
+        )
         return over * self.L**2 / ((1 + self.phi) * (2 - self.beta / self.alpha))
 
     @property
@@ -90,7 +92,10 @@ def path(kappa: float, projection: str, seed: int) -> Path:
     w = 1.0 + (kappa - 1.0) * rng.permutation(np.linspace(0.0, 1.0, SPACE.size))
     q = rng.dirichlet(np.full(SPACE.size, 0.3))
     F = Moments(SPACE, np.diag(np.sqrt(w)), np.sqrt(w) * q)
-    C, best = DimensionSparse(SPACE, K, projection=projection), DimensionSparse(SPACE, K, projection="exact")
+    C, best = (
+        DimensionSparse(SPACE, K, projection=projection),
+        DimensionSparse(SPACE, K, projection="exact"),
+    )
     optimum = exact(F, C)
     alpha, beta, L = 2.0, 2.0 * kappa, steepest(w, q)
     for _ in range(100):  # a start as near as the theorem wants it
@@ -107,7 +112,15 @@ def path(kappa: float, projection: str, seed: int) -> Path:
         values.append(F.value(p))
         distances.append(float(np.linalg.norm(p - optimum.p)))
     gaps = np.maximum(np.array(values) - optimum.value, 0.0)
-    return Path(alpha, beta, L, 0.0 if phi < 1e-12 else phi, np.array(distances), gaps, time.perf_counter() - began)
+    return Path(
+        alpha,
+        beta,
+        L,
+        0.0 if phi < 1e-12 else phi,
+        np.array(distances),
+        gaps,
+        time.perf_counter() - began,
+    )
 
 
 def steepest(w: Vector, q: Vector) -> float:
@@ -128,10 +141,18 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
     valid = found.stated
     if part == "gap":
         allowed = [found.bound(t) if valid else math.nan for t in range(T + 1)]
-        return [Row(seed, method, t, float(found.gaps[t]), allowed[t], found.seconds) for t in range(T + 1)]
+        return [
+            Row(seed, method, t, float(found.gaps[t]), allowed[t], found.seconds)
+            for t in range(T + 1)
+        ]
     if part == "distance":
-        return [Row(seed, method, t, float(found.distances[t]), found.radius, found.seconds) for t in range(T + 1)]
-    inside = math.nan if found.beta >= 2 * found.alpha else 1.0 / (2.0 - found.beta / found.alpha) - 1.0
+        return [
+            Row(seed, method, t, float(found.distances[t]), found.radius, found.seconds)
+            for t in range(T + 1)
+        ]
+    inside = (
+        math.nan if found.beta >= 2 * found.alpha else 1.0 / (2.0 - found.beta / found.alpha) - 1.0
+    )
     pair = {
         "phi": (found.phi, inside),
         "rate": (found.rate, found.eta if valid else math.nan),
@@ -140,7 +161,12 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
     return [Row(seed, method, T, *pair, found.seconds)]
 
 
-METHODS = [f"beta/alpha={kappa:g}, {how}: {part}" for kappa in KAPPAS for how in PROJECTIONS for part in PARTS]
+METHODS = [
+    f"beta/alpha={kappa:g}, {how}: {part}"
+    for kappa in KAPPAS
+    for how in PROJECTIONS
+    for part in PARTS
+]
 
 
 def covered(table: Table, kind: str) -> tuple[int, int, int]:
@@ -217,8 +243,14 @@ def inside(table: Table, how: str, part: str, when: str = "at t = 0") -> list[Ro
     """The rows of one part where the theorem applies, with its last condition at t = 0 or at every t."""
     rows = []
     for kind in lines(how):
-        far = {r.seed for r in table.of(f"{kind}: distance") if r.train > r.test} if when == "at every t" else set()
-        rows += [r for r in table.of(f"{kind}: {part}") if not math.isnan(r.test) and r.seed not in far]
+        far = (
+            {r.seed for r in table.of(f"{kind}: distance") if r.train > r.test}
+            if when == "at every t"
+            else set()
+        )
+        rows += [
+            r for r in table.of(f"{kind}: {part}") if not math.isnan(r.test) and r.seed not in far
+        ]
     return rows
 
 
@@ -227,7 +259,9 @@ def kept_bound(table: Table, how: str, when: str) -> Reading:
     points = inside(table, how, "gap", when)
     kept = sum(row.train <= row.test + 1e-9 for row in points)
     counts = {kind: covered(table, kind) for kind in lines(how)}
-    ranges = ", ".join(f"{kind.split(',')[0][11:]}: {n}/{total}" for kind, (n, _, total) in counts.items())
+    ranges = ", ".join(
+        f"{kind.split(',')[0][11:]}: {n}/{total}" for kind, (n, _, total) in counts.items()
+    )
     useful = sum(useful for _, useful, _ in counts.values())
     runs = len(inside(table, how, "c", when))
     measured = f"kept at {kept} of {len(points)} points of {runs} runs; inside the range of beta/alpha, with the start "
@@ -256,7 +290,9 @@ def shrinking_c(table: Table, how: str) -> Reading:
         values = {row.seed: row.test for row in table.of(f"{kind}: c") if not math.isnan(row.test)}
         if values:
             found[kind.split(",")[0][11:]] = values
-    means = ", ".join(f"{kappa}: {np.mean(list(values.values())):.3g}" for kappa, values in found.items())
+    means = ", ".join(
+        f"{kappa}: {np.mean(list(values.values())):.3g}" for kappa, values in found.items()
+    )
     measured = f"mean c by beta/alpha: {means}; at beta = alpha (plain l2) the range is empty, and beyond 2 as well"
     grown = [
         above_zero(np.array([more[seed] - less[seed] for seed in more if seed in less]))
@@ -280,7 +316,9 @@ def picture(figure: Any, table: Table, setting: Setting) -> None:
                 axis.plot(ts, means, ":", color=colour, label=f"bound, {how}")
         inside = sum(covered(table, f"beta/alpha={kappa:g}, {how}")[0] for how in PROJECTIONS)
         total = sum(covered(table, f"beta/alpha={kappa:g}, {how}")[2] for how in PROJECTIONS)
-        axis.set_title(rf"$\beta/\alpha = {kappa:g}$: {inside} of {total} runs in range", fontsize=9)
+        axis.set_title(
+            rf"$\beta/\alpha = {kappa:g}$: {inside} of {total} runs in range", fontsize=9
+        )
     axes[0, 0].set_yscale("log")
     axes[0, 0].set_ylim(1e-4, 30)
     axes[0, 0].set_xticks(range(0, T + 1, 5))

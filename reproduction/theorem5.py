@@ -27,7 +27,9 @@ def quadratic(rng: np.random.Generator) -> MMD:
 OBJECTIVES: dict[str, Callable[[np.random.Generator], Any]] = {
     "l2": lambda rng: L2(SPACE, rng.dirichlet(np.ones(SPACE.size))),
     "KL": lambda rng: KL(SPACE, rng.dirichlet(np.ones(SPACE.size)), 1e-12),
-    "moments": lambda rng: Moments(SPACE, rng.standard_normal((8, SPACE.size)), rng.standard_normal(8)),
+    "moments": lambda rng: Moments(
+        SPACE, rng.standard_normal((8, SPACE.size)), rng.standard_normal(8)
+    ),
     "MMD": quadratic,
 }
 
@@ -55,7 +57,9 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
     for number in range(BIJECTIONS):
         began = time.perf_counter()
         q = rng.dirichlet(np.full(SPACE.size, 5.0))
-        phi = q * rng.uniform(-1.0, 1.0, q.size)  # any function will do; this one keeps q + e phi positive
+        phi = q * rng.uniform(
+            -1.0, 1.0, q.size
+        )  # any function will do; this one keeps q + e phi positive
         bijection = rng.permutation(SPACE.size)
         derivative = F.gradient(q)
         scale = float(np.abs(derivative).max())
@@ -67,8 +71,12 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
         v[bijection] = q
         apart = np.abs(gradient_by_differences(as_vectors, v)[bijection] - derivative).max() / scale
         along = slope(lambda e, q=q, phi=phi: F.value(q + e * phi), 1e-3)  # type: ignore[misc] # as above
-        off = abs(along - float(derivative @ phi)) / max(abs(along), scale * float(np.abs(phi).sum()))
-        rows.append(Row(seed, method, number, float(apart), float(off), time.perf_counter() - began))
+        off = abs(along - float(derivative @ phi)) / max(
+            abs(along), scale * float(np.abs(phi).sum())
+        )
+        rows.append(
+            Row(seed, method, number, float(apart), float(off), time.perf_counter() - began)
+        )
     return rows
 
 
@@ -101,15 +109,27 @@ def picture(figure: Any, table: Table, setting: Setting) -> None:
     """The relative differences of every bijection."""
     axis = figure.subplots()
     jitter = np.random.default_rng(0)
-    parts = (("train", "at each place, against the gradient", "#0072b2", -0.16), ("test", "along phi", "#d55e00", 0.16))
+    parts = (
+        ("train", "at each place, against the gradient", "#0072b2", -0.16),
+        ("test", "along phi", "#d55e00", 0.16),
+    )
     for column, label, colour, shift in parts:
         for i, method in enumerate(table.methods):
             values = np.maximum(table.column(method, column), 1e-17)
             x = i + shift + jitter.uniform(-0.1, 0.1, values.size)
             axis.plot(
-                x, values, "o", color=colour, alpha=0.4, markersize=3.5, markeredgewidth=0, label=None if i else label
+                x,
+                values,
+                "o",
+                color=colour,
+                alpha=0.4,
+                markersize=3.5,
+                markeredgewidth=0,
+                label=None if i else label,
             )
-    axis.axhline(CLOSE_RELATIVE, color="#222222", linewidth=1, linestyle="--", label="counts as equal")
+    axis.axhline(
+        CLOSE_RELATIVE, color="#222222", linewidth=1, linestyle="--", label="counts as equal"
+    )
     axis.set_yscale("log")
     axis.set_ylim(1e-17, 1e-5)
     axis.set_xticks(range(len(table.methods)), table.methods)

@@ -17,7 +17,9 @@ EVERY = 10.0
 def main(arguments: list[str] | None = None) -> int:
     """Run what the command line asks for; 0 all right, 1 something wrong, 130 after Ctrl-C with nothing wrong."""
     asked = parser().parse_args(arguments)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job: its children would ignore it too
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # a shell's background job: its children would ignore it too
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if asked.case:
         return repeat(asked.case)
@@ -51,8 +53,12 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--parts", help="names, separated by commas (all that exist)")
     options.add_argument("--jobs", type=int, default=2, help="worker processes (2)")
     options.add_argument("--cases", type=int, help="end each part after so many cases")
-    options.add_argument("--failures", type=int, default=5, help="how many failures of each part are shown (5)")
-    options.add_argument("--case", metavar="PART:SEED:INDEX", help="run one case here, in this process")
+    options.add_argument(
+        "--failures", type=int, default=5, help="how many failures of each part are shown (5)"
+    )
+    options.add_argument(
+        "--case", metavar="PART:SEED:INDEX", help="run one case here, in this process"
+    )
     return options
 
 
@@ -75,8 +81,14 @@ def repeat(name: str) -> int:
 def show(campaign: Campaign, stopped: threading.Event) -> None:
     """Lines of progress on stderr until the end."""
     while not stopped.wait(EVERY):
-        counts = ", ".join(f"{row.part.name} {row.tried} ({row.wrong} wrong)" for row in campaign.rows.values())
-        print(f"{max(campaign.until - time.monotonic(), 0):.0f} s left: {counts}", file=sys.stderr, flush=True)
+        counts = ", ".join(
+            f"{row.part.name} {row.tried} ({row.wrong} wrong)" for row in campaign.rows.values()
+        )
+        print(
+            f"{max(campaign.until - time.monotonic(), 0):.0f} s left: {counts}",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -31,7 +31,9 @@ def case(rng: Generator) -> tuple[str, list[str]]:
 
 def spelled(name: str, *things: str, **options: Any) -> str:
     """A call as a reader would write it."""
-    return f"{name}({', '.join([*things, *(f'{key}={value!r}' for key, value in options.items())])})"
+    return (
+        f"{name}({', '.join([*things, *(f'{key}={value!r}' for key, value in options.items())])})"
+    )
 
 
 def bounds(rng: Generator, n: int, k: int) -> dict[str, Any]:
@@ -106,14 +108,20 @@ def terms_trial(rng: Generator) -> Trial:
     if rng.random() < 0.15:
         fit = options.pop("sample_weight", None)
         text = spelled("FewerTerms", text, k=k, solver=solver, **options)
-        call = lambda: fewer.FewerTerms(k, solver=solver, random_state=0, **options).fit(given, b, fit).result_
+        call = lambda: (
+            fewer.FewerTerms(k, solver=solver, random_state=0, **options).fit(given, b, fit).result_
+        )
         return Trial(text, call, problem, region, arrays, "must" if region.empty else "never")
     if w is None and rng.random() < 0.1:
         given, text = aslinearoperator(A.astype(np.float64)), text.replace(form, "operator")
     elif rng.random() < 0.15:
-        options["ridge"] = float(np.clip(wide(np.abs(A).max()) ** 2 * one_of(rng, (1e-3, 0.1, 10.0)), 0.0, 1e300))
+        options["ridge"] = float(
+            np.clip(wide(np.abs(A).max()) ** 2 * one_of(rng, (1e-3, 0.1, 10.0)), 0.0, 1e300)
+        )
         root = np.sqrt(wide(options["ridge"])) * wide(np.eye(n))  # the same as n rows more
-        problem = Squares(np.concatenate([problem.A, root]), np.concatenate([problem.b, wide(np.zeros(n))]))
+        problem = Squares(
+            np.concatenate([problem.A, root]), np.concatenate([problem.b, wide(np.zeros(n))])
+        )
     stopping(rng, options)
     call = lambda: fewer.terms(given, b, k, solver=solver, rng=0, **options)
     text = spelled("terms", text, k=k, solver=solver, **options)
@@ -148,7 +156,9 @@ def bins_trial(rng: Generator) -> Trial:
     problem = Squares(A, wide(A) @ t)
     call = lambda: fewer.bins(counts=p, k=k, preserve=preserve, rng=0, **options)
     text = spelled("bins", f"p ({n},) {kind} * {size:.3g}", k=k, preserve=what, **options)
-    return Trial(text, call, problem, sparse_region(n, k), arrays, seeded="time_limit" not in options)
+    return Trial(
+        text, call, problem, sparse_region(n, k), arrays, seeded="time_limit" not in options
+    )
 
 
 def rows(rng: Generator) -> tuple[str, Any]:
@@ -215,8 +225,18 @@ def gram_of(name: str, X: Any, gamma: float) -> Any:
 class Points:
     """A problem of points, whose bandwidth may be known only after the call."""
 
-    def __init__(self, text: str, given: Any, X: Any, K: Any, y: Any, w: Any, options: dict[str, Any]) -> None:
-        self.text, self.given, self.X, self.K, self.y, self.w, self.options = text, given, X, K, y, w, options
+    def __init__(
+        self, text: str, given: Any, X: Any, K: Any, y: Any, w: Any, options: dict[str, Any]
+    ) -> None:
+        self.text, self.given, self.X, self.K, self.y, self.w, self.options = (
+            text,
+            given,
+            X,
+            K,
+            y,
+            w,
+            options,
+        )
         self.gamma: float | None = None
 
     def trial(self, rng: Generator) -> Trial:
@@ -228,7 +248,9 @@ class Points:
         text = spelled("points", self.text, k=k, labels=self.y, sample_weight=self.w, **options)
         if not named:
             stopping(rng, options)
-            call = lambda: fewer.points(self.given, k, labels=self.y, sample_weight=self.w, rng=0, **options)
+            call = lambda: fewer.points(
+                self.given, k, labels=self.y, sample_weight=self.w, rng=0, **options
+            )
             trial = Trial(text, call, seeded="time_limit" not in options)
         else:
             trial = Trial(text.replace("points", "FewerPoints"), lambda: self.fitted(k))
@@ -250,7 +272,11 @@ class Points:
         for i in range(N):
             if self.w is None or self.w[i] > 0:
                 label = None if self.y is None else int(self.y[i])
-                same = i if self.options["similarity"] == "precomputed" else tuple((self.X[i] + 0.0).tolist())
+                same = (
+                    i
+                    if self.options["similarity"] == "precomputed"
+                    else tuple((self.X[i] + 0.0).tolist())
+                )
                 seen.setdefault((same, label), i)
         return sorted(seen.values())
 
@@ -259,7 +285,11 @@ class Points:
         from .judge import judged
 
         N = len(self.X)
-        K = self.K if self.gamma is None else gram_of(self.options["similarity"], self.X, self.gamma)
+        K = (
+            self.K
+            if self.gamma is None
+            else gram_of(self.options["similarity"], self.X, self.gamma)
+        )
         if self.y is not None:
             K = K * (self.y[:, None] == self.y[None])
         t = wide(np.ones(N) if self.w is None else self.w)

@@ -23,7 +23,18 @@ PATIENCE = 300.0
 """Seconds after which a command hangs."""
 COMMAND = [sys.executable, "-m", "fewer"]
 """What is run; a test puts a broken one in its place."""
-BINS = ["bins", "counts.csv", "--column", "n", "--counts", "--preserve", "entries", "-k", "2000", "--quiet"]
+BINS = [
+    "bins",
+    "counts.csv",
+    "--column",
+    "n",
+    "--counts",
+    "--preserve",
+    "entries",
+    "-k",
+    "2000",
+    "--quiet",
+]
 FILES = ["-o", "out.csv", "--report", "page.html"]
 SHORT = 0.05
 """Seconds after a part of a file is first seen in which the command is hit, in half of the cases."""
@@ -47,14 +58,20 @@ class Process(Protocol):
         """Wait for the end; what it said on stdout and stderr."""
 
 
-def start(folder: Path, *arguments: str, before: str = "", **options: object) -> subprocess.Popen[str]:
+def start(
+    folder: Path, *arguments: str, before: str = "", **options: object
+) -> subprocess.Popen[str]:
     """The command in a session of its own, as in a terminal of its own; its process runs the Python `before` first."""
     confine(folder, arguments)
     command = [*COMMAND, *arguments]
     if before:  # not preexec_fn: forking a process that has threads, such as a test's, may hang
         then = f"import os, resource, sys\n{before}\nos.execv(sys.argv[1], sys.argv[1:])"
         command = [sys.executable, "-c", then, *command]
-    streams: dict[str, object] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    streams: dict[str, object] = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+    }
     return subprocess.Popen(command, cwd=folder, start_new_session=True, **{**streams, **options})  # type: ignore[call-overload,no-any-return]  # noqa: S603
 
 
@@ -178,7 +195,11 @@ def before_us(code: int, err: str) -> bool:
     """
     if code == -signal.SIGINT and not err:
         return True
-    return code in (1, -signal.SIGINT) and "Traceback" in err and "fewer/cli" not in FIRST_LINE.sub("", err)
+    return (
+        code in (1, -signal.SIGINT)
+        and "Traceback" in err
+        and "fewer/cli" not in FIRST_LINE.sub("", err)
+    )
 
 
 def code_problems(code: int, err: str, expected: tuple[int, ...]) -> list[str]:

@@ -13,7 +13,11 @@ TIGHT = 1e-11
 
 def loss_of(name: str, short: Any, weights: Any) -> float:
     """The loss of residuals A q - b."""
-    sizes = {"squared": short**2, "absolute": np.abs(short), "downside": np.maximum(-short, 0.0) ** 2}
+    sizes = {
+        "squared": short**2,
+        "absolute": np.abs(short),
+        "downside": np.maximum(-short, 0.0) ** 2,
+    }
     return float(weights @ sizes[name])
 
 
@@ -49,7 +53,11 @@ def least(name: str, A: Any, b: Any, weights: Any, low: float, high: float, rule
         quad[:s, :s], linear[:s] = 2.0 * (A.T * weights) @ A, -2.0 * A.T @ (weights * b)
     else:
         add(-A, -b, -np.eye(r))
-        add(A if name == "absolute" else np.zeros((r, s)), b if name == "absolute" else 0.0, -np.eye(r))
+        add(
+            A if name == "absolute" else np.zeros((r, s)),
+            b if name == "absolute" else 0.0,
+            -np.eye(r),
+        )
         if name == "absolute":
             linear[s : s + r] = weights
         else:

@@ -19,7 +19,9 @@ def dims_trial(rng: Generator) -> Trial:
     """Dims, or its estimator: both objectives, each solver, m from 2 to 4, baselines, weights."""
     N, n = int(one_of(rng, (1, 4, 12))), int(one_of(rng, (1, 3, 5)))
     k = int(rng.integers(1, n + 1))
-    X = rng.integers(0, int(rng.integers(2, 5)), (N, n)) * (rng.random((N, n)) < rng.uniform(0.1, 0.9))
+    X = rng.integers(0, int(rng.integers(2, 5)), (N, n)) * (
+        rng.random((N, n)) < rng.uniform(0.1, 0.9)
+    )
     w = weights(rng, N)
     baseline: Any = one_of(rng, ("zero", "mode", "own"), (3, 2, 2))
     if baseline == "own":
@@ -35,7 +37,9 @@ def dims_trial(rng: Generator) -> Trial:
         text = text.replace("dims", "FewerDims", 1)
     else:
         call = lambda: fewer.dims(given, k, sample_weight=w, rng=0, **options)
-    return Trial(text, call, arrays=[given, w, baseline], checks=[lambda result: truth.judged(result, k)])
+    return Trial(
+        text, call, arrays=[given, w, baseline], checks=[lambda result: truth.judged(result, k)]
+    )
 
 
 class Cover:
@@ -76,7 +80,9 @@ class Cover:
         if self.objective == "kl":
             return -np.log(min(Q, Wide(1))) if Q > 0 else Wide(np.inf)
         every = wide(list(self.q.values()))
-        return every @ every - masses @ masses + (1 - Q) ** 2 / math.prod(self.shape[j] for j in dims)
+        return (
+            every @ every - masses @ masses + (1 - Q) ** 2 / math.prod(self.shape[j] for j in dims)
+        )
 
     def best(self, k: int) -> Any:
         """The optimum over all sets of k columns."""
@@ -103,7 +109,11 @@ class Cover:
             problems.append("a state is listed twice")
         if not all(self.inside(tuple(row), dims) for row in states.tolist()):
             problems.append(f"states {states.tolist()} lie outside the face of {dims}")
-        if found.weights.min() < 0 or found.rest < 0 or abs(found.weights.sum() + found.rest - 1) > 1e-9:
+        if (
+            found.weights.min() < 0
+            or found.rest < 0
+            or abs(found.weights.sum() + found.rest - 1) > 1e-9
+        ):
             problems.append(f"weights {found.weights} and rest {found.rest} are no distribution")
         return problems
 

@@ -23,11 +23,17 @@ def some(rng: Generator, n: int, most: int) -> list[int]:
 def table(rng: Generator, rows: int, columns: int) -> tuple[str, Any]:
     """A matrix and the word for its kind."""
     X = rng.standard_normal((rows, columns))
-    kind = one_of(rng, ("normal", "integers", "equal", "constant", "offset", "outlier", "flat"), (6, 3, 2, 1, 2, 2, 1))
+    kind = one_of(
+        rng,
+        ("normal", "integers", "equal", "constant", "offset", "outlier", "flat"),
+        (6, 3, 2, 1, 2, 2, 1),
+    )
     if kind == "integers":
         X = rng.integers(0, 3, (rows, columns)).astype(np.float64)
     elif kind == "equal":
-        X = X[rng.integers(0, max(rows // 2, 1), rows)][:, rng.integers(0, max(columns // 2, 1), columns)]
+        X = X[rng.integers(0, max(rows // 2, 1), rows)][
+            :, rng.integers(0, max(columns // 2, 1), columns)
+        ]
     elif kind == "constant":
         X = np.full((rows, columns), float(rng.integers(0, 3)))
     elif kind == "offset":
@@ -103,8 +109,12 @@ def container(rng: Generator, A: Any, formats: Sequence[str]) -> tuple[str, Any]
 
 def unsorted(table: Any) -> Any:
     """The same csr with the entries of each row in reverse order, as other programs leave it."""
-    order = np.concatenate([np.arange(b - 1, a - 1, -1) for a, b in zip(table.indptr, table.indptr[1:], strict=False)])
+    order = np.concatenate(
+        [np.arange(b - 1, a - 1, -1) for a, b in zip(table.indptr, table.indptr[1:], strict=False)]
+    )
     order = order.astype(np.int64)
-    turned = sp.csr_array((table.data[order], table.indices[order], table.indptr.copy()), table.shape)
+    turned = sp.csr_array(
+        (table.data[order], table.indices[order], table.indptr.copy()), table.shape
+    )
     turned.has_sorted_indices = False
     return turned

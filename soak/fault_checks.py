@@ -36,7 +36,9 @@ def expected_csv() -> bytes:
     return content
 
 
-def whole_problems(folder: Path, *, must_be_new: bool = False, must_be_old: bool = False) -> list[str]:
+def whole_problems(
+    folder: Path, *, must_be_new: bool = False, must_be_old: bool = False
+) -> list[str]:
     """out.csv and page.html are what they were or what they shall be, and nothing between."""
     problems = []
     for name in ("out.csv", "page.html"):

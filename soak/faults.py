@@ -93,7 +93,9 @@ def read_only(rng: np.random.Generator, folder: Path) -> tuple[str, list[str]]:
         "if os.geteuid() == 0: os.setegid(65534); os.seteuid(65534)\n"
         f"sys.exit(_app.run({[*BINS, '-o', f'closed/{name}', '--force']}))\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, timeout=PATIENCE)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, timeout=PATIENCE
+    )
     problems = code_problems(done.returncode, done.stderr, (2,))
     if os.listdir(place) != ["out.csv"] or (place / "out.csv").read_bytes() != OLD:
         problems.append("the folder has changed")
@@ -123,7 +125,11 @@ def special(rng: np.random.Generator, folder: Path) -> tuple[str, list[str]]:
     before, shape = (folder / "counts.csv").read_bytes(), os.lstat(out).st_mode
     code, err = finish(start(folder, *BINS, "-o", out.name, *(["--force"] if force else [])))
     allowed = force and kind in ("link", "far link", "dangling", "input")
-    problems = code_problems(code, err, (0,) if allowed else (2,)) + left_over(folder) + left_over(folder / "there")
+    problems = (
+        code_problems(code, err, (0,) if allowed else (2,))
+        + left_over(folder)
+        + left_over(folder / "there")
+    )
     if os.lstat(out).st_mode != shape:
         problems.append("what was there was replaced by something else")
     target = out if kind == "input" else real
@@ -131,7 +137,9 @@ def special(rng: np.random.Generator, folder: Path) -> tuple[str, list[str]]:
         problems.append("the answer is not where the link leads")
     if not allowed and kind in ("link", "far link") and real.read_bytes() != OLD:
         problems.append("the previous file is lost")
-    if not allowed and ((folder / "counts.csv").read_bytes() != before or (kind == "dangling" and real.exists())):
+    if not allowed and (
+        (folder / "counts.csv").read_bytes() != before or (kind == "dangling" and real.exists())
+    ):
         problems.append("something was written in spite of the refusal")
     return f"output is a {kind}{', --force' if force else ''}", problems
 
@@ -140,9 +148,16 @@ def together(rng: np.random.Generator, folder: Path) -> tuple[str, list[str]]:
     """Several commands write the same file at the same time."""
     count, force = int(rng.integers(2, 4)), bool(rng.random() < 0.5)
     more = ["--force"] if force else []
-    ended = [finish(process) for process in [start(folder, *BINS, *FILES[:2], *more) for _ in range(count)]]
+    ended = [
+        finish(process)
+        for process in [start(folder, *BINS, *FILES[:2], *more) for _ in range(count)]
+    ]
     codes = sorted(code for code, _ in ended)
-    problems = [problem for code, err in ended for problem in code_problems(code, err, (0,) if force else (0, 2))]
+    problems = [
+        problem
+        for code, err in ended
+        for problem in code_problems(code, err, (0,) if force else (0, 2))
+    ]
     if 0 not in codes or (not force and codes.count(0) > 1):
         problems.append(f"exit codes {codes}: without --force exactly one writes the file")
     if (folder / "out.csv").read_bytes() != expected_csv():
@@ -150,14 +165,20 @@ def together(rng: np.random.Generator, folder: Path) -> tuple[str, list[str]]:
     return f"{count} at once{', --force' if force else ''}", problems + left_over(folder)
 
 
-def many_at_once(rng: np.random.Generator, folder: Path, cold: bool = False) -> tuple[str, list[str]]:
+def many_at_once(
+    rng: np.random.Generator, folder: Path, cold: bool = False
+) -> tuple[str, list[str]]:
     """Eight threads, then four processes, forked or spawned, solve at once; all answers are the same as one alone."""
     method = str(rng.choice(["fork", "spawn"]))
     environment = {**os.environ, **({"NUMBA_CACHE_DIR": str(folder / "cache")} if cold else {})}
     command = [sys.executable, "-m", "soak.many", method]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=2 * PATIENCE)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        command, env=environment, capture_output=True, text=True, timeout=2 * PATIENCE
+    )
     problems = (
-        [] if done.returncode == 0 else [f"exit code {done.returncode}: {done.stdout[-500:]}{done.stderr[-500:]}"]
+        []
+        if done.returncode == 0
+        else [f"exit code {done.returncode}: {done.stdout[-500:]}{done.stderr[-500:]}"]
     )
     return f"threads and processes ({method}), {'cold' if cold else 'warm'} cache", problems
 

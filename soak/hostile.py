@@ -67,7 +67,9 @@ class Payload:
 def case(rng: np.random.Generator) -> tuple[str, list[str]]:
     """One hostile file in a temporary folder, and what was wrong with how it was taken."""
     names = list(KINDS)
-    kind = names[int(rng.choice(len(names), p=np.array([KINDS[name][1] for name in names]) / TOTAL))]
+    kind = names[
+        int(rng.choice(len(names), p=np.array([KINDS[name][1] for name in names]) / TOTAL))
+    ]
     job = JOBS[int(rng.integers(len(JOBS)))]
     with tempfile.TemporaryDirectory(prefix="fewer-soak-") as name:
         folder = Path(name)
@@ -76,7 +78,12 @@ def case(rng: np.random.Generator) -> tuple[str, list[str]]:
 
 def options(job: str, path: Path | str, column: str = "a") -> list[str]:
     """A small call of the job."""
-    more = {"bins": ["--column", column], "terms": ["--target", column], "points": ["--gamma", "1"], "dims": []}[job]
+    more = {
+        "bins": ["--column", column],
+        "terms": ["--target", column],
+        "points": ["--gamma", "1"],
+        "dims": [],
+    }[job]
     return [job, str(path), "-k", "1", "--time-limit", "1", *more]
 
 
@@ -93,13 +100,15 @@ def call(arguments: list[str]) -> tuple[int, str, str]:
 def alone(arguments: list[str], memory: int) -> tuple[int, str, str]:
     """The command in a process of its own that may grow by `memory` once everything is imported."""
     code = (
-        "import sys, resource, fewer.cli._run, fewer.data._csv, fewer.data._arrays, sklearn.cluster\n"
+        "import sys, resource, fewer.cli._run, fewer.io.csv, fewer.io.arrays, sklearn.cluster\n"
         "from fewer.cli import _app\n"
         f"size = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize() + {memory}\n"
         "resource.setrlimit(resource.RLIMIT_AS, (size, size))\n"
         "sys.exit(_app.run(sys.argv[1:]))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, timeout=300)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code, *arguments], capture_output=True, timeout=300
+    )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
@@ -142,7 +151,18 @@ def headers(rng: np.random.Generator, folder: Path, job: str) -> list[str]:
     """Files of npy whose header is odd or broken, alone or in an archive."""
     descr = str(
         rng.choice(
-            ["'<f8'", "'>i4'", "'|O'", "'|V0'", "'|S0'", "'<U3'", "[('a','<f8')]", "('<f8', (3,))", "5", "'<M8[s]'"]
+            [
+                "'<f8'",
+                "'>i4'",
+                "'|O'",
+                "'|V0'",
+                "'|S0'",
+                "'<U3'",
+                "[('a','<f8')]",
+                "('<f8', (3,))",
+                "5",
+                "'<M8[s]'",
+            ]
         )
     )
     shape = str(
@@ -186,7 +206,9 @@ def archives(rng: np.random.Generator, folder: Path, job: str) -> list[str]:
     low = content.rfind(b"PK\x01\x02", 0, len(content) - 60) if rng.random() < 0.7 else 0
     for _ in range(int(rng.integers(1, 5))):
         content[int(rng.integers(max(low, 0), len(content)))] = int(rng.integers(0, 256))
-    path.write_bytes(content[: int(rng.integers(10, len(content)))] if rng.random() < 0.1 else content)
+    path.write_bytes(
+        content[: int(rng.integers(10, len(content)))] if rng.random() < 0.1 else content
+    )
     return judged(call(options(job, path)))
 
 
@@ -198,9 +220,13 @@ def bombs(rng: np.random.Generator, folder: Path, job: str) -> list[str]:
     count = 10 if kind == "declared by the archive" else size // 8
     head = header(f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({count},), }}\n", b"")
     if kind == "gzip":
-        path.write_bytes(gzip.compress(b"a,b\n1,2\n") + gzip.compress(b"0,0\n" * (1 << 18)) * (size >> 20))
+        path.write_bytes(
+            gzip.compress(b"a,b\n1,2\n") + gzip.compress(b"0,0\n" * (1 << 18)) * (size >> 20)
+        )
     else:
-        path.write_bytes(zipped(deflated(head, size >> 20 if kind == "zip" else 0), len(head) + size))
+        path.write_bytes(
+            zipped(deflated(head, size >> 20 if kind == "zip" else 0), len(head) + size)
+        )
     code, out, err = alone([*options(job, path), "--quiet"], MEMORY // 2)
     wrong = judged((code, out, err), (2,))
     if not re.search("would be inflated|is inflated to more|its head declares", err):
@@ -220,8 +246,19 @@ def zipped(content: bytes, declared: int) -> bytes:
     """A zip file of one member, `a.npy`, that declares its size."""
     fields = struct.pack("<HHHHHIIIHH", 20, 0, 8, 0, 0, 0, len(content), declared, 5, 0)
     local = b"PK\x03\x04" + fields + b"a.npy" + content
-    entry = b"PK\x01\x02" + struct.pack("<H", 20) + fields + struct.pack("<HHHII", 0, 0, 0, 0, 0) + b"a.npy"
-    return local + entry + b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(entry), len(local), 0)
+    entry = (
+        b"PK\x01\x02"
+        + struct.pack("<H", 20)
+        + fields
+        + struct.pack("<HHHII", 0, 0, 0, 0, 0)
+        + b"a.npy"
+    )
+    return (
+        local
+        + entry
+        + b"PK\x05\x06"
+        + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(entry), len(local), 0)
+    )
 
 
 def columns(rng: np.random.Generator, folder: Path, job: str) -> list[str]:
@@ -262,14 +299,18 @@ def tables(rng: np.random.Generator, folder: Path, job: str) -> list[str]:
         odd = rng.random() < 0.3
         lines.append(
             ",".join(
-                str(rng.choice(cells)) if odd and rng.random() < 0.5 else str(rng.integers(0, 9)) for _ in range(length)
+                str(rng.choice(cells)) if odd and rng.random() < 0.5 else str(rng.integers(0, 9))
+                for _ in range(length)
             )
         )
     ends = str(rng.choice(["\n", "\r\n", "\r", "\n\n"], p=[0.6, 0.2, 0.1, 0.1]))
     text = ends.join(lines) + (ends if rng.random() < 0.8 else "")
     encoding = str(rng.choice(["utf-8", "latin-1", "utf-16", "utf-8-sig"], p=[0.6, 0.2, 0.1, 0.1]))
     ending = str(
-        rng.choice([".csv", ".tsv", ".txt", ".parquet", ".npy", ".xlsx", ""], p=[0.6, 0.1, 0.1, 0.05, 0.05, 0.05, 0.05])
+        rng.choice(
+            [".csv", ".tsv", ".txt", ".parquet", ".npy", ".xlsx", ""],
+            p=[0.6, 0.1, 0.1, 0.05, 0.05, 0.05, 0.05],
+        )
     )
     path = folder / f"a{ending}"
     path.write_bytes(text.encode(encoding, "replace"))
@@ -298,7 +339,8 @@ def start_of(rng: np.random.Generator, folder: Path, job: str) -> list[str]:
     ending = str(rng.choice(["", ".csv", ".npz", ".npy", ".parquet", ".csv.gz"]))
     path = folder / f"a{ending}"
     path.write_bytes(
-        starts[int(rng.integers(len(starts)))] + rng.integers(0, 256, int(rng.integers(0, 300)), np.uint8).tobytes()
+        starts[int(rng.integers(len(starts)))]
+        + rng.integers(0, 256, int(rng.integers(0, 300)), np.uint8).tobytes()
     )
     return judged(call(options(job, path)), (0, 2))
 
@@ -316,7 +358,9 @@ def texts(rng: np.random.Generator, folder: Path, job: str) -> list[str]:
         for cell in row:
             if cell.lstrip()[:1] in ("=", "+", "-", "@", "＝", "\t", "\r") and not is_number(cell):
                 wrong.append(f"a spreadsheet would run {cell!r} of the csv file")
-    for line in text.splitlines():  # where semicolons separate, what is not quoted must not begin a formula
+    for line in (
+        text.splitlines()
+    ):  # where semicolons separate, what is not quoted must not begin a formula
         wrong += [
             f"a spreadsheet would run a part of {line!r}"
             for part in re.sub('"[^"]*"', "", line).split(";")[1:]
@@ -353,7 +397,9 @@ def hostile_table(rng: np.random.Generator, folder: Path, job: str) -> tuple[lis
     if job == "points":
         arguments += ["--label", "who"]
     if job == "bins":
-        arguments[arguments.index("--column") + 1] = next(name for name in names if not name[:1].isspace())
+        arguments[arguments.index("--column") + 1] = next(
+            name for name in names if not name[:1].isspace()
+        )
     return names, arguments
 
 
@@ -369,7 +415,9 @@ def pages(rng: np.random.Generator, folder: Path, job: str) -> list[str]:
 
 def looked_at(page: Path) -> list[str]:
     """What a browser says about a page; nothing where there is no browser."""
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    chromium = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:

@@ -149,7 +149,12 @@ def jobs(rng: Rng) -> Iterator[Target]:
 
 def some_space(rng: Rng) -> Any:
     """One of each kind."""
-    kinds = [fewer.Atoms(6), fewer.Lattice(3, 2), fewer.Lattice(2, (3, 2)), fewer.States(codes(rng))]
+    kinds = [
+        fewer.Atoms(6),
+        fewer.Lattice(3, 2),
+        fewer.Lattice(2, (3, 2)),
+        fewer.States(codes(rng)),
+    ]
     return kinds[int(rng.integers(4))]
 
 
@@ -169,11 +174,21 @@ def spaces(rng: Rng) -> Iterator[Target]:
         "m": Arg((4, 4, 4, 4), "sizes", 0.4),
     })  # fmt: skip
     for method in ("face", "unravel"):
-        yield Target(method, in_space(method), {"space": Arg(space, "plain"), "x": Arg([0], "units")})
+        yield Target(
+            method, in_space(method), {"space": Arg(space, "plain"), "x": Arg([0], "units")}
+        )
     cube = fewer.Lattice(3, 3)
-    yield Target("ravel", in_space("ravel"), {"space": Arg(cube, "plain"), "x": Arg(np.eye(3, dtype=int), "codes")})
+    yield Target(
+        "ravel",
+        in_space("ravel"),
+        {"space": Arg(cube, "plain"), "x": Arg(np.eye(3, dtype=int), "codes")},
+    )
     listed = fewer.States(np.eye(3, dtype=int))
-    yield Target("ravel", in_space("ravel"), {"space": Arg(listed, "plain"), "x": Arg(np.eye(3, dtype=int), "codes")})
+    yield Target(
+        "ravel",
+        in_space("ravel"),
+        {"space": Arg(listed, "plain"), "x": Arg(np.eye(3, dtype=int), "codes")},
+    )
     yield Target("vector_to_dimensions", fewer.vector_to_dimensions, {"p": Arg(q, "table")})
     yield Target("dimensions_to_vector", fewer.dimensions_to_vector, {"q": Arg(q + 1.0, "table")})
 
@@ -186,9 +201,15 @@ def operators(A: Any) -> list[Any]:
         LinearOperator(A.T.shape, matvec=lambda v: A.T @ v, rmatvec=lambda v: A @ v),
         LinearOperator(A.shape, matvec=lambda v: A @ v * np.nan, rmatvec=lambda v: A.T @ v),
         LinearOperator(A.shape, matvec=lambda v: "x", rmatvec=lambda v: A.T @ v, dtype=float),
-        LinearOperator(A.shape, matvec=lambda v: (A @ v)[:2], rmatvec=lambda v: A.T @ v, dtype=float),
-        LinearOperator(A.shape, matvec=lambda v: A @ v + 1j, rmatvec=lambda v: A.T @ v, dtype=complex),
-        LinearOperator((4, 0), matvec=lambda v: np.zeros(4), rmatvec=lambda v: np.zeros(0), dtype=float),
+        LinearOperator(
+            A.shape, matvec=lambda v: (A @ v)[:2], rmatvec=lambda v: A.T @ v, dtype=float
+        ),
+        LinearOperator(
+            A.shape, matvec=lambda v: A @ v + 1j, rmatvec=lambda v: A.T @ v, dtype=complex
+        ),
+        LinearOperator(
+            (4, 0), matvec=lambda v: np.zeros(4), rmatvec=lambda v: np.zeros(0), dtype=float
+        ),
     ]
 
 
@@ -209,8 +230,12 @@ def objectives(rng: Rng) -> Iterator[Target]:
 
     place = {"space": Arg(space, "space")}
     yield Target("L2", used(fewer.L2), {**place, "q": Arg(q, "table")})
-    yield Target("KL", used(fewer.KL), {**place, "q": Arg(q, "table"), "floor": Arg(0.125, "number", 0.4)})
-    yield Target("MMD", used(fewer.MMD), {**place, "gram": Arg(gram, "table"), "target": Arg(q, "table")})
+    yield Target(
+        "KL", used(fewer.KL), {**place, "q": Arg(q, "table"), "floor": Arg(0.125, "number", 0.4)}
+    )
+    yield Target(
+        "MMD", used(fewer.MMD), {**place, "gram": Arg(gram, "table"), "target": Arg(q, "table")}
+    )
     yield Target("Moments", used(fewer.Moments), {
         **place, "A": Arg(A, "operator", sparse=True), "b": Arg(eighths(rng, 3), "table"),
     })  # fmt: skip
@@ -242,7 +267,11 @@ def constraints(rng: Rng) -> Iterator[Target]:
 
     asked = {"v": Arg(v, "table"), "tol": Arg(1e-9, "number")}
     place = {"space": Arg(space, "space")}
-    cube = {"space": Arg(lattice, "space"), "k": Arg(2, "integer"), "v": Arg(eighths(rng, 8), "table")}
+    cube = {
+        "space": Arg(lattice, "space"),
+        "k": Arg(2, "integer"),
+        "v": Arg(eighths(rng, 8), "table"),
+    }
     yield Target("Simplex", used(fewer.Simplex), {**place, **asked})
     yield Target("SparseSimplex", used(fewer.SparseSimplex), {
         **place, **asked,
@@ -269,9 +298,15 @@ def pairs(rng: Rng) -> tuple[Any, Any]:
         fewer.KL(space, (q + 0.125) / (1.0 + 0.125 * space.size)),
         fewer.Moments(space, A, eighths(rng, 3)),
         fewer.MMD(space, np.eye(space.size) + 0.125, q),
-        fewer.Functional(space, lambda p: float(((p - q) ** 2).sum()), lambda p: 2.0 * (p - q), 2.0),
+        fewer.Functional(
+            space, lambda p: float(((p - q) ** 2).sum()), lambda p: 2.0 * (p - q), 2.0
+        ),
     ][int(rng.integers(5))]
-    C = [fewer.Simplex(space), fewer.SparseSimplex(space, 2), fewer.SparseSimplex(space, 2, max_weight=0.75)]
+    C = [
+        fewer.Simplex(space),
+        fewer.SparseSimplex(space, 2),
+        fewer.SparseSimplex(space, 2, max_weight=0.75),
+    ]
     if not isinstance(space, fewer.Atoms):
         k = int(np.diff(space.indptr).min(initial=9)) if isinstance(space, fewer.States) else 1
         C += [fewer.DimensionSparse(space, max(k, 1)), fewer.SparseStates(space, max(k, 1))]
@@ -296,7 +331,12 @@ def solvers(rng: Rng) -> Iterator[Target]:
     yield Target("greedy", fewer.greedy, {**both, **loop}, judge_solver)
     yield Target("exact", fewer.exact, {**both, **loop}, judge_solver)
     yield Target("exchange", fewer.exchange, {**both, **loop, "rng": COMMON["rng"]}, judge_solver)
-    yield Target("frank_wolfe", fewer.frank_wolfe, {**both, **bounded, "tol": Arg(0.125, "number", 0.3)}, judge_solver)
+    yield Target(
+        "frank_wolfe",
+        fewer.frank_wolfe,
+        {**both, **bounded, "tol": Arg(0.125, "number", 0.3)},
+        judge_solver,
+    )
     yield Target("iht", fewer.iht, {
         **both, **bounded, "rng": COMMON["rng"], "tol": Arg(0.125, "number", 0.3), "step": Arg(None, "any", 0.2),
         "start": Arg(C.project(start), "table", 0.3),
@@ -339,7 +379,11 @@ def distributions(rng: Rng) -> Iterator[Target]:
     made = {"space": Arg(space, "space"), "p": Arg(shares(rng, space.size), "table")}
     yield Target("Distribution.of", fewer.Distribution.of, made)
     yield Target("pmf", of_distribution("pmf"), {**known, "x": Arg(state, "codes")})
-    yield Target("sample", of_distribution("sample"), {**known, "size": Arg(5, "integer"), "rng": Arg(0, "seed")})
+    yield Target(
+        "sample",
+        of_distribution("sample"),
+        {**known, "size": Arg(5, "integer"), "rng": Arg(0, "seed")},
+    )
     returned = ("x", [[1], [1, 2]], np.inf, np.nan, 1j, None, 10**400, np.ma.masked, odd.Hostile())
     value = returned[int(rng.integers(len(returned)))]
     f = np.sum if rng.random() < 0.5 else lambda x: value
@@ -374,15 +418,35 @@ def loaded(d: Any, damage: int) -> Any:
             content = bytearray(path.read_bytes())
             for at in rng.integers(0, len(content), int(rng.integers(1, 4))):
                 content[at] = rng.integers(256)
-            path.write_bytes(content[: int(rng.integers(1, len(content) + 1))] if rng.random() < 0.3 else content)
+            path.write_bytes(
+                content[: int(rng.integers(1, len(content) + 1))] if rng.random() < 0.3 else content
+            )
             return fewer.Distribution.load(path)
         with np.load(path) as archive:
             fields = dict(archive)
         name = odd.pick(rng, fields)
         plain = fields[name].astype(float) if fields[name].dtype.kind != "U" else np.ones(2)
-        kinds = [np.int8, np.int32, ">i8", np.uint64, np.float64, np.float32, ">f8", complex, object, str, "M8[D]"]
+        kinds = [
+            np.int8,
+            np.int32,
+            ">i8",
+            np.uint64,
+            np.float64,
+            np.float32,
+            ">f8",
+            complex,
+            object,
+            str,
+            "M8[D]",
+        ]
         kind = kinds[int(rng.integers(len(kinds)))]
-        changed = [plain, plain[..., None], plain.reshape(-1)[:1], np.concatenate([plain.reshape(-1)] * 2), -plain]
+        changed = [
+            plain,
+            plain[..., None],
+            plain.reshape(-1)[:1],
+            np.concatenate([plain.reshape(-1)] * 2),
+            -plain,
+        ]
         fields[name] = changed[int(rng.integers(5))].astype(np.int64).astype(kind)
         np.savez(path, **fields)
         return fewer.Distribution.load(path)

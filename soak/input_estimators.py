@@ -38,16 +38,31 @@ def known() -> dict[str, tuple[Any, Any, Any, tuple[str, ...]]]:
     rng = np.random.default_rng(0)
     A, X = matrix(rng), eighths(rng, 7, 2) + 4.0 * (np.arange(7) % 3)[:, None]
     plain = {
-        "FewerDims": (fewer.FewerDims, codes(rng), None, ("transform", "inverse_transform", "score")),
+        "FewerDims": (
+            fewer.FewerDims,
+            codes(rng),
+            None,
+            ("transform", "inverse_transform", "score"),
+        ),
         "FewerBins": (fewer.FewerBins, eighths(rng, 9, 2), None, ("transform",)),
         "FewerTerms": (fewer.FewerTerms, A, A[:, 0] * 0.5 + A[:, 1] * 0.5, ("predict", "score")),
         "FewerPoints": (fewer.FewerPoints, X, None, ("transform",)),
-        "FewerPointsClassifier": (fewer.FewerPointsClassifier, X, np.arange(7) % 2, ("predict", "score")),
+        "FewerPointsClassifier": (
+            fewer.FewerPointsClassifier,
+            X,
+            np.arange(7) % 2,
+            ("predict", "score"),
+        ),
     }
-    return {name: (kind(k=2, random_state=0).fit(X, y), X, y, methods) for name, (kind, X, y, methods) in plain.items()}
+    return {
+        name: (kind(k=2, random_state=0).fit(X, y), X, y, methods)
+        for name, (kind, X, y, methods) in plain.items()
+    }
 
 
-def case(rng: Rng, watched: Callable[..., Any], troubles: Callable[..., list[str]]) -> tuple[str, list[str]]:
+def case(
+    rng: Rng, watched: Callable[..., Any], troubles: Callable[..., list[str]]
+) -> tuple[str, list[str]]:
     """One estimator: fitted again with something odd, or asked with something odd."""
     name = odd.pick(rng, known())
     fitted_once, X, y, methods = known()[name]
@@ -60,12 +75,19 @@ def case(rng: Rng, watched: Callable[..., Any], troubles: Callable[..., list[str
     form = odd.table(rng, X, sparse=True)
     extra = {"y": y} if method == "score" and y is not None else {}
     asked = type(model)() if rng.random() < 0.05 else model
-    outcome, changed = watched(lambda: getattr(asked, method)(form.value, **extra), {"X": form.value})
+    outcome, changed = watched(
+        lambda: getattr(asked, method)(form.value, **extra), {"X": form.value}
+    )
     return f"{name}.{method}(X={form.text})", troubles(outcome) + changed
 
 
 def refitted(
-    rng: Rng, model: Any, X: Any, y: Any, watched: Callable[..., Any], troubles: Callable[..., list[str]]
+    rng: Rng,
+    model: Any,
+    X: Any,
+    y: Any,
+    watched: Callable[..., Any],
+    troubles: Callable[..., list[str]],
 ) -> tuple[str, list[str]]:
     """Fit a fitted model again; where that fails it must be what it was, but for the parameters set."""
     forms = {"X": odd.Form("plain", X, same=True)}
@@ -77,7 +99,9 @@ def refitted(
         forms["X"] = odd.table(rng, X, sparse=True)
     elif draw < 0.6:
         at = "y" if y is not None and rng.random() < 0.6 else "sample_weight"
-        forms[at] = odd.table(rng, np.asarray(y, float) if at == "y" else 1.0 + eighths(rng, len(X)), sparse=False)
+        forms[at] = odd.table(
+            rng, np.asarray(y, float) if at == "y" else 1.0 + eighths(rng, len(X)), sparse=False
+        )
     else:
         names = [name for name in PARAMETERS if name in model.get_params()]
         name = odd.pick(rng, names)

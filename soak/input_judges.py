@@ -24,13 +24,19 @@ def near(name: str, got: float, true: float, scale: float) -> list[str]:
 def judge_dims(result: Any, a: dict[str, Any]) -> list[str]:
     """Coverage and value recomputed row by row."""
     X, weights = a["X"], a.get("sample_weight", np.ones(len(a["X"])))
-    base = np.asarray(a.get("baseline", np.zeros(X.shape[1]))) if not isinstance(a.get("baseline"), str) else None
+    base = (
+        np.asarray(a.get("baseline", np.zeros(X.shape[1])))
+        if not isinstance(a.get("baseline"), str)
+        else None
+    )
     if base is None and a["baseline"] == "mode":
         return []
     base = np.zeros(X.shape[1]) if base is None else base
     outside = np.setdiff1d(np.arange(X.shape[1]), result.support)
     Q = weights[(X[:, outside] == base[outside]).all(axis=1)].sum() / weights.sum()
-    wrong = [] if len(result.support) <= a["k"] else [f"{len(result.support)} columns, k = {a['k']}"]
+    wrong = (
+        [] if len(result.support) <= a["k"] else [f"{len(result.support)} columns, k = {a['k']}"]
+    )
     if a.get("objective", "kl") == "kl":
         wrong += near("value", result.value, -np.log(Q) if Q > 0 else np.inf, 1.0)
     return wrong
@@ -39,7 +45,9 @@ def judge_dims(result: Any, a: dict[str, Any]) -> list[str]:
 def judge_terms(result: Any, a: dict[str, Any]) -> list[str]:
     """The squared error and the ridge recomputed."""
     error = (a["X"] @ result.p - a["y"]) ** 2
-    true = float(a.get("sample_weight", np.ones(4)) @ error) + a.get("ridge", 0.0) * float(result.p @ result.p)
+    true = float(a.get("sample_weight", np.ones(4)) @ error) + a.get("ridge", 0.0) * float(
+        result.p @ result.p
+    )
     return held(result.p, a["k"]) + near("value", result.value, true, 1.0)
 
 
@@ -48,7 +56,9 @@ def judge_bins(result: Any, a: dict[str, Any]) -> list[str]:
     wrong = held(result.p, a["k"])
     if a.get("preserve", "cdf") == "cdf":
         apart = np.cumsum(result.p - a["counts"] / a["counts"].sum())[:-1]  # the last is 1 - 1
-        true = float((np.diff(a["positions"]) if "positions" in a else np.ones(apart.size)) @ apart**2)
+        true = float(
+            (np.diff(a["positions"]) if "positions" in a else np.ones(apart.size)) @ apart**2
+        )
         wrong += near("value", result.value, true, 1.0)
     return wrong
 

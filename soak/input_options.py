@@ -81,4 +81,6 @@ def projected(v: Any, **more: Any) -> Any:
 
 def in_blocks(job: Callable[..., Any]) -> Callable[..., Any]:
     """A job on a callable that returns an iterator of two blocks, with too little memory for both."""
-    return lambda first, second, k, **more: job(lambda: iter([first, second]), k, max_memory="200KB", **more)
+    return lambda first, second, k, **more: job(
+        lambda: iter([first, second]), k, max_memory="200KB", **more
+    )

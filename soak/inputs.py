@@ -44,7 +44,9 @@ def case(rng: Rng) -> tuple[str, list[str]]:
     """One call: what was called, and what was wrong."""
     if rng.random() < 0.25:
         return input_estimators.case(rng, watched, troubles)
-    group = one_of(rng, [make for make, _ in EVERY.values()], [share for _, share in EVERY.values()])
+    group = one_of(
+        rng, [make for make, _ in EVERY.values()], [share for _, share in EVERY.values()]
+    )
     targets = list(group(rng))
     target = targets[int(rng.integers(len(targets)))]
     forms = drawn(target, rng)
@@ -69,7 +71,9 @@ def drawn(target: Target, rng: Rng) -> dict[str, odd.Form]:
     count = int(rng.choice([0, 1, 1, 1, 2]))
     movable = [name for name in chosen if target.args[name].kind != "plain"]
     oddly = set(rng.permutation(movable)[:count].tolist())
-    return {name: (odd_form if name in oddly else plain_form)(target.args[name], rng) for name in chosen}
+    return {
+        name: (odd_form if name in oddly else plain_form)(target.args[name], rng) for name in chosen
+    }
 
 
 def plain_form(arg: Arg, rng: Rng) -> odd.Form:
@@ -131,7 +135,17 @@ def units_form(arg: Arg, rng: Rng) -> odd.Form:
 
 def callback_form(arg: Arg, rng: Rng) -> odd.Form:
     """A function that returns nonsense, or none at all."""
-    returned = [None, True, "x", np.array([1.0, 2.0]), [[1], [1, 2]], np.nan, 1j, odd.Hostile(), 10**400]
+    returned = [
+        None,
+        True,
+        "x",
+        np.array([1.0, 2.0]),
+        [[1], [1, 2]],
+        np.nan,
+        1j,
+        odd.Hostile(),
+        10**400,
+    ]
     value = returned[int(rng.integers(len(returned)))]
     if rng.random() < 0.5:
         return odd.Form(f"lambda: {odd.text_of(value)}", lambda *_: value, same=False)
@@ -158,7 +172,11 @@ def choice_form(arg: Arg, rng: Rng) -> odd.Form:
         np.array("exact"),
         np.array(["a", "b"]),
     ]
-    value = wrong[int(rng.integers(len(wrong)))] if rng.random() < 0.6 else odd.thing(rng, calls=False).value
+    value = (
+        wrong[int(rng.integers(len(wrong)))]
+        if rng.random() < 0.6
+        else odd.thing(rng, calls=False).value
+    )
     return odd.Form(odd.text_of(value), value, same=False)
 
 
@@ -167,7 +185,9 @@ def operator_form(arg: Arg, rng: Rng) -> odd.Form:
     made = operators(arg.plain)
     at = int(rng.integers(2 * len(made)))
     return (
-        odd.table(rng, arg.plain, arg.sparse) if at >= len(made) else odd.Form(f"operator {at}", made[at], same=False)
+        odd.table(rng, arg.plain, arg.sparse)
+        if at >= len(made)
+        else odd.Form(f"operator {at}", made[at], same=False)
     )
 
 
@@ -216,7 +236,9 @@ def watched(call: Callable[[], Any], given: dict[str, Any]) -> tuple[Outcome, li
             error = raised
     leaked = [f"{w.category.__name__}: {w.message}" for w in caught if not deliberate(w)]
     changed = [
-        f"the caller's {name} was changed" for name, value in given.items() if odd.fingerprint(value) != before[name]
+        f"the caller's {name} was changed"
+        for name, value in given.items()
+        if odd.fingerprint(value) != before[name]
     ]
     return Outcome(answer, error, leaked), changed
 
@@ -247,5 +269,9 @@ def judged(target: Target, outcome: Outcome, forms: dict[str, odd.Form]) -> list
     if outcome.error is not None:
         refused = watched(lambda: target.call(**plain), {})[0].error
         text = str(outcome.error)
-        return [] if refused is not None else [f"refused what means the same as a plain argument: {text:.200}"]
+        return (
+            []
+            if refused is not None
+            else [f"refused what means the same as a plain argument: {text:.200}"]
+        )
     return [] if target.judge is None else target.judge(outcome.answer, plain)

@@ -47,7 +47,11 @@ def tried(trial: Trial, rng: np.random.Generator) -> tuple[str, list[str]]:
         problems += judged(trial, result)
         if trial.seeded and rng.random() < 0.25:
             again, _ = guarded(trial)
-            problems += [] if again is not None and bits(again) == bits(result) else ["a second run gave other bits"]
+            problems += (
+                []
+                if again is not None and bits(again) == bits(result)
+                else ["a second run gave other bits"]
+            )
     return trial.text, problems
 
 
@@ -78,7 +82,13 @@ def judged(trial: Trial, result: Result) -> list[str]:
         best, _ = optimum(trial.problem, trial.region)
         problems += outside
         if not outside:
-            problems += claims(result, trial.problem.value(result.p), best, trial.problem.scale, trial.problem.positive)
+            problems += claims(
+                result,
+                trial.problem.value(result.p),
+                best,
+                trial.problem.scale,
+                trial.problem.positive,
+            )
     for check in trial.checks:
         problems += check(result)
     return problems
@@ -96,7 +106,9 @@ def sound(result: Result) -> list[str]:
         and result.history.size
         and result.value > result.history.min() + NEAR * abs(result.history.min())
     ):
-        problems.append(f"value {result.value!r} is above the best iterate {result.history.min()!r}")
+        problems.append(
+            f"value {result.value!r} is above the best iterate {result.history.min()!r}"
+        )
     if (np.diff(result.support) <= 0).any():
         problems.append(f"support {result.support} is not sorted")
     if not isinstance(result.status, Status) or result.seconds < 0:
@@ -119,17 +131,27 @@ def claims(result: Result, value: Any, best: Any, scale: Any, positive: bool) ->
 def as_reported(result: Result, value: Any, rounding: Any) -> list[str]:
     """Whether the value is F(p), or says that it cannot be represented."""
     if np.isinf(value):
-        return [] if np.isinf(result.value) else [f"value {result.value!r} is reported, F(p) is infinite"]
+        return (
+            []
+            if np.isinf(result.value)
+            else [f"value {result.value!r} is reported, F(p) is infinite"]
+        )
     if abs(wide(result.value) - value) <= NEAR * abs(value) + rounding + last_digit(result.value):
         return []
-    if np.isinf(result.value) and result.note and rounding > LARGEST:  # rounding alone is beyond a float
+    if (
+        np.isinf(result.value) and result.note and rounding > LARGEST
+    ):  # rounding alone is beyond a float
         return []
     if value > LARGEST or value < SMALLEST:
         right = np.isinf(result.value) if value > LARGEST else result.value < SMALLEST
         if right and result.note:
             return []
-        return [f"F(p) = {shown(value)} cannot be represented; value is {result.value!r}, note {result.note!r}"]
-    return [f"value {result.value!r} is reported, F(p) is {shown(value)} (rounding {float(rounding):.1e})"]
+        return [
+            f"F(p) = {shown(value)} cannot be represented; value is {result.value!r}, note {result.note!r}"
+        ]
+    return [
+        f"value {result.value!r} is reported, F(p) is {shown(value)} (rounding {float(rounding):.1e})"
+    ]
 
 
 def last_digit(number: float) -> Any:
@@ -142,10 +164,14 @@ def bounded(result: Result, best: Any, rounding: Any, positive: bool = True) -> 
     if result.bound is None:
         return []
     bound, problems = wide(result.bound), []
-    if np.isinf(bound) and best > LARGEST and result.note:  # neither can be represented, and it says so
+    if (
+        np.isinf(bound) and best > LARGEST and result.note
+    ):  # neither can be represented, and it says so
         return []
     if bound > best + NEAR * abs(best) + rounding + last_digit(result.bound):
-        problems.append(f"bound {result.bound!r} is above the optimum {shown(best)} (rounding {float(rounding):.1e})")
+        problems.append(
+            f"bound {result.bound!r} is above the optimum {shown(best)} (rounding {float(rounding):.1e})"
+        )
     if bound > wide(result.value) + NEAR * abs(wide(result.value)) + rounding:
         problems.append(f"bound {result.bound!r} is above the value {result.value!r}")
     if positive and bound < -rounding:
@@ -157,15 +183,27 @@ def optimal(result: Result, value: Any, best: Any, rounding: Any) -> list[str]:
     """Whether OPTIMAL is said exactly where it holds, and nobody is better than the optimum."""
     problems = []
     tolerance = 1e-6 * abs(value) + 2 * rounding
-    if np.isfinite(best) and value < best - NEAR * abs(best) - rounding:  # an infinite optimum leaves room for all
+    if (
+        np.isfinite(best) and value < best - NEAR * abs(best) - rounding
+    ):  # an infinite optimum leaves room for all
         problems.append(f"the referee's optimum {shown(best)} is above F(p) = {shown(value)}")
     if result.status is Status.OPTIMAL:
         if value > best + tolerance + rounding:
-            problems.append(f"OPTIMAL is said at F(p) = {shown(value)}; the optimum is {shown(best)}")
+            problems.append(
+                f"OPTIMAL is said at F(p) = {shown(value)}; the optimum is {shown(best)}"
+            )
         if result.gap is None or not result.gap <= tolerance:
-            problems.append(f"OPTIMAL is said with value {result.value!r} and bound {result.bound!r}")
-    elif result.gap is not None and 0 < value < np.inf and abs(result.gap) <= 1e-7 * abs(result.value):
-        problems.append(f"the gap is {result.gap!r} at value {result.value!r}, but the status is {result.status.name}")
+            problems.append(
+                f"OPTIMAL is said with value {result.value!r} and bound {result.bound!r}"
+            )
+    elif (
+        result.gap is not None
+        and 0 < value < np.inf
+        and abs(result.gap) <= 1e-7 * abs(result.value)
+    ):
+        problems.append(
+            f"the gap is {result.gap!r} at value {result.value!r}, but the status is {result.status.name}"
+        )
     return problems
 
 
@@ -174,7 +212,9 @@ def not_worse(start: Callable[[], float], problem: Problem) -> Checks:
 
     def check(result: Result) -> list[str]:
         value = start()
-        reached = problem.value(result.p) if np.isinf(result.value) else wide(result.value)  # no float may hold it
+        reached = (
+            problem.value(result.p) if np.isinf(result.value) else wide(result.value)
+        )  # no float may hold it
         worse = reached > wide(value) + NEAR * abs(wide(value)) + ROUND * problem.scale
         return [f"value {result.value!r} is worse than the start's {value!r}"] if worse else []
 
@@ -184,7 +224,11 @@ def not_worse(start: Callable[[], float], problem: Problem) -> Checks:
 def fingerprint(array: Any) -> Any:
     """Everything that a callee could change of an array, a sparse matrix or a list."""
     if sp.issparse(array):
-        parts = [getattr(array, name) for name in ("data", "indices", "indptr", "row", "col") if hasattr(array, name)]
+        parts = [
+            getattr(array, name)
+            for name in ("data", "indices", "indptr", "row", "col")
+            if hasattr(array, name)
+        ]
         return array.format, array.shape, [fingerprint(part) for part in parts]
     if isinstance(array, np.ndarray):
         return array.dtype.str, array.shape, array.strides, array.flags.writeable, array.tobytes()
@@ -194,4 +238,10 @@ def fingerprint(array: Any) -> Any:
 def bits(result: Result) -> tuple[Any, ...]:
     """A result down to its last bit, up to the seconds."""
     numbers = result.p, result.support, result.history, np.array([result.value])
-    return *(np.asarray(a).tobytes() for a in numbers), repr(result.bound), result.status, result.n_iter, result.note
+    return (
+        *(np.asarray(a).tobytes() for a in numbers),
+        repr(result.bound),
+        result.status,
+        result.n_iter,
+        result.note,
+    )

@@ -38,7 +38,9 @@ def held_out(A: Any, b: Any, k: int, **options: Any) -> Any:
     """Bins that preserve a matrix, with rows held out."""
     import fewer
 
-    return fewer.bins(counts=np.arange(1.0, A.shape[1] + 1.0), k=k, preserve=A, validation=0.2, **options)
+    return fewer.bins(
+        counts=np.arange(1.0, A.shape[1] + 1.0), k=k, preserve=A, validation=0.2, **options
+    )
 
 
 def of_units(X: Any, k: int, **options: Any) -> Any:

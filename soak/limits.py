@@ -111,8 +111,12 @@ TERMS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 POINTS = ("auto", "exchange", "greedy", "iht")
 MEMORY = {"max_memory": ("50MB", "200MB", "1GB")}
 JOBS = {
-    "points": Job(lambda: cloud(np.float64), lambda x: (x[0][:300],), "points", POINTS, (10, 100), MEMORY, 4.0),
-    "points32": Job(lambda: cloud(np.float32), lambda x: (x[0][:300],), "points", POINTS, (10, 100), MEMORY, 2.0),
+    "points": Job(
+        lambda: cloud(np.float64), lambda x: (x[0][:300],), "points", POINTS, (10, 100), MEMORY, 4.0
+    ),
+    "points32": Job(
+        lambda: cloud(np.float32), lambda x: (x[0][:300],), "points", POINTS, (10, 100), MEMORY, 2.0
+    ),
     "bins": Job(
         lambda: (np.random.default_rng(4).integers(0, 10**6, 10**6),),
         lambda x: (x[0][:500],),
@@ -121,9 +125,16 @@ JOBS = {
         (10, 100),
         {"preserve": ("cdf", "cdf", "entries")},
     ),
-    "terms": Job(lambda: returns(200_000), lambda x: (x[0][:, :300].copy(), x[1]), "terms", TERMS, (10, 50)),
+    "terms": Job(
+        lambda: returns(200_000), lambda x: (x[0][:, :300].copy(), x[1]), "terms", TERMS, (10, 50)
+    ),
     "wide": Job(
-        lambda: returns(1_000_000), lambda x: (x[0][:, :300].copy(), x[1]), "terms", TERMS, (10, 50), often=1.0
+        lambda: returns(1_000_000),
+        lambda x: (x[0][:, :300].copy(), x[1]),
+        "terms",
+        TERMS,
+        (10, 50),
+        often=1.0,
     ),
     "dims": Job(
         orders,
@@ -134,7 +145,12 @@ JOBS = {
         {"objective": ("kl", "l2")},
     ),
     "bars": Job(
-        lambda: (np.arange(1, 20_001) ** 2,), lambda x: (x[0][:300],), "bars", ("auto", "exact"), (10, 100), often=1.0
+        lambda: (np.arange(1, 20_001) ** 2,),
+        lambda x: (x[0][:300],),
+        "bars",
+        ("auto", "exact"),
+        (10, 100),
+        often=1.0,
     ),
     "values": Job(
         lambda: (np.random.default_rng(5).lognormal(size=3 * 10**6),),
@@ -145,10 +161,20 @@ JOBS = {
         often=1.0,
     ),
     "held out": Job(
-        lambda: returns(200_000), lambda x: (x[0][:, :300].copy(), x[1]), "held out", TERMS, (10, 50), often=2.0
+        lambda: returns(200_000),
+        lambda x: (x[0][:, :300].copy(), x[1]),
+        "held out",
+        TERMS,
+        (10, 50),
+        often=2.0,
     ),
     "units": Job(
-        lambda: cloud(np.float64), lambda x: (x[0][:300],), "units", ("auto", "exchange", "greedy"), (10,), often=1.0
+        lambda: cloud(np.float64),
+        lambda x: (x[0][:300],),
+        "units",
+        ("auto", "exchange", "greedy"),
+        (10,),
+        often=1.0,
     ),
     "points with": Job(
         lambda: cloud(np.float32),
@@ -178,7 +204,18 @@ JOBS = {
         "terms with",
         ("auto", "exchange", "greedy"),
         (10,),
-        {"option": ("bounds", "include", "counts", "turnover", "rows", "absolute", "downside", "weights")},
+        {
+            "option": (
+                "bounds",
+                "include",
+                "counts",
+                "turnover",
+                "rows",
+                "absolute",
+                "downside",
+                "weights",
+            )
+        },
         2.0,
     ),
     "dims with": Job(
@@ -271,13 +308,20 @@ def kept(call: Call, took: float, seconds: float | None, peak: int) -> list[str]
     problems = []
     allowed = (1.0 + OVER) * call.limit + FREE + FOLDING * call.data.startswith("dims")
     if took > allowed:
-        problems.append(f"a limit of {call.limit:g} s took {took:.2f} s, allowed are {allowed:.2f} s")
+        problems.append(
+            f"a limit of {call.limit:g} s took {took:.2f} s, allowed are {allowed:.2f} s"
+        )
     if seconds is not None and abs(seconds - took) > 0.1 + 0.05 * took:
         problems.append(f"it reports {seconds:.2f} s and took {took:.2f} s")
     if "max_memory" in call.options:
-        most = int(float(call.options["max_memory"][:-2]) * {"MB": 10**6, "GB": 10**9}[call.options["max_memory"][-2:]])
+        most = int(
+            float(call.options["max_memory"][:-2])
+            * {"MB": 10**6, "GB": 10**9}[call.options["max_memory"][-2:]]
+        )
         if peak > most + NOISE:
-            problems.append(f"max_memory={call.options['max_memory']}, and it took {peak / 1e6:.0f} MB")
+            problems.append(
+                f"max_memory={call.options['max_memory']}, and it took {peak / 1e6:.0f} MB"
+            )
     return problems
 
 
@@ -312,7 +356,9 @@ def serve(pipe: Connection) -> None:
 
 def warmed(job: Job, data: tuple[Any, ...], call: Call) -> str:
     """Run a small call of the same kind, give memory back; a sentence when it fails."""
-    options = {key: value for key, value in call.options.items() if key not in ("time_limit", "max_memory")}
+    options = {
+        key: value for key, value in call.options.items() if key not in ("time_limit", "max_memory")
+    }
     try:
         called(job)(*job.small(data), min(call.k, 10), time_limit=0.5, rng=0, **options)
     except Exception as error:
@@ -337,7 +383,10 @@ def judged(result: Any, data: tuple[Any, ...], call: Call) -> list[str]:
     function = JOBS[call.data].function
     if function in ("dims", "dims with"):
         p = np.append(result.distribution.weights, result.distribution.rest)
-        few = result.support.size <= (2 if call.options.get("option") in ("units", "costs") else 1) * call.k
+        few = (
+            result.support.size
+            <= (2 if call.options.get("option") in ("units", "costs") else 1) * call.k
+        )
     elif function in ("bars", "values"):
         p = np.asarray(result.weights)
         few = p.size <= call.k
@@ -349,6 +398,8 @@ def judged(result: Any, data: tuple[Any, ...], call: Call) -> list[str]:
         problems.append(
             f"infeasible: {np.count_nonzero(p)} of {p.size}, least {p.min()}, sum {p.sum()!r}, {result.support}"
         )
-    if np.isnan(result.value) or (result.bound is not None and not result.bound <= result.value * (1 + 1e-9)):
+    if np.isnan(result.value) or (
+        result.bound is not None and not result.bound <= result.value * (1 + 1e-9)
+    ):
         problems.append(f"value {result.value}, bound {result.bound}")
     return problems

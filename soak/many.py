@@ -15,7 +15,11 @@ def answers(_: int = 0) -> list[Any]:
     import fewer
 
     rng = np.random.default_rng(3)
-    counts, A, rows = rng.integers(0, 50, 40), rng.standard_normal((12, 9)), rng.integers(0, 2, (40, 8))
+    counts, A, rows = (
+        rng.integers(0, 50, 40),
+        rng.standard_normal((12, 9)),
+        rng.integers(0, 2, (40, 8)),
+    )
     found = [
         fewer.bins(counts=counts, k=4),
         fewer.terms(A, A[:, :3].mean(axis=1), 3, rng=0),

@@ -23,7 +23,15 @@ HUNG = (-signal.SIGPROF, -signal.SIGALRM)
 """How a process ends with a test that hangs."""
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(
-    ["numpy", "scipy.optimize", "scipy.sparse", "sklearn.base", "numba", "pandas", "soak.mutant_tests"]
+    [
+        "numpy",
+        "scipy.optimize",
+        "scipy.sparse",
+        "sklearn.base",
+        "numba",
+        "pandas",
+        "soak.mutant_tests",
+    ]
 )
 
 
@@ -63,7 +71,9 @@ class Watcher:
             sys.settrace(None)
             threading.settrace(None)  # type: ignore[arg-type]
             entered = {self.names[file]: sorted(lines) for file, lines in self.now.items() if lines}
-            self.tests.append(Test(item.nodeid, entered, cpu() - began, item.nodeid not in self.failed))
+            self.tests.append(
+                Test(item.nodeid, entered, cpu() - began, item.nodeid not in self.failed)
+            )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A test that fails without any fault is no use."""
@@ -120,7 +130,9 @@ def _child(home: str, files: list[str], plugin: Any, more: list[str], report: st
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.dup2(silent, 2)
-    code = pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *more, *files], plugins=[plugin])
+    code = pytest.main(
+        ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *more, *files], plugins=[plugin]
+    )
     if report:
         Path(report).write_text(json.dumps(plugin.tests))
     sys.exit(int(code))
@@ -136,7 +148,9 @@ def watch(home: Path, tests: list[str], folder: Path, files: Iterable[str]) -> l
         process.join()
         if not report.exists():
             raise RuntimeError(f"the tests could not be run: exit code {process.exitcode}")
-        return sorted((Test(*row) for row in json.loads(report.read_text())), key=lambda test: test.seconds)
+        return sorted(
+            (Test(*row) for row in json.loads(report.read_text())), key=lambda test: test.seconds
+        )
 
 
 def exit_code(home: Path, tests: list[Test]) -> int:

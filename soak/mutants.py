@@ -39,7 +39,12 @@ TESTS = {
         "test_terms_claims",
         *INPUTS,
     ),
-    "constraints/dimension_sparse.py": ("test_membership", "test_projections", "test_claims", *INPUTS),
+    "constraints/dimension_sparse.py": (
+        "test_membership",
+        "test_projections",
+        "test_claims",
+        *INPUTS,
+    ),
     "constraints/sparse_states.py": ("test_membership", "test_projections", "test_claims", *INPUTS),
     "solvers/loop.py": ("test_claims", "test_deadline", "test_callbacks", "test_solvers"),
     "deadline.py": ("test_deadline", "test_claims"),
@@ -107,7 +112,10 @@ def mutants_of(file: str, source: str) -> list[Mutant]:
             before = source.encode()[start:stop].decode()
             found.append(Mutant(file, start, stop, text, node.lineno, " ".join(before.split())))
     hidden = {id(n) for node in ast.walk(tree) for n in _annotations(node)}
-    return sorted((m for m in found if m.line not in _hidden_lines(tree, hidden)), key=lambda m: (m.start, -m.stop))
+    return sorted(
+        (m for m in found if m.line not in _hidden_lines(tree, hidden)),
+        key=lambda m: (m.start, -m.stop),
+    )
 
 
 def _annotations(node: ast.AST) -> Iterator[ast.AST]:
@@ -120,7 +128,9 @@ def _annotations(node: ast.AST) -> Iterator[ast.AST]:
 
 def _hidden_lines(tree: ast.AST, hidden: set[int]) -> set[int]:
     """Lines of annotations that are types alone."""
-    return {node.lineno for node in ast.walk(tree) if id(node) in hidden and isinstance(node, ast.BinOp)}
+    return {
+        node.lineno for node in ast.walk(tree) if id(node) in hidden and isinstance(node, ast.BinOp)
+    }
 
 
 def _faults(node: ast.AST, source: str) -> Iterator[str]:
@@ -144,7 +154,9 @@ def _faults(node: ast.AST, source: str) -> Iterator[str]:
 def _text(node: ast.BinOp) -> bool:
     """Whether an operator joins texts or types."""
     sides = (node.left, node.right)
-    return any(isinstance(side, ast.JoinedStr | ast.Constant) and not _number(side) for side in sides)
+    return any(
+        isinstance(side, ast.JoinedStr | ast.Constant) and not _number(side) for side in sides
+    )
 
 
 def _number(node: ast.AST) -> bool:
@@ -208,7 +220,9 @@ class Trial:
             self.verdicts[key] = verdict
             with self.file.open("a") as file:
                 file.write(f"{verdict}\t{key}\n")
-            tell(f"{len(self.verdicts):4} {verdict:8} {time.perf_counter() - began:6.1f} s  {mutant}")
+            tell(
+                f"{len(self.verdicts):4} {verdict:8} {time.perf_counter() - began:6.1f} s  {mutant}"
+            )
         return self.verdicts[key]
 
     def _tried(self, mutant: Mutant, home: Path) -> str:
@@ -216,8 +230,12 @@ class Trial:
         file = home / "src/fewer" / mutant.file
         good = file.read_bytes()
         function = function_at(good.decode(), mutant.line)
-        own = [t for t in self.tests if t.passed and t.name.split("::")[0] in own_tests(mutant.file)]
-        tests = within(MOST_SECONDS, [t for t in own if function in t.entered.get(mutant.file, ())] or own)
+        own = [
+            t for t in self.tests if t.passed and t.name.split("::")[0] in own_tests(mutant.file)
+        ]
+        tests = within(
+            MOST_SECONDS, [t for t in own if function in t.entered.get(mutant.file, ())] or own
+        )
         _write(file, good[: mutant.start] + mutant.text.encode() + good[mutant.stop :])
         try:
             code = exit_code(home, tests)
@@ -235,7 +253,11 @@ def _write(file: Path, content: bytes) -> None:
 def within(seconds: float, tests: list[Test]) -> list[Test]:
     """The first of these tests that take so many seconds together, and one at least."""
     ends = accumulate(test.seconds for test in tests)
-    return [test for i, (test, end) in enumerate(zip(tests, ends, strict=True)) if i == 0 or end <= seconds]
+    return [
+        test
+        for i, (test, end) in enumerate(zip(tests, ends, strict=True))
+        if i == 0 or end <= seconds
+    ]
 
 
 def own_tests(name: str) -> list[str]:
@@ -262,10 +284,17 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--files", default=",".join(TESTS))
     parser.add_argument(
-        "--keep", type=Path, default=Path("build/mutants"), help="where verdicts are kept, to go on later"
+        "--keep",
+        type=Path,
+        default=Path("build/mutants"),
+        help="where verdicts are kept, to go on later",
     )
     asked = parser.parse_args()
-    every = [m for name in asked.files.split(",") for m in mutants_of(name, (ROOT / "src/fewer" / name).read_text())]
+    every = [
+        m
+        for name in asked.files.split(",")
+        for m in mutants_of(name, (ROOT / "src/fewer" / name).read_text())
+    ]
     drawn = random.Random(asked.seed).sample(every, min(asked.count, len(every)))  # noqa: S311
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(asked.jobs) as pool:
         trial = Trial(asked.keep, Path(folder).resolve(), asked.jobs)

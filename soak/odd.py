@@ -96,11 +96,17 @@ def _objects(x: Any, kind: Callable[[float], Any]) -> Any:
 
 
 def _frame(x: Any, make: Callable[[Any], Any]) -> Any:
-    return make(x) if x.ndim == 1 else pd.DataFrame({f"c{j}": make(x[:, j]) for j in range(x.shape[1])})
+    return (
+        make(x)
+        if x.ndim == 1
+        else pd.DataFrame({f"c{j}": make(x[:, j]) for j in range(x.shape[1])})
+    )
 
 
 def _polars(x: Any) -> Any:
-    return pl.Series(x) if x.ndim == 1 else pl.DataFrame({f"c{j}": x[:, j] for j in range(x.shape[1])})
+    return (
+        pl.Series(x) if x.ndim == 1 else pl.DataFrame({f"c{j}": x[:, j] for j in range(x.shape[1])})
+    )
 
 
 def _mixed(x: Any) -> Any:
@@ -203,7 +209,9 @@ WRONG: dict[str, Callable[[Any, Rng], Any]] = {
     "empty": lambda x, rng: x[:0],
     "no columns": lambda x, rng: x[..., :0],
     "category": lambda x, rng: _frame(x, lambda c: pd.Series(["a"] * len(c), dtype="category")),
-    "date column": lambda x, rng: _frame(x, lambda c: pd.Series(pd.to_datetime(["2020-01-01"] * len(c)))),
+    "date column": lambda x, rng: _frame(
+        x, lambda c: pd.Series(pd.to_datetime(["2020-01-01"] * len(c)))
+    ),
     "array.array": lambda x, rng: array.array("d", x.reshape(-1).tolist()),
     "generator": lambda x, rng: (part for part in x.tolist()),
     "range": lambda x, rng: range(len(x)),
@@ -241,8 +249,14 @@ def _doubled(x: Any, form: Any) -> Any:
 
 
 SPARSE: dict[str, Callable[[Any], Any]] = {
-    **{f"{kind}_array": getattr(sp, f"{kind}_array") for kind in ("csr", "csc", "coo", "lil", "dok", "dia", "bsr")},
-    **{f"{kind}_matrix": getattr(sp, f"{kind}_matrix") for kind in ("csr", "csc", "coo", "dok", "bsr")},
+    **{
+        f"{kind}_array": getattr(sp, f"{kind}_array")
+        for kind in ("csr", "csc", "coo", "lil", "dok", "dia", "bsr")
+    },
+    **{
+        f"{kind}_matrix": getattr(sp, f"{kind}_matrix")
+        for kind in ("csr", "csc", "coo", "dok", "bsr")
+    },
     "csr unsorted": _unsorted,
     "csr doubled": lambda x: _doubled(x, sp.csr_array),
     "coo doubled": lambda x: _doubled(x, sp.coo_array),
@@ -332,26 +346,72 @@ def units(rng: Rng, n: int) -> Form:
     return forms[int(rng.integers(len(forms)))]
 
 
-WRONG_THINGS: list[Any] = [None, 3, "x", [], {}, np.ones(3), object(), Opaque(), Hostile(), 1j, int, pd.NA, True]
+WRONG_THINGS: list[Any] = [
+    None,
+    3,
+    "x",
+    [],
+    {},
+    np.ones(3),
+    object(),
+    Opaque(),
+    Hostile(),
+    1j,
+    int,
+    pd.NA,
+    True,
+]
 
 
-SECONDS: list[Any] = [0.25, np.float32(0.25), Fraction(1, 4), Decimal("0.25"), np.array(0.25), 1e-9, 1e-320, 0, -1.0]
+SECONDS: list[Any] = [
+    0.25,
+    np.float32(0.25),
+    Fraction(1, 4),
+    Decimal("0.25"),
+    np.array(0.25),
+    1e-9,
+    1e-320,
+    0,
+    -1.0,
+]
 NO_SECONDS = [x for x in WRONG_NUMBERS if not isinstance(x, (int, float, Fraction, np.generic))]
 
 
 def seconds(rng: Rng) -> Form:
     """A short time limit, or something that is none; never a long one, which a search may use up."""
-    pool = SECONDS if rng.random() < 0.6 else [*NO_SECONDS, 10**400, float("nan"), float("inf"), True]
+    pool = (
+        SECONDS if rng.random() < 0.6 else [*NO_SECONDS, 10**400, float("nan"), float("inf"), True]
+    )
     value = pool[int(rng.integers(len(pool)))]
     return Form(text_of(value), value, same=False)
 
 
-SEEDS: list[Any] = [None, 3, np.int64(3), [1, 2], 2**70, 10**400, "x", -1, 1.5, True, [-1], [1, "a"], {}, Opaque()]
+SEEDS: list[Any] = [
+    None,
+    3,
+    np.int64(3),
+    [1, 2],
+    2**70,
+    10**400,
+    "x",
+    -1,
+    1.5,
+    True,
+    [-1],
+    [1, "a"],
+    {},
+    Opaque(),
+]
 
 
 def seed(rng: Rng) -> Form:
     """What may be meant as a source of randomness."""
-    makers: list[Any] = [np.random.default_rng(1), np.random.RandomState(1), np.random.SeedSequence(1), np.random]
+    makers: list[Any] = [
+        np.random.default_rng(1),
+        np.random.RandomState(1),
+        np.random.SeedSequence(1),
+        np.random,
+    ]
     pool = [*SEEDS, *makers, np.ma.masked, np.array(3), np.array([1.5]), pd.NA]
     value = pool[int(rng.integers(len(pool)))]
     return Form(text_of(value), value, same=False)

@@ -19,13 +19,18 @@ POINTS = ("auto", "exact", "exchange", "greedy", "iht")
 
 def spelled(name: str, **options: Any) -> str:
     """A call as a reader would write it."""
-    listed = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in options.items()}
+    listed = {
+        key: value.tolist() if isinstance(value, np.ndarray) else value
+        for key, value in options.items()
+    }
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in listed.items())})"
 
 
 def option_trial(rng: Generator) -> Trial:
     """One of the kinds below."""
-    trial: Trial = one_of(rng, (limited_points, aimed_points, moved_points, values, in_blocks), (4, 2, 1, 2, 2))(rng)
+    trial: Trial = one_of(
+        rng, (limited_points, aimed_points, moved_points, values, in_blocks), (4, 2, 1, 2, 2)
+    )(rng)
     return trial
 
 
@@ -60,7 +65,14 @@ def limited_points(rng: Generator) -> Trial:
     problem = Discrepancy(similarities(X, "rbf", GAMMA), np.full(N, Wide(1) / N))
     call = lambda: fewer.points(X, k, gamma=GAMMA, rng=0, **options)
     text = spelled("points", X=X, k=k, **options)
-    return Trial(text, call, problem, allowed, [X, options.get("groups")], "must" if allowed.empty else "never")
+    return Trial(
+        text,
+        call,
+        problem,
+        allowed,
+        [X, options.get("groups")],
+        "must" if allowed.empty else "never",
+    )
 
 
 def aimed_points(rng: Generator) -> Trial:
@@ -71,7 +83,9 @@ def aimed_points(rng: Generator) -> Trial:
     X, other = both[:N].copy(), both[N:].copy()
     w = rng.integers(1, 4, M).astype(float) if rng.random() < 0.5 else None
     mass = np.ones(M) if w is None else w
-    problem = Discrepancy(similarities(both, "rbf", GAMMA), wide(np.append(np.zeros(N), mass)) / wide(mass).sum())
+    problem = Discrepancy(
+        similarities(both, "rbf", GAMMA), wide(np.append(np.zeros(N), mass)) / wide(mass).sum()
+    )
     region = sparse_region(N + M, k, exclude=range(N, N + M))
     options: dict[str, Any] = {"solver": one_of(rng, POINTS), "target": other, "target_weight": w}
     call = lambda: fewer.points(X, k, gamma=GAMMA, rng=0, **options)
@@ -111,11 +125,15 @@ def moved_points(rng: Generator) -> Trial:
             problems.append(f"value {result.value!r} is above that of rows, {start!r}")
         boxes = {True: (X.min(axis=0), X.max(axis=0)), "free": (-np.inf, np.inf)}
         box = boxes.get(options["move"], options["move"])
-        if (np.asarray(result.rows) < box[0] - 1e-9).any() or (np.asarray(result.rows) > box[1] + 1e-9).any():
+        if (np.asarray(result.rows) < box[0] - 1e-9).any() or (
+            np.asarray(result.rows) > box[1] + 1e-9
+        ).any():
             problems.append(f"rows {result.rows} lie outside {box}")
         if result.weights.min() < 0 or abs(result.weights.sum() - 1) > 1e-9 or n > k:
             problems.append(f"weights {result.weights} are no distribution on {k} points")
-        return problems + ([f"a bound of {result.bound} is claimed"] if result.bound is not None else [])
+        return problems + (
+            [f"a bound of {result.bound} is claimed"] if result.bound is not None else []
+        )
 
     return Trial(spelled("points", X=X, k=k, **options), call, arrays=[X], checks=[judged])
 
@@ -148,7 +166,11 @@ def in_blocks(rng: Generator) -> Trial:
     """Data in blocks, beyond memory: the same answer whatever the cut, and that of all rows at once where promised."""
     N = int(rng.integers(5, 30))
     job = one_of(rng, ("dims", "terms", "bins", "points"))
-    X = rng.integers(0, 3, (N, 4)) * (rng.random((N, 4)) < 0.6) if job == "dims" else rng.standard_normal((N, 4))
+    X = (
+        rng.integers(0, 3, (N, 4)) * (rng.random((N, 4)) < 0.6)
+        if job == "dims"
+        else rng.standard_normal((N, 4))
+    )
     k = int(rng.integers(1, 4))
     y = X @ np.array([0.5, 0.5, 0.0, 0.0]) + 0.1 * rng.standard_normal(N)
     cuts = np.unique(rng.integers(1, N, int(rng.integers(1, 5))))
@@ -156,18 +178,26 @@ def in_blocks(rng: Generator) -> Trial:
     def called(cut: Any, memory: str = "1MB") -> Any:
         parts = [slice(a, b) for a, b in zip([0, *cut], [*cut, N], strict=True)]
         if job == "terms":
-            return fewer.terms(lambda: iter([(X[s], y[s]) for s in parts]), None, k, rng=0, max_memory=memory)
+            return fewer.terms(
+                lambda: iter([(X[s], y[s]) for s in parts]), None, k, rng=0, max_memory=memory
+            )
         if job == "bins":
             return fewer.bins(lambda: iter([X[s, 0] for s in parts]), k, max_memory=memory, rng=0)
         if job == "dims":
-            return fewer.dims(lambda: iter([X[s] for s in parts]), k, baseline="zero", rng=0, max_memory=memory)
-        return fewer.points(lambda: iter([X[s] for s in parts]), k, gamma=GAMMA, rng=0, max_memory=memory)
+            return fewer.dims(
+                lambda: iter([X[s] for s in parts]), k, baseline="zero", rng=0, max_memory=memory
+            )
+        return fewer.points(
+            lambda: iter([X[s] for s in parts]), k, gamma=GAMMA, rng=0, max_memory=memory
+        )
 
     def judged(result: Any) -> list[str]:
         problems = []
         other = called([])
         if result.indices.tolist() != other.indices.tolist() or result.value != other.value:
-            problems.append(f"one block gives {other.indices}, {other.value!r}, not {result.indices}, {result.value!r}")
+            problems.append(
+                f"one block gives {other.indices}, {other.value!r}, not {result.indices}, {result.value!r}"
+            )
         if job != "points":
             whole = {
                 "terms": lambda: fewer.terms(X, y, k, rng=0),
@@ -175,8 +205,12 @@ def in_blocks(rng: Generator) -> Trial:
                 "dims": lambda: fewer.dims(X, k, baseline="zero", rng=0),
             }[job]()
             apart = abs(whole.value - result.value) if np.isfinite(whole.value) else 0.0
-            if apart > 1e-9 * (1.0 + abs(whole.value)) or np.isfinite(whole.value) != np.isfinite(result.value):
-                problems.append(f"in memory the value is {whole.value!r}, in blocks {result.value!r}")
+            if apart > 1e-9 * (1.0 + abs(whole.value)) or np.isfinite(whole.value) != np.isfinite(
+                result.value
+            ):
+                problems.append(
+                    f"in memory the value is {whole.value!r}, in blocks {result.value!r}"
+                )
         return problems
 
     text = f"{job} of {N} rows in blocks cut at {cuts.tolist()}, k={k}, {X.tolist()}"

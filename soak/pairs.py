@@ -75,7 +75,9 @@ def moments(rng: Generator, space: Any) -> Pair:
     kind, A = table(rng, 3, space.size)
     A = A * scale(rng)
     b = A @ rng.dirichlet(np.ones(space.size)) * one_of(rng, (1.0, 1.0, 0.9))
-    return Pair(f"Moments({kind} {A.tolist()}, {b.tolist()})", fewer.Moments(space, A, b), Squares(A, b))
+    return Pair(
+        f"Moments({kind} {A.tolist()}, {b.tolist()})", fewer.Moments(space, A, b), Squares(A, b)
+    )
 
 
 def discrepancy(rng: Generator, space: Any) -> Pair:
@@ -83,7 +85,9 @@ def discrepancy(rng: Generator, space: Any) -> Pair:
     kind, X = table(rng, space.size, 2)
     K = (np.array(similarities(X, "rbf", 0.5), np.float64) + offset(rng, 8)) * scale(rng)
     t = distribution(rng, space.size)
-    return Pair(f"MMD({kind} {K.tolist()}, {t.tolist()})", fewer.MMD(space, K, t), Discrepancy(K, t))
+    return Pair(
+        f"MMD({kind} {K.tolist()}, {t.tolist()})", fewer.MMD(space, K, t), Discrepancy(K, t)
+    )
 
 
 def rows_discrepancy(rng: Generator, space: Any) -> Pair:
@@ -92,7 +96,11 @@ def rows_discrepancy(rng: Generator, space: Any) -> Pair:
     t = distribution(rng, space.size)
     name = one_of(rng, ("rbf", "laplace", "linear"))
     F = fewer.RowsMMD.between(X, t, similarity_of(name, 0.5), space=space)
-    return Pair(f"RowsMMD({kind} {X.tolist()}, {t.tolist()}, {name})", F, Discrepancy(similarities(X, name, 0.5), t))
+    return Pair(
+        f"RowsMMD({kind} {X.tolist()}, {t.tolist()}, {name})",
+        F,
+        Discrepancy(similarities(X, name, 0.5), t),
+    )
 
 
 def unit(rng: Generator) -> float:
@@ -108,7 +116,11 @@ def offset(rng: Generator, most: int) -> float:
 def functional(rng: Generator, space: Any) -> Pair:
     """A user's own smooth F: a weighted squared distance and a constant, in any unit."""
     size, c = space.size, unit(rng)
-    q, w, more = distribution(rng, size), 1.0 + np.arange(size), c * one_of(rng, (-1.0, 1.0)) * offset(rng, 2)
+    q, w, more = (
+        distribution(rng, size),
+        1.0 + np.arange(size),
+        c * one_of(rng, (-1.0, 1.0)) * offset(rng, 2),
+    )
     value, gradient = lambda p: c * (((p - q) ** 2) @ w) + more, lambda p: 2 * c * w * (p - q)
     F = fewer.Functional(space, value, gradient, smoothness=2.0 * c * size)
     theirs = Form(c * np.diag(wide(w)), c * wide(w) * q, c * (wide(w) * wide(q) ** 2).sum() + more)
@@ -150,7 +162,9 @@ class OwnQuadratic(Own):
 
     def value_at(self, units: Any, weights: Any) -> float:
         """F of these weights on these entries."""
-        return float(weights @ self.S[np.ix_(units, units)] @ weights - 2.0 * self.m[units] @ weights)
+        return float(
+            weights @ self.S[np.ix_(units, units)] @ weights - 2.0 * self.m[units] @ weights
+        )
 
 
 def own(rng: Generator, space: Any) -> Pair:
@@ -180,7 +194,11 @@ def restricted(rng: Generator, space: Any) -> Pair:
         if kind == "caps"
         else rng.normal(size=(1, n))
     )
-    b = rng.uniform(0.2, 0.9, len(a)) if kind == "caps" else a.min(axis=1) + rng.uniform(0.05, 0.8) * np.ptp(a)
+    b = (
+        rng.uniform(0.2, 0.9, len(a))
+        if kind == "caps"
+        else a.min(axis=1) + rng.uniform(0.05, 0.8) * np.ptp(a)
+    )
     e = 10.0 ** rng.uniform(-5, -1)
     if kind in ("hellinger", "entropy"):
         q = distribution(rng, n)
@@ -204,7 +222,11 @@ def restricted(rng: Generator, space: Any) -> Pair:
                 return c * (np.log(p) - np.log(q) + 1.0)
             return c * (2.0 * (p - q) + e * (a.T @ (1.0 / (b - a @ p))))
 
-    F = fewer.Functional(space, rows, gradient) if kind in ("caps", "halfspace") else Plain(space, rows, gradient)
+    F = (
+        fewer.Functional(space, rows, gradient)
+        if kind in ("caps", "halfspace")
+        else Plain(space, rows, gradient)
+    )
     text = f"{kind}(q={q.tolist()}, a={a.tolist()}, b={b.tolist()}, {e!r}, unit={c!r}, + {more!r})"
     return Pair(text, F, Segments(n, rows, c * (1.0 + abs(more))))
 
@@ -236,7 +258,11 @@ def transport(rng: Generator, space: Any) -> Pair:
         signs = np.sign(np.cumsum(p - q)[:-1]) * steps
         return np.append(np.cumsum(signs[::-1])[::-1], 0.0)
 
-    return Pair(f"Wasserstein({x.tolist()}, {q.tolist()})", fewer.Functional(space, value, gradient), Transport(x, q))
+    return Pair(
+        f"Wasserstein({x.tolist()}, {q.tolist()})",
+        fewer.Functional(space, value, gradient),
+        Transport(x, q),
+    )
 
 
 OBJECTIVES: dict[str, Callable[[Generator, Any], Pair]] = {
@@ -256,7 +282,11 @@ OBJECTIVES: dict[str, Callable[[Generator, Any], Pair]] = {
 def constraints(rng: Generator, space: Any, states: Any, closed: bool) -> Pair:
     """A constraint on the space; without bounds where the referee knows only whole faces (`closed`)."""
     k, n = int(rng.integers(1, 3 if closed else 4)), space.size
-    kind = one_of(rng, ("simplex", "sparse", "bounded", "capped", "faces", "states", "groups"), (1, 2, 5, 2, 4, 1, 2))
+    kind = one_of(
+        rng,
+        ("simplex", "sparse", "bounded", "capped", "faces", "states", "groups"),
+        (1, 2, 5, 2, 4, 1, 2),
+    )
     if states is None and kind in ("faces", "states"):
         kind = "sparse"
     if kind in ("bounded", "capped") and closed:
@@ -293,16 +323,23 @@ def bounded(rng: Generator, space: Any, k: int) -> Pair:
         options = bounds(rng, space.size, k)
         region = region_of(space.size, k, options)
         if not region.empty:
-            return Pair(f"SparseSimplex({k}, {options})", fewer.SparseSimplex(space, k, **options), region)
+            return Pair(
+                f"SparseSimplex({k}, {options})", fewer.SparseSimplex(space, k, **options), region
+            )
 
 
 def grouped(rng: Generator, space: Any, k: int) -> Pair:
     """A few groups of entries, whole."""
     codes = np.unique(rng.integers(0, 4, space.size), return_inverse=True)[1]
     k = min(k, int(codes.max()) + 1)
-    faces = [tuple(np.flatnonzero(np.isin(codes, S)).tolist()) for S in combinations(range(int(codes.max()) + 1), k)]
+    faces = [
+        tuple(np.flatnonzero(np.isin(codes, S)).tolist())
+        for S in combinations(range(int(codes.max()) + 1), k)
+    ]
     ours = fewer.GroupSparse(space, codes, k)
-    return Pair(f"GroupSparse({codes.tolist()}, {k})", ours, Region(space.size, tuple(sorted(set(faces)))))
+    return Pair(
+        f"GroupSparse({codes.tolist()}, {k})", ours, Region(space.size, tuple(sorted(set(faces))))
+    )
 
 
 class Capped:
@@ -328,7 +365,9 @@ class Capped:
             low, high = (middle, high) if total > 1 else (low, middle)
         p = np.zeros(v.size)
         p[entries] = np.clip(v[entries] - (low + high) / 2, 0.0, self.cap)
-        inner = (p > 0.0) & (p < self.cap)  # a sum that is off by the rounding of large v would be worth more than F's
+        inner = (p > 0.0) & (
+            p < self.cap
+        )  # a sum that is off by the rounding of large v would be worth more than F's
         p[inner] += (1.0 - p.sum()) / max(inner.sum(), 1)
         return np.clip(p, 0.0, self.cap)
 
@@ -365,7 +404,11 @@ def pair_trial(rng: Generator) -> Trial:
     name = one_of(rng, list(OBJECTIVES))
     space, states = spaces(rng, name)
     F = OBJECTIVES[name](rng, space)
-    C = sparse(rng, space) if name == "Restricted" else constraints(rng, space, states, name == "Transport")
+    C = (
+        sparse(rng, space)
+        if name == "Restricted"
+        else constraints(rng, space, states, name == "Transport")
+    )
     solver = one_of(rng, SOLVERS, (2, 4, 2, 2, 2))
     options = solver_options(rng, solver, C, 5 if name in CLOSED else 60)
     by_name = rng.random() < 0.3
@@ -373,7 +416,9 @@ def pair_trial(rng: Generator) -> Trial:
     args = (F.ours, C.ours, solver) if by_name else (F.ours, C.ours)
     text = f"{'minimize ' if by_name else ''}{solver}({F.text}, {C.text}, {options})"
     refuse = "must" if name == "Mistaken" else "never" if fits(solver, F, C, options) else "maybe"
-    trial = Trial(text, lambda: solve(*args, **options), F.theirs, C.theirs, _arrays(F, options), refuse)
+    trial = Trial(
+        text, lambda: solve(*args, **options), F.theirs, C.theirs, _arrays(F, options), refuse
+    )
     trial.lying = isinstance(C.ours, Capped)
     trial.seeded = "time_limit" not in options
     if "start" in options and refuse != "must":
@@ -403,9 +448,16 @@ def _arrays(F: Pair, options: dict[str, Any]) -> list[Any]:
 
 def fits(solver: str, F: Pair, C: Pair, options: dict[str, Any]) -> bool:
     """Whether the solver says that it takes these partners."""
-    whole = hasattr(C.ours, "n_units") and not isinstance(C.ours, Capped) and C.theirs.low == 0 and C.theirs.high == 1
+    whole = (
+        hasattr(C.ours, "n_units")
+        and not isinstance(C.ours, Capped)
+        and C.theirs.low == 0
+        and C.theirs.high == 1
+    )
     if isinstance(C.ours, fewer.SparseSimplex):
-        whole = whole and not C.ours.include.size and not C.ours.exclude.size and C.ours.groups is None
+        whole = (
+            whole and not C.ours.include.size and not C.ours.exclude.size and C.ours.groups is None
+        )
     if solver in ("greedy", "exact"):
         return whole
     if solver == "exchange":
@@ -414,4 +466,6 @@ def fits(solver: str, F: Pair, C: Pair, options: dict[str, Any]) -> bool:
     if solver == "frank_wolfe":
         return smooth
     step = options.get("step")
-    return (smooth or not isinstance(step, (fewer.Constant, fewer.Momentum))) and not isinstance(step, fewer.Refitting)
+    return (smooth or not isinstance(step, (fewer.Constant, fewer.Momentum))) and not isinstance(
+        step, fewer.Refitting
+    )

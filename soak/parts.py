@@ -10,7 +10,18 @@ from zlib import crc32
 
 import numpy as np
 
-PARTS = ("answers", "inputs", "limits", "kills", "interrupts", "faults", "hostile", "structure", "same", "rows")
+PARTS = (
+    "answers",
+    "inputs",
+    "limits",
+    "kills",
+    "interrupts",
+    "faults",
+    "hostile",
+    "structure",
+    "same",
+    "rows",
+)
 """The names of the parts, each a module of this package; those that exist are run."""
 
 
@@ -32,7 +43,11 @@ def existing() -> list[str]:
 def find(name: str) -> Part:
     """A part by its name, or by the path of a module outside this package ("package.module")."""
     module = importlib.import_module(f"soak.{name}" if name in PARTS else name)
-    return Part(module.NAME, module.case, *(_setting(module, field) for field in ("share", "seconds", "alone")))
+    return Part(
+        module.NAME,
+        module.case,
+        *(_setting(module, field) for field in ("share", "seconds", "alone")),
+    )
 
 
 def _setting(module: ModuleType, field: str) -> object:
@@ -50,4 +65,6 @@ def attempt(part: Part, seed: int, index: int) -> tuple[str, list[str]]:
         return part.case(generator(part.name, seed, index))
     except Exception:
         last = traceback.format_exc().strip().splitlines()
-        return "the case itself", [f"the case raised {last[-1]} ({' | '.join(line.strip() for line in last[-5:-1])})"]
+        return "the case itself", [
+            f"the case raised {last[-1]} ({' | '.join(line.strip() for line in last[-5:-1])})"
+        ]

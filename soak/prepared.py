@@ -10,7 +10,16 @@ import os
 import signal
 import sys
 
-LIBRARIES = ("numpy", "scipy.optimize", "scipy.sparse", "sklearn.base", "numba", "click", "rich.progress", "rich.table")
+LIBRARIES = (
+    "numpy",
+    "scipy.optimize",
+    "scipy.sparse",
+    "sklearn.base",
+    "numba",
+    "click",
+    "rich.progress",
+    "rich.table",
+)
 """What is imported ahead; not polars, whose threads a forked process would lack."""
 
 

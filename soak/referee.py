@@ -229,7 +229,10 @@ class Region:
     @property
     def empty(self) -> bool:
         """Whether there is no member at all."""
-        return not any(len(s) * self.low <= 1 + ROUND and len(s) * self.high >= 1 - ROUND for s in self.supports)
+        return not any(
+            len(s) * self.low <= 1 + ROUND and len(s) * self.high >= 1 - ROUND
+            for s in self.supports
+        )
 
     def trouble(self, p: Any, held: Iterable[int] = ()) -> list[str]:
         """Why p is no member; `held` are entries said to be held, with or without mass."""
@@ -269,7 +272,8 @@ def sparse_region(
         s
         for size in range(1, k + 1)
         for s in combinations(allowed, size)
-        if set(include) <= set(s) and (groups is None or _most([groups[i] for i in s]) <= (per_group or 0))
+        if set(include) <= set(s)
+        and (groups is None or _most([groups[i] for i in s]) <= (per_group or 0))
     ]
     return Region(n, tuple(supports), low, min(high, 1.0), tuple(include))
 
@@ -301,7 +305,11 @@ def optimum(problem: Problem, region: Region) -> tuple[Any, Any]:
     """(value, p) of the best member."""
     best, where = Wide(np.inf), None
     with np.errstate(all="ignore"):
-        members = _stationary(problem.gram, region) if hasattr(problem, "gram") else _closed(problem, region)
+        members = (
+            _stationary(problem.gram, region)
+            if hasattr(problem, "gram")
+            else _closed(problem, region)
+        )
         for p in members:
             value = problem.value(p)
             if where is None or value < best:
@@ -325,7 +333,9 @@ def _stationary(G: Any, region: Region) -> Iterator[Any]:
     """The stationary point of pᵀGp on each face of each polytope, brought back into it; the best of each set."""
     low, high = Wide(region.low), Wide(region.high)
     for free, fixed in _patterns(region).items():
-        base = np.array([[{"low": low, "high": high, "out": Wide(0)}[s] for s in row] for row in fixed], Wide)
+        base = np.array(
+            [[{"low": low, "high": high, "out": Wide(0)}[s] for s in row] for row in fixed], Wide
+        )
         points = _settled(_on_faces(G, list(free), base), list(free), low, high)
         if len(points):
             yield points[np.einsum("bi,ij,bj->b", points, G, points).argmin()]
@@ -349,7 +359,10 @@ def _patterns(region: Region) -> dict[tuple[int, ...], list[tuple[str, ...]]]:
         for choice in product(rests, repeat=len(support)):
             where = dict(zip(support, choice, strict=True))
             free = tuple(i for i in support if where[i] == "free")
-            fixed = tuple("out" if where.get(i, "out") == "free" else where.get(i, "out") for i in range(region.n))
+            fixed = tuple(
+                "out" if where.get(i, "out") == "free" else where.get(i, "out")
+                for i in range(region.n)
+            )
             found.setdefault(free, set()).add(fixed)
     return {free: sorted(fixed) for free, fixed in found.items()}
 

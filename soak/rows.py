@@ -79,7 +79,11 @@ def written(table: pl.DataFrame, path: Path) -> None:
 
 def damaged(rng: Generator) -> tuple[str, list[str]]:
     """The pages of one of some parquet files are cut, its footer is whole; or the end of a file is missing."""
-    job, memory, ending = one_of(rng, JOBS), one_of(rng, ("1GB", SMALL)), one_of(rng, ("parquet", "arrow"))
+    job, memory, ending = (
+        one_of(rng, JOBS),
+        one_of(rng, ("1GB", SMALL)),
+        one_of(rng, ("parquet", "arrow")),
+    )
     sizes = rng.integers(300, 1000 if job == "points" else 6000, 3)
     with tempfile.TemporaryDirectory(prefix="fewer-soak-") as name:
         for i, count in enumerate(sizes):
@@ -90,7 +94,9 @@ def damaged(rng: Generator) -> tuple[str, list[str]]:
         path.write_bytes(content[:4] + content[cut:] if pages else content[:cut])
         found = solved(job, f"{name}/v*.{ending}", memory)
     what = "pages" if pages else "all"
-    text = f"{job} of {sizes.tolist()} rows in {ending}, {what} of {path.name} cut at {cut}, {memory}"
+    text = (
+        f"{job} of {sizes.tolist()} rows in {ending}, {what} of {path.name} cut at {cut}, {memory}"
+    )
     return text, refused(found, path.name)
 
 
@@ -105,7 +111,9 @@ def one_state(found: Any, states: list[Any]) -> list[str]:
     """Whether an answer is a sentence, or that of one state of the rows."""
     if isinstance(found, str) or found in states:
         return []
-    return [f"it answers {found[0]}, {found[2]!r}; the states of the rows give {[(s[0], s[2]) for s in states]}"]
+    return [
+        f"it answers {found[0]}, {found[2]!r}; the states of the rows give {[(s[0], s[2]) for s in states]}"
+    ]
 
 
 def rewritten(rng: Generator) -> tuple[str, list[str]]:
@@ -113,7 +121,11 @@ def rewritten(rng: Generator) -> tuple[str, list[str]]:
     job, ending = one_of(rng, JOBS), one_of(rng, ENDINGS)
     count = rows_of(rng, job)
     first, later = drawn(rng, job, count), drawn(rng, job, int(rng.integers(500, 2 * count)))
-    memory, share, replaces = one_of(rng, ("1GB", SMALL)), float(rng.random()), bool(rng.random() < 0.7)
+    memory, share, replaces = (
+        one_of(rng, ("1GB", SMALL)),
+        float(rng.random()),
+        bool(rng.random() < 0.7),
+    )
     with tempfile.TemporaryDirectory(prefix="fewer-soak-") as name:
         path = Path(name) / f"t.{ending}"
         written(later, path)
@@ -135,7 +147,9 @@ def rewritten(rng: Generator) -> tuple[str, list[str]]:
         other.join()
     how = "replaced" if replaces else "written again"
     text = f"{job} of {ending}, {count} rows {how} by {len(later)} after {delay:.3f} s, {memory}"
-    return text, [f"undisturbed: {state}" for state in states if isinstance(state, str)] or one_state(found, states)
+    return text, [
+        f"undisturbed: {state}" for state in states if isinstance(state, str)
+    ] or one_state(found, states)
 
 
 def passes(rng: Generator) -> tuple[str, list[str]]:
@@ -150,7 +164,11 @@ def passes(rng: Generator) -> tuple[str, list[str]]:
         "in another order": first.reverse,
         "one row changed": lambda: pl.concat([first.head(count - 1), drawn(rng, job, 1)]),
     }[kind]()
-    until, parts, memory = int(rng.integers(1, 5)), int(rng.integers(1, 12)), one_of(rng, ("1GB", SMALL))
+    until, parts, memory = (
+        int(rng.integers(1, 5)),
+        int(rng.integers(1, 12)),
+        one_of(rng, ("1GB", SMALL)),
+    )
 
     def changing(before: pl.DataFrame, after: pl.DataFrame) -> Callable[[], Any]:
         calls: list[int] = []
@@ -205,7 +223,11 @@ def summaries(rng: Generator) -> tuple[str, list[str]]:
         return text, ["it merges them"]
     whole, k = fewer.summarize(table, job, **options), 2
     if job == "points":
-        both = fewer.summarize(table.head(cut), plan=both).merge(fewer.summarize(table.tail(count - cut), plan=both))
+        both = fewer.summarize(table.head(cut), plan=both).merge(
+            fewer.summarize(table.tail(count - cut), plan=both)
+        )
         whole = fewer.summarize(table, plan=whole)
     values = [summary.solve(k, rng=0).value for summary in (both, whole)]
-    return text, [] if np.isclose(*values, rtol=1e-6, atol=1e-12) else [f"merged {values[0]!r}, whole {values[1]!r}"]
+    return text, [] if np.isclose(*values, rtol=1e-6, atol=1e-12) else [
+        f"merged {values[0]!r}, whole {values[1]!r}"
+    ]

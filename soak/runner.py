@@ -85,8 +85,12 @@ class Worker:
 class Campaign:
     """Cases of some parts for some time; `rows` holds the counts."""
 
-    def __init__(self, modules: list[str], seed: int, jobs: int, seconds: float, cases: int | None = None) -> None:
-        self.rows = {row.part.name: row for row in (Row(find(module), module) for module in modules)}
+    def __init__(
+        self, modules: list[str], seed: int, jobs: int, seconds: float, cases: int | None = None
+    ) -> None:
+        self.rows = {
+            row.part.name: row for row in (Row(find(module), module) for module in modules)
+        }
         self.modules, self.seed, self.jobs, self.cases = modules, seed, jobs, cases
         self.until = time.monotonic() + seconds
         self.again: deque[Task] = deque()
@@ -118,15 +122,21 @@ class Campaign:
             if row is not None and worker.ready and worker.task is None:
                 self._start(worker, Task(row.part.name, row.next))
                 row.next += 1
-        return self._next_row() is not None or any(worker.task is not None for worker in self.workers)
+        return self._next_row() is not None or any(
+            worker.task is not None for worker in self.workers
+        )
 
     def _next_row(self) -> Row | None:
         """The part that has had least of its share, or None when the time is over."""
-        open_rows = [row for row in self.rows.values() if self.cases is None or row.next < self.cases]
+        open_rows = [
+            row for row in self.rows.values() if self.cases is None or row.next < self.cases
+        ]
         if not open_rows or time.monotonic() >= self.until:
             return None
         running = [worker.task.part for worker in self.workers if worker.task]
-        return min(open_rows, key=lambda row: (row.seconds + running.count(row.part.name)) / row.part.share)
+        return min(
+            open_rows, key=lambda row: (row.seconds + running.count(row.part.name)) / row.part.share
+        )
 
     def _start(self, worker: Worker, task: Task) -> None:
         worker.give(task, self.rows[task.part].part.seconds)
@@ -140,7 +150,11 @@ class Campaign:
         for pipe in wait(list(pipes), timeout):
             self._hear(pipes[pipe])  # type: ignore[index]
         for worker in busy:
-            if worker in self.workers and time.monotonic() > worker.deadline and not worker.pipe.poll():
+            if (
+                worker in self.workers
+                and time.monotonic() > worker.deadline
+                and not worker.pipe.poll()
+            ):
                 limit = worker.deadline - worker.began
                 self._lost(worker, f"the case hangs: no answer within {limit:.0f} s", slow=True)
 
@@ -151,7 +165,10 @@ class Campaign:
         except (EOFError, OSError):
             worker.process.join(5.0)
             before = ", ".join(f"{task.part} {task.index}" for task in worker.done) or "none"
-            self._lost(worker, f"the process died with exit code {worker.process.exitcode}; cases before it: {before}")
+            self._lost(
+                worker,
+                f"the process died with exit code {worker.process.exitcode}; cases before it: {before}",
+            )
             return
         if answer is None:
             worker.ready = True
@@ -171,7 +188,9 @@ class Campaign:
         self.workers.append(Worker(self.modules, self.seed))
         self._note(task, "no description", [sentence], time.monotonic() - worker.began, slow)
 
-    def _note(self, task: Task, description: str, problems: list[str], seconds: float, slow: bool) -> None:
+    def _note(
+        self, task: Task, description: str, problems: list[str], seconds: float, slow: bool
+    ) -> None:
         """Count a case; what depends on the clock or on memory counts only when it fails alone as well."""
         row = self.rows[task.part]
         row.seconds += seconds
@@ -182,7 +201,11 @@ class Campaign:
         if problems:
             row.wrong += 1
             row.failures.append((task.index, description, problems))
-            print(f"{row.module} {task.index}: {description}\n    {problems[0]}", file=sys.stderr, flush=True)
+            print(
+                f"{row.module} {task.index}: {description}\n    {problems[0]}",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def table(self, most: int) -> Iterator[str]:
         """The table, and the first failures of each part with the command that repeats them."""

@@ -43,7 +43,11 @@ def case(rng: Generator) -> tuple[str, list[str]]:
         with ThreadPoolExecutor(THREADS) as pool:
             found = list(pool.map(lambda _: answer(solve, X), range(CALLS)))
         took = time.perf_counter() - began
-        problems += [problem for other in found for problem in differences("a call beside others", other, expected)][:1]
+        problems += [
+            problem
+            for other in found
+            for problem in differences("a call beside others", other, expected)
+        ][:1]
         if took > CALLS * SLOWER * alone + FREE:
             problems.append(f"{CALLS} calls at once take {took:.2f} s, one alone {alone:.2f} s")
     return text, problems
@@ -56,7 +60,13 @@ def answer(solve: Solved, X: Any) -> Any:
     except fewer.InvalidInput as error:
         return str(error)
     weights = result.p if result.weights is None else result.weights
-    return result.indices.tolist(), np.asarray(weights).tobytes(), result.value, result.bound, result.status
+    return (
+        result.indices.tolist(),
+        np.asarray(weights).tobytes(),
+        result.value,
+        result.bound,
+        result.status,
+    )
 
 
 def differences(form: str, found: Any, expected: Any) -> list[str]:
@@ -69,18 +79,27 @@ def differences(form: str, found: Any, expected: Any) -> list[str]:
         and np.isclose(found[2], expected[2], rtol=1e-6, atol=1e-12)
     ):
         return []
-    shown = [answer if isinstance(answer, str) else (answer[0], *answer[2:]) for answer in (found, expected)]
+    shown = [
+        answer if isinstance(answer, str) else (answer[0], *answer[2:])
+        for answer in (found, expected)
+    ]
     return [f"{form}: {shown[0]}, not {shown[1]}"]
 
 
 def frames(X: Any) -> dict[str, Callable[[], Any]]:
     """Tables of the same numbers."""
     if X.ndim == 1:
-        return {"pandas": lambda: pd.Series(X), "polars": lambda: pl.Series(X), "pyarrow": lambda: pa.array(X)}
+        return {
+            "pandas": lambda: pd.Series(X),
+            "polars": lambda: pl.Series(X),
+            "pyarrow": lambda: pa.array(X),
+        }
     names = [f"c{j}" for j in range(X.shape[1])]
     return {
         "pandas": lambda: pd.DataFrame(X, columns=names),
-        "pandas with an index": lambda: pd.DataFrame(X, columns=names, index=np.arange(len(X))[::-1]),
+        "pandas with an index": lambda: pd.DataFrame(
+            X, columns=names, index=np.arange(len(X))[::-1]
+        ),
         "polars": lambda: pl.DataFrame(X, schema=names),
         "pyarrow": lambda: pa.table(dict(zip(names, X.T, strict=True))),
     }
@@ -122,7 +141,11 @@ def points_call(rng: Generator) -> tuple[str, Any, Solved]:
     if rng.random() < 0.3:
         options["labels"] = rng.integers(0, 2, N)
     k = min(N // 2, int(rng.integers(2, 20)))
-    return f"points of ({N}, {d}), k={k}, {options}", X, lambda form: fewer.points(form, k, rng=0, **options)
+    return (
+        f"points of ({N}, {d}), k={k}, {options}",
+        X,
+        lambda form: fewer.points(form, k, rng=0, **options),
+    )
 
 
 def dims_call(rng: Generator) -> tuple[str, Any, Solved]:
@@ -135,12 +158,23 @@ def dims_call(rng: Generator) -> tuple[str, Any, Solved]:
         "solver": one_of(rng, ("greedy", "exchange")),
     }
     k = int(rng.integers(1, min(n, 10)))
-    return f"dims of ({N}, {n}), k={k}, {options}", X, lambda form: fewer.dims(form, k, rng=0, **options)
+    return (
+        f"dims of ({N}, {n}), k={k}, {options}",
+        X,
+        lambda form: fewer.dims(form, k, rng=0, **options),
+    )
 
 
 def bins_call(rng: Generator) -> tuple[str, Any, Solved]:
     """Bins of values."""
     x = rng.lognormal(size=int(2 ** rng.uniform(3, 13)))
-    options = {"grid": one_of(rng, ("auto", "equal", "quantile")), "solver": one_of(rng, ("auto", "greedy"))}
+    options = {
+        "grid": one_of(rng, ("auto", "equal", "quantile")),
+        "solver": one_of(rng, ("auto", "greedy")),
+    }
     k = int(rng.integers(2, 8))
-    return f"bins of {x.size} values, k={k}, {options}", x, lambda form: fewer.bins(form, k, rng=0, **options)
+    return (
+        f"bins of {x.size} values, k={k}, {options}",
+        x,
+        lambda form: fewer.bins(form, k, rng=0, **options),
+    )

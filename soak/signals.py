@@ -34,7 +34,10 @@ def struck(rng: np.random.Generator, sign: signal.Signals) -> tuple[str, list[st
                 again = bool(rng.random() < AGAIN)
                 problems += next_run(folder, arguments, check) if again else []
                 what = f"{arguments[0]}{' in a new interpreter' if fresh else ''}"
-                return f"{what}, {sign.name} {delay:.3f} s after {'a part' if at_part else 'the start'}", problems
+                return (
+                    f"{what}, {sign.name} {delay:.3f} s after {'a part' if at_part else 'the start'}",
+                    problems,
+                )
         delay *= SHORTER
 
 
@@ -44,7 +47,10 @@ Check = Callable[[Path, signal.Signals | None, int, str], list[str]]
 def next_run(folder: Path, arguments: list[str], check: Check) -> list[str]:
     """The same command once more, with nothing in its way: it cleans up and ends well."""
     code, err = finish(begin(folder, arguments, fresh=False))
-    return [f"the next run: {problem}" for problem in code_problems(code, err, (0,)) + check(folder, None, code, err)]
+    return [
+        f"the next run: {problem}"
+        for problem in code_problems(code, err, (0,)) + check(folder, None, code, err)
+    ]
 
 
 def files() -> tuple[list[str], Callable[[Path], Path], Check]:
@@ -61,7 +67,9 @@ def files() -> tuple[list[str], Callable[[Path], Path], Check]:
             return whole_problems(folder)
         new = code == 0 or NOTHING not in err
         return (
-            heeded(sign, code, err) + left_over(folder) + whole_problems(folder, must_be_new=new, must_be_old=not new)
+            heeded(sign, code, err)
+            + left_over(folder)
+            + whole_problems(folder, must_be_new=new, must_be_old=not new)
         )
 
     return [*BINS, *FILES, "--force"], prepare, check
@@ -71,4 +79,6 @@ def heeded(sign: signal.Signals | None, code: int, err: str) -> list[str]:
     """What is wrong with how a command ended after Ctrl-C."""
     if sign is None:
         return []
-    return code_problems(code, err, (0, 130)) + ([f"a traceback: {err[-300:]}"] if "Traceback" in err else [])
+    return code_problems(code, err, (0, 130)) + (
+        [f"a traceback: {err[-300:]}"] if "Traceback" in err else []
+    )

@@ -44,10 +44,16 @@ class Case:
         """The same as `SparseSimplex` takes it, each row of G and h in a unit of its own."""
         from fewer import Conditions
 
-        more: dict[str, Any] = {"groups": self.groups} if any("group" in name for name in self.bounds) else {}
+        more: dict[str, Any] = (
+            {"groups": self.groups} if any("group" in name for name in self.bounds) else {}
+        )
         if self.conditions:
             units = self.unit ** np.linspace(1, -1, len(self.conditions.get("G", ())))
-            in_units = {name: (units * self.conditions[name].T).T for name in ("G", "h") if name in self.conditions}
+            in_units = {
+                name: (units * self.conditions[name].T).T
+                for name in ("G", "h")
+                if name in self.conditions
+            }
             more["conditions"] = Conditions(**self.conditions | in_units)
         return self.bounds | more
 
@@ -59,9 +65,9 @@ class Case:
         for count in range(1, self.k + 1):
             for S in combinations(range(self.n), count):
                 used = np.bincount(self.groups[list(S)], minlength=size)
-                kept = set(self.bounds.get("include", [])) <= set(S) and not set(self.bounds.get("exclude", [])) & set(
-                    S
-                )
+                kept = set(self.bounds.get("include", [])) <= set(S) and not set(
+                    self.bounds.get("exclude", [])
+                ) & set(S)
                 if kept and (used >= fewest).all() and (used <= most).all():
                     yield list(S)
 
@@ -78,7 +84,11 @@ class Case:
         if "G" in self.conditions:
             missed.append(float((self.conditions["G"] @ p - self.conditions["h"]).max()))
         if "previous" in self.conditions:
-            missed.append(float(np.abs(p - self.conditions["previous"]).sum() - self.conditions["max_turnover"]))
+            missed.append(
+                float(
+                    np.abs(p - self.conditions["previous"]).sum() - self.conditions["max_turnover"]
+                )
+            )
         return max(missed)
 
 
@@ -109,7 +119,9 @@ def drawn(seed: int, loss: str) -> Case:
         "include": (0.3, [int(rng.integers(n))]),
         "exclude": (0.2, [int(rng.integers(n))]),
     }
-    bounds.update({name: value for name, (chance, value) in options.items() if rng.random() < chance})
+    bounds.update(
+        {name: value for name, (chance, value) in options.items() if rng.random() < chance}
+    )
     conditions: dict[str, Any] = {}
     if rng.random() < 0.5:
         G = rng.standard_normal((int(rng.integers(1, 3)), n))
@@ -140,7 +152,11 @@ def best_by_enumeration(case: Case) -> float:
         if "previous" in case.conditions:
             before = case.conditions["previous"]
             beyond = float(np.delete(before, S).sum())
-            rules |= {"previous": before[S], "beyond": beyond, "max_turnover": case.conditions["max_turnover"] + ROOM}
+            rules |= {
+                "previous": before[S],
+                "beyond": beyond,
+                "max_turnover": case.conditions["max_turnover"] + ROOM,
+            }
         limits = case.bounds["min_weight"], case.bounds["max_weight"] + ROOM
         if len(S) * limits[0] > 1 or len(S) * limits[1] < 1:
             continue
@@ -166,14 +182,21 @@ def projection_case(rng: np.random.Generator) -> tuple[str, list[str]]:
     import fewer
 
     count = int(rng.integers(2, 8))
-    groups = rng.permutation(np.append(np.arange(count), rng.integers(0, count, int(rng.integers(0, 12)))))
+    groups = rng.permutation(
+        np.append(np.arange(count), rng.integers(0, count, int(rng.integers(0, 12))))
+    )
     v = rng.normal(size=len(groups)) * rng.choice([0.1, 0.5, 2.0])
-    k, most = int(rng.integers(1, count + 1)), int(rng.integers(1, 4)) if rng.random() < 0.5 else None
+    k, most = (
+        int(rng.integers(1, count + 1)),
+        int(rng.integers(1, 4)) if rng.random() < 0.5 else None,
+    )
     C = fewer.GroupSparse(fewer.Atoms(len(groups)), groups, k, max_per_group=most)
     p, best = C.project(v), nearest_groups(v, groups, k, most)
     distance = float(np.square(p - v).sum())
     text = f"projection of {v.tolist()} onto {k} groups of {groups.tolist()}, max_per_group {most}"
-    return text, [] if C.contains(p) and abs(distance - best) <= 1e-9 * (1 + best) else [f"{distance!r}, not {best!r}"]
+    return text, [] if C.contains(p) and abs(distance - best) <= 1e-9 * (1 + best) else [
+        f"{distance!r}, not {best!r}"
+    ]
 
 
 def case(rng: np.random.Generator) -> tuple[str, list[str]]:
@@ -190,7 +213,11 @@ def terms_case(rng: np.random.Generator) -> tuple[str, list[str]]:
     solver = SOLVERS[int(rng.integers(len(SOLVERS)))]
     asked = drawn(seed, loss)
     text = f"terms by {solver}, drawn({seed}, {loss!r})"
-    kinds = {"squared": fewer.Moments, "absolute": fewer.AbsoluteError, "downside": fewer.DownsideError}
+    kinds = {
+        "squared": fewer.Moments,
+        "absolute": fewer.AbsoluteError,
+        "downside": fewer.DownsideError,
+    }
     best = best_by_enumeration(asked)
     space = fewer.Atoms(asked.n)
     try:
@@ -205,7 +232,11 @@ def terms_case(rng: np.random.Generator) -> tuple[str, list[str]]:
 def judged(asked: Case, found: Any, best: float, solver: str) -> list[str]:
     """What is wrong with an answer."""
     if not np.isfinite(best):
-        return [f"nothing is feasible, and it answers {found.p}"] if asked.violation(found.p) > NEAR else []
+        return (
+            [f"nothing is feasible, and it answers {found.p}"]
+            if asked.violation(found.p) > NEAR
+            else []
+        )
     missed = asked.violation(found.p)
     problems = [f"a condition is missed by {missed:.1e}"] if missed > 1e-7 else []
     return problems + faults(found, best, solver)

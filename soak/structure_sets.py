@@ -62,15 +62,28 @@ def groups_case(rng: np.random.Generator) -> Drawn:
     A = rng.standard_normal((r, n))
     b = A @ rng.dirichlet(np.ones(n)) + 0.3 * rng.standard_normal(r)
     space = fewer.Atoms(n)
-    C = fewer.GroupSparse(space, inside if kind == "overlapping" else inside.argmax(axis=0), k, max_per_group=most)
-    kinds = {"squared": fewer.Moments, "absolute": fewer.AbsoluteError, "downside": fewer.DownsideError}
+    C = fewer.GroupSparse(
+        space, inside if kind == "overlapping" else inside.argmax(axis=0), k, max_per_group=most
+    )
+    kinds = {
+        "squared": fewer.Moments,
+        "absolute": fewer.AbsoluteError,
+        "downside": fewer.DownsideError,
+    }
     best = min(least(loss, A[:, S], b, np.ones(r), 0.0, 1.0, {}) for S in unions(inside, k, most))
     found = fewer.minimize(
-        kinds[loss](space, A, b), C, "exchange" if loss == "absolute" and solver == "iht" else solver, rng=0
+        kinds[loss](space, A, b),
+        C,
+        "exchange" if loss == "absolute" and solver == "iht" else solver,
+        rng=0,
     )
     used = set(np.flatnonzero(found.p).tolist())
     member = any(used <= set(S) for S in unions(inside, k, most))
-    problems = [] if member and abs(found.p.sum() - 1.0) < 1e-9 and found.p.min() >= 0.0 else ["it is no member"]
+    problems = (
+        []
+        if member and abs(found.p.sum() - 1.0) < 1e-9 and found.p.min() >= 0.0
+        else ["it is no member"]
+    )
     return f"{kind} groups by {solver}, {loss}", problems + faults(found, best, solver)
 
 
@@ -107,7 +120,9 @@ def dims_case(rng: np.random.Generator) -> Drawn:
     for size in range(len(units) + 1):
         for S in combinations(units, size):
             columns = np.flatnonzero(np.isin(labels, S))
-            pays = len(S) <= k if budget is None else 0.0 < costs[columns].sum() <= budget * (1 + 1e-9)
+            pays = (
+                len(S) <= k if budget is None else 0.0 < costs[columns].sum() <= budget * (1 + 1e-9)
+            )
             if pays and set(held) <= set(S) and not set(never) & set(S):
                 best = min(best, covered(X, weights, columns, objective))
     asked = {"k": k} if budget is None else {"costs": costs, "budget": budget}
@@ -122,7 +137,9 @@ def dims_case(rng: np.random.Generator) -> Drawn:
     except fewer.InvalidInput as error:
         return text, [f"it refuses, the optimum is {best}: {error}"] if best < math.inf else []
     kept = found.indices
-    problems = [] if set(labels[kept]).isdisjoint(np.delete(labels, kept)) else ["a unit is not whole"]
+    problems = (
+        [] if set(labels[kept]).isdisjoint(np.delete(labels, kept)) else ["a unit is not whole"]
+    )
     if budget is not None and costs[kept].sum() > budget * (1 + 1e-8):
         problems.append(f"it costs {costs[kept].sum()} of {budget}")
     if budget is None and len(set(labels[kept])) > k:
@@ -130,7 +147,9 @@ def dims_case(rng: np.random.Generator) -> Drawn:
     if not set(held) <= set(labels[kept]) or set(never) & set(labels[kept]):
         problems.append("include or exclude is missed")
     if not math.isclose(found.value, covered(X, weights, kept, objective), abs_tol=1e-10):
-        problems.append(f"its value is {found.value!r}, its columns have {covered(X, weights, kept, objective)!r}")
+        problems.append(
+            f"its value is {found.value!r}, its columns have {covered(X, weights, kept, objective)!r}"
+        )
     return text, problems + faults(found, best, solver, 1e-9)
 
 
@@ -140,7 +159,12 @@ def by_bars(x: Any, k: int) -> float:
     for _ in range(k):
         after = best.copy()
         for e in range(1, n + 1):
-            after[e] = min([after[e], *(best[s] + float(np.square(x[s:e] - x[s:e].mean()).sum()) for s in range(e))])
+            after[e] = min(
+                [
+                    after[e],
+                    *(best[s] + float(np.square(x[s:e] - x[s:e].mean()).sum()) for s in range(e)),
+                ]
+            )
         best = after
     return float(best[n])
 
@@ -150,7 +174,10 @@ def bars_case(rng: np.random.Generator) -> Drawn:
     import fewer
 
     n = int(rng.integers(1, 40))
-    t, kind = np.linspace(0.0, 1.0, n), chosen_from(rng, "noise", "curve", "steps", "ramp", "counts")
+    t, kind = (
+        np.linspace(0.0, 1.0, n),
+        chosen_from(rng, "noise", "curve", "steps", "ramp", "counts"),
+    )
     x = {
         "noise": rng.random(n) + 1e-3,
         "curve": 1.1 + np.sin(rng.uniform(1, 9) * t) + rng.choice([0.0, 0.02]) * rng.random(n),
@@ -164,7 +191,9 @@ def bars_case(rng: np.random.Generator) -> Drawn:
     found = fewer.bins(counts=x if kind == "counts" else p, k=k, contiguous=True, solver=solver)
     bars = int(np.count_nonzero(np.diff(found.p))) + 1
     problems = [] if bars <= k and abs(found.p.sum() - 1) < 1e-9 else [f"{bars} bars"]
-    return f"{k} bars of {n} bins, {kind}, by {solver}", problems + faults(found, by_bars(p, k), "exact", 1e-12)
+    return f"{k} bars of {n} bins, {kind}, by {solver}", problems + faults(
+        found, by_bars(p, k), "exact", 1e-12
+    )
 
 
 def points_case(rng: np.random.Generator) -> Drawn:
@@ -180,7 +209,11 @@ def points_case(rng: np.random.Generator) -> Drawn:
     labels = np.unique(labels, return_inverse=True)[1]
     asked: dict[str, Any] = {"units": labels} if whole else {}
     size = int(labels.max()) + 1
-    U = np.array([(labels == u) * weights / weights[labels == u].sum() for u in range(size)]) if whole else np.eye(rows)
+    U = (
+        np.array([(labels == u) * weights / weights[labels == u].sum() for u in range(size)])
+        if whole
+        else np.eye(rows)
+    )
     H, t = U @ K @ U.T, np.linalg.solve(U @ U.T, U @ weights) / weights.sum()
     k = int(rng.integers(1, 4))
     supports = [list(S) for S in combinations(range(len(U)), min(k, len(U)))]
@@ -195,17 +228,28 @@ def points_case(rng: np.random.Generator) -> Drawn:
         supports = [list(S) for S, u in used.items() if (u <= most).all() and (u >= fewest).all()]
     root = np.linalg.cholesky(H + 1e-11 * np.eye(len(H))).T
     best = min(
-        (least("squared", root[:, S], root @ t, np.ones(len(t)), 0.0, 1.0, {}) for S in supports), default=np.inf
+        (least("squared", root[:, S], root @ t, np.ones(len(t)), 0.0, 1.0, {}) for S in supports),
+        default=np.inf,
     )
     text = f"points by {solver}, k = {k}, {sorted(asked)}"
     try:
-        found = fewer.points(X, k, sample_weight=weights, gamma=gamma, standardize=False, solver=solver, rng=0, **asked)
+        found = fewer.points(
+            X,
+            k,
+            sample_weight=weights,
+            gamma=gamma,
+            standardize=False,
+            solver=solver,
+            rng=0,
+            **asked,
+        )
     except fewer.InvalidInput as error:
         return text, [f"it refuses, the optimum is {best}: {error}"] if np.isfinite(best) else []
     held = set(labels[found.indices].tolist())
     problems = []
     if whole and (
-        len(held) > k or set(found.indices.tolist()) != set(np.flatnonzero(np.isin(labels, list(held))).tolist())
+        len(held) > k
+        or set(found.indices.tolist()) != set(np.flatnonzero(np.isin(labels, list(held))).tolist())
     ):
         problems.append("units are not whole, or too many")
     if not np.isfinite(best):

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 QUIET = ["quic", "background-networking", "component-update", "sync", "gpu"]
 FLAGS = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in QUIET)]
 
@@ -15,7 +17,9 @@ FLAGS = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in QUI
 @contextmanager
 def started() -> Iterator[Any]:
     """A browser; the test is skipped where there is none."""
-    driver = pytest.importorskip("playwright.sync_api", reason="playwright, which drives Chromium, is not installed")
+    driver = pytest.importorskip(
+        "playwright.sync_api", reason="playwright, which drives Chromium, is not installed"
+    )
     if CHROMIUM is None:
         pytest.skip("there is no Chromium on this machine: `make browser` fetches one")
     with driver.sync_playwright() as running:

@@ -39,7 +39,10 @@ def run(*args, stdin=None, code=0, cwd=None, env=None):
 def inside(words, stdin, cwd):
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     given = io.TextIOWrapper(io.BytesIO(stdin or b""), "utf-8")
-    with chdir(cwd or "."), patch.multiple(sys, stdin=given, stdout=out, stderr=err, argv=["fewer", *words]):
+    with (
+        chdir(cwd or "."),
+        patch.multiple(sys, stdin=given, stdout=out, stderr=err, argv=["fewer", *words]),
+    ):
         ended = fewer_run(words)
     return ended, out.buffer.getvalue().decode(), err.buffer.getvalue().decode()
 
@@ -47,16 +50,22 @@ def inside(words, stdin, cwd):
 def outside(words, stdin, cwd, env):
     command = [str(FEWER)] if FEWER.exists() else [sys.executable, "-m", "fewer"]
     environment = {**os.environ, **env}
-    done = subprocess.run([*command, *words], input=stdin, capture_output=True, cwd=cwd, env=environment)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        [*command, *words], input=stdin, capture_output=True, cwd=cwd, env=environment
+    )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 def write_tables(folder):
     pl.DataFrame(WIDE, schema=[f"item{i}" for i in range(9)]).write_csv(folder / "wide.csv")
-    pl.DataFrame({"who": [f"p{i}" for i in range(400)], "cost": VALUES}).write_csv(folder / "cost.csv")
+    pl.DataFrame({"who": [f"p{i}" for i in range(400)], "cost": VALUES}).write_csv(
+        folder / "cost.csv"
+    )
     returns = pl.DataFrame(RETURNS, schema=[f"S{i}" for i in range(8)])
     returns.with_columns(pl.Series("INDEX", TARGET)).write_csv(folder / "returns.csv")
-    cloud = pl.DataFrame(CLOUD, schema=["x", "y"]).with_columns(pl.Series("kind", ["a"] * 30 + ["b"] * 60))
+    cloud = pl.DataFrame(CLOUD, schema=["x", "y"]).with_columns(
+        pl.Series("kind", ["a"] * 30 + ["b"] * 60)
+    )
     cloud.with_columns(pl.Series("mass", np.arange(90.0))).write_csv(folder / "cloud.csv")
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import settings
 
 from fewer import row_blocks
-from fewer.data import _dask, blocks
+from fewer.tables import blocks as blocks
+from fewer.tables import dask as _dask
 
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")

@@ -67,7 +67,10 @@ def points_calls() -> Iterator[tuple[str, Call]]:
             for k in (1, 4, 9):
                 if solver == "exact" and k == 9:
                     continue  # it goes on until the proof
-                yield f"points/{seed}/{solver}/k={k}", functools.partial(fewer.points, X, k, solver=solver, **SEARCH)
+                yield (
+                    f"points/{seed}/{solver}/k={k}",
+                    functools.partial(fewer.points, X, k, solver=solver, **SEARCH),
+                )
     X, rng = clusters(7), draws(7)
     classes = rng.integers(0, 3, len(X))
     weight = rng.random(len(X))
@@ -108,7 +111,9 @@ def points_calls() -> Iterator[tuple[str, Call]]:
     for seed in range(3):
         table = mixed(seed)
         gaps = table.mask(draws(seed).random(table.shape) < 0.05)
-        yield from containers(f"points/table {seed}", table, functools.partial(fewer.points, k=5, **SEARCH))
+        yield from containers(
+            f"points/table {seed}", table, functools.partial(fewer.points, k=5, **SEARCH)
+        )
         for rule in ("drop", "impute", "category"):
             yield (
                 f"points/table {seed}/missing={rule}",
@@ -120,7 +125,9 @@ def points_calls() -> Iterator[tuple[str, Call]]:
         )
 
 
-def containers(name: str, table: pd.DataFrame, call: Callable[..., object]) -> Iterator[tuple[str, Call]]:
+def containers(
+    name: str, table: pd.DataFrame, call: Callable[..., object]
+) -> Iterator[tuple[str, Call]]:
     """One call on the containers that hold a table."""
     yield f"{name}/pandas", lambda: call(table)
     yield f"{name}/polars", lambda: call(pl.from_pandas(table))
@@ -134,23 +141,34 @@ def bins_calls() -> Iterator[tuple[str, Call]]:
         values = np.exp(rng.standard_normal(400)).round(3 if seed % 2 else 9)
         weight = rng.random(400)
         for k in (1, 5, 15):
-            yield f"bins/values {seed}/k={k}", functools.partial(fewer.bins, values=values, k=k, **SEARCH)
+            yield (
+                f"bins/values {seed}/k={k}",
+                functools.partial(fewer.bins, values=values, k=k, **SEARCH),
+            )
             for grid in ("equal", "log", "quantile"):
-                call = functools.partial(fewer.bins, values=values, k=k, grid=grid, n_bins=50, **SEARCH)
+                call = functools.partial(
+                    fewer.bins, values=values, k=k, grid=grid, n_bins=50, **SEARCH
+                )
                 yield f"bins/values {seed}/{grid}/k={k}", call
         yield (
             f"bins/values {seed}/weights",
             functools.partial(fewer.bins, values=values, k=6, sample_weight=weight, **SEARCH),
         )
         edges = np.linspace(0, values.max(), 21)
-        yield f"bins/values {seed}/edges", functools.partial(fewer.bins, values=values, k=6, grid=edges, **SEARCH)
+        yield (
+            f"bins/values {seed}/edges",
+            functools.partial(fewer.bins, values=values, k=6, grid=edges, **SEARCH),
+        )
         blocks = functools.partial(lambda array: iter(np.array_split(array, 5)), values)
         yield (
             f"bins/values {seed}/blocks",
             functools.partial(fewer.bins, values=blocks, k=6, max_memory="2KB", **SEARCH),
         )
         gaps = np.where(rng.random(400) < 0.1, np.nan, values)
-        yield f"bins/values {seed}/drop", functools.partial(fewer.bins, values=gaps, k=6, missing="drop", **SEARCH)
+        yield (
+            f"bins/values {seed}/drop",
+            functools.partial(fewer.bins, values=gaps, k=6, missing="drop", **SEARCH),
+        )
         counts = np.histogram(values, 60)[0]
         places = np.sort(rng.random(60))
         for solver in ("auto", "exact", "exchange", "greedy", "iht"):
@@ -168,7 +186,9 @@ def bins_calls() -> Iterator[tuple[str, Call]]:
         yield f"bins/counts {seed}/contiguous", call
         A = rng.standard_normal((12, 60))
         for solver in ("auto", "exchange", "greedy", "iht", "frank_wolfe"):
-            call = functools.partial(fewer.bins, counts=counts, k=6, preserve=A, solver=solver, **SEARCH)
+            call = functools.partial(
+                fewer.bins, counts=counts, k=6, preserve=A, solver=solver, **SEARCH
+            )
             yield f"bins/counts {seed}/matrix/{solver}", call
 
 
@@ -183,7 +203,10 @@ def terms_calls() -> Iterator[tuple[str, Call]]:
         G = rng.random((2, 16))
         for solver in SOLVERS:
             for k in (1, 4, 10):
-                yield f"terms/{seed}/{solver}/k={k}", functools.partial(fewer.terms, A, y, k, solver=solver, **SEARCH)
+                yield (
+                    f"terms/{seed}/{solver}/k={k}",
+                    functools.partial(fewer.terms, A, y, k, solver=solver, **SEARCH),
+                )
         options = {
             "min_weight": {"min_weight": 0.15},
             "max_weight": {"max_weight": 0.3},
@@ -204,16 +227,29 @@ def terms_calls() -> Iterator[tuple[str, Call]]:
                     functools.partial(fewer.terms, A, y, 4, loss=loss, **SEARCH, **option),
                 )
         frame = pd.DataFrame(A, columns=[f"c{i}" for i in range(16)]).assign(target=y)
-        yield from containers(f"terms/frame {seed}", frame, functools.partial(fewer.terms, y="target", k=4, **SEARCH))
-        yield f"terms/{seed}/fortran", functools.partial(fewer.terms, np.asfortranarray(A), y, 4, **SEARCH)
-        yield f"terms/{seed}/sparse", functools.partial(fewer.terms, sp.csr_array(A * (A > 0)), y, 4, **SEARCH)
+        yield from containers(
+            f"terms/frame {seed}", frame, functools.partial(fewer.terms, y="target", k=4, **SEARCH)
+        )
+        yield (
+            f"terms/{seed}/fortran",
+            functools.partial(fewer.terms, np.asfortranarray(A), y, 4, **SEARCH),
+        )
+        yield (
+            f"terms/{seed}/sparse",
+            functools.partial(fewer.terms, sp.csr_array(A * (A > 0)), y, 4, **SEARCH),
+        )
         blocks = functools.partial(
             lambda A, y: iter(zip(np.array_split(A, 4), np.array_split(y, 4), strict=True)), A, y
         )
-        yield f"terms/{seed}/blocks", functools.partial(fewer.terms, blocks, None, 4, max_memory="4KB", **SEARCH)
+        yield (
+            f"terms/{seed}/blocks",
+            functools.partial(fewer.terms, blocks, None, 4, max_memory="4KB", **SEARCH),
+        )
     table = pd.DataFrame(prices(rng=0)[0])
     for kind in ("simple", "log"):
-        call = functools.partial(fewer.terms, table, "INDEX", 6, date="day", returns=kind, max_weight=0.4, **SEARCH)
+        call = functools.partial(
+            fewer.terms, table, "INDEX", 6, date="day", returns=kind, max_weight=0.4, **SEARCH
+        )
         yield f"terms/prices/{kind}", call
 
 
@@ -226,7 +262,9 @@ def dims_calls() -> Iterator[tuple[str, Call]]:
         for solver in ("auto", "exact", "exchange", "greedy", "iht"):
             for objective in ("kl", "l2"):
                 for k in (2, 4):
-                    call = functools.partial(fewer.dims, X, k, solver=solver, objective=objective, **SEARCH)
+                    call = functools.partial(
+                        fewer.dims, X, k, solver=solver, objective=objective, **SEARCH
+                    )
                     yield f"dims/{seed}/{solver}/{objective}/k={k}", call
         options = {
             "codes": {"X": codes},
@@ -236,19 +274,31 @@ def dims_calls() -> Iterator[tuple[str, Call]]:
             "units": {"units": np.arange(10) // 2},
             "sample_weight": {"sample_weight": rng.random(80)},
             "sparse": {"X": sp.csr_array(X)},
-            "blocks": {"X": functools.partial(lambda X: iter(np.array_split(X, 4)), X), "max_memory": "20KB"},
+            "blocks": {
+                "X": functools.partial(lambda X: iter(np.array_split(X, 4)), X),
+                "max_memory": "20KB",
+            },
         }
         for name, option in options.items():
             for objective in ("kl", "l2"):
-                call = functools.partial(fewer.dims, **{"X": X, "k": 3, "objective": objective, **SEARCH, **option})
+                call = functools.partial(
+                    fewer.dims, **{"X": X, "k": 3, "objective": objective, **SEARCH, **option}
+                )
                 yield f"dims/{seed}/{name}/{objective}", call
         cost = functools.partial(fewer.dims, X, costs=rng.random(10).round(2), budget=1.5, **SEARCH)
         yield f"dims/{seed}/costs", cost
-        table = pd.DataFrame({f"q{j}": np.array(["no", "yes", "maybe"])[codes[:, j]] for j in range(7)})
-        yield from containers(f"dims/table {seed}", table, functools.partial(fewer.dims, k=3, **SEARCH))
+        table = pd.DataFrame(
+            {f"q{j}": np.array(["no", "yes", "maybe"])[codes[:, j]] for j in range(7)}
+        )
+        yield from containers(
+            f"dims/table {seed}", table, functools.partial(fewer.dims, k=3, **SEARCH)
+        )
     lines = pd.DataFrame(orders(rng=1)).head(600)
     for k in (3, 8):
-        yield f"dims/orders/k={k}", functools.partial(fewer.dims, lines, k, order="order_id", item="sku", **SEARCH)
+        yield (
+            f"dims/orders/k={k}",
+            functools.partial(fewer.dims, lines, k, order="order_id", item="sku", **SEARCH),
+        )
 
 
 def minimize_calls() -> Iterator[tuple[str, Call]]:
@@ -272,13 +322,19 @@ def minimize_calls() -> Iterator[tuple[str, Call]]:
             sets["GroupSparse"] = fewer.GroupSparse(space, np.arange(space.size) // 4, 2)
         for (of, F), (within, C) in ((x, y) for x in objectives.items() for y in sets.items()):
             for solver in ("auto", "exact", "exchange", "greedy", "iht"):
-                yield f"{solver}({of}, {within} on {name})", functools.partial(fewer.minimize, F, C, solver, **SEARCH)
+                yield (
+                    f"{solver}({of}, {within} on {name})",
+                    functools.partial(fewer.minimize, F, C, solver, **SEARCH),
+                )
 
 
 def weighted_distance(space: object, q: np.ndarray, weight: np.ndarray) -> object:
     """Σ_i w_i (p_i - q_i)² as a user would write it."""
     return fewer.Functional(
-        space, lambda p: float(weight @ (p - q) ** 2), lambda p: 2.0 * weight * (p - q), smoothness=2.0 * weight.max()
+        space,
+        lambda p: float(weight @ (p - q) ** 2),
+        lambda p: 2.0 * weight * (p - q),
+        smoothness=2.0 * weight.max(),
     )
 
 
@@ -289,10 +345,19 @@ def estimator_calls() -> Iterator[tuple[str, Call]]:
     table = (rng.random((60, 8)) < 0.3).astype(int)
     A = rng.standard_normal((30, 10))
     yield "FewerPoints", lambda: fewer.FewerPoints(5, random_state=0).fit(X).result_
-    yield "FewerPoints by_label", lambda: fewer.FewerPoints(5, by_label=True, random_state=0).fit(X, y).result_
-    yield "FewerPointsClassifier", lambda: fewer.FewerPointsClassifier(4, random_state=0).fit(X, y).result_
+    yield (
+        "FewerPoints by_label",
+        lambda: fewer.FewerPoints(5, by_label=True, random_state=0).fit(X, y).result_,
+    )
+    yield (
+        "FewerPointsClassifier",
+        lambda: fewer.FewerPointsClassifier(4, random_state=0).fit(X, y).result_,
+    )
     yield "FewerDims", lambda: fewer.FewerDims(3, random_state=0).fit(table).result_
-    yield "FewerTerms", lambda: fewer.FewerTerms(3, random_state=0).fit(A, A[:, 0] * 0.5 + A[:, 1] * 0.5).result_
+    yield (
+        "FewerTerms",
+        lambda: fewer.FewerTerms(3, random_state=0).fit(A, A[:, 0] * 0.5 + A[:, 1] * 0.5).result_,
+    )
 
 
 def answer(call: Call) -> dict[str, object]:
@@ -301,8 +366,14 @@ def answer(call: Call) -> dict[str, object]:
         result = call()
     except fewer.InvalidInput:
         return {"error": "InvalidInput"}
-    weights = None if result.weights is None else [float(f"{weight:.9g}") for weight in result.weights]
-    bound = None if result.bound is None or not math.isfinite(result.bound) else float(f"{result.bound:.12g}")
+    weights = (
+        None if result.weights is None else [float(f"{weight:.9g}") for weight in result.weights]
+    )
+    bound = (
+        None
+        if result.bound is None or not math.isfinite(result.bound)
+        else float(f"{result.bound:.12g}")
+    )
     value = float(f"{result.value:.12g}") if math.isfinite(result.value) else str(result.value)
     return {
         "indices": result.indices.tolist(),

@@ -76,15 +76,25 @@ def entropic(space):
 
 OBJECTIVES = {
     "L2": lambda space: L2(space, target(space)),
-    "L2 of any table": lambda space: L2(space, np.random.default_rng(3).standard_normal(space.size)),
+    "L2 of any table": lambda space: L2(
+        space, np.random.default_rng(3).standard_normal(space.size)
+    ),
     "KL": lambda space: KL(space, target(space)),
     "Moments": lambda space: Moments(space, matrix(space), matrix(space) @ target(space) + 0.1),
-    "Moments of an operator": lambda space: Moments(space, aslinearoperator(matrix(space)), np.ones(5)),
+    "Moments of an operator": lambda space: Moments(
+        space, aslinearoperator(matrix(space)), np.ones(5)
+    ),
     "MMD": lambda space: MMD(space, gram(space), target(space)),
-    "RowsMMD": lambda space: RowsMMD.between(coordinates(space), target(space), similarity_of("rbf", 0.5), space=space),
+    "RowsMMD": lambda space: RowsMMD.between(
+        coordinates(space), target(space), similarity_of("rbf", 0.5), space=space
+    ),
     "Functional": entropic,
-    "AbsoluteError": lambda space: AbsoluteError(space, matrix(space), matrix(space) @ target(space) + 0.1),
-    "DownsideError": lambda space: DownsideError(space, matrix(space), matrix(space) @ target(space) + 0.1),
+    "AbsoluteError": lambda space: AbsoluteError(
+        space, matrix(space), matrix(space) @ target(space) + 0.1
+    ),
+    "DownsideError": lambda space: DownsideError(
+        space, matrix(space), matrix(space) @ target(space) + 0.1
+    ),
 }
 
 
@@ -99,12 +109,22 @@ CONSTRAINTS = {
     "SparseSimplex": (lambda space: SparseSimplex(space, 3), ("atoms", "cube", "states")),
     "SparseSimplex bounded": (
         lambda space: SparseSimplex(
-            space, 3, 0.1, 0.6, include=[1], exclude=[0], groups=np.arange(space.size) % 3, max_per_group=2
+            space,
+            3,
+            0.1,
+            0.6,
+            include=[1],
+            exclude=[0],
+            groups=np.arange(space.size) % 3,
+            max_per_group=2,
         ),
         ("atoms", "cube", "states"),
     ),
     "DimensionSparse": (lambda space: DimensionSparse(space, 2), ("cube", "box", "states")),
-    "DimensionSparse exact": (lambda space: DimensionSparse(space, 2, "exact"), ("cube", "box", "states")),
+    "DimensionSparse exact": (
+        lambda space: DimensionSparse(space, 2, "exact"),
+        ("cube", "box", "states"),
+    ),
     "DimensionSparse incumbent": (
         lambda space: DimensionSparse(space, 2, incumbent=True),
         ("cube", "box", "states"),
@@ -119,9 +139,18 @@ CONSTRAINTS = {
         ),
         ("atoms",),
     ),
-    "GroupSparse": (lambda space: GroupSparse(space, np.arange(space.size) % 4, 2), ("atoms", "cube")),
-    "GroupSparse within": (lambda space: GroupSparse(space, np.arange(space.size) % 3, 2, max_per_group=2), ("atoms",)),
-    "GroupSparse overlapping": (lambda space: GroupSparse(space, overlapping(space), 2), ("atoms",)),
+    "GroupSparse": (
+        lambda space: GroupSparse(space, np.arange(space.size) % 4, 2),
+        ("atoms", "cube"),
+    ),
+    "GroupSparse within": (
+        lambda space: GroupSparse(space, np.arange(space.size) % 3, 2, max_per_group=2),
+        ("atoms",),
+    ),
+    "GroupSparse overlapping": (
+        lambda space: GroupSparse(space, overlapping(space), 2),
+        ("atoms",),
+    ),
     "SparseStates": (lambda space: SparseStates(space, 2), ("cube", "box", "states")),
 }
 
@@ -139,7 +168,9 @@ STEPS = {
 
 SOLVERS = {
     **{
-        f"iht {name}": (lambda F, C, step=step, **o: iht(F, C, **{"step": step, "max_iter": 60, "rng": 5, **o}))
+        f"iht {name}": (
+            lambda F, C, step=step, **o: iht(F, C, **{"step": step, "max_iter": 60, "rng": 5, **o})
+        )
         for name, step in STEPS.items()
     },
     "frank_wolfe": lambda F, C, **o: frank_wolfe(F, C, **{"max_iter": 100, **o}),
@@ -150,7 +181,12 @@ SOLVERS = {
 """Searches are kept short: contracts hold of every answer, however long it was searched for."""
 
 NEEDS_ENGINE = {"greedy", "exact", "exchange"}
-STRUCTURED = ("SparseSimplex conditioned", "GroupSparse", "GroupSparse within", "GroupSparse overlapping")
+STRUCTURED = (
+    "SparseSimplex conditioned",
+    "GroupSparse",
+    "GroupSparse within",
+    "GroupSparse overlapping",
+)
 LOSSES = ("AbsoluteError", "DownsideError")
 FEW = ("KL", "Moments", "Functional", *LOSSES)
 """What meets sets and losses that are solved by programmes, which take longer."""
@@ -167,7 +203,11 @@ def pairs():
                 structured = constraint_name in STRUCTURED and objective_name not in FEW
                 if structured or (objective_name in LOSSES and space_name != "atoms"):
                     continue
-                yield f"{objective_name} on {constraint_name} on {space_name}", build(space), make(space)
+                yield (
+                    f"{objective_name} on {constraint_name} on {space_name}",
+                    build(space),
+                    make(space),
+                )
 
 
 def runs():

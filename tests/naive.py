@@ -44,7 +44,11 @@ def greedy_projection(v, shape, k):
     """Algorithm 2 to the letter: every candidate is projected and its distance taken on the whole table."""
     chosen = []
     while len(chosen) < k:
-        distances = {i: on_face(v, lattice_face(shape, {*chosen, i}))[1] for i in range(len(shape)) if i not in chosen}
+        distances = {
+            i: on_face(v, lattice_face(shape, {*chosen, i}))[1]
+            for i in range(len(shape))
+            if i not in chosen
+        }
         chosen.append(min(distances, key=distances.get))
     return on_face(v, lattice_face(shape, chosen))[0]
 
@@ -71,11 +75,15 @@ def greedy_state_units(v, rows, costs, room):
         return on_face(v, face)[1] if face.size else np.inf
 
     chosen = []
-    while free := [i for i in range(rows.shape[1]) if i not in chosen and costs[[*chosen, i]].sum() <= room]:
+    while free := [
+        i for i in range(rows.shape[1]) if i not in chosen and costs[[*chosen, i]].sum() <= room
+    ]:
         best = min(free, key=lambda i: distance([*chosen, i]))
         if not distance([*chosen, best]) < distance(chosen) - 1e-12:
             lacks = [sorted(set(np.flatnonzero(x)) - set(chosen)) for x in rows]
-            fits = [e for e in range(len(rows)) if lacks[e] and costs[lacks[e] + chosen].sum() <= room]
+            fits = [
+                e for e in range(len(rows)) if lacks[e] and costs[lacks[e] + chosen].sum() <= room
+            ]
             best = lacks[max(fits, key=lambda e: v[e])][0] if fits else free[0]
         chosen.append(best)
     return chosen
@@ -110,7 +118,9 @@ def face_minimiser(H, c, face):
 
 def simplex_quadratic(H, c):
     """Best of the minimisers of all 2^s - 1 faces (s <= 8 or so)."""
-    faces = (list(face) for size in range(1, c.size + 1) for face in combinations(range(c.size), size))
+    faces = (
+        list(face) for size in range(1, c.size + 1) for face in combinations(range(c.size), size)
+    )
     return min((face_minimiser(H, c, face) for face in faces), key=lambda w: quadratic(H, c, w))
 
 
@@ -127,7 +137,11 @@ def greedy_selection(lowest, n, k, start=(), fits=None):
             break
         values = [lowest(sorted([*chosen, i])) for i in free]
         least = min(values)
-        tied = [i for i, value in zip(free, values, strict=True) if value <= least + 1e-12 * abs(least) + 1e-15]
+        tied = [
+            i
+            for i, value in zip(free, values, strict=True)
+            if value <= least + 1e-12 * abs(least) + 1e-15
+        ]
         chosen.append(tied[0] if least < np.inf else free[0])
     return sorted(chosen)
 
@@ -144,7 +158,11 @@ def least_squares_on(A, b, units, low=0.0, high=1.0):
         if free:
             first, others = units[free[0]], [units[j] for j in free[1:]]
             right = b - A[:, units] @ w - rest * A[:, first]
-            moved = np.linalg.lstsq(A[:, others] - A[:, [first]], right, rcond=None)[0] if others else np.empty(0)
+            moved = (
+                np.linalg.lstsq(A[:, others] - A[:, [first]], right, rcond=None)[0]
+                if others
+                else np.empty(0)
+            )
             w[free] = [rest - moved.sum(), *moved]
         if abs(w.sum() - 1.0) > 1e-9 or w.min() < low - 1e-12 or (w > high + 1e-12).any():
             continue

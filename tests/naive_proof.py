@@ -19,7 +19,9 @@ def box_minimum(H, c, lower, upper):
             K[:f, :f] = H[np.ix_(free, free)]
             K[f, :f] = K[:f, f] = np.abs(H).max() or 1.0
             right = c[free] - H[np.ix_(free, fixed)] @ w[fixed]
-            w[free] = np.linalg.lstsq(K, np.append(right, K[f, 0] * (1.0 - w[fixed].sum())), rcond=1e-12)[0][:f]
+            w[free] = np.linalg.lstsq(
+                K, np.append(right, K[f, 0] * (1.0 - w[fixed].sum())), rcond=1e-12
+            )[0][:f]
         if abs(w.sum() - 1.0) > 1e-9 or (w < lower - 1e-10).any() or (w > upper + 1e-10).any():
             continue
         value = w @ H @ w - 2.0 * c @ w

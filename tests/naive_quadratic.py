@@ -68,9 +68,14 @@ def feasible_supports(limits):
         if not size * limits.min_weight <= 1 + 1e-12 or not size * limits.max_weight >= 1 - 1e-12:
             continue
         for units in combinations(range(limits.space.size), size):
-            if not set(limits.include.tolist()) <= set(units) or set(limits.exclude.tolist()) & set(units):
+            if not set(limits.include.tolist()) <= set(units) or set(limits.exclude.tolist()) & set(
+                units
+            ):
                 continue
-            if limits.groups is not None and np.bincount(limits.groups[list(units)]).max() > limits.max_per_group:
+            if (
+                limits.groups is not None
+                and np.bincount(limits.groups[list(units)]).max() > limits.max_per_group
+            ):
                 continue
             yield list(units)
 

@@ -164,7 +164,9 @@ def tracked(kind: str) -> tuple[pd.DataFrame, list[str]]:
         frame["d"] = np.datetime64("2020-01-01") + np.arange(rows)
     if kind == "shuffled":
         frame = frame.iloc[rng.permutation(rows)].reset_index(drop=True)
-        frame["e"] = np.datetime64("2021-01-01") + np.arange(rows)  # in order, so that nothing is sorted by itself
+        frame["e"] = np.datetime64("2021-01-01") + np.arange(
+            rows
+        )  # in order, so that nothing is sorted by itself
         names = [*names, "e"]
     if kind == "gaps":
         frame.loc[:40, "c0"] = np.nan
@@ -254,7 +256,9 @@ CASES: dict[str, dict[str, list[Case]]] = {
         "units": [Case(Rows("u"))],
         "groups": [Case(Rows("g"), also={"max_per_group": 1})],
         "min_per_group": [Case({"last": 1}, also={"groups": Rows("g"), "max_per_group": 3})],
-        "max_per_group": [Case({"middle": 1}, also={"groups": Rows("g"), "min_per_group": {"first": 1}})],
+        "max_per_group": [
+            Case({"middle": 1}, also={"groups": Rows("g"), "min_per_group": {"first": 1}})
+        ],
         "min_weight": [Case(0.32)],
         "max_weight": [Case(0.36, streamed=lambda answer: max(answer.weights) <= 0.36 + 1e-9)],
         "equal_weights": [Case(True, streamed=lambda answer: np.allclose(answer.weights, 1 / 3))],
@@ -271,8 +275,16 @@ CASES: dict[str, dict[str, list[Case]]] = {
         "n_bins": [Case(5, also={"grid": "equal"})],
         "sample_weight": [Case(Rows("w"))],
         "missing": [Case("drop", "gaps")],
-        "edges": [Case((0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 17.0, 40.0, 41.0), "counts", also={"counts": Rows("v")})],
-        "positions": [Case((0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 17.0, 40.0), "counts", also={"counts": Rows("v")})],
+        "edges": [
+            Case(
+                (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 17.0, 40.0, 41.0),
+                "counts",
+                also={"counts": Rows("v")},
+            )
+        ],
+        "positions": [
+            Case((0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 17.0, 40.0), "counts", also={"counts": Rows("v")})
+        ],
         "preserve": [Case("entries", also=GRID)],
         "contiguous": [Case(True, also=GRID)],
         "validation": [Case(0.3, also={**GRID, "preserve": MATRIX, "solver": "iht"})],
@@ -306,14 +318,24 @@ CASES: dict[str, dict[str, list[Case]]] = {
     | {
         "k": [Case(3)],
         "units": [Case(PerColumn(("s", "t", "s", "t", "u", "u")))],
-        "costs": [Case(PerColumn((5.0, 4.0, 1.0, 1.0, 1.0, 1.0)), without=("k",), also={"budget": 4.0})],
-        "budget": [Case(2.0, without=("k",), also={"costs": PerColumn((5.0, 4.0, 1.0, 1.0, 1.0, 1.0))})],
+        "costs": [
+            Case(PerColumn((5.0, 4.0, 1.0, 1.0, 1.0, 1.0)), without=("k",), also={"budget": 4.0})
+        ],
+        "budget": [
+            Case(2.0, without=("k",), also={"costs": PerColumn((5.0, 4.0, 1.0, 1.0, 1.0, 1.0))})
+        ],
         "objective": [Case("l2", view=value)],
-        "sample_weight": [Case(Rows("w")), Case(Rows("w"), "long", table=True, also={"order": "o", "item": "i"})],
+        "sample_weight": [
+            Case(Rows("w")),
+            Case(Rows("w"), "long", table=True, also={"order": "o", "item": "i"}),
+        ],
         "baseline": [Case(PerColumn((1, 1, 1, 0, 0, 0))), Case("mode")],
         "include": [Case(Names((5,)))],
         "exclude": [Case(Names((0,)))],
-        "missing": [Case("drop", "gaps", table=True, view=value), Case("impute", "gaps", table=True, view=value)],
+        "missing": [
+            Case("drop", "gaps", table=True, view=value),
+            Case("impute", "gaps", table=True, view=value),
+        ],
         "columns": [Case({"c0": "ignore"}, table=True)],
         "order": [Case("o", "long", table=True, also={"item": "i"})],
         "item": [Case("i", "long", table=True, also={"order": "o"})],
@@ -324,12 +346,18 @@ CASES: dict[str, dict[str, list[Case]]] = {
 
 def options_of(job: str) -> list[str]:
     """Public options, from the signature."""
-    return [name for name in inspect.signature(getattr(fewer, job)).parameters if name not in DATA_PARAMETERS]
+    return [
+        name
+        for name in inspect.signature(getattr(fewer, job)).parameters
+        if name not in DATA_PARAMETERS
+    ]
 
 
 def calls(job: str, option: str, case: Case) -> tuple[Call, Call]:
     """Without the option, and with it."""
-    base = {name: value for name, value in BASE[job].items() if name not in case.without} | case.also
+    base = {
+        name: value for name, value in BASE[job].items() if name not in case.without
+    } | case.also
     return Call(job, case.data, base), Call(job, case.data, {**base, option: case.value})
 
 
@@ -351,7 +379,9 @@ class Answer:
     def of(cls, result: Any) -> "Answer":
         weights = () if result.weights is None else tuple(np.asarray(result.weights).tolist())
         indices = tuple(int(i) for i in result.indices)
-        return cls(indices, weights, result.value, result.status.name.lower(), result.seed, result.note)
+        return cls(
+            indices, weights, result.value, result.status.name.lower(), result.seed, result.note
+        )
 
     @classmethod
     def of_json(cls, text: str) -> "Answer":
@@ -360,7 +390,14 @@ class Answer:
         weights = dict(zip(answer["kept"]["index"], answer["kept"].get("weight", []), strict=False))
         indices = tuple(answer["indices"])
         weights = tuple(weights[i] for i in indices) if weights else ()
-        return cls(indices, weights, answer["value"], answer["status"], summary["seed"], answer["note"] or "")
+        return cls(
+            indices,
+            weights,
+            answer["value"],
+            answer["status"],
+            summary["seed"],
+            answer["note"] or "",
+        )
 
 
 @dataclass(frozen=True)
@@ -405,7 +442,9 @@ class Container:
         if isinstance(value, Names):
             return [names[i] for i in value.numbers] if self.table else list(value.numbers)
         if isinstance(value, PerColumn):
-            return dict(zip(names, value.entries, strict=True)) if self.table else list(value.entries)
+            return (
+                dict(zip(names, value.entries, strict=True)) if self.table else list(value.entries)
+            )
         if isinstance(value, Other):
             found = other_table()
             if value.name is not None:
@@ -491,15 +530,21 @@ NUMPY = arrays(np.ascontiguousarray)
 PANDAS = Frames(table, table=True, frame=lambda frame: frame)
 IN_MEMORY: dict[str, Container] = {
     "NumPy": NUMPY,
-    "Fortran order": arrays(lambda X: np.asfortranarray(X) if X.ndim == 2 else np.repeat(X, 2)[::2]),
+    "Fortran order": arrays(
+        lambda X: np.asfortranarray(X) if X.ndim == 2 else np.repeat(X, 2)[::2]
+    ),
     "sparse": arrays(sp.csr_array),
     "pandas": PANDAS,
     "polars": Frames(table, table=True),
-    "pyarrow": Frames(table, table=True, frame=lambda frame: pa.Table.from_pandas(frame, preserve_index=False)),
+    "pyarrow": Frames(
+        table, table=True, frame=lambda frame: pa.Table.from_pandas(frame, preserve_index=False)
+    ),
 }
 IN_BLOCKS: dict[str, Container] = {
     "callable": Container(in_parts(matrix), little=True),
-    "callable of tables": Container(in_parts(lambda call: pl.from_pandas(table(call))), table=True, little=True),
+    "callable of tables": Container(
+        in_parts(lambda call: pl.from_pandas(table(call))), table=True, little=True
+    ),
     "Dask array": DaskData(lambda call: in_chunks(matrix(call)), little=True),
     "Dask frame": DaskData(
         lambda call: dask.dataframe.from_pandas(table(call), npartitions=3, sort=False),
@@ -507,8 +552,12 @@ IN_BLOCKS: dict[str, Container] = {
         little=True,
         frame=lambda frame: frame,
     ),
-    "csv": Container(lambda call: files(call.job, call.data, call.used, "csv"), table=True, little=True),
-    "parquet": Container(lambda call: files(call.job, call.data, call.used, "parquet"), table=True, little=True),
+    "csv": Container(
+        lambda call: files(call.job, call.data, call.used, "csv"), table=True, little=True
+    ),
+    "parquet": Container(
+        lambda call: files(call.job, call.data, call.used, "parquet"), table=True, little=True
+    ),
 }
 
 
@@ -556,7 +605,9 @@ def in_pipeline(call: Call, given: Container) -> Any:
     y = fitted.pop("y", None)
     pipe = make_pipeline(FunctionTransformer(), model)
     step = pipe.steps[-1][0]
-    return pipe.fit(given.data(call), y, **{f"{step}__{name}": value for name, value in fitted.items()})[-1].result_
+    return pipe.fit(
+        given.data(call), y, **{f"{step}__{name}": value for name, value in fitted.items()}
+    )[-1].result_
 
 
 def cloned(call: Call, given: Container) -> Any:
@@ -611,11 +662,18 @@ def summaries(call: Call, given: Container) -> Any:
     size = -(-len(X) // 3)
 
     def cut(value: Any, i: int) -> Any:
-        return value[i : i + size] if isinstance(value, np.ndarray) and len(value) == len(X) else value
+        return (
+            value[i : i + size] if isinstance(value, np.ndarray) and len(value) == len(X) else value
+        )
 
     def merged(plan: Any = None) -> Any:
         parts = [
-            fewer.summarize(X[i : i + size], call.job, plan, **{name: cut(value, i) for name, value in own.items()})
+            fewer.summarize(
+                X[i : i + size],
+                call.job,
+                plan,
+                **{name: cut(value, i) for name, value in own.items()},
+            )
             for i in range(0, len(X), size)
         ]
         return parts[0].merge(*parts[1:])
@@ -658,7 +716,10 @@ def words(call: Call, option: str, value: Any) -> list[str]:
         frame = pd.DataFrame(value.rows, columns=names).assign(limit=value.limits)
         return [spelled, written(frame, "conditions")]
     if option == "baseline" and isinstance(value, PerColumn):
-        return [spelled, ",".join(f"{name}={entry}" for name, entry in zip(names, value.entries, strict=True))]
+        return [
+            spelled,
+            ",".join(f"{name}={entry}" for name, entry in zip(names, value.entries, strict=True)),
+        ]
     if isinstance(value, PerColumn):
         second = {"units": "unit", "costs": "cost", "groups": "group", "previous": "weight"}[option]
         return [spelled, written(pd.DataFrame({"column": names, second: value.entries}), option)]
@@ -765,11 +826,17 @@ def outcome(road: Road, call: Call) -> Answer | Refusal | str:
             found = road.run(call, road.given)
             found = found[0] if isinstance(found, list) else found  # of a table with one column
             answer = Answer.of_json(found) if isinstance(found, str) else Answer.of(found)
-            return first_of_equals(answer) if road.run is partial_fit and call.job == "points" else answer
+            return (
+                first_of_equals(answer)
+                if road.run is partial_fit and call.job == "points"
+                else answer
+            )
     except (fewer.InvalidInput, CommandRefused) as error:
         return Refusal(str(error), bool(ABSENT.search(str(error))))
     except TypeError as error:
-        return Refusal(str(error), absent=True) if ABSENT.search(str(error)) else f"TypeError: {error}"
+        return (
+            Refusal(str(error), absent=True) if ABSENT.search(str(error)) else f"TypeError: {error}"
+        )
     except Exception as error:
         return f"{type(error).__name__}: {str(error)[:300]}"
 
@@ -790,7 +857,11 @@ def named(option: str, case: Case, road: Road, says: str) -> bool:
 def reference(job: str, option: str, number: int, part: int) -> Any:
     """The answer of the function, in memory; of tables where the option is about these."""
     case = CASES[job][option][number]
-    road = next(road for road in ROADS if road.name == ("function, pandas" if case.table else "function, NumPy"))
+    road = next(
+        road
+        for road in ROADS
+        if road.name == ("function, pandas" if case.table else "function, NumPy")
+    )
     return outcome(road, calls(job, option, case)[part])
 
 
@@ -812,7 +883,9 @@ def cell(job: str, option: str, number: int, road: Road) -> str:
         return f"wrong: answered {got}, where the reference refuses: {expected.says[:200]}"
     if case.streamed is not None and road.run is partial_fit:
         return "same" if case.streamed(got) else f"wrong: {got}"
-    return "same" if same(expected, got, case.view) else f"wrong: {got}\n        instead of {expected}"
+    return (
+        "same" if same(expected, got, case.view) else f"wrong: {got}\n        instead of {expected}"
+    )
 
 
 def row(job: str, option: str) -> dict[str, str]:
@@ -835,8 +908,14 @@ def line(job: str, option: str, found: dict[str, str]) -> str:
     """The option's line of the table; several outcomes of one group stand side by side."""
     cells = []
     for group in COLUMNS:
-        outcomes = [text for road in ROADS if road.group == group for text in found[road.name].split(" / ")]
-        words = [word for word in ("same", "refused", "absent", "wrong") if any(o.startswith(word) for o in outcomes)]
+        outcomes = [
+            text for road in ROADS if road.group == group for text in found[road.name].split(" / ")
+        ]
+        words = [
+            word
+            for word in ("same", "refused", "absent", "wrong")
+            if any(o.startswith(word) for o in outcomes)
+        ]
         if "absent" in words and len(words) > 1:  # containers of one road may not all have it
             words.remove("absent")
         cells.append(", ".join(words).replace("absent", "-") or "-")
@@ -847,13 +926,31 @@ def refusable(job: str) -> set[str]:
     """What docs/scaling.md says is refused of a job in blocks; of a road by its name."""
     section = SCALING.read_text().split("## Not for data in blocks")[1].split("\n## ")[0]
     rows = [text.split("|")[1:3] for text in section.splitlines() if text.startswith("|")]
-    return {name for who, what in rows if who.strip() in (job, "all jobs") for name in re.findall(r"`(\w+)", what)}
+    return {
+        name
+        for who, what in rows
+        if who.strip() in (job, "all jobs")
+        for name in re.findall(r"`(\w+)", what)
+    }
 
 
 FITTED = {
-    "estimator has no callback, as scikit-learn's have none; `verbose` shows progress": ["callback"],
+    "estimator has no callback, as scikit-learn's have none; `verbose` shows progress": [
+        "callback"
+    ],
     "estimator answers in rows, values or columns of X: units, histograms and lines of orders are none": [
-        *("units", "counts", "edges", "positions", "preserve", "contiguous", "validation", "ridge", "order", "item")
+        *(
+            "units",
+            "counts",
+            "edges",
+            "positions",
+            "preserve",
+            "contiguous",
+            "validation",
+            "ridge",
+            "order",
+            "item",
+        )
     ],
 }
 FROM_FILES = {
@@ -868,13 +965,30 @@ ABSENT_OPTIONS: dict[str, dict[str, list[str]]] = {
     "partial_fit": FITTED
     | {
         "stream has no positions that are known beforehand, and no second table": [
-            *("target", "target_weight", "include", "exclude", "groups", "min_per_group", "max_per_group")
+            *(
+                "target",
+                "target_weight",
+                "include",
+                "exclude",
+                "groups",
+                "min_per_group",
+                "max_per_group",
+            )
         ],
     },
     "summaries": {
         "summary is of rows, and `solve` of the search over them: what looks at rows again is no part of either": [
             *("target", "target_weight", "move", "bounds", "include", "exclude", "units", "groups"),
-            *("min_per_group", "max_per_group", "counts", "edges", "positions", "preserve", "contiguous", "validation"),
+            *(
+                "min_per_group",
+                "max_per_group",
+                "counts",
+                "edges",
+                "positions",
+                "preserve",
+                "contiguous",
+                "validation",
+            ),
             *("ridge", "loss", "returns", "date", "costs", "budget", "order", "item"),
         ],
         "summary has a size of its own, and its loop is yours": ["max_memory", "progress"],
@@ -888,16 +1002,26 @@ ABSENT_OPTIONS: dict[str, dict[str, list[str]]] = {
 def unexplained(job: str, option: str, text: str) -> list[str]:
     """Roads with a dash that has no reason; `FewerTerms` has no `partial_fit`."""
     cells = dict(zip(COLUMNS, (part.strip() for part in text.split("|")[3:-1]), strict=True))
-    dashes = [group for group in COLUMNS if cells[group] == "-" and (job, group) != ("terms", "partial_fit")]
+    dashes = [
+        group
+        for group in COLUMNS
+        if cells[group] == "-" and (job, group) != ("terms", "partial_fit")
+    ]
     return [
-        group for group in dashes if not any(option in options for options in ABSENT_OPTIONS.get(group, {}).values())
+        group
+        for group in dashes
+        if not any(option in options for options in ABSENT_OPTIONS.get(group, {}).values())
     ]
 
 
 def reasons() -> list[str]:
     """The reasons of all dashes, a line for each."""
-    names = {(why, tuple(options)): None for of in ABSENT_OPTIONS.values() for why, options in of.items()}
-    lines = [f"- {', '.join(f'`{name}`' for name in options)}: {article(why)}." for why, options in names]
+    names = {
+        (why, tuple(options)): None for of in ABSENT_OPTIONS.values() for why, options in of.items()
+    }
+    lines = [
+        f"- {', '.join(f'`{name}`' for name in options)}: {article(why)}." for why, options in names
+    ]
     return ["Dashes:", "", *lines, "- `FewerTerms` has no `partial_fit`."]
 
 
@@ -907,7 +1031,9 @@ def article(why: str) -> str:
 
 def page(lines: list[str]) -> str:
     head = f"| job | option | {' | '.join(COLUMNS)} |"
-    return "\n".join([BEGIN, "", head, "|---" * (len(COLUMNS) + 2) + "|", *lines, "", *reasons(), "", END])
+    return "\n".join(
+        [BEGIN, "", head, "|---" * (len(COLUMNS) + 2) + "|", *lines, "", *reasons(), "", END]
+    )
 
 
 if __name__ == "__main__":

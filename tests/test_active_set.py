@@ -214,7 +214,10 @@ def test_same_input_same_bits_and_inputs_untouched():
     copies = [array.copy() for array in inputs]
     first, again = solve(H, c, start)[0], solve(H.copy(), c.copy(), start.copy())[0]
     assert first.tobytes() == again.tobytes()
-    assert climb(H, c, 0.0, np.zeros(90), 9, 0.0)[0].tobytes() == climb(H, c, 0.0, np.zeros(90), 9, 0.0)[0].tobytes()
+    assert (
+        climb(H, c, 0.0, np.zeros(90), 9, 0.0)[0].tobytes()
+        == climb(H, c, 0.0, np.zeros(90), 9, 0.0)[0].tobytes()
+    )
     for array, copy in zip(inputs, copies, strict=True):
         assert array.tobytes() == copy.tobytes()
 
@@ -228,7 +231,9 @@ def test_the_path_ends_where_scipy_does(seed, size, rows):
     target = rng.standard_normal(rows)
     w, _ = climb(A.T @ A, A.T @ target, 0.0, np.zeros(size), size, 0.0)
     loss = np.linalg.norm(A @ w - target)
-    assert abs(loss - nnls(A, target)[1]) <= 1e-7 * np.linalg.norm(target)  # a Gram matrix keeps half the digits
+    assert abs(loss - nnls(A, target)[1]) <= 1e-7 * np.linalg.norm(
+        target
+    )  # a Gram matrix keeps half the digits
     assert np.all(w >= 0.0)
 
 
@@ -275,7 +280,9 @@ def test_units_freed_together_are_those_freed_one_by_one(seed, size):
         count = append(H, 1.0, np.diag(H), *single, count, np.array([unit]))
     assert append(H, 1.0, np.diag(H), *together, 0, units) == count
     np.testing.assert_array_equal(together[1][:count], single[1][:count])
-    np.testing.assert_array_equal(np.tril(together[0][:count, :count]), np.tril(single[0][:count, :count]))
+    np.testing.assert_array_equal(
+        np.tril(together[0][:count, :count]), np.tril(single[0][:count, :count])
+    )
 
 
 def slow_step(H, r, total):
@@ -332,7 +339,10 @@ def test_a_step_within_bounds_is_that_of_numpy(seed, size, summed, longest):
 @given(seeds, st.integers(1, 12))
 def test_the_steepest_unit_is_that_of_numpy(seed, size):
     rng = np.random.default_rng(seed)
-    slope, error = np.round(rng.standard_normal(size), 1), np.round(rng.random(size), 1)  # ties are frequent
+    slope, error = (
+        np.round(rng.standard_normal(size), 1),
+        np.round(rng.random(size), 1),
+    )  # ties are frequent
     lo, hi = np.zeros(size), np.ones(size)
     w, tried = rng.choice([0.0, 0.5, 1.0], size), rng.random(size) < 0.3
     able = np.where(slope > 0.0, w < hi, w > lo) & (np.abs(slope) > error) & ~tried
@@ -344,4 +354,7 @@ def test_one_unit_has_all_the_weight_within_its_bound():
     for high in (1.0, 2.0, 1.0 - 1e-13):
         lo, hi = np.zeros(1), np.full(1, high)
         w, _ = box_quadratic(np.full((1, 1), 3.0), np.array([0.2]), lo, hi, np.ones(1))
-        assert box_weights(np.full((1, 1), 3.0), np.array([0.2]), 0.0, high, np.ones(1)).tobytes() == w.tobytes()
+        assert (
+            box_weights(np.full((1, 1), 3.0), np.array([0.2]), 0.0, high, np.ones(1)).tobytes()
+            == w.tobytes()
+        )

@@ -84,7 +84,9 @@ def test_the_page_names_every_module(package):
 
 
 def test_the_page_draws_the_layers_that_are_kept():
-    kept = re.search(r"^layers = \[\n(.*?)^\]", (ROOT / "pyproject.toml").read_text(), re.DOTALL | re.MULTILINE)[1]
+    kept = re.search(
+        r"^layers = \[\n(.*?)^\]", (ROOT / "pyproject.toml").read_text(), re.DOTALL | re.MULTILINE
+    )[1]
     drawn = re.search(r"`(cli -> .*?_compiled)`", PAGE, re.DOTALL)[1]
     assert drawn.split() == " -> ".join(re.findall(r'"(.+)"', kept)).split()
 

@@ -27,8 +27,23 @@ def module(name):
 
 
 def row(peer, value, seconds, method="m", variant="as returned", **more):
-    blank = {"case": "c", "job": "j", "version": "", "test": math.nan, "first": 0.0, "peak_mb": 1.0, "proven": False}
-    return {**blank, "peer": peer, "method": method, "variant": variant, "value": value, "seconds": seconds} | {
+    blank = {
+        "case": "c",
+        "job": "j",
+        "version": "",
+        "test": math.nan,
+        "first": 0.0,
+        "peak_mb": 1.0,
+        "proven": False,
+    }
+    return {
+        **blank,
+        "peer": peer,
+        "method": method,
+        "variant": variant,
+        "value": value,
+        "seconds": seconds,
+    } | {
         "note": "",
         "cpu": seconds,
         **more,
@@ -46,7 +61,13 @@ def test_ratios_are_to_the_first_answer_of_fewer():
 
 @pytest.mark.parametrize(
     ("value", "seconds", "lost"),
-    [(1.0, 1.0, True), (1.0, 3.0, False), (3.0, 1.0, False), (2.0, 1.0, False), (2.0 * (1 - 1e-7), 1.0, False)],
+    [
+        (1.0, 1.0, True),
+        (1.0, 3.0, False),
+        (3.0, 1.0, False),
+        (2.0, 1.0, False),
+        (2.0 * (1 - 1e-7), 1.0, False),
+    ],
 )
 def test_behind_means_a_better_answer_in_no_more_time(value, seconds, lost):
     rows = [row("fewer", 2.0, 2.0), row("other", value, seconds)]
@@ -55,8 +76,13 @@ def test_behind_means_a_better_answer_in_no_more_time(value, seconds, lost):
 
 
 def test_skipped_rows_say_why_in_the_table():
-    rows = [row("fewer", 2.0, 2.0), {"peer": "gone", "method": "m", "case": "c", "job": "j", "note": "not here"}]
-    assert any("gone m" in line and "not here" in line for line in module("tables").case_table(rows))
+    rows = [
+        row("fewer", 2.0, 2.0),
+        {"peer": "gone", "method": "m", "case": "c", "job": "j", "note": "not here"},
+    ]
+    assert any(
+        "gone m" in line and "not here" in line for line in module("tables").case_table(rows)
+    )
 
 
 def test_csv_keeps_rows_and_numbers(tmp_path):
@@ -65,14 +91,27 @@ def test_csv_keeps_rows_and_numbers(tmp_path):
     tables.write_csv(tmp_path / "rows.csv", rows)
     back = tables.read_csv(tmp_path / "rows.csv")
     assert tables.done(back[0])
-    assert (back[0]["value"], back[0]["seconds"], back[0]["peer"], back[0]["proven"]) == (2.0, 0.25, "fewer", False)
+    assert (back[0]["value"], back[0]["seconds"], back[0]["peer"], back[0]["proven"]) == (
+        2.0,
+        0.25,
+        "fewer",
+        False,
+    )
     assert tables.read_csv(tmp_path / "none.csv") == []
 
 
 def test_of_several_runs_the_first_that_measured_counts(tmp_path):
     tables, runs = module("tables"), [tmp_path / name for name in ("again", "whole")]
-    left = {**row("b", math.nan, math.nan), "value": "", "cpu": "", "note": "left out by --largest 10"}
-    written = [[row("a", 1.0, 1.0), left], [row("a", 9.0, 9.0), row("b", 2.0, 2.0), row("c", 3.0, 3.0)]]
+    left = {
+        **row("b", math.nan, math.nan),
+        "value": "",
+        "cpu": "",
+        "note": "left out by --largest 10",
+    }
+    written = [
+        [row("a", 1.0, 1.0), left],
+        [row("a", 9.0, 9.0), row("b", 2.0, 2.0), row("c", 3.0, 3.0)],
+    ]
     for run, rows in zip(runs, written, strict=True):
         run.mkdir()
         tables.write_csv(run / "results.csv", rows)
@@ -85,7 +124,9 @@ def test_of_several_runs_the_first_that_measured_counts(tmp_path):
 
 
 def test_exponent_of_a_power_is_that_power():
-    assert module("tables").exponent([(x, 3.0 * x**1.5) for x in (1.0, 10.0, 100.0)]) == pytest.approx(1.5)
+    assert module("tables").exponent(
+        [(x, 3.0 * x**1.5) for x in (1.0, 10.0, 100.0)]
+    ) == pytest.approx(1.5)
     assert math.isnan(module("tables").exponent([(1.0, 1.0)]))
 
 
@@ -108,7 +149,11 @@ def test_an_absent_package_is_a_reason_not_an_error():
 
 def test_cases_name_what_is_missing(tmp_path):
     problems = module("problems")
-    for case in [*problems.quick_cases(), *problems.full_cases(), *problems.curve_cases(quick=False)]:
+    for case in [
+        *problems.quick_cases(),
+        *problems.full_cases(),
+        *problems.curve_cases(quick=False),
+    ]:
         assert case.job in ("points", "bins", "terms", "dims", "core")
         assert bool(case.missing(tmp_path)) is (case.kind in problems.FILES)
         assert case.kind in problems.KINDS
@@ -146,7 +191,9 @@ def test_a_mixture_in_closed_form_agrees_with_many_rows():
     problem = module("problems.points").Mixture(4000, 2, seed=1)
     rows = problem.X[:5]
     assert problem.smoothed(rows, 1.0) == pytest.approx(problem.means(rows), abs=0.03)
-    assert problem.smoothed(problem.centres, 2.0).mean() == pytest.approx(problem.constant, abs=0.01)
+    assert problem.smoothed(problem.centres, 2.0).mean() == pytest.approx(
+        problem.constant, abs=0.01
+    )
 
 
 def test_baskets_are_judged_by_the_share_left_out():
@@ -172,7 +219,12 @@ def test_answers_are_given_as_returned_and_re_optimised():
 
 
 def test_the_default_call_is_compared_at_equal_time_and_at_equal_value():
-    rows = [row("fewer", 2.0, 1.0), row("fewer", 1.0, 9.0, "slow"), row("a", 3.0, 0.5), row("b", 1.5, 4.0)]
+    rows = [
+        row("fewer", 2.0, 1.0),
+        row("fewer", 1.0, 9.0, "slow"),
+        row("a", 3.0, 0.5),
+        row("b", 1.5, 4.0),
+    ]
     found = module("summary").standing(rows)
     assert (found.best["peer"], found.rival["peer"], found.racer["peer"]) == ("b", "a", "b")
     assert (found.at_equal_time, found.at_equal_value) == (1.5, 4.0)
@@ -182,7 +234,12 @@ def test_the_default_call_is_compared_at_equal_time_and_at_equal_value():
 
 @pytest.mark.parametrize(
     ("value", "seconds", "behind", "slower"),
-    [(1.0, 0.5, True, True), (2.0, 0.5, False, True), (1.0, 3.0, False, False), (3.0, 0.5, False, False)],
+    [
+        (1.0, 0.5, True, True),
+        (2.0, 0.5, False, True),
+        (1.0, 3.0, False, False),
+        (3.0, 0.5, False, False),
+    ],
 )
 def test_marks_of_the_summary(value, seconds, behind, slower):
     rows = [row("fewer", 2.0, 1.0, job="terms"), row("other", value, seconds, job="terms")]
@@ -208,9 +265,21 @@ def test_a_summary_without_peers_says_so():
 
 def test_the_rows_of_the_readme_come_from_the_results():
     name = next(iter(module("summary").README))
-    rows = [row("fewer", 0.25, 1.5, job="points", case=name, k=100.0), row("a", 0.5, 2.0, job="points", case=name)]
-    lines = module("summary").readme([*rows, row("fewer", 1.0, 1.0, job="dims", case="another", k=3.0)])
-    assert [cell.strip() for cell in lines[2].split("|")[3:9]] == ["100", "MMD²", "0.25", "1.5", "0.5 (a m)", "2"]
+    rows = [
+        row("fewer", 0.25, 1.5, job="points", case=name, k=100.0),
+        row("a", 0.5, 2.0, job="points", case=name),
+    ]
+    lines = module("summary").readme(
+        [*rows, row("fewer", 1.0, 1.0, job="dims", case="another", k=3.0)]
+    )
+    assert [cell.strip() for cell in lines[2].split("|")[3:9]] == [
+        "100",
+        "MMD²",
+        "0.25",
+        "1.5",
+        "0.5 (a m)",
+        "2",
+    ]
     assert len(lines) == 3
 
 
@@ -224,16 +293,31 @@ def test_publishing_fills_between_markers_and_keeps_the_rest():
 
 def test_the_page_has_every_marker_once_and_in_order():
     publish, page = module("publish"), (BENCHMARKS.parent / "docs" / "benchmarks.md").read_text()
-    places = [page.index(marker) for marker in (publish.SUMMARY, publish.END, publish.UNSEEN, publish.MARKER)]
+    places = [
+        page.index(marker)
+        for marker in (publish.SUMMARY, publish.END, publish.UNSEEN, publish.MARKER)
+    ]
     assert places == sorted(places)
-    assert [page.count(marker) for marker in (publish.SUMMARY, publish.UNSEEN, publish.MARKER)] == [1, 1, 1]
+    assert [page.count(marker) for marker in (publish.SUMMARY, publish.UNSEEN, publish.MARKER)] == [
+        1,
+        1,
+        1,
+    ]
 
 
 def test_publishing_writes_both_pages_from_one_run(tmp_path, monkeypatch):
-    publish, tables, name = module("publish"), module("tables"), next(iter(module("summary").README))
+    publish, tables, name = (
+        module("publish"),
+        module("tables"),
+        next(iter(module("summary").README)),
+    )
     (tmp_path / "docs" / "images").mkdir(parents=True)
-    blank = "".join(f"{marker}of long ago\n{publish.END}\n" for marker in (publish.SUMMARY, publish.UNSEEN))
-    (tmp_path / "docs" / "benchmarks.md").write_text(f"kept\n{blank}kept too\n{publish.MARKER}of long ago\n")
+    blank = "".join(
+        f"{marker}of long ago\n{publish.END}\n" for marker in (publish.SUMMARY, publish.UNSEEN)
+    )
+    (tmp_path / "docs" / "benchmarks.md").write_text(
+        f"kept\n{blank}kept too\n{publish.MARKER}of long ago\n"
+    )
     (tmp_path / "README.md").write_text(f"kept\n{publish.TABLE}of long ago\n{publish.END}below\n")
     monkeypatch.setattr(publish, "ROOT", tmp_path)
     monkeypatch.setattr(publish, "DOCS", tmp_path / "docs")
@@ -242,7 +326,12 @@ def test_publishing_writes_both_pages_from_one_run(tmp_path, monkeypatch):
     for file, names in cases.items():
         filled = [{**each, "job": "points", "case": case} for case in names for each in rows]
         tables.write_csv(tmp_path / f"{file}.csv", filled)
-    head = {"command": "make bench", "machine": "a large one", "commit": "abc1234", "seconds": 3000.0}
+    head = {
+        "command": "make bench",
+        "machine": "a large one",
+        "commit": "abc1234",
+        "seconds": 3000.0,
+    }
     (tmp_path / "run.json").write_text(json.dumps(head))
     publish.main([str(tmp_path)])
     pages = [(tmp_path / page).read_text() for page in ("docs/benchmarks.md", "README.md")]
@@ -251,11 +340,15 @@ def test_publishing_writes_both_pages_from_one_run(tmp_path, monkeypatch):
         assert "long ago" not in page
         assert "`make bench` at commit abc1234, 50 minutes. Machine: a large one." in page
     assert "stones.csv" in pages[0]
-    assert "| points | USPS digits, 7,291 rows | 100 | MMD² | 0.25 | 1.5 | 0.5 (a m) | 2 |" in pages[1]
+    assert (
+        "| points | USPS digits, 7,291 rows | 100 | MMD² | 0.25 | 1.5 | 0.5 (a m) | 2 |" in pages[1]
+    )
     few = [each for each in tables.read_csv(tmp_path / "results.csv") if each["case"] == name]
     tables.write_csv(tmp_path / "results.csv", few)
     publish.main([str(tmp_path)])
-    assert (tmp_path / "README.md").read_text() == pages[1], "a run without some of its inputs leaves it as it is"
+    assert (tmp_path / "README.md").read_text() == pages[1], (
+        "a run without some of its inputs leaves it as it is"
+    )
 
 
 def test_an_ended_run_keeps_its_answers_and_is_completed(tmp_path, monkeypatch):
@@ -269,11 +362,23 @@ def test_an_ended_run_keeps_its_answers_and_is_completed(tmp_path, monkeypatch):
             if case.k == options.ends_at:
                 raise KeyboardInterrupt
             late = {"error": "left out: the 1 minutes of the run were over"}
-            answer = {"rows": [{"variant": "as returned", "value": 1.0, "cpu": 1.0}], "first": 1, "peak": 1, "runs": 3}
+            answer = {
+                "rows": [{"variant": "as returned", "value": 1.0, "cpu": 1.0}],
+                "first": 1,
+                "peak": 1,
+                "runs": 3,
+            }
             yield case, method, late if case.k == options.late else answer
 
     monkeypatch.setattr(run, "run_peer", outcomes)
-    plain = {"out": tmp_path, "jobs": ["dims"], "data": tmp_path, "largest": 99, "runs": 3, "note": lambda: None}
+    plain = {
+        "out": tmp_path,
+        "jobs": ["dims"],
+        "data": tmp_path,
+        "largest": 99,
+        "runs": 3,
+        "note": lambda: None,
+    }
     for lanes, late, ends_at, resume, expected in [
         (1, 2, 4, False, [2, 3, 4]),  # k = 2 left out by the clock, 3 answered, ended at 4
         (2, 0, 0, True, [2, 4]),
@@ -294,25 +399,38 @@ def test_an_ended_run_keeps_its_answers_and_is_completed(tmp_path, monkeypatch):
 def test_a_run_is_not_resumed_with_other_settings(tmp_path):
     (tmp_path / "run.json").write_text(json.dumps({"quick": True, "budget": 5.0}))
     with pytest.raises(SystemExit, match="same settings"):
-        module("run").head_of(Namespace(out=tmp_path, resume=True, quick=False, budget=15.0, lanes=2))
+        module("run").head_of(
+            Namespace(out=tmp_path, resume=True, quick=False, budget=15.0, lanes=2)
+        )
 
 
 @pytest.fixture
 def folder(tmp_path):
     rng = np.random.default_rng(0)
-    numbers, zeros_and_ones = rng.normal(size=(40, 5)).round(3), (rng.random((40, 6)) < 0.4).astype(int)
+    numbers, zeros_and_ones = (
+        rng.normal(size=(40, 5)).round(3),
+        (rng.random((40, 6)) < 0.4).astype(int),
+    )
 
     def table(names, rows):
-        return "\n".join([",".join(names), *(",".join(str(cell) for cell in line) for line in rows)])
+        return "\n".join(
+            [",".join(names), *(",".join(str(cell) for cell in line) for line in rows)]
+        )
 
     (tmp_path / "cloud.csv").write_text(table("abcde", numbers))
     (tmp_path / "tracked.csv").write_text(table(["a", "b", "c", "d", "Target"], numbers))
-    (tmp_path / "one.csv").write_text(table(["day", "value"], [(f"d{i}", v) for i, v in enumerate(numbers[:, 0])]))
-    (tmp_path / "debd.ts.data").write_text("\n".join(",".join(map(str, line)) for line in zeros_and_ones))
+    (tmp_path / "one.csv").write_text(
+        table(["day", "value"], [(f"d{i}", v) for i, v in enumerate(numbers[:, 0])])
+    )
+    (tmp_path / "debd.ts.data").write_text(
+        "\n".join(",".join(map(str, line)) for line in zeros_and_ones)
+    )
     (tmp_path / "small.csv").write_text(table("ab", numbers[:3, :2]))
     np.savez(tmp_path / "labelled.npz", X=numbers, y=rng.integers(0, 2, 40))
     np.savez(tmp_path / "fractions.npz", X=numbers, y=numbers[:, 0] + numbers[:, 1])
-    np.savez(tmp_path / "several.npz", marks=zeros_and_ones, values=numbers[:, 0], names=np.array(["a"]))
+    np.savez(
+        tmp_path / "several.npz", marks=zeros_and_ones, values=numbers[:, 0], names=np.array(["a"])
+    )
     (tmp_path / "notes.md").write_text("not a table")
     return tmp_path
 
@@ -339,7 +457,9 @@ def test_every_file_makes_the_problem_of_its_job(folder):
     for case in cases:
         problem = case.problem(folder)
         assert hasattr(problem, sizes[case.job])
-        assert module("run").too_large(module("peers").Peer("p", (), {}, modest={"m": 3}), "m", case, 10**9)
+        assert module("run").too_large(
+            module("peers").Peer("p", (), {}, modest={"m": 3}), "m", case, 10**9
+        )
     single = module("problems").file_cases(folder / "tracked.csv")
     assert single[0].problem(folder / "tracked.csv").A.shape == (40, 4)
     problem = single[0].problem(folder / "tracked.csv")
@@ -363,11 +483,18 @@ def test_a_share_of_draws_has_its_interval():
 def test_how_to_choose_has_the_costs_of_the_benchmark():
     costs, docs = module("costs"), BENCHMARKS.parent / "docs"
     found = costs.table((docs / "benchmarks.md").read_text(encoding="utf-8"))
-    assert {line.split("`")[1] for line in found.splitlines()[2:]} == {"points", "bins", "terms", "dims"}
+    assert {line.split("`")[1] for line in found.splitlines()[2:]} == {
+        "points",
+        "bins",
+        "terms",
+        "dims",
+    }
     assert found in (docs / "how-to-choose.md").read_text(encoding="utf-8")
 
 
 def test_costs_are_those_of_fewer_in_two_digits():
     ours = "| bins | n | fewer auto | 1,000, 10,000 | 0.0256, 38.84 | 1 | 4, 45 | 1 |\n"
     page = ours + ours.replace("fewer auto", "k-means")
-    assert module("costs").table(page).splitlines()[2:] == ["| `bins` | bins | 1,000 / 10,000 | 0.026 / 39 | 4 / 45 |"]
+    assert module("costs").table(page).splitlines()[2:] == [
+        "| `bins` | bins | 1,000 / 10,000 | 0.026 / 39 | 4 / 45 |"
+    ]

@@ -28,7 +28,9 @@ def module(name):
 def compared(values=(1.0, 1.0), seconds=(1.0, 1.0), floor=1e-12, proof=False, wall=10.0, **new):
     against = module("against")
     old = against.Answer(values[0], seconds[0], proof, wall=wall)
-    return against.Row("terms", "an input", floor, old, against.Answer(values[1], seconds[1], wall=wall, **new))
+    return against.Row(
+        "terms", "an input", floor, old, against.Answer(values[1], seconds[1], wall=wall, **new)
+    )
 
 
 def test_values_below_the_floor_are_equal():
@@ -88,11 +90,15 @@ def test_versions_are_called_in_turn_and_compiling_calls_do_not_count():
 
 def test_what_was_not_compared_is_said():
     against = module("against")
-    alone = against.Row("terms", "an input", 1e-12, against.Answer(wrong="ValueError"), against.Answer(1.0, 1.0))
+    alone = against.Row(
+        "terms", "an input", 1e-12, against.Answer(wrong="ValueError"), against.Answer(1.0, 1.0)
+    )
     assert against.broken([alone]) == ["no input was compared"]
     assert not against.broken([alone, compared()])
     assert against.summary([alone, compared()])[-1].endswith("no valid answer: an input")
-    assert against.summary([compared(proof=True)])[0].endswith("without 1 proofs none left to judge")
+    assert against.summary([compared(proof=True)])[0].endswith(
+        "without 1 proofs none left to judge"
+    )
 
 
 def test_rows_say_what_was_special():
@@ -114,7 +120,12 @@ def test_rows_say_what_was_special():
         ([0, 2], [0.9, 0.1], {"min_weight": 0.2}, "allowed [0.2, 1]"),
         ([0, 2], [0.9, 0.1], {"max_weight": 0.6}, "allowed [0, 0.6]"),
         ([0, 2], [0.9, 0.1], {"include": [1]}, "columns [1] are not included"),
-        ([0, 2], [0.9, 0.1], {"groups": np.array([1, 0, 1, 0]), "max_per_group": 1}, "of one group"),
+        (
+            [0, 2],
+            [0.9, 0.1],
+            {"groups": np.array([1, 0, 1, 0]), "max_per_group": 1},
+            "of one group",
+        ),
     ],
 )
 def test_the_referee_names_faults(indices, weights, limits, sentence):
@@ -130,9 +141,13 @@ def test_rows_are_judged_by_the_definition_of_mmd():
     gap = np.full(30, -1 / 30)
     gap[[3, 4, 9]] += weights
     for table in (X, sp.csr_array(X)):
-        assert module("referee").Mmd(table).judge(np.array([3, 4, 9]), weights) == pytest.approx(gap @ K @ gap)
+        assert module("referee").Mmd(table).judge(np.array([3, 4, 9]), weights) == pytest.approx(
+            gap @ K @ gap
+        )
     local = K * (labels[:, None] == labels)
-    assert module("referee").Mmd(X, labels).judge(np.array([3, 4, 9]), weights) == pytest.approx(gap @ local @ gap)
+    assert module("referee").Mmd(X, labels).judge(np.array([3, 4, 9]), weights) == pytest.approx(
+        gap @ local @ gap
+    )
 
 
 def test_a_large_mixture_is_judged_in_closed_form(monkeypatch):
@@ -142,7 +157,9 @@ def test_a_large_mixture_is_judged_in_closed_form(monkeypatch):
     rows, weights = np.arange(3), np.full(3, 1 / 3)
     by_rows = module("referee").Mmd(X, centres=centres).judge(rows, weights)
     monkeypatch.setattr(module("referee"), "EXACT_ROWS", 100)
-    assert module("referee").Mmd(X, centres=centres).judge(rows, weights) == pytest.approx(by_rows, rel=0.05)
+    assert module("referee").Mmd(X, centres=centres).judge(rows, weights) == pytest.approx(
+        by_rows, rel=0.05
+    )
 
 
 def test_columns_are_judged_by_the_best_distribution_on_their_states():
@@ -161,11 +178,15 @@ def test_columns_are_judged_by_the_best_distribution_on_their_states():
 def test_bins_and_terms_are_judged_by_their_squares():
     counts, indices, weights = np.array([4, 0, 1, 5]), np.array([0, 3]), np.array([0.4, 0.6])
     for cumulative, value in ((True, 0.1**2), (False, 2 * 0.1**2)):
-        assert module("referee").Histogram(counts, cumulative).judge(indices, weights) == pytest.approx(value)
+        assert module("referee").Histogram(counts, cumulative).judge(
+            indices, weights
+        ) == pytest.approx(value)
     X, y = np.arange(12.0).reshape(3, 4), np.ones(3)
     for table in (X, X.astype(np.float32), sp.csc_array(X)):
         expected = ((X[:, indices] @ weights - y) ** 2).sum()
-        assert module("referee").LeastSquares(table, y).judge(indices, weights) == pytest.approx(expected)
+        assert module("referee").LeastSquares(table, y).judge(indices, weights) == pytest.approx(
+            expected
+        )
 
 
 def test_inputs_arrive_as_they_were_written(tmp_path):
@@ -211,7 +232,9 @@ def test_limits_on_first_calls(job, new, old, sentence):
 
 
 def test_signatures_of_our_compiled_functions_are_counted(monkeypatch):
-    functions = SimpleNamespace(a=SimpleNamespace(signatures=[1, 2]), b=SimpleNamespace(signatures=[1]), c=3)
+    functions = SimpleNamespace(
+        a=SimpleNamespace(signatures=[1, 2]), b=SimpleNamespace(signatures=[1]), c=3
+    )
     again = SimpleNamespace(a=functions.a)
     before = module("caller").signatures()
     monkeypatch.setitem(sys.modules, "fewer._compiled.some", functions)
@@ -233,7 +256,10 @@ def test_small_calls_take_turns_and_the_least_counts():
 
     calls = {"a": call_of("a", [9.0, 0.01, 0.004, 0.006]), "b": call_of("b", [9.0, 1.0, 3.0, 2.0])}
     lines = small.measured(calls, 2)
-    assert [(line.method, line.milliseconds, line.answer) for line in lines] == [("a", 4.0, "a"), ("b", 1000.0, "b")]
+    assert [(line.method, line.milliseconds, line.answer) for line in lines] == [
+        ("a", 4.0, "a"),
+        ("b", 1000.0, "b"),
+    ]
     assert order == [("a", 1), ("a", 1), ("b", 1), ("b", 1), ("a", 5), ("b", 1), ("a", 5), ("b", 1)]
 
 

@@ -31,7 +31,9 @@ def test_a_limit_that_is_over_at_once_still_gives_a_feasible_answer(solver, pres
     assert result.seconds > 1.0
 
 
-def test_what_a_limit_leaves_of_the_dynamic_program_is_good_and_has_a_bound(slow_clock, monkeypatch):
+def test_what_a_limit_leaves_of_the_dynamic_program_is_good_and_has_a_bound(
+    slow_clock, monkeypatch
+):
     cut = bins(counts=P, k=10, time_limit=1.0)
     monkeypatch.undo()
     best = bins(counts=P, k=10)

@@ -7,7 +7,7 @@ import pytest
 
 from fewer import InvalidInput, Status, bins
 from fewer._compiled.segments import advance_bars
-from fewer.jobs import _bars
+from fewer.jobs.bins import bars as _bars
 
 
 def cost_of(x, begins):
@@ -16,7 +16,9 @@ def cost_of(x, begins):
 
 
 def by_enumeration(x, k):
-    return min(cost_of(x, [0, *cuts]) for cuts in combinations(range(1, len(x)), min(k, len(x)) - 1))
+    return min(
+        cost_of(x, [0, *cuts]) for cuts in combinations(range(1, len(x)), min(k, len(x)) - 1)
+    )
 
 
 def by_numpy(x, k):
@@ -82,10 +84,16 @@ def test_a_round_equals_its_twin():
         x, w = rng.normal(size=m), rng.integers(1, 4, m).astype(float)
         sums = tuple(np.append(0.0, np.cumsum(term)) for term in (w, w * x, w * x**2))
         before = np.sort(rng.random(m + 1))
-        before[: rng.integers(0, m)] = np.inf if rng.random() < 0.5 else before[: rng.integers(0, m)].sum()
+        before[: rng.integers(0, m)] = (
+            np.inf if rng.random() < 0.5 else before[: rng.integers(0, m)].sum()
+        )
         before[rng.integers(0, m)] = 0.1
         after, choice = np.full(m + 1, np.inf), np.zeros(m + 1, np.int32)
-        ends, owners, state = np.empty((2, 2 * m + 2, 2)), np.full((2, 2 * m + 2), -1), np.array([1, 0, 1])
+        ends, owners, state = (
+            np.empty((2, 2 * m + 2, 2)),
+            np.full((2, 2 * m + 2), -1),
+            np.array([1, 0, 1]),
+        )
         ends[0, 0] = x.min() - 1.0, x.max() + 1.0
         ceilings = np.full(m + 1, np.finfo(float).max)
         while state[2] <= m:
@@ -93,7 +101,8 @@ def test_a_round_equals_its_twin():
         for e in range(1, m + 1):
             costs = [
                 before[s]
-                + np.average((x[s:e] - np.average(x[s:e], weights=w[s:e])) ** 2, weights=w[s:e]) * w[s:e].sum()
+                + np.average((x[s:e] - np.average(x[s:e], weights=w[s:e])) ** 2, weights=w[s:e])
+                * w[s:e].sum()
                 for s in range(e)
             ]
             assert after[e] == pytest.approx(min(costs), abs=1e-12)
@@ -126,7 +135,9 @@ def test_merging_halves_a_curve_in_a_few_passes(monkeypatch):
     """Where costs rise all the way, more than the lowest one is merged at once."""
     passes = []
     at = _bars.Runs.at
-    monkeypatch.setattr(_bars.Runs, "at", lambda self, first: passes.append(len(first)) or at(self, first))
+    monkeypatch.setattr(
+        _bars.Runs, "at", lambda self, first: passes.append(len(first)) or at(self, first)
+    )
     assert len(_bars.Runs.of(np.exp(-np.linspace(0.0, 5.0, 5000))).merged(10).starts) == 10
     assert len(passes) < 100
 
@@ -156,14 +167,21 @@ def test_bars_speak_in_edges():
     values = np.r_[np.full(30, 1.0), np.full(10, 9.0)]
     from_values = bins(values, 2, contiguous=True, grid=[0.0, 2.0, 8.0, 10.0])
     assert from_values.indices.tolist() == [0, 1]
-    assert bins(counts=[3, 1, 2], k=2, contiguous=True).distribution.edges.tolist() == [[0, 0], [1, 2]]
+    assert bins(counts=[3, 1, 2], k=2, contiguous=True).distribution.edges.tolist() == [
+        [0, 0],
+        [1, 2],
+    ]
 
 
 def test_what_bars_cannot_do():
     for words, asked in {
         "needs bins: give grid": {"values": [1.0, 2.0], "k": 1},
         "solver must be 'auto' or 'exact', got 'iht'": {"counts": [1, 2], "k": 1, "solver": "iht"},
-        "a matrix of functionals is for k single bins": {"counts": [1, 2], "k": 1, "preserve": np.eye(2)},
+        "a matrix of functionals is for k single bins": {
+            "counts": [1, 2],
+            "k": 1,
+            "preserve": np.eye(2),
+        },
         r"k must be in 1\.\.2 \(bars\), got 3": {"counts": [1, 2], "k": 3},
     }.items():
         with pytest.raises(InvalidInput, match=words):
@@ -181,16 +199,22 @@ def test_a_time_limit_leaves_merged_neighbours():
 
 
 def test_counts_have_one_dimension():
-    with pytest.raises(InvalidInput, match=r"counts must be a histogram of one dimension .* got shape \(2, 3\)"):
+    with pytest.raises(
+        InvalidInput, match=r"counts must be a histogram of one dimension .* got shape \(2, 3\)"
+    ):
         bins(counts=np.ones((2, 3)), k=2)
-    with pytest.raises(InvalidInput, match="preserve must be one of 'cdf', 'entries', got 'marginals'"):
+    with pytest.raises(
+        InvalidInput, match="preserve must be one of 'cdf', 'entries', got 'marginals'"
+    ):
         bins(counts=np.ones(6), k=2, preserve="marginals")
 
 
 def test_runs_whose_costs_rise_all_along_are_merged_in_few_rounds(monkeypatch):
     rounds = []
     begun = _bars.Runs.at
-    monkeypatch.setattr(_bars.Runs, "at", lambda self, first: rounds.append(1) or begun(self, first))
+    monkeypatch.setattr(
+        _bars.Runs, "at", lambda self, first: rounds.append(1) or begun(self, first)
+    )
     x = np.arange(1.0, 2001.0) ** 2
     merged = _bars.Runs.of(x).merged(10)
     assert len(merged.starts) == 10

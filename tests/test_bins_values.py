@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewer import FewerBins, InvalidInput, Status, bins
-from fewer.jobs import empirical, grid
-from fewer.jobs.empirical import Empirical
+from fewer.jobs.bins import empirical as empirical
+from fewer.jobs.bins import grid as grid
+from fewer.jobs.bins.empirical import Empirical
 
 LATENCIES = np.random.default_rng(0).lognormal(3.04, 1.0, 5000)
 
@@ -71,7 +72,9 @@ def test_the_bound_of_a_coarse_grid_is_true(seed, monkeypatch):
     assert result.space.size <= max(2 * k, 2)
     best = best_of_all(x, np.ones(14), k)
     assert result.bound <= best * (1 + 1e-12) <= result.value * (1 + 1e-9)
-    assert result.value == pytest.approx(distance(x, np.ones(14), result.labels, result.weights), rel=1e-9)
+    assert result.value == pytest.approx(
+        distance(x, np.ones(14), result.labels, result.weights), rel=1e-9
+    )
     assert result.status is Status.OPTIMAL or "proven best on the grid" in result.note
 
 
@@ -93,7 +96,9 @@ def test_quantiles_are_those_of_the_values():
     for q in (0.5, 0.9, 0.95, 0.99):
         found = float(P.cdf(result.distribution.quantile(q)))
         assert abs(found - q) <= P.largest_difference(result.labels, result.weights) + 1e-12
-        assert result.distribution.quantile(q, spread=True) == pytest.approx(np.quantile(LATENCIES, q), rel=0.02)
+        assert result.distribution.quantile(q, spread=True) == pytest.approx(
+            np.quantile(LATENCIES, q), rel=0.02
+        )
     assert result.distribution.mean() == pytest.approx(LATENCIES.mean(), rel=0.01)
     edges = result.distribution.edges
     assert edges[0, 0] == LATENCIES.min()
@@ -123,7 +128,12 @@ def test_the_distance_to_any_distribution_by_blocks_is_that_by_all_points(seed, 
     rng = np.random.default_rng(seed)
     x = rng.choice(rng.standard_normal(15), 25)
     P = Empirical.of(x)
-    for at in (np.sort(rng.standard_normal(4)), np.array([-7.0, -6.0]), np.array([5.0, 6.0]), np.unique(x)[[0, 3, -1]]):
+    for at in (
+        np.sort(rng.standard_normal(4)),
+        np.array([-7.0, -6.0]),
+        np.array([5.0, 6.0]),
+        np.unique(x)[[0, 3, -1]],
+    ):
         masses = rng.dirichlet(np.ones(at.size))
         true = distance(x, np.ones(25), at, masses)
         assert np.ldexp(P.distance(at, masses), P.exponent) == pytest.approx(true, rel=1e-9)
@@ -133,7 +143,11 @@ def test_the_distance_to_any_distribution_by_blocks_is_that_by_all_points(seed, 
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([2.0**-600, 0.125, 1024.0, 2.0**600]), st.sampled_from([0.0, 64.0]))
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([2.0**-600, 0.125, 1024.0, 2.0**600]),
+    st.sampled_from([0.0, 64.0]),
+)
 def test_shuffling_changes_nothing_and_units_only_the_units(seed, factor, offset):
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 2**20, 40) / 1024.0
@@ -156,13 +170,21 @@ def test_bins_by_edges_are_numbered_as_the_edges_and_empty_ones_are_not_kept():
     assert result.p.shape == (10,)
     assert bins([1.0, 2.0], 2, grid=[1.0, 1.5, 2.0]).value == 0.0
     entries = bins(x, 2, grid=np.arange(11.0), preserve="entries")
-    counted = bins(counts=np.histogram(x, np.arange(11.0))[0], k=2, preserve="entries", edges=np.arange(11.0))
+    counted = bins(
+        counts=np.histogram(x, np.arange(11.0))[0], k=2, preserve="entries", edges=np.arange(11.0)
+    )
     assert entries.p == pytest.approx(counted.p)
     assert entries.labels.tolist() == counted.labels.tolist() == [1.5, 9.5]
 
 
 def test_values_that_are_all_alike_or_as_large_as_floats_are():
-    for options in ({}, {"grid": "equal"}, {"grid": "log"}, {"grid": "quantile"}, {"grid": [0.0, 5.0]}):
+    for options in (
+        {},
+        {"grid": "equal"},
+        {"grid": "log"},
+        {"grid": "quantile"},
+        {"grid": [0.0, 5.0]},
+    ):
         result = bins([3.0, 3.0], 1, **options)
         assert (result.labels.tolist(), result.value, result.gap) == ([3.0], 0.0, 0.0)
     ends = bins([-1.7e308, 0.0, 1.0, 1.7e308], 2)
@@ -173,7 +195,9 @@ def test_values_that_are_all_alike_or_as_large_as_floats_are():
 
 def test_missing_values_are_refused_by_their_index_or_dropped_and_counted():
     x = [1.0, np.nan, 3.0, np.nan]
-    with pytest.raises(InvalidInput, match=r'values has 2 missing of 4, the first at index 1; .* missing="drop"'):
+    with pytest.raises(
+        InvalidInput, match=r'values has 2 missing of 4, the first at index 1; .* missing="drop"'
+    ):
         bins(x, 1)
     result = bins(x, 2, missing="drop", sample_weight=[1.0, 5.0, 2.0, 5.0])
     assert result.labels.tolist() == [1.0, 3.0]
@@ -190,11 +214,19 @@ def test_missing_values_are_refused_by_their_index_or_dropped_and_counted():
 def test_columns_of_frames_are_values():
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     x = [3, 1, 4, 1, 5, 9, 2, 6]
-    forms = [x, np.array(x, np.float32), pd.Series(x, dtype="Int64"), pd.DataFrame({"ms": x}), pl.Series("ms", x)]
+    forms = [
+        x,
+        np.array(x, np.float32),
+        pd.Series(x, dtype="Int64"),
+        pd.DataFrame({"ms": x}),
+        pl.Series("ms", x),
+    ]
     assert len({tuple(bins(form, 3).labels) for form in forms}) == 1
     with pytest.raises(InvalidInput, match=r"values must be one column, got 2 \(a, b\)"):
         bins(pd.DataFrame({"a": x, "b": x}), 3)
-    with pytest.raises(InvalidInput, match="values must hold numbers, got the column 'who' of kind 'category'"):
+    with pytest.raises(
+        InvalidInput, match="values must hold numbers, got the column 'who' of kind 'category'"
+    ):
         bins(pl.DataFrame({"who": ["a", "b"]}), 1)
     with pytest.raises(InvalidInput, match="values has 1 missing of 3, the first at index 1"):
         bins(pl.Series("ms", [1, None, 2]), 1)
@@ -206,10 +238,16 @@ def test_columns_of_frames_are_values():
         ({}, "exactly one, got neither"),
         ({"counts": [1], "values": [1]}, "exactly one, got both"),
         ({"values": [1.0, 2.0], "k": 3}, r"k must be in 1\.\.2 \(distinct values\), got 3"),
-        ({"values": [1.0, 2.0], "k": 2, "grid": [0.0, 5.0]}, r"k must be in 1\.\.1 \(bins that hold values\), got 2"),
+        (
+            {"values": [1.0, 2.0], "k": 2, "grid": [0.0, 5.0]},
+            r"k must be in 1\.\.1 \(bins that hold values\), got 2",
+        ),
         ({"values": [1.0, 2.0], "k": None}, "k must be an integer"),
         ({"values": [], "k": 1}, "values must be numbers"),
-        ({"values": [1.0], "grid": "magic"}, "grid must be one of 'auto', 'equal', 'log', 'quantile', got 'magic'"),
+        (
+            {"values": [1.0], "grid": "magic"},
+            "grid must be one of 'auto', 'equal', 'log', 'quantile', got 'magic'",
+        ),
         ({"values": [1.0], "n_bins": 3}, "n_bins is for grid="),
         ({"values": [1.0], "grid": [0.0, 2.0], "n_bins": 3}, "n_bins is for grids by name"),
         ({"values": [1.0], "grid": [2.0, 1.0]}, "grid must be increasing edges"),
@@ -219,16 +257,31 @@ def test_columns_of_frames_are_values():
         ),
         ({"values": [-1.0, 1.0], "grid": "log"}, 'grid="log" needs values above 0, got -1'),
         ({"values": [1.0], "positions": [1.0]}, "positions is not for values: it is for counts"),
-        ({"values": [1.0], "edges": [0.0, 1.0]}, "edges is not for values: .* for values give edges as grid"),
+        (
+            {"values": [1.0], "edges": [0.0, 1.0]},
+            "edges is not for values: .* for values give edges as grid",
+        ),
         ({"values": [1.0], "preserve": "entries"}, 'preserve other than "cdf" needs bins'),
-        ({"values": [1.0], "validation": 0.5}, "validation is not for preserve=.*: it is for a matrix of functionals"),
+        (
+            {"values": [1.0], "validation": 0.5},
+            "validation is not for preserve=.*: it is for a matrix of functionals",
+        ),
         ({"values": [1.0], "sample_weight": [-1.0]}, "sample_weight must be non-negative"),
         ({"values": [1.0], "sample_weight": [0.0]}, "positive"),
-        ({"values": [1.0], "missing": "ignore"}, "missing must be one of 'drop', 'error', got 'ignore'"),
+        (
+            {"values": [1.0], "missing": "ignore"},
+            "missing must be one of 'drop', 'error', got 'ignore'",
+        ),
         ({"counts": [1, 2], "n_bins": 3}, "n_bins is not for counts: it is for values"),
-        ({"counts": [1, 2], "sample_weight": [1, 2]}, "sample_weight is not for counts: it is for values"),
+        (
+            {"counts": [1, 2], "sample_weight": [1, 2]},
+            "sample_weight is not for counts: it is for values",
+        ),
         ({"counts": [1, 2], "edges": [0.0, 1.0]}, "edges must be 3 for 2 bins, got 2"),
-        ({"counts": [1, 2], "edges": [0.0, 1.0, 2.0], "positions": [0.5, 2.5]}, "positions must lie between"),
+        (
+            {"counts": [1, 2], "edges": [0.0, 1.0, 2.0], "positions": [0.5, 2.5]},
+            "positions must lie between",
+        ),
         ({"counts": [1, np.nan]}, "counts must be finite, got nan at index 1"),
     ],
 )
@@ -264,12 +317,16 @@ def test_counts_with_edges_sit_at_their_centres():
 def test_a_callback_and_a_limit_speak_of_the_loss_to_the_values():
     seen = []
     x = np.random.default_rng(2).lognormal(size=400) * 2.0**300
-    result = bins(x, 5, grid="equal", n_bins=20, callback=lambda progress: seen.append(progress) or False)
+    result = bins(
+        x, 5, grid="equal", n_bins=20, callback=lambda progress: seen.append(progress) or False
+    )
     assert min(progress.best for progress in seen) == pytest.approx(result.value)
     assert all(progress.bound is None or progress.bound <= result.value for progress in seen)
     stopped = bins(x, 5, callback=lambda progress: True)
     assert stopped.status is Status.CALLBACK
-    assert stopped.value == pytest.approx(distance(x, np.ones(400), stopped.labels, stopped.weights), rel=1e-9)
+    assert stopped.value == pytest.approx(
+        distance(x, np.ones(400), stopped.labels, stopped.weights), rel=1e-9
+    )
 
 
 def test_fewer_bins_on_a_grid_is_bins_on_a_grid():

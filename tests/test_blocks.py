@@ -16,15 +16,19 @@ import scipy.sparse as sp
 
 import fewer
 from fewer import InvalidInput, row_blocks
-from fewer.data import _dask, blocks
-from fewer.data.blocks import Block, Execution, as_blocks, executed, is_lazy, recut
-from fewer.jobs import _bins_blocks, _points_blocks, _points_first, _points_plan
-from fewer.jobs._points_first import FirstSummary, PointsSpec
+from fewer.jobs.bins import blocks as _bins_blocks
+from fewer.jobs.points import blocks as _points_blocks
+from fewer.jobs.points import first_pass as _points_first
+from fewer.jobs.points import plan as _points_plan
+from fewer.jobs.points.first_pass import FirstSummary, PointsSpec
 from fewer.objectives import tall
 from fewer.objectives.tall import PART_ROWS, factored
 from fewer.row_blocks import Tree, canonical_rows
 from fewer.similarity import similarity_of
 from fewer.solvers.units import normalised
+from fewer.tables import blocks as blocks
+from fewer.tables import dask as _dask
+from fewer.tables.blocks import Block, Execution, as_blocks, executed, is_lazy, recut
 
 PARTS = (1, 7, 64)
 
@@ -106,7 +110,9 @@ def test_files_dask_and_memory_agree(job, data, small, tmp_path):
     tables = [answer(job, str(tmp_path / "*.csv")), answer(job, sorted(tmp_path.glob("*.parquet")))]
     if job != "points":  # tables are scaled, arrays are not
         tables.append(first)
-    frame = dd.from_pandas(pd.DataFrame(X if X.ndim == 2 else X[:, None], columns=names), npartitions=6)
+    frame = dd.from_pandas(
+        pd.DataFrame(X if X.ndim == 2 else X[:, None], columns=names), npartitions=6
+    )
     tables.append(answer(job, frame))
     for table in tables[1:]:
         same(tables[0], table)
@@ -160,7 +166,9 @@ def test_terms_of_blocks_are_those_of_moments_to_the_last_bit(weighted, data, sm
     whole = fewer.terms(X, y, 2, sample_weight=w if weighted else None, rng=0)
     for name in ("value", "bound"):
         assert getattr(whole, name) == getattr(found, name)
-        assert getattr(whole, name) == pytest.approx(getattr(before, name), rel=1e-5)  # X is float32 there
+        assert getattr(whole, name) == pytest.approx(
+            getattr(before, name), rel=1e-5
+        )  # X is float32 there
     assert whole.weights.tolist() == found.weights.tolist()
     assert whole.indices.tolist() == found.indices.tolist() == before.indices.tolist()
 
@@ -182,15 +190,23 @@ def test_an_ill_conditioned_tall_problem_keeps_its_digits(small):
     base = rng.normal(size=(4000, 1))
     X = np.hstack([base, base + 1e-9 * rng.normal(size=(4000, 1)), rng.normal(size=(4000, 1))])
     y = X @ [0.0, 0.7, 0.3]
-    found = fewer.terms(lambda: iter(zip(np.array_split(X, 5), np.array_split(y, 5), strict=True)), None, 2, rng=0)
-    assert found.indices.tolist() == [1, 2]  # the Gram matrix would not tell the first two columns apart
+    found = fewer.terms(
+        lambda: iter(zip(np.array_split(X, 5), np.array_split(y, 5), strict=True)), None, 2, rng=0
+    )
+    assert found.indices.tolist() == [
+        1,
+        2,
+    ]  # the Gram matrix would not tell the first two columns apart
     assert found.value < 1e-20
 
 
 def test_labels_and_missing_values_of_tables(small):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
-        {"plan": rng.choice(["free", "gold", "silver"], 900, p=[0.7, 0.2, 0.1]), "n": rng.integers(0, 2, 900)}
+        {
+            "plan": rng.choice(["free", "gold", "silver"], 900, p=[0.7, 0.2, 0.1]),
+            "n": rng.integers(0, 2, 900),
+        }
     )
     frame["flag"] = rng.random(900) < 0.3
     whole = fewer.dims(frame, 2)
@@ -207,7 +223,9 @@ def test_labels_and_missing_values_of_tables(small):
 
 def test_long_tables_may_be_cut_inside_an_order(small, monkeypatch):
     rng = np.random.default_rng(0)
-    lines = pl.DataFrame({"order": np.sort(rng.integers(0, 700, 3000)), "item": rng.choice(list("abcdefgh"), 3000)})
+    lines = pl.DataFrame(
+        {"order": np.sort(rng.integers(0, 700, 3000)), "item": rng.choice(list("abcdefgh"), 3000)}
+    )
     whole = fewer.dims(lines, 3, order="order", item="item")
     for size in (64, 128, 1024):
         monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", size)
@@ -229,7 +247,10 @@ def test_rare_states_that_do_not_fit_widen_the_bound(data, small):
 def test_the_sketch_keeps_its_promise(small):
     rng = np.random.default_rng(0)
     x, w = np.round(rng.lognormal(size=6000), 3), rng.random(6000)
-    parts = [_bins_blocks.Sketch.of(a, b) for a, b in zip(np.array_split(x, 9), np.array_split(w, 9), strict=True)]
+    parts = [
+        _bins_blocks.Sketch.of(a, b)
+        for a, b in zip(np.array_split(x, 9), np.array_split(w, 9), strict=True)
+    ]
     found = _bins_blocks.Sketch.merged(parts)
     at = np.unique(x)
     true = np.array([w[x <= v].sum() for v in at])
@@ -241,7 +262,7 @@ def test_the_sketch_keeps_its_promise(small):
 def test_bins_of_two_passes_are_exact_within_what_they_say(data, small):
     whole = fewer.bins(data["bins"], 7)
     found = fewer.bins(pieces("bins", data, 7), 7)
-    P = fewer.jobs.empirical.Empirical.of(data["bins"])
+    P = fewer.jobs.bins.empirical.Empirical.of(data["bins"])
     true = P.distance(found.labels, found.weights) * 2.0**P.exponent
     assert abs(found.value - true) <= found.value_se
     assert found.bound <= whole.value <= true * (1 + 1e-12)
@@ -259,7 +280,9 @@ def test_candidates_are_distinct_rows_with_their_weights():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 9, size=(5000, 3)).astype(float)
     spec = PointsSpec(candidates=50, seed=4)
-    found = FirstSummary.merged([FirstSummary.of(Block(part), spec) for part in np.array_split(X, 6)])
+    found = FirstSummary.merged(
+        [FirstSummary.of(Block(part), spec) for part in np.array_split(X, 6)]
+    )
     rows = found.candidates
     count = pd.DataFrame(X).value_counts()
     assert len({tuple(row) for row in rows.numbers}) == 50
@@ -275,7 +298,9 @@ def test_candidates_are_distinct_rows_with_their_weights():
 def test_two_passes_come_near_the_value_they_state(data, small):
     X = data["points"]
     found = fewer.points(pieces("points", data, 5), 6, rng=0)
-    true = naive_mmd(X, np.full(len(X), 1 / len(X)), found.rows, found.weights, found.compared.width)
+    true = naive_mmd(
+        X, np.full(len(X), 1 / len(X)), found.rows, found.weights, found.compared.width
+    )
     assert np.array_equal(found.rows, X[found.indices])
     assert found.value == pytest.approx(true, abs=4 * found.value_se)
     assert true < 2.5 * fewer.points(X, 6, rng=0).value
@@ -294,7 +319,9 @@ def test_the_bound_of_one_pass_holds(data, small):
     X = data["points"]
     weights = np.random.default_rng(0).random(len(X))
     found = fewer.points(pieces("points", data, 5)(), 6, rng=0, sample_weight=weights)
-    true = naive_mmd(X, weights / weights.sum(), X[found.indices], found.weights, found.compared.width)
+    true = naive_mmd(
+        X, weights / weights.sum(), X[found.indices], found.weights, found.compared.width
+    )
     assert true <= found.value + found.value_se
     assert "(proven)" in found.note
 
@@ -320,7 +347,9 @@ def test_an_iterator_that_fits_is_gathered(data):
     X = data["points"]
     found, whole = fewer.points(iter(np.array_split(X, 4)), 6, rng=0), fewer.points(X, 6, rng=0)
     same(whole, found)
-    with pytest.raises(InvalidInput, match="an iterator of blocks is read once, and this takes two passes"):
+    with pytest.raises(
+        InvalidInput, match="an iterator of blocks is read once, and this takes two passes"
+    ):
         fewer.bins(iter(np.array_split(np.arange(70_000.0), 4)), 3, max_memory="1kB")
 
 
@@ -329,7 +358,12 @@ def test_classes_and_weights_in_two_passes(data, small):
     y = np.where(X[:, 0] > 2, "b", "a")
     frame = pd.DataFrame(X, columns=list("uvw")).assign(y=y, mass=1.0)
     found = fewer.points(
-        dd.from_pandas(frame, npartitions=3), 6, labels="y", sample_weight="mass", standardize=False, rng=0
+        dd.from_pandas(frame, npartitions=3),
+        6,
+        labels="y",
+        sample_weight="mass",
+        standardize=False,
+        rng=0,
     )
     arrays = fewer.points(da.from_array(X, chunks=(700, 3)), 6, labels=y, rng=0)
     assert found.indices.tolist() == arrays.indices.tolist()
@@ -342,7 +376,8 @@ def test_classes_and_weights_in_two_passes(data, small):
 def test_other_similarities(similarity, data, small):
     X = np.round(data["points"])[:900]
     first, second = (
-        fewer.points(lambda n=n: iter(np.array_split(X, n)), 4, similarity=similarity, rng=0) for n in (2, 9)
+        fewer.points(lambda n=n: iter(np.array_split(X, n)), 4, similarity=similarity, rng=0)
+        for n in (2, 9)
     )
     same(first, second)
     assert first.value < 0.2
@@ -379,7 +414,9 @@ def test_own_loops(data):
     first = together(fewer.summarize(part, "points", candidates=300) for part in parts)
     second = together(fewer.summarize(part, plan=first) for part in parts)
     found = second.solve(6)
-    true = naive_mmd(X, np.full(len(X), 1 / len(X)), X[found.indices], found.weights, found.compared.width)
+    true = naive_mmd(
+        X, np.full(len(X), 1 / len(X)), X[found.indices], found.weights, found.compared.width
+    )
     assert found.value == pytest.approx(true, abs=4 * found.value_se)
     covered = together(fewer.summarize(part, "dims") for part in np.array_split(D, 4))
     assert covered.solve(3).value == pytest.approx(fewer.dims(D, 3).value)
@@ -417,7 +454,9 @@ def test_partial_fit_of_points(data):
         model.partial_fit(part)
         if i in (1, 4):
             seen = X[: (i + 1) * 240]
-            true = naive_mmd(seen, np.full(len(seen), 1 / len(seen)), model.points_, model.weights_, model.gamma_)
+            true = naive_mmd(
+                seen, np.full(len(seen), 1 / len(seen)), model.points_, model.weights_, model.gamma_
+            )
             assert true <= model.error_bound_**2
             assert np.array_equal(seen[model.indices_], model.points_)
             assert model.bound_ == 0.0
@@ -433,7 +472,9 @@ def test_partial_fit_of_points(data):
 
 
 def test_partial_fit_of_frames_keeps_them(data):
-    frame = pd.DataFrame(data["points"][:600], columns=list("abc")).assign(g=lambda f: np.where(f.a > 0, "u", "v"))
+    frame = pd.DataFrame(data["points"][:600], columns=list("abc")).assign(
+        g=lambda f: np.where(f.a > 0, "u", "v")
+    )
     model = fewer.FewerPoints(k=3, random_state=0)
     for start in (0, 300):
         model.partial_fit(frame[start : start + 300])
@@ -447,7 +488,7 @@ def test_partial_fit_of_bins_and_dims(data, small):
     for part in np.array_split(x, 8):
         model.partial_fit(part)
     assert 0 < model.error_bound_ < 0.03
-    P = fewer.jobs.empirical.Empirical.of(x)
+    P = fewer.jobs.bins.empirical.Empirical.of(x)
     order = np.argsort(model.kept_values_)
     true = P.distance(model.kept_values_[order], model.weights_[order]) * 2.0**P.exponent
     off = model.error_bound_ * np.sqrt(x.max() - x.min())
@@ -489,7 +530,9 @@ def test_what_is_refused(data, small):
         fewer.points(lambda: iter([X[:0]]), 2)
     with pytest.raises(InvalidInput, match="columns"):
         fewer.points(lambda: iter([X, X[:, :2]]), 2)
-    with pytest.raises(InvalidInput, match="move is not for data in blocks; choose some hundred rows"):
+    with pytest.raises(
+        InvalidInput, match="move is not for data in blocks; choose some hundred rows"
+    ):
         fewer.points(lambda: iter([X]), 2, move=True)
     with pytest.raises(InvalidInput, match="must be finite"):
         fewer.points(lambda: iter([np.where(X > 3, np.nan, X)]), 2)
@@ -497,7 +540,9 @@ def test_what_is_refused(data, small):
         fewer.points(lambda: 3, 2)
     with pytest.raises(InvalidInput, match="no file has a name"):
         fewer.bins("nowhere/*.npy", 2)
-    with pytest.raises(InvalidInput, match="more than 4096 columns are not for data in blocks, got 4097"):
+    with pytest.raises(
+        InvalidInput, match="more than 4096 columns are not for data in blocks, got 4097"
+    ):
         fewer.terms(lambda: iter([(np.zeros((2, 4097)), np.zeros(2))]), None, 2)
     with pytest.raises(InvalidInput, match="needs a target"):
         fewer.terms(lambda: iter([X]), None, 2)
@@ -514,7 +559,9 @@ def test_recutting_and_the_tree():
         for node in nodes:
             tree.add(node)
         while len(nodes) > 1:
-            groups = [nodes[i : i + row_blocks.FAN_IN] for i in range(0, len(nodes), row_blocks.FAN_IN)]
+            groups = [
+                nodes[i : i + row_blocks.FAN_IN] for i in range(0, len(nodes), row_blocks.FAN_IN)
+            ]
             nodes = ["(" + "".join(group) + ")" if len(group) > 1 else group[0] for group in groups]
         assert tree.root() == nodes[0]
     assert not is_lazy(np.zeros(3))
@@ -536,7 +583,11 @@ def test_a_worker_that_is_killed_changes_nothing(data, small, monkeypatch):
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "20s"}),
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            host="127.0.0.1",
         ) as cluster,
         Client(cluster, timeout=30) as client,
     ):
@@ -554,7 +605,9 @@ def test_a_worker_that_is_killed_changes_nothing(data, small, monkeypatch):
 
 
 def test_a_tall_block_is_factored_in_parts_to_the_same_factor():
-    rows = np.random.default_rng(0).normal(size=(2 * PART_ROWS + 17, 4)) @ np.diag([1.0, 1e3, 1e-3, 1.0])
+    rows = np.random.default_rng(0).normal(size=(2 * PART_ROWS + 17, 4)) @ np.diag(
+        [1.0, 1e3, 1e-3, 1.0]
+    )
     plain = np.abs(np.linalg.qr(rows, mode="r"))
     assert np.abs(factored(rows)) == pytest.approx(plain, rel=1e-9, abs=1e-12)
 

@@ -18,7 +18,13 @@ LIMITS = [
     {"exclude": np.arange(200)},
     {"groups": G, "min_per_group": {"a": 2, "c": 1}},
     {"include": [5], "exclude": X[:, 0] > 1, "groups": G, "max_per_group": [1, 2, 2]},
-    {"labels": Y, "include": [7, 8], "groups": G, "max_per_group": 2, "sample_weight": np.arange(500.0)},
+    {
+        "labels": Y,
+        "include": [7, 8],
+        "groups": G,
+        "max_per_group": 2,
+        "sample_weight": np.arange(500.0),
+    },
 ]
 WEIGHTS = [{"labels": Y, "gamma": "cv"}, {"min_weight": 0.1, "max_weight": 0.3}]
 
@@ -28,7 +34,10 @@ def cut(rows, n):
 
 
 def in_dask(options):
-    return {k: da.from_array(v, chunks=90) if k in ("groups", "labels") else v for k, v in options.items()}
+    return {
+        k: da.from_array(v, chunks=90) if k in ("groups", "labels") else v
+        for k, v in options.items()
+    }
 
 
 @pytest.mark.parametrize("options", LIMITS, ids=" ".join)
@@ -55,7 +64,10 @@ def test_columns_name_groups_and_rows_are_dropped(tmp_path):
     frame.loc[::50, "u"] = np.nan
     options = {"groups": "g", "max_per_group": 2, "include": [1], "missing": "drop", "rng": 0}
     whole = fewer.points(frame, 5, **options)
-    assert fewer.points(dd.from_pandas(frame, npartitions=5), 5, **options).indices.tolist() == whole.indices.tolist()
+    assert (
+        fewer.points(dd.from_pandas(frame, npartitions=5), 5, **options).indices.tolist()
+        == whole.indices.tolist()
+    )
     frame.to_parquet(tmp_path / "x.parquet")
     found = fewer.FewerPoints(5, max_per_group=2, missing="drop", random_state=0)
     found.fit(str(tmp_path / "x.parquet"), groups="g", include=[1])

@@ -15,7 +15,9 @@ DATED = FRAME.assign(day=pd.date_range("2020-01-01", periods=400))
 
 
 def cut(frame, n):
-    return lambda: iter([frame.iloc[:0], *(frame.iloc[p] for p in np.array_split(np.arange(len(frame)), n))])
+    return lambda: iter(
+        [frame.iloc[:0], *(frame.iloc[p] for p in np.array_split(np.arange(len(frame)), n))]
+    )
 
 
 def test_gathered_prices_are_as_in_memory():
@@ -29,5 +31,7 @@ def test_gathered_prices_are_as_in_memory():
 
 @pytest.mark.parametrize("how", [{"returns": "simple"}, {"date": "day"}, {"loss": "absolute"}])
 def test_what_is_not_for_data_in_blocks(how, blocks_of_64):
-    with pytest.raises(InvalidInput, match=f"{next(iter(how))} is not for data in blocks; raise max_memory"):
+    with pytest.raises(
+        InvalidInput, match=f"{next(iter(how))} is not for data in blocks; raise max_memory"
+    ):
         fewer.terms(cut(DATED, 7), "index", 3, **how)

@@ -14,7 +14,9 @@ from fewer._compiled.box import project_box
 
 def by_cvxpy(v, low, high):
     q = cp.Variable(v.size)
-    cp.Problem(cp.Minimize(cp.sum_squares(q - v)), [q >= low, q <= high, cp.sum(q) == 1]).solve(solver=cp.CLARABEL)
+    cp.Problem(cp.Minimize(cp.sum_squares(q - v)), [q >= low, q <= high, cp.sum(q) == 1]).solve(
+        solver=cp.CLARABEL
+    )
     return q.value
 
 
@@ -88,8 +90,14 @@ BAD = [
         {"max_weight": 0.3},
         "max_weight = 0.3 is too small: the 3 entries that may be held sum to at most 0.9, not 1",
     ),
-    ({"min_weight": 0.4, "include": [0, 1, 2]}, "min_weight = 0.4 is too large: 3 entries held sum to more than 1"),
-    ({"min_weight": 0.6, "max_weight": 0.5}, "min_weight must be at most max_weight = 0.5, got 0.6"),
+    (
+        {"min_weight": 0.4, "include": [0, 1, 2]},
+        "min_weight = 0.4 is too large: 3 entries held sum to more than 1",
+    ),
+    (
+        {"min_weight": 0.6, "max_weight": 0.5},
+        "min_weight must be at most max_weight = 0.5, got 0.6",
+    ),
     (
         {"min_weight": 0.45, "max_weight": 0.48},
         r"no number of entries from 1 to 3 can have weights in \[0.45, 0.48\]",
@@ -102,10 +110,16 @@ BAD = [
         {"groups": [0, 1], "max_per_group": 1},
         r"groups must have shape \(6,\), one label for each entry, got \(2,\)",
     ),
-    ({"groups": [0] * 6, "max_per_group": 1, "include": [0, 1]}, "include holds 2 entries of one group"),
+    (
+        {"groups": [0] * 6, "max_per_group": 1, "include": [0, 1]},
+        "include holds 2 entries of one group",
+    ),
     ({"groups": [0] * 6, "max_per_group": 1, "max_weight": 0.5}, "the 1 entries that may be held"),
     ({"min_per_group": 1}, "groups and min_per_group go together"),
-    ({"groups": list("aabbcc"), "min_per_group": 2}, "min_per_group asks for 6 entries in all, more than k = 3"),
+    (
+        {"groups": list("aabbcc"), "min_per_group": 2},
+        "min_per_group asks for 6 entries in all, more than k = 3",
+    ),
     (
         {"groups": list("aabbcc"), "min_per_group": {"b": 2}, "max_per_group": {"b": 1}},
         "min_per_group = 2 is above max_per_group = 1 in group 'b'",
@@ -114,9 +128,18 @@ BAD = [
         {"groups": list("aabbcc"), "min_per_group": {"c": 2}, "exclude": [5]},
         "min_per_group asks for 2 entries of group 'c', of which only 1 may be held",
     ),
-    ({"groups": list("aabbcc"), "min_per_group": {"d": 1}}, "min_per_group: there is no group 'd'; the groups are 'a'"),
-    ({"groups": list("aabbcc"), "max_per_group": [1, 2]}, "one number for each of the 3 groups, got 2 numbers"),
-    ({"groups": list("aabbcc"), "max_per_group": {"a": 0.5}}, "max_per_group of group 'a' must be an integer"),
+    (
+        {"groups": list("aabbcc"), "min_per_group": {"d": 1}},
+        "min_per_group: there is no group 'd'; the groups are 'a'",
+    ),
+    (
+        {"groups": list("aabbcc"), "max_per_group": [1, 2]},
+        "one number for each of the 3 groups, got 2 numbers",
+    ),
+    (
+        {"groups": list("aabbcc"), "max_per_group": {"a": 0.5}},
+        "max_per_group of group 'a' must be an integer",
+    ),
     (
         {"groups": list("aabbcc"), "min_per_group": {"a": 2, "b": 1}, "include": [4]},
         "min_per_group beside those of include asks for 4 entries in all",
@@ -131,7 +154,9 @@ def test_bounds_that_cannot_be_met_get_a_sentence(options, sentence):
 
 
 def test_membership_sees_every_bound():
-    C = SparseSimplex(Atoms(5), 3, 0.2, 0.6, include=[0], exclude=[4], groups=[0, 0, 0, 1, 1], max_per_group=2)
+    C = SparseSimplex(
+        Atoms(5), 3, 0.2, 0.6, include=[0], exclude=[4], groups=[0, 0, 0, 1, 1], max_per_group=2
+    )
     assert C.contains([0.4, 0.6, 0, 0, 0])
     assert not C.contains([0.3, 0.7, 0, 0, 0])  # above max_weight
     assert not C.contains([0.9, 0.1, 0, 0, 0])  # below min_weight

@@ -65,7 +65,9 @@ def test_equals_clarabel_and_satisfies_kkt(seed, size, rows, kind):
 def test_takes_a_column_at_the_origin_but_for_rounding():
     H = np.array([[1.0, -2.7e-16, 0.4], [-2.7e-16, -8e-16, -2.7e-16], [0.4, -2.7e-16, 0.8]])
     w, _ = box_quadratic(H, np.zeros(3), np.zeros(3), np.full(3, 0.9), np.array([0.0, 0.9, 0.1]))
-    assert w == pytest.approx([0.04, 0.9, 0.06], abs=1e-12)  # of the other two: (H_33 - H_13) : (H_11 - H_13)
+    assert w == pytest.approx(
+        [0.04, 0.9, 0.06], abs=1e-12
+    )  # of the other two: (H_33 - H_13) : (H_11 - H_13)
 
 
 def test_is_the_simplex_one_where_no_bound_binds():
@@ -74,7 +76,9 @@ def test_is_the_simplex_one_where_no_bound_binds():
     w, _ = box_quadratic(H, c, zero, one, zero)
     almost, _ = box_quadratic(H, c, zero, one * 0.999, zero)
     assert np.allclose(w, almost, atol=1e-12)
-    third, _ = box_quadratic(np.eye(3), np.array([1.0, 0, 0]), np.zeros(3), np.full(3, 0.5), np.zeros(3))
+    third, _ = box_quadratic(
+        np.eye(3), np.array([1.0, 0, 0]), np.zeros(3), np.full(3, 0.5), np.zeros(3)
+    )
     assert np.allclose(third, [0.5, 0.25, 0.25], atol=1e-15)
     equal, _ = box_quadratic(H, c, np.full(8, 1 / 8), np.full(8, 1 / 8), zero)
     assert np.allclose(equal, 1 / 8, atol=1e-16)
@@ -86,4 +90,7 @@ def test_any_layout_and_number_gives_the_same_bits():
     H, c = (H + H.T) / 2, c
     w = box_weights(H, c, 0.05, 0.4, np.zeros(6))
     for other in (np.asfortranarray(H), np.repeat(H, 2, axis=0)[::2]):
-        assert box_weights(other, c, np.full(6, 0.05), np.full(6, 0.4), np.zeros(6)).tobytes() == w.tobytes()
+        assert (
+            box_weights(other, c, np.full(6, 0.05), np.full(6, 0.4), np.zeros(6)).tobytes()
+            == w.tobytes()
+        )

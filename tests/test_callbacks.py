@@ -9,11 +9,19 @@ RNG = np.random.default_rng(11)
 A = RNG.standard_normal((40, 12))
 X = (np.random.default_rng(3).random((80, 10)) < 0.3).astype(int)
 JOBS = {
-    "dims": lambda callback: fewer.dims((RNG.random((80, 10)) < 0.3).astype(int), 4, rng=0, callback=callback),
+    "dims": lambda callback: fewer.dims(
+        (RNG.random((80, 10)) < 0.3).astype(int), 4, rng=0, callback=callback
+    ),
     "bins": lambda callback: fewer.bins(counts=np.arange(1, 30), k=4, callback=callback),
     "terms": lambda callback: fewer.terms(A, A[:, 0], 3, rng=0, solver="greedy", callback=callback),
     "bins, validated": lambda callback: fewer.bins(
-        counts=np.arange(1, 13), k=3, preserve=A, rng=0, solver="greedy", validation=0.3, callback=callback
+        counts=np.arange(1, 13),
+        k=3,
+        preserve=A,
+        rng=0,
+        solver="greedy",
+        validation=0.3,
+        callback=callback,
     ),
     "points": lambda callback: fewer.points(A, 3, rng=0, solver="greedy", callback=callback),
 }

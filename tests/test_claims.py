@@ -111,7 +111,9 @@ def test_exact_closes_the_gap_of_an_objective_with_kinks(seed):
 def test_optimal_is_what_the_loop_finds_not_what_a_solver_says():
     boast = drive(F, C, steps([0.5, 0.5, 0, 0], status=Status.OPTIMAL, bound=0.0))
     assert boast.status is Status.FINISHED
-    modest = drive(F, C, steps([0.55, 0.45, 0, 0], bound=F.value(np.array([0.55, 0.45, 0, 0])) - 1e-13))
+    modest = drive(
+        F, C, steps([0.55, 0.45, 0, 0], bound=F.value(np.array([0.55, 0.45, 0, 0])) - 1e-13)
+    )
     assert modest.status is Status.OPTIMAL
     assert drive(F, C, steps([0.55, 0.45, 0, 0], status=Status.OPTIMAL)).status is Status.FINISHED
     assert drive(F, C, steps([0.55, 0.45, 0, 0], bound=math.nan)).bound is None
@@ -139,7 +141,10 @@ def test_a_constraint_whose_projection_is_no_member_is_named_with_the_solver():
         def project(self, v, near=None):
             return np.asarray(v)
 
-    with pytest.raises(InvalidInput, match=r"mine ended outside the constraint .*Broken.* project\(\) .* contains\(\)"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"mine ended outside the constraint .*Broken.* project\(\) .* contains\(\)",
+    ):
         drive(F, Broken(SPACE, 2, 0.6), steps([0.925, 0.075, 0, 0]), solver="mine")
 
 
@@ -154,7 +159,9 @@ def test_solvers_that_take_faces_whole_ask_whether_they_are(solver):
 
 @pytest.mark.parametrize("solver", [iht, frank_wolfe])
 @pytest.mark.parametrize(
-    "constraint", [Capped(SPACE, 2, 0.6), Forgetful(Capped(SPACE, 2, 0.6))], ids=["complete", "forgetful"]
+    "constraint",
+    [Capped(SPACE, 2, 0.6), Forgetful(Capped(SPACE, 2, 0.6))],
+    ids=["complete", "forgetful"],
 )
 def test_a_users_cap_is_kept(solver, constraint):
     options = {"rng": 0} if solver is iht else {}
@@ -182,7 +189,9 @@ def test_a_projected_answer_is_valued_anew_and_must_have_a_number_for_a_value():
 
     yielded = [0.925, 0.075, 0.0, 0.0]
     cap = Capped(SPACE, 2, 0.6)
-    assert drive(F, cap, steps(yielded)).value == pytest.approx(F.value(cap.project(yielded)), abs=1e-15)
+    assert drive(F, cap, steps(yielded)).value == pytest.approx(
+        F.value(cap.project(yielded)), abs=1e-15
+    )
     with pytest.raises(InvalidInput, match="the objective is not a number at iterate 1"):
         drive(Undefined(), cap, steps(yielded))
 
@@ -237,7 +246,9 @@ def test_a_step_length_has_the_units_of_the_data(rule, power, kind):
 def test_an_operator_with_a_far_offset_keeps_its_bound_below_its_value():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(3, 8)) + 1e8
-    operator = LinearOperator(A.shape, matvec=lambda v: A @ v, rmatvec=lambda v: A.T @ v, dtype=float)
+    operator = LinearOperator(
+        A.shape, matvec=lambda v: A @ v, rmatvec=lambda v: A.T @ v, dtype=float
+    )
     result = bins(counts=rng.integers(1, 99, 8), k=3, preserve=operator, solver="exact")
     assert result.status is Status.OPTIMAL
     assert result.bound <= result.value
@@ -316,7 +327,12 @@ class CappedThatLies:
         return p
 
     def contains(self, p, tol=1e-9):
-        return bool(abs(p.sum() - 1) <= tol and p.min() >= -tol and p.max() <= 0.6 + tol and (p > tol).sum() <= 2)
+        return bool(
+            abs(p.sum() - 1) <= tol
+            and p.min() >= -tol
+            and p.max() <= 0.6 + tol
+            and (p > tol).sum() <= 2
+        )
 
     def support(self, p):
         return np.flatnonzero(p)

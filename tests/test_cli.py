@@ -33,7 +33,9 @@ def test_bins_gives_what_the_library_gives(files):
     edges = np.arange(np.floor(VALUES.min() / 2) * 2, VALUES.max() + 2, 2)
     same_as(table(out), fewer.bins(VALUES, 6, grid=edges))
     assert (table(out)["to"] - table(out)["from"]).to_list() == [2.0] * 6
-    assert "Baseline quantile binning is better here" in err  # over the data, which is not what bins minimise
+    assert (
+        "Baseline quantile binning is better here" in err
+    )  # over the data, which is not what bins minimise
     for form in ("auto", "equal", "log", "quantile"):
         expected = fewer.bins(VALUES, 6, grid=form)
         out, _ = run("bins", files / "cost.csv", "-k", "6", "--grid", form, "--json")
@@ -63,7 +65,17 @@ def test_missing_values_of_bins_are_dropped_when_asked(tmp_path):
 
 
 def test_terms_gives_what_the_library_gives(files):
-    args = "terms", files / "returns.csv", "--target", "INDEX", "-k", "2", "--solver", "greedy", "--json"
+    args = (
+        "terms",
+        files / "returns.csv",
+        "--target",
+        "INDEX",
+        "-k",
+        "2",
+        "--solver",
+        "greedy",
+        "--json",
+    )
     out, _ = run(*args, "--exclude", "S1", "--include", "S0,S2", "--max-weight", "0.8")
     options = {"exclude": [1], "include": [0, 2], "max_weight": 0.8}
     expected = fewer.terms(RETURNS, TARGET, 2, solver="greedy", rng=0, **options)
@@ -75,29 +87,61 @@ def test_terms_gives_what_the_library_gives(files):
 
 
 def test_terms_reports_the_error_on_rows_it_did_not_see(files):
-    args = "terms", files / "returns.csv", "--target", "INDEX", "-k", "2", "--solver", "greedy", "--json"
+    args = (
+        "terms",
+        files / "returns.csv",
+        "--target",
+        "INDEX",
+        "-k",
+        "2",
+        "--solver",
+        "greedy",
+        "--json",
+    )
     assert json.loads(run(*args)[0])["answers"][0]["held_out"] is None
     held = json.loads(run(*args, "--test-fraction", "0.5")[0])["answers"][0]["held_out"]
     order = np.random.default_rng(0).permutation(60)
     test, train = np.sort(order[:30]), np.sort(order[30:])
     p = fewer.terms(RETURNS[train], TARGET[train], 2, solver="greedy", rng=0).p
-    assert held == pytest.approx(np.sqrt(np.mean((RETURNS[test] @ p - TARGET[test]) ** 2)), rel=1e-9)
+    assert held == pytest.approx(
+        np.sqrt(np.mean((RETURNS[test] @ p - TARGET[test]) ** 2)), rel=1e-9
+    )
 
 
 def test_points_gives_what_the_library_gives(files):
-    args = "points", files / "cloud.csv", "-k", "3", "--columns", "x,y", "--no-standardize", "--solver", "greedy"
+    args = (
+        "points",
+        files / "cloud.csv",
+        "-k",
+        "3",
+        "--columns",
+        "x,y",
+        "--no-standardize",
+        "--solver",
+        "greedy",
+    )
     out, err = run(*args, "--label", "kind", "--weight", "mass", "--gamma", "0.5")
     kinds = np.array(["a"] * 30 + ["b"] * 60)
-    options = {"labels": kinds, "sample_weight": np.arange(90.0), "gamma": 0.5, "solver": "greedy", "rng": 0}
+    options = {
+        "labels": kinds,
+        "sample_weight": np.arange(90.0),
+        "gamma": 0.5,
+        "solver": "greedy",
+        "rng": 0,
+    }
     expected = fewer.points(CLOUD, 3, **options)
     assert sorted(table(out)["index"].to_list()) == expected.support.tolist()
     heaviest = np.argsort(-expected.p[expected.support], kind="stable")
-    np.testing.assert_allclose(table(out)["weight"], expected.p[expected.support][heaviest], rtol=1e-9)
+    np.testing.assert_allclose(
+        table(out)["weight"], expected.p[expected.support][heaviest], rtol=1e-9
+    )
     assert "MMD² to all rows" in err
     assert "Baseline random sampling" in err or "Baseline k-means" in err
 
 
-@pytest.mark.parametrize("kind", ["csv", "tsv", "semicolon", "headless", "parquet", "npy", "npz", "stdin", "stdin-npy"])
+@pytest.mark.parametrize(
+    "kind", ["csv", "tsv", "semicolon", "headless", "parquet", "npy", "npz", "stdin", "stdin-npy"]
+)
 def test_every_format_says_the_same(kind, tmp_path):
     frame = pl.DataFrame({"cost": VALUES})
     path, stdin, options = tmp_path / f"cost.{kind}", None, ["--column", "cost"]
@@ -178,7 +222,9 @@ def test_every_output(kind, files):
 
 
 def test_a_path_answers_which_k_with_held_out_error(files):
-    out, err = run("dims", files / "wide.csv", "--path", "2,4,6", "--json", "--report", files / "page.html")
+    out, err = run(
+        "dims", files / "wide.csv", "--path", "2,4,6", "--json", "--report", files / "page.html"
+    )
     summary = json.loads(out)
     assert [a["k"] for a in summary["answers"]] == [2, 4, 6]
     assert all(0 <= a["error"] <= a["held_out"] + 0.3 <= 1.3 for a in summary["answers"])
@@ -188,8 +234,13 @@ def test_a_path_answers_which_k_with_held_out_error(files):
     orders = [np.random.default_rng([0, i] if i else 0).permutation(120) for i in range(5)]
     parts = [(np.sort(order[:36]), np.sort(order[36:])) for order in orders]
     for k, found in zip((2, 4, 6), held, strict=True):
-        supports = [fewer.dims(WIDE[train], k, rng=0, solver="exchange").support for _, train in parts]
-        errors = [1 - fewer.coverage(WIDE[test], kept) for (test, _), kept in zip(parts, supports, strict=True)]
+        supports = [
+            fewer.dims(WIDE[train], k, rng=0, solver="exchange").support for _, train in parts
+        ]
+        errors = [
+            1 - fewer.coverage(WIDE[test], kept)
+            for (test, _), kept in zip(parts, supports, strict=True)
+        ]
         assert found == pytest.approx(np.mean(errors))
     assert "<!doctype html>" in (files / "page.html").read_text()
 
@@ -225,14 +276,18 @@ def test_version_help_examples_and_completion(tmp_path):
 
 
 def test_without_the_extra_one_sentence_says_what_to_install():
-    code = "import sys; sys.modules['polars'] = None; from fewer.cli import main; main(['--version'])"
+    code = (
+        "import sys; sys.modules['polars'] = None; from fewer.cli import main; main(['--version'])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)  # noqa: S603
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == 'fewer: the command line needs polars; run: pip install "fewer[cli]"\n'
 
 
 def test_the_module_is_the_command():
-    done = subprocess.run([sys.executable, "-m", "fewer", "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "fewer", "--version"], capture_output=True, text=True, check=True
+    )
     assert done.stdout == f"fewer {fewer.__version__}\n"
 
 
@@ -243,23 +298,49 @@ def test_names_from_the_file_cannot_drive_the_terminal(tmp_path):
 
 
 def test_quiet_says_nothing(files):
-    assert run("dims", files / "wide.csv", "-k", "2", "--quiet", "-o", files / "out.csv") == ("", "")
+    assert run("dims", files / "wide.csv", "-k", "2", "--quiet", "-o", files / "out.csv") == (
+        "",
+        "",
+    )
 
 
 def test_the_same_seed_gives_the_same_bytes(files):
-    args = "terms", files / "returns.csv", "--target", "INDEX", "-k", "3", "--solver", "exchange", "--seed", "5"
+    args = (
+        "terms",
+        files / "returns.csv",
+        "--target",
+        "INDEX",
+        "-k",
+        "3",
+        "--solver",
+        "exchange",
+        "--seed",
+        "5",
+    )
     assert run(*args, "--quiet") == run(*args, "--quiet")
 
 
 def test_counts(tmp_path):
     counts = RNG.integers(0, 50, 30)
     np.savez(tmp_path / "counts.npz", counts=counts, other=np.zeros(3))
-    out, _ = run("bins", tmp_path / "counts.npz", "--column", "counts", "--counts", "-k", "5", "--preserve", "entries")
+    out, _ = run(
+        "bins",
+        tmp_path / "counts.npz",
+        "--column",
+        "counts",
+        "--counts",
+        "-k",
+        "5",
+        "--preserve",
+        "entries",
+    )
     same_as(table(out), fewer.bins(counts=counts, k=5, preserve="entries"))
 
 
 def test_the_demo_ends_with_the_path_of_a_page(tmp_path, monkeypatch):
-    monkeypatch.setitem(demo.SEARCH, "time_limit", 0.05)  # the page is looked at, not how good the answers are
+    monkeypatch.setitem(
+        demo.SEARCH, "time_limit", 0.05
+    )  # the page is looked at, not how good the answers are
     out, _ = run("demo", cwd=tmp_path)
     for job in ("points", "bins", "terms", "dims"):
         assert f"\n{job}: " in "\n" + out
@@ -279,8 +360,8 @@ def test_identifiers_and_columns_without_a_name_are_left_out_and_named(tmp_path)
 
 
 def test_wide_tables_are_read_in_chunks(tmp_path, monkeypatch):
-    from fewer.data import _source
-    from fewer.data.files import open_table
+    from fewer.io import source as _source
+    from fewer.io.files import open_table
 
     pl.DataFrame(WIDE, schema=[f"item{i}" for i in range(9)]).write_csv(tmp_path / "wide.csv")
     monkeypatch.setattr(_source, "CHUNK_CELLS", 90)
@@ -306,10 +387,22 @@ def test_terms_takes_conditions_from_options_and_files(files):
     names = [f"S{i}" for i in range(RETURNS.shape[1])]
     columns = pl.read_csv(files / "returns.csv").columns
     names = [name for name in columns if name != "INDEX"]
-    (files / "g.csv").write_text("column,group\n" + "\n".join(f"{n},{'ab'[i % 2]}" for i, n in enumerate(names)))
+    (files / "g.csv").write_text(
+        "column,group\n" + "\n".join(f"{n},{'ab'[i % 2]}" for i, n in enumerate(names))
+    )
     (files / "w.csv").write_text(f"column,weight\n{names[0]},0.5\n{names[1]},0.5\n")
     (files / "c.csv").write_text(f"{names[0]},limit\n1,0.4\n")
-    args = "terms", files / "returns.csv", "--target", "INDEX", "-k", "3", "--solver", "greedy", "--json"
+    args = (
+        "terms",
+        files / "returns.csv",
+        "--target",
+        "INDEX",
+        "-k",
+        "3",
+        "--solver",
+        "greedy",
+        "--json",
+    )
     limits = "--groups", files / "g.csv", "--max-group-weight", "a=0.6", "--min-per-group", "1"
     moved = "--previous", files / "w.csv", "--max-turnover", "1", "--constraints", files / "c.csv"
     page = files / "page.html"

@@ -56,7 +56,9 @@ def test_help_and_version_are_there_before_numpy(files):
 
 def test_every_job_offers_the_solvers_of_the_library():
     for job in ("points", "bins", "terms", "dims"):
-        option = next(each for each in _app.app.get_command(None, job).params if each.name == "solver")
+        option = next(
+            each for each in _app.app.get_command(None, job).params if each.name == "solver"
+        )
         assert list(option.type.choices) == list(SOLVERS)
 
 
@@ -86,7 +88,17 @@ def test_checking_leaves_nothing_behind(files):
 def test_dates_categories_and_missing_values_are_shown_as_they_are(tmp_path):
     frame = pl.DataFrame(requests()).head(80)
     frame.write_csv(tmp_path / "requests.csv")
-    asked = ("points", "requests.csv", "-k", 4, "--missing", "impute", "--no-baselines", "--report", "page.html")
+    asked = (
+        "points",
+        "requests.csv",
+        "-k",
+        4,
+        "--missing",
+        "impute",
+        "--no-baselines",
+        "--report",
+        "page.html",
+    )
     out, err = run(*asked, "--json", cwd=tmp_path)
     kept = json.loads(out)["answers"][0]["kept"]
     assert set(kept["endpoint"]) <= {"search", "cart", "login", "report"}
@@ -103,9 +115,13 @@ def test_columns_keep_their_numbers_in_the_file_and_kinds_can_be_said(tmp_path):
     out, _ = run("dims", "t.csv", "-k", "2", "--ignore", "size", "-q", cwd=tmp_path)
     index = dict(line.split(",")[:2] for line in out.splitlines()[1:])
     assert index.items() <= {"plan": "1", "place": "2", "flag": "3"}.items()
-    out, _ = run("dims", "t.csv", "-k", "1", "--columns", "size:category,flag:ignore", "-q", cwd=tmp_path)
+    out, _ = run(
+        "dims", "t.csv", "-k", "1", "--columns", "size:category,flag:ignore", "-q", cwd=tmp_path
+    )
     assert out.splitlines()[1].split(",")[0] in ("size", "plan", "place")
-    (tmp_path / "p.csv").write_text("a,b,c,y\n" + "".join(f"{i},{i % 3},{i % 5},{i}\n" for i in range(20)))
+    (tmp_path / "p.csv").write_text(
+        "a,b,c,y\n" + "".join(f"{i},{i % 3},{i % 5},{i}\n" for i in range(20))
+    )
     np.save(tmp_path / "a.npy", np.array([[0.5, 1.0]]))
     assert run("dims", "a.npy", "-k", "1", cwd=tmp_path, code=2)[1].count("a.npy") == 1
     asked = ["terms", "p.csv", "--target", "y", "--columns", "c,a", "-k", "1", "-q"]

@@ -14,7 +14,9 @@ RNG = np.random.default_rng(3)
 
 def table(n, shift):
     numbers = {name: np.round(RNG.normal(shift, 1.0, n), 3) for name in ("x", "y")}
-    return pl.DataFrame({**numbers, "kind": RNG.choice(["a", "b", "c"], n), "team": np.arange(n) % 3})
+    return pl.DataFrame(
+        {**numbers, "kind": RNG.choice(["a", "b", "c"], n), "team": np.arange(n) % 3}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +30,18 @@ def folder(tmp_path_factory):
 
 
 def asked(folder, *options, file="mine.csv"):
-    return json.loads(run("points", folder / file, "-k", "6", "-q", "--json", "--no-baselines", *options)[0])
+    return json.loads(
+        run("points", folder / file, "-k", "6", "-q", "--json", "--no-baselines", *options)[0]
+    )
 
 
 CASES = [
     (["--include", "3,5-6", "--exclude", "0-2"], {"include": [3, 5, 6], "exclude": [0, 1, 2]}),
     (["--groups", "team", "--max-per-group", "2"], {"groups": "team", "max_per_group": 2}),
-    (["--groups", "team", "--min-per-group", "0=3,1=1"], {"groups": "team", "min_per_group": {0: 3, 1: 1}}),
+    (
+        ["--groups", "team", "--min-per-group", "0=3,1=1"],
+        {"groups": "team", "min_per_group": {0: 3, 1: 1}},
+    ),
     (["--groups", "kind", "--min-per-group", "a=3"], {"groups": "kind", "min_per_group": {"a": 3}}),
     (["--equal-weights"], {"equal_weights": True}),
     (["--min-weight", "0.1", "--max-weight", "0.3"], {"min_weight": 0.1, "max_weight": 0.3}),
@@ -47,7 +54,10 @@ CASES = [
 
 @pytest.mark.parametrize(("words", "options"), CASES)
 def test_the_command_gives_what_the_library_gives(folder, words, options):
-    found, expected = asked(folder, *words), fewer.points(pl.read_csv(folder / "mine.csv"), 6, rng=0, **options)
+    found, expected = (
+        asked(folder, *words),
+        fewer.points(pl.read_csv(folder / "mine.csv"), 6, rng=0, **options),
+    )
     answer = found["answers"][0]
     assert answer["indices"] == expected.indices.tolist()
     assert answer["value"] == pytest.approx(expected.value, rel=1e-9)
@@ -60,9 +70,21 @@ def test_the_command_gives_what_the_library_gives(folder, words, options):
 def test_rows_that_stand_for_another_file(folder, ending):
     weigh = ["--target-weight", "w"] if ending == "csv" else []
     out = folder / f"who-{ending}.csv"
-    words = ["--target", folder / f"theirs.{ending}", *weigh, "--criticisms", "4", "--assign", out, "--force"]
+    words = [
+        "--target",
+        folder / f"theirs.{ending}",
+        *weigh,
+        "--criticisms",
+        "4",
+        "--assign",
+        out,
+        "--force",
+    ]
     answer = asked(folder, *words, file=f"mine.{ending}")["answers"][0]
-    mine, theirs = ((pl.read_csv if ending == "csv" else np.load)(folder / f"{n}.{ending}") for n in ("mine", "theirs"))
+    mine, theirs = (
+        (pl.read_csv if ending == "csv" else np.load)(folder / f"{n}.{ending}")
+        for n in ("mine", "theirs")
+    )
     expected = fewer.points(mine, 6, target=theirs, target_weight="w" if weigh else None, rng=0)
     assert answer["indices"] == expected.indices.tolist()
     assert answer["value"] == pytest.approx(expected.value, rel=1e-9)
@@ -75,7 +97,17 @@ def test_rows_that_stand_for_another_file(folder, ending):
 def test_every_k_of_a_path_keeps_the_limits_and_is_tested_on_rows_held_out(folder):
     words = ["--path", "3,5", "--include", "7", "--max-weight", "0.5", "--json", "-q"]
     found = json.loads(
-        run("points", folder / "mine.csv", *words, "--move", "range", "--groups", "team", "--max-per-group", "3")[0]
+        run(
+            "points",
+            folder / "mine.csv",
+            *words,
+            "--move",
+            "range",
+            "--groups",
+            "team",
+            "--max-per-group",
+            "3",
+        )[0]
     )
     for answer in found["answers"]:
         assert 7 in answer["indices"]
@@ -87,7 +119,18 @@ def test_every_k_of_a_path_keeps_the_limits_and_is_tested_on_rows_held_out(folde
 def test_the_page_shows_what_points_stand_for_and_miss(folder):
     page = folder / "page.html"
     for more in ([], ["--target", folder / "theirs.csv"], ["--move", "range"]):
-        _, told = run("points", folder / "mine.csv", "-k", "4", "--criticisms", "2", "--report", page, "--force", *more)
+        _, told = run(
+            "points",
+            folder / "mine.csv",
+            "-k",
+            "4",
+            "--criticisms",
+            "2",
+            "--report",
+            page,
+            "--force",
+            *more,
+        )
         text = page.read_text()
         assert "What each point represents" in text
         assert "The rows that the points represent worst, the worst first." in text
@@ -100,7 +143,10 @@ def test_the_page_shows_what_points_stand_for_and_miss(folder):
     [
         (["--max-per-group", "2"], "--max-per-group needs --groups"),
         (["--groups", "team"], "--groups needs --min-per-group or --max-per-group"),
-        (["--groups", "temm", "--max-per-group", "2"], "has no column 'temm' (--groups); the nearest is 'team'"),
+        (
+            ["--groups", "temm", "--max-per-group", "2"],
+            "has no column 'temm' (--groups); the nearest is 'team'",
+        ),
         (["--target-weight", "w"], "--target-weight needs --target"),
         (["--move", "far"], "expected range, free, LOW:HIGH or COL=LOW:HIGH,..., got 'far'"),
         (["--include", "a"], "expected row numbers from 0 such as 3,17 or 0-9, got 'a'"),
@@ -119,20 +165,34 @@ def test_what_does_not_go_together_is_said(folder, words, said):
 def test_labels_of_a_file_are_classes_as_in_the_library(tmp_path):
     rng = np.random.default_rng(0)
     people = np.repeat(np.arange(40), 3)
-    frame = pl.DataFrame({"x": rng.standard_normal(120), "income": rng.lognormal(10.0, 1.0, 120), "person": people})
+    frame = pl.DataFrame(
+        {"x": rng.standard_normal(120), "income": rng.lognormal(10.0, 1.0, 120), "person": people}
+    )
     frame.write_csv(tmp_path / "t.csv")
     _, said = run("points", "t.csv", "-k", "3", "--label", "income", cwd=tmp_path, code=2)
     assert "--label must be classes, got 120 different numbers" in said
     out, _ = run("points", "t.csv", "-k", "3", "--label", "person", "-q", cwd=tmp_path)
     found = fewer.points(frame, 3, labels="person", rng=0)
-    assert sorted(int(line.split(",")[1]) for line in out.splitlines()[1:]) == found.indices.tolist()
+    assert (
+        sorted(int(line.split(",")[1]) for line in out.splitlines()[1:]) == found.indices.tolist()
+    )
 
 
 def test_an_npz_file_holds_the_rows_that_were_kept(folder, tmp_path):
     for options in ((), ("--move", "range")):
         files = [tmp_path / f"kept{len(options)}.{ending}" for ending in ("npz", "json")]
         for file in files:
-            run("points", folder / "mine.csv", "-k", "3", "--no-baselines", "-q", "-o", file, *options)
+            run(
+                "points",
+                folder / "mine.csv",
+                "-k",
+                "3",
+                "--no-baselines",
+                "-q",
+                "-o",
+                file,
+                *options,
+            )
         kept = json.loads(files[1].read_text())["answers"][0]["kept"]
         with np.load(files[0], allow_pickle=False) as arrays:
             found = {name[5:]: arrays[name] for name in arrays.files if name.startswith("kept.")}

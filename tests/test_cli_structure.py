@@ -12,14 +12,24 @@ NAMES = [f"c{j}" for j in range(9)]
 def written(folder):
     """Small tables."""
     pl.DataFrame(WIDE, schema=NAMES, orient="row").write_csv(folder / "wide.csv")
-    pl.DataFrame({"column": NAMES, "unit": [f"u{j // 3}" for j in range(9)]}).write_csv(folder / "units.csv")
-    pl.DataFrame({"column": NAMES, "cost": np.linspace(1.0, 2.0, 9)}).write_csv(folder / "costs.csv")
+    pl.DataFrame({"column": NAMES, "unit": [f"u{j // 3}" for j in range(9)]}).write_csv(
+        folder / "units.csv"
+    )
+    pl.DataFrame({"column": NAMES, "cost": np.linspace(1.0, 2.0, 9)}).write_csv(
+        folder / "costs.csv"
+    )
     row, column = np.nonzero(WIDE)
-    lines = {"order": row, "item": [NAMES[j] for j in column], "maker": [f"u{j // 3}" for j in column]}
+    lines = {
+        "order": row,
+        "item": [NAMES[j] for j in column],
+        "maker": [f"u{j // 3}" for j in column],
+    }
     pl.DataFrame(lines).write_csv(folder / "lines.csv")
     pl.DataFrame({"ms": VALUES}).write_csv(folder / "ms.csv")
     who = np.arange(len(CLOUD)) % 7
-    pl.DataFrame({"x": CLOUD[:, 0], "y": CLOUD[:, 1], "who": [f"p{w}" for w in who]}).write_csv(folder / "cloud.csv")
+    pl.DataFrame({"x": CLOUD[:, 0], "y": CLOUD[:, 1], "who": [f"p{w}" for w in who]}).write_csv(
+        folder / "cloud.csv"
+    )
     return folder
 
 
@@ -56,7 +66,17 @@ def test_dims_refuses_half_a_budget(tmp_path):
     files = written(tmp_path)
     _, err = run("dims", files / "wide.csv", "--budget", "2", code=2)
     assert "--budget is what may be spent on --costs" in err
-    _, err = run("dims", files / "wide.csv", "--budget", "2", "-k", "2", "--costs", files / "costs.csv", code=2)
+    _, err = run(
+        "dims",
+        files / "wide.csv",
+        "--budget",
+        "2",
+        "-k",
+        "2",
+        "--costs",
+        files / "costs.csv",
+        code=2,
+    )
     assert "--budget replaces -k" in err
     _, err = run("dims", files / "wide.csv", "-k", "2", "--costs", files / "costs.csv", code=2)
     assert "--costs needs --budget" in err
@@ -68,7 +88,17 @@ def test_dims_refuses_half_a_budget(tmp_path):
     assert "has 'c0' twice" in err
     (files / "lines2.csv").write_text("order,item,maker\n1,a,x\n2,a,y\n2,b,x\n")
     _, err = run(
-        "dims", files / "lines2.csv", "--order", "order", "--item", "item", "--units", "maker", "-k", "1", code=2
+        "dims",
+        files / "lines2.csv",
+        "--order",
+        "order",
+        "--item",
+        "item",
+        "--units",
+        "maker",
+        "-k",
+        "1",
+        code=2,
     )
     assert "expected one value for each 'item', 'a' has several" in err
 
@@ -76,7 +106,9 @@ def test_dims_refuses_half_a_budget(tmp_path):
 def test_bins_with_bars(tmp_path):
     files = written(tmp_path)
     page = files / "bars.html"
-    out, err = run("bins", files / "ms.csv", "-k", "5", "--bins", "60", "--contiguous", "--report", page)
+    out, err = run(
+        "bins", files / "ms.csv", "-k", "5", "--bins", "60", "--contiguous", "--report", page
+    )
     expected = fewer.bins(VALUES, 5, grid="equal", n_bins=60, contiguous=True)
     assert table(out)["index"].to_list() == expected.indices.tolist()
     np.testing.assert_allclose(table(out)["weight"], expected.weights)

@@ -27,7 +27,11 @@ def drawn(seed):
     if rng.random() < 0.3:
         X = X[:, rng.integers(0, n, n)]
     most = float(rng.choice([1.0, 1.0, 0.8, 1.0 / k, 0.5]))
-    options = {"loss": str(rng.choice(LOSSES)), "max_weight": most, "min_weight": float(rng.choice([0, 0, 0.1]))}
+    options = {
+        "loss": str(rng.choice(LOSSES)),
+        "max_weight": most,
+        "min_weight": float(rng.choice([0, 0, 0.1])),
+    }
     inner = rng.permutation(np.append(np.full(k, 1.0 / k), np.zeros(n - k)))
     if rng.random() < 0.6:
         m = int(rng.integers(1, 3))
@@ -62,14 +66,25 @@ def optimum(X, y, k, options):
             if "previous" in options:
                 before = options["previous"]
                 beyond = float(np.delete(before, S).sum())
-                rules |= {"previous": before[S], "beyond": beyond, "max_turnover": options["max_turnover"] + 1e-10}
-            best = min(best, least(options["loss"], X[:, S], y, np.ones(len(y)), low, high + 1e-10, rules))
+                rules |= {
+                    "previous": before[S],
+                    "beyond": beyond,
+                    "max_turnover": options["max_turnover"] + 1e-10,
+                }
+            best = min(
+                best, least(options["loss"], X[:, S], y, np.ones(len(y)), low, high + 1e-10, rules)
+            )
     return best
 
 
 def violation(p, options):
     """How far weights miss any condition on them, rows of G in the unit one."""
-    missed = [abs(p.sum() - 1.0), -p.min(), p.max() - options["max_weight"], options["min_weight"] - p[p > 0].min()]
+    missed = [
+        abs(p.sum() - 1.0),
+        -p.min(),
+        p.max() - options["max_weight"],
+        options["min_weight"] - p[p > 0].min(),
+    ]
     if "constraints" in options:
         G, h = options["constraints"]
         missed.append((G @ p - h).max())
@@ -105,7 +120,11 @@ def fault(seed, solver="exact"):
         return f"the referee has {best}, it {found.value}"
     if found.status is Status.OPTIMAL and found.value > best + near:
         return f"a false proof of {found.value}, the optimum is {best}"
-    return f"not proven: {found.value}, {best}" if solver == "exact" and found.status is not Status.OPTIMAL else ""
+    return (
+        f"not proven: {found.value}, {best}"
+        if solver == "exact" and found.status is not Status.OPTIMAL
+        else ""
+    )
 
 
 def test_answers_under_conditions_equal_enumeration_in_any_unit():
@@ -113,7 +132,9 @@ def test_answers_under_conditions_equal_enumeration_in_any_unit():
     assert {seed: said for seed, said in faults.items() if said} == {}
 
 
-@pytest.mark.parametrize(("solver", "count"), [("greedy", 40), ("exchange", 25), ("iht", 12), ("auto", 25)])
+@pytest.mark.parametrize(
+    ("solver", "count"), [("greedy", 40), ("exchange", 25), ("iht", 12), ("auto", 25)]
+)
 def test_no_solver_refuses_what_is_feasible_or_misses_a_condition(solver, count):
     faults = {seed: fault(seed, solver) for seed in range(1000, 1000 + count)}
     assert {seed: said for seed, said in faults.items() if said} == {}
@@ -208,11 +229,17 @@ def test_the_same_numbers_give_the_same_answer_in_every_container(solver):
         assert inside.weights == pytest.approx(expected.weights, abs=1e-7)
 
 
-@pytest.mark.parametrize("limit", [{"min_per_group": 1}, {"min_per_group": {"b": 1}}, {"min_group_weight": 0.1}])
+@pytest.mark.parametrize(
+    "limit", [{"min_per_group": 1}, {"min_per_group": {"b": 1}}, {"min_group_weight": 0.1}]
+)
 def test_a_group_that_is_wholly_excluded_cannot_be_asked_for(limit):
     X, y, names = np.eye(4), [0.5, 0.3, 0.2, 0.0], list("wxyz")
     table = pd.DataFrame(X, columns=names)
-    for data, groups in ((X, list("aabb")), (table, list("aabb")), (table, dict(zip(names, "aabb", strict=True)))):
+    for data, groups in (
+        (X, list("aabb")),
+        (table, list("aabb")),
+        (table, dict(zip(names, "aabb", strict=True))),
+    ):
         with pytest.raises(InvalidInput, match="group 'b'"):
             terms(data, y, 3, groups=groups, exclude=[2, 3], **limit)
     table["t"] = y  # the target is in no group

@@ -33,7 +33,9 @@ def optimum():
 
 
 def arrays(F):
-    return {name: np.copy(value) for name, value in vars(F).items() if isinstance(value, np.ndarray)}
+    return {
+        name: np.copy(value) for name, value in vars(F).items() if isinstance(value, np.ndarray)
+    }
 
 
 @each(RUNS)
@@ -106,7 +108,9 @@ def test_gradient_equals_finite_differences(space, objective):
     for _ in range(5):
         p, phi = spread(space, rng), rng.standard_normal(space.size)
         if objective == "KL":
-            p = np.maximum(p, F.floor)  # below its floor the gradient is deliberately not the derivative
+            p = np.maximum(
+                p, F.floor
+            )  # below its floor the gradient is deliberately not the derivative
         h = 1e-6
         slope = (F.value(p + h * phi) - F.value(p - h * phi)) / (2 * h)
         assert F.gradient(p) @ phi == pytest.approx(slope, rel=1e-5, abs=1e-7)

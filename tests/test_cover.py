@@ -13,12 +13,12 @@ import naive_cover as naive
 from fewer._compiled import cover as _cover
 from fewer._compiled import fold as _fold
 from fewer._compiled import prices as _prices
+from fewer.codes import grouped
 from fewer.cover import KL, L2, Allowance, Cover, cover_of
 from fewer.engines._masks import best_mask, subset_sums
 from fewer.engines._prices import Proof, common_unit, even_bound
 from fewer.engines._search import NOTHING, Search
 from fewer.spaces import States
-from fewer.tables import grouped
 
 MODES = [KL, L2]
 seeds = st.integers(0, 10**6)
@@ -101,7 +101,9 @@ def test_fold_adds_up_states_then_supports(seed):
 
 
 def test_fold_reads_unsorted_rows_and_explicit_zeros():
-    messy = sp.csr_array((np.array([1, 0, 1, 1, 1]), np.array([2, 1, 0, 0, 2]), np.array([0, 3, 5])), shape=(2, 3))
+    messy = sp.csr_array(
+        (np.array([1, 0, 1, 1, 1]), np.array([2, 1, 0, 0, 2]), np.array([0, 3, 5])), shape=(2, 3)
+    )
     before = messy.indices.copy()
     cover = folded(messy)
     assert naive.supports(cover) == [{0, 2}]
@@ -111,8 +113,15 @@ def test_fold_reads_unsorted_rows_and_explicit_zeros():
 
 @pytest.mark.parametrize("bits", [0, 1, 2**64 - 1])
 def test_group_rows_survives_hash_collisions(bits):
-    table = sp.csr_array(np.array([[1, 0, 0], [1, 1, 0], [2, 0, 0], [1, 0, 1], [0, 0, 0], [1, 1, 0]], np.int32))
-    arrays = table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, np.arange(6, dtype=np.int32)
+    table = sp.csr_array(
+        np.array([[1, 0, 0], [1, 1, 0], [2, 0, 0], [1, 0, 1], [0, 0, 0], [1, 1, 0]], np.int32)
+    )
+    arrays = (
+        table.indptr.astype(np.int64),
+        table.indices.astype(np.int32),
+        table.data,
+        np.arange(6, dtype=np.int32),
+    )
     labels, rows = _fold.group_rows(*arrays, False, np.uint64(bits))
     assert labels.tolist() == [0, 1, 0, 2, 3, 1]
     assert rows.tolist() == [0, 1, 3, 4]
@@ -135,7 +144,16 @@ def test_kernels_equal_their_twins(seed, mode):
     scores = _cover.look_ahead(cover.indptr, cover.indices, cover.mass, inside, missing, one, 3.0)
     np.testing.assert_allclose(scores, naive.lookahead(cover, cover.mass, inside, 3), atol=1e-14)
     r, a, after, before = _cover.best_swap(
-        cover.indptr, cover.indices, inside, missing, cover.mass, cover.squares, cover.log_m, mode, one, 0.0
+        cover.indptr,
+        cover.indices,
+        inside,
+        missing,
+        cover.mass,
+        cover.squares,
+        cover.log_m,
+        mode,
+        one,
+        0.0,
     )
     assert inside[r]
     assert not inside[a]
@@ -143,7 +161,9 @@ def test_kernels_equal_their_twins(seed, mode):
     assert after == pytest.approx(naive.best_swap_gain(cover, face.tolist(), mode), abs=1e-13)
     assert after == pytest.approx(cover.gain(np.append(face[face != r], a), mode), abs=1e-13)
     prices, base = naive.even(cover, cover.mass)
-    assert even_bound(cover, counted_out(cover, k), KL) == pytest.approx(base + np.sort(prices)[cover.n - k :].sum())
+    assert even_bound(cover, counted_out(cover, k), KL) == pytest.approx(
+        base + np.sort(prices)[cover.n - k :].sum()
+    )
     search = Search(cover, counted_out(cover, k), mode)
     while search.add_best():
         pass
@@ -151,7 +171,9 @@ def test_kernels_equal_their_twins(seed, mode):
     assert search.gain == pytest.approx(cover.gain(search.face, mode), abs=1e-14)
     for i in range(cover.n):
         starts, holders = cover.index
-        assert holders[starts[i] : starts[i + 1]].tolist() == [e for e, s in enumerate(naive.supports(cover)) if i in s]
+        assert holders[starts[i] : starts[i + 1]].tolist() == [
+            e for e, s in enumerate(naive.supports(cover)) if i in s
+        ]
 
 
 @quick
@@ -162,10 +184,15 @@ def test_look_ahead_equals_its_twin_and_swaps_end_where_none_helps(seed):
     k = int(rng.integers(1, cover.n))
     assert filled(cover, k, KL).face.tolist() == naive.fill(cover, cover.mass, [], k).tolist()
     for mode in MODES:
-        search = Search(cover, counted_out(cover, k), mode, face=rng.choice(cover.n, k, replace=False))
+        search = Search(
+            cover, counted_out(cover, k), mode, face=rng.choice(cover.n, k, replace=False)
+        )
         search.improve()
         gain = cover.gain(search.face, mode)
-        assert naive.best_swap_gain(cover, search.face.tolist(), mode) <= gain + 1e-11 * abs(gain) + 1e-15
+        assert (
+            naive.best_swap_gain(cover, search.face.tolist(), mode)
+            <= gain + 1e-11 * abs(gain) + 1e-15
+        )
 
 
 def test_moves_need_no_index():
@@ -203,14 +230,22 @@ def test_levelling_equals_its_twin_and_never_raises_the_spread(seed):
     fixed = rng.choice(3, 8, p=[0.8, 0.1, 0.1]).astype(np.int8)
     costs, room = (np.ones(8), 5.0) if rng.random() < 0.5 else (rng.uniform(0.5, 3.0, 8), 8.0)
     _, lone, ptr, items, value, share, _, entry = _prices.restrict(
-        cover.indptr, cover.indices, cover.mass.copy(), rng.random(len(cover.indices)), fixed, costs, room
+        cover.indptr,
+        cover.indices,
+        cover.mass.copy(),
+        rng.random(len(cover.indices)),
+        fixed,
+        costs,
+        room,
     )
     before = lone + np.bincount(items, share, 8)
     expected, _ = naive.level(before, ptr, items, value, share, costs)
     prices = _prices.level(lone, ptr, items, value, share, entry, costs)
     np.testing.assert_allclose(prices, expected, atol=1e-12)
     np.testing.assert_allclose(prices, lone + np.bincount(items, share, 8), atol=1e-12)
-    np.testing.assert_allclose(np.add.reduceat(share, ptr[:-1]) if len(value) else [], value, atol=1e-12)
+    np.testing.assert_allclose(
+        np.add.reduceat(share, ptr[:-1]) if len(value) else [], value, atol=1e-12
+    )
     assert (prices**2 / costs).sum() <= (before**2 / costs).sum() + 1e-12
 
 
@@ -220,12 +255,18 @@ def test_prices_bound_every_face(seed):
     rng = np.random.default_rng(seed)
     cover = random_cover(rng)
     k = int(rng.integers(1, cover.n))
-    fixed, values, split = np.zeros(cover.n, np.int8), cover.mass.copy(), np.zeros(len(cover.indices))
+    fixed, values, split = (
+        np.zeros(cover.n, np.int8),
+        cover.mass.copy(),
+        np.zeros(len(cover.indices)),
+    )
     floor = rng.random()
     ended, bound, _, work = _prices.tighten(
         cover.indptr, cover.indices, values, split, fixed, np.ones(cover.n), k, floor, np.inf, 50
     )
-    better = [f for f in combinations(range(cover.n), k) if cover.gain(np.array(f), KL) > floor + 1e-12]
+    better = [
+        f for f in combinations(range(cover.n), k) if cover.gain(np.array(f), KL) > floor + 1e-12
+    ]
     assert not (better and ended == _prices.CLOSED)
     assert work >= 0
     for face in better:
@@ -255,7 +296,9 @@ def test_everything_agrees_with_enumeration(seed, mode, counted):
     cover = random_cover(rng, counted=counted)
     for k in range(1, cover.n + 1):
         best = naive.best(cover, k, mode)
-        assert cover.gain(best_mask(cover, counted_out(cover, k), mode), mode) == pytest.approx(best, abs=1e-13)
+        assert cover.gain(best_mask(cover, counted_out(cover, k), mode), mode) == pytest.approx(
+            best, abs=1e-13
+        )
         face, gain, bounds = prove(fitting(cover, k), k, mode)
         assert cover.gain(face, mode) == pytest.approx(best, abs=1e-11)
         assert min(bounds) >= best - 1e-13
@@ -293,7 +336,10 @@ def test_the_proof_agrees_with_highs():
         c = fitting(cover, k)
         r, entries = np.repeat(np.arange(len(c)), np.diff(c.indptr)), np.arange(len(c.indices))
         a = sp.csr_array(
-            (np.r_[np.ones(len(r)), -np.ones(len(r))], (np.r_[entries, entries], np.r_[30 + r, c.indices]))
+            (
+                np.r_[np.ones(len(r)), -np.ones(len(r))],
+                (np.r_[entries, entries], np.r_[30 + r, c.indices]),
+            )
         )
         budget = np.r_[np.ones(30), np.zeros(len(c))]
         rules = [LinearConstraint(a, -np.inf, 0), LinearConstraint(budget, -np.inf, k)]

@@ -13,9 +13,9 @@ from fewer.datasets import baskets
 from fewer.engines.coverage import CoverageEngine, coverage_engine
 from fewer.engines.engine import Bounding, Branch, Engine
 from fewer.engines.select import engine_of
-from fewer.jobs.column_units import Limit
-from fewer.jobs.dims import problem
-from fewer.jobs.rows import Rows
+from fewer.jobs.dims.column_units import Limit
+from fewer.jobs.dims.dims import problem
+from fewer.jobs.dims.rows import Rows
 from fewer.protocols import implements
 
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
@@ -92,7 +92,11 @@ def test_values_are_those_of_the_objective_and_never_rise(seed, objective):
     assert engine.grow(1) == 0
     assert len(engine.support) == C.k
     values = [engine.value]
-    for act in (lambda: engine.improve(1), lambda: engine.improve(50), *6 * [lambda: engine.perturb(rng)]):
+    for act in (
+        lambda: engine.improve(1),
+        lambda: engine.improve(50),
+        *6 * [lambda: engine.perturb(rng)],
+    ):
         work = engine.work
         act()
         assert engine.work > work
@@ -119,7 +123,9 @@ def test_growing_by_one_is_algorithm_three(seed, objective):
         assert engine.grow(1) == 1
         new = set(engine.support.tolist()) - before
         best = min(values.values())
-        if math.isinf(best) and len(new) > 1:  # the face held no state to the end, and another was taken
+        if (
+            math.isinf(best) and len(new) > 1
+        ):  # the face held no state to the end, and another was taken
             assert len(engine.support) == C.k
             break
         (added,) = new
@@ -142,12 +148,24 @@ def test_bounds_hold_on_any_branch(seed, objective):
     while branches:
         branch = branches.pop()
         left = engine.bound(branch)
-        inside = [u for u in values if set(branch.included) <= set(u) and not set(branch.excluded) & set(u)]
+        inside = [
+            u
+            for u in values
+            if set(branch.included) <= set(u) and not set(branch.excluded) & set(u)
+        ]
         for units in inside:
-            holders = [b for b in left if set(b.included) <= set(units) and not set(b.excluded) & set(units)]
+            holders = [
+                b
+                for b in left
+                if set(b.included) <= set(units) and not set(b.excluded) & set(units)
+            ]
             dominated = min((values[v] for v in values if set(units) <= set(v)), default=math.inf)
             assert all(b.bound <= values[units] + 1e-10 for b in holders)
-            assert holders or dominated >= engine.proven - 1e-10 or values[units] >= engine.proven - 1e-10
+            assert (
+                holders
+                or dominated >= engine.proven - 1e-10
+                or values[units] >= engine.proven - 1e-10
+            )
         assert all(b.bound >= branch.bound for b in left)
         branches.extend(b for b in left if b.bound < engine.value)
     assert engine.value <= min(values.values(), default=math.inf) + 1e-10
@@ -203,7 +221,9 @@ def test_a_face_without_states_is_left(solver):
     assert result.support.tolist() == [5, 6]
     assert result.value == pytest.approx(math.log(9))
     weightless = States(X, [1.0] * 8 + [0.0])
-    result = minimize(KL(weightless, weightless.weights), DimensionSparse(weightless, 2), solver, rng=0)
+    result = minimize(
+        KL(weightless, weightless.weights), DimensionSparse(weightless, 2), solver, rng=0
+    )
     assert result.value == math.inf
     assert weightless.size == 9
     assert result.support.tolist() == [5, 6]
@@ -229,7 +249,10 @@ def test_the_same_seed_gives_the_same_bits_and_the_cover_stays_as_it_is():
     first, second = (minimize(F, C, "exchange", rng=3) for _ in range(2))
     assert first.p.tobytes() == second.p.tobytes()
     assert first.history.tobytes() == second.history.tobytes()
-    assert all((a == b).all() for a, b in zip(before, (F.cover(12)[0].mass, F.cover(12)[0].indices), strict=True))
+    assert all(
+        (a == b).all()
+        for a, b in zip(before, (F.cover(12)[0].mass, F.cover(12)[0].indices), strict=True)
+    )
 
 
 @pytest.mark.parametrize("objective", ["kl", "l2"])
@@ -242,7 +265,9 @@ def test_dims_is_minimize(seed, solver, objective):
     weights = rng.random(len(X)) + 0.01 if seed % 3 else None
     baseline = "mode" if seed % 2 else "zero"
     k = int(rng.integers(1, X.shape[1] + 1))
-    found = dims(X, k, objective=objective, sample_weight=weights, baseline=baseline, solver=solver, rng=seed)
+    found = dims(
+        X, k, objective=objective, sample_weight=weights, baseline=baseline, solver=solver, rng=seed
+    )
     moved = Rows.of(X, weights, baseline).table.toarray() if baseline == "mode" else X
     seen = States(moved, weights)
     if np.diff(seen.indptr).min() > k:
@@ -258,7 +283,9 @@ def test_dims_is_minimize(seed, solver, objective):
     assert found.history.tobytes() == twin.history.tobytes()
     assert found.status is twin.status
     if baseline == "zero":
-        np.testing.assert_allclose(found.distribution.pmf(F.space.unravel(np.arange(F.space.size))), twin.p, atol=1e-12)
+        np.testing.assert_allclose(
+            found.distribution.pmf(F.space.unravel(np.arange(F.space.size))), twin.p, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -5,10 +5,12 @@ import polars as pl
 import pytest
 
 from fewer import InvalidInput
-from fewer.data import _blocks, _csv, encode
-from fewer.data.encode import encoded
-from fewer.data.files import open_table
-from fewer.data.frames import columns_of
+from fewer import parallel as _blocks
+from fewer.io import csv as _csv
+from fewer.io.files import open_table
+from fewer.tables import encode as encode
+from fewer.tables.encode import encoded
+from fewer.tables.frames import columns_of
 
 RNG = np.random.default_rng(0)
 
@@ -39,10 +41,15 @@ def test_levels_are_those_of_numpy(dtype, missing):
 
 def test_levels_of_nothing_and_of_columns_that_share_their_categories():
     assert (
-        columns_of(pl.DataFrame({"x": pl.Series([None, None], dtype=pl.String)}))[0].levels.codes.tolist() == [-1] * 2
+        columns_of(pl.DataFrame({"x": pl.Series([None, None], dtype=pl.String)}))[
+            0
+        ].levels.codes.tolist()
+        == [-1] * 2
     )
     first = pl.Series("first", [f"v{i}" for i in range(5000)], dtype=pl.Categorical)
-    column = columns_of(pl.DataFrame({"x": pl.Series(["v4999", "v7"] * 3, dtype=pl.Categorical)}))[0]
+    column = columns_of(pl.DataFrame({"x": pl.Series(["v4999", "v7"] * 3, dtype=pl.Categorical)}))[
+        0
+    ]
     assert len(first)
     assert column.levels.values.tolist() == ["v4999", "v7"]
     assert column.levels.codes.tolist() == [0, 1] * 3
@@ -51,7 +58,11 @@ def test_levels_of_nothing_and_of_columns_that_share_their_categories():
 def test_blocks_make_the_table_that_columns_make(monkeypatch):
     n = 5000
     table = pl.DataFrame(
-        {"x": RNG.standard_normal(n), "plan": RNG.choice(["a", "b", "c"], n), "n": RNG.integers(0, 9, n)}
+        {
+            "x": RNG.standard_normal(n),
+            "plan": RNG.choice(["a", "b", "c"], n),
+            "n": RNG.integers(0, 9, n),
+        }
     )
     monkeypatch.setattr(encode, "BLOCK_ROWS", 300)
     monkeypatch.setattr(_blocks, "MIN_MAPPED_BYTES", 1)

@@ -10,13 +10,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fewer import InvalidInput
-from fewer.data import _csv
-from fewer.data._cells import MISSING, without_missing
-from fewer.data.files import open_table
+from fewer.io import csv as _csv
+from fewer.io.cells import MISSING, without_missing
+from fewer.io.files import open_table
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 WORDS = st.text(string.ascii_letters + " éü,;|'\"\n", min_size=1, max_size=8).filter(
-    lambda text: text.strip() == text and text not in MISSING and text.lower() not in ("true", "false", "inf", "nan")
+    lambda text: (
+        text.strip() == text
+        and text not in MISSING
+        and text.lower() not in ("true", "false", "inf", "nan")
+    )
 )
 COLUMNS = {
     "whole": st.integers(-(10**12), 10**12),
@@ -70,13 +76,19 @@ def tables(draw):
     n = draw(st.integers(1, 12))
     kinds = draw(st.lists(st.sampled_from(list(COLUMNS)), min_size=1, max_size=4))
     values = [draw(st.lists(st.none() | COLUMNS[kind], min_size=n, max_size=n)) for kind in kinds]
-    return [(f"{kind}_{i}", kind, column) for i, (kind, column) in enumerate(zip(kinds, values, strict=True))]
+    return [
+        (f"{kind}_{i}", kind, column)
+        for i, (kind, column) in enumerate(zip(kinds, values, strict=True))
+    ]
 
 
 @QUICK
 @given(tables(), DIALECTS)
 def test_a_table_in_any_dialect_comes_back_or_its_cell_is_named(tmp_path, table, dialect):
-    rows = zip(*([cell(value, dialect, kind) for value in values] for _, kind, values in table), strict=True)
+    rows = zip(
+        *([cell(value, dialect, kind) for value in values] for _, kind, values in table),
+        strict=True,
+    )
     separator, end = dialect["separator"], dialect["end"].replace("\n\n\n", "\n")
     lines = [separator.join(name for name, _, _ in table)]
     lines += [separator.join(quoted(text, separator) for text in row) for row in rows]
@@ -115,7 +127,13 @@ def ambiguous(values, dialect):
 
 
 @QUICK
-@given(st.lists(st.sampled_from(["1", "2.5", "x", "$3", "4%", "1,5", "NA", "", "(7)", "1e3"]), min_size=2, max_size=8))
+@given(
+    st.lists(
+        st.sampled_from(["1", "2.5", "x", "$3", "4%", "1,5", "NA", "", "(7)", "1e3"]),
+        min_size=2,
+        max_size=8,
+    )
+)
 def test_any_column_is_an_answer_or_a_sentence_with_its_cell(tmp_path, cells):
     (tmp_path / "a.csv").write_text("c;d\n" + "".join(f"{text};k\n" for text in cells))
     table = open_table(tmp_path / "a.csv")
@@ -141,7 +159,9 @@ def test_any_column_is_an_answer_or_a_sentence_with_its_cell(tmp_path, cells):
         ("soon", ["soon"]),
     ],
 )
-def test_dates_are_parsed_while_they_are_read_and_cells_further_down_decide(tmp_path, monkeypatch, last, kept):
+def test_dates_are_parsed_while_they_are_read_and_cells_further_down_decide(
+    tmp_path, monkeypatch, last, kept
+):
     monkeypatch.setattr(_csv, "HEAD_ROWS", 20)
     path = tmp_path / "days.csv"
     days = [f"2024-01-{1 + i % 28:02d}" for i in range(50)]
@@ -154,7 +174,13 @@ def test_dates_are_parsed_while_they_are_read_and_cells_further_down_decide(tmp_
 
 
 @QUICK
-@given(st.lists(st.sampled_from(["gold", " NA", "free", "?", "", "NA ", "none", "a b"]), min_size=1, max_size=400))
+@given(
+    st.lists(
+        st.sampled_from(["gold", " NA", "free", "?", "", "NA ", "none", "a b"]),
+        min_size=1,
+        max_size=400,
+    )
+)
 def test_missing_texts_are_found_among_few_and_among_many(texts):
     cells = pl.Series("plan", texts, pl.String)
     expected = [None if text.strip() in MISSING else text for text in texts]
@@ -173,7 +199,7 @@ def test_a_first_line_that_counts_columns_is_a_head_and_said(tmp_path):
 
 def test_a_ragged_line_is_named_where_the_file_is_not_utf8_either(tmp_path):
     from fewer._validation import InvalidInput
-    from fewer.data.files import open_table
+    from fewer.io.files import open_table
 
     lines = [b"a,b", *[b"x,1"] * 3000, b"\xe9,1", b"x,2,3"]
     (tmp_path / "t.csv").write_bytes(b"\n".join(lines) + b"\n")
@@ -184,9 +210,15 @@ def test_a_ragged_line_is_named_where_the_file_is_not_utf8_either(tmp_path):
 def test_a_wide_csv_is_opened_in_time_linear_in_its_columns(tmp_path, monkeypatch):
     asked = []
     real = pl.DataFrame.columns
-    monkeypatch.setattr(pl.DataFrame, "columns", property(lambda self: asked.append(1) or real.fget(self), real.fset))
+    monkeypatch.setattr(
+        pl.DataFrame,
+        "columns",
+        property(lambda self: asked.append(1) or real.fget(self), real.fset),
+    )
     path = tmp_path / "wide.csv"
-    path.write_text(",".join(f"c{i}" for i in range(500)) + "\n" + (",".join(["1.5", "x"] * 250) + "\n") * 3)
+    path.write_text(
+        ",".join(f"c{i}" for i in range(500)) + "\n" + (",".join(["1.5", "x"] * 250) + "\n") * 3
+    )
     table = open_table(path)
     assert len(table.numeric) == 250
     assert len(asked) < 20  # each time polars makes all the names anew
@@ -196,7 +228,10 @@ def test_a_polars_that_loses_rows_is_refused(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("x,y\n1,2\n3,4\n")
     for version in ("1.36.1", "1.9.0"):
         monkeypatch.setattr("polars.__version__", version)
-        with pytest.raises(InvalidInput, match=r"t\.csv: reading files needs polars 1\.37\.1 or later, got " + version):
+        with pytest.raises(
+            InvalidInput,
+            match=r"t\.csv: reading files needs polars 1\.37\.1 or later, got " + version,
+        ):
             open_table(tmp_path / "t.csv")
     for version in ("1.37.1", "2.0.0rc1"):
         monkeypatch.setattr("polars.__version__", version)

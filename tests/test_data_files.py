@@ -15,7 +15,7 @@ import zstandard
 from polars.testing import assert_frame_equal
 
 from fewer import InvalidInput
-from fewer.data.files import open_table
+from fewer.io.files import open_table
 
 FRAME = pl.DataFrame(
     {
@@ -24,10 +24,21 @@ FRAME = pl.DataFrame(
         "flag": [True, False, None, True],
         "text": ["a", 'b, "c"', None, "é\n2"],
         "day": [dt.date(2020, 1, 31), None, dt.date(1999, 12, 1), dt.date(2024, 2, 29)],
-        "moment": [dt.datetime(2020, 1, 1, 10, 30), dt.datetime(2020, 1, 2), None, dt.datetime(2021, 5, 6, 7, 8, 9)],
+        "moment": [
+            dt.datetime(2020, 1, 1, 10, 30),
+            dt.datetime(2020, 1, 2),
+            None,
+            dt.datetime(2021, 5, 6, 7, 8, 9),
+        ],
     }
 )
-COMPRESSIONS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+COMPRESSIONS = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.compress,
+}
 
 
 def same(found, expected=FRAME):
@@ -43,8 +54,12 @@ def in_pandas(path):
 
 def in_sqlite(path):
     with closing(sqlite3.connect(path)) as base, base:
-        base.execute("CREATE TABLE rows (whole INT, number REAL, flag TEXT, text TEXT, day TEXT, moment TEXT)")
-        texts = FRAME.with_columns(pl.col("flag").cast(pl.String), pl.col("day", "moment").cast(pl.String))
+        base.execute(
+            "CREATE TABLE rows (whole INT, number REAL, flag TEXT, text TEXT, day TEXT, moment TEXT)"
+        )
+        texts = FRAME.with_columns(
+            pl.col("flag").cast(pl.String), pl.col("day", "moment").cast(pl.String)
+        )
         base.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)", texts.rows())
 
 
@@ -82,7 +97,9 @@ def test_rows_are_as_the_file_writes_them(tmp_path):
     assert table.frame().rows() == [("01234", 1.5, "x"), ("02345", None, None)]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1"]
+)
 def test_encodings(encoding, tmp_path):
     content = "näme,x\nZoë,1\nJosé,2\n".encode(encoding)
     if encoding == "utf-16-be":
@@ -125,7 +142,9 @@ def test_a_byte_that_is_no_utf8_far_from_the_head_is_said(tmp_path):
     ],
 )
 def test_what_cells_are_taken_for(cells, expected, tmp_path):
-    pl.DataFrame({"c": cells, "other": ["x"] * len(cells)}).write_csv(tmp_path / "a.csv", quote_style="always")
+    pl.DataFrame({"c": cells, "other": ["x"] * len(cells)}).write_csv(
+        tmp_path / "a.csv", quote_style="always"
+    )
     found = open_table(tmp_path / "a.csv").frame(["c"])["c"].to_list()
     assert found == expected
     assert [type(value) for value in found] == [type(value) for value in expected]
@@ -134,7 +153,10 @@ def test_what_cells_are_taken_for(cells, expected, tmp_path):
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
-        (["1", "2", "x"], "row 2, column 'c': expected a number (2 of 3 cells are numbers such as '1'), got 'x'"),
+        (
+            ["1", "2", "x"],
+            "row 2, column 'c': expected a number (2 of 3 cells are numbers such as '1'), got 'x'",
+        ),
         (["12%", "3"], "row 1, column 'c': expected percent, as other cells have it, got '3'"),
         (["$5", "€5"], "row 1, column 'c': expected an amount in $, as in other cells, got '€5'"),
         (["1,234.5", "1.234,5", "2"], "row 1, column 'c': expected a number"),
@@ -167,13 +189,19 @@ def test_a_late_cell_changes_the_type_of_its_column_only(tmp_path):
 
 def test_a_file_with_decimal_commas_has_dots_between_thousands(tmp_path):
     (tmp_path / "a.csv").write_text("price;units\n1,50;1.234\n2,25;5.678\n")
-    assert open_table(tmp_path / "a.csv").numbers(["price", "units"]).tolist() == [[1.5, 1234.0], [2.25, 5678.0]]
+    assert open_table(tmp_path / "a.csv").numbers(["price", "units"]).tolist() == [
+        [1.5, 1234.0],
+        [2.25, 5678.0],
+    ]
 
 
 def test_layouts(tmp_path):
     for separator in ",;\t|":
         (tmp_path / "a.txt").write_text(f"a{separator}b\n1{separator}x\n2{separator}y\n\n\n")
-        assert open_table(tmp_path / "a.txt").frame().to_dict(as_series=False) == {"a": [1, 2], "b": ["x", "y"]}
+        assert open_table(tmp_path / "a.txt").frame().to_dict(as_series=False) == {
+            "a": [1, 2],
+            "b": ["x", "y"],
+        }
     (tmp_path / "b.csv").write_text("1;2,5\n3;4,5\n")
     assert open_table(tmp_path / "b.csv").frame().rows() == [(1, 2.5), (3, 4.5)]
     (tmp_path / "c.csv").write_text("a,b,a\n1,2,3\n")
@@ -200,9 +228,13 @@ def test_several_files_that_differ_are_refused(tmp_path):
     (tmp_path / "1.csv").write_text("a,b\n1,2\n")
     (tmp_path / "2.csv").write_text("a,c\n1,2\n")
     (tmp_path / "3.csv").write_text("a,b\nx,2\n")
-    with pytest.raises(InvalidInput, match=r"2.csv: has no column 'b'; expected the columns of .*1.csv"):
+    with pytest.raises(
+        InvalidInput, match=r"2.csv: has no column 'b'; expected the columns of .*1.csv"
+    ):
         open_table([tmp_path / "1.csv", tmp_path / "2.csv"])
-    with pytest.raises(InvalidInput, match=r"3.csv, column 'a': expected numbers in .*1.csv, got texts"):
+    with pytest.raises(
+        InvalidInput, match=r"3.csv, column 'a': expected numbers in .*1.csv, got texts"
+    ):
         open_table([tmp_path / "1.csv", tmp_path / "3.csv"]).frame()
     with pytest.raises(InvalidInput, match="no file has a name like this"):
         open_table(str(tmp_path / "*.parquet"))
@@ -256,7 +288,12 @@ def test_nested_values_are_refused_where_they_are_asked_for(tmp_path):
 
 def test_arrays_are_frames_too(tmp_path):
     numbers = np.array([[1.0, np.nan], [3.0, 4.0]])
-    np.savez(tmp_path / "a.npz", x=numbers, who=np.array(["a", "b"]), day=np.array(["2020-01-31", "NaT"], "M8[D]"))
+    np.savez(
+        tmp_path / "a.npz",
+        x=numbers,
+        who=np.array(["a", "b"]),
+        day=np.array(["2020-01-31", "NaT"], "M8[D]"),
+    )
     table = open_table(tmp_path / "a.npz")
     assert table.plain
     frame = table.frame()
@@ -272,7 +309,7 @@ def test_arrays_are_frames_too(tmp_path):
 
 
 def test_a_bomb_of_every_compression_is_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr("fewer.data._copies.ALWAYS_INFLATED", 10_000)
+    monkeypatch.setattr("fewer.io.copies.ALWAYS_INFLATED", 10_000)
     for ending, compress in COMPRESSIONS.items():
         if ending:
             (tmp_path / f"a.csv{ending}").write_bytes(compress(b"a\n" + b"1\n" * 2_000_000))

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 import fewer
 from commands import run
 from fewer import InvalidInput
-from fewer.data.checksum import checksum
-from fewer.data.files import open_table
+from fewer.io.files import open_table
+from fewer.tables.checksum import checksum
 
 SMALL = "20KB"
 
@@ -30,7 +30,9 @@ def damaged(tmp_path):
     rng = np.random.default_rng(0)
     for i in range(3):
         table = pl.DataFrame({"x": rng.random(5000), "y": rng.random(5000)})
-        table.with_columns(d=(pl.col("x") > 0.5).cast(int)).write_parquet(tmp_path / f"v{i}.parquet")
+        table.with_columns(d=(pl.col("x") > 0.5).cast(int)).write_parquet(
+            tmp_path / f"v{i}.parquet"
+        )
     damage(tmp_path / "v1.parquet")
     return str(tmp_path / "v*.parquet")
 
@@ -38,22 +40,30 @@ def damaged(tmp_path):
 CALLS = {
     "points": lambda files, **more: fewer.points(files, 3, rng=0, **more),
     "terms": lambda files, **more: fewer.terms(files, "y", 1, **more),
-    "dims": lambda files, **more: fewer.dims(files, 1, columns={"x": "ignore", "y": "ignore"}, **more),
+    "dims": lambda files, **more: fewer.dims(
+        files, 1, columns={"x": "ignore", "y": "ignore"}, **more
+    ),
 }
 
 
 @pytest.mark.parametrize("memory", ["1GB", SMALL])
 @pytest.mark.parametrize("job", list(CALLS))
 def test_damaged_pages_of_parquet_are_refused_by_every_job(job, memory, damaged):
-    with pytest.raises(InvalidInput, match=r"v1.parquet: (is damaged: it declares 5000 rows|cannot be read)"):
+    with pytest.raises(
+        InvalidInput, match=r"v1.parquet: (is damaged: it declares 5000 rows|cannot be read)"
+    ):
         CALLS[job](damaged, max_memory=memory)
 
 
 def test_damaged_pages_of_parquet_are_refused_by_bins(tmp_path):
     for i in range(3):
-        pl.DataFrame({"x": np.random.default_rng(i).random(5000)}).write_parquet(tmp_path / f"v{i}.parquet")
+        pl.DataFrame({"x": np.random.default_rng(i).random(5000)}).write_parquet(
+            tmp_path / f"v{i}.parquet"
+        )
     damage(tmp_path / "v1.parquet")
-    with pytest.raises(InvalidInput, match=r"v1.parquet: is damaged: it declares 5000 rows, 0 can be read"):
+    with pytest.raises(
+        InvalidInput, match=r"v1.parquet: is damaged: it declares 5000 rows, 0 can be read"
+    ):
         fewer.bins(values=str(tmp_path / "v*.parquet"), k=3)
 
 
@@ -66,7 +76,11 @@ def test_damaged_pages_of_parquet_are_refused_by_the_command(memory, damaged):
 @pytest.mark.parametrize("ending", ["parquet", "csv", "arrow"])
 def test_a_file_that_is_written_to_while_it_is_read_is_refused(ending, tmp_path):
     path = tmp_path / f"t.{ending}"
-    write = {"parquet": pl.DataFrame.write_parquet, "csv": pl.DataFrame.write_csv, "arrow": pl.DataFrame.write_ipc}
+    write = {
+        "parquet": pl.DataFrame.write_parquet,
+        "csv": pl.DataFrame.write_csv,
+        "arrow": pl.DataFrame.write_ipc,
+    }
 
     def put(rows):
         write[ending](pl.DataFrame({"x": np.arange(rows) + 0.5}), tmp_path / "new")
@@ -76,7 +90,9 @@ def test_a_file_that_is_written_to_while_it_is_read_is_refused(ending, tmp_path)
     table = open_table(path)
     assert sum(part.height for part in table.source.batches(["x"])) == 5000
     put(3000)
-    with pytest.raises(InvalidInput, match=r"t\..*(must not change while it is read|cannot be read|is damaged)"):
+    with pytest.raises(
+        InvalidInput, match=r"t\..*(must not change while it is read|cannot be read|is damaged)"
+    ):
         sum(part.height for part in table.source.batches(["x"]))
 
 
@@ -116,7 +132,9 @@ def test_passes_may_be_cut_differently():
     assert found.indices.tolist() == same.indices.tolist()
 
 
-TABLE = pd.DataFrame({"x": [0.5, np.nan, 2.0, 3.0], "n": [1, 2, 3, 4], "b": [True, False, True, True]})
+TABLE = pd.DataFrame(
+    {"x": [0.5, np.nan, 2.0, 3.0], "n": [1, 2, 3, 4], "b": [True, False, True, True]}
+)
 TEXTS = TABLE.assign(t=["a", None, "b", "é"], d=pd.date_range("2024-01-01", periods=4))
 
 
@@ -138,7 +156,7 @@ TEXTS = TABLE.assign(t=["a", None, "b", "é"], d=pd.date_range("2024-01-01", per
     ids=lambda rows: type(rows).__module__.split(".")[0] + "-" + type(rows).__name__,
 )
 def test_a_checksum_depends_on_rows_and_their_order_and_not_on_cuts(rows):
-    take = lambda which: fewer.data.cutting.some(rows, which)
+    take = lambda which: fewer.tables.cutting.some(rows, which)
     every = checksum(rows, 0)
     assert checksum(take([0, 1, 2, 3]), 0) == every
     for cut in (1, 2, 3):

@@ -12,7 +12,18 @@ import numpy as np
 import pytest
 from numba.core import caching, event
 
-from fewer import L2, Atoms, Doubling, FewerPointsClassifier, InvalidInput, SparseSimplex, Status, exact, iht, warm
+from fewer import (
+    L2,
+    Atoms,
+    Doubling,
+    FewerPointsClassifier,
+    InvalidInput,
+    SparseSimplex,
+    Status,
+    exact,
+    iht,
+    warm,
+)
 from fewer import deadline as deadlines
 from fewer._compiled import _compile, compilation
 from fewer.deadline import Deadline
@@ -97,7 +108,10 @@ def test_a_limit_that_no_one_can_wait_for_is_none():
     """A search uses a limit up: 150,000 perturbations among eleven rows took 84 s."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((11, 3)), np.arange(11) % 2
-    free, limited = (FewerPointsClassifier(k=1, random_state=0, time_limit=limit).fit(X, y) for limit in (None, 1e30))
+    free, limited = (
+        FewerPointsClassifier(k=1, random_state=0, time_limit=limit).fit(X, y)
+        for limit in (None, 1e30)
+    )
     assert limited.result_.n_iter == free.result_.n_iter
     assert limited.result_.status is free.result_.status
     assert limited.indices_.tolist() == free.indices_.tolist()
@@ -146,7 +160,9 @@ def test_a_cache_that_cannot_be_written_to_costs_no_answer(tmp_path, monkeypatch
 
 
 def test_warm_takes_names_of_jobs():
-    with pytest.raises(InvalidInput, match="each job must be one of 'bins', 'dims', 'points', 'terms'"):
+    with pytest.raises(
+        InvalidInput, match="each job must be one of 'bins', 'dims', 'points', 'terms'"
+    ):
         warm(["rows"])
     with pytest.raises(InvalidInput, match="jobs must be a list of names"):
         warm(3)

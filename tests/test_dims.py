@@ -38,7 +38,12 @@ FRACTIONS = "the check feeds fractions, which FewerDims refuses; test_weights_eq
 
 @pytest.mark.filterwarnings("ignore:k = .* is more than the:UserWarning")
 @parametrize_with_checks(
-    [FewerDims(), FewerDims(k=2, objective="l2"), FewerDims(k=1, solver="exchange"), FewerDims(k=3, solver="iht")],
+    [
+        FewerDims(),
+        FewerDims(k=2, objective="l2"),
+        FewerDims(k=1, solver="exchange"),
+        FewerDims(k=3, solver="iht"),
+    ],
     expected_failed_checks=lambda estimator: {
         "check_sample_weight_equivalence_on_dense_data": FRACTIONS,
         "check_sample_weight_equivalence_on_sparse_data": FRACTIONS,
@@ -78,7 +83,9 @@ def test_states_and_dense_lattice_give_the_same(seed, objective):
         face = C.face(result.support)
         assert result.value == pytest.approx(F.value_on(face), abs=1e-10)
         assert np.allclose(result.distribution.pmf(everything), F.best_on(face), atol=1e-10)
-        assert result.distribution.weights.sum() + result.distribution.rest == pytest.approx(1, abs=1e-12)
+        assert result.distribution.weights.sum() + result.distribution.rest == pytest.approx(
+            1, abs=1e-12
+        )
         assert result.support.size <= k
         assert result.value >= best - 1e-10
         if solver in ("auto", "exact"):
@@ -126,7 +133,9 @@ def loss(X, columns, objective):
     return (q**2).sum() - (q[inside] ** 2).sum() + (1 - q[inside].sum()) ** 2 / size
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, pd.DataFrame])
+@pytest.mark.parametrize(
+    "form", [np.asarray, sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, pd.DataFrame]
+)
 @pytest.mark.parametrize("baseline", ["zero", "mode"])
 def test_every_form_of_x_gives_the_same(form, baseline):
     X, weights, _, _ = random_rows(8, n=6)
@@ -169,7 +178,9 @@ def test_baseline_is_a_recoding(seed):
         assert result.support.tolist() == twin.support.tolist()
         d, e = result.distribution, twin.distribution
         assert np.allclose(d.pmf(X), e.pmf(moved))
-        assert (np.delete(d.sample(50, rng=1), result.support, axis=1) == np.delete(b, result.support)).all()
+        assert (
+            np.delete(d.sample(50, rng=1), result.support, axis=1) == np.delete(b, result.support)
+        ).all()
     assert coverage(X, result.support, sample_weight=weights, baseline=b) == pytest.approx(
         coverage(moved, result.support, sample_weight=weights)
     )
@@ -179,7 +190,11 @@ def test_mode_takes_the_heaviest_code_of_each_column():
     X = np.array([[3, 0, 1], [3, 0, 2], [1, 0, 2], [0, 1, 2]])
     selector = FewerDims(1, baseline="mode").fit(X)
     assert selector.baseline_.tolist() == [3, 0, 2]
-    assert FewerDims(1, baseline="mode").fit(X, sample_weight=[0, 0, 5, 1]).baseline_.tolist() == [1, 0, 2]
+    assert FewerDims(1, baseline="mode").fit(X, sample_weight=[0, 0, 5, 1]).baseline_.tolist() == [
+        1,
+        0,
+        2,
+    ]
 
 
 def test_weights_equal_repeated_rows():
@@ -235,7 +250,9 @@ def test_estimator_attributes_and_frames():
     assert (selector.support_ == selector.get_support()).all()
     assert selector.get_support().dtype == bool
     assert selector.feature_names_in_.tolist() == list("abcde")
-    assert selector.get_feature_names_out().tolist() == [list("abcde")[i] for i in selector.indices_]
+    assert selector.get_feature_names_out().tolist() == [
+        list("abcde")[i] for i in selector.indices_
+    ]
     assert (selector.transform(X) == X.to_numpy()[:, selector.indices_]).all()
     assert selector.coverage_ == pytest.approx(math.exp(-selector.value_)) == selector.score(X)
     assert selector.gap_ == selector.value_ - selector.bound_ == selector.result_.gap
@@ -262,11 +279,23 @@ BAD = [
         {"solver": "magic"},
         "solver must be one of 'auto', 'exact', 'exchange', 'frank_wolfe', 'greedy', 'iht', got 'magic'",
     ),
-    ([[0, 1]], {"baseline": "mean"}, "baseline must be 'zero', 'mode' or an array of 2 codes, got 'mean'"),
+    (
+        [[0, 1]],
+        {"baseline": "mean"},
+        "baseline must be 'zero', 'mode' or an array of 2 codes, got 'mean'",
+    ),
     ([[0, 1]], {"baseline": [0]}, "baseline must be 'zero', 'mode' or 2 non-negative integers"),
     ([[0, 1]], {"time_limit": -1}, "time_limit must be above 0, got -1"),
-    ([[0, 1], [1, 0]], {"sample_weight": [1, -1]}, "sample_weight must be non-negative, got -1.0 at index 1"),
-    ([[0, 1], [1, 0]], {"sample_weight": [0, 0]}, "sample_weight must have a positive sum, got all zeros"),
+    (
+        [[0, 1], [1, 0]],
+        {"sample_weight": [1, -1]},
+        "sample_weight must be non-negative, got -1.0 at index 1",
+    ),
+    (
+        [[0, 1], [1, 0]],
+        {"sample_weight": [0, 0]},
+        "sample_weight must have a positive sum, got all zeros",
+    ),
     ([[0, 1], [1, 0]], {"sample_weight": [1]}, r"sample_weight must have shape \(2,\), got \(1,\)"),
 ]
 
@@ -295,7 +324,9 @@ def test_strange_but_good_input():
     uniform = dims([[1, 1, 1]], 2, objective="l2")  # no row fits: the best is uniform on the face
     assert uniform.value == pytest.approx(1 + 1 / 4)
     assert uniform.distribution.pmf([0, 0, 0]) == pytest.approx(1 / 4)
-    none = dims([[1, 1, 1], [1, 1, 2]], 2)  # no row fits: KL is infinite whatever is chosen, and that is proven
+    none = dims(
+        [[1, 1, 1], [1, 1, 2]], 2
+    )  # no row fits: KL is infinite whatever is chosen, and that is proven
     assert none.value == none.bound == math.inf
     assert none.gap == 0.0
     assert none.distribution.pmf([0, 0, 0]) == pytest.approx(
@@ -313,7 +344,9 @@ def test_states_answer_the_same_through_the_objects():
     assert result.value == pytest.approx(dims(X, k, sample_weight=weights).value, abs=1e-12)
 
 
-needs_data = pytest.mark.skipif(not REAL.exists(), reason="the real data sets are not beside the repository")
+needs_data = pytest.mark.skipif(
+    not REAL.exists(), reason="the real data sets are not beside the repository"
+)
 
 
 @needs_data

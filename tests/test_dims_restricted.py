@@ -6,7 +6,17 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from fewer import L2, DimensionSparse, FewerDims, InvalidInput, States, Status, coverage, dims, minimize
+from fewer import (
+    L2,
+    DimensionSparse,
+    FewerDims,
+    InvalidInput,
+    States,
+    Status,
+    coverage,
+    dims,
+    minimize,
+)
 from fewer.datasets import baskets
 
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
@@ -46,7 +56,12 @@ def case(seed):
 def test_every_solver_keeps_to_it_and_proofs_are_those_of_enumeration(seed, objective):
     X, weights, k, include, exclude = case(seed)
     best = min(loss(X, weights, s, objective) for s in supports(X.shape[1], k, include, exclude))
-    asked = {"include": include, "exclude": exclude, "objective": objective, "sample_weight": weights}
+    asked = {
+        "include": include,
+        "exclude": exclude,
+        "objective": objective,
+        "sample_weight": weights,
+    }
     for solver in SOLVERS:
         result = dims(X, k, solver=solver, rng=seed, **asked)
         held = result.indices.tolist()
@@ -71,7 +86,9 @@ def test_branch_and_bound_equals_enumeration(seed, objective):
     weights = np.ones(80)
     result = dims(X, 4, objective=objective, include=[3, 7], exclude=[0, 1, 12], rng=seed)
     every = supports(30, 4, [3, 7], [0, 1, 12])
-    assert result.value == pytest.approx(min(loss(X, weights, s, objective) for s in every), abs=1e-12)
+    assert result.value == pytest.approx(
+        min(loss(X, weights, s, objective) for s in every), abs=1e-12
+    )
     assert result.status is Status.OPTIMAL
 
 
@@ -94,7 +111,9 @@ def test_nothing_left_to_choose_is_proven(objective):
     n = X.shape[1]
     asked = dims(X, 2, objective=objective, sample_weight=weights, include=[0, 2])
     assert asked.indices.tolist() == [0, 2]
-    assert asked.value == asked.bound == pytest.approx(loss(X, weights, [0, 2], objective), abs=1e-12)
+    assert (
+        asked.value == asked.bound == pytest.approx(loss(X, weights, [0, 2], objective), abs=1e-12)
+    )
     left = dims(X, n, objective=objective, sample_weight=weights, exclude=[0])
     assert left.indices.tolist() == list(range(1, n))
     assert left.status is Status.OPTIMAL
@@ -114,9 +133,13 @@ def test_rows_that_none_of_the_columns_can_cover():
 def test_callbacks_see_values_of_the_whole_problem():
     X = baskets(400, 20, 3, rng=1)
     seen = []
-    result = dims(X, 6, include=[2], exclude=[0], rng=0, callback=lambda progress: seen.append(progress))
+    result = dims(
+        X, 6, include=[2], exclude=[0], rng=0, callback=lambda progress: seen.append(progress)
+    )
     assert min(progress.best for progress in seen) == pytest.approx(result.value)
-    assert all(progress.bound is None or progress.bound <= result.value + 1e-12 for progress in seen)
+    assert all(
+        progress.bound is None or progress.bound <= result.value + 1e-12 for progress in seen
+    )
     assert result.history.min() == pytest.approx(result.value)
 
 
@@ -166,23 +189,61 @@ def test_the_value_is_that_of_the_columns_and_not_of_an_iterate_on_them():
 
 
 def test_without_restrictions_the_value_is_that_of_the_columns_too():
-    X = [[1, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 0], [0, 0, 1], *[[0, 0, 0]] * 4, [0, 1, 1], [0, 0, 0], [0, 0, 0]]
-    w = [0.355407, 0.827581, 0.062302, 0.483135, 0.17191, 0.070982, 0.301659, 0.65475, 0.95324, 1.0, 0.482827, 0.522975]
+    X = [
+        [1, 0, 0],
+        [0, 0, 0],
+        [0, 0, 1],
+        [0, 0, 0],
+        [0, 0, 1],
+        *[[0, 0, 0]] * 4,
+        [0, 1, 1],
+        [0, 0, 0],
+        [0, 0, 0],
+    ]
+    w = [
+        0.355407,
+        0.827581,
+        0.062302,
+        0.483135,
+        0.17191,
+        0.070982,
+        0.301659,
+        0.65475,
+        0.95324,
+        1.0,
+        0.482827,
+        0.522975,
+    ]
     for seed in range(4):
         result = dims(X, 1, sample_weight=w, solver="iht", rng=seed)
-        assert result.value == pytest.approx(-math.log(coverage(X, result.indices, sample_weight=w)), rel=1e-12)
+        assert result.value == pytest.approx(
+            -math.log(coverage(X, result.indices, sample_weight=w)), rel=1e-12
+        )
         assert result.history.min() == result.value
 
 
 def test_with_a_budget_the_value_is_that_of_the_columns_too():
-    X = [[1, 0, 0], [1, 0, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 0]]
+    X = [
+        [1, 0, 0],
+        [1, 0, 0],
+        [0, 0, 0],
+        [1, 0, 0],
+        [0, 0, 0],
+        [0, 1, 0],
+        [0, 0, 0],
+        [0, 1, 0],
+        [0, 0, 0],
+        [0, 0, 0],
+    ]
     for seed in range(4):
         result = dims(X, costs=[2.0, 3.0, 2.0], budget=7.0, solver="iht", rng=seed)
         assert result.value == pytest.approx(-math.log(coverage(X, result.indices)), abs=1e-12)
         assert "KL = -" not in str(result)
 
 
-@pytest.mark.parametrize(("costs", "budget"), [([1.25, 1.0, 1.5], 1e308), ([1e-300, 1e-300, 1e-300], 1.0)])
+@pytest.mark.parametrize(
+    ("costs", "budget"), [([1.25, 1.0, 1.5], 1e308), ([1e-300, 1e-300, 1e-300], 1.0)]
+)
 def test_a_budget_that_no_number_of_columns_reaches_pays_for_all(costs, budget):
     result = dims([[0, 0, 2], [0, 1, 0], [1, 0, 0], [1, 1, 0]], costs=costs, budget=budget)
     assert result.indices.tolist() == [0, 1, 2]

@@ -13,8 +13,8 @@ from fewer import DimensionSparse, FewerDims, InvalidInput, Status, coverage, di
 from fewer.cover import Allowance
 from fewer.datasets import baskets
 from fewer.engines._prices import Proof
-from fewer.jobs.column_units import ColumnUnits
-from fewer.jobs.rows import Rows
+from fewer.jobs.dims.column_units import ColumnUnits
+from fewer.jobs.dims.rows import Rows
 from fewer.spaces import Lattice, States
 from test_dims_restricted import loss
 
@@ -66,11 +66,20 @@ def test_units_are_chosen_whole_and_best(seed, objective):
     k = int(rng.integers(1, len(set(labels.tolist())) + 1))
     columns = rng.permutation(X.shape[1])
     include = columns[:1] if seed % 3 == 0 else columns[:0]
-    exclude = [c for c in columns[1:3] if not np.isin(labels[c], labels[include]).any()] if seed % 2 else []
+    exclude = (
+        [c for c in columns[1:3] if not np.isin(labels[c], labels[include]).any()]
+        if seed % 2
+        else []
+    )
     if len(exclude) and len(set(labels.tolist()) - set(labels[exclude].tolist())) == 0:
         exclude = []
     best = best_of(X, weights, labels, lambda chosen: len(chosen) <= k, objective, include, exclude)
-    asked = {"include": include, "exclude": exclude, "sample_weight": weights, "objective": objective}
+    asked = {
+        "include": include,
+        "exclude": exclude,
+        "sample_weight": weights,
+        "objective": objective,
+    }
     for solver in SOLVERS if seed < 3 else SOLVERS[:-1]:
         result = dims(X, k, units=labels, solver=solver, rng=seed, **asked)
         assert len(result.units) <= k
@@ -90,8 +99,14 @@ def test_a_budget_is_kept_and_spent_best(seed, objective):
         with pytest.raises(InvalidInput, match="pays for none"):
             dims(X, budget=budget, costs=costs, units=labels)
         return
-    best = best_of(X, weights, labels, lambda some: sum(cost_of[u] for u in some) <= budget, objective)
-    asked = {"sample_weight": weights, "objective": objective, "units": labels if seed % 2 else None}
+    best = best_of(
+        X, weights, labels, lambda some: sum(cost_of[u] for u in some) <= budget, objective
+    )
+    asked = {
+        "sample_weight": weights,
+        "objective": objective,
+        "units": labels if seed % 2 else None,
+    }
     for solver in SOLVERS if seed < 3 else SOLVERS[:-1]:
         result = dims(X, budget=budget, costs=costs, solver=solver, rng=seed, **asked)
         assert costs[result.indices].sum() <= budget * (1 + 1e-9)
@@ -108,7 +123,12 @@ def test_a_budget_with_columns_that_must_and_must_not(seed):
     for objective in ("kl", "l2"):
         allowed = lambda some: costs[list(some)].sum() <= budget
         best = best_of(X, weights, np.arange(n), allowed, objective, include, exclude)
-        asked = {"include": include, "exclude": exclude, "sample_weight": weights, "objective": objective}
+        asked = {
+            "include": include,
+            "exclude": exclude,
+            "sample_weight": weights,
+            "objective": objective,
+        }
         result = dims(X, budget=budget, costs=costs, rng=seed, **asked)
         assert 0 in result.indices
         assert n - 1 not in result.indices
@@ -123,7 +143,9 @@ def by_highs(X, costs, budget):
     rows, columns = np.nonzero(supports)
     entries = np.arange(len(rows))
     ends = np.r_[np.ones(len(rows)), -np.ones(len(rows))]
-    rules = sp.csr_array((ends, (np.r_[entries, entries], np.r_[n + rows, columns])), shape=(len(rows), n + count))
+    rules = sp.csr_array(
+        (ends, (np.r_[entries, entries], np.r_[n + rows, columns])), shape=(len(rows), n + count)
+    )
     spent = np.r_[costs, np.zeros(count)]
     return -milp(
         np.r_[np.zeros(n), -mass],
@@ -154,7 +176,11 @@ def test_bounds_of_prices_hold_within_a_budget():
         rng = np.random.default_rng(seed)
         cover = random_cover(rng, n=7, counted=bool(seed % 2))
         allowance = Allowance(rng.uniform(0.3, 2.0, 7), 4.0)
-        faces = [np.array(s, np.int64) for s in subsets(range(7)) if allowance.costs[list(s)].sum() <= 4.0]
+        faces = [
+            np.array(s, np.int64)
+            for s in subsets(range(7))
+            if allowance.costs[list(s)].sum() <= 4.0
+        ]
         fits = allowance.of_supports(cover.indptr, cover.indices) <= allowance.room
         small = cover.take(np.flatnonzero(fits))
         for mode in MODES:
@@ -174,9 +200,13 @@ def test_bounds_of_prices_hold_within_a_budget():
 def test_a_table_with_labels_needs_no_dummies():
     """Its columns are the units of its dummies, the most frequent label left out."""
     rng = np.random.default_rng(3)
-    frame = pd.DataFrame({f"v{j}": rng.choice(list("abcd"), 200, p=[0.7, 0.1, 0.1, 0.1]) for j in range(8)})
+    frame = pd.DataFrame(
+        {f"v{j}": rng.choice(list("abcd"), 200, p=[0.7, 0.1, 0.1, 0.1]) for j in range(8)}
+    )
     dummies = pd.get_dummies(frame, prefix_sep="=")
-    dummies = dummies.drop(columns=[f"{name}={frame[name].mode()[0]}" for name in frame]).astype(int)
+    dummies = dummies.drop(columns=[f"{name}={frame[name].mode()[0]}" for name in frame]).astype(
+        int
+    )
     units = {name: name.split("=")[0] for name in dummies}
     whole, apart = dims(frame, 3, rng=0), dims(dummies, 3, units=units, rng=0)
     assert apart.value == pytest.approx(whole.value, abs=1e-12)
@@ -185,7 +215,9 @@ def test_a_table_with_labels_needs_no_dummies():
 
 
 def test_names_of_units_and_costs_by_name():
-    X = pd.DataFrame([[1, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]], columns=list("abcd"))
+    X = pd.DataFrame(
+        [[1, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]], columns=list("abcd")
+    )
     units = pd.Series({"a": "left", "b": "left", "c": "right", "d": "right"})
     assert dims(X, 1, units=units, exclude=["left"]).labels.tolist() == ["c", "d"]
     assert dims(X, 1, units=units, include=["d"]).units.tolist() == ["right"]
@@ -196,7 +228,9 @@ def test_names_of_units_and_costs_by_name():
     paid = {"tea": 2.0, "milk": 2.0, "rum": 1.0, "cola": 1.0}
     assert sorted(dims(lines, costs=paid, budget=2, order="order", item="item").labels) == ["tea"]
     bar = {"rum": "bar", "cola": "bar"}
-    assert sorted(dims(lines, 1, units=bar, order="order", item="item", exclude=["tea"]).labels) == ["cola", "rum"]
+    assert sorted(
+        dims(lines, 1, units=bar, order="order", item="item", exclude=["tea"]).labels
+    ) == ["cola", "rum"]
 
 
 def test_the_estimator_takes_units_and_costs():
@@ -208,7 +242,10 @@ def test_the_estimator_takes_units_and_costs():
     assert model.transform(X).shape[1] == 6
     costs = np.linspace(1.0, 2.0, 12)
     assert costs[FewerDims(budget=5.5, costs=costs).fit(X).indices_].sum() <= 5.5
-    assert FewerDims(costs=costs, budget=5.5).fit(X).value_ == dims(X, costs=costs, budget=5.5, rng=0).value
+    assert (
+        FewerDims(costs=costs, budget=5.5).fit(X).value_
+        == dims(X, costs=costs, budget=5.5, rng=0).value
+    )
     with pytest.warns(UserWarning, match="units"):
         assert len(FewerDims(9, units=labels).fit(X).indices_) == 12
 
@@ -217,11 +254,18 @@ def test_what_cannot_be_asked_for():
     X = np.eye(4, dtype=int)
     for words, asked in {
         "budget is what may be spent on costs": {"budget": 2.0},
-        "give k or budget: how much may be chosen, got both": {"k": 2, "budget": 2.0, "costs": np.ones(4)},
+        "give k or budget: how much may be chosen, got both": {
+            "k": 2,
+            "budget": 2.0,
+            "costs": np.ones(4),
+        },
         "give k: how much may be chosen, got neither": {},
         r"costs must have shape \(4,\), got \(3,\)": {"budget": 2, "costs": np.ones(3)},
         "costs must not be negative, got -1 at index 2": {"budget": 2, "costs": [1, 1, -1, 1]},
-        "a budget of 0.5 pays for none of the columns: the cheapest costs 1": {"budget": 0.5, "costs": np.ones(4)},
+        "a budget of 0.5 pays for none of the columns: the cheapest costs 1": {
+            "budget": 0.5,
+            "costs": np.ones(4),
+        },
         "include costs 2 together, more than the budget of 1.5": {
             "budget": 1.5,
             "costs": np.ones(4),
@@ -230,7 +274,10 @@ def test_what_cannot_be_asked_for():
         "costs need a budget": {"k": 2, "costs": np.ones(4)},
         "k must be an integer in 1..4 .columns., got 1.5": {"k": 1.5},
         "units must have one label for each of the 4 columns": {"k": 1, "units": [0, 1]},
-        "units must have a label for each column, got None at 1": {"k": 1, "units": ["a", None, "a", "b"]},
+        "units must have a label for each column, got None at 1": {
+            "k": 1,
+            "units": ["a", None, "a", "b"],
+        },
         r"units must be labels such as numbers or strings, got \['b'\] at 1": {
             "k": 1,
             "units": np.array(["a", ["b"], "a", "b"], object),
@@ -255,7 +302,9 @@ def test_members_of_a_budget():
             assert C.contains(p)
             near = C.project(p, near=p)
             assert ((near - p) ** 2).sum() < 1e-20
-    with pytest.raises(InvalidInput, match="no listed state fits into the budget of 1: the cheapest costs 3"):
+    with pytest.raises(
+        InvalidInput, match="no listed state fits into the budget of 1: the cheapest costs 3"
+    ):
         DimensionSparse(States([[1, 1]]), costs=[1.0, 2.0], budget=1.0)
 
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from fewer import FewerDims, InvalidInput, coverage
 from fewer import dims as dims_of_any_solver
-from fewer.data.baskets import baskets_of, long_columns
-from fewer.data.frames import columns_of
 from fewer.datasets import baskets
+from fewer.tables.baskets import baskets_of, long_columns
+from fewer.tables.frames import columns_of
 
 dims = partial(dims_of_any_solver, solver="exchange", rng=0)
 
@@ -68,7 +68,9 @@ def test_the_baseline_by_its_label():
         expected = dims(X, 2, baseline=[0, code, 2, 0, 1, 0], exclude=[0, 5])
         assert found.value == pytest.approx(expected.value)
     mode = dims(table, 2, baseline="mode")
-    assert mode.distribution.origin[1:5].tolist() == [np.bincount(column).argmax() for column in rows.T]
+    assert mode.distribution.origin[1:5].tolist() == [
+        np.bincount(column).argmax() for column in rows.T
+    ]
     for words, wrong in {
         "column 'plan' holds labels, none of which is zero; give baseline='mode'": "zero",
         r"column 'plan' has no label 'platin'; it has 'free', 'gold', 'silver'": {"plan": "platin"},
@@ -85,32 +87,47 @@ def test_missing_values_by_rule():
     table.loc[[3, 9], "plan"] = None
     table["tickets"] = table["tickets"].astype("Int64")
     table.loc[9, "tickets"] = pd.NA
-    sentence = r"column 'plan', row 3: is missing, as is 1 more; missing='drop' .*'impute' .*'category'"
+    sentence = (
+        r"column 'plan', row 3: is missing, as is 1 more; missing='drop' .*'impute' .*'category'"
+    )
     with pytest.raises(InvalidInput, match=sentence):
         dims(table, 2)
     whole = table.dropna().astype({"tickets": int})
     dropped = dims(table, 2, missing="drop")
     assert dropped.value == pytest.approx(dims(whole, 2).value)
     assert "2 of 200 rows left out" in dropped.note
-    filled = table.assign(plan=table.plan.fillna("free"), tickets=table.tickets.fillna(0).astype(int))
+    filled = table.assign(
+        plan=table.plan.fillna("free"), tickets=table.tickets.fillna(0).astype(int)
+    )
     assert dims(table, 2, missing="impute").value == pytest.approx(dims(filled, 2).value)
-    own = table.assign(plan=table.plan.fillna("unknown"), tickets=table.tickets.fillna(3).astype(int))
+    own = table.assign(
+        plan=table.plan.fillna("unknown"), tickets=table.tickets.fillna(3).astype(int)
+    )
     assert dims(table, 2, missing="category").value == pytest.approx(dims(own, 2).value)
     array = own[["churned", "tickets"]].to_numpy(float)
     array[5, 1] = np.nan
-    assert dims(array, 1, missing="drop").value == pytest.approx(dims(np.delete(array, 5, axis=0), 1).value)
+    assert dims(array, 1, missing="drop").value == pytest.approx(
+        dims(np.delete(array, 5, axis=0), 1).value
+    )
 
 
 def test_what_cannot_be_coded_is_named():
     table = customers()
     table["score"] = np.random.default_rng(0).normal(size=200)
-    with pytest.raises(InvalidInput, match=r"column 'score', row 0: expected a small whole number.*leaves it out"):
+    with pytest.raises(
+        InvalidInput, match=r"column 'score', row 0: expected a small whole number.*leaves it out"
+    ):
         dims(table, 2)
     without = dims(table, 2, columns={"score": "ignore"})
     assert without.value == pytest.approx(dims(table.drop(columns="score"), 2).value)
     only = dims(table, 1, columns=["plan", "tickets"])
     assert only.value == pytest.approx(dims(table[["plan", "tickets"]], 1).value)
-    assert dims(table, 1, columns={"score": "category", "customer_id": "ignore"}, exclude=["score"]).value > 4
+    assert (
+        dims(
+            table, 1, columns={"score": "category", "customer_id": "ignore"}, exclude=["score"]
+        ).value
+        > 4
+    )
     with pytest.raises(InvalidInput, match="include: the column 'joined' is left out"):
         dims(table, 2, include=["joined"], columns={"score": "ignore"})
     with pytest.raises(InvalidInput, match="no column of labels"):
@@ -126,7 +143,9 @@ def test_names_in_and_out():
     expected = dims(X, 2, baseline=origin, include=[4], exclude=[0, 1, 5])
     assert found.value == pytest.approx(expected.value)
     assert coverage(table, found.labels) == pytest.approx(math.exp(-found.value))
-    with pytest.raises(InvalidInput, match=r"include: there is no column 'ticket'; did you mean 'tickets'\?"):
+    with pytest.raises(
+        InvalidInput, match=r"include: there is no column 'ticket'; did you mean 'tickets'\?"
+    ):
         dims(table, 2, include=["ticket"])
 
 
@@ -137,7 +156,11 @@ def test_the_estimator_takes_labels_too():
     assert model.indices_.tolist() == found.indices.tolist()
     assert model.result_.labels.tolist() == found.labels.tolist()
     assert model.levels_[1].tolist() == ["free", "gold", "silver"]
-    assert model.score(table) == pytest.approx(model.coverage_) == pytest.approx(math.exp(-found.value))
+    assert (
+        model.score(table)
+        == pytest.approx(model.coverage_)
+        == pytest.approx(math.exp(-found.value))
+    )
     assert model.transform(table).columns.tolist() == found.labels.tolist()
     polars = FewerDims(2, solver="exchange").fit(pl.from_pandas(table))
     assert polars.transform(pl.from_pandas(table)).columns == found.labels.tolist()
@@ -175,7 +198,9 @@ def long_table(X, rng):
     again = rng.integers(0, len(rows), 20)
     rows, items = np.append(rows, rows[again]), np.append(items, items[again])
     order = rng.permutation(len(rows))
-    return pd.DataFrame({"order_id": rows[order] + 10_000, "item": [f"p{i:03d}" for i in items[order]]})
+    return pd.DataFrame(
+        {"order_id": rows[order] + 10_000, "item": [f"p{i:03d}" for i in items[order]]}
+    )
 
 
 def test_long_tables_are_the_wide_ones():
@@ -183,7 +208,12 @@ def test_long_tables_are_the_wide_ones():
     X = X[np.diff(X.indptr) > 0]
     lines = long_table(X, np.random.default_rng(0))
     expected = dims(X, 8)
-    forms = [lines, lines.astype({"item": "category"}), pl.from_pandas(lines), pa.Table.from_pandas(lines)]
+    forms = [
+        lines,
+        lines.astype({"item": "category"}),
+        pl.from_pandas(lines),
+        pa.Table.from_pandas(lines),
+    ]
     forms.append(lines.assign(order_id=lines.order_id.astype(str)))
     for form in forms:
         found = dims(form, 8, order="order_id", item="item")
@@ -206,7 +236,9 @@ def test_missing_items_of_orders(blocks):
 
     def found(missing):
         X = (lambda: iter([lines[:1], lines[1:3], lines[3:]])) if blocks else lines
-        return dims(X, 1, order="o", item="s", missing=missing, max_memory="1KB" if blocks else "1GB")
+        return dims(
+            X, 1, order="o", item="s", missing=missing, max_memory="1KB" if blocks else "1GB"
+        )
 
     with pytest.raises(InvalidInput, match="column 's', row 1: is missing; missing='drop'"):
         found("error")
@@ -232,7 +264,9 @@ def test_orders_with_missing_items_are_counted_and_said():
     assert found.table.toarray().tolist() == [[1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1]]
     with pytest.raises(InvalidInput, match="column 'order', row 2: is missing"):
         baskets_of(
-            lines.with_columns(pl.when(pl.col("order") == 2).then(None).otherwise(pl.col("order")).alias("order")),
+            lines.with_columns(
+                pl.when(pl.col("order") == 2).then(None).otherwise(pl.col("order")).alias("order")
+            ),
             "order",
             "item",
         )
@@ -262,7 +296,11 @@ def test_two_columns_tell_what_they_are():
 
     assert found(sku=["a", "b"], invoice=[1, 1]) == ("invoice", "sku", "by their names")
     assert found(user_id=[1, 1, 2], movie=[7, 8, 7])[:2] == ("user_id", "movie")
-    assert found(x=[1, 2, 3, 4], y=["a", "b", "a", "b"]) == ("x", "y", "as it has more distinct values")
+    assert found(x=[1, 2, 3, 4], y=["a", "b", "a", "b"]) == (
+        "x",
+        "y",
+        "as it has more distinct values",
+    )
     assert found(x=["a", "b", "a"], y=[1, 2, 3])[0] == "y"
     assert found(milk=[0, 1, 1], tea=[1, 1, 0]) is None
     assert found(a=[1], b=["x"], c=[2]) is None

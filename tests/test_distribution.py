@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewer import L2, Atoms, DimensionSparse, Distribution, InvalidInput, Lattice, States, distribution, greedy
+from fewer import (
+    L2,
+    Atoms,
+    DimensionSparse,
+    Distribution,
+    InvalidInput,
+    Lattice,
+    States,
+    distribution,
+    greedy,
+)
 
 
 def example():
@@ -28,7 +38,9 @@ def test_distribution_holds_what_the_result_holds():
     assert d.dims.tolist() == result.support.tolist()
     assert np.array_equal(d.pmf(everything.reshape(4, 6, 4)), result.p.reshape(4, 6))
     assert d.expect(lambda x: x) == pytest.approx(result.p @ everything)
-    assert d.expect(lambda x: x[0] * x.sum()) == pytest.approx(result.p @ (everything[:, 0] * everything.sum(1)))
+    assert d.expect(lambda x: x[0] * x.sum()) == pytest.approx(
+        result.p @ (everything[:, 0] * everything.sum(1))
+    )
     assert len(d) == np.count_nonzero(result.p)
 
 
@@ -36,7 +48,9 @@ def test_marginals():
     space, result = example()
     table = result.p.reshape(space.shape)
     pair = result.distribution.marginal([1, 3])
-    assert np.allclose(pair.pmf(Lattice(2, (3, 2)).unravel(np.arange(6))), table.sum(axis=(0, 2)).reshape(-1))
+    assert np.allclose(
+        pair.pmf(Lattice(2, (3, 2)).unravel(np.arange(6))), table.sum(axis=(0, 2)).reshape(-1)
+    )
     one = result.distribution.marginal([1])
     assert np.allclose(one.pmf([0, 1, 2]), table.sum(axis=(0, 2, 3)))
     with pytest.raises(InvalidInput, match="at least one dimension"):
@@ -130,7 +144,10 @@ def test_damaged_foreign_and_newer_files_get_a_sentence(tmp_path):
         ({"weights": good["weights"][:-1]}, "do not fit together"),
         ({"codes": good["codes"] + 7}, "outside its space"),
         ({"dims": good["dims"] + 9}, "outside its space"),
-        ({"weights": np.array(["x"] * len(good["weights"]))}, "damaged: weights must hold real numbers"),
+        (
+            {"weights": np.array(["x"] * len(good["weights"]))},
+            "damaged: weights must hold real numbers",
+        ),
     ]:
         np.savez(path, **{**good, **change})
         refused(sentence)
@@ -148,7 +165,9 @@ def with_rest(seed):
     every = np.indices((2, 3)).reshape(2, -1).T
     codes = np.ascontiguousarray(rng.permutation(every)[: int(rng.integers(1, 6))])
     masses = rng.dirichlet(np.ones(len(codes) + 1))
-    return Distribution(codes, masses[1:], np.array([1, 3]), (2, 2, 4, 3), float(masses[0]), np.array([1, 0, 2, 0]))
+    return Distribution(
+        codes, masses[1:], np.array([1, 3]), (2, 2, 4, 3), float(masses[0]), np.array([1, 0, 2, 0])
+    )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -162,7 +181,9 @@ def test_mass_on_the_rest_of_a_face(seed, tmp_path):
     assert np.allclose(d.spelled_out().pmf(everything), p)
     assert d.expect(lambda x: x) == pytest.approx(p @ everything)
     table = p.reshape(d.shape)
-    assert np.allclose(d.marginal([2, 3]).pmf(Lattice(2, (4, 3)).unravel(np.arange(12))), table.sum((0, 1)).ravel())
+    assert np.allclose(
+        d.marginal([2, 3]).pmf(Lattice(2, (4, 3)).unravel(np.arange(12))), table.sum((0, 1)).ravel()
+    )
     draws = d.sample(20000, rng=seed)
     for x, weight in zip(everything, p, strict=True):
         assert (draws == x).all(axis=1).mean() == pytest.approx(weight, abs=0.015)
@@ -177,7 +198,9 @@ def test_the_rest_of_an_astronomic_face_is_a_count():
     assert d.pmf(np.ones(n, int)) == 0.0  # 0.75 / 2^2000 is below the smallest number
     draws = d.sample(1000, rng=0)
     assert draws.any(axis=1).mean() == pytest.approx(0.75, abs=0.06)
-    with pytest.raises(InvalidInput, match=r"states of the face, too many to go through; use sample or pmf"):
+    with pytest.raises(
+        InvalidInput, match=r"states of the face, too many to go through; use sample or pmf"
+    ):
         d.expect(sum)
 
 
@@ -188,7 +211,9 @@ def write(path, content):
 
 def test_a_state_of_the_wrong_length_is_refused():
     _, result = example()
-    with pytest.raises(InvalidInput, match=r"x must be integers of shape \(\.\.\., 4\), got int64 of shape \(3,\)"):
+    with pytest.raises(
+        InvalidInput, match=r"x must be integers of shape \(\.\.\., 4\), got int64 of shape \(3,\)"
+    ):
         result.distribution.pmf([0, 0, 1])
 
 

@@ -106,8 +106,12 @@ def test_round_trips_bring_back_every_bit(name, tmp_path):
 
 def test_files_of_version_1_are_still_read(tmp_path):
     d = examples()["rest"]
-    fields = {name: getattr(d, name) for name in ("codes", "weights", "dims", "shape", "rest", "origin")}
-    np.savez(tmp_path / "old.npz", format=np.array("fewer.distribution"), version=np.array(1), **fields)
+    fields = {
+        name: getattr(d, name) for name in ("codes", "weights", "dims", "shape", "rest", "origin")
+    }
+    np.savez(
+        tmp_path / "old.npz", format=np.array("fewer.distribution"), version=np.array(1), **fields
+    )
     assert Distribution.load(tmp_path / "old.npz").to_dict() == d.to_dict()
     old = {name: entry for name, entry in d.to_dict().items() if name not in ("values", "edges")}
     assert Distribution.from_dict({**old, "version": 1}).to_dict() == d.to_dict()
@@ -141,7 +145,15 @@ GOOD = {
     "dims": [1],
     "origin": [0, 0],
 }
-LINE = {**GOOD, "shape": [3], "states": [0, 2], "dims": [0], "origin": [0], "values": [1.0, 2.0], "edges": None}
+LINE = {
+    **GOOD,
+    "shape": [3],
+    "states": [0, 2],
+    "dims": [0],
+    "origin": [0],
+    "values": [1.0, 2.0],
+    "edges": None,
+}
 
 
 @pytest.mark.parametrize(
@@ -193,7 +205,15 @@ def test_content_that_is_wrong_gets_a_sentence(content, sentence, tmp_path):
 
 def test_text_that_is_no_json_gets_a_sentence(tmp_path):
     path = tmp_path / "d.json"
-    for text in ("", "{", "nonsense", "[" * 100_000, '{"weights": NaN}', '{"a": Infinity}', "\ud800"):
+    for text in (
+        "",
+        "{",
+        "nonsense",
+        "[" * 100_000,
+        '{"weights": NaN}',
+        '{"a": Infinity}',
+        "\ud800",
+    ):
         with pytest.raises(InvalidInput, match="the text cannot be read as JSON"):
             Distribution.from_json(text)
     for raw in (b"\xff\xfe\x00", b"PK\x03\x04", b"{"):

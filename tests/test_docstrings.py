@@ -67,6 +67,10 @@ def test_what_an_estimator_learns_is_named(model, y):
 
 def test_what_a_result_offers_is_named():
     found = sections(fewer.Result)
-    offered = {name for name, thing in vars(fewer.Result).items() if not name.startswith("_") and not callable(thing)}
+    offered = {
+        name
+        for name, thing in vars(fewer.Result).items()
+        if not name.startswith("_") and not callable(thing)
+    }
     named = entries(found["Attributes"]) + entries(found["Parameters"])
     assert sorted(named) == sorted({*offered, *parameters(fewer.Result)})

@@ -26,7 +26,9 @@ def test_rows_are_assigned_to_the_most_similar_point():
     assert np.array_equal(assign(found, X), wanted)
     assert np.array_equal(assign(found, X)[found.indices], np.arange(5))
     model = FewerPoints(5, gamma=GAMMA, random_state=0).fit(X)
-    assert np.array_equal(model.indices_[model.assign(X)], model.result_.indices[assign(model.result_, X)])
+    assert np.array_equal(
+        model.indices_[model.assign(X)], model.result_.indices[assign(model.result_, X)]
+    )
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -44,7 +46,12 @@ def test_rows_are_assigned_whatever_container_transform_has(library):
 @pytest.mark.parametrize("similarity", ["laplace", "hamming", "rbf"])
 def test_sparse_rows_are_refused_where_dense_ones_were_fitted(similarity):
     X = np.eye(4)[[0, 1, 2, 3, 3]]
-    model = FewerPoints(2, similarity=similarity, missing="impute" if similarity == "rbf" else "error", random_state=0)
+    model = FewerPoints(
+        2,
+        similarity=similarity,
+        missing="impute" if similarity == "rbf" else "error",
+        random_state=0,
+    )
     model.fit(X)
     of_table = points(pd.DataFrame(X, columns=list("abcd")), 2, similarity=similarity, rng=0)
     asks = (
@@ -65,7 +72,8 @@ def test_rows_of_a_table_are_assigned_whatever_they_are_compared_by():
     model = FewerPoints(4, random_state=0).fit(frame)
     assert np.array_equal(assign(found, frame)[found.indices], np.arange(4))
     assert np.array_equal(
-        assign(model.result_, frame), model.result_.indices.searchsorted(model.indices_)[model.assign(frame)]
+        assign(model.result_, frame),
+        model.result_.indices.searchsorted(model.indices_)[model.assign(frame)],
     )
     moved = points(frame, 4, rng=0, move=True)
     assert np.array_equal(assign(moved, moved.rows), np.arange(4))
@@ -75,13 +83,17 @@ def test_witness_is_the_difference_of_two_means():
     X = rows()
     found = points(X, 5, gamma=GAMMA, rng=0)
     K = similarity_of("rbf", GAMMA)(X, X)
-    assert witness(found, X) == pytest.approx(K.mean(axis=1) - K[:, found.indices] @ found.weights, abs=1e-12)
+    assert witness(found, X) == pytest.approx(
+        K.mean(axis=1) - K[:, found.indices] @ found.weights, abs=1e-12
+    )
 
 
 def residuals(K, some):
     """s(x, x) - k_S' K_SS^-1 k_S of each row."""
     part = K[:, some]
-    return np.diag(K) - np.einsum("ij,ij->i", part, np.linalg.solve(K[np.ix_(some, some)], part.T).T)
+    return np.diag(K) - np.einsum(
+        "ij,ij->i", part, np.linalg.solve(K[np.ix_(some, some)], part.T).T
+    )
 
 
 def test_criticisms_are_the_largest_residuals_each_listed_one_counting_as_a_point():
@@ -124,7 +136,8 @@ def test_a_stored_estimator_still_explains():
     again = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own bytes
     assert np.array_equal(again.criticisms(3, X=X), model.criticisms(3))
     assert (
-        len(pickle.dumps(model)) < len(pickle.dumps(FewerPoints(5, random_state=0).fit(np.repeat(X, 9, axis=0)))) + 99
+        len(pickle.dumps(model))
+        < len(pickle.dumps(FewerPoints(5, random_state=0).fit(np.repeat(X, 9, axis=0)))) + 99
     )
     with pytest.raises(InvalidInput, match=r"does not hold the rows .* use assign\(result, X\)"):
         again.criticisms(3)
@@ -173,7 +186,9 @@ def test_with_a_target_its_rows_are_assigned_and_criticised():
 def test_what_cannot_be_explained_is_refused_in_a_sentence():
     X = rows()
     found = points(X, 5, gamma=GAMMA, rng=0)
-    with pytest.raises(InvalidInput, match="method must be one of 'residual', 'witness', got 'far'"):
+    with pytest.raises(
+        InvalidInput, match="method must be one of 'residual', 'witness', got 'far'"
+    ):
         criticisms(found, X, 3, method="far")
     with pytest.raises(InvalidInput, match="n must be"):
         criticisms(found, X, 61)

@@ -133,7 +133,9 @@ def test_a_large_face_is_searched_by_accelerated_steps():
     n = LARGE_FACE + 100
     q = np.random.default_rng(3).dirichlet(np.ones(n))
     stretched = 1.0 + np.arange(n) / n
-    F = Functional(Atoms(n), lambda p: float(stretched @ (p - q) ** 2), lambda p: 2 * stretched * (p - q))
+    F = Functional(
+        Atoms(n), lambda p: float(stretched @ (p - q) ** 2), lambda p: 2 * stretched * (p - q)
+    )
     face = np.arange(50, n)
     found = FaceSolver(F).best(face)
     spare = q[:50].sum() / (1.0 / stretched[face]).sum()  # the same slope everywhere
@@ -169,7 +171,9 @@ def closed_forms():
     atoms, cube, states = SPACES["atoms"], SPACES["cube"], SPACES["states"]
     table = np.random.default_rng(3).standard_normal
     for space in (atoms, cube, states):
-        sets = [SparseSimplex(space, 3)] + ([DimensionSparse(space, 2)] if space is not atoms else [])
+        sets = [SparseSimplex(space, 3)] + (
+            [DimensionSparse(space, 2)] if space is not atoms else []
+        )
         for C in sets:
             yield L2(space, table(space.size)), C
             yield KL(space, target(space)), C
@@ -177,11 +181,15 @@ def closed_forms():
             yield MMD(space, gram(space), target(space)), C
 
 
-@pytest.mark.parametrize("case", list(closed_forms()), ids=lambda c: f"{type(c[0]).__name__} {c[1]!r}"[:60])
+@pytest.mark.parametrize(
+    "case", list(closed_forms()), ids=lambda c: f"{type(c[0]).__name__} {c[1]!r}"[:60]
+)
 def test_closed_forms_against_enumeration(case):
     """Built directly, so that the general engine meets what the special ones usually take."""
     F, C = case
-    values = {s: F.value_on(C.face(np.array(s))) for s in itertools.combinations(range(C.n_units), C.k)}
+    values = {
+        s: F.value_on(C.face(np.array(s))) for s in itertools.combinations(range(C.n_units), C.k)
+    }
     best = min(values.values())
     engine = FacesEngine(F, C)
     while engine.grow(1):
@@ -189,7 +197,9 @@ def test_closed_forms_against_enumeration(case):
     while engine.improve(1):
         pass
     support = set(engine.support.tolist())
-    swaps = [support - {out} | {into} for out in support for into in set(range(C.n_units)) - support]
+    swaps = [
+        support - {out} | {into} for out in support for into in set(range(C.n_units)) - support
+    ]
     assert all(engine.value <= values[tuple(sorted(swap))] + 1e-9 for swap in swaps)
     branches = [Branch()]
     while branches:
@@ -219,7 +229,8 @@ def test_every_branch_is_bounded_from_below(k):
                 within = [
                     b.bound
                     for b in left
-                    if set(b.included.tolist()) <= set(support) and not set(b.excluded.tolist()) & set(support)
+                    if set(b.included.tolist()) <= set(support)
+                    and not set(b.excluded.tolist()) & set(support)
                 ]
                 assert min([*within, engine.proven]) <= lowest + 1e-9
                 assert within or engine.proven <= lowest + 1e-9
@@ -236,12 +247,20 @@ def test_perturbations_never_raise_the_value_and_repeat_with_the_seed():
     F = Moments(Atoms(16), matrix(SPACES["cube"]), np.ones(5))
     paths = []
     for _ in range(2):
-        engine, rng, values = FacesEngine(F, SparseSimplex(F.space, 4)), np.random.default_rng(0), []
+        engine, rng, values = (
+            FacesEngine(F, SparseSimplex(F.space, 4)),
+            np.random.default_rng(0),
+            [],
+        )
         engine.grow(4)
         for _ in range(10):
             before = engine.value, engine.support.tolist()
             stayed = engine.perturb(rng)
-            assert engine.value < before[0] if stayed else (engine.value, engine.support.tolist()) == before
+            assert (
+                engine.value < before[0]
+                if stayed
+                else (engine.value, engine.support.tolist()) == before
+            )
             values.append(engine.value)
         paths.append(values)
     assert paths[0] == paths[1]
@@ -260,7 +279,9 @@ def test_states_that_no_single_unit_reaches():
 def test_which_problems_the_general_engine_serves():
     atoms, cube = SPACES["atoms"], SPACES["cube"]
     assert isinstance(engine_of(KL(atoms, target(atoms)), SparseSimplex(atoms, 2)), FacesEngine)
-    assert isinstance(engine_of(MMD(cube, gram(cube), target(cube)), DimensionSparse(cube, 2)), FacesEngine)
+    assert isinstance(
+        engine_of(MMD(cube, gram(cube), target(cube)), DimensionSparse(cube, 2)), FacesEngine
+    )
     with pytest.raises(InvalidInput, match="takes faces whole"):
         engine_of(KL(atoms, target(atoms)), SparseSimplex(atoms, 2, max_weight=0.6))
 
@@ -278,7 +299,9 @@ def test_a_late_engine_answers_with_what_it_has():
 
 def test_too_many_supports_are_refused_with_their_number():
     F = largest_entry(Atoms(3000), np.ones(3000))
-    with pytest.raises(InvalidInput, match=r"supports apart \(k = 1500 of 3000 units\); give time_limit"):
+    with pytest.raises(
+        InvalidInput, match=r"supports apart \(k = 1500 of 3000 units\); give time_limit"
+    ):
         exact(F, SparseSimplex(F.space, 1500))
     assert engine_of(F, SparseSimplex(F.space, 1500)).patience > 0
 
@@ -299,10 +322,14 @@ def test_exchange_leaves_a_local_optimum_of_a_users_objective():
     """No single swap helps there; a perturbation does."""
     rng = np.random.default_rng(2)
     A, b = rng.standard_normal((5, 12)), 0.3 * rng.standard_normal(5)
-    F = Functional(Atoms(12), lambda p: float(((A @ p - b) ** 2).sum()), lambda p: 2 * A.T @ (A @ p - b))
+    F = Functional(
+        Atoms(12), lambda p: float(((A @ p - b) ** 2).sum()), lambda p: 2 * A.T @ (A @ p - b)
+    )
     C = SparseSimplex(F.space, 3)
     swapped, searched = exchange(F, C, rng=0, budget=0.0), exchange(F, C, rng=0)
-    best = min(Moments(F.space, A, b).value_on(np.array(s)) for s in itertools.combinations(range(12), 3))
+    best = min(
+        Moments(F.space, A, b).value_on(np.array(s)) for s in itertools.combinations(range(12), 3)
+    )
     assert swapped.value > 2.0 * best
     assert searched.value == pytest.approx(best, rel=1e-6)
 

@@ -41,7 +41,9 @@ def test_the_kept_values_are_the_best_of_all_subsets(seed, solver):
     values, counts = np.unique(x, return_counts=True)
     best = min(integral(values, counts, S) for S in combinations(range(len(values)), 3))
     model = FewerBins(3, solver=solver, random_state=0).fit(x)
-    assert integral(values, counts, np.sort(model.indices_)) == pytest.approx(model.value_, rel=1e-9)
+    assert integral(values, counts, np.sort(model.indices_)) == pytest.approx(
+        model.value_, rel=1e-9
+    )
     assert model.value_ >= best * (1 - 1e-9)
     if solver == "auto":
         assert model.value_ == pytest.approx(best, rel=1e-9)
@@ -87,12 +89,20 @@ def test_transform_maps_to_the_nearest_kept_value_and_ties_down():
 
 def test_shapes_of_one_and_of_several_columns():
     X = np.random.default_rng(3).integers(0, 9, (40, 2)).astype(float)
-    alone, column, table = FewerBins(3).fit(X[:, 0]), FewerBins(3).fit(X[:, :1]), FewerBins(3).fit(X)
+    alone, column, table = (
+        FewerBins(3).fit(X[:, 0]),
+        FewerBins(3).fit(X[:, :1]),
+        FewerBins(3).fit(X),
+    )
     assert alone.transform(X[:, 0]).shape == (40,)
     assert column.transform(X[:, :1]).shape == (40, 1)
     assert column.transform(X[:, 0]).shape == (40,)
     assert table.transform(X).shape == (40, 2)
-    assert alone.kept_values_.tolist() == column.kept_values_[0].tolist() == table.kept_values_[0].tolist()
+    assert (
+        alone.kept_values_.tolist()
+        == column.kept_values_[0].tolist()
+        == table.kept_values_[0].tolist()
+    )
     assert table.transform(X)[:, 0].tolist() == alone.transform(X[:, 0]).tolist()
     assert alone.value_ == column.value_[0] == table.result_[0].value
     single = table.transform(X.astype(np.float32))
@@ -105,20 +115,27 @@ def test_shapes_of_one_and_of_several_columns():
 def test_a_series_a_list_and_an_array_are_one_column():
     pandas = pytest.importorskip("pandas")
     x = [3, 1, 4, 1, 5, 9, 2, 6]
-    kept = [FewerBins(3).fit(form).kept_values_.tolist() for form in (x, np.array(x), pandas.Series(x))]
+    kept = [
+        FewerBins(3).fit(form).kept_values_.tolist() for form in (x, np.array(x), pandas.Series(x))
+    ]
     assert kept[0] == kept[1] == kept[2]
 
 
 def test_weights_count_as_repeated_values():
     x, weights = np.array([1.0, 2.0, 4.0, 8.0, 9.0]), np.array([3, 1, 0, 2, 5])
-    weighted, repeated = FewerBins(2).fit(x, sample_weight=weights), FewerBins(2).fit(np.repeat(x, weights))
+    weighted, repeated = (
+        FewerBins(2).fit(x, sample_weight=weights),
+        FewerBins(2).fit(np.repeat(x, weights)),
+    )
     assert weighted.kept_values_.tolist() == repeated.kept_values_.tolist()
     assert weighted.value_ == pytest.approx(repeated.value_)
 
 
 def test_more_values_than_there_are_gives_one_warning_and_keeps_all():
     X = np.array([[1.0, 1.0], [2.0, 1.0], [3.0, 1.0]])
-    with pytest.warns(UserWarning, match="k = 5 is more than the 1 distinct values there are") as raised:
+    with pytest.warns(
+        UserWarning, match="k = 5 is more than the 1 distinct values there are"
+    ) as raised:
         model = FewerBins(5).fit(X)
     assert len(raised) == 1
     assert raised[0].filename == __file__
@@ -143,11 +160,16 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
 def test_bins_with_positions_weighs_the_gaps():
     counts, values = [4, 1, 1, 5], [0.0, 1.0, 3.0, 10.0]
     result = bins(counts=counts, k=2, positions=values)
-    assert result.value == pytest.approx(integral(np.array(values), np.array(counts), result.indices))
+    assert result.value == pytest.approx(
+        integral(np.array(values), np.array(counts), result.indices)
+    )
     even = bins(counts=counts, k=2, positions=[5.0, 7.0, 9.0, 11.0])
     assert even.value == pytest.approx(2 * bins(counts=counts, k=2).value)
     assert bins(counts=[3], k=1, positions=[7.0]).value == 0.0
-    for wrong, sentence in (([0, 1, 1, 2], "positions must increase"), ([0, 1], r"positions must have shape \(4,\)")):
+    for wrong, sentence in (
+        ([0, 1, 1, 2], "positions must increase"),
+        ([0, 1], r"positions must have shape \(4,\)"),
+    ):
         with pytest.raises(InvalidInput, match=sentence):
             bins(counts=counts, k=2, positions=wrong)
     for other in ("entries", np.eye(4)):
@@ -187,7 +209,9 @@ def test_missing_values_are_refused_by_row_or_their_rows_left_out():
 
 
 def test_tables_with_nullable_columns_leave_their_rows_out():
-    frame = pd.DataFrame({"a": pd.array([1, None, 3, 4, 5], dtype="Int64"), "b": [1.0, 2.0, 3.0, 4.0, np.nan]})
+    frame = pd.DataFrame(
+        {"a": pd.array([1, None, 3, 4, 5], dtype="Int64"), "b": [1.0, 2.0, 3.0, 4.0, np.nan]}
+    )
     model = FewerBins(k=2, missing="drop").fit(frame)
     assert list(model.feature_names_in_) == ["a", "b"]
     assert [sorted(kept.tolist()) for kept in model.kept_values_] == [[1.0, 4.0], [1.0, 4.0]]
@@ -208,6 +232,11 @@ def test_an_entry_that_is_no_number_is_named_whether_values_may_be_missing_or_no
 def test_none_and_nan_among_objects_are_missing_values():
     X = np.array([[1.0, 2.0], [None, 3.0], [4.0, float("nan")], [5.0, 6.0]], object)
     mapped = FewerBins(k=2, missing="drop").fit(X).transform(X)
-    assert np.isnan(mapped).tolist() == [[False, False], [True, False], [False, True], [False, False]]
+    assert np.isnan(mapped).tolist() == [
+        [False, False],
+        [True, False],
+        [False, True],
+        [False, False],
+    ]
     with pytest.raises(InvalidInput, match=r"X has a missing value \(NaN\) in column 0, row 1"):
         FewerBins(k=2).fit(X)

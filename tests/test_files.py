@@ -102,7 +102,9 @@ def test_pipes_and_folders_are_refused_before_any_work(folder, capsys, force):
 
 
 def test_a_device_is_refused():
-    with pytest.raises(OSError, match="is a device"):  # only asked, never written: a fault would replace it
+    with pytest.raises(
+        OSError, match="is a device"
+    ):  # only asked, never written: a fault would replace it
         destination("/dev/null")
 
 
@@ -113,7 +115,9 @@ def test_the_mode_of_a_file_that_is_replaced_is_kept(folder):
     assert stat.S_IMODE((folder / "out.csv").stat().st_mode) == 0o600
 
 
-def test_the_mode_of_a_new_file_is_what_the_umask_leaves_and_the_umask_is_never_touched(folder, monkeypatch):
+def test_the_mode_of_a_new_file_is_what_the_umask_leaves_and_the_umask_is_never_touched(
+    folder, monkeypatch
+):
     mask = os.umask(0o027)
     try:
         monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("other threads would see it"))
@@ -172,7 +176,9 @@ def test_it_is_on_the_disk_before_it_has_its_name(folder, monkeypatch):
     assert seen == [False, True]  # the file before, the folder after
 
 
-def test_a_disk_that_is_full_when_flushed_leaves_the_old_file_and_names_the_new(folder, monkeypatch):
+def test_a_disk_that_is_full_when_flushed_leaves_the_old_file_and_names_the_new(
+    folder, monkeypatch
+):
     def full(handle):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -190,7 +196,9 @@ def test_errors_name_the_file_and_not_its_part(folder):
     assert caught.value.filename == "nowhere/out.csv"
     with pytest.raises(FileNotFoundError) as caught, written_whole("out.csv"):
         (folder / "other").read_text()
-    assert caught.value.filename == str(folder / "other")  # what the block itself meets is passed on
+    assert caught.value.filename == str(
+        folder / "other"
+    )  # what the block itself meets is passed on
 
 
 def test_a_name_as_long_as_names_may_be(folder):
@@ -211,7 +219,9 @@ def test_without_replace_a_file_that_has_appeared_meanwhile_is_not_lost(folder):
     assert names(folder) == ["new.csv", "out.csv", "wide.csv"]
 
 
-def test_a_command_without_force_does_not_overwrite_what_appears_while_it_works(folder, capsys, monkeypatch):
+def test_a_command_without_force_does_not_overwrite_what_appears_while_it_works(
+    folder, capsys, monkeypatch
+):
     from fewer.report import path
 
     real = path.compare
@@ -280,12 +290,27 @@ def test_nothing_is_written_but_by_written_whole():
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
                 words = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
                 modes = [
-                    word for word in words if isinstance(word, str) and 0 < len(word) < 4 and set(word) <= set("wxab+t")
+                    word
+                    for word in words
+                    if isinstance(word, str) and 0 < len(word) < 4 and set(word) <= set("wxab+t")
                 ]
-                opens = name in ("open", "fdopen") and any(set(mode) & set("wxa+") for mode in modes)
-                if opens or name in ("write_text", "write_bytes", "NamedTemporaryFile", "mkstemp", "to_csv", "tofile"):
+                opens = name in ("open", "fdopen") and any(
+                    set(mode) & set("wxa+") for mode in modes
+                )
+                if opens or name in (
+                    "write_text",
+                    "write_bytes",
+                    "NamedTemporaryFile",
+                    "mkstemp",
+                    "to_csv",
+                    "tofile",
+                ):
                     places.add((str(path.relative_to(SOURCE)), name))
-    assert places == {("files.py", "fdopen"), ("cli/_process.py", "open"), ("data/_copies.py", "NamedTemporaryFile")}
+    assert places == {
+        ("files.py", "fdopen"),
+        ("cli/_process.py", "open"),
+        ("io/copies.py", "NamedTemporaryFile"),
+    }
 
 
 SHELL = 'exec "$PYTHON" -m fewer "$@"'
@@ -311,7 +336,12 @@ def shell(redirect, *args, cwd):
             "fewer: no command 'nothing'; there are points, bins, terms, dims, look, demo, warm, completion.\n",
         ),
         ("<&- >&- 2>&-", ["nothing"], 2, ""),
-        ("<&-", ["dims", "-", "-k", "1"], 2, "fewer: standard input: is empty; expected a table.\n"),
+        (
+            "<&-",
+            ["dims", "-", "-k", "1"],
+            2,
+            "fewer: standard input: is empty; expected a table.\n",
+        ),
         (">/dev/full", ["--version"], 2, "fewer: standard output: No space left on device.\n"),
         ("2>/dev/full", ["nothing"], 2, ""),
     ],
@@ -370,10 +400,17 @@ def test_ctrl_c_during_an_import_is_130_without_a_traceback(tmp_path, module):
 def test_the_command_takes_ctrl_c_before_it_imports_anything():
     code = "import sys; before = set(sys.modules); import fewer.cli; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
-    assert done.stdout.split() == ["fewer", "fewer.cli", "fewer.cli._process", "gc"]  # gc is a part of the interpreter
+    assert done.stdout.split() == [
+        "fewer",
+        "fewer.cli",
+        "fewer.cli._process",
+        "gc",
+    ]  # gc is a part of the interpreter
 
 
-def test_ctrl_c_while_the_answer_is_written_is_130_and_it_is_written(folder, handler, monkeypatch, capsys):
+def test_ctrl_c_while_the_answer_is_written_is_130_and_it_is_written(
+    folder, handler, monkeypatch, capsys
+):
     real = os.fsync
 
     def fsync(file):

@@ -11,8 +11,16 @@ import pyarrow as pa
 import pytest
 
 from fewer._validation import InvalidInput, as_numbers, is_frame
-from fewer.data.frames import columns_of, index_of, is_table, n_rows, names_of, put_columns, take_rows
-from fewer.data.table import Table
+from fewer.tables.frames import (
+    columns_of,
+    index_of,
+    is_table,
+    n_rows,
+    names_of,
+    put_columns,
+    take_rows,
+)
+from fewer.tables.table import Table
 
 UTC = dt.UTC
 EAST = dt.timezone(dt.timedelta(hours=2))
@@ -29,8 +37,13 @@ def seconds(moment):
 def entries(column):
     """Values with None for what is missing, the mask checked against them."""
     values = column.values
-    gone = np.array([value is None or (isinstance(value, float) and math.isnan(value)) for value in values])
-    assert gone.tolist() == (np.zeros(len(values), bool) if column.missing is None else column.missing).tolist()
+    gone = np.array(
+        [value is None or (isinstance(value, float) and math.isnan(value)) for value in values]
+    )
+    assert (
+        gone.tolist()
+        == (np.zeros(len(values), bool) if column.missing is None else column.missing).tolist()
+    )
     assert (column.missing is None) == (not gone.any())
     assert values.dtype == (object if column.kind == "category" else np.float64)
     back = np.append(column.levels.values.astype(object), None)[column.levels.codes]
@@ -40,16 +53,34 @@ def entries(column):
 
 
 NUMBERS = [
-    *[pd.Series([3, 1, 2], dtype=kind) for kind in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")],
-    *[pd.Series([3, 1, 2], dtype=kind) for kind in ("uint64", "float16", "float32", "float64", "Int8", "UInt32")],
-    *[pd.Series([3, 1, 2], dtype=kind) for kind in ("Float32", "Float64", "int64[pyarrow]", "double[pyarrow]")],
+    *[
+        pd.Series([3, 1, 2], dtype=kind)
+        for kind in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
+    ],
+    *[
+        pd.Series([3, 1, 2], dtype=kind)
+        for kind in ("uint64", "float16", "float32", "float64", "Int8", "UInt32")
+    ],
+    *[
+        pd.Series([3, 1, 2], dtype=kind)
+        for kind in ("Float32", "Float64", "int64[pyarrow]", "double[pyarrow]")
+    ],
     pd.Series([Decimal(3), Decimal(1), Decimal(2)], dtype=object),
     pd.Series([3, 1.0, Decimal(2)], dtype=object),
     pd.arrays.SparseArray([3.0, 1.0, 2.0]),
-    *[pl.Series([3, 1, 2], dtype=kind) for kind in (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Int128, pl.UInt8)],
-    *[pl.Series([3, 1, 2], dtype=kind) for kind in (pl.UInt16, pl.UInt32, pl.UInt64, pl.Float32, pl.Float64)],
+    *[
+        pl.Series([3, 1, 2], dtype=kind)
+        for kind in (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Int128, pl.UInt8)
+    ],
+    *[
+        pl.Series([3, 1, 2], dtype=kind)
+        for kind in (pl.UInt16, pl.UInt32, pl.UInt64, pl.Float32, pl.Float64)
+    ],
     pl.Series([Decimal("3.00"), Decimal("1.00"), Decimal("2.00")]),
-    *[pa.array([3, 1, 2], kind) for kind in (pa.int8(), pa.int64(), pa.uint16(), pa.float32(), pa.float64())],
+    *[
+        pa.array([3, 1, 2], kind)
+        for kind in (pa.int8(), pa.int64(), pa.uint16(), pa.float32(), pa.float64())
+    ],
     pa.array([Decimal("3.00"), Decimal("1.00"), Decimal("2.00")], pa.decimal128(10, 2)),
     pa.chunked_array([[3], [1, 2]]),
 ]
@@ -77,29 +108,53 @@ MISSING = {
     "nullable floats": (pd.Series([3, None, 2], dtype="Float64"), "number", [3.0, None, 2.0]),
     "floats": (pd.Series([3, np.nan, 2]), "number", [3.0, None, 2.0]),
     "booleans": (pd.Series([True, False, True]), "boolean", [1.0, 0.0, 1.0]),
-    "nullable booleans": (pd.Series([True, None, False], dtype="boolean"), "boolean", [1.0, None, 0.0]),
-    "objects that are booleans": (pd.Series([True, None, False], dtype=object), "boolean", [1.0, None, 0.0]),
+    "nullable booleans": (
+        pd.Series([True, None, False], dtype="boolean"),
+        "boolean",
+        [1.0, None, 0.0],
+    ),
+    "objects that are booleans": (
+        pd.Series([True, None, False], dtype=object),
+        "boolean",
+        [1.0, None, 0.0],
+    ),
     "decimals": (pd.Series([Decimal("0.5"), None], dtype=object), "number", [0.5, None]),
     "nothing": (pd.Series([None, None], dtype=object), "number", [None, None]),
     "nothing as floats": (pd.Series([np.nan, np.nan]), "number", [None, None]),
     "nothing as text": (pd.Series([None, None], dtype="string"), "category", [None, None]),
     "text": (pd.Series(["b", None, "a"], dtype="str"), "category", ["b", None, "a"]),
     "text as objects": (pd.Series(["b", None, "a"], dtype=object), "category", ["b", None, "a"]),
-    "text of the old dtype": (pd.Series(["b", None, "a"], dtype="string"), "category", ["b", None, "a"]),
-    "text in arrow": (pd.Series(["b", None, "a"], dtype=pd.ArrowDtype(pa.string())), "category", ["b", None, "a"]),
+    "text of the old dtype": (
+        pd.Series(["b", None, "a"], dtype="string"),
+        "category",
+        ["b", None, "a"],
+    ),
+    "text in arrow": (
+        pd.Series(["b", None, "a"], dtype=pd.ArrowDtype(pa.string())),
+        "category",
+        ["b", None, "a"],
+    ),
     "categories": (pd.Series(["b", None, "a"], dtype="category"), "category", ["b", None, "a"]),
     "categories of numbers": (pd.Series([2, None, 1], dtype="category"), "category", [2, None, 1]),
     "unused categories": (pd.Series(pd.Categorical(["b"], ["a", "b", "c"])), "category", ["b"]),
     "mixed objects": (pd.Series(["b", 1, None], dtype=object), "category", ["b", 1, None]),
     "datetimes": (pd.Series([MOMENT, None]), "date", [seconds(MOMENT), None]),
-    "datetimes of other units": (pd.Series([MOMENT]).astype("datetime64[ms]"), "date", [seconds(MOMENT)]),
+    "datetimes of other units": (
+        pd.Series([MOMENT]).astype("datetime64[ms]"),
+        "date",
+        [seconds(MOMENT)],
+    ),
     "datetimes with a zone": (
         pd.Series([MOMENT.replace(tzinfo=UTC), None]).dt.tz_convert("America/New_York"),
         "date",
         [seconds(MOMENT), None],
     ),
     "dates as objects": (pd.Series([DAY, None], dtype=object), "date", [19783 * 86400.0, None]),
-    "objects with zones": (pd.Series([MOMENT.replace(tzinfo=EAST)], dtype=object), "date", [seconds(MOMENT) - 7200]),
+    "objects with zones": (
+        pd.Series([MOMENT.replace(tzinfo=EAST)], dtype=object),
+        "date",
+        [seconds(MOMENT) - 7200],
+    ),
     "times": (pd.Series([dt.time(1, 2, 3, 500000), None], dtype=object), "date", [3723.5, None]),
     "lengths of time": (pd.Series([dt.timedelta(seconds=90), None]), "number", [90.0, None]),
     "periods": (pd.Series(pd.PeriodIndex(["2024-03"], freq="M")), "date", [19783 * 86400.0]),
@@ -113,11 +168,23 @@ MISSING = {
         "category",
         [None, *map(str, range(1200, 0, -1))],
     ),
-    "polars categories": (pl.Series(["b", None, "a"], dtype=pl.Categorical), "category", ["b", None, "a"]),
-    "polars enums": (pl.Series(["b", None, "a"], dtype=pl.Enum(["a", "b", "c"])), "category", ["b", None, "a"]),
+    "polars categories": (
+        pl.Series(["b", None, "a"], dtype=pl.Categorical),
+        "category",
+        ["b", None, "a"],
+    ),
+    "polars enums": (
+        pl.Series(["b", None, "a"], dtype=pl.Enum(["a", "b", "c"])),
+        "category",
+        ["b", None, "a"],
+    ),
     "polars dates": (pl.Series([DAY, None]), "date", [19783 * 86400.0, None]),
     "polars datetimes": (pl.Series([MOMENT, None]), "date", [seconds(MOMENT), None]),
-    "polars datetimes in ms": (pl.Series([MOMENT], dtype=pl.Datetime("ms")), "date", [seconds(MOMENT)]),
+    "polars datetimes in ms": (
+        pl.Series([MOMENT], dtype=pl.Datetime("ms")),
+        "date",
+        [seconds(MOMENT)],
+    ),
     "polars datetimes with a zone": (
         pl.Series([MOMENT]).dt.replace_time_zone("UTC").dt.convert_time_zone("Asia/Tokyo"),
         "date",
@@ -133,18 +200,32 @@ MISSING = {
     "arrow booleans": (pa.array([True, None, False]), "boolean", [1.0, None, 0.0]),
     "arrow text": (pa.array(["b", None, "a"]), "category", ["b", None, "a"]),
     "arrow large text": (pa.array(["b", None], pa.large_string()), "category", ["b", None]),
-    "arrow categories": (pa.array(["b", None, "a"]).dictionary_encode(), "category", ["b", None, "a"]),
+    "arrow categories": (
+        pa.array(["b", None, "a"]).dictionary_encode(),
+        "category",
+        ["b", None, "a"],
+    ),
     "arrow categories in parts": (
-        pa.chunked_array([pa.array(["b"]).dictionary_encode(), pa.array(["a", "b"]).dictionary_encode()]),
+        pa.chunked_array(
+            [pa.array(["b"]).dictionary_encode(), pa.array(["a", "b"]).dictionary_encode()]
+        ),
         "category",
         ["b", "a", "b"],
     ),
     "arrow dates": (pa.array([DAY, None]), "date", [19783 * 86400.0, None]),
     "arrow dates in ms": (pa.array([DAY], pa.date64()), "date", [19783 * 86400.0]),
     "arrow datetimes": (pa.array([MOMENT, None]), "date", [seconds(MOMENT), None]),
-    "arrow datetimes with a zone": (pa.array([MOMENT.replace(tzinfo=EAST)]), "date", [seconds(MOMENT) - 7200]),
+    "arrow datetimes with a zone": (
+        pa.array([MOMENT.replace(tzinfo=EAST)]),
+        "date",
+        [seconds(MOMENT) - 7200],
+    ),
     "arrow times": (pa.array([dt.time(1, 2, 3, 500000), None]), "date", [3723.5, None]),
-    "arrow times in s": (pa.array([dt.time(1, 2, 3), None], pa.time32("s")), "date", [3723.0, None]),
+    "arrow times in s": (
+        pa.array([dt.time(1, 2, 3), None], pa.time32("s")),
+        "date",
+        [3723.0, None],
+    ),
     "arrow lengths of time": (pa.array([dt.timedelta(seconds=90), None]), "number", [90.0, None]),
     "arrow nothing": (pa.nulls(2), "number", [None, None]),
 }
@@ -181,7 +262,11 @@ def test_nested_and_binary_columns_are_other_and_name_their_type(values):
 
 def test_levels_are_sorted_whatever_order_the_rows_have():
     for order in (["a", "b", "c"], ["c", "a", "b"]):
-        for frame in (pd.DataFrame({"x": order}), pl.DataFrame({"x": order}), pa.table({"x": order})):
+        for frame in (
+            pd.DataFrame({"x": order}),
+            pl.DataFrame({"x": order}),
+            pa.table({"x": order}),
+        ):
             assert columns_of(frame)[0].levels.values.tolist() == ["a", "b", "c"]
 
 
@@ -249,7 +334,12 @@ def test_a_missing_value_in_an_arrow_table_is_named():
 
 def test_series_are_tables_of_one_column():
     for series in (pd.Series([1, 2], name="a"), pl.Series("a", [1, 2])):
-        assert (is_table(series), is_frame(series), names_of(series), n_rows(series)) == (True, False, ["a"], 2)
+        assert (is_table(series), is_frame(series), names_of(series), n_rows(series)) == (
+            True,
+            False,
+            ["a"],
+            2,
+        )
         assert columns_of(series)[0].values.tolist() == [1.0, 2.0]
 
 

@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 
 import naive
-from fewer import KL, L2, Atoms, DimensionSparse, GroupSparse, Lattice, Moments, SparseSimplex, exact, exchange, greedy
+from fewer import (
+    KL,
+    L2,
+    Atoms,
+    DimensionSparse,
+    GroupSparse,
+    Lattice,
+    Moments,
+    SparseSimplex,
+    exact,
+    exchange,
+    greedy,
+)
 from fewer.constraints.conditions import Conditions
 from reproduction import fig1
 
@@ -19,7 +31,9 @@ def face_of(q, units):
 def lowest_on_faces(kind, q):
     """F's minimum over the distributions on a face of a lattice, from its definition."""
     if kind == "kl":
-        return lambda units: -math.log(mass) if (mass := face_of(q, units).sum()) > 0.0 else math.inf
+        return lambda units: (
+            -math.log(mass) if (mass := face_of(q, units).sum()) > 0.0 else math.inf
+        )
     total = (q**2).sum()
 
     def distance(units):
@@ -55,7 +69,9 @@ def few_states(rng, shape):
     """A table of sum one whose few entries are equal, dyadic or random: many additions gain the same."""
     size = math.prod(shape)
     count = int(rng.integers(1, min(8, size)))
-    masses = (np.ones(count), 2.0 ** -rng.integers(0, 3, count), rng.random(count))[int(rng.integers(3))]
+    masses = (np.ones(count), 2.0 ** -rng.integers(0, 3, count), rng.random(count))[
+        int(rng.integers(3))
+    ]
     q = np.zeros(size)
     q[rng.choice(size, count, replace=False)] = masses
     return (q / q.sum()).reshape(shape)
@@ -73,11 +89,15 @@ def test_a_thousand_small_lattices(kind):
         units = naive.greedy_selection(lowest, n, k)
         result = greedy(F, DimensionSparse(space, k))
         assert set(result.support.tolist()) <= set(units)
-        if 1e-12 < lowest(units) < math.inf:  # else some states of the face are all it takes, or none has mass
+        if (
+            1e-12 < lowest(units) < math.inf
+        ):  # else some states of the face are all it takes, or none has mass
             assert same_face(kind, q, units, result)
         assert result.value == pytest.approx(lowest(units), abs=1e-12)
         if kind == "l2":
-            assert DimensionSparse(space, k).project(q.ravel()) == pytest.approx(result.p, abs=1e-12)
+            assert DimensionSparse(space, k).project(q.ravel()) == pytest.approx(
+                result.p, abs=1e-12
+            )
 
 
 def test_fifteen_hundred_budgets():
@@ -88,7 +108,9 @@ def test_fifteen_hundred_budgets():
         budget = float(rng.integers(costs.min(), costs.sum() + 1))
         space = Lattice(n, 2)
         lowest = lowest_on_faces("l2", q)
-        units = naive.greedy_selection(lowest, n, n, fits=lambda held, i, c=costs, b=budget: c[[*held, i]].sum() <= b)
+        units = naive.greedy_selection(
+            lowest, n, n, fits=lambda held, i, c=costs, b=budget: c[[*held, i]].sum() <= b
+        )
         C = DimensionSparse(space, costs=costs, budget=budget)
         result = greedy(L2(space, q.ravel()), C)
         assert result.value == pytest.approx(lowest(units), abs=1e-12)
@@ -130,7 +152,9 @@ def test_groups_with_groups_and_held_and_barred_units():
         A, b = columns(rng, n)
         groups, space = np.array([0, 0, 1, 1, 2, 2]), Atoms(n)
         include, exclude = rng.choice(n, 2, replace=False)
-        C = SparseSimplex(space, 3, include=[include], exclude=[exclude], groups=groups, max_per_group=1)
+        C = SparseSimplex(
+            space, 3, include=[include], exclude=[exclude], groups=groups, max_per_group=1
+        )
         units = naive.greedy_selection(
             lambda S, A=A, b=b: naive.least_squares_on(A, b, S)[0],
             n,
@@ -145,9 +169,17 @@ def test_bounds_on_weights_are_infinite_until_the_bounds_can_be_met():
     rng = np.random.default_rng(4)
     for _ in range(100):
         (A, b), space = columns(rng, 5), Atoms(5)
-        units = naive.greedy_selection(lambda S, A=A, b=b: naive.least_squares_on(A, b, S, 0.0, 0.5)[0], 5, 3)
+        units = naive.greedy_selection(
+            lambda S, A=A, b=b: naive.least_squares_on(A, b, S, 0.0, 0.5)[0], 5, 3
+        )
         assert units[0] == 0
-        weighted(A, b, units, greedy(Moments(space, A, b), SparseSimplex(space, 3, max_weight=0.5)), high=0.5)
+        weighted(
+            A,
+            b,
+            units,
+            greedy(Moments(space, A, b), SparseSimplex(space, 3, max_weight=0.5)),
+            high=0.5,
+        )
 
 
 def test_fifty_under_a_condition():
@@ -178,7 +210,9 @@ def test_three_hundred_groups():
             return naive.on_face(q, np.flatnonzero(np.isin(groups, units)))[1]
 
         units = naive.greedy_selection(lowest, 4, k)
-        assert greedy(L2(space, q), GroupSparse(space, groups, k)).value == pytest.approx(lowest(units), abs=1e-12)
+        assert greedy(L2(space, q), GroupSparse(space, groups, k)).value == pytest.approx(
+            lowest(units), abs=1e-12
+        )
 
 
 def test_the_lowest_index_where_no_item_completes_an_order():

@@ -51,7 +51,10 @@ def drawn(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_solver_keeps_the_counts_and_exact_proves_the_optimum(seed):
     A, b, k, rules, groups, fewest, most = drawn(seed)
-    n, counts = A.shape[1], {"max_per_group": most.tolist(), "min_per_group": dict(enumerate(fewest.tolist()))}
+    n, counts = (
+        A.shape[1],
+        {"max_per_group": most.tolist(), "min_per_group": dict(enumerate(fewest.tolist()))},
+    )
     allowed = list(supports(n, k, rules, groups, fewest, most))
     if not allowed:
         with pytest.raises(InvalidInput):

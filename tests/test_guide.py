@@ -11,7 +11,11 @@ from fewer import datasets
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "_ext"))
-PAGES = [ROOT / "README.md", ROOT / "docs" / "theory.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "docs" / "theory.md",
+    *sorted((ROOT / "docs" / "guide").glob("*.md")),
+]
 
 
 @pytest.fixture
@@ -51,7 +55,10 @@ def test_a_figure_that_is_not_drawn_and_a_command_that_fails_are_found_out(follo
 
 def test_blocks_are_read_in_their_order(followed):
     text = "a\n```python\nx = 1\n```\n![b](figures/c.png)\n```{note}\nd\n```\n"
-    assert [(block.kind, block.line) for block in followed.blocks(text)] == [("python", 3), ("picture", 5)]
+    assert [(block.kind, block.line) for block in followed.blocks(text)] == [
+        ("python", 3),
+        ("picture", 5),
+    ]
 
 
 def test_every_public_name_is_in_the_reference():

@@ -39,7 +39,13 @@ HEADERS = {
 
 
 def npy(header, data=bytes(96), version=(1, 0)):
-    return b"\x93NUMPY" + bytes(version) + struct.pack("<H", len(header.encode())) + header.encode() + data
+    return (
+        b"\x93NUMPY"
+        + bytes(version)
+        + struct.pack("<H", len(header.encode()))
+        + header.encode()
+        + data
+    )
 
 
 def zipped(path, members, method=zipfile.ZIP_DEFLATED):
@@ -84,7 +90,9 @@ def test_broken_headers(kind, place, tmp_path, refused):
 
 
 def test_an_odd_but_honest_array_is_read(tmp_path, capsys):
-    (tmp_path / "a.npy").write_bytes(npy("{'descr': '>f8', 'fortran_order': True, 'shape': (1, 3), }\n", bytes(24)))
+    (tmp_path / "a.npy").write_bytes(
+        npy("{'descr': '>f8', 'fortran_order': True, 'shape': (1, 3), }\n", bytes(24))
+    )
     assert _app.run(["dims", str(tmp_path / "a.npy"), "-k", "1", "--quiet"]) == 0
 
 
@@ -104,7 +112,9 @@ def test_encrypted_and_unknown_members(tmp_path, refused):
 def test_an_archive_whose_directory_leads_before_its_start(tmp_path, refused):
     content = zipped(tmp_path / "a.npz", {"a.npy": npy(GOOD)})
     end = content.rfind(b"PK\x05\x06")
-    content[end + 16 : end + 20] = struct.pack("<I", len(content))  # so zipfile takes all offsets for too large
+    content[end + 16 : end + 20] = struct.pack(
+        "<I", len(content)
+    )  # so zipfile takes all offsets for too large
     (tmp_path / "a.npz").write_bytes(content)
     assert "a.npz: cannot be read as npz" in refused("dims", tmp_path / "a.npz", "-k", "1")
 
@@ -172,7 +182,9 @@ def test_nothing_is_unpickled(tmp_path, refused, capsys):
 
 def declared(path, size, count):
     """A small archive that declares a member of many bytes, and an array of many numbers in it."""
-    content = zipped(path, {"a.npy": npy(f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({count},), }}\n")})
+    content = zipped(
+        path, {"a.npy": npy(f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({count},), }}\n")}
+    )
     place = content.rfind(b"PK\x01\x02")
     content[place + 24 : place + 28] = struct.pack("<I", size)
     path.write_bytes(content)
@@ -186,15 +198,22 @@ def test_bombs_are_refused_by_what_they_declare(tmp_path, refused, monkeypatch):
     declared(tmp_path / "a.npz", 4 * 10**8, 12)
     assert "would be inflated" in refused("bins", tmp_path / "a.npz", "-k", "1")
     declared(tmp_path / "a.npz", 10**8, 12)
-    assert "its head declares 96 bytes, the archive 100 MB" in refused("bins", tmp_path / "a.npz", "-k", "1")
+    assert "its head declares 96 bytes, the archive 100 MB" in refused(
+        "bins", tmp_path / "a.npz", "-k", "1"
+    )
     zipped(tmp_path / "a.npz", {"a.npy": npy(GOOD.replace("6, 2", "1000000,"))})
-    assert "its head declares 8 MB, the archive 96 bytes" in refused("bins", tmp_path / "a.npz", "-k", "1")
+    assert "its head declares 8 MB, the archive 96 bytes" in refused(
+        "bins", tmp_path / "a.npz", "-k", "1"
+    )
     assert read == []
 
 
 def test_an_archive_of_many_honest_members_is_a_bomb_by_their_sum(tmp_path, refused, monkeypatch):
     monkeypatch.setattr("fewer.npy.ALWAYS_INFLATED", 10**6)
-    zipped(tmp_path / "a.npz", {f"{i}.npy": npy(GOOD.replace("6, 2", "20000, "), bytes(160_000)) for i in range(8)})
+    zipped(
+        tmp_path / "a.npz",
+        {f"{i}.npy": npy(GOOD.replace("6, 2", "20000, "), bytes(160_000)) for i in range(8)},
+    )
     assert "would be inflated" in refused("bins", tmp_path / "a.npz", "--column", "1", "-k", "1")
 
 
@@ -211,7 +230,7 @@ def test_a_csv_compressed_by_gzip_is_inflated_up_to_a_limit(tmp_path, refused, m
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a\n" + b"1\n2\n" * 100_000))
     assert _app.run(["bins", str(tmp_path / "a.csv.gz"), "-k", "1"]) == 0
     assert "200000 values" in capsys.readouterr().err
-    monkeypatch.setattr("fewer.data._copies.ALWAYS_INFLATED", 10_000)
+    monkeypatch.setattr("fewer.io.copies.ALWAYS_INFLATED", 10_000)
     assert "is inflated to more than" in refused("bins", tmp_path / "a.csv.gz", "-k", "1")
 
 
@@ -219,7 +238,16 @@ def test_a_file_name_that_is_not_utf8(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     name = os.fsdecode(b"\xffname.csv")
     Path(name).write_text("a,b\n1,0\n1,1\n")
-    args = "dims", name, "-k", "1", "-o", os.fsdecode(b"\xffout.json"), "--report", os.fsdecode(b"\xffpage.html")
+    args = (
+        "dims",
+        name,
+        "-k",
+        "1",
+        "-o",
+        os.fsdecode(b"\xffout.json"),
+        "--report",
+        os.fsdecode(b"\xffpage.html"),
+    )
     assert _app.run([*args]) == 0
     assert "\\xffname.csv" in capsys.readouterr().out
     assert json.loads(Path(os.fsdecode(b"\xffout.json")).read_text())["k"] == 1
@@ -229,11 +257,26 @@ def test_a_file_name_that_is_not_utf8(tmp_path, monkeypatch, capsys):
 def test_quotes_in_names_are_single(tmp_path, capsys):
     (tmp_path / "a.csv").write_text('"5"" pipe","a ""b"""\n1,0\n1,1\n')
     assert (
-        _app.run(["dims", str(tmp_path / "a.csv"), "-k", "2", "--columns", '5" pipe,a "b"', "--json", "--quiet"]) == 0
+        _app.run(
+            [
+                "dims",
+                str(tmp_path / "a.csv"),
+                "-k",
+                "2",
+                "--columns",
+                '5" pipe,a "b"',
+                "--json",
+                "--quiet",
+            ]
+        )
+        == 0
     )
     kept = json.loads(capsys.readouterr().out)["answers"][0]["kept"]
     assert sorted(kept["column"]) == ['5" pipe', 'a "b"']
-    assert _app.run(["bins", str(tmp_path / "a.csv"), "-k", "1", "--column", '5" pipe', "--quiet"]) == 0
+    assert (
+        _app.run(["bins", str(tmp_path / "a.csv"), "-k", "1", "--column", '5" pipe', "--quiet"])
+        == 0
+    )
 
 
 def test_names_with_wildcards_are_names(tmp_path, capsys):
@@ -263,7 +306,9 @@ def test_columns_are_looked_up_not_searched():
 
 
 def wide_table(path, width, row="1"):
-    path.write_text("\n".join([",".join(f"c{i}" for i in range(width)), *[",".join([row] * width)] * 3]) + "\n")
+    path.write_text(
+        "\n".join([",".join(f"c{i}" for i in range(width)), *[",".join([row] * width)] * 3]) + "\n"
+    )
 
 
 def test_a_hundred_thousand_columns(tmp_path, refused):
@@ -307,7 +352,16 @@ def test_names_are_not_run_by_spreadsheets_nor_obeyed_by_terminals(evil, capsys)
     assert "[/b]" in shown  # and no markup of ours
     text = (evil / "out.csv").read_text()
     cells = {row["column"] for row in csv.DictReader(io.StringIO(text))}
-    assert {"'=cmd|' /C calc'!A0", "'+1+1", "'@SUM(1)", "'-2+3", "\\t=1", "a;=1", "\\x1b[2Jx", "\\x9b31m"} <= cells
+    assert {
+        "'=cmd|' /C calc'!A0",
+        "'+1+1",
+        "'@SUM(1)",
+        "'-2+3",
+        "\\t=1",
+        "a;=1",
+        "\\x1b[2Jx",
+        "\\x9b31m",
+    } <= cells
     assert '"a;=1"' in text
     assert _app.run([*args, "--quiet", "--json"]) == 0
     out = capsys.readouterr().out
@@ -346,7 +400,9 @@ def test_versions_types_and_ends_of_npy_files(tmp_path):
             stored_arrays(path, "a")
     head(numbers, (1, 0))
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(InvalidInput, match="is cut short: its head declares 48 bytes, 47 bytes follow"):
+    with pytest.raises(
+        InvalidInput, match="is cut short: its head declares 48 bytes, 47 bytes follow"
+    ):
         stored_arrays(path, "a")
 
 
@@ -384,7 +440,7 @@ def test_a_sheet_with_a_cell_far_away_is_refused_before_it_is_read(cell, tmp_pat
 
 
 def test_a_sheet_with_a_cell_that_is_not_so_far_is_read(tmp_path):
-    from fewer.data.files import open_table
+    from fewer.io.files import open_table
 
     with_cell(tmp_path / "a.xlsx", b'<row r="900"><c r="D900"><v>1</v></c></row>')
     assert open_table(tmp_path / "a.xlsx").frame().height == 3  # rows without cells are none

@@ -25,8 +25,17 @@ from fewer import (
     dims,
     vector_to_dimensions,
 )
-from fewer._validation import as_array, as_generator, as_integer, as_number, as_numbers, as_units, as_weights, shown
-from fewer.tables import as_table
+from fewer._validation import (
+    as_array,
+    as_generator,
+    as_integer,
+    as_number,
+    as_numbers,
+    as_units,
+    as_weights,
+    shown,
+)
+from fewer.codes import as_table
 
 ROWS = np.array([[0, 2, 0], [1, 0, 0], [0, 2, 1], [1, 0, 2]])
 
@@ -60,7 +69,12 @@ def test_a_masked_entry_is_refused_by_its_index(call):
 
 
 def test_a_mask_is_found_in_tables_lists_and_codes():
-    refused("values has masked entries, the first at index 0", bins, np.ma.array([96, 1, 2], mask=[1, 0, 0]), 2)
+    refused(
+        "values has masked entries, the first at index 0",
+        bins,
+        np.ma.array([96, 1, 2], mask=[1, 0, 0]),
+        2,
+    )
     rows = np.ma.array(ROWS, mask=ROWS == 1)
     refused("X has masked entries, the first at index 1, 0", dims, rows, 1)
     refused(r"X\[1\] has masked entries, the first at index 0", dims, list(rows), 1)
@@ -80,15 +94,23 @@ def test_nullable_columns_without_gaps_are_plain_numbers(kind):
     frame = pd.DataFrame(ROWS, columns=list("abc")).astype(kind)
     frame["c"] = frame["c"].astype("int64")
     assert coverage(frame, [1]) == coverage(ROWS, [1])
-    assert dims(frame, 1, solver="greedy", rng=0).support.tolist() == dims(ROWS, 1, solver="greedy").support.tolist()
+    assert (
+        dims(frame, 1, solver="greedy", rng=0).support.tolist()
+        == dims(ROWS, 1, solver="greedy").support.tolist()
+    )
     assert L2(Atoms(3), pd.Series([1, 0, 0], dtype=kind)).q.tolist() == [1.0, 0.0, 0.0]
     assert FewerDims(1).fit(frame).indices_.tolist() == FewerDims(1).fit(ROWS).indices_.tolist()
 
 
 def test_booleans_beside_numbers_and_polars_frames_are_read():
-    frame = pd.DataFrame({"a": [True, False], "b": pd.array([True, False], dtype="boolean"), "c": [2, 0]})
+    frame = pd.DataFrame(
+        {"a": [True, False], "b": pd.array([True, False], dtype="boolean"), "c": [2, 0]}
+    )
     assert as_table(frame).toarray().tolist() == [[1, 1, 2], [0, 0, 0]]
-    assert as_table(pl.DataFrame({"a": [1, 0], "b": [True, False]})).toarray().tolist() == [[1, 1], [0, 0]]
+    assert as_table(pl.DataFrame({"a": [1, 0], "b": [True, False]})).toarray().tolist() == [
+        [1, 1],
+        [0, 0],
+    ]
     mixed = pl.DataFrame({"a": [Decimal("1.5")], "b": [2]})
     assert as_array(mixed, "x").tolist() == [[1.5, 2.0]]
     assert as_numbers(pd.DataFrame(index=[0, 1]), "x").shape == (2, 0)
@@ -103,16 +125,36 @@ def test_a_missing_value_is_named_by_column_and_row():
         refused("column 'b', row 1: is missing; missing='drop'", call, frame)
     refused("column 'b', row 0: is missing", dims, pl.DataFrame({"a": [1, 2], "b": [None, 2]}), 1)
     refused("column 'a', row 1: is missing", dims, pd.DataFrame({"a": [0.0, np.nan]}), 1)
-    refused("q must be finite, got nan at index 1", L2, Atoms(2), pd.array([1, None], dtype="Int64"))
-    refused(r"column 'b' must hold real numbers, got 'x' \(str\) at index 0", States, frame.assign(b="x"))
-    refused("no column of labels or small whole numbers", dims, pd.DataFrame({"b": pd.to_datetime(["2020"])}), 1)
+    refused(
+        "q must be finite, got nan at index 1", L2, Atoms(2), pd.array([1, None], dtype="Int64")
+    )
+    refused(
+        r"column 'b' must hold real numbers, got 'x' \(str\) at index 0",
+        States,
+        frame.assign(b="x"),
+    )
+    refused(
+        "no column of labels or small whole numbers",
+        dims,
+        pd.DataFrame({"b": pd.to_datetime(["2020"])}),
+        1,
+    )
 
 
 # -- numbers
 
 
 @pytest.mark.parametrize(
-    "half", [0.5, np.float16(0.5), np.float32(0.5), np.longdouble(0.5), Fraction(1, 2), Decimal("0.5"), np.array(0.5)]
+    "half",
+    [
+        0.5,
+        np.float16(0.5),
+        np.float32(0.5),
+        np.longdouble(0.5),
+        Fraction(1, 2),
+        Decimal("0.5"),
+        np.array(0.5),
+    ],
 )
 def test_any_real_number_is_a_number(half):
     assert as_number(half, "x") == 0.5
@@ -181,7 +223,16 @@ def test_arrays_of_narrow_and_wide_types():
     assert as_array([2**63, 2**70], "x").tolist() == [2.0**63, 2.0**70]
     assert as_numbers(np.array([1, True], object), "x").dtype == np.int64
     assert as_table(np.array([[3, 0]], np.float16)).toarray().tolist() == [[3, 0]]
-    for kind in (np.int8, np.uint8, np.int16, np.uint64, np.float16, np.float32, np.longdouble, bool):
+    for kind in (
+        np.int8,
+        np.uint8,
+        np.int16,
+        np.uint64,
+        np.float16,
+        np.float32,
+        np.longdouble,
+        bool,
+    ):
         table = as_table(np.eye(2, dtype=kind))
         assert table.toarray().tolist() == [[1, 0], [0, 1]]
         assert table.dtype in (np.int8, np.int32)
@@ -200,7 +251,10 @@ def test_arrays_of_narrow_and_wide_types():
         (np.zeros(2, [("a", float)]), "must hold real numbers"),
         (None, r"x must hold real numbers, got None \(NoneType\)$"),
         ({"a": 1}, r"x must hold real numbers, got {'a': 1} \(dict\)"),
-        (sp.eye_array(2).tocsr(), r"x must be dense, got a csr_array of shape \(2, 2\); use its toarray"),
+        (
+            sp.eye_array(2).tocsr(),
+            r"x must be dense, got a csr_array of shape \(2, 2\); use its toarray",
+        ),
         ([1.0, np.inf], "x must be finite, got inf at index 1"),
         (np.array(np.nan), r"x must be finite, got nan at index \(\)"),
     ],
@@ -258,9 +312,30 @@ def test_units_are_read_from_any_collection_of_integers():
         [float("nan")],
     ):
         refused("^include ", as_units, wrong, 3, "entries", "include")
-    refused(r"include must be a list of entries indices, got \[\[0\]\]", as_units, [[0]], 3, "entries", "include")
-    refused(r"include must be in 0\.\.2 \(entries\), got -1\.\.0", as_units, [0, -1], 3, "entries", "include")
-    refused(r"include must be in 0\.\.2 \(entries\), got 0\.\.3", as_units, [0, 3], 3, "entries", "include")
+    refused(
+        r"include must be a list of entries indices, got \[\[0\]\]",
+        as_units,
+        [[0]],
+        3,
+        "entries",
+        "include",
+    )
+    refused(
+        r"include must be in 0\.\.2 \(entries\), got -1\.\.0",
+        as_units,
+        [0, -1],
+        3,
+        "entries",
+        "include",
+    )
+    refused(
+        r"include must be in 0\.\.2 \(entries\), got 0\.\.3",
+        as_units,
+        [0, 3],
+        3,
+        "entries",
+        "include",
+    )
     refused("got 18446744073709551615", as_units, np.array([2**64 - 1], np.uint64), 3, "entries")
 
 
@@ -278,7 +353,9 @@ def made(kind, name):
 
 
 def of_rows(values, columns, starts, kind=np.int32):
-    return lambda x: sp.csr_array((np.array(values), np.array(columns, kind), np.array(starts, kind)), shape=(2, 3))
+    return lambda x: sp.csr_array(
+        (np.array(values), np.array(columns, kind), np.array(starts, kind)), shape=(2, 3)
+    )
 
 
 FORMATS = {
@@ -286,7 +363,9 @@ FORMATS = {
     **{f"{kind} matrix": made(kind, "matrix") for kind in ("csr", "dok", "dia", "bsr")},
     "unsorted": of_rows([2, 1, 4, 3], [1, 0, 2, 1], [0, 2, 4]),
     "doubled": of_rows([0.5, 0.5, 1, 1, 1.5, 1.5, 2, 2], [0, 0, 1, 1, 1, 1, 2, 2], [0, 4, 8]),
-    "doubled coo": lambda x: sp.coo_array(([0.5, 0.5, 2, 3, 4], ([0, 0, 0, 1, 1], [0, 0, 1, 1, 2])), shape=(2, 3)),
+    "doubled coo": lambda x: sp.coo_array(
+        ([0.5, 0.5, 2, 3, 4], ([0, 0, 0, 1, 1], [0, 0, 1, 1, 2])), shape=(2, 3)
+    ),
     "wide indices": of_rows([1, 2, 3, 4], [0, 1, 1, 2], [0, 2, 4], np.int64),
     "stored zeros": of_rows([1, 2, 0, 3, 4], [0, 1, 0, 1, 2], [0, 2, 5]),
 }
@@ -296,7 +375,11 @@ def arrays_of(x):
     if x.format == "dok":
         return sorted(x.items())
     names = ("data", "indices", "indptr", "offsets", "rows", "coords")
-    return [(name, np.asarray(getattr(x, name)).tolist()) for name in names if hasattr(x, name) and x.format != "lil"]
+    return [
+        (name, np.asarray(getattr(x, name)).tolist())
+        for name in names
+        if hasattr(x, name) and x.format != "lil"
+    ]
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -323,10 +406,16 @@ def test_sparse_matrices_that_are_broken_or_hold_other_things_get_a_sentence():
     refused("X is not a valid sparse matrix", dims, broken, 1)
     refused("rows must hold whole numbers, got 0.5", States, sp.csr_array([[0.5, 1]]))
     refused("rows must hold whole numbers, got nan", States, sp.csr_array([[np.nan, 1]]))
-    refused("rows must hold small non-negative integers, got dtype complex128", States, sp.csr_array([[1j, 1]]))
+    refused(
+        "rows must hold small non-negative integers, got dtype complex128",
+        States,
+        sp.csr_array([[1j, 1]]),
+    )
     refused(r"0\.\.2\^31-1, got -1", States, sp.csr_array([[-1, 1]]))
     refused(r"got shape \(3,\)", States, sp.coo_array(np.array([1, 2, 3])))
-    overflow = sp.csr_array((np.array([100, 100], np.int8), np.array([0, 0]), np.array([0, 2])), shape=(1, 1))
+    overflow = sp.csr_array(
+        (np.array([100, 100], np.int8), np.array([0, 0]), np.array([0, 2])), shape=(1, 1)
+    )
     refused(r"0\.\.2\^31-1, got -56", States, overflow)  # SciPy's own sum of int8
 
 

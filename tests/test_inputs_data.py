@@ -28,7 +28,12 @@ def test_data_sets_and_data_of_the_paper_refuse_with_a_sentence(tmp_path):
         {"X_train": np.array([["a"]])},
         {"X_test": np.zeros(2)},
     ):
-        good = {"X_train": np.zeros((2, 2)), "y_train": np.zeros(2), "X_test": np.zeros((1, 2)), "y_test": np.zeros(1)}
+        good = {
+            "X_train": np.zeros((2, 2)),
+            "y_train": np.zeros(2),
+            "X_test": np.zeros((1, 2)),
+            "y_test": np.zeros(1),
+        }
         place = tmp_path / str(sorted(wrong)) / str(np.shape(next(iter(wrong.values()))))
         place.mkdir(parents=True)
         np.savez(place / "usps.npz", **{**good, **wrong})

@@ -25,7 +25,10 @@ def full_face():
     ("change", "sentence"),
     [
         ({"dims": [1, 1], "codes": [[0, 0], [1, 1]]}, r"dims must be distinct, got \[1, 1\]"),
-        ({"weights": [0.25, 0.25], "rest": 0.5}, "rest must be 0 where all 2 states of the face are listed, got 0.5"),
+        (
+            {"weights": [0.25, 0.25], "rest": 0.5},
+            "rest must be 0 where all 2 states of the face are listed, got 0.5",
+        ),
         ({"weights": [0.5, 0.6]}, "not a distribution: with rest they sum to 1.1"),
         ({"weights": [1.5, -0.5]}, "not a distribution"),
         ({"weights": [0.5, np.nan]}, "weights must be finite"),
@@ -48,11 +51,20 @@ def full_face():
     ],
 )
 def test_a_distribution_is_checked_where_it_is_made(change, sentence, tmp_path):
-    fields = {"codes": [[0], [1]], "weights": [0.5, 0.5], "dims": [1], "shape": (2, 2), "rest": 0.0, "origin": [0, 0]}
+    fields = {
+        "codes": [[0], [1]],
+        "weights": [0.5, 0.5],
+        "dims": [1],
+        "shape": (2, 2),
+        "rest": 0.0,
+        "origin": [0, 0],
+    }
     Distribution(**fields)
     refused(sentence, Distribution, **{**fields, **change})
     path = tmp_path / "d.npz"
-    np.savez(path, format=np.array("fewer.distribution"), version=np.array(1), **{**fields, **change})
+    np.savez(
+        path, format=np.array("fewer.distribution"), version=np.array(1), **{**fields, **change}
+    )
     refused(f"d.npz is damaged: .*({sentence})", Distribution.load, path)
 
 
@@ -113,7 +125,11 @@ def test_pickles_are_never_opened(tmp_path):
     objects = np.array([Payload(made)], object)
     for name in ("codes", "format"):
         path = saved(tmp_path, **{name: npy(objects)})
-        refused(f"array '{name}': holds Python objects, which are never unpickled", Distribution.load, path)
+        refused(
+            f"array '{name}': holds Python objects, which are never unpickled",
+            Distribution.load,
+            path,
+        )
     path = tmp_path / "d.npz"
     path.write_bytes(pickle.dumps(Payload(made)))
     refused("damaged or is not a distribution", Distribution.load, path)
@@ -124,7 +140,9 @@ def test_pickles_are_never_opened(tmp_path):
 
 def test_sizes_are_refused_before_anything_is_unpacked(tmp_path, monkeypatch):
     header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)})
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)}
+    )
     path = saved(tmp_path, weights=header.getvalue())
     monkeypatch.setattr("fewer.npy._loaded", lambda *args: pytest.fail("was unpacked"))
     refused(r"'weights': its head declares 8e\+06 GB, the archive 0 bytes", Distribution.load, path)
@@ -158,8 +176,12 @@ def test_only_the_members_of_a_distribution_are_looked_at_and_max_bytes_alone_sa
 
 def test_texts_that_are_not_unicode_are_refused(tmp_path):
     for code in (0x110000, 0xD800):
-        text = npy("fewer.distribution").replace("f".encode("utf-32-le"), code.to_bytes(4, "little"))
-        refused("d.npz .*: its texts are not Unicode", Distribution.load, saved(tmp_path, format=text))
+        text = npy("fewer.distribution").replace(
+            "f".encode("utf-32-le"), code.to_bytes(4, "little")
+        )
+        refused(
+            "d.npz .*: its texts are not Unicode", Distribution.load, saved(tmp_path, format=text)
+        )
 
 
 def test_archives_that_are_odd_get_a_sentence(tmp_path):
@@ -208,7 +230,15 @@ def test_every_cut_and_every_flipped_byte_is_loaded_right_or_refused(tmp_path):
 
 def test_methods_of_a_distribution_refuse_with_a_sentence():
     d = full_face()
-    for wrong in ([0.0, 1.0], [[0], [0, 1]], ["a", "b"], None, [0, 1, 0], sp.csr_array([[0, 1]]), [0, None]):
+    for wrong in (
+        [0.0, 1.0],
+        [[0], [0, 1]],
+        ["a", "b"],
+        None,
+        [0, 1, 0],
+        sp.csr_array([[0, 1]]),
+        [0, None],
+    ):
         refused("^x must ", d.pmf, wrong)
     assert d.pmf([0, 2**62]) == d.pmf(np.array([0, 2**64 - 1], np.uint64)) == 0.0
     assert d.pmf(np.empty((0, 2))).shape == (0,)
@@ -234,7 +264,9 @@ def test_more_dimensions_than_arrays_may_have():
     n = 70
     d = Distribution(np.zeros((1, n), int), [0.5], np.arange(n), (1,) * (n - 1) + (2,), 0.5)
     assert d.expect(lambda x: x[-1]) == 0.5
-    assert Distribution(np.zeros((1, 0), int), [1.0], [], (2, 2)).spelled_out().states.tolist() == [[0, 0]]
+    assert Distribution(np.zeros((1, 0), int), [1.0], [], (2, 2)).spelled_out().states.tolist() == [
+        [0, 0]
+    ]
 
 
 def test_damage_to_compressed_data_is_a_sentence(tmp_path):
@@ -248,5 +280,8 @@ def test_damage_to_compressed_data_is_a_sentence(tmp_path):
                 Distribution.load(path)
             except InvalidInput as error:
                 heard.add(str(error).rpartition(": ")[2])
-    assert {"what it holds in compressed form is damaged", "its list of members is damaged"} <= heard
+    assert {
+        "what it holds in compressed form is damaged",
+        "its list of members is damaged",
+    } <= heard
     assert not any("Error -3" in reason or "Errno" in reason for reason in heard)

@@ -73,7 +73,22 @@ def test_spaces_too_large_for_any_memory_are_refused_at_once():
 
 
 @pytest.mark.parametrize(
-    "m", [None, 2.5, "22", b"22", {}, {2, 3}, True, [2, 2.0], [[2, 2]], [2, None], -1, np.ma.masked, object()]
+    "m",
+    [
+        None,
+        2.5,
+        "22",
+        b"22",
+        {},
+        {2, 3},
+        True,
+        [2, 2.0],
+        [[2, 2]],
+        [2, None],
+        -1,
+        np.ma.masked,
+        object(),
+    ],
 )
 def test_cardinalities_are_integers(m):
     refused("^(each )?m", Lattice, 2, m)
@@ -82,17 +97,31 @@ def test_cardinalities_are_integers(m):
 
 
 def test_cardinalities_of_any_integer_type():
-    for m in (3, np.int8(3), np.array(3), (3, 3), [3, 3], np.array([3, 3], np.uint8), pd.Series([3, 3])):
+    for m in (
+        3,
+        np.int8(3),
+        np.array(3),
+        (3, 3),
+        [3, 3],
+        np.array([3, 3], np.uint8),
+        pd.Series([3, 3]),
+    ):
         assert Lattice(2, m).shape == (3, 3)
         assert States([[1, 1]], m=m).m == (3, 3)
     assert repr(Lattice(2, np.int8(3))) == "Lattice(n=2, m=3)"
-    assert Lattice(2, (2**31, 1)).shape == (2**31, 1) if os.sysconf("SC_PHYS_PAGES") > 2**24 else True
+    assert (
+        Lattice(2, (2**31, 1)).shape == (2**31, 1) if os.sysconf("SC_PHYS_PAGES") > 2**24 else True
+    )
 
 
 def test_rows_of_a_lattice_are_integers_of_the_right_length_and_inside():
     cube = Lattice(3, 2)
-    refused("rows must be integers of shape", cube.ravel, [[0.0, 1.0, 0.0]])  # the right length, the wrong kind
-    refused("rows must be integers of shape", cube.ravel, [[0, 1]])  # the right kind, the wrong length
+    refused(
+        "rows must be integers of shape", cube.ravel, [[0.0, 1.0, 0.0]]
+    )  # the right length, the wrong kind
+    refused(
+        "rows must be integers of shape", cube.ravel, [[0, 1]]
+    )  # the right kind, the wrong length
     refused("rows must lie in the lattice", cube.ravel, [[0, -1, 0]])
     refused("rows must lie in the lattice", cube.ravel, [[0, 2, 0]])
     refused("rows must be an array with rows", cube.ravel, [[0], [1, 1]])
@@ -112,7 +141,9 @@ def test_rows_of_listed_states():
     refused("rows must hold integers", seen.ravel, [[-1, 0]])
 
 
-@pytest.mark.parametrize("space", [Atoms(4), Lattice(2, 2), States([[0, 0], [0, 1], [1, 0], [1, 1]])])
+@pytest.mark.parametrize(
+    "space", [Atoms(4), Lattice(2, 2), States([[0, 0], [0, 1], [1, 0], [1, 1]])]
+)
 def test_indices_are_integers_in_range(space):
     assert len(space.unravel([3, 0, 3])) == 3
     assert space.unravel(np.int8(3)).shape == space.unravel([3]).shape[1:]
@@ -128,7 +159,12 @@ def test_vectors_and_tables_of_appendix_a():
 
 @pytest.mark.parametrize("wrong", [None, 3, "x", [1, 2], Atoms, object()])
 def test_objectives_and_constraints_need_a_space(wrong):
-    for kind, args in ((KL, ([1.0],)), (L2, ([1.0],)), (Moments, ([[1.0]], [1.0])), (MMD, ([[1.0]], [1.0]))):
+    for kind, args in (
+        (KL, ([1.0],)),
+        (L2, ([1.0],)),
+        (Moments, ([[1.0]], [1.0])),
+        (MMD, ([[1.0]], [1.0])),
+    ):
         refused(rf"{kind.__name__} needs a space such as Atoms\(n\)", kind, wrong, *args)
     for kind, args in ((Simplex, ()), (SparseSimplex, (1,))):
         refused(rf"{kind.__name__} needs a space such as Atoms\(n\)", kind, wrong, *args)
@@ -148,7 +184,11 @@ def test_objectives_and_constraints_need_a_space(wrong):
         (3, None, "value must be a function of p, got 3"),
         (sum, "x", "gradient must be a function of p, got 'x'"),
         (lambda p: "x", lambda p: p, r"value\(p\) must hold real numbers"),
-        (lambda p: p, lambda p: p, r"value\(p\) must be one real number, got float64 of shape \(2,\)"),
+        (
+            lambda p: p,
+            lambda p: p,
+            r"value\(p\) must be one real number, got float64 of shape \(2,\)",
+        ),
         (lambda p: [[1], [1, 2]], lambda p: p, r"value\(p\) must be an array"),
         (lambda p: 0.0, lambda p: "x", r"gradient\(p\) must hold real numbers"),
         (lambda p: 0.0, lambda p: p[:1], r"gradient\(p\) must have shape \(2,\), got \(1,\)"),
@@ -177,7 +217,10 @@ def test_smoothness_is_a_number_or_infinite():
 def test_iht_answers_where_every_row_uses_more_than_k_columns(objective):
     rows = np.ones((3, 20), int)
     rows[0, 0] = 2
-    results = {solver: dims(rows, 2, objective=objective, solver=solver, rng=0) for solver in ("iht", "exact")}
+    results = {
+        solver: dims(rows, 2, objective=objective, solver=solver, rng=0)
+        for solver in ("iht", "exact")
+    }
     assert results["iht"].support.size <= 2
     assert results["iht"].value >= results["exact"].value
     assert results["iht"].distribution.pmf(np.zeros(20, int)) > 0
@@ -208,7 +251,12 @@ def test_of_equally_frequent_codes_the_smallest_is_the_mode():
 
 def test_spaces_cannot_be_changed():
     kept = Distribution.of(Atoms(2), [0.5, 0.5])
-    for space, name in ((Atoms(3), "n"), (Lattice(2, 2), "m"), (States([[1]]), "m"), (kept, "rest")):
+    for space, name in (
+        (Atoms(3), "n"),
+        (Lattice(2, 2), "m"),
+        (States([[1]]), "m"),
+        (kept, "rest"),
+    ):
         with pytest.raises(FrozenInstanceError):
             setattr(space, name, 5)
 
@@ -216,7 +264,15 @@ def test_spaces_cannot_be_changed():
 def test_a_failed_fit_leaves_the_estimator_as_it_was():
     model = FewerDims(1).fit(ROWS)
     before = dict(vars(model))
-    for wrong in (ROWS[:, :2] - 1, np.full((2, 2), np.nan), ["a"], np.ones((2, 2, 2)), None, [["a", 1]], [[10**400]]):
+    for wrong in (
+        ROWS[:, :2] - 1,
+        np.full((2, 2), np.nan),
+        ["a"],
+        np.ones((2, 2, 2)),
+        None,
+        [["a", 1]],
+        [[10**400]],
+    ):
         with pytest.raises(InvalidInput):
             model.fit(wrong)
         assert vars(model) == before
@@ -233,7 +289,9 @@ def test_what_scikit_learn_refuses_is_invalid_input():
         refused(".", method, np.ones((2, 7)))
         refused(".", method, None)
     refused(
-        r"X must hold real numbers, got '1' \(str\) at index 0, 0", model.score, np.array([["1", "0", "0"]], object)
+        r"X must hold real numbers, got '1' \(str\) at index 0, 0",
+        model.score,
+        np.array([["1", "0", "0"]], object),
     )
     assert model.inverse_transform(model.transform(ROWS)).shape == ROWS.shape
 
@@ -242,13 +300,17 @@ def test_what_scikit_learn_refuses_is_invalid_input():
 
 
 def test_incumbent_is_yes_or_no():
-    refused("incumbent must be True or False, got 3", DimensionSparse, Lattice(2, 2), 1, incumbent=3)
+    refused(
+        "incumbent must be True or False, got 3", DimensionSparse, Lattice(2, 2), 1, incumbent=3
+    )
 
 
 def test_the_smallest_state_decides_whether_k_is_enough():
     seen = States([[1, 1, 1], [1, 1, 0]])
     assert DimensionSparse(seen, 2).contains([0.0, 1.0])
-    refused("no listed state fits into k = 1 dimensions: the smallest uses 2", DimensionSparse, seen, 1)
+    refused(
+        "no listed state fits into k = 1 dimensions: the smallest uses 2", DimensionSparse, seen, 1
+    )
     assert SparseStates(seen, 2).project([1.0, 0.0]).tolist() == [0.0, 1.0]
     refused("no listed state has at most k = 1", SparseStates, seen, 1)
 
@@ -284,7 +346,10 @@ def test_the_incumbent_counts_only_where_it_is_nearer():
 def test_exact_projections_are_refused_by_their_cost_alone():
     refused("an exact projection would walk", DimensionSparse, Lattice(26, 2), 13, "exact")
     assert DimensionSparse(Lattice(26, 2), 13).k == 13
-    assert DimensionSparse(Lattice(5, 2), 2, "exact").project(np.eye(32)[3]).tolist() == np.eye(32)[3].tolist()
+    assert (
+        DimensionSparse(Lattice(5, 2), 2, "exact").project(np.eye(32)[3]).tolist()
+        == np.eye(32)[3].tolist()
+    )
 
 
 def test_listed_states_and_lattices_agree_on_exact_answers():
@@ -303,7 +368,12 @@ def test_listed_states_and_lattices_agree_on_exact_answers():
 def test_matrices_of_any_layout_are_the_same_matrix():
     A = np.array([[0.0, 1.0, 2.0], [3.0, 1.0, 0.0]])
     plain = terms(A, [1.0, 1.0], 2, rng=0)
-    for same in (np.repeat(A, 2, axis=1)[:, ::2], np.asfortranarray(A), A[::-1].copy()[::-1], pd.DataFrame(A)):
+    for same in (
+        np.repeat(A, 2, axis=1)[:, ::2],
+        np.asfortranarray(A),
+        A[::-1].copy()[::-1],
+        pd.DataFrame(A),
+    ):
         assert terms(same, [1.0, 1.0], 2, rng=0).p.tolist() == plain.p.tolist()
 
 
@@ -314,9 +384,19 @@ def test_matrices_that_cannot_be_multiplied_get_a_sentence():
     refused("X is not a valid sparse matrix", FewerTerms(1).fit, broken, [1.0, 1.0, 1.0])
     short = LinearOperator((3, 3), matvec=lambda v: v[:2], rmatvec=lambda v: v, dtype=float)
     refused(
-        "A must give 3 real numbers for a vector of 3, but its matvec failed", Moments, Atoms(3), short, [1.0, 1.0, 1.0]
+        "A must give 3 real numbers for a vector of 3, but its matvec failed",
+        Moments,
+        Atoms(3),
+        short,
+        [1.0, 1.0, 1.0],
     )
-    refused("with rmatvec", Moments, Atoms(3), LinearOperator((3, 3), matvec=lambda v: v, dtype=float), [1.0, 1.0, 1.0])
+    refused(
+        "with rmatvec",
+        Moments,
+        Atoms(3),
+        LinearOperator((3, 3), matvec=lambda v: v, dtype=float),
+        [1.0, 1.0, 1.0],
+    )
 
 
 def test_options_of_any_number_type_work_in_solvers():
@@ -324,9 +404,16 @@ def test_options_of_any_number_type_work_in_solvers():
     F, C = L2(space, [0.5, 0.3, 0.2, 0.0]), SparseSimplex(space, 2)
     half = iht(F, C, step=Constant(0.5), tol=0.25, rng=0)
     for kind in (Fraction, Decimal, np.float16, np.array):
-        for rule in (Constant(kind(0.5)), Doubling(kind(0.5)), Backtracking(kind(0.5)), Momentum(kind(0.5), kind(0.5))):
+        for rule in (
+            Constant(kind(0.5)),
+            Doubling(kind(0.5)),
+            Backtracking(kind(0.5)),
+            Momentum(kind(0.5), kind(0.5)),
+        ):
             assert iht(F, C, step=rule, rng=0, max_iter=5).support.size <= 2
-        assert iht(F, C, step=Constant(kind(0.5)), tol=kind(0.25), rng=0).p.tolist() == half.p.tolist()
+        assert (
+            iht(F, C, step=Constant(kind(0.5)), tol=kind(0.25), rng=0).p.tolist() == half.p.tolist()
+        )
         assert frank_wolfe(F, C, tol=kind(0.25)).support.size <= 2
         assert C.contains([0.5, 0.5, 0.0, 0.0], kind(0.25))
     for wrong in (object(), None, 2.0):
@@ -338,7 +425,12 @@ def test_options_of_any_number_type_work_in_solvers():
 @pytest.mark.parametrize("tol", [None, "x", -1.0, np.nan, (1, 2), np.array([1.0, 2.0]), object()])
 def test_tolerances_are_numbers(tol):
     cube = Lattice(2, 2)
-    for C in (Simplex(cube), SparseSimplex(cube, 2), DimensionSparse(cube, 1), SparseStates(cube, 1)):
+    for C in (
+        Simplex(cube),
+        SparseSimplex(cube, 2),
+        DimensionSparse(cube, 1),
+        SparseStates(cube, 1),
+    ):
         refused("tol must be", C.contains, [1.0, 0.0, 0.0, 0.0], tol)
 
 
@@ -360,7 +452,12 @@ def test_minimize_knows_the_options_of_a_solver():
 def test_a_callback_answers_yes_or_no():
     F, C = L2(Atoms(2), [1.0, 0.0]), SparseSimplex(Atoms(2), 1)
     refused(
-        "callback must return something that is true or false", iht, F, C, rng=0, callback=lambda progress: progress.p
+        "callback must return something that is true or false",
+        iht,
+        F,
+        C,
+        rng=0,
+        callback=lambda progress: progress.p,
     )
     refused("callback must be a function", iht, F, C, callback=3)
 
@@ -372,11 +469,25 @@ def test_rows_and_target_of_a_discrepancy_are_checked():
     rbf = similarity_of("rbf", 1.0)
     rows, even = np.array([[0.0], [1.0]]), [0.5, 0.5]
     plain = RowsMMD.between(rows, np.array(even), rbf)
-    for same in (rows.tolist(), pd.DataFrame(rows), rows.astype(np.float16), rows.astype(int), sp.coo_array(rows)):
+    for same in (
+        rows.tolist(),
+        pd.DataFrame(rows),
+        rows.astype(np.float16),
+        rows.astype(int),
+        sp.coo_array(rows),
+    ):
         assert RowsMMD.between(same, even, rbf).mean.tolist() == pytest.approx(plain.mean.tolist())
-    refused("similarity must be made by fewer.similarity.similarity_of", RowsMMD.between, rows, even, "rbf")
+    refused(
+        "similarity must be made by fewer.similarity.similarity_of",
+        RowsMMD.between,
+        rows,
+        even,
+        "rbf",
+    )
     refused("rows must have shape", RowsMMD.between, [0.0, 1.0], even, rbf)
-    refused("rows must be finite, got nan at index 1, 0", RowsMMD.between, [[0.0], [np.nan]], even, rbf)
+    refused(
+        "rows must be finite, got nan at index 1, 0", RowsMMD.between, [[0.0], [np.nan]], even, rbf
+    )
     refused("rows must hold real numbers", RowsMMD.between, sp.csr_array([[1j], [0]]), even, rbf)
     refused("target must sum to 1", RowsMMD.between, rows, [1.0, 1.0], rbf)
     refused(r"target must have shape \(2,\)", RowsMMD.between, rows, [1.0], rbf)
@@ -389,6 +500,20 @@ def test_points_take_k_of_any_integer_type_and_rows_of_any_format():
     for kind in (sp.coo_array, sp.coo_matrix, sp.dia_array, sp.bsr_array):
         assert FewerSampler(2, by_label=False, random_state=0).fit_resample(kind(X)).shape == (2, 2)
     refused("abc: there is no such file", FewerPoints(2).fit, "abc")
-    refused("refine must be True or False", FewerPointsClassifier(2, refine=np.ones(3)).fit, X, [0, 0, 1, 1])
+    refused(
+        "refine must be True or False",
+        FewerPointsClassifier(2, refine=np.ones(3)).fit,
+        X,
+        [0, 0, 1, 1],
+    )
     refused("similarity must be one of", FewerPoints(2, similarity=np.ones(3)).fit, X)
-    refused("callback must be a function", bins, None, 1, counts=[1, 2], preserve=np.eye(2), validation=0.5, callback=3)
+    refused(
+        "callback must be a function",
+        bins,
+        None,
+        1,
+        counts=[1, 2],
+        preserve=np.eye(2),
+        validation=0.5,
+        callback=3,
+    )

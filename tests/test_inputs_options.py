@@ -23,7 +23,9 @@ def in_blocks(*parts):
 @pytest.mark.parametrize("form", ["lil", "dok", "coo", "dia"])
 def test_a_target_may_be_sparse_in_any_format(form):
     sparse = sp.coo_array(X[:3]).asformat(form)
-    dense, found = (fewer.points(X, 2, gamma=0.5, rng=0, target=target) for target in (X[:3], sparse))
+    dense, found = (
+        fewer.points(X, 2, gamma=0.5, rng=0, target=target) for target in (X[:3], sparse)
+    )
     assert found.value == pytest.approx(dense.value, abs=1e-12)
 
 
@@ -46,9 +48,14 @@ def test_rows_and_targets_of_other_shapes_are_refused(rows, target, match):
         fewer.points(rows, 1, target=target)
 
 
-@pytest.mark.parametrize("other", [sp.dok_array(CODES), sp.lil_matrix(CODES), sp.coo_array(CODES)], ids=type)
+@pytest.mark.parametrize(
+    "other", [sp.dok_array(CODES), sp.lil_matrix(CODES), sp.coo_array(CODES)], ids=type
+)
 def test_blocks_may_be_sparse_in_any_format(other):
-    assert fewer.dims(in_blocks(CODES, other), 1, rng=0).value == fewer.dims(np.vstack([CODES, CODES]), 1, rng=0).value
+    assert (
+        fewer.dims(in_blocks(CODES, other), 1, rng=0).value
+        == fewer.dims(np.vstack([CODES, CODES]), 1, rng=0).value
+    )
 
 
 def broken():
@@ -87,7 +94,9 @@ def test_every_job_refuses_a_callback_that_cannot_be_called(job):
         "bins": lambda **o: fewer.bins(counts=[1, 2, 3], k=1, contiguous=True, **o),
         "terms": lambda **o: fewer.terms(X, X[:, 0], 1, **o),
     }
-    with pytest.raises(InvalidInput, match=r"callback must be a function of the progress, got \[\]"):
+    with pytest.raises(
+        InvalidInput, match=r"callback must be a function of the progress, got \[\]"
+    ):
         calls[job](callback=[])
 
 
@@ -111,7 +120,11 @@ def test_huge_numbers_leak_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         groups = np.arange(6) % 3
-        for v in (1e300 * np.arange(6), -1e307 * np.arange(6), np.array([1e308, -1e308, 0, 1, 2, 3])):
+        for v in (
+            1e300 * np.arange(6),
+            -1e307 * np.arange(6),
+            np.array([1e308, -1e308, 0, 1, 2, 3]),
+        ):
             p = GroupSparse(Atoms(6), groups, 2).project(v)
             assert p.tolist() == [float(i == v.argmax()) for i in range(6)]
         model = FewerTerms(k=1).fit(X, X[:, 0])
@@ -119,19 +132,28 @@ def test_huge_numbers_leak_no_warning():
 
 
 @pytest.mark.parametrize(
-    "options", [{"costs": [1.0] * 4, "budget": 2.0}, {"units": [0, 0, 1, 1], "k": 1}, {"k": 1}], ids=str
+    "options",
+    [{"costs": [1.0] * 4, "budget": 2.0}, {"units": [0, 0, 1, 1], "k": 1}, {"k": 1}],
+    ids=str,
 )
 def test_a_sparse_array_of_one_axis_is_no_table_of_dims(options):
-    with pytest.raises(InvalidInput, match=r"X must be a table \(N, n\) with at least one row .* got shape \(4,\)"):
+    with pytest.raises(
+        InvalidInput, match=r"X must be a table \(N, n\) with at least one row .* got shape \(4,\)"
+    ):
         fewer.dims(sp.coo_array(np.array([1, 0, 1, 0])), **options)
 
 
 @pytest.mark.parametrize("options", [{}, {"previous": [1.0], "max_turnover": 1.0}], ids=str)
 def test_a_sparse_array_of_one_axis_is_no_matrix_of_terms(options):
     line = sp.coo_array(np.array([1.0, 0.0, 1.0]))
-    with pytest.raises(InvalidInput, match=r"X must be a matrix with at least one row .* got shape \(3,\)"):
+    with pytest.raises(
+        InvalidInput, match=r"X must be a matrix with at least one row .* got shape \(3,\)"
+    ):
         fewer.terms(line, [1.0], 1, **options)
-    with pytest.raises(InvalidInput, match=r"X must have shape \(rows, columns\), got a sparse array of shape \(3,\)"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"X must have shape \(rows, columns\), got a sparse array of shape \(3,\)",
+    ):
         fewer.FewerTerms(k=1).fit(line, [1.0])
 
 
@@ -140,7 +162,10 @@ def test_a_budget_that_pays_only_for_what_is_excluded_is_refused(objective):
     X = np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0]])
     asked = {"costs": [0.5, 2.0, 3.0], "budget": 1.0, "objective": objective}
     assert fewer.dims(X, **asked).indices.tolist() == [0]
-    with pytest.raises(InvalidInput, match="a budget of 1 pays for none of what exclude leaves: the cheapest costs 2"):
+    with pytest.raises(
+        InvalidInput,
+        match="a budget of 1 pays for none of what exclude leaves: the cheapest costs 2",
+    ):
         fewer.dims(X, **asked, exclude=[0])
 
 

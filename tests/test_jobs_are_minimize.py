@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewer import L2, Atoms, Moments, SparseSimplex, bins, minimize, points, terms
-from fewer.jobs import _target
+from fewer.jobs.points import target as _target
 from fewer.objectives.cumulative import Cumulative
 from fewer.objectives.rows_mmd import RowsMMD
 from fewer.similarity import similarity_of
@@ -76,7 +76,16 @@ def test_bins_is_minimize(solver, preserve):
     objectives = {"cdf": Cumulative, "entries": L2}
     F = Moments(Atoms(30), A, A @ p) if preserve == "matrix" else objectives[preserve](Atoms(30), p)
     twin = minimize(F, SparseSimplex(F.space, 4), solver, rng=0)
-    same(bins(counts=counts, k=4, preserve=A if preserve == "matrix" else preserve, solver=solver, rng=0), twin)
+    same(
+        bins(
+            counts=counts,
+            k=4,
+            preserve=A if preserve == "matrix" else preserve,
+            solver=solver,
+            rng=0,
+        ),
+        twin,
+    )
 
 
 @every_solver
@@ -103,7 +112,11 @@ def test_what_is_compared_does_not_depend_on_the_container(monkeypatch, work):
     """Above the limit on work candidates are drawn, the same ones whatever X came in."""
     rng = np.random.default_rng(5)
     X = rng.standard_normal((1200, 4)) * (rng.random((1200, 4)) < 0.7)
-    for name, value in {"MAX_PAIRWISE_WORK": work, "MAX_CANDIDATE_WORK": 10**7, "MIN_CANDIDATES": 100}.items():
+    for name, value in {
+        "MAX_PAIRWISE_WORK": work,
+        "MAX_CANDIDATE_WORK": 10**7,
+        "MIN_CANDIDATES": 100,
+    }.items():
         monkeypatch.setattr(_target, name, value)
     found = {
         name: points(form, 6, gamma=0.5, standardize=False, solver="greedy", rng=0)
@@ -126,7 +139,9 @@ def test_memory_decides_alike_for_all_containers(monkeypatch, k, max_memory):
     notes, fits = [], 12 * k * len(np.unique(X, axis=0)) <= max_memory
     monkeypatch.setattr(_target, "MIN_CANDIDATES", 100)
     for form in containers(X).values():
-        found = points(form, k, gamma=0.5, standardize=False, max_memory=max_memory, solver="greedy", rng=0)
+        found = points(
+            form, k, gamma=0.5, standardize=False, max_memory=max_memory, solver="greedy", rng=0
+        )
         assert (found.bound is not None) == fits
         notes.append((found.note, found.indices.tolist()))
     assert notes[0] == notes[1] == notes[2]

@@ -44,7 +44,9 @@ def test_look_says_what_columns_are_and_who_would_use_them(customers):
         "weight": "number",
     }
     assert found["rows"] == N
-    assert {column["name"]: column["missing"] for column in found["columns"] if column["missing"]} == {"weight": 1}
+    assert {
+        column["name"]: column["missing"] for column in found["columns"] if column["missing"]
+    } == {"weight": 1}
     assert found["jobs"]["points"]["leaves"] == ["customer_id"]
     assert found["jobs"]["bins"]["uses"] == ["age", "income", "weight"]
     assert found["jobs"]["terms"]["leaves"] == ["customer_id", "plan", "joined"]
@@ -85,13 +87,34 @@ def test_look_cannot_be_driven_by_a_file(tmp_path):
 @pytest.mark.parametrize("kind", ["csv", "parquet", "json"])
 def test_files_hold_the_whole_rows_with_weights_first(kind, customers):
     out = customers / f"out.{kind}"
-    run("points", "customers.csv", "-k", "4", "--columns", "age,income", "-o", out, "--quiet", cwd=customers)
+    run(
+        "points",
+        "customers.csv",
+        "-k",
+        "4",
+        "--columns",
+        "age,income",
+        "-o",
+        out,
+        "--quiet",
+        cwd=customers,
+    )
     if kind == "json":
         kept = json.loads(out.read_text())["answers"][0]["kept"]
         found = pl.DataFrame(kept)
     else:
         found = pl.read_csv(out, infer_schema=False) if kind == "csv" else pl.read_parquet(out)
-    names = ["weight", "index", "customer_id", "age", "income", "plan", "active", "joined", "weight_in_file"]
+    names = [
+        "weight",
+        "index",
+        "customer_id",
+        "age",
+        "income",
+        "plan",
+        "active",
+        "joined",
+        "weight_in_file",
+    ]
     assert found.columns == names
     original = pl.read_csv(customers / "customers.csv", infer_schema=False)
     rows = original[found["index"].cast(pl.Int64).to_list()]
@@ -106,12 +129,17 @@ def test_files_hold_the_whole_rows_with_weights_first(kind, customers):
 
 
 def test_a_path_writes_whole_rows_for_every_k(customers):
-    out, _ = run("points", "customers.csv", "--path", "2,3", "--columns", "age", "--quiet", cwd=customers)
+    out, _ = run(
+        "points", "customers.csv", "--path", "2,3", "--columns", "age", "--quiet", cwd=customers
+    )
     found = pl.read_csv(out.encode(), infer_schema=False)
     assert found.columns[:3] == ["k", "weight", "index"]
     assert found["k"].to_list() == ["2"] * 2 + ["3"] * 3
     original = pl.read_csv(customers / "customers.csv", infer_schema=False)
-    assert found["plan"].to_list() == original[found["index"].cast(pl.Int64).to_list()]["plan"].to_list()
+    assert (
+        found["plan"].to_list()
+        == original[found["index"].cast(pl.Int64).to_list()]["plan"].to_list()
+    )
 
 
 def test_several_files_and_patterns_are_one_table(customers):

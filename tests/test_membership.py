@@ -4,7 +4,15 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from fewer import Atoms, DimensionSparse, InvalidInput, Lattice, Simplex, SparseSimplex, SparseStates
+from fewer import (
+    Atoms,
+    DimensionSparse,
+    InvalidInput,
+    Lattice,
+    Simplex,
+    SparseSimplex,
+    SparseStates,
+)
 
 SIMPLEX = Simplex(Atoms(2))
 PAIRS = SparseSimplex(Atoms(4), 2)

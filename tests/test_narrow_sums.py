@@ -3,24 +3,33 @@
 import numpy as np
 import pytest
 
-from fewer.data.blocks import Block
-from fewer.jobs import _points_plan, _points_second
-from fewer.jobs._narrow import MAX_NARROW_LENGTH, NarrowSums
-from fewer.jobs._points_blocks import spec_of
-from fewer.jobs._points_first import FirstSummary
-from fewer.jobs.points_options import PointsOptions
+from fewer.jobs.points import plan as _points_plan
+from fewer.jobs.points import second_pass as _points_second
+from fewer.jobs.points.blocks import spec_of
+from fewer.jobs.points.first_pass import FirstSummary
+from fewer.jobs.points.narrow import MAX_NARROW_LENGTH, NarrowSums
+from fewer.jobs.points.options import PointsOptions
 from fewer.similarity import similarity_of
+from fewer.tables.blocks import Block
 
 
 def twin(points, labels, frequencies, gamma, rows, weights, codes):
     """One pair after the other in float64."""
     sums = [
-        sum(w * np.exp(-gamma * ((x - p) ** 2).sum()) for x, w, c in zip(rows, weights, codes, strict=True) if c == own)
+        sum(
+            w * np.exp(-gamma * ((x - p) ** 2).sum())
+            for x, w, c in zip(rows, weights, codes, strict=True)
+            if c == own
+        )
         for p, own in zip(points, labels, strict=True)
     ]
     waves = [
         [
-            sum(w * np.exp(1j * (f @ x)) for x, w, k in zip(rows, weights, codes, strict=True) if k == c)
+            sum(
+                w * np.exp(1j * (f @ x))
+                for x, w, k in zip(rows, weights, codes, strict=True)
+                if k == c
+            )
             for f in frequencies
         ]
         for c in (0, 1)
@@ -50,7 +59,10 @@ def test_rows_too_far_for_float32_are_left_to_float64():
     how = (None, 1, np.zeros(2), None)
     assert NarrowSums.of(similarity_of("rbf", 1.0), far, *how) is None
     assert NarrowSums.of(similarity_of("laplace", 1.0), far[:1], *how) is None
-    assert NarrowSums.of(similarity_of("rbf", 1.0), np.zeros((1, 17)), None, 1, np.zeros(17), None) is None
+    assert (
+        NarrowSums.of(similarity_of("rbf", 1.0), np.zeros((1, 17)), None, 1, np.zeros(17), None)
+        is None
+    )
 
 
 @pytest.mark.parametrize("labelled", [False, True])

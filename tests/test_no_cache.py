@@ -42,7 +42,11 @@ def no_nobody() -> str:
         return "only root can become another user"
     import pwd
 
-    return "" if "nobody" in {user.pw_name for user in pwd.getpwall()} else "this system has no user nobody"
+    return (
+        ""
+        if "nobody" in {user.pw_name for user in pwd.getpwall()}
+        else "this system has no user nobody"
+    )
 
 
 @pytest.fixture
@@ -50,7 +54,9 @@ def installed():
     """A folder with the package and nothing compiled, which root owns and everybody may read."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(
-            Path(fewer.__file__).parent, Path(folder) / "fewer", ignore=shutil.ignore_patterns("__pycache__")
+            Path(fewer.__file__).parent,
+            Path(folder) / "fewer",
+            ignore=shutil.ignore_patterns("__pycache__"),
         )
         Path(folder).chmod(0o755)
         yield folder

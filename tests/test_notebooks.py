@@ -21,7 +21,9 @@ def test_they_run_and_show_what_they_should():
     pytest.importorskip("ipykernel")
     whole, parts = nbformat.v4.new_notebook(), {}
     for path in NOTEBOOKS:
-        parts[path.stem] = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+        parts[path.stem] = [
+            cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"
+        ]
         whole.cells += [nbformat.v4.new_code_cell("%reset -f"), *parts[path.stem]]
     nbclient.NotebookClient(whole, timeout=120, kernel_name="python3").execute()
     for name, cells in parts.items():

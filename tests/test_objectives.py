@@ -79,7 +79,13 @@ def test_moments_takes_dense_sparse_and_operators():
     A = rng.standard_normal((6, 40)) * (rng.random((6, 40)) < 0.3)
     b, p, face = rng.standard_normal(6), rng.dirichlet(np.ones(40)), np.array([1, 5, 30])
     dense = Moments(Atoms(40), A, b)
-    for other in (sp.csr_array(A), sp.csc_matrix(A), sp.coo_array(A), aslinearoperator(A), A.astype(np.float32)):
+    for other in (
+        sp.csr_array(A),
+        sp.csc_matrix(A),
+        sp.coo_array(A),
+        aslinearoperator(A),
+        A.astype(np.float32),
+    ):
         F = Moments(Atoms(40), other, b)
         tol = 1e-5 if getattr(other, "dtype", None) == np.float32 else 1e-10
         assert F.value(p) == pytest.approx(dense.value(p), rel=tol)
@@ -88,8 +94,12 @@ def test_moments_takes_dense_sparse_and_operators():
         assert F.smoothness == pytest.approx(dense.smoothness, rel=1e-5)
     assert dense.smoothness == pytest.approx(2 * np.linalg.norm(A, 2) ** 2)
     assert Moments(Atoms(4), np.ones((1, 4)), [0.0]).smoothness == pytest.approx(8.0)
-    assert Moments(Atoms(4), aslinearoperator(np.ones((1, 4))), [0.0]).smoothness == pytest.approx(8.0)
-    assert Moments(Atoms(1), aslinearoperator(np.ones((3, 1))), np.zeros(3)).smoothness == pytest.approx(6.0)
+    assert Moments(Atoms(4), aslinearoperator(np.ones((1, 4))), [0.0]).smoothness == pytest.approx(
+        8.0
+    )
+    assert Moments(
+        Atoms(1), aslinearoperator(np.ones((3, 1))), np.zeros(3)
+    ).smoothness == pytest.approx(6.0)
 
 
 def test_kl_is_infinite_off_its_support_and_says_so_in_its_gradient():

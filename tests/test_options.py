@@ -8,10 +8,10 @@ import pytest
 from sklearn.base import clone
 
 import fewer
-from fewer.jobs.bins_options import BinsOptions
-from fewer.jobs.dims_options import DimsOptions
-from fewer.jobs.points_options import PointsOptions
-from fewer.jobs.terms_options import TermsOptions
+from fewer.jobs.bins.options import BinsOptions
+from fewer.jobs.dims.options import DimsOptions
+from fewer.jobs.points.options import PointsOptions
+from fewer.jobs.terms.options import TermsOptions
 from fewer.options import OneOf, Options, documented, option, takes
 
 COUNT = "How many of each are kept."
@@ -72,14 +72,20 @@ def test_options_are_checked_and_canonical():
     assert (found.width, found.max_memory, found.shape) == (2.0, 2000, "round")
     with pytest.raises(fewer.InvalidInput, match=r"^width must be positive, got -1$"):
         grid(0, width=-1)
-    with pytest.raises(fewer.InvalidInput, match=r"^shape must be one of 'round', 'square', got 'oval'$"):
+    with pytest.raises(
+        fewer.InvalidInput, match=r"^shape must be one of 'round', 'square', got 'oval'$"
+    ):
         grid(0, shape="oval")
 
 
 def test_an_unknown_name_says_the_nearest():
-    with pytest.raises(fewer.InvalidInput, match=r"^'widht' is no option of grid; did you mean 'width'\?$"):
+    with pytest.raises(
+        fewer.InvalidInput, match=r"^'widht' is no option of grid; did you mean 'width'\?$"
+    ):
         grid(0, widht=2)
-    with pytest.raises(fewer.InvalidInput, match=r"'zzz' is no option of grid; options are shape, width"):
+    with pytest.raises(
+        fewer.InvalidInput, match=r"'zzz' is no option of grid; options are shape, width"
+    ):
         grid(0, zzz=2)
 
 
@@ -121,7 +127,11 @@ def test_an_estimator_has_the_options_of_its_job(estimator):
     function = inspect.signature(ESTIMATORS[estimator]).parameters
     own = inspect.signature(estimator).parameters
     for name in own.keys() - OWN:
-        expected = "cv" if estimator is fewer.FewerPointsClassifier and name == "gamma" else function[name].default
+        expected = (
+            "cv"
+            if estimator is fewer.FewerPointsClassifier and name == "gamma"
+            else function[name].default
+        )
         assert own[name].default == expected, name
     assert list(estimator().get_params()) == sorted(own)
 
@@ -129,7 +139,9 @@ def test_an_estimator_has_the_options_of_its_job(estimator):
 @pytest.mark.parametrize("function", [fewer.points, fewer.bins, fewer.terms, fewer.dims])
 def test_a_job_refuses_a_name_that_is_no_option(function):
     data = ([[0.0], [1.0]], [0.0, 1.0], 1) if function is fewer.terms else ([[0.0], [1.0]], 1)
-    with pytest.raises(fewer.InvalidInput, match=r"'time_limt' is no option of \w+; did you mean 'time_limit'\?"):
+    with pytest.raises(
+        fewer.InvalidInput, match=r"'time_limt' is no option of \w+; did you mean 'time_limit'\?"
+    ):
         function(*data, time_limt=1.0)
 
 

@@ -166,8 +166,15 @@ def test_exchange_ends_where_no_swap_helps(case):
     result = exchange(F, C, rng=0, budget=0.0)
     units = set(result.support.tolist())
     others = set(range(C.n_units)) - units
-    filled = [units | set(extra) for extra in itertools.combinations(sorted(others), C.k - len(units))]
-    swaps = [full - {out} | {into} for full in filled for out in full for into in set(range(C.n_units)) - full]
+    filled = [
+        units | set(extra) for extra in itertools.combinations(sorted(others), C.k - len(units))
+    ]
+    swaps = [
+        full - {out} | {into}
+        for full in filled
+        for out in full
+        for into in set(range(C.n_units)) - full
+    ]
     assert all(result.value <= table[tuple(sorted(swap))] + 1e-6 for swap in swaps)
 
 

@@ -19,7 +19,9 @@ def test_all_is_sorted_lazy_and_complete():
     assert set(fewer.__all__) < set(dir(fewer))
     assert not hasattr(fewer, "nothing_like_this")
     source = (ROOT / "src/fewer/__init__.py").read_text()
-    assert len(re.findall(r"^def ", source, re.MULTILINE)) == 2  # __getattr__ and __dir__: no logic of its own
+    assert (
+        len(re.findall(r"^def ", source, re.MULTILINE)) == 2
+    )  # __getattr__ and __dir__: no logic of its own
 
 
 def test_import_compiles_nothing_and_pulls_in_nothing():
@@ -47,12 +49,16 @@ def test_the_readme_is_short():
 
 
 def test_no_extra_is_empty():
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
     assert all(extras.values())
 
 
 def test_every_private_module_is_protected():
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
+        "contracts"
+    ]
     named = {name for contract in contracts for name in contract.get("protected_modules", ())}
     there = {
         f"fewer.{path.parent.name}.{path.stem}"

@@ -8,11 +8,13 @@ import polars as pl
 import pytest
 
 import fewer
-from fewer.jobs.setting import prepare
+from fewer.jobs.points.setting import prepare
 
 RNG = np.random.default_rng(5)
 ROWS = RNG.standard_normal((60, 3))
-TABLE = pl.DataFrame({"a": ROWS[:, 0], "b": ROWS[:, 1], "kind": ["x", "y", "z"] * 20, "team": np.arange(60) % 4})
+TABLE = pl.DataFrame(
+    {"a": ROWS[:, 0], "b": ROWS[:, 1], "kind": ["x", "y", "z"] * 20, "team": np.arange(60) % 4}
+)
 ORDERS = (RNG.random((80, 7)) < 0.3).astype(int)
 PRICES = RNG.standard_normal((50, 6))
 TARGET = PRICES[:, :2].mean(axis=1) + 0.1 * RNG.standard_normal(50)
@@ -59,7 +61,9 @@ def test_each_k_is_the_answer_of_the_function(case):
 
 
 def test_baselines_are_held_out_as_fewer_is():
-    found = fewer.path("terms", PRICES, [2, 4], y=TARGET, rng=0, solver="greedy", test=[40, 41, 42, 43], splits=1)
+    found = fewer.path(
+        "terms", PRICES, [2, 4], y=TARGET, rng=0, solver="greedy", test=[40, 41, 42, 43], splits=1
+    )
     train = np.arange(50)[~np.isin(np.arange(50), [40, 41, 42, 43])]
     A, b = PRICES[train], TARGET[train]
     ranking = np.argsort(-np.array([np.corrcoef(column, b)[0, 1] for column in A.T]))
@@ -93,7 +97,9 @@ def test_data_in_blocks_have_one_set_of_passes():
         passes.append(1)
         return iter([ROWS[:25], ROWS[25:]])
 
-    found = fewer.path("points", blocks, [2, 4], rng=0, max_memory="1KB", similarity="rbf", gamma=0.5)
+    found = fewer.path(
+        "points", blocks, [2, 4], rng=0, max_memory="1KB", similarity="rbf", gamma=0.5
+    )
     expected = [fewer.points(blocks, k, rng=0, max_memory="1KB", gamma=0.5) for k in (2, 4)]
     assert [r.indices.tolist() for r in found.results] == [r.indices.tolist() for r in expected]
     assert found.held_out == {}
@@ -123,12 +129,20 @@ def test_no_k_at_all():
 def test_a_path_is_drawn():
     pytest.importorskip("matplotlib").use("agg")
     ax = fewer.path("bins", VALUES, [2, 3]).plot()
-    assert {line.get_label() for line in ax.lines} >= {"fewer", "fewer, held out", "quantile binning"}
+    assert {line.get_label() for line in ax.lines} >= {
+        "fewer",
+        "fewer, held out",
+        "quantile binning",
+    }
 
 
-@pytest.mark.parametrize("option", [{"positions": [1.0, 2.0, 4.0]}, {"ridge": 1.0}, {"validation": 0.1}])
+@pytest.mark.parametrize(
+    "option", [{"positions": [1.0, 2.0, 4.0]}, {"ridge": 1.0}, {"validation": 0.1}]
+)
 def test_an_option_that_a_path_of_bins_has_not_is_named(option):
-    with pytest.raises(fewer.InvalidInput, match=f"'{next(iter(option))}' is no option of a path of bins"):
+    with pytest.raises(
+        fewer.InvalidInput, match=f"'{next(iter(option))}' is no option of a path of bins"
+    ):
         fewer.path("bins", None, [1, 2], counts=[1, 2, 3], **option)
 
 

@@ -79,15 +79,22 @@ def test_the_path_ends_where_units_depend_on_those_held():
 
 @settings(max_examples=15)
 @given(st.integers(0, 10**6), st.sampled_from([1.0, 0.7, 0.5, 0.3, 0.25]), st.integers(0, 2))
-def test_the_bound_over_the_whole_simplex_holds_everywhere_and_is_reached_at_its_optimum(seed, high, barred):
+def test_the_bound_over_the_whole_simplex_holds_everywhere_and_is_reached_at_its_optimum(
+    seed, high, barred
+):
     rng = np.random.default_rng(seed)
     F = least_squares(rng.standard_normal((6, 9)), 3.0 * rng.standard_normal(6))
     limits = SparseSimplex(F.space, 9, max_weight=high, exclude=range(barred))
     units = np.flatnonzero(limits.open)
     best = refitted(F, limits, units)
-    assert best.value == pytest.approx(naive.refit_by_clarabel(F.A[:, units], F.b, 0.0, high), rel=1e-7, abs=1e-9)
+    assert best.value == pytest.approx(
+        naive.refit_by_clarabel(F.A[:, units], F.b, 0.0, high), rel=1e-7, abs=1e-9
+    )
     weights = limits.project(rng.random(9))[units]
-    for q in (weights, *(0.9**i * weights + (1.0 - 0.9**i) * whole(best, 9)[units] for i in (10, 30))):
+    for q in (
+        weights,
+        *(0.9**i * weights + (1.0 - 0.9**i) * whole(best, 9)[units] for i in (10, 30)),
+    ):
         assert simplex_bound(F, limits, units, q, F.value_at(units, q)) <= best.value * (1 + 1e-12)
     assert simplex_bound(F, limits, *best) == pytest.approx(best.value, rel=1e-9, abs=1e-9)
 
@@ -103,7 +110,9 @@ def never(*_):
 
 
 @pytest.mark.parametrize("solver", ["auto", "exact"])
-@pytest.mark.parametrize(("size", "rules"), [(40, {}), (40, {"max_weight": 0.3, "exclude": [1, 5]}), (900, {})])
+@pytest.mark.parametrize(
+    ("size", "rules"), [(40, {}), (40, {"max_weight": 0.3, "exclude": [1, 5]}), (900, {})]
+)
 def test_an_optimum_over_the_whole_simplex_with_few_entries_is_proven_without_a_search(
     monkeypatch, solver, size, rules
 ):
@@ -121,14 +130,21 @@ def test_an_optimum_over_the_whole_simplex_with_few_entries_is_proven_without_a_
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from([1.0, 0.6, 0.5]), st.sampled_from([0.0, 0.2]))
+@given(
+    st.integers(0, 10**6),
+    st.integers(2, 4),
+    st.sampled_from([1.0, 0.6, 0.5]),
+    st.sampled_from([0.0, 0.2]),
+)
 def test_what_is_proven_by_the_whole_simplex_is_the_best_of_all_supports(seed, k, high, low):
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((5, 8)) + 1.0
     F = least_squares(A, rng.uniform(0.0, 8.0) + A[:, :3].mean(axis=1))
     limits = SparseSimplex(F.space, k, min_weight=low, max_weight=high)
     found = minimize(F, limits, rng=0)
-    supports = (s for size in range(1, k + 1) for s in combinations(range(8), size) if size * high >= 1.0)
+    supports = (
+        s for size in range(1, k + 1) for s in combinations(range(8), size) if size * high >= 1.0
+    )
     truth = min(refitted(F, limits, np.array(s)).value for s in supports if len(s) * low <= 1.0)
     assert found.bound <= truth * (1 + 1e-9) + 1e-12
     if found.status is Status.OPTIMAL:

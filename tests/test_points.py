@@ -12,17 +12,34 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fewer import MMD, Atoms, FewerPoints, FewerPointsClassifier, FewerSampler, InvalidInput, RowsMMD, Status, points
-from fewer.jobs import _merge, _target
+from fewer import (
+    MMD,
+    Atoms,
+    FewerPoints,
+    FewerPointsClassifier,
+    FewerSampler,
+    InvalidInput,
+    RowsMMD,
+    Status,
+    points,
+)
+from fewer.jobs.points import merge as _merge
+from fewer.jobs.points import target as _target
 from fewer.similarity import bandwidth, similarity_of
 
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 REAL = Path(__file__).parents[2] / "shared/data/usps.npz"
-needs_data = pytest.mark.skipif(not REAL.exists(), reason="the real data sets are not beside the repository")
+needs_data = pytest.mark.skipif(
+    not REAL.exists(), reason="the real data sets are not beside the repository"
+)
 
 
-WHY = "they shuffle the rows, and the columns of transform follow these: compared below, in one order"
-columns_follow_rows = {f"check_sample_weight_equivalence_on_{kind}_data": WHY for kind in ("dense", "sparse")}
+WHY = (
+    "they shuffle the rows, and the columns of transform follow these: compared below, in one order"
+)
+columns_follow_rows = {
+    f"check_sample_weight_equivalence_on_{kind}_data": WHY for kind in ("dense", "sparse")
+}
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
@@ -36,17 +53,23 @@ def test_sample_weights_are_repeated_rows_whatever_the_order(kind, similarity):
         clone(model).fit(kind(rows), sample_weight=weight).transform(kind(X))
         for rows, weight in ((X, counts), (repeated, None))
     )
-    assert here[:, np.argsort(here[0])] == pytest.approx(there[:, np.argsort(there[0])], rel=1e-7, abs=1e-9)
+    assert here[:, np.argsort(here[0])] == pytest.approx(
+        there[:, np.argsort(there[0])], rel=1e-7, abs=1e-9
+    )
 
 
 @pytest.mark.filterwarnings("ignore:k = .* is more than the:UserWarning")
 @parametrize_with_checks(
     [
-        FewerPoints(solver="greedy"),  # how an estimator behaves does not depend on how long it searches
+        FewerPoints(
+            solver="greedy"
+        ),  # how an estimator behaves does not depend on how long it searches
         FewerPoints(k=3, similarity="cosine", solver="greedy"),
         FewerPointsClassifier(k=5, solver="greedy"),
     ],
-    expected_failed_checks=lambda estimator: columns_follow_rows if isinstance(estimator, FewerPoints) else {},
+    expected_failed_checks=lambda estimator: (
+        columns_follow_rows if isinstance(estimator, FewerPoints) else {}
+    ),
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -85,7 +108,10 @@ def test_values_are_those_of_the_dense_matrix_and_the_proven_optimum_is_enumerat
 
 def test_auto_is_the_best_of_the_solvers_and_all_see_every_row():
     X = load_digits().data[:700]
-    found = {solver: points(X, 15, solver=solver, rng=0).value for solver in ("auto", "exchange", "greedy", "iht")}
+    found = {
+        solver: points(X, 15, solver=solver, rng=0).value
+        for solver in ("auto", "exchange", "greedy", "iht")
+    }
     assert found["auto"] <= min(found.values()) * (1 + 1e-9)
     assert found["auto"] < 0.95 * found["greedy"]
     assert found["greedy"] <= found["iht"] * (1 + 1e-9)
@@ -99,10 +125,14 @@ def test_greedy_is_greedy_with_full_refits(k):
     for _ in range(k):
         rest = [j for j in range(len(X)) if j not in support]
         support.append(min(rest, key=lambda j: F.value_on(np.array([*support, j]))))
-    assert points(X, k, solver="greedy").value == pytest.approx(F.value_on(np.array(support)), rel=1e-6)
+    assert points(X, k, solver="greedy").value == pytest.approx(
+        F.value_on(np.array(support)), rel=1e-6
+    )
 
 
-@pytest.mark.parametrize("similarity", ["rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming"])
+@pytest.mark.parametrize(
+    "similarity", ["rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming"]
+)
 @pytest.mark.parametrize("rule", ["median", "scale", 0.3])
 def test_every_similarity_serves_and_its_value_is_right(similarity, rule):
     X = rows(3, 30).round(1)
@@ -126,7 +156,9 @@ def test_forms_of_x_give_the_same_points():
     narrow = points(X.astype(np.float32), 5, gamma=0.5, rng=0)
     assert narrow.value == pytest.approx(want.value, rel=1e-4)
     gram = similarity_of("rbf", 0.5)(X, X)
-    assert points(gram, 5, similarity="precomputed", rng=0).value == pytest.approx(want.value, rel=1e-9)
+    assert points(gram, 5, similarity="precomputed", rng=0).value == pytest.approx(
+        want.value, rel=1e-9
+    )
     called = points(X, 5, similarity=lambda a, b: similarity_of("rbf", 0.5)(a, b), rng=0)
     assert called.value == pytest.approx(want.value, rel=1e-9)
 
@@ -138,7 +170,9 @@ def test_weights_equal_repeated_rows_and_the_order_does_not_matter(labelled, gam
     X, counts, y = rows(5, 40), rng.integers(0, 4, 40), rng.integers(0, 2, 40)
     order = rng.permutation(counts.sum())
     many, labels = np.repeat(X, counts, axis=0)[order], np.repeat(y, counts)[order]
-    weighted = points(X, 6, labels=y if labelled else None, gamma=gamma, sample_weight=counts, rng=0)
+    weighted = points(
+        X, 6, labels=y if labelled else None, gamma=gamma, sample_weight=counts, rng=0
+    )
     repeated = points(many, 6, labels=labels if labelled else None, gamma=gamma, rng=0)
     assert weighted.value == pytest.approx(repeated.value, rel=1e-9)
     by_row = {X[i].tobytes(): weighted.p[i] for i in weighted.support}
@@ -176,7 +210,11 @@ def test_beyond_the_work_for_all_pairs_the_error_is_stated(monkeypatch, similari
     X, y = rows(10, 1500), np.arange(1500) % 2 if labelled else None
     gamma = bandwidth(X, similarity, "median") or 1.0
     exact = points(X, 10, labels=y, similarity=similarity, gamma=gamma, rng=0)
-    for name, value in {"MAX_PAIRWISE_WORK": 10**5, "MAX_CANDIDATE_WORK": 10**7, "MIN_CANDIDATES": 100}.items():
+    for name, value in {
+        "MAX_PAIRWISE_WORK": 10**5,
+        "MAX_CANDIDATE_WORK": 10**7,
+        "MIN_CANDIDATES": 100,
+    }.items():
         monkeypatch.setattr(_target, name, value)
     large = points(X, 10, labels=y, similarity=similarity, gamma=gamma, rng=0)
     K = similarity_of(similarity, gamma)(X, X)
@@ -195,7 +233,11 @@ def test_beyond_the_work_for_all_pairs_the_error_is_stated(monkeypatch, similari
 
 def test_similarities_without_features_are_sampled_and_say_so(monkeypatch):
     X = rows(11, 3000).round()
-    for name, value in {"MAX_PAIRWISE_WORK": 10**5, "MAX_CANDIDATE_WORK": 3 * 10**7, "MIN_CANDIDATES": 100}.items():
+    for name, value in {
+        "MAX_PAIRWISE_WORK": 10**5,
+        "MAX_CANDIDATE_WORK": 3 * 10**7,
+        "MIN_CANDIDATES": 100,
+    }.items():
         monkeypatch.setattr(_target, name, value)
     result = points(X, 10, similarity="hamming", gamma=2.0, rng=0)
     assert "stand for all" in result.note
@@ -251,15 +293,21 @@ def test_estimator_has_what_it_promises():
     assert np.array_equal(model.points_, X[model.indices_])
     assert model.mmd_ == pytest.approx(np.sqrt(model.value_))
     assert model.gap_ == model.value_ - model.bound_
-    np.testing.assert_allclose(model.transform(frame), similarity_of("rbf", model.gamma_)(X[:200], X[model.indices_]))
+    np.testing.assert_allclose(
+        model.transform(frame), similarity_of("rbf", model.gamma_)(X[:200], X[model.indices_])
+    )
     sampler = FewerSampler(k=8, standardize=False, random_state=0)
     chosen, labels = sampler.fit_resample(frame, pd.Series(y[:200]))
     assert chosen.index.tolist() == labels.index.tolist() == sampler.sample_indices_.tolist()
-    assert FewerPoints(k=8, by_label=True, gamma="cv", random_state=0).fit(X[:200], y[:200]).gamma_ > 0
+    assert (
+        FewerPoints(k=8, by_label=True, gamma="cv", random_state=0).fit(X[:200], y[:200]).gamma_ > 0
+    )
     gram = similarity_of("rbf", 0.001)(X[:100], X[:100])
     pairwise = FewerPoints(k=3, similarity="precomputed", random_state=0).fit(gram)
     np.testing.assert_array_equal(pairwise.transform(gram), gram[:, pairwise.indices_])
-    with pytest.warns(UserWarning, match="k = 99 is more than the 5 distinct rows there are") as raised:
+    with pytest.warns(
+        UserWarning, match="k = 99 is more than the 5 distinct rows there are"
+    ) as raised:
         assert FewerPoints(k=99).fit(X[:5]).value_ <= 1e-12
     assert len(raised) == 1
 
@@ -282,7 +330,9 @@ def test_strange_but_good_input():
     assert constant.support.tolist() == [0]
     one = points(rows(0), 3, labels=["a"] * 12, gamma=0.5, rng=0)
     assert one.value == pytest.approx(points(rows(0), 3, gamma=0.5, rng=0).value, rel=1e-9)
-    assert FewerPointsClassifier(k=2).fit(rows(0), ["a"] * 12).predict(rows(1)).tolist() == ["a"] * 12
+    assert (
+        FewerPointsClassifier(k=2).fit(rows(0), ["a"] * 12).predict(rows(1)).tolist() == ["a"] * 12
+    )
     limited = points(load_digits().data[:700], 20, time_limit=1.0, rng=0)
     assert limited.status is Status.TIME_LIMIT
 
@@ -356,13 +406,18 @@ def test_usps_within_the_figures_of_the_paper_and_far_below():
 
 
 def test_equal_rows_have_the_same_prediction_where_two_points_are_as_near():
-    X = np.array([[3, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 1]] * 2)  # a grid: many distances are equal
+    X = np.array(
+        [[3, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 1]] * 2
+    )  # a grid: many distances are equal
     y = np.array([1, 1, 1, 2, 2, 2] * 2)
     for k in range(1, 6):
         model = FewerPointsClassifier(k=k, solver="greedy", random_state=0).fit(X, y)
         said = model.predict(np.tile(X, (20, 1))).reshape(40, 6)
         assert (said == said[0]).all(), k
-        assert (model.predict_proba(X).argmax(axis=1) == np.searchsorted(model.classes_, model.predict(X))).all()
+        assert (
+            model.predict_proba(X).argmax(axis=1)
+            == np.searchsorted(model.classes_, model.predict(X))
+        ).all()
     moved = FewerPoints(k=3, solver="greedy", random_state=0).fit(X)
     assert (moved.assign(np.tile(X, (20, 1))).reshape(40, 6) == moved.assign(X[:6])).all()
 

@@ -34,10 +34,11 @@ from fewer.deadline import Deadline
 from fewer.distances import distance_blocks
 from fewer.engines import _gather
 from fewer.engines.quadratic import QuadraticEngine
-from fewer.jobs import _merge, _target
-from fewer.jobs._scaling import Standardization
-from fewer.jobs.bandwidth import most_rows
-from fewer.jobs.sample import Sample
+from fewer.jobs.points import merge as _merge
+from fewer.jobs.points import target as _target
+from fewer.jobs.points.bandwidth import most_rows
+from fewer.jobs.points.sample import Sample
+from fewer.jobs.points.scaling import Standardization
 from fewer.lazy_rows import LazyRows, in_memory, some_rows
 from fewer.objectives.pairs import OutOfTime, image_until
 from fewer.similarity import similarity_of
@@ -92,7 +93,9 @@ def test_similarities_equal_a_twin_wherever_the_rows_lie(name, sparse, dtype):
     B = np.concatenate([A[:5], rng.integers(0, 9, (3, 2)).astype(dtype)])
     found = similarity_of(name, 0.7)(*((sp.csr_array(A), sp.csr_array(B)) if sparse else (A, B)))
     tolerance = 1e-11 if dtype is np.float64 else 3e-6
-    np.testing.assert_allclose(found, naive_similarity(name, 0.7, A.astype(float), B.astype(float)), atol=tolerance)
+    np.testing.assert_allclose(
+        found, naive_similarity(name, 0.7, A.astype(float), B.astype(float)), atol=tolerance
+    )
 
 
 def test_distances_have_a_small_relative_error_and_never_overflow_into_nonsense():
@@ -118,7 +121,8 @@ def test_sums_in_tiles_are_right_for_far_rows_with_labels():
     K = naive_similarity("rbf", 0.5, X, X) * (y[:, None] == y)
     np.testing.assert_allclose(F.mean, K.mean(axis=1), rtol=1e-9)
     assert F.value_at(np.array([3, 50]), np.array([0.5, 0.5])) == pytest.approx(
-        MMD(Atoms(80), K, np.full(80, 1 / 80)).value_at(np.array([3, 50]), np.array([0.5, 0.5])), rel=1e-9
+        MMD(Atoms(80), K, np.full(80, 1 / 80)).value_at(np.array([3, 50]), np.array([0.5, 0.5])),
+        rel=1e-9,
     )
 
 
@@ -138,7 +142,9 @@ def test_a_weighted_median_of_many_values_is_that_of_repeats():
     rng = np.random.default_rng(0)
     for _ in range(5):
         values, counts = rng.lognormal(0, 3, 30_001).round(3), rng.integers(1, 4, 30_001)
-        assert weighted_median(values, counts / counts.sum()) == np.median(np.repeat(values, counts))
+        assert weighted_median(values, counts / counts.sum()) == np.median(
+            np.repeat(values, counts)
+        )
 
 
 def test_the_linear_bound_of_float32_rows_lies_below_the_optimum():
@@ -155,7 +161,9 @@ def test_the_linear_bound_of_float32_rows_lies_below_the_optimum():
 @pytest.mark.parametrize("scale", [2.0**-700, 2.0**-530, 2.0**512, 2.0**700, 2.0**1000])
 def test_the_answer_does_not_depend_on_the_unit(similarity, scale):
     X = rows(4, 14)
-    usual, scaled = (points(Z, 3, similarity=similarity, solver="exchange", rng=0) for Z in (X, X * scale))
+    usual, scaled = (
+        points(Z, 3, similarity=similarity, solver="exchange", rng=0) for Z in (X, X * scale)
+    )
     assert usual.support.tolist() == scaled.support.tolist()
     assert usual.value == pytest.approx(scaled.value, rel=1e-9)
 
@@ -185,7 +193,9 @@ def test_the_ends_of_the_range_are_compared():
 
 def test_gains_of_rounding_size_do_not_keep_a_search_going(monkeypatch):
     made, perturb = [], QuadraticEngine.perturb
-    monkeypatch.setattr(QuadraticEngine, "perturb", lambda self, rng: made.append(perturb(self, rng)) or made[-1])
+    monkeypatch.setattr(
+        QuadraticEngine, "perturb", lambda self, rng: made.append(perturb(self, rng)) or made[-1]
+    )
     X = np.random.default_rng(11).standard_normal((9, 1))
     points(X, 5, solver="exchange", rng=0)
     assert len(made) > 20
@@ -195,7 +205,9 @@ def test_gains_of_rounding_size_do_not_keep_a_search_going(monkeypatch):
 @pytest.mark.parametrize("similarity", ["linear", "cosine"])
 def test_rows_that_span_fewer_dimensions_than_k_do_not_divide_by_zero(similarity):
     for seed in range(25):
-        result = points(rows(seed, 20).astype(np.float32), 4, similarity=similarity, solver="exchange", rng=0)
+        result = points(
+            rows(seed, 20).astype(np.float32), 4, similarity=similarity, solver="exchange", rng=0
+        )
         assert result.p.sum() == pytest.approx(1)
         assert result.value < 0.1
 
@@ -207,7 +219,9 @@ def indefinite(n):
 
 @pytest.mark.parametrize("n", [12, 700])
 def test_similarities_that_are_not_positive_semi_definite_get_a_sentence(n):
-    with pytest.raises(InvalidInput, match="must be positive semi-definite, got an eigenvalue of -"):
+    with pytest.raises(
+        InvalidInput, match="must be positive semi-definite, got an eigenvalue of -"
+    ):
         points(indefinite(n), 3, similarity="precomputed")
     with pytest.raises(InvalidInput, match="gram must be positive semi-definite"):
         MMD(Atoms(n), indefinite(n), np.full(n, 1 / n))
@@ -222,12 +236,18 @@ def test_rounding_of_a_matrix_of_similarities_is_tolerated():
     K = similarity_of("rbf", 0.5)(X, X).astype(np.float32)
     assert points(K, 3, similarity="precomputed", rng=0).value >= 0
     huge = points(K.astype(float) * 1e250, 3, similarity="precomputed", rng=0)
-    assert huge.value == pytest.approx(1e250 * points(K, 3, similarity="precomputed", rng=0).value, rel=1e-6)
+    assert huge.value == pytest.approx(
+        1e250 * points(K, 3, similarity="precomputed", rng=0).value, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("solver", ["auto", "exact", "exchange", "greedy", "iht"])
 def test_a_bound_over_sampled_candidates_is_none_over_all_rows(monkeypatch, solver):
-    for name, value in {"MAX_PAIRWISE_WORK": 10, "MAX_CANDIDATE_WORK": 10**4, "MIN_CANDIDATES": 12}.items():
+    for name, value in {
+        "MAX_PAIRWISE_WORK": 10,
+        "MAX_CANDIDATE_WORK": 10**4,
+        "MIN_CANDIDATES": 12,
+    }.items():
         monkeypatch.setattr(_target, name, value)
     result = points(rows(0, 60, 2), 3, gamma=0.5, solver=solver, rng=0)
     assert "12 candidate rows" in result.note or "stand for all" in result.note
@@ -249,7 +269,9 @@ def test_all_rows_as_points_are_optimal():
     assert (result.status, result.bound) == (Status.OPTIMAL, 0.0)
 
 
-TABLE = np.round(np.random.default_rng(3).standard_normal((40, 3)) * [1.0, 100.0, 0.01] + [0.0, 50.0, 3.0], 4)
+TABLE = np.round(
+    np.random.default_rng(3).standard_normal((40, 3)) * [1.0, 100.0, 0.01] + [0.0, 50.0, 3.0], 4
+)
 WEIGHTS = np.arange(1.0, 41.0)
 KINDS = np.arange(40) % 2
 
@@ -276,12 +298,28 @@ def test_the_answer_of_the_command_is_that_of_the_library(tmp_path, kind, option
         names = ["a", "b", "c", "kind", "mass"]
         full = pl.from_pandas(frame.assign(kind=KINDS, mass=WEIGHTS))
         full.write_csv(path) if kind == "csv" else full.write_parquet(path)
-    args = [str(path), "-k", "4", "--columns", ",".join(names[:3]), "--gamma", gamma, "--solver", "exchange", "--json"]
+    args = [
+        str(path),
+        "-k",
+        "4",
+        "--columns",
+        ",".join(names[:3]),
+        "--gamma",
+        gamma,
+        "--solver",
+        "exchange",
+        "--json",
+    ]
     args += ["--label", names[3]] if "label" in options else []
     args += ["--weight", names[4]] if "weight" in options else []
-    done = CliRunner().invoke(command, [*args, "--quiet"], standalone_mode=False, catch_exceptions=False)
+    done = CliRunner().invoke(
+        command, [*args, "--quiet"], standalone_mode=False, catch_exceptions=False
+    )
     answer = json.loads(done.stdout)["answers"][0]
-    data = {"labels": KINDS if "label" in options else None, "sample_weight": WEIGHTS if "weight" in options else None}
+    data = {
+        "labels": KINDS if "label" in options else None,
+        "sample_weight": WEIGHTS if "weight" in options else None,
+    }
     table = TABLE if kind == "npy" else frame
     expected = points(table, 4, gamma=gamma, solver="exchange", rng=0, **data)
     model = FewerPoints(4, by_label="label" in options, gamma=gamma, solver="exchange")
@@ -331,8 +369,12 @@ def test_scaling_of_sparse_constant_and_huge_columns():
     np.testing.assert_allclose(Z[:, [0, 2]], by_hand(TABLE[:20, :2]), rtol=1e-9, atol=1e-12)
     assert not Z[:, 1].any()
     assert scaling.scales[1] == 1.0
-    sparse = Standardization.of(sp.csr_array(X[:, :2]), np.full(20, 0.05))(sp.csr_array(X[:, :2]))[:]
-    np.testing.assert_allclose(cdist(sparse.toarray(), sparse.toarray()), cdist(Z[:, :2], Z[:, :2]), atol=1e-9)
+    sparse = Standardization.of(sp.csr_array(X[:, :2]), np.full(20, 0.05))(sp.csr_array(X[:, :2]))[
+        :
+    ]
+    np.testing.assert_allclose(
+        cdist(sparse.toarray(), sparse.toarray()), cdist(Z[:, :2], Z[:, :2]), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("value", ["yes", 1, None, 0.5])
@@ -351,7 +393,10 @@ def test_an_estimator_scales_new_rows_as_it_scaled_its_own():
     np.testing.assert_allclose(model.scale_, TABLE.std(axis=0))
     want = naive_similarity("rbf", model.gamma_, Z, Z[model.indices_])
     np.testing.assert_allclose(model.transform(frame), want, rtol=1e-8)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).transform(frame), model.transform(frame))  # noqa: S301
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(model)).transform(frame),
+        model.transform(frame),  # noqa: S301
+    )
     tiny = FewerPoints(4, random_state=0).fit(TABLE * 2.0**-700)
     usual = FewerPoints(4, random_state=0).fit(TABLE)
     np.testing.assert_allclose(tiny.transform(TABLE * 2.0**-700), usual.transform(TABLE), rtol=1e-9)
@@ -370,7 +415,9 @@ def test_an_estimator_scales_new_rows_as_it_scaled_its_own():
     ],
 )
 @pytest.mark.parametrize(
-    "kind", [partial(FewerPoints, by_label=True), FewerPointsClassifier], ids=["points", "classifier"]
+    "kind",
+    [partial(FewerPoints, by_label=True), FewerPointsClassifier],
+    ids=["points", "classifier"],
 )
 def test_a_fit_that_fails_leaves_the_estimator_as_it_was(kind, break_it):
     frame = pd.DataFrame(rows(0), columns=["a", "b", "c"])
@@ -384,7 +431,9 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(kind, break_it):
 
 
 def test_the_callers_arrays_stay_as_they_are():
-    shuffled = sp.csr_array((np.array([1.0, 2.0, 3.0, 4.0]), np.array([2, 0, 1, 1]), np.array([0, 2, 4])), shape=(2, 3))
+    shuffled = sp.csr_array(
+        (np.array([1.0, 2.0, 3.0, 4.0]), np.array([2, 0, 1, 1]), np.array([0, 2, 4])), shape=(2, 3)
+    )
     twin = shuffled.copy()
     points(shuffled, 1, gamma=0.5, rng=0)
     FewerPoints(1, gamma=0.5).fit(shuffled)
@@ -393,7 +442,9 @@ def test_the_callers_arrays_stay_as_they_are():
     X, w, kept = rows(0), np.arange(12.0), np.empty(0)
     copies = X.copy(), w.copy()
     for similarity in ("rbf", "linear", "hamming"):
-        points(X, 3, labels=KINDS[:12], sample_weight=w, similarity=similarity, standardize=True, rng=0)
+        points(
+            X, 3, labels=KINDS[:12], sample_weight=w, similarity=similarity, standardize=True, rng=0
+        )
 
     def remembered(a, b):
         nonlocal kept
@@ -407,7 +458,11 @@ def test_the_callers_arrays_stay_as_they_are():
 
 
 @pytest.mark.parametrize(
-    "fit", [lambda X, y: points(X, 2, labels=y), lambda X, y: FewerPoints(2, by_label=y is not None).fit(X, y)]
+    "fit",
+    [
+        lambda X, y: points(X, 2, labels=y),
+        lambda X, y: FewerPoints(2, by_label=y is not None).fit(X, y),
+    ],
 )
 def test_masked_entries_are_refused(fit):
     with pytest.raises(InvalidInput, match="X has masked entries"):
@@ -417,14 +472,20 @@ def test_masked_entries_are_refused(fit):
     assert fit(np.ma.array(rows(0)), None) is not None
 
 
-@pytest.mark.parametrize("form", [sp.dok_array, sp.dia_array, sp.bsr_array, sp.lil_array, sp.coo_matrix, sp.csc_array])
+@pytest.mark.parametrize(
+    "form", [sp.dok_array, sp.dia_array, sp.bsr_array, sp.lil_array, sp.coo_matrix, sp.csc_array]
+)
 def test_every_sparse_format_is_read(form):
     X = rows(0) * (rows(1) > 0)
-    assert points(form(X), 3, gamma=0.5, rng=0).value == pytest.approx(points(X, 3, gamma=0.5, rng=0).value, rel=1e-9)
+    assert points(form(X), 3, gamma=0.5, rng=0).value == pytest.approx(
+        points(X, 3, gamma=0.5, rng=0).value, rel=1e-9
+    )
 
 
 def test_nullable_columns_are_read():
-    frame = pd.DataFrame({"a": pd.array([1, 2, 3, 7], "Int64"), "b": pd.array([0.5, 1.5, 0.0, 2.0], "Float64")})
+    frame = pd.DataFrame(
+        {"a": pd.array([1, 2, 3, 7], "Int64"), "b": pd.array([0.5, 1.5, 0.0, 2.0], "Float64")}
+    )
     assert points(frame, 2, rng=0).value == points(frame.astype(float), 2, rng=0).value
 
 
@@ -432,12 +493,18 @@ def test_what_is_compared_depends_on_sizes_and_limits_alone():
     X = rows(0, 300)
     forms = [X, X.astype(np.float32), sp.csr_array(X), LazyRows(X, exponent=3)]
     for limit in (0.05, math.inf):
-        plans = {_target.Plan.of(Sample.of(form, None, None, merge=False), 5, 10**9, limit) for form in forms}
+        plans = {
+            _target.Plan.of(Sample.of(form, None, None, merge=False), 5, 10**9, limit)
+            for form in forms
+        }
         assert len(plans) == 1
     small = _target.Plan(10**6, 28, 20, 10**9, 0.05)
     assert not small.whole
     assert small.count * small.against * small.cost <= 2 * _target.MIN_CANDIDATE_WORK
-    assert small.felt * small.frequencies * _target.WORK_PER_FEATURE_CELL <= 2 * _target.MIN_CANDIDATE_WORK
+    assert (
+        small.felt * small.frequencies * _target.WORK_PER_FEATURE_CELL
+        <= 2 * _target.MIN_CANDIDATE_WORK
+    )
     assert _target.Plan(10**6, 28, 20, 10**9, 2.0).against > small.against
     assert most_rows(8, 10**9, 0.05) < most_rows(8, 10**9, 2.0) <= most_rows(8, 10**9, math.inf)
 
@@ -449,7 +516,9 @@ def test_past_the_deadline_fewer_rows_are_compared_and_it_is_said(monkeypatch):
     monkeypatch.setattr(_target, "MIN_PAIRWISE_WORK", 10**5)
     sample = Sample.of(X, None, None)
     assert _target.Plan.of(sample, 5, 10**9, OVER.seconds).whole
-    target = _target.target_of(sample, similarity_of("rbf", 0.5), 5, 10**9, np.random.default_rng(0), OVER)
+    target = _target.target_of(
+        sample, similarity_of("rbf", 0.5), 5, 10**9, np.random.default_rng(0), OVER
+    )
     assert not target.whole
     assert "candidate rows" in target.note
 
@@ -459,8 +528,12 @@ def test_means_over_the_rows_that_were_reached_are_means(monkeypatch, labelled):
     X, order = rows(0, 3000, 2), np.random.default_rng(0).permutation(3000)
     labels = (np.arange(30) % 2, order % 2) if labelled else None
     similarity, weights = similarity_of("rbf", 0.5), np.full(3000, 1 / 3000)
-    exact = similarity(X[:30], X) * ((np.arange(30) % 2)[:, None] == np.arange(3000) % 2 if labelled else 1.0)
-    whole, used = image_until(X[:30], X[order], weights, similarity, labels, 10**9, Deadline.after(None))
+    exact = similarity(X[:30], X) * (
+        (np.arange(30) % 2)[:, None] == np.arange(3000) % 2 if labelled else 1.0
+    )
+    whole, used = image_until(
+        X[:30], X[order], weights, similarity, labels, 10**9, Deadline.after(None)
+    )
     assert used == 3000
     np.testing.assert_allclose(whole, exact.mean(axis=1), rtol=1e-9)
     part, used = image_until(X[:30], X[order], weights, similarity, labels, 10**8, OVER)
@@ -491,7 +564,9 @@ def test_stages_that_a_deadline_ends_saw_a_random_part_of_the_rows():
     np.testing.assert_allclose(mean, exact, atol=0.15)
     F = RowsMMD(Atoms(10), X[::4000], similarity, exact, 0.0, None, 10**6)
     waves = _target.waves_of(sample, F, plan, rng, OVER)
-    whole = _target.waves_of(sample, F, _target.Plan(40_000, 21, 5, 10**7, math.inf), rng, Deadline.after(None))
+    whole = _target.waves_of(
+        sample, F, _target.Plan(40_000, 21, 5, 10**7, math.inf), rng, Deadline.after(None)
+    )
     units, weights = np.arange(10), np.full(10, 0.1)
     (value, error), (truth, _) = (_target.estimate(F, w, units, weights) for w in (waves, whole))
     assert abs(value - truth) < 5 * error
@@ -531,7 +606,9 @@ def test_pools_keep_to_the_memory_and_to_a_share_of_the_time():
 
 def test_lazy_rows_are_the_rows():
     X = rows(0)
-    view = LazyRows(X, np.array([3, 1, 2]), exponent=1, shift=np.ones(3), factor=np.array([1.0, 2.0, 4.0]))
+    view = LazyRows(
+        X, np.array([3, 1, 2]), exponent=1, shift=np.ones(3), factor=np.array([1.0, 2.0, 4.0])
+    )
     want = (2 * X[[3, 1, 2]] - 1) * [1, 2, 4]
     np.testing.assert_array_equal(view[:], want)
     np.testing.assert_array_equal(view[np.array([2, 0])], want[[2, 0]])
@@ -545,7 +622,9 @@ def test_lazy_rows_are_the_rows():
 
 def test_the_scale_rule_does_not_overflow_in_single_precision():
     X = sp.coo_array(np.array([[0.0, 1e7, 3.0], [1.0, 0.0, 2.0]], np.float32) * np.float32(7e15))
-    dense = points(X.toarray().astype(np.float64), 2, similarity="matern52", gamma="scale", solver="greedy")
+    dense = points(
+        X.toarray().astype(np.float64), 2, similarity="matern52", gamma="scale", solver="greedy"
+    )
     found = points(X, 2, similarity="matern52", gamma="scale", solver="greedy")
     assert found.value == pytest.approx(dense.value, abs=1e-12)
 

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from fewer import InvalidInput, points
 from fewer.active_set import box_weights
-from fewer.jobs import _target
+from fewer.jobs.points import target as _target
 from fewer.similarity import similarity_of
 
 N, K = 13, 3
@@ -36,10 +36,20 @@ def best(X, allowed, low=0.0, high=1.0):
 
 CASES = [
     ({"include": [4]}, lambda at: 4 in at, 0.0, 1.0),
-    ({"include": np.arange(N) == 4, "exclude": [0, 1]}, lambda at: 4 in at and not {0, 1} & set(at), 0.0, 1.0),
+    (
+        {"include": np.arange(N) == 4, "exclude": [0, 1]},
+        lambda at: 4 in at and not {0, 1} & set(at),
+        0.0,
+        1.0,
+    ),
     ({"exclude": [0, 3, 5, 7]}, lambda at: not {0, 3, 5, 7} & set(at), 0.0, 1.0),
     ({"groups": GROUPS, "max_per_group": 1}, lambda at: len(set(GROUPS[at])) == K, 0.0, 1.0),
-    ({"groups": GROUPS, "min_per_group": {0: 2}}, lambda at: (GROUPS[at] == 0).sum() >= 2, 0.0, 1.0),
+    (
+        {"groups": GROUPS, "min_per_group": {0: 2}},
+        lambda at: (GROUPS[at] == 0).sum() >= 2,
+        0.0,
+        1.0,
+    ),
     (
         {"groups": GROUPS, "max_per_group": [2, 0, 3]},
         lambda at: 1 not in GROUPS[at] and (GROUPS[at] < 1).sum() < 3,
@@ -115,7 +125,9 @@ def test_large_data_have_what_is_held_among_the_candidates(monkeypatch):
     monkeypatch.setattr(_target, "MAX_CANDIDATE_WORK", 10**6)
     X = np.random.default_rng(5).standard_normal((4000, 2))
     groups = np.where(np.arange(4000) < 3, 1, 0)
-    found = points(X, 6, rng=0, include=[1234], exclude=np.arange(2000, 4000), groups=groups, max_per_group=5)
+    found = points(
+        X, 6, rng=0, include=[1234], exclude=np.arange(2000, 4000), groups=groups, max_per_group=5
+    )
     assert "candidate rows" in found.note
     assert 1234 in found.indices
     assert found.indices.max() < 2000
@@ -127,11 +139,19 @@ def test_large_data_have_what_is_held_among_the_candidates(monkeypatch):
 
 
 def test_large_data_keep_the_fewest_of_rare_groups(monkeypatch):
-    for name, value in {"MAX_PAIRWISE_WORK": 1, "MIN_CANDIDATES": 50, "MAX_CANDIDATE_WORK": 10**6}.items():
+    for name, value in {
+        "MAX_PAIRWISE_WORK": 1,
+        "MIN_CANDIDATES": 50,
+        "MAX_CANDIDATE_WORK": 10**6,
+    }.items():
         monkeypatch.setattr(_target, name, value)
     X = np.random.default_rng(5).standard_normal((4000, 2))
     names = np.where(np.arange(4000) < 4, "rare", np.where(np.arange(4000) % 2, "odd", "even"))
-    asked = {"min_per_group": {"rare": 2, "odd": 3}, "max_per_group": {"rare": 2}, "min_weight": 0.02}
+    asked = {
+        "min_per_group": {"rare": 2, "odd": 3},
+        "max_per_group": {"rare": 2},
+        "min_weight": 0.02,
+    }
     found = points(X, 8, rng=0, groups=names, **asked)
     kept = names[found.indices].tolist()
     assert "candidate rows" in found.note
@@ -165,9 +185,15 @@ def test_what_is_included_does_not_move_and_weights_keep_their_bounds():
         ({"exclude": np.ones(4, bool)}, r"exclude: a mask must have shape \(13,\)"),
         ({"groups": GROUPS}, "groups needs min_per_group or max_per_group"),
         ({"max_per_group": 1}, "max_per_group needs groups"),
-        ({"groups": GROUPS, "min_per_group": 2}, "min_per_group asks for 6 entries in all, more than k = 3"),
+        (
+            {"groups": GROUPS, "min_per_group": 2},
+            "min_per_group asks for 6 entries in all, more than k = 3",
+        ),
         ({"groups": GROUPS, "min_per_group": {7: 1}}, "min_per_group: there is no group 7"),
-        ({"groups": GROUPS, "min_per_group": 1, "exclude": GROUPS == 2}, "min_per_group asks for 1"),
+        (
+            {"groups": GROUPS, "min_per_group": 1, "exclude": GROUPS == 2},
+            "min_per_group asks for 1",
+        ),
         ({"groups": GROUPS[:4], "max_per_group": 1}, r"groups must have shape \(13,\)"),
         ({"groups": "team", "max_per_group": 1}, "names a column, which needs a table"),
         ({"groups": GROUPS, "max_per_group": 0}, "max_per_group"),

@@ -11,10 +11,11 @@ from sklearn.datasets import load_digits
 
 from fewer import FewerPoints, InvalidInput, Status, points
 from fewer.deadline import Deadline
-from fewer.jobs import _moving, _target
-from fewer.jobs._locations import SLOPES, Moving, Part
-from fewer.jobs._places import Movable
-from fewer.jobs._relocation import Descent, Seats
+from fewer.jobs.points import moving as _moving
+from fewer.jobs.points import target as _target
+from fewer.jobs.points.locations import SLOPES, Moving, Part
+from fewer.jobs.points.places import Movable
+from fewer.jobs.points.relocation import Descent, Seats
 from fewer.similarity import bandwidth, similarity_of
 
 SMOOTH = ("rbf", "matern32", "matern52")
@@ -46,7 +47,9 @@ def test_gradient_is_that_of_the_projected_value(name, bounds):
     of_class = [(np.flatnonzero(own == c), np.flatnonzero(labels == c)) for c in (0, 1)]
     scale = SLOPES[name].scale(0.4)
     parts = tuple(
-        Part.of(mine, scale * X[theirs], t[theirs], scale**2 * apart[np.ix_(mine, theirs)], np.float64)
+        Part.of(
+            mine, scale * X[theirs], t[theirs], scale**2 * apart[np.ix_(mine, theirs)], np.float64
+        )
         for mine, theirs in of_class
     )
     same = (own[:, None] == own).astype(float)
@@ -57,13 +60,17 @@ def test_gradient_is_that_of_the_projected_value(name, bounds):
         up, down = Y.copy(), Y.copy()
         up[at] += h
         down[at] -= h
-        assert (f(up, start)[0] - f(down, start)[0]) / (2 * h) == pytest.approx(gradient[at], abs=1e-8)
+        assert (f(up, start)[0] - f(down, start)[0]) / (2 * h) == pytest.approx(
+            gradient[at], abs=1e-8
+        )
 
 
 @pytest.mark.parametrize("name", SMOOTH)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("labelled", [False, True])
-def test_value_is_the_discrepancy_of_the_moved_points_and_below_that_of_the_rows(name, weighted, labelled):
+def test_value_is_the_discrepancy_of_the_moved_points_and_below_that_of_the_rows(
+    name, weighted, labelled
+):
     X, rng = mixture(), np.random.default_rng(2)
     t = rng.uniform(0.0, 1.0, len(X)) if weighted else None
     y = (X[:, 0] > 0).astype(int) if labelled else None
@@ -88,7 +95,11 @@ def test_value_is_the_discrepancy_of_the_moved_points_and_below_that_of_the_rows
 @pytest.mark.parametrize("name", SMOOTH)
 def test_single_precision_rounds_single_similarities_but_not_the_value(name):
     rng = np.random.default_rng(2)
-    X, Y, start = rng.standard_normal((4000, 20)), rng.standard_normal((12, 20)), np.full(12, 1 / 12)
+    X, Y, start = (
+        rng.standard_normal((4000, 20)),
+        rng.standard_normal((12, 20)),
+        np.full(12, 1 / 12),
+    )
     gamma = bandwidth(X, name, "median")
     scale, t = SLOPES[name].scale(gamma), np.full(4000, 1 / 4000)
     rough, fine = (
@@ -115,9 +126,17 @@ def test_points_that_crowd_one_cluster_are_put_into_the_others():
     still[0] = True  # an included row
     movable = Movable(np.arange(2), X.min(axis=0), X.max(axis=0), still)
     way = Descent(problem, X[:3], np.full(3, 1 / 3), 1.0, movable, np.zeros(2))
-    way.search(400, Seats(X, similarity(X, X) @ t, None, None), np.random.default_rng(0), Deadline.after(None), None)
+    way.search(
+        400,
+        Seats(X, similarity(X, X) @ t, None, None),
+        np.random.default_rng(0),
+        Deadline.after(None),
+        None,
+    )
     assert way.places[0].tolist() == X[0].tolist()
-    assert sorted(np.linalg.norm(way.places[:, None] - centres, axis=2).argmin(axis=1).tolist()) == [0, 1, 2]
+    assert sorted(
+        np.linalg.norm(way.places[:, None] - centres, axis=2).argmin(axis=1).tolist()
+    ) == [0, 1, 2]
     assert way.history == sorted(way.history, reverse=True)
 
 
@@ -187,7 +206,9 @@ def test_of_a_table_only_the_numbers_move():
 def quadratic(model, frame):
     """MMD² without its constant, from what `transform` gives."""
     w = model.weights_
-    return float(w @ model.transform(model.points_) @ w - 2 * w @ model.transform(frame).mean(axis=0))
+    return float(
+        w @ model.transform(model.points_) @ w - 2 * w @ model.transform(frame).mean(axis=0)
+    )
 
 
 def test_other_containers_hold_the_same_points():
@@ -212,7 +233,9 @@ def test_missing_numbers_stay_missing_as_a_category_and_are_numbers_when_imputed
 
 def test_many_categories_make_sparse_rows_whose_numbers_move():
     rng = np.random.default_rng(6)
-    frame = pd.DataFrame({"town": [f"t{i}" for i in rng.integers(150, size=600)], "x": rng.standard_normal(600)})
+    frame = pd.DataFrame(
+        {"town": [f"t{i}" for i in rng.integers(150, size=600)], "x": rng.standard_normal(600)}
+    )
     frame["y"] = 100.0 + rng.standard_normal(600)
     kinds = {"town": "category"}
     rows = points(frame, 10, columns=kinds, rng=0, solver="exchange")
@@ -287,7 +310,10 @@ def test_float32_stays_float32_and_integers_become_numbers():
         ({"move": {9: (0, 1)}}, "no column of numbers is called 9"),
         ({"move": (np.nan, 1)}, "move must hold numbers"),
         ({"move": True, "similarity": "cosine"}, "move needs a smooth similarity .* got 'cosine'"),
-        ({"move": True, "similarity": "laplace"}, "move needs a smooth similarity .* got 'laplace'"),
+        (
+            {"move": True, "similarity": "laplace"},
+            "move needs a smooth similarity .* got 'laplace'",
+        ),
         ({"move": True, "similarity": lambda a, b: a @ b.T}, "got a function"),
     ],
 )
@@ -305,7 +331,9 @@ def test_sparse_rows_and_tables_without_numbers_are_refused():
 
 
 def test_no_step_on_the_way_is_below_the_value_that_is_reported():
-    X = np.array([[0.0, 0.0], [0.625, 0.75], [1.0, 0.875], [0.25, 0.5]])  # steps are valued in single precision
+    X = np.array(
+        [[0.0, 0.0], [0.625, 0.75], [1.0, 0.875], [0.25, 0.5]]
+    )  # steps are valued in single precision
     result = points(X, 3, gamma=0.5, rng=0, move="free")
     assert result.history.min() == result.value
 

@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from fewer import FewerPoints, InvalidInput, points
 from fewer.active_set import box_weights
 from fewer.bandwidths import bandwidth
-from fewer.jobs import _target
+from fewer.jobs.points import target as _target
 
 N, M, K = 12, 30, 3
 
@@ -44,7 +44,12 @@ def best(X, T, masses, gamma, allowed=lambda at: True, low=0.0, high=1.0):
 CASES = [
     ({}, lambda at: True, 0.0, 1.0),
     ({"include": [4], "exclude": [0]}, lambda at: 4 in at and 0 not in at, 0.0, 1.0),
-    ({"groups": np.arange(N) % 3, "max_per_group": 1}, lambda at: len({i % 3 for i in at}) == 3, 0.0, 1.0),
+    (
+        {"groups": np.arange(N) % 3, "max_per_group": 1},
+        lambda at: len({i % 3 for i in at}) == 3,
+        0.0,
+        1.0,
+    ),
     ({"equal_weights": True}, lambda at: True, 1 / K, 1 / K),
     ({"max_weight": 0.4}, lambda at: True, 0.0, 0.4),
 ]
@@ -56,9 +61,13 @@ def test_the_best_rows_for_the_other_set(options, allowed, low, high, weighted):
     X, T = two_sets(1)
     weight = np.random.default_rng(0).integers(0, 4, M).astype(float) if weighted else np.ones(M)
     masses = weight / weight.sum()
-    found = points(X, K, target=T, target_weight=weight if weighted else None, gamma=0.5, rng=0, **options)
+    found = points(
+        X, K, target=T, target_weight=weight if weighted else None, gamma=0.5, rng=0, **options
+    )
     assert found.value == pytest.approx(best(X, T, masses, 0.5, allowed, low, high), rel=1e-6)
-    assert found.value == pytest.approx(discrepancy(X[found.indices], found.weights, T, masses, 0.5), rel=1e-9)
+    assert found.value == pytest.approx(
+        discrepancy(X[found.indices], found.weights, T, masses, 0.5), rel=1e-9
+    )
     assert allowed(list(found.indices))
     assert found.rows == pytest.approx(X[found.indices])
     assert found.counts.sum() == pytest.approx(weight.sum())
@@ -67,7 +76,9 @@ def test_the_best_rows_for_the_other_set(options, allowed, low, high, weighted):
 def test_gamma_comes_from_both_sets():
     X, T = two_sets(2)
     found = points(X, K, target=T + 5.0, rng=0)
-    assert found.compared.gamma == pytest.approx(bandwidth(np.vstack([X, T + 5.0]), "rbf", "median"))
+    assert found.compared.gamma == pytest.approx(
+        bandwidth(np.vstack([X, T + 5.0]), "rbf", "median")
+    )
 
 
 def test_a_target_that_is_x_itself_changes_nothing():
@@ -82,8 +93,13 @@ def test_a_target_that_is_x_itself_changes_nothing():
 def test_sparse_rows_are_as_dense_ones(similarity):
     X, T = two_sets(4, 40, 50, 3)
     X[X < 0], T[T < 0] = 0.0, 0.0
-    dense, thin = (points(f(X), 3, target=f(T), similarity=similarity, rng=0) for f in (np.asarray, sp.csr_array))
-    if similarity != "cosine":  # three points reach the mean of a target in three dimensions in more than one way
+    dense, thin = (
+        points(f(X), 3, target=f(T), similarity=similarity, rng=0)
+        for f in (np.asarray, sp.csr_array)
+    )
+    if (
+        similarity != "cosine"
+    ):  # three points reach the mean of a target in three dimensions in more than one way
         assert np.array_equal(dense.indices, thin.indices)
     assert dense.value == pytest.approx(thin.value, rel=1e-6, abs=1e-9)
 
@@ -91,13 +107,17 @@ def test_sparse_rows_are_as_dense_ones(similarity):
 def test_linear_compares_the_mean_of_the_target():
     X, T = two_sets(5, 40, 50, 3)
     found = points(X, 2, target=T, similarity="linear", rng=0)
-    assert found.value == pytest.approx(float(((found.weights @ X[found.indices] - T.mean(axis=0)) ** 2).sum()))
+    assert found.value == pytest.approx(
+        float(((found.weights @ X[found.indices] - T.mean(axis=0)) ** 2).sum())
+    )
 
 
 def frame(X, seed):
     rng = np.random.default_rng(seed)
     table = pd.DataFrame(X, columns=["a", "b"])
-    return table.assign(plan=rng.choice(["free", "gold", "team"], len(X)), id=[f"c{i}" for i in range(len(X))])
+    return table.assign(
+        plan=rng.choice(["free", "gold", "team"], len(X)), id=[f"c{i}" for i in range(len(X))]
+    )
 
 
 @pytest.mark.parametrize("form", [lambda t: t, pl.from_pandas, pa.Table.from_pandas])
@@ -130,13 +150,18 @@ def test_labels_by_name_are_matched_class_by_class():
     y, z = mine["y"].to_numpy()[found.indices], theirs["y"].to_numpy()
     masses = np.full(60, 1 / 60)
     parts = (
-        discrepancy(X[found.indices][y == c], found.weights[y == c], T[z == c], masses[z == c], 0.5) for c in (0, 1)
+        discrepancy(X[found.indices][y == c], found.weights[y == c], T[z == c], masses[z == c], 0.5)
+        for c in (0, 1)
     )
     assert found.value == pytest.approx(sum(parts), rel=1e-9)
 
 
 def test_a_large_target_is_estimated_and_the_estimate_is_near(monkeypatch):
-    for name, value in {"MAX_PAIRWISE_WORK": 10, "MAX_CANDIDATE_WORK": 10**7, "MIN_CANDIDATES": 100}.items():
+    for name, value in {
+        "MAX_PAIRWISE_WORK": 10,
+        "MAX_CANDIDATE_WORK": 10**7,
+        "MIN_CANDIDATES": 100,
+    }.items():
         monkeypatch.setattr(_target, name, value)
     X, T = two_sets(8, 500, 3000)
     exclude = np.arange(250)
@@ -147,7 +172,9 @@ def test_a_large_target_is_estimated_and_the_estimate_is_near(monkeypatch):
     assert 300 in found.indices
     assert found.indices.min() >= 250
     assert abs(found.value - truth) < 4 * found.value_se
-    own = points(X, 10, target=T, similarity=lambda A, B: rbf_kernel(A, B, gamma=0.5), rng=0, exclude=exclude)
+    own = points(
+        X, 10, target=T, similarity=lambda A, B: rbf_kernel(A, B, gamma=0.5), rng=0, exclude=exclude
+    )
     truth = discrepancy(X[own.indices], own.weights, T, np.full(3000, 1 / 3000), 0.5)
     assert "rows of the target, drawn at random" in own.note
     assert own.indices.min() >= 250
@@ -165,7 +192,9 @@ def test_a_time_limit_keeps_the_value_right(limit):
 def test_points_move_towards_the_target():
     X, T = two_sets(10, 60, 200)
     start, found = (points(X, 5, target=T, gamma=0.5, rng=0, move=move) for move in (False, True))
-    assert found.value == pytest.approx(discrepancy(found.rows, found.weights, T, np.full(200, 1 / 200), 0.5), rel=1e-6)
+    assert found.value == pytest.approx(
+        discrepancy(found.rows, found.weights, T, np.full(200, 1 / 200), 0.5), rel=1e-6
+    )
     assert found.value < 0.8 * start.value
     assert np.array_equal(found.indices, start.indices)
 
@@ -191,10 +220,19 @@ def test_the_estimator_takes_what_is_said_of_rows_in_fit():
     ("options", "words"),
     [
         ({"target": np.ones((4, 3))}, r"target must have shape \(rows, 2\)"),
-        ({"target": np.full((4, 2), np.nan)}, "target must be finite, got NaN or infinity in row 0"),
-        ({"target": pd.DataFrame(np.ones((4, 2)))}, "target must be an array as X is, got 'DataFrame'"),
+        (
+            {"target": np.full((4, 2), np.nan)},
+            "target must be finite, got NaN or infinity in row 0",
+        ),
+        (
+            {"target": pd.DataFrame(np.ones((4, 2)))},
+            "target must be an array as X is, got 'DataFrame'",
+        ),
         ({"target": np.ones((4, 2)), "target_weight": np.ones(3)}, "target_weight"),
-        ({"target": np.ones((4, 2)), "labels": np.arange(N) % 2}, "labels beside a target must name a column"),
+        (
+            {"target": np.ones((4, 2)), "labels": np.arange(N) % 2},
+            "labels beside a target must name a column",
+        ),
         ({"target": np.ones((4, 2)), "similarity": "precomputed"}, "target needs rows to compare"),
         ({"target_weight": np.ones(3)}, "target_weight needs a target"),
     ],

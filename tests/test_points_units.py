@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from fewer import InvalidInput, Status, points
-from fewer.jobs import units as module
+from fewer.jobs.points import units as module
 
 
 def case(seed, rows=24, patients=6):
@@ -61,13 +61,17 @@ def test_units_are_the_best_of_all(seed):
         assert result.value == pytest.approx(off @ K @ off, abs=1e-12)
         for u, weight in zip(result.units, result.unit_weights, strict=True):
             assert q[who == u].sum() == pytest.approx(weight)
-            np.testing.assert_allclose(q[who == u], weight * weights[who == u] / weights[who == u].sum())
+            np.testing.assert_allclose(
+                q[who == u], weight * weights[who == u] / weights[who == u].sum()
+            )
 
 
 def test_limits_are_on_units():
     X, who, _ = case(1, patients=5)
     H, t, _, _ = mixtures(X, who, np.ones(len(X)), 0.5)
-    result = points(X, 3, units=who, gamma=0.5, min_weight=0.2, max_weight=0.5, solver="exact", rng=0)
+    result = points(
+        X, 3, units=who, gamma=0.5, min_weight=0.2, max_weight=0.5, solver="exact", rng=0
+    )
     assert result.value == pytest.approx(best_by_cvxpy(H, t, 3, 0.2, 0.5), abs=1e-7)
     even = points(X, 2, units=who, equal_weights=True, rng=0)
     assert even.unit_weights.tolist() == [0.5, 0.5]
@@ -78,14 +82,18 @@ def test_limits_are_on_units():
     clinic = np.where(who < 3, "a", "b")
     apart = points(X, 2, units=who, groups=clinic, max_per_group=1, rng=0)
     assert len({clinic[who == u][0] for u in apart.units}) == 2
-    with pytest.raises(InvalidInput, match="groups must be the same for all rows of a unit, but differs within 0"):
+    with pytest.raises(
+        InvalidInput, match="groups must be the same for all rows of a unit, but differs within 0"
+    ):
         points(X, 2, units=who, groups=np.arange(len(X)), max_per_group=1)
 
 
 def test_tables_name_their_units():
     X, who, _ = case(2)
     names = np.array(["ann", "bob", "cid", "dan", "eve", "fay"])[who]
-    frame = pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "patient": names}, index=[f"r{i}" for i in range(len(X))])
+    frame = pd.DataFrame(
+        {"x": X[:, 0], "y": X[:, 1], "patient": names}, index=[f"r{i}" for i in range(len(X))]
+    )
     result = points(frame, 2, units="patient", rng=0)
     same = points(frame[["x", "y"]], 2, units=names, rng=0)
     series = points(frame[["x", "y"]], 2, units=frame["patient"], rng=0)
@@ -131,7 +139,9 @@ def test_too_many_rows_are_sampled_within_units(monkeypatch):
     assert some.value == pytest.approx(whole.value, rel=1.0, abs=0.02)
 
 
-@pytest.mark.parametrize("limits", [{}, {"include": [3]}, {"exclude": [0]}, {"groups": "halves", "min_per_group": 1}])
+@pytest.mark.parametrize(
+    "limits", [{}, {"include": [3]}, {"exclude": [0]}, {"groups": "halves", "min_per_group": 1}]
+)
 def test_a_limit_that_is_over_at_once_still_gives_units(limits, monkeypatch):
     monkeypatch.setattr(module, "FEWEST", 5)
     X, who, _ = case(6, rows=400, patients=40)
@@ -176,9 +186,12 @@ def test_what_cannot_be_asked_for():
     }.items():
         with pytest.raises(InvalidInput, match=words):
             points(X, units=who, **asked)
-    with pytest.raises(InvalidInput, match=r"units must have shape \(24,\), one label for each entry"):
+    with pytest.raises(
+        InvalidInput, match=r"units must have shape \(24,\), one label for each entry"
+    ):
         points(X, 2, units=who[:-1])
     with pytest.raises(
-        InvalidInput, match="24 units need a matrix of 4608 bytes and as much again, max_memory is 6000"
+        InvalidInput,
+        match="24 units need a matrix of 4608 bytes and as much again, max_memory is 6000",
     ):
         points(X, 2, units=np.arange(24), max_memory=6000)

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from fewer import Atoms, InvalidInput, Moments, SparseSimplex, exchange, frank_wolfe, greedy, iht, minimize
+from fewer import (
+    Atoms,
+    InvalidInput,
+    Moments,
+    SparseSimplex,
+    exchange,
+    frank_wolfe,
+    greedy,
+    iht,
+    minimize,
+)
 
 A = np.random.default_rng(0).normal(size=(6, 5))
 SPACE = Atoms(5)
@@ -50,10 +60,22 @@ class Loss:
         ("support", None, r"Cut\.support\(p\) must return a vector of whole numbers, .* got None"),
         ("support", [0, 1], r"support\(p\) must return a vector of whole numbers, .* got \[0, 1\]"),
         ("support", np.zeros(2), r"support\(p\) .* got an array of shape \(2,\) and type float64"),
-        ("contains", np.ones(5, bool), r"contains\(p\) must return True or False, got an array of shape \(5,\)"),
+        (
+            "contains",
+            np.ones(5, bool),
+            r"contains\(p\) must return True or False, got an array of shape \(5,\)",
+        ),
         ("contains", None, r"contains\(p\) must return True or False, got None"),
-        ("project", np.ones(4), r"project\(v\) must return a vector of 5 numbers, got an array of shape \(4,\)"),
-        ("project", np.ones((5, 1)), r"project\(v\) must return a vector of 5 numbers, got an array of shape \(5, 1\)"),
+        (
+            "project",
+            np.ones(4),
+            r"project\(v\) must return a vector of 5 numbers, got an array of shape \(4,\)",
+        ),
+        (
+            "project",
+            np.ones((5, 1)),
+            r"project\(v\) must return a vector of 5 numbers, got an array of shape \(5, 1\)",
+        ),
         ("project", "near", r"project\(v\) must return a vector of 5 numbers, got 'near'"),
     ],
 )
@@ -68,7 +90,11 @@ def test_what_a_constraint_returns_is_looked_at(solve, member, returned, told):
         ("value", None, r"Loss\.value\(p\) must return a number, got None"),
         ("value", np.ones(2), r"value\(p\) must return a number, got an array of shape \(2,\)"),
         ("gradient", 1.0, r"gradient\(p\) must return a vector of 5 numbers, got 1\.0"),
-        ("gradient", np.ones(5, complex), r"gradient\(p\) must return a vector of 5 numbers, got .* complex128"),
+        (
+            "gradient",
+            np.ones(5, complex),
+            r"gradient\(p\) must return a vector of 5 numbers, got .* complex128",
+        ),
     ],
 )
 def test_what_an_objective_returns_is_looked_at(member, returned, told):

@@ -9,7 +9,9 @@ from fewer.programmes import least_absolute, nonnegative_least_squares
 
 
 @pytest.mark.parametrize("ends", [True, False])
-def test_nonnegative_least_squares_answer_even_where_scipys_active_set_does_not_end(ends, monkeypatch):
+def test_nonnegative_least_squares_answer_even_where_scipys_active_set_does_not_end(
+    ends, monkeypatch
+):
     def endless(A, b, maxiter=None):
         raise RuntimeError("Maximum number of iterations reached.")
 
@@ -31,7 +33,9 @@ def drawn(rng):
     s, whole = int(rng.integers(1, 7)), rng.random() < 0.5
     r, m = int(rng.integers(s, 20)), int(rng.integers(0, 4))
     numbers = (
-        (lambda *shape: rng.integers(-2, 3, shape) / 2.0) if whole else (lambda *shape: rng.standard_normal(shape))
+        (lambda *shape: rng.integers(-2, 3, shape) / 2.0)
+        if whole
+        else (lambda *shape: rng.standard_normal(shape))
     )
     A, b, rows = numbers(r, s), numbers(r), numbers(m, s)
     if rng.random() < 0.3:
@@ -66,8 +70,12 @@ def test_least_absolute_errors_are_those_of_a_linear_programme():
         assert (w <= high).all()
         assert (rows @ w <= right + 1e-8).all()
         slopes = A.T @ signs + rows.T @ multipliers
-        corner = scipy.optimize.linprog(slopes, A_eq=np.ones((1, s)), b_eq=[1.0], bounds=[*zip(low, high, strict=True)])
-        assert corner.fun - signs @ b - multipliers @ right == pytest.approx(twin.fun, abs=1e-8)  # the proof
+        corner = scipy.optimize.linprog(
+            slopes, A_eq=np.ones((1, s)), b_eq=[1.0], bounds=[*zip(low, high, strict=True)]
+        )
+        assert corner.fun - signs @ b - multipliers @ right == pytest.approx(
+            twin.fun, abs=1e-8
+        )  # the proof
         assert (np.abs(signs) <= weights).all()
         assert (multipliers >= 0.0).all()
     assert served > 150

@@ -18,18 +18,22 @@ F = fewer.Moments(fewer.Atoms(12), A, A[:, 0])
 FUNCTIONS = {
     "points": lambda **more: fewer.points(A, 3, rng=0, solver="greedy", **more),
     "bins": lambda **more: fewer.bins(counts=np.arange(1, 30), k=4, **more),
-    "terms": lambda **more: fewer.terms(A, A[:, :2].mean(axis=1), 3, rng=0, solver="greedy", **more),
+    "terms": lambda **more: fewer.terms(
+        A, A[:, :2].mean(axis=1), 3, rng=0, solver="greedy", **more
+    ),
     "dims": lambda **more: fewer.dims(X, 3, rng=0, **more),
     "minimize": lambda **more: fewer.minimize(F, fewer.SparseSimplex(F.space, 2), "greedy", **more),
 }
 ESTIMATORS = {
-    "FewerPoints": lambda **more: fewer.FewerPoints(3, solver="greedy", random_state=0, **more).fit(A),
+    "FewerPoints": lambda **more: fewer.FewerPoints(3, solver="greedy", random_state=0, **more).fit(
+        A
+    ),
     "FewerPointsClassifier": lambda **more: fewer.FewerPointsClassifier(
         4, gamma=0.1, solver="greedy", random_state=0, **more
     ).fit(A, np.arange(40) % 2),
-    "FewerSampler": lambda **more: fewer.FewerSampler(3, by_label=False, solver="greedy", random_state=0, **more).fit(
-        A
-    ),
+    "FewerSampler": lambda **more: fewer.FewerSampler(
+        3, by_label=False, solver="greedy", random_state=0, **more
+    ).fit(A),
     "FewerBins": lambda **more: fewer.FewerBins(4, **more).fit(A[:, :2]),
     "FewerTerms": lambda **more: fewer.FewerTerms(3, solver="greedy", **more).fit(A, A[:, :2]),
     "FewerDims": lambda **more: fewer.FewerDims(3, random_state=0, **more).fit(X),
@@ -60,7 +64,9 @@ def test_a_function_shows_a_bar_and_the_same_answer(name, terminal):
     assert any("value" in line and "#" in line for line in lines[2:-1])
     assert lines[-1].startswith(f"{name}: ")
     assert lines[-1].endswith("\n")
-    assert float(lines[-1].split("value ")[1].split(",")[0]) == pytest.approx(plain.value, rel=1e-3, abs=1e-12)
+    assert float(lines[-1].split("value ")[1].split(",")[0]) == pytest.approx(
+        plain.value, rel=1e-3, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -87,7 +93,12 @@ def test_a_shorter_line_wipes_a_longer_one():
 
 
 def test_the_bar_fills_with_the_time_limit_and_runs_without_one():
-    assert [progress.bar(share, 0.0).count("#") for share in (0.0, 0.25, 1.0, 7.0)] == [0, 6, 24, 24]
+    assert [progress.bar(share, 0.0).count("#") for share in (0.0, 0.25, 1.0, 7.0)] == [
+        0,
+        6,
+        24,
+        24,
+    ]
     places = [progress.bar(None, seconds).index("#") for seconds in (0.0, 0.5, 1.0, 1.5, 2.0)]
     assert places[0] == places[4] == 0
     assert places[2] == max(places) == 21
@@ -96,7 +107,13 @@ def test_the_bar_fills_with_the_time_limit_and_runs_without_one():
 def test_the_users_callback_is_still_asked(terminal):
     seen = []
     result = fewer.terms(
-        A, A.mean(axis=1), 3, rng=0, solver="greedy", progress=True, callback=lambda step: seen.append(step) or True
+        A,
+        A.mean(axis=1),
+        3,
+        rng=0,
+        solver="greedy",
+        progress=True,
+        callback=lambda step: seen.append(step) or True,
     )
     assert result.status is fewer.Status.CALLBACK
     assert len(seen) == 1
@@ -126,7 +143,9 @@ def test_in_a_notebook_the_bar_is_html(monkeypatch):
     handle = SimpleNamespace(update=shown.append)
     display = SimpleNamespace(HTML=str, display=lambda html, display_id: handle)
     shell = SimpleNamespace(kernel=object())
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell, display=display))
+    monkeypatch.setitem(
+        sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell, display=display)
+    )
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     with progress.watched_by_user(True, "terms", Deadline.after(50.0), None) as told:
         told(SimpleNamespace(best=2.0, bound=1.5))

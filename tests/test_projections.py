@@ -34,9 +34,15 @@ def random_table(seed):
     """A lattice with n <= 6, m <= 3 and a table on it, with negative values and any sum."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 7))
-    m = tuple(int(c) for c in rng.integers(1, 4, n)) if rng.random() < 0.5 else int(rng.integers(2, 4))
+    m = (
+        tuple(int(c) for c in rng.integers(1, 4, n))
+        if rng.random() < 0.5
+        else int(rng.integers(2, 4))
+    )
     space = Lattice(n, m)
-    v = rng.standard_normal(space.size) * rng.choice([0.05, 1.0, 20.0]) + rng.choice([-1.0, 0.0, 0.5])
+    v = rng.standard_normal(space.size) * rng.choice([0.05, 1.0, 20.0]) + rng.choice(
+        [-1.0, 0.0, 0.5]
+    )
     return space, v, int(rng.integers(1, n + 1)), rng
 
 
@@ -108,7 +114,9 @@ PROJECTIONS = {
     "dimensions, incumbent": DimensionSparse(Lattice(4, 2), 2, incumbent=True),
     "sparse states": SparseStates(Lattice(4, 2), 2),
 }
-EXACT = {name: C for name, C in PROJECTIONS.items() if "greedy" not in name and "incumbent" not in name}
+EXACT = {
+    name: C for name, C in PROJECTIONS.items() if "greedy" not in name and "incumbent" not in name
+}
 
 
 @pytest.mark.parametrize("name", PROJECTIONS)
@@ -238,7 +246,10 @@ def test_compiled_searches_return_the_supports_of_their_twins():
     seen = States(rows)
     for _ in range(20):
         v = rng.standard_normal(space.size)
-        best = min(combinations(range(5), 2), key=lambda S: naive.on_face(v, naive.lattice_face(space.shape, S))[1])
+        best = min(
+            combinations(range(5), 2),
+            key=lambda S: naive.on_face(v, naive.lattice_face(space.shape, S))[1],
+        )
         assert sorted(exact_units(v, space.strides, m, 2, 4)) == list(best)
         assert sorted(exact_state_units(v, seen.indptr, seen.indices, 5, 2)) == list(best)
         picked = sorted(greedy_units(v, space.strides, m, 2, 4, np.ones(5), 2.0))

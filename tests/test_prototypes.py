@@ -53,7 +53,9 @@ def critic_twin(K, k):
     chosen = []
     for _ in range(k):
         rest = [j for j in range(len(K)) if j not in chosen]
-        score = [2 * K[[*chosen, j]].mean() - K[np.ix_([*chosen, j], [*chosen, j])].mean() for j in rest]
+        score = [
+            2 * K[[*chosen, j]].mean() - K[np.ix_([*chosen, j], [*chosen, j])].mean() for j in rest
+        ]
         chosen.append(rest[int(np.argmax(score))])
     return sorted(chosen)
 

@@ -13,7 +13,17 @@ from scipy.sparse.linalg import aslinearoperator
 from sklearn.datasets import load_digits
 
 import naive_quadratic as naive
-from fewer import MMD, Atoms, InvalidInput, Moments, RowsMMD, SparseSimplex, Status, minimize, points
+from fewer import (
+    MMD,
+    Atoms,
+    InvalidInput,
+    Moments,
+    RowsMMD,
+    SparseSimplex,
+    Status,
+    minimize,
+    points,
+)
 from fewer.active_set import box_weights
 from fewer.deadline import Deadline
 from fewer.engines import _gather, quadratic
@@ -121,7 +131,9 @@ def test_without_a_budget_small_problems_are_proven(seed, solver):
     limits = SparseSimplex(Atoms(9), 3, min_weight=0.1 * seed)
     found = minimize(least_squares(A, b), limits, solver, rng=0)
     assert found.status is Status.OPTIMAL
-    assert found.value == pytest.approx(naive.best_by_enumeration(A, b, limits, exact_refit), rel=1e-9)
+    assert found.value == pytest.approx(
+        naive.best_by_enumeration(A, b, limits, exact_refit), rel=1e-9
+    )
 
 
 @some
@@ -158,7 +170,9 @@ def test_no_answer_is_worse_than_a_free_one_made_feasible(seed, rules):
     found = minimize(F, limits, "exchange", budget=BUDGET, rng=0)
     heavy, _ = free.heaviest_first()
     for size in range(limits.sizes[0], limits.sizes[1] + 1):
-        assert found.value <= refitted(F, limits, feasible_support(F, limits, heavy, size)).value * (1 + 1e-9)
+        assert found.value <= refitted(
+            F, limits, feasible_support(F, limits, heavy, size)
+        ).value * (1 + 1e-9)
     assert found.value >= free.value * (1 - 1e-6)
 
 
@@ -178,7 +192,8 @@ def test_the_engine_is_chosen_and_offers_what_solvers_ask_for():
 def test_same_seed_same_bits(solver, bounds):
     F, C = problem(5, 120, 40, 8, **bounds)
     first, second = (
-        minimize(F, C, solver, rng=7, **({} if solver == "iht" else {"budget": 20 * BUDGET})) for _ in range(2)
+        minimize(F, C, solver, rng=7, **({} if solver == "iht" else {"budget": 20 * BUDGET}))
+        for _ in range(2)
     )
     assert first.p.tobytes() == second.p.tobytes()
     assert first.history.tobytes() == second.history.tobytes()
@@ -188,7 +203,11 @@ def test_same_seed_same_bits(solver, bounds):
 @pytest.mark.parametrize("kind", ["float32", "csc", "operator", "fortran"])
 def test_all_kinds_of_matrices_agree(kind):
     rng = np.random.default_rng(8)
-    A = np.where(rng.random((30, 900)) < 0.3, rng.standard_normal((30, 900)), 0.0).astype(np.float32).astype(float)
+    A = (
+        np.where(rng.random((30, 900)) < 0.3, rng.standard_normal((30, 900)), 0.0)
+        .astype(np.float32)
+        .astype(float)
+    )
     b = A @ np.where(rng.random(900) < 0.02, 0.05, 0.0)
     kinds = {
         "float32": A.astype(np.float32),
@@ -228,7 +247,9 @@ def test_greedy_takes_the_best_unit_each_time_and_exchange_beats_it():
     engine = engine_of(F, limits)
     answers = [engine.found for _ in range(6) if engine.grow(1)]
     assert [len(found.units) for found in answers] == [1, 2, 3, 4, 5]
-    assert answers[0].value == pytest.approx(min(F.value_on(np.array([j])) for j in range(30)), rel=1e-9)
+    assert answers[0].value == pytest.approx(
+        min(F.value_on(np.array([j])) for j in range(30)), rel=1e-9
+    )
     for before, after in itertools.pairwise(answers):
         others = np.setdiff1d(np.arange(30), before.units)
         best = min(refitted(F, limits, np.sort(np.append(before.units, j))).value for j in others)
@@ -260,7 +281,9 @@ def test_polishing_reaches_zero_where_the_target_is_reachable():
         pass
     assert engine.value < 1e-20
     assert polished(F, limits, engine.found).value <= engine.value
-    rough = engine.found._replace(weights=engine.found.weights + 1e-9 * np.resize([1, -1], len(engine.found.weights)))
+    rough = engine.found._replace(
+        weights=engine.found.weights + 1e-9 * np.resize([1, -1], len(engine.found.weights))
+    )
     rough = rough._replace(value=F.value_at(rough.units, rough.weights / rough.weights.sum()))
     assert polished(F, limits, rough).value < 1e-3 * rough.value
 
@@ -270,7 +293,12 @@ def test_pools_that_are_not_everything_find_as_much_as_one_of_all(monkeypatch, b
     F = embedded(3, 300)
     C = SparseSimplex(F.space, 5, **bounds)
     whole = minimize(F, C, "exchange", budget=20 * BUDGET, rng=0).value
-    for name, value in {"WHOLE": 100, "WIDE": 100, "POOL_PATIENCE": 1e4, "KERNEL_POOL_PATIENCE": 1e4}.items():
+    for name, value in {
+        "WHOLE": 100,
+        "WIDE": 100,
+        "POOL_PATIENCE": 1e4,
+        "KERNEL_POOL_PATIENCE": 1e4,
+    }.items():
         monkeypatch.setattr(_gather, name, value)
     engine = QuadraticEngine(F, C, Deadline.after(None))
     sizes = {len(now._pool.units) for now in visited(engine, 300) if now._pool is not None}
@@ -288,10 +316,13 @@ def optimum(A, b, limits, branch):
     S = [
         units
         for units in naive.feasible_supports(limits)
-        if set(branch.included.tolist()) <= set(units) and not set(branch.excluded.tolist()) & set(units)
+        if set(branch.included.tolist()) <= set(units)
+        and not set(branch.excluded.tolist()) & set(units)
     ]
     refits = (
-        exact_refit(A[:, units], b, *np.outer([limits.min_weight, limits.max_weight], np.ones(len(units))))
+        exact_refit(
+            A[:, units], b, *np.outer([limits.min_weight, limits.max_weight], np.ones(len(units)))
+        )
         for units in S
     )
     return min(refits, default=math.inf)
@@ -299,7 +330,9 @@ def optimum(A, b, limits, branch):
 
 @settings(max_examples=25)
 @given(seeds, limit_sets, st.booleans())
-def test_bounds_are_below_the_optimum_of_their_branch_and_no_better_support_is_lost(seed, rules, searched):
+def test_bounds_are_below_the_optimum_of_their_branch_and_no_better_support_is_lost(
+    seed, rules, searched
+):
     rng = np.random.default_rng(seed)
     A, b = data(rng, 7, 6)
     limits = limits_of(rng, 7, rules)
@@ -358,7 +391,12 @@ def test_many_rows_have_a_bound_above_zero_and_the_answer_of_the_search():
     """Single precision in the rounds, as there are more than 600 rows; steps are counted, not seconds."""
     X, looks = load_digits().data[:620], itertools.count()
     found = points(
-        X, 10, solver="exact", rng=0, time_limit=1e6, callback=lambda p: p.bound > 0.3 * p.best or next(looks) > 5000
+        X,
+        10,
+        solver="exact",
+        rng=0,
+        time_limit=1e6,
+        callback=lambda p: p.bound > 0.3 * p.best or next(looks) > 5000,
     )
     searched = points(X, 10, solver="exchange", rng=0).value
     assert found.value <= searched * (1 + 1e-12)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewer.jobs import _refine
+from fewer.jobs.points import refine as _refine
 from fewer.similarity import similarity_of
 
 
@@ -25,11 +25,15 @@ def test_the_cost_of_replacing_a_point_is_that_of_the_new_points():
         for out in range(5):
             changed = units.copy()
             changed[out] = j
-            assert costs[out] == pytest.approx(margins_and_loss(X, codes, mass, changed)[1], abs=1e-5)
+            assert costs[out] == pytest.approx(
+                margins_and_loss(X, codes, mass, changed)[1], abs=1e-5
+            )
     margins.replace(2, d, codes[55] == codes)
     fresh, _ = margins_and_loss(X, codes, mass, np.array([0, 7, 55, 30, 42]))
     for name in ("same", "same2", "other", "other2"):
-        np.testing.assert_allclose(getattr(margins, name), getattr(fresh, name), rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(
+            getattr(margins, name), getattr(fresh, name), rtol=1e-6, atol=1e-9
+        )
 
 
 def test_refined_points_classify_their_rows_better():
@@ -39,9 +43,13 @@ def test_refined_points_classify_their_rows_better():
     start = np.array([0, 1, 80, 81, 160, 161])
 
     def wrong(units):
-        return (codes[units][_refine.squared_apart(X, X[units], similarity).argmin(axis=1)] != codes).mean()
+        return (
+            codes[units][_refine.squared_apart(X, X[units], similarity).argmin(axis=1)] != codes
+        ).mean()
 
-    better = _refine.refined(X, codes, np.full(240, 1 / 240), start, similarity, np.random.default_rng(0))
+    better = _refine.refined(
+        X, codes, np.full(240, 1 / 240), start, similarity, np.random.default_rng(0)
+    )
     assert len(np.unique(better)) == 6
     assert wrong(better) <= wrong(start)
     assert wrong(better) < 0.1

@@ -36,7 +36,14 @@ class Rules:
 
     def constraint(self, n, k):
         cap = None if self.groups is None else self.group_cap
-        bounds = self.min_weight, self.max_weight, list(self.include), list(self.exclude), self.groups, cap
+        bounds = (
+            self.min_weight,
+            self.max_weight,
+            list(self.include),
+            list(self.exclude),
+            self.groups,
+            cap,
+        )
         return SparseSimplex(Atoms(n), k, *bounds)
 
 
@@ -250,7 +257,9 @@ def test_a_lower_penalty_brings_the_bound_of_a_unit_that_entered_sooner(seed):
     assert entered.memory.beta < without.memory.beta
     bounds = []
     for beta in (without.memory.beta, entered.memory.beta):
-        (branch,) = proof.look(entered._replace(memory=replace(copy.deepcopy(entered.memory), beta=beta)))
+        (branch,) = proof.look(
+            entered._replace(memory=replace(copy.deepcopy(entered.memory), beta=beta))
+        )
         bounds.append(min(part.bound for part in proof.look(branch)))
     assert bounds[0] == entered.bound
     assert bounds[1] > 1.005 * entered.bound
@@ -291,7 +300,9 @@ def multipliers(seed, n, size, H, limits, k, group, left):
     if seed % 2 == 0:
         return 0.3, Z + Z.T
     r = begin(np.arange(n), np.zeros(n, bool), (limits[0, 0], 1.0), k, 10.0)
-    *_, S = dnn_admm.rounds(H, limits, r.inside, k, group, left, 10.0, r.Y, r.Z, r.z, r.y, seed % 40)
+    *_, S = dnn_admm.rounds(
+        H, limits, r.inside, k, group, left, 10.0, r.Y, r.Z, r.z, r.y, seed % 40
+    )
     return float(r.Y[0, 0]), S if seed % 4 == 1 else r.Z
 
 
@@ -354,7 +365,9 @@ def kernel_gram(seed, n, width):
     return K - K.mean(0) - K.mean(1)[:, None] + K.mean()
 
 
-@pytest.mark.parametrize(("seed", "k", "least"), [(0, 2, 0.0), (1, 3, 0.0), (2, 3, 0.2), (3, 4, 0.0)])
+@pytest.mark.parametrize(
+    ("seed", "k", "least"), [(0, 2, 0.0), (1, 3, 0.0), (2, 3, 0.2), (3, 4, 0.0)]
+)
 def test_bounds_from_the_best_value_equal_enumeration(seed, k, least):
     """`finish` checks the bound at every look, from the first on; a value that is not the best starts it as well."""
     H, rules = kernel_gram(seed, 11, 8.0), Rules(least, 1.0, (seed,))

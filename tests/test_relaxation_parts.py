@@ -25,7 +25,9 @@ def test_the_nearest_semidefinite_matrix_on_the_face(shift):
         T += T.T
         expected = naive.psd_on_face(T, np.append(-1 / np.sqrt(0.3), np.ones(m)))
         for single, error in ((False, 1e-12), (True, 1e-5)):
-            assert dnn_admm.psd_on_face(T.copy(), dnn_admm.mirror(0.3, m), single) == pytest.approx(expected, abs=error)
+            assert dnn_admm.psd_on_face(T.copy(), dnn_admm.mirror(0.3, m), single) == pytest.approx(
+                expected, abs=error
+            )
 
 
 def test_the_nearest_weight_square_and_indicator():
@@ -36,7 +38,11 @@ def test_the_nearest_weight_square_and_indicator():
         found = np.array(dnn_admm.project_perspective_cone(*point, low, high))
         t = rng.uniform(low, high, 50)
         rays = 3.0 * rng.random((50, 1)) * np.column_stack([t**2, t, np.ones(50)])
-        nearest(point * norm, found * norm, np.vstack([rays, [low**2, low, 1.0], [high**2, high, 1.0]]) * norm)
+        nearest(
+            point * norm,
+            found * norm,
+            np.vstack([rays, [low**2, low, 1.0], [high**2, high, 1.0]]) * norm,
+        )
         x, q, z = found
         assert min(found) >= 0.0
         assert x * z >= q * q - 1e-9
@@ -67,7 +73,9 @@ def test_the_vertex_of_the_least_slope_is_that_of_a_linear_programme(seed, size)
     if upper.sum() < 1:
         return
     w = vertex(slopes, lower, upper)
-    best = linprog(slopes, A_eq=np.ones((1, size)), b_eq=[1.0], bounds=np.column_stack([lower, upper]))
+    best = linprog(
+        slopes, A_eq=np.ones((1, size)), b_eq=[1.0], bounds=np.column_stack([lower, upper])
+    )
     assert w.sum() == pytest.approx(1.0, abs=1e-12)
     assert (w >= lower).all()
     assert (w <= upper + 1e-12).all()

@@ -41,7 +41,11 @@ def found():
 
 @pytest.fixture(scope="module")
 def document(found):
-    how = {"command": "fewer dims '<b>evil</b>.csv' --path 2,4,6", "seed": 0, "versions": "fewer <1>"}
+    how = {
+        "command": "fewer dims '<b>evil</b>.csv' --path 2,4,6",
+        "seed": 0,
+        "versions": "fewer <1>",
+    }
     return study_page(found, "<i>evil</i>.csv & friends", how)
 
 
@@ -61,7 +65,9 @@ def test_nothing_of_the_file_becomes_a_tag_or_an_attribute(document):
     assert parsed.seen.count("script") == 1
     assert not {"b", "i", "iframe", "object", "link"} & set(parsed.seen)
     assert not [name for name, _ in parsed.attributes if name.startswith("on")]
-    addresses = [value for name, value in parsed.attributes if name in ("src", "href", "action", "srcset")]
+    addresses = [
+        value for name, value in parsed.attributes if name in ("src", "href", "action", "srcset")
+    ]
     assert all(value.startswith("data:") for value in addresses)
     assert not [name for name, _ in parsed.attributes if name == "style"]
 
@@ -94,7 +100,9 @@ def test_a_thousand_pictures_stay_under_two_megabytes():
 
 def test_pictures_are_pixels():
     image = pytest.importorskip("PIL.Image")
-    src = re.search(r'src="data:image/png;base64,([^"]+)"', pictures([[0.0, 1.0, 2.0, 4.0]], ["a"], (2, 2)))[1]
+    src = re.search(
+        r'src="data:image/png;base64,([^"]+)"', pictures([[0.0, 1.0, 2.0, 4.0]], ["a"], (2, 2))
+    )[1]
     pixels = np.asarray(image.open(io.BytesIO(base64.b64decode(src))))
     assert pixels.tolist() == [[255, 191], [128, 0]]
 
@@ -106,7 +114,13 @@ def test_tags_escape_everything_but_html():
 
 
 def test_curves_place_points_where_they_belong():
-    drawing = curve([Series("a", [1, 10, 100], [1.0, 0.1, 0.01], "ours")], x="k", y="error", title="t", chosen=10)
+    drawing = curve(
+        [Series("a", [1, 10, 100], [1.0, 0.1, 0.01], "ours")],
+        x="k",
+        y="error",
+        title="t",
+        chosen=10,
+    )
     xs = [float(v) for v in re.findall(r'cx="([\d.]+)"', drawing)]
     ys = [float(v) for v in re.findall(r'cy="([\d.]+)"', drawing)]
     assert xs[1] - xs[0] == pytest.approx(xs[2] - xs[1], abs=0.2)  # both axes by the logarithm
@@ -168,7 +182,9 @@ def test_an_interrupt_before_any_answer_is_passed_on():
 
 
 def test_a_path_takes_the_first_k_that_is_good_enough():
-    counts = np.random.default_rng(5).poisson(30 * np.exp(-(np.linspace(-3, 3, 200) ** 2))).astype(float)
+    counts = (
+        np.random.default_rng(5).poisson(30 * np.exp(-(np.linspace(-3, 3, 200) ** 2))).astype(float)
+    )
     found = solve_path(BinsProblem(counts), [2, 5, 10, 40, 100], held_out=0.5)
     held = [answer.held_out for answer in found.answers]
     enough = min(held) + 0.1 * (held[0] - min(held))
@@ -266,7 +282,9 @@ def test_in_chromium_paper_shows_every_k(opened, found):
 
 
 def test_in_chromium_the_policy_stops_what_escaping_would_miss(browser, tmp_path):
-    slipped = page("slipped", Html("<script>window.harmed = 1</script><img src=x onerror='window.harmed = 2'>"))
+    slipped = page(
+        "slipped", Html("<script>window.harmed = 1</script><img src=x onerror='window.harmed = 2'>")
+    )
     (tmp_path / "slipped.html").write_text(slipped)
     view = browser.new_page()
     view.goto((tmp_path / "slipped.html").as_uri())
@@ -275,7 +293,12 @@ def test_in_chromium_the_policy_stops_what_escaping_would_miss(browser, tmp_path
 
 
 def test_in_chromium_two_studies_slide_apart(browser, found, tmp_path):
-    text = studies_page("two", "lead", [("a", "words.", found, None), ("b", "words.", found, None)], {"command": "x"})
+    text = studies_page(
+        "two",
+        "lead",
+        [("a", "words.", found, None), ("b", "words.", found, None)],
+        {"command": "x"},
+    )
     (tmp_path / "two.html").write_text(text, encoding="utf-8")
     view = browser.new_page()
     view.goto((tmp_path / "two.html").as_uri())
@@ -293,7 +316,12 @@ def test_in_chromium_points_say_what_they_represent_and_miss(browser, tmp_path):
     (tmp_path / "points.html").write_text(text, encoding="utf-8")
     view = browser.new_page()
     view.goto((tmp_path / "points.html").as_uri())
-    assert view.locator("h3:visible").all_inner_texts() == ["What each point represents", "Criticisms"]
+    assert view.locator("h3:visible").all_inner_texts() == [
+        "What each point represents",
+        "Criticisms",
+    ]
     assert view.locator(".panel:visible figcaption", has_text="row ").count() == 5
-    assert view.locator(".panel:visible table").count() == 2  # points, and their shares: pictures tell the rows
+    assert (
+        view.locator(".panel:visible table").count() == 2
+    )  # points, and their shares: pictures tell the rows
     view.close()

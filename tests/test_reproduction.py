@@ -11,7 +11,18 @@ from scipy.stats import ttest_1samp
 import reproduction
 from fewer import KL, L2, DimensionSparse, Lattice, exact, greedy
 from naive import project_simplex
-from reproduction import arrays, compression, data, fig1, fig23, theorem1, theorem2, theorem3, theorem4, theorem5
+from reproduction import (
+    arrays,
+    compression,
+    data,
+    fig1,
+    fig23,
+    theorem1,
+    theorem2,
+    theorem3,
+    theorem4,
+    theorem5,
+)
 from reproduction.catalogue import EXPERIMENTS
 from reproduction.chance import (
     above_zero,
@@ -26,7 +37,10 @@ from reproduction.chance import (
 from reproduction.experiment import Claim, Reading, Row, Setting, Table, path_rows, thinned
 from reproduction.runner import run
 
-NAMES = [*(f"fig{name}" for name in ("1a", "1b", "2a", "2b", "3a", "3b")), *(f"theorem{i}" for i in range(1, 6))]
+NAMES = [
+    *(f"fig{name}" for name in ("1a", "1b", "2a", "2b", "3a", "3b")),
+    *(f"theorem{i}" for i in range(1, 6)),
+]
 
 
 def test_the_names_are_those_of_the_paper_and_reachable():
@@ -53,7 +67,10 @@ def test_theorem1_finds_a_subset_exactly_where_enumeration_does(seed):
 
 def test_theorem1_plants_what_it_says():
     with_subset = [
-        any(theorem1.subset_by_enumeration(theorem1.instance("planted", s, 8), k) for k in range(1, 9))
+        any(
+            theorem1.subset_by_enumeration(theorem1.instance("planted", s, 8), k)
+            for k in range(1, 9)
+        )
         for s in range(8)
     ]
     assert sum(with_subset) >= 6
@@ -67,7 +84,9 @@ def test_theorem2_watches_the_algorithm_it_fools():
         v = rng.standard_normal(space.size)
         chosen = theorem2.watched_greedy(theorem2.Watched(v), space, 3)
         p = DimensionSparse(space, 3).project(v)
-        assert chosen == sorted(np.flatnonzero(space.unravel(np.flatnonzero(p)).any(axis=0)).tolist())
+        assert chosen == sorted(
+            np.flatnonzero(space.unravel(np.flatnonzero(p)).any(axis=0)).tolist()
+        )
     state = next(theorem2.unread_states(space, 3, 0))
     q = np.zeros(space.size)
     q[state] = 1.5
@@ -113,13 +132,17 @@ def test_theorem3_knows_enough_states_from_too_few():
     assert theorem3.enough(single, support)
     assert theorem3.margin(single, support) > 0
     top = np.zeros(theorem3.SPACE.size)
-    top[theorem3.SPACE.strides[support].sum()] = 1.0  # only the state with all four ones: no first dimension gains
+    top[theorem3.SPACE.strides[support].sum()] = (
+        1.0  # only the state with all four ones: no first dimension gains
+    )
     assert not theorem3.enough(top, support)
     assert theorem3.margin(top, support) <= 1e-12
 
 
 def test_theorem4_constants_by_hand_and_by_sampling():
-    path = theorem4.Path(2.0, 3.0, 1.0, 0.0, np.array([0.2, 0.1, 0.05]), np.array([1.0, 0.5, 0.25]), 0.0)
+    path = theorem4.Path(
+        2.0, 3.0, 1.0, 0.0, np.array([0.2, 0.1, 0.05]), np.array([1.0, 0.5, 0.25]), 0.0
+    )
     assert (path.eta, path.c, path.covered) == (0.5, 0.25, True)
     assert path.bound(0) == 1.0
     assert path.bound(1) == pytest.approx(0.25 + 0.5 * 0.75)
@@ -128,7 +151,10 @@ def test_theorem4_constants_by_hand_and_by_sampling():
     assert not replace(path, phi=2.0).covered  # 2 - 1/3 > 1.5
     assert (path.radius, path.stated, path.proved) == (0.25, True, True)
     leaving = replace(path, distances=np.array([0.2, 0.3, 0.1]))
-    assert (leaving.stated, leaving.proved) == (True, False)  # near p* at the start alone: not enough for the proof
+    assert (leaving.stated, leaving.proved) == (
+        True,
+        False,
+    )  # near p* at the start alone: not enough for the proof
     assert not replace(path, distances=np.array([0.3, 0.1, 0.1])).stated
     rng = np.random.default_rng(0)
     w, q = rng.uniform(1, 2, theorem4.SPACE.size), rng.dirichlet(np.ones(theorem4.SPACE.size))
@@ -156,7 +182,10 @@ def test_theorem5_sees_a_wrong_derivative(monkeypatch):
     right = theorem5.OBJECTIVES["l2"]
     monkeypatch.setitem(theorem5.OBJECTIVES, "l2", lambda rng: Skewed(right(rng)))
     wrong = theorem5.measure(Setting(1), 0, "l2")
-    tables = [Table(tuple(row._replace(method=name) for name in good for row in good[name])), Table(tuple(wrong))]
+    tables = [
+        Table(tuple(row._replace(method=name) for name in good for row in good[name])),
+        Table(tuple(wrong)),
+    ]
     assert theorem5.claims(tables[0], Setting(1))[0].verdict == "reproduced"
     both = Table(tables[0].rows[len(rows) :] + tables[1].rows)
     assert both.methods[-1] == "l2"
@@ -180,7 +209,11 @@ def test_a_claim_is_reproduced_only_as_far_as_its_readings_hold():
 
 
 def test_a_claim_that_nothing_decides_is_undecided():
-    yes, no, perhaps = Reading("so", True, "1"), Reading("otherwise", False, "2"), Reading("perhaps", None, "1 ± 2")
+    yes, no, perhaps = (
+        Reading("so", True, "1"),
+        Reading("otherwise", False, "2"),
+        Reading("perhaps", None, "1 ± 2"),
+    )
     assert judged_claim(perhaps).verdict == judged_claim(no, perhaps).verdict == "undecided"
     assert judged_claim(yes, perhaps).verdict == "in 1 of 2 readings"
     assert [r.outcome for r in (yes, no, perhaps)] == ["holds", "fails", "undecided"]
@@ -227,7 +260,10 @@ def test_spreads_are_compared_within_chance():
     assert within_factor(one, 1.1 * one, 2.0)[0] is True
     assert within_factor(one, 3.0 * one, 2.0)[0] is False
     assert within_factor(one[:9], 1.9 * rng.standard_normal(9), 2.0)[0] is None
-    wrong = [narrower(rng.standard_normal(20), rng.standard_normal(20))[0] is not None for _ in range(300)]
+    wrong = [
+        narrower(rng.standard_normal(20), rng.standard_normal(20))[0] is not None
+        for _ in range(300)
+    ]
     assert np.mean(wrong) < 0.12  # by chance one in twenty
 
 
@@ -243,7 +279,13 @@ def test_lower_everywhere_takes_every_k():
 
 
 def doctored(divergence, iht_gap):
-    gaps = {"Greedy": 1.0, "IHT": iht_gap, "IHT after Greedy": iht_gap / 2, "exchange": 0.0, "auto": 0.0}
+    gaps = {
+        "Greedy": 1.0,
+        "IHT": iht_gap,
+        "IHT after Greedy": iht_gap / 2,
+        "exchange": 0.0,
+        "auto": 0.0,
+    }
     rows = [
         Row(seed, name, x, gaps[variant.solver] * (1 + 0.1 * seed), math.nan, 0.0)
         for seed in (0, 1, 2)
@@ -268,7 +310,14 @@ def test_compression_claims_follow_the_rows():
     def table(iht):
         return Table(
             tuple(
-                Row(seed, name, k, 1.0, (iht if name in compression.IHTS else 1.0) * (1 + 0.1 * seed), 0.0)
+                Row(
+                    seed,
+                    name,
+                    k,
+                    1.0,
+                    (iht if name in compression.IHTS else 1.0) * (1 + 0.1 * seed),
+                    0.0,
+                )
                 for seed in range(4)
                 for name in compression.METHODS
                 for k in compression.size(setting).budgets
@@ -278,7 +327,10 @@ def test_compression_claims_follow_the_rows():
     good, bad = (fig23.FIG2A.claims(table(value), setting) for value in (0.5, 2.0))
     assert good[0].verdict == good[1].verdict == "reproduced"
     assert bad[0].verdict == bad[1].verdict == "not reproduced"
-    mixed = [row._replace(test=9.0) if row.method == "IHT" and row.x == 60 else row for row in table(0.5).rows]
+    mixed = [
+        row._replace(test=9.0) if row.method == "IHT" and row.x == 60 else row
+        for row in table(0.5).rows
+    ]
     verdict = fig23.FIG2A.claims(Table(tuple(mixed)), setting)[0]
     assert verdict.verdict.startswith("in ")
     assert "lower at 20, 40, 80, 100" in verdict.readings[0].measured
@@ -319,7 +371,10 @@ def test_the_test_error_is_that_of_the_same_matrices_for_all():
     q = np.roll(p, 3)
     errors = compression.tested(setting, 5, [q, p, q])
     B = [
-        np.random.default_rng([5, 2000 + j]).standard_normal((100, p.size), np.float32).astype(float) for j in range(5)
+        np.random.default_rng([5, 2000 + j])
+        .standard_normal((100, p.size), np.float32)
+        .astype(float)
+        for j in range(5)
     ]
     assert errors[0] == pytest.approx(np.mean([((b @ (q - p)) ** 2).sum() for b in B]), rel=1e-9)
     assert errors[0] == errors[2]
@@ -355,5 +410,7 @@ def test_that_iht_fits_noise_is_said_only_of_rows_that_show_it(rising):
     ]
     claim = fig23.FIG2A.claims(Table(tuple(rows)), setting)[0]
     assert claim.why.startswith(
-        "Plain IHT fits the noise of A: its training error goes from 0.05" if rising else "Plain IHT does not"
+        "Plain IHT fits the noise of A: its training error goes from 0.05"
+        if rising
+        else "Plain IHT does not"
     )

@@ -66,7 +66,9 @@ def test_rows_are_taken_over_only_where_everything_is_the_same(tmp_path):
     measure(toy(calls=calls), setting, tmp_path, None, None)
     assert len(calls) == 4  # nothing left to do
     text = (tmp_path / "toy.csv").read_text().splitlines(keepends=True)
-    (tmp_path / "toy.csv").write_text("".join(text[:1] + text[5:7]))  # as a killed run leaves it: some whole units
+    (tmp_path / "toy.csv").write_text(
+        "".join(text[:1] + text[5:7])
+    )  # as a killed run leaves it: some whole units
     measure(toy(calls=calls), setting, tmp_path, None, None)
     assert lines(tmp_path / "toy.csv") == whole
     assert len(calls) == 7
@@ -76,7 +78,9 @@ def test_rows_are_taken_over_only_where_everything_is_the_same(tmp_path):
     measure(toy(calls=calls), replace(setting, source="y"), tmp_path, None, None)
     assert len(calls) == 13  # other data: all over again, and what was there is put aside
     assert len(lines(tmp_path / "toy.before.csv")) == 13
-    fresh = replace(toy(calls=calls), methods=lambda setting: {"b": {"option": 2}, "a": {"option": 1}})
+    fresh = replace(
+        toy(calls=calls), methods=lambda setting: {"b": {"option": 2}, "a": {"option": 1}}
+    )
     measure(fresh, replace(setting, source="y"), tmp_path, None, None)
     assert len(calls) == 15  # another option of one method: its rows alone
     measure(fresh, replace(setting, source="y", checksum="1"), tmp_path, None, None)
@@ -85,7 +89,9 @@ def test_rows_are_taken_over_only_where_everything_is_the_same(tmp_path):
     calls.clear()
     measure(toy("other", calls, "toy"), replace(setting, source="y"), tmp_path, None, None)
     assert not calls  # a twin has the same rows
-    assert [row[1:] for row in lines(tmp_path / "other.csv")] == [row[1:] for row in lines(tmp_path / "toy.csv")]
+    assert [row[1:] for row in lines(tmp_path / "other.csv")] == [
+        row[1:] for row in lines(tmp_path / "toy.csv")
+    ]
 
 
 def test_a_method_that_draws_nothing_is_measured_once(tmp_path):
@@ -100,9 +106,13 @@ def test_a_method_that_draws_nothing_is_measured_once(tmp_path):
 def test_fresh_takes_nothing_over(tmp_path):
     run("theorem2", runs=1, quick=True, out=tmp_path, jobs=1)
     rows = (tmp_path / "theorem2.csv").read_text()
-    (tmp_path / "theorem2.csv").write_text(rows.replace(",greedy (Algorithm 2),1,", ",greedy (Algorithm 2),7,"))
+    (tmp_path / "theorem2.csv").write_text(
+        rows.replace(",greedy (Algorithm 2),1,", ",greedy (Algorithm 2),7,")
+    )
     run("theorem2", runs=1, quick=True, out=tmp_path, jobs=1)
-    assert ",7," in (tmp_path / "theorem2.csv").read_text()  # finished rows are taken over as they are
+    assert (
+        ",7," in (tmp_path / "theorem2.csv").read_text()
+    )  # finished rows are taken over as they are
     run("theorem2", runs=1, quick=True, out=tmp_path, jobs=1, fresh=True)
     assert lines(tmp_path / "theorem2.csv") == [line[:6] for line in csv.reader(rows.splitlines())]
 
@@ -155,12 +165,17 @@ runner.run("theorem5", runs=8, seed=7, out=sys.argv[1], progress=progress)
 
 
 def test_a_killed_run_goes_on_to_the_same_csv(tmp_path):
-    killed = subprocess.run([sys.executable, "-c", KILLED_IN_THE_MIDDLE, tmp_path / "a"], check=False, cwd=ROOT)  # noqa: S603
+    killed = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", KILLED_IN_THE_MIDDLE, tmp_path / "a"], check=False, cwd=ROOT
+    )
     assert killed.returncode == -signal.SIGKILL
     path = tmp_path / "a/theorem5.csv"
     assert len(lines(path)) == 12 * theorem5.BIJECTIONS + 1
     assert not (tmp_path / "a/theorem5.png").exists()
-    for folder, jobs in (("a", 2), ("b", 1)):  # the rest in two processes, the uninterrupted run in one
+    for folder, jobs in (
+        ("a", 2),
+        ("b", 1),
+    ):  # the rest in two processes, the uninterrupted run in one
         run("theorem5", runs=8, seed=7, jobs=jobs, out=tmp_path / folder)
     assert lines(path) == lines(tmp_path / "b/theorem5.csv")
     assert len(lines(path)) == 8 * 4 * theorem5.BIJECTIONS + 1
@@ -205,7 +220,11 @@ def test_everything_runs_quickly_without_data(tmp_path):
         (("theorem1",), {"runs": 0}, "--runs must be at least 1, got 0"),
         (("theorem1",), {"jobs": 0}, "--jobs must be at least 1, got 0"),
         (("theorem1",), {"seed": -1}, "--seed must be at least 0, got -1"),
-        (("theorem1",), {"data": "nowhere/at/all"}, "--data must be an existing folder, got 'nowhere/at/all'"),
+        (
+            ("theorem1",),
+            {"data": "nowhere/at/all"},
+            "--data must be an existing folder, got 'nowhere/at/all'",
+        ),
     ],
 )
 def test_bad_options_are_sentences(tmp_path, names, options, sentence):
@@ -218,7 +237,13 @@ def test_an_out_that_cannot_be_written_and_corrupt_data_are_refused_before_any_w
     with pytest.raises(InvalidInput, match="--out must be a folder that can be written into"):
         run("theorem1", quick=True, out=tmp_path / "file/inside")
     (tmp_path / "hospital_charges.npz").write_bytes(b"PK\x03\x04 but not really")
-    np.savez(tmp_path / "usps.npz", X_train=np.zeros((3, 2)), y_train=np.zeros(2), X_test=np.zeros((1, 2)), y_test=[0])
+    np.savez(
+        tmp_path / "usps.npz",
+        X_train=np.zeros((3, 2)),
+        y_train=np.zeros(2),
+        X_test=np.zeros((1, 2)),
+        y_test=[0],
+    )
     for name, file in (("fig2a", "hospital_charges.npz"), ("fig2b", "usps.npz")):
         with pytest.raises(InvalidInput, match=rf"{file} must"):
             run("theorem1", name, quick=True, data=tmp_path, out=tmp_path / "out")
@@ -230,7 +255,13 @@ def test_an_out_that_cannot_be_written_and_corrupt_data_are_refused_before_any_w
 
 @pytest.mark.parametrize(
     "arguments",
-    [["fig9"], [], ["theorem1", "--runs", "0"], ["theorem1", "--out", "/dev/null/x"], ["all", "--data", "no"]],
+    [
+        ["fig9"],
+        [],
+        ["theorem1", "--runs", "0"],
+        ["theorem1", "--out", "/dev/null/x"],
+        ["all", "--data", "no"],
+    ],
 )
 def test_the_command_ends_with_two_and_a_sentence(tmp_path, monkeypatch, capsys, arguments):
     monkeypatch.chdir(tmp_path)
@@ -298,7 +329,9 @@ def test_real_data_are_read_where_they_are():
 # stored rows are those of today's code: after a change of behaviour, `make reproduce` makes them anew
 
 
-@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if EXPERIMENTS[name].source is generated])
+@pytest.mark.parametrize(
+    "name", [name for name in EXPERIMENTS if EXPERIMENTS[name].source is generated]
+)
 def test_stored_rows_are_those_of_this_code(name):
     assert guard.differences(STORED, EXPERIMENTS[name]) == []
 
@@ -321,7 +354,11 @@ def test_the_guard_sees_other_rows_and_other_parameters(tmp_path):
     path = tmp_path / "theorem2.csv"
     rows = path.read_text().splitlines(keepends=True)
     cells = rows[1].split(",")
-    path.write_text("".join([rows[0], ",".join([*cells[:4], str(float(cells[4]) * 1.001), *cells[5:]]), *rows[2:]]))
+    path.write_text(
+        "".join(
+            [rows[0], ",".join([*cells[:4], str(float(cells[4]) * 1.001), *cells[5:]]), *rows[2:]]
+        )
+    )
     (problem,) = guard.differences(tmp_path, EXPERIMENTS["theorem2"])
     assert problem.startswith("theorem2, seed 0, greedy (Algorithm 2), at 1: train is")
     path.write_text("".join(rows))
@@ -331,7 +368,9 @@ def test_the_guard_sees_other_rows_and_other_parameters(tmp_path):
     (problem,) = guard.differences(tmp_path, EXPERIMENTS["theorem2"])
     assert "sizes in theorem2.json" in problem
     path.unlink()
-    assert guard.differences(tmp_path, EXPERIMENTS["theorem2"]) == [f"theorem2 is not finished in {tmp_path}"]
+    assert guard.differences(tmp_path, EXPERIMENTS["theorem2"]) == [
+        f"theorem2 is not finished in {tmp_path}"
+    ]
 
 
 def test_rows_put_aside_may_be_anything(tmp_path):

@@ -17,7 +17,13 @@ from fewer.similarity import similarity_of
 
 some = settings(max_examples=40)
 seeds = st.integers(0, 10**6)
-BOXES = {"simplex": (0.0, 1.0), "wide": (0.001, 0.8), "lower": (0.05, 1.0), "both": (0.05, 0.3), "fixed": (0.2, 0.2)}
+BOXES = {
+    "simplex": (0.0, 1.0),
+    "wide": (0.001, 0.8),
+    "lower": (0.05, 1.0),
+    "both": (0.05, 0.3),
+    "fixed": (0.2, 0.2),
+}
 
 
 def gram(seed, n=25):
@@ -46,7 +52,9 @@ def check(G, table):
     s, arrays = table.size, table.arrays
     units, free = table.units, table.free
     M, u, T, schur, ones_residual = naive.response_table(G, units, free)
-    np.testing.assert_allclose(arrays.M[:s, :s], M, rtol=1e-6, atol=1e-6 * max(np.abs(M).max(), 1.0))
+    np.testing.assert_allclose(
+        arrays.M[:s, :s], M, rtol=1e-6, atol=1e-6 * max(np.abs(M).max(), 1.0)
+    )
     np.testing.assert_allclose(arrays.u[:s], u, rtol=1e-6, atol=1e-6 * max(np.abs(u).max(), 1.0))
     np.testing.assert_allclose(arrays.T[:s], T, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(arrays.schur, schur, rtol=1e-6, atol=1e-9)
@@ -115,8 +123,12 @@ def test_forced_swaps_take_the_candidates_that_lower_f_most_and_keep_the_table(s
     others = [j for j in range(25) if j not in units and not barred[j]]
     expected = min(others, key=lambda j: affine_value(G, [4, j, 0, 17, 22]))
     picked = best_entry(table.rules, table.arrays, 1, value, barred, used, True)
-    assert affine_value(G, [4, picked, 0, 17, 22]) == pytest.approx(affine_value(G, [4, expected, 0, 17, 22]))
-    forced_swaps(G, table.rules, table.arrays, table.size, np.array([9]), np.empty(0, np.int64), barred, used)
+    assert affine_value(G, [4, picked, 0, 17, 22]) == pytest.approx(
+        affine_value(G, [4, expected, 0, 17, 22])
+    )
+    forced_swaps(
+        G, table.rules, table.arrays, table.size, np.array([9]), np.empty(0, np.int64), barred, used
+    )
     assert table.units.tolist() == [4, picked, 0, 17, 22]
     check(G, table)
     listed = np.array([0, 13, 2, 3, 5])  # the first is in, the second barred
@@ -131,8 +143,19 @@ def test_forced_swaps_keep_the_caps_of_groups():
     table = standing(G, 5, units, np.full(5, 0.2), groups=np.arange(25) % 5, max_per_group=1)
     used = np.bincount(np.array(units) % 5, minlength=5)
     before = used.copy()
-    assert before.max() > 1  # begun outside the caps: 4 and 9 are of one group, 17 and 22 of another
-    forced_swaps(G, table.rules, table.arrays, 5, np.array([9, 22]), np.empty(0, np.int64), np.zeros(25, bool), used)
+    assert (
+        before.max() > 1
+    )  # begun outside the caps: 4 and 9 are of one group, 17 and 22 of another
+    forced_swaps(
+        G,
+        table.rules,
+        table.arrays,
+        5,
+        np.array([9, 22]),
+        np.empty(0, np.int64),
+        np.zeros(25, bool),
+        used,
+    )
     assert used.tolist() == np.bincount(table.units % 5, minlength=5).tolist()
     assert (used <= np.maximum(before, 1)).all()
 
@@ -187,7 +210,9 @@ def listed_moves(table, barred=()):
     out[list(barred)] = True
     moves = Moves(np.empty(size), np.empty(size, np.int64), np.empty(size), np.empty(size, bool))
     used = np.bincount(table.rules.group[table.units], minlength=len(table.rules.cap))
-    best_moves(table.rules, table.arrays, table.size, table.slope, out, used, 0.0, table.inverse, moves)
+    best_moves(
+        table.rules, table.arrays, table.size, table.slope, out, used, 0.0, table.inverse, moves
+    )
     return moves
 
 
@@ -211,12 +236,18 @@ def equal_refits(seed, low, high):
     table, equal = best_support(gram(seed), 5, low, high, seed), 0
     moves = listed_moves(table)
     for position in range(table.size + 1):
-        a, j, t = position if position < table.size else -1, int(moves.enter[position]), moves.share[position]
+        a, j, t = (
+            position if position < table.size else -1,
+            int(moves.enter[position]),
+            moves.share[position],
+        )
         if not np.isfinite(moves.change[position]) or j < 0:
             continue
         units, w = swapped_weights(table, a, j, t)
         found = table.value + moves.change[position]
-        assert found == pytest.approx(float(w @ table.G[np.ix_(units, units)] @ w), rel=1e-5, abs=1e-9)
+        assert found == pytest.approx(
+            float(w @ table.G[np.ix_(units, units)] @ w), rel=1e-5, abs=1e-9
+        )
         inside = (
             low + 1e-9 < w.min()
             and w.max() < high - 1e-9
@@ -225,7 +256,9 @@ def equal_refits(seed, low, high):
         assert not moves.sure[position] or inside
         if moves.sure[position]:
             equal += 1
-            assert found == pytest.approx(exact_value(table.G, units, low, high), rel=1e-5, abs=1e-9)
+            assert found == pytest.approx(
+                exact_value(table.G, units, low, high), rel=1e-5, abs=1e-9
+            )
     return equal
 
 
@@ -302,7 +335,11 @@ def positive_swaps(pool):
 @pytest.mark.parametrize("kind", ["mmd", "least squares"])
 @pytest.mark.parametrize("seed", range(6))
 def test_improving_ends_where_no_swap_helps(seed, kind):
-    F = MMD(Atoms(25), gram(seed), np.full(25, 1 / 25)) if kind == "mmd" else least_squares(seed, 25, 15)
+    F = (
+        MMD(Atoms(25), gram(seed), np.full(25, 1 / 25))
+        if kind == "mmd"
+        else least_squares(seed, 25, 15)
+    )
     pool = improved(F, 4, np.sort(np.random.default_rng(seed).permutation(25)[:4]))
     assert pool.value <= min(positive_swaps(pool)) * (1 + 1e-6)
 
@@ -357,14 +394,21 @@ def test_rules_are_kept_and_f_never_rises(seed, name):
     pool, limits = pool_of(seed, name)
     rng = np.random.default_rng(seed)
     obeys(pool, limits)
-    actions = [lambda: pool.improve(1), pool.improve, pool.replace_lightest, *[lambda: pool.perturb(rng)] * 25]
+    actions = [
+        lambda: pool.improve(1),
+        pool.improve,
+        pool.replace_lightest,
+        *[lambda: pool.perturb(rng)] * 25,
+    ]
     for act in actions:
         before = pool.value
         act()
         obeys(pool, limits)
         assert pool.value <= before * (1 + 1e-9)
         low, high = limits.min_weight, limits.max_weight
-        assert pool.value == pytest.approx(exact_value(pool.G, np.searchsorted(pool.units, pool.support), low, high))
+        assert pool.value == pytest.approx(
+            exact_value(pool.G, np.searchsorted(pool.units, pool.support), low, high)
+        )
         check(pool.G, pool.table)
 
 
@@ -380,7 +424,9 @@ def test_perturbations_stay_only_where_f_is_lower_and_go_back_bit_for_bit(name):
             assert pool.value < value
             continue
         assert (pool.value, pool.size) == (value, size)
-        for name, old, new in zip(pool.table.arrays._fields, before, pool.table.arrays, strict=True):
+        for name, old, new in zip(
+            pool.table.arrays._fields, before, pool.table.arrays, strict=True
+        ):
             rows = len(old) if name in ("schur", "ones_residual", "inside") else size
             columns = (slice(rows), slice(size)) if name == "M" else slice(rows)
             assert new[columns].tobytes() == old[columns].tobytes(), name
@@ -395,5 +441,7 @@ def test_perturbations_reach_the_optimum_of_all_supports(seed):
     rng = np.random.default_rng(0)
     for _ in range(60):
         pool.perturb(rng)
-    best = min(exact_value(pool.G, np.array(S), 0.0, 1.0) for S in itertools.combinations(range(30), 3))
+    best = min(
+        exact_value(pool.G, np.array(S), 0.0, 1.0) for S in itertools.combinations(range(30), 3)
+    )
     assert pool.value == pytest.approx(best, rel=1e-6)

@@ -69,7 +69,9 @@ def test_the_message_is_the_status_and_the_note():
 
 
 def test_the_line_for_people():
-    assert repr(made()) == "Result(2 of 1437 points, MMD² = 0.00176, gap = 0.00041, finished in 1.2 s)"
+    assert (
+        repr(made()) == "Result(2 of 1437 points, MMD² = 0.00176, gap = 0.00041, finished in 1.2 s)"
+    )
     estimated = made(bound=None, value_se=0.0002, status=Status.TIME_LIMIT, seconds=321.4)
     assert repr(estimated) == (
         "Result(2 of 1437 points, MMD² = 0.00176 ± 0.0002, stopped by the time limit after 321 s)"
@@ -97,8 +99,14 @@ def test_the_table_of_a_notebook_is_heaviest_first_escaped_and_without_colours()
     [
         (lambda: points(ROWS, 4, rng=0), ("points", 30, "MMD²")),
         (lambda: bins(counts=[4, 0, 1, 5], k=2), ("bins", 4, "squared difference of the cdf")),
-        (lambda: bins(counts=[4, 0, 1, 5], k=2, preserve="entries"), ("bins", 4, "squared difference")),
-        (lambda: bins(counts=[4, 0, 1, 5], k=2, preserve=np.eye(4), rng=0), ("bins", 4, "squared error")),
+        (
+            lambda: bins(counts=[4, 0, 1, 5], k=2, preserve="entries"),
+            ("bins", 4, "squared difference"),
+        ),
+        (
+            lambda: bins(counts=[4, 0, 1, 5], k=2, preserve=np.eye(4), rng=0),
+            ("bins", 4, "squared error"),
+        ),
         (lambda: terms(np.eye(4), [0.5, 0.3, 0.2, 0.0], 2, rng=0), ("columns", 4, "squared error")),
         (lambda: dims(ORDERS, 2), ("columns", 4, "KL")),
         (lambda: dims(ORDERS, 2, objective="l2"), ("columns", 4, "squared distance")),
@@ -118,7 +126,9 @@ def test_jobs_answer_in_the_callers_numbering_and_name_their_loss(solve, words):
         assert result.table is None
         assert (result.p[result.indices] == result.weights).all()
         assert np.count_nonzero(result.p) == np.count_nonzero(result.weights)
-    assert repr(result).startswith(f"Result({len(result.indices)} of {words[1]} {words[0]}, {words[2]} = ")
+    assert repr(result).startswith(
+        f"Result({len(result.indices)} of {words[1]} {words[0]}, {words[2]} = "
+    )
 
 
 def test_a_large_space_holds_no_dense_answer():
@@ -159,13 +169,19 @@ class Pairs:
     space, k, n_units, whole_faces = Atoms(4), 1, 2, True
 
     def face(self, units):
-        return np.sort(np.concatenate([[2 * i, 2 * i + 1] for i in np.asarray(units, int)]).astype(int))
+        return np.sort(
+            np.concatenate([[2 * i, 2 * i + 1] for i in np.asarray(units, int)]).astype(int)
+        )
 
     def support(self, p):
         return np.unique(np.flatnonzero(p) // 2)
 
     def contains(self, p, tol=1e-9):
-        return bool(p.min() >= -tol and abs(p.sum() - 1) <= tol and self.support(np.where(p > tol, p, 0)).size <= 1)
+        return bool(
+            p.min() >= -tol
+            and abs(p.sum() - 1) <= tol
+            and self.support(np.where(p > tol, p, 0)).size <= 1
+        )
 
     def project(self, v, near=None):
         best = self.face([int(v[2:].sum() > v[:2].sum())])
@@ -188,7 +204,9 @@ def test_a_result_without_an_answer_is_refused():
 
 
 def test_heaviest_first_breaks_ties_by_index():
-    indices, weights = made(indices=np.array([3, 5, 9]), weights=np.array([0.3, 0.4, 0.3])).heaviest_first()
+    indices, weights = made(
+        indices=np.array([3, 5, 9]), weights=np.array([0.3, 0.4, 0.3])
+    ).heaviest_first()
     assert indices.tolist() == [5, 3, 9]
     assert weights.tolist() == [0.4, 0.3, 0.3]
 
@@ -228,7 +246,9 @@ def test_the_value_of_a_result_is_that_of_its_p():
 @pytest.mark.parametrize("kind", ["pandas", "default"])
 def test_transformers_name_their_columns(kind):
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"a": [0, 1, 2, 1, 0, 2], "b": [1, 0, 2, 2, 0, 1], "c": [0, 0, 1, 1, 0, 1]})
+    frame = pandas.DataFrame(
+        {"a": [0, 1, 2, 1, 0, 2], "b": [1, 0, 2, 2, 0, 1], "c": [0, 0, 1, 1, 0, 1]}
+    )
     expected = {
         fewer.FewerBins(2): ["a", "b", "c"],
         fewer.FewerDims(2): None,

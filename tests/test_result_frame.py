@@ -12,14 +12,23 @@ from fewer._validation import as_generator
 from fewer.result import Result, Words
 
 pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
-FRAME = pd.DataFrame({"age": [31, 47, 20], "plan": ["a", None, "b"], "index": [7, 8, 9]}, index=["x", "y", "z"])
+FRAME = pd.DataFrame(
+    {"age": [31, 47, 20], "plan": ["a", None, "b"], "index": [7, 8, 9]}, index=["x", "y", "z"]
+)
 
 
 def made(**changes):
     """Three points by hand, the second the heaviest."""
-    parts = {"indices": np.array([1, 4, 6]), "weights": np.array([0.25, 0.5, 0.25]), "value": 0.5, "bound": 0.0}
+    parts = {
+        "indices": np.array([1, 4, 6]),
+        "weights": np.array([0.25, 0.5, 0.25]),
+        "value": 0.5,
+        "bound": 0.0,
+    }
     ended = {"status": Status.FINISHED, "history": np.array([0.5]), "n_iter": 1, "seconds": 1.0}
-    return replace(Result(**parts, **ended, space=Atoms(9), words=Words("points", 9, "MMD²")), **changes)
+    return replace(
+        Result(**parts, **ended, space=Atoms(9), words=Words("points", 9, "MMD²")), **changes
+    )
 
 
 def test_points_come_back_as_whole_rows_in_their_order_under_their_own_labels():
@@ -41,7 +50,10 @@ def test_points_come_back_as_whole_rows_in_their_order_under_their_own_labels():
 def test_rows_of_any_container_become_rows_of_either_library():
     pa = pytest.importorskip("pyarrow")
     polars = pl.DataFrame({"age": [31, 47, 20], "label": ["a", "b", "c"]})
-    for rows in (polars, polars.to_arrow() if hasattr(polars, "to_arrow") else pa.table(polars.to_dict())):
+    for rows in (
+        polars,
+        polars.to_arrow() if hasattr(polars, "to_arrow") else pa.table(polars.to_dict()),
+    ):
         result = made(rows=rows, labels=np.array([5, 6, 7], object))
         assert result.to_frame()["age"].tolist() == [31, 47, 20]
         assert result.to_frame().index.tolist() == [5, 6, 7]
@@ -66,7 +78,11 @@ def test_bins_come_with_values_and_edges_in_their_order():
         assert list(frame.columns) == ["index", "weight", "count", "value", "from", "to"]
         assert list(frame["value"]) == sorted(result.labels)
         assert list(frame["weight"]) == result.weights.tolist()
-    assert bins(counts=[4, 0, 1, 5], k=2).to_frame().columns.tolist() == ["index", "weight", "count"]
+    assert bins(counts=[4, 0, 1, 5], k=2).to_frame().columns.tolist() == [
+        "index",
+        "weight",
+        "count",
+    ]
     placed = bins(counts=[4, 0, 1, 5], k=2, positions=[1, 2, 4, 8]).to_frame()
     assert placed.columns.tolist() == ["index", "weight", "count", "value"]
 
@@ -75,7 +91,9 @@ def test_columns_come_with_their_names_and_without_weights_in_their_order():
     terms = made(words=Words("columns", 9, "squared error"), labels=["AAPL", "MSFT", "IBM"])
     assert terms.to_frame()["name"].tolist() == ["AAPL", "MSFT", "IBM"]
     table = np.full(9, 1 / 9)
-    dims = made(words=Words("columns", 9, "KL"), labels=["milk", "bread", "tea"], weights=None, table=table)
+    dims = made(
+        words=Words("columns", 9, "KL"), labels=["milk", "bread", "tea"], weights=None, table=table
+    )
     assert dims.to_frame().to_dict("list") == {"index": [1, 4, 6], "name": ["milk", "bread", "tea"]}
 
 
@@ -103,7 +121,9 @@ def test_tables_and_pictures_show_the_users_names():
     named = made(labels=["<b>", "two", "three"], words=Words("columns", 9, "squared error"))
     html = named._repr_html_()
     assert "<th>index</th><th>name</th><th>weight</th>" in html
-    assert html.index("<td>4</td><td>two</td><td>0.5</td>") < html.index("<td>1</td><td>&lt;b&gt;</td><td>0.25</td>")
+    assert html.index("<td>4</td><td>two</td><td>0.5</td>") < html.index(
+        "<td>1</td><td>&lt;b&gt;</td><td>0.25</td>"
+    )
     values = bins([1.5, 9.0, 1.0, 2.0, 8.0, 1.5], 2)
     assert "<td>1</td><td>1.5</td><td>0.6538</td>" in values._repr_html_()
     pyplot = pytest.importorskip("matplotlib.pyplot")

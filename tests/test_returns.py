@@ -48,7 +48,12 @@ def test_a_series_stays_a_series():
 def test_rows_are_sorted_by_dates():
     shuffled = table().sample(frac=1.0, random_state=1)
     texts = shuffled.assign(day=shuffled["day"].dt.strftime("%Y-%m-%d"))
-    for form, date in ((shuffled, None), (shuffled, "day"), (texts, "day"), (shuffled.set_index("day"), None)):
+    for form, date in (
+        (shuffled, None),
+        (shuffled, "day"),
+        (texts, "day"),
+        (shuffled.set_index("day"), None),
+    ):
         found = fewer.returns(form, date=date)
         np.testing.assert_allclose(found[list("abc")], EXPECTED["simple"], rtol=1e-12)
     with pytest.raises(InvalidInput, match="no column 'dya'; did you mean 'day'"):
@@ -60,12 +65,18 @@ def test_rows_are_sorted_by_dates():
 def test_missing_prices_by_rule():
     gaps = PRICES.copy()
     gaps[4, 1] = np.nan
-    with pytest.raises(InvalidInput, match=r"column 1, row 4: is missing; missing='drop' .*missing='ffill'"):
+    with pytest.raises(
+        InvalidInput, match=r"column 1, row 4: is missing; missing='drop' .*missing='ffill'"
+    ):
         fewer.returns(gaps)
     filled, kept = gaps.copy(), np.delete(PRICES, 4, axis=0)
     filled[4, 1] = PRICES[3, 1]
-    np.testing.assert_allclose(fewer.returns(gaps, missing="ffill"), filled[1:] / filled[:-1] - 1.0, rtol=1e-12)
-    np.testing.assert_allclose(fewer.returns(gaps, missing="drop"), kept[1:] / kept[:-1] - 1.0, rtol=1e-12)
+    np.testing.assert_allclose(
+        fewer.returns(gaps, missing="ffill"), filled[1:] / filled[:-1] - 1.0, rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        fewer.returns(gaps, missing="drop"), kept[1:] / kept[:-1] - 1.0, rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,14 +114,24 @@ def test_terms_compares_these_returns(kind):
     "options",
     [
         {"returns": "simple", "missing": "ffill"},
-        {"returns": "log", "date": "day", "missing": "drop", "include": ["b"], "groups": {"a": 0, "b": 1}},
+        {
+            "returns": "log",
+            "date": "day",
+            "missing": "drop",
+            "include": ["b"],
+            "groups": {"a": 0, "b": 1},
+        },
         {"missing": "impute"},
     ],
 )
 def test_the_estimator_fits_what_terms_compares_and_predicts_returns(options, library):
     prices = table().sample(frac=1.0, random_state=1)
     prices.loc[5, "b"] = np.nan
-    options = {**options, "exclude": ["note"], **({"max_per_group": 1} if "groups" in options else {})}
+    options = {
+        **options,
+        "exclude": ["note"],
+        **({"max_per_group": 1} if "groups" in options else {}),
+    }
     arrow = partial(pa.Table.from_pandas, preserve_index=False)
     convert = {pd.DataFrame: lambda x: x, pl.DataFrame: pl.from_pandas, pa.Table: arrow}[library]
     expected = fewer.terms(convert(prices), "c", 2, rng=0, **options)
@@ -120,7 +141,9 @@ def test_the_estimator_fits_what_terms_compares_and_predicts_returns(options, li
     assert model.feature_names_in_.tolist() == ["a", "b"]
     steps = fewer.returns(table())
     features = steps[["a", "b"]].to_numpy()
-    np.testing.assert_allclose(model.predict(convert(steps[["a", "b"]])), features @ model.coef_, rtol=1e-12)
+    np.testing.assert_allclose(
+        model.predict(convert(steps[["a", "b"]])), features @ model.coef_, rtol=1e-12
+    )
 
 
 def test_the_estimator_fits_arrays_of_prices():

@@ -13,7 +13,16 @@ from scipy.sparse.linalg import aslinearoperator
 
 import fewer
 from commands import run
-from fewer import AbsoluteError, Atoms, DownsideError, FewerTerms, Moments, SparseSimplex, bins, terms
+from fewer import (
+    AbsoluteError,
+    Atoms,
+    DownsideError,
+    FewerTerms,
+    Moments,
+    SparseSimplex,
+    bins,
+    terms,
+)
 
 RNG = np.random.default_rng(0)
 N, K = 6, 3
@@ -59,7 +68,11 @@ def test_terms_with_a_ridge_are_the_best_of_all_supports(loss, ridge, condition)
     found = terms(X, Y, K, ridge=ridge, **options, rng=0)
     assert found.value == pytest.approx(enumerated(loss, ridge, options), rel=1e-6)
     assert found.gap <= 1e-6 * found.value
-    alone = {"squared": np.square, "absolute": np.abs, "downside": lambda x: np.maximum(-x, 0.0) ** 2}[loss]
+    alone = {
+        "squared": np.square,
+        "absolute": np.abs,
+        "downside": lambda x: np.maximum(-x, 0.0) ** 2,
+    }[loss]
     assert found.loss == pytest.approx(float(WEIGHTS @ alone(X @ found.p - Y)), rel=1e-9)
     assert found.value == pytest.approx(found.loss + ridge * float(found.p @ found.p), rel=1e-9)
 
@@ -84,7 +97,9 @@ def test_a_ridge_is_rows_of_the_root_of_the_ridge(scale, form, weights):
         at = some if name.endswith("on") else p
         np.testing.assert_allclose(getattr(F, name)(at), getattr(G, name)(at), rtol=1e-8)
     for name in ("cross", "centred"):
-        np.testing.assert_allclose(getattr(F, name)(some, some), getattr(G, name)(some, some), rtol=1e-8)
+        np.testing.assert_allclose(
+            getattr(F, name)(some, some), getattr(G, name)(some, some), rtol=1e-8
+        )
     np.testing.assert_allclose(F.diagonal, G.diagonal, rtol=1e-12)
     assert F.smoothness == pytest.approx(G.smoothness, rel=1e-9)
     assert F.value(p) == pytest.approx(F.loss(p) + ridge * float(p @ p), rel=1e-9)
@@ -134,8 +149,22 @@ def test_the_estimator_and_the_command_take_a_ridge(loss, tmp_path):
     model = FewerTerms(K, ridge=2.0, loss=loss, random_state=0).fit(X, Y)
     assert model.value_ == pytest.approx(expected.value, rel=1e-9)
     assert model.result_.loss == pytest.approx(expected.loss, rel=1e-6)
-    pl.DataFrame(X, schema=list("abcdef")).with_columns(y=pl.Series(Y)).write_csv(tmp_path / "table.csv")
-    out, _ = run("terms", tmp_path / "table.csv", "--target", "y", "-k", K, "--ridge", 2, "--loss", loss, "--json")
+    pl.DataFrame(X, schema=list("abcdef")).with_columns(y=pl.Series(Y)).write_csv(
+        tmp_path / "table.csv"
+    )
+    out, _ = run(
+        "terms",
+        tmp_path / "table.csv",
+        "--target",
+        "y",
+        "-k",
+        K,
+        "--ridge",
+        2,
+        "--loss",
+        loss,
+        "--json",
+    )
     (answer,) = json.loads(out)["answers"]
     assert answer["value"] == pytest.approx(expected.value, rel=1e-9)
     assert expected.loss == pytest.approx(answer["lost"][NAMES[loss]], rel=1e-6)
@@ -145,7 +174,14 @@ def test_blocks_and_summaries_take_a_ridge(blocks_of_64):
     expected = terms(X, Y, K, ridge=2.0, rng=0)
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(y=Y)
     for found in (
-        terms(lambda: iter([(X[:7], Y[:7]), (X[7:], Y[7:])]), None, K, ridge=2.0, rng=0, max_memory="100B"),
+        terms(
+            lambda: iter([(X[:7], Y[:7]), (X[7:], Y[7:])]),
+            None,
+            K,
+            ridge=2.0,
+            rng=0,
+            max_memory="100B",
+        ),
         fewer.summarize(frame, "terms", y="y").solve(K, ridge=2.0, rng=0),
     ):
         assert found.value == pytest.approx(expected.value, rel=1e-9)
@@ -153,6 +189,8 @@ def test_blocks_and_summaries_take_a_ridge(blocks_of_64):
 
 
 def test_several_targets_keep_the_ridge():
-    model = FewerTerms(K, ridge=2.0, loss="absolute", random_state=0).fit(X, np.column_stack([Y, Y]))
+    model = FewerTerms(K, ridge=2.0, loss="absolute", random_state=0).fit(
+        X, np.column_stack([Y, Y])
+    )
     assert model.value_[0] == pytest.approx(model.value_[1], rel=1e-9)
     assert model.value_[0] > model.result_[0].loss

@@ -45,23 +45,37 @@ def test_an_option_on_every_road(job, option):
         without, given = (reference(job, option, number, part) for part in (0, 1))
         assert type(without) in (Answer, Refusal), without
         assert type(given) in (Answer, Refusal), given
-        changed = type(without) is not type(given) or (type(given) is Answer and not same(without, given, case.view))
+        changed = type(without) is not type(given) or (
+            type(given) is Answer and not same(without, given, case.view)
+        )
         assert changed, f"{option}={case.value!r} does not change the answer {given}"
     found = row(job, option)
     wrong = [f"{name}: {text}" for name, text in found.items() if text.startswith("wrong")]
     assert not wrong, "\n".join(wrong)
     for road in ROADS:
         if "refused" in found[road.name]:
-            listed = NOT_SPARSE.get(job, set()) if road.group in IN_MEMORY and "sparse" in road.name else refusable(job)
-            assert road.group not in IN_MEMORY or "sparse" in road.name, f"{road.name} refuses {option}"
-            assert option in listed, f"{road.name} refuses {option}, which docs/scaling.md does not list"
+            listed = (
+                NOT_SPARSE.get(job, set())
+                if road.group in IN_MEMORY and "sparse" in road.name
+                else refusable(job)
+            )
+            assert road.group not in IN_MEMORY or "sparse" in road.name, (
+                f"{road.name} refuses {option}"
+            )
+            assert option in listed, (
+                f"{road.name} refuses {option}, which docs/scaling.md does not list"
+            )
     assert not unexplained(job, option, line(job, option, found))
     assert line(job, option, found) in SHOWN, "the table is not up to date: python tests/roads.py"
 
 
 def test_the_page_has_one_line_for_each_option():
-    shown = [text for text in SHOWN.split(BEGIN)[1].split(END)[0].splitlines() if text.startswith("|")][2:]
-    assert [tuple(text.split(" | ")[:2]) for text in shown] == [(f"| {job}", f"`{option}`") for job, option in OPTIONS]
+    shown = [
+        text for text in SHOWN.split(BEGIN)[1].split(END)[0].splitlines() if text.startswith("|")
+    ][2:]
+    assert [tuple(text.split(" | ")[:2]) for text in shown] == [
+        (f"| {job}", f"`{option}`") for job, option in OPTIONS
+    ]
     assert page(shown) in SHOWN
 
 

@@ -44,7 +44,9 @@ def test_blocks_equal_an_outside_library(name):
 def test_sparse_rows_equal_dense_ones_and_float32_stays(name):
     a = A * (np.abs(A) > 0.5)
     similarity = similarity_of(name, 0.3)
-    np.testing.assert_allclose(similarity(sp.csr_array(a), sp.csr_array(B)), similarity(a, B), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        similarity(sp.csr_array(a), sp.csr_array(B)), similarity(a, B), rtol=1e-12, atol=1e-14
+    )
     narrow = similarity(A.astype(np.float32), B.astype(np.float32))
     assert narrow.dtype == np.float32
     np.testing.assert_allclose(narrow, similarity(A, B), rtol=1e-4, atol=1e-5)
@@ -72,7 +74,9 @@ def test_median_is_the_median_of_the_distances_between_different_rows(name):
     metric = {"laplace": "cityblock", "hamming": "hamming"}.get(name, "euclidean")
     d = cdist(X, X, metric)[np.triu_indices(len(X), 1)]
     middle = np.median(d[d > 1e-9] ** (2 if name == "rbf" else 1))
-    assert bandwidth(X, name, "median") == pytest.approx(1 / (2 * middle) if name == "rbf" else 1 / middle, rel=1e-12)
+    assert bandwidth(X, name, "median") == pytest.approx(
+        1 / (2 * middle) if name == "rbf" else 1 / middle, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("rule", ["median", "scale"])
@@ -112,7 +116,9 @@ def test_weighted_median_equals_the_median_of_repeats():
     rng = np.random.default_rng(2)
     for _ in range(50):
         values, counts = rng.integers(0, 9, 6).astype(float), rng.integers(1, 5, 6)
-        assert weighted_median(values, counts / counts.sum()) == np.median(np.repeat(values, counts))
+        assert weighted_median(values, counts / counts.sum()) == np.median(
+            np.repeat(values, counts)
+        )
 
 
 def test_distances_are_those_of_scipy_and_never_negative():

@@ -13,7 +13,9 @@ import fewer
 from chromium import started
 
 SITE = Path(__file__).parents[1] / "build" / "docs"
-pytestmark = pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the manual is not built: make docs")
+pytestmark = pytest.mark.skipif(
+    not (SITE / "index.html").exists(), reason="the manual is not built: make docs"
+)
 PAGES = [
     "index.html",
     "guide/rows.html",
@@ -44,7 +46,12 @@ def opened(browser):
         contexts.append(context)
         view = context.new_page()
         view.noise, view.requests = [], []
-        view.on("console", lambda said: view.noise.append(said.text) if said.type in ("error", "warning") else None)
+        view.on(
+            "console",
+            lambda said: (
+                view.noise.append(said.text) if said.type in ("error", "warning") else None
+            ),
+        )
         view.on("pageerror", lambda error: view.noise.append(str(error)))
         view.on("request", lambda request: view.requests.append(request.url))
         view.goto(f"{SITE.as_uri()}/{page}")
@@ -61,7 +68,9 @@ def test_a_page_is_silent_and_asks_nobody_else(opened, page):
     view.wait_for_load_state("networkidle")
     assert view.noise == []
     assert [url for url in view.requests if not url.startswith(("file:", "data:"))] == []
-    broken = view.evaluate("[...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src)")
+    broken = view.evaluate(
+        "[...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src)"
+    )
     assert broken == []
 
 
@@ -79,7 +88,10 @@ def test_search_finds_pages(opened):
     assert any("index" in title.lower() for title in found)
     view = opened("search.html?q=FewerPointsClassifier")
     view.wait_for_selector("ul.search li a")
-    assert any("FewerPointsClassifier" in title for title in view.locator("ul.search li a").all_inner_texts())
+    assert any(
+        "FewerPointsClassifier" in title
+        for title in view.locator("ul.search li a").all_inner_texts()
+    )
     assert view.noise == []
 
 
@@ -97,7 +109,10 @@ def test_a_page_fits_and_can_be_read(opened, page, width, scheme):
     assert (paper < 0.1) == (scheme == "dark")
     light, dark = max(paper, ink), min(paper, ink)
     assert (light + 0.05) / (dark + 0.05) >= 4.5  # the contrast that WCAG asks of text
-    assert view.evaluate("parseFloat(getComputedStyle(document.querySelector('article')).fontSize)") >= 14
+    assert (
+        view.evaluate("parseFloat(getComputedStyle(document.querySelector('article')).fontSize)")
+        >= 14
+    )
 
 
 def luminance(colour):
@@ -116,7 +131,11 @@ def test_long_tables_fold_and_open(opened):
 
 
 def test_every_link_inside_leads_somewhere():
-    pages = {path: path.read_text(encoding="utf-8") for path in SITE.rglob("*.html") if "_static" not in path.parts}
+    pages = {
+        path: path.read_text(encoding="utf-8")
+        for path in SITE.rglob("*.html")
+        if "_static" not in path.parts
+    }
     marks = {path: set(re.findall(r'\bid="([^"]+)"', text)) for path, text in pages.items()}
     broken = []
     for path, text in pages.items():
@@ -142,4 +161,6 @@ def test_nothing_is_loaded_from_elsewhere():
 
 
 def test_every_public_name_has_a_page():
-    assert not [name for name in fewer.__all__ if not (SITE / "api" / f"fewer.{name}.html").exists()]
+    assert not [
+        name for name in fewer.__all__ if not (SITE / "api" / f"fewer.{name}.html").exists()
+    ]

@@ -33,4 +33,6 @@ def test_an_inventory_is_what_sphinx_reads(tmp_path):
     head, _, body = Path(found["numpy"][1]).read_bytes().partition(b"zlib.\n")
     assert head.startswith(b"# Sphinx inventory version 2\n# Project: numpy\n")
     lines = zlib.decompress(body).decode().splitlines()
-    assert "numpy.ndarray py:class 1 reference/generated/numpy.ndarray.html#numpy.ndarray -" in lines
+    assert (
+        "numpy.ndarray py:class 1 reference/generated/numpy.ndarray.html#numpy.ndarray -" in lines
+    )

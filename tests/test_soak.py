@@ -17,7 +17,16 @@ from fewer import Moments, SparseSimplex
 from fewer.solvers.loop import _Record
 from soak.judge import bounded
 from soak.parts import attempt, existing, find
-from soak.referee import Discrepancy, Divergence, Region, Squares, Transport, faces_region, optimum, sparse_region
+from soak.referee import (
+    Discrepancy,
+    Divergence,
+    Region,
+    Squares,
+    Transport,
+    faces_region,
+    optimum,
+    sparse_region,
+)
 
 ROOT = Path(__file__).parents[1]
 SEED = 13
@@ -26,7 +35,9 @@ ANSWERS, INPUTS, CHUNK = 320, 640, 40
 
 def failures(part, first, count):
     found = [(index, *attempt(find(part), SEED, index)) for index in range(first, first + count)]
-    return [f"{part}:{SEED}:{index} {text}: {problems}" for index, text, problems in found if problems]
+    return [
+        f"{part}:{SEED}:{index} {text}: {problems}" for index, text, problems in found if problems
+    ]
 
 
 @pytest.mark.parametrize("first", range(0, ANSWERS, CHUNK))
@@ -51,7 +62,11 @@ def problem(rng, n):
 def multiplier_gap(p, gradient, low, high):
     """How far p is from the conditions of Karush, Kuhn and Tucker on {low <= p <= high, Σ p = 1}."""
     rising, falling = p < high, p > low
-    return max(gradient[falling].max() - gradient[rising].min(), 0) if rising.any() and falling.any() else 0
+    return (
+        max(gradient[falling].max() - gradient[rising].min(), 0)
+        if rising.any() and falling.any()
+        else 0
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -82,7 +97,10 @@ def test_the_referee_is_not_beaten_by_another_library(seed):
             sum_to_one = {"type": "eq", "fun": lambda w: w.sum() - 1}
             start = np.full(n, 1 / n)
             fitted = minimize(
-                lambda w, part=part: float(part.value(w)), start, bounds=[(0.1, 0.7)] * n, constraints=sum_to_one
+                lambda w, part=part: float(part.value(w)),
+                start,
+                bounds=[(0.1, 0.7)] * n,
+                constraints=sum_to_one,
             )
             found.append(fitted.fun)
     assert float(optimum(F, region)[0]) == pytest.approx(min(found), rel=1e-4)
@@ -178,7 +196,9 @@ def test_nothing_wrong_exits_0_and_a_part_that_was_never_tried_does_not(tmp_path
         ("1 / 0", 60, "ZeroDivisionError"),
     ],
 )
-def test_a_case_that_hangs_dies_or_raises_is_a_failure_and_the_next_one_runs(tmp_path, body, seconds, sentence):
+def test_a_case_that_hangs_dies_or_raises_is_a_failure_and_the_next_one_runs(
+    tmp_path, body, seconds, sentence
+):
     code, out, err = finished(soak(tmp_path, "--cases", "2", body=body, seconds=seconds))
     assert code == 1, err
     assert out.splitlines()[1].split()[1:3] == ["2", "2"]
@@ -228,7 +248,9 @@ def test_a_bound_one_percent_too_high_is_noticed(monkeypatch):
 
 
 def test_a_loop_that_does_not_check_membership_is_noticed(monkeypatch):
-    assert noticed(monkeypatch, _Record, "keep_member", lambda self, constraint, solver: None, "outside", 400)
+    assert noticed(
+        monkeypatch, _Record, "keep_member", lambda self, constraint, solver: None, "outside", 400
+    )
 
 
 def test_a_loop_that_calls_everything_optimal_is_noticed(monkeypatch):
@@ -252,12 +274,16 @@ def test_weights_that_leave_their_bounds_are_noticed(monkeypatch):
     def fit_box(self, v):
         return honest(replace(self, min_weight=0.0, max_weight=1.0), v)
 
-    assert noticed(monkeypatch, SparseSimplex, "fit_box", fit_box, "")  # outside, or refused by the loop
+    assert noticed(
+        monkeypatch, SparseSimplex, "fit_box", fit_box, ""
+    )  # outside, or refused by the loop
 
 
 def test_a_value_that_is_slightly_off_is_noticed(monkeypatch):
     honest = Moments.value
-    assert noticed(monkeypatch, Moments, "value", lambda self, p: honest(self, p) * (1 + 1e-7), "is reported")
+    assert noticed(
+        monkeypatch, Moments, "value", lambda self, p: honest(self, p) * (1 + 1e-7), "is reported"
+    )
 
 
 @pytest.mark.parametrize(("bound", "wrong"), [(5.9e-322, 0), (6.9e-322, 1)])

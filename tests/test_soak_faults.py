@@ -46,7 +46,9 @@ def test_a_full_disk_leaves_what_was_there(tmp_path):
 def test_the_campaign_notices_files_that_are_written_in_place(seed, tmp_path, monkeypatch):
     monkeypatch.setattr(commands, "COMMAND", [sys.executable, "-c", IN_PLACE])
     text, problems = full_disk(seed, tmp_path)
-    assert any("the previous out." in problem and "is lost" in problem for problem in problems), text
+    assert any("the previous out." in problem and "is lost" in problem for problem in problems), (
+        text
+    )
 
 
 def test_the_checks_of_a_folder_notice_halves_losses_and_lies(tmp_path):
@@ -65,12 +67,16 @@ def test_the_checks_of_a_folder_notice_halves_losses_and_lies(tmp_path):
     assert problems(expected, page[:-3]) == ["page.html is half written: 24 bytes"]
     assert problems(None, page) == ["out.csv is gone"]
     assert problems(fault_checks.OLD, page, must_be_new=True) == ["out.csv was not written"]
-    assert problems(fault_checks.OLD, page, must_be_old=True) == ["page.html was written, but that was denied"]
+    assert problems(fault_checks.OLD, page, must_be_old=True) == [
+        "page.html was written, but that was denied"
+    ]
     (tmp_path / ".out.csv.0123abcd.part").touch()
     assert fault_checks.left_over(tmp_path) == [".out.csv.0123abcd.part is left over"]
 
 
-@pytest.mark.parametrize("arguments", [["-o", "/dev/null"], ["--report", "../page.html"], ["-o", "away.csv"]])
+@pytest.mark.parametrize(
+    "arguments", [["-o", "/dev/null"], ["--report", "../page.html"], ["-o", "away.csv"]]
+)
 def test_no_case_can_write_outside_its_folder(arguments, tmp_path):
     (tmp_path / "away.csv").symlink_to("/dev/null")
     with pytest.raises(AssertionError, match="not inside the folder of the case"):

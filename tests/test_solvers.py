@@ -83,7 +83,10 @@ def test_incumbent_makes_every_short_step_descend():
 def test_doubling_readings_differ_as_described():
     """While the support stays, "support" doubles and so leaves it; "objective" returns to mu while F falls."""
     F, C = section_41(5)
-    ends = {trapped: iht(F, C, step=Doubling(0.01, trapped), rng=3) for trapped in ("support", "seen", "objective")}
+    ends = {
+        trapped: iht(F, C, step=Doubling(0.01, trapped), rng=3)
+        for trapped in ("support", "seen", "objective")
+    }
     supports = {}
     for trapped, result in ends.items():
         visited = set()
@@ -113,7 +116,9 @@ def test_limits_and_callbacks():
     assert iht(F, C, step=Doubling(0.01), max_iter=7, rng=0).n_iter == 7
     assert iht(F, C, step=Doubling(0.01), max_iter=7, rng=0).status is Status.MAX_ITER
     seen = []
-    result = iht(F, C, step=Doubling(0.01), rng=0, callback=lambda s: seen.append(s) or s.n_iter > 5)
+    result = iht(
+        F, C, step=Doubling(0.01), rng=0, callback=lambda s: seen.append(s) or s.n_iter > 5
+    )
     assert result.status is Status.CALLBACK
     assert seen[-1].best == result.value == min(result.history)
     result = iht(F, C, step=Doubling(0.01), rng=0, max_iter=10**9, time_limit=0.1)
@@ -213,8 +218,15 @@ def test_greedy_on_states_reaches_some_state_even_when_no_single_dimension_does(
 
 def test_solvers_by_name():
     F, C = section_41(11)
-    assert minimize(F, C, "iht", rng=0, step=Doubling(0.01)).value == iht(F, C, rng=0, step=Doubling(0.01)).value
-    assert minimize(F, C, rng=0).value == minimize(F, C, "auto", rng=0).value <= exchange(F, C, rng=0).value
+    assert (
+        minimize(F, C, "iht", rng=0, step=Doubling(0.01)).value
+        == iht(F, C, rng=0, step=Doubling(0.01)).value
+    )
+    assert (
+        minimize(F, C, rng=0).value
+        == minimize(F, C, "auto", rng=0).value
+        <= exchange(F, C, rng=0).value
+    )
     assert minimize(F, C, solver="greedy").value == greedy(F, C).value
     assert minimize(F, C, solver=greedy).value == greedy(F, C).value
     names = "'auto', 'exact', 'exchange', 'frank_wolfe', 'greedy', 'iht'"
@@ -224,7 +236,9 @@ def test_solvers_by_name():
 
 def test_partners_that_do_not_fit_are_named():
     F, C = section_41(12)
-    with pytest.raises(InvalidInput, match=r"greedy's constraint needs .*; Simplex lacks face, k, n_units"):
+    with pytest.raises(
+        InvalidInput, match=r"greedy's constraint needs .*; Simplex lacks face, k, n_units"
+    ):
         greedy(F, Simplex(F.space))
     with pytest.raises(InvalidInput, match="give both the same space"):
         iht(F, DimensionSparse(Lattice(9, 2), 4))
@@ -286,7 +300,9 @@ def test_solvers_that_take_faces_whole_refuse_bounds():
 
 def test_auto_with_a_limit_goes_on_proving():
     rng = np.random.default_rng(2)
-    X = rng.normal(size=(100, 3)) @ rng.normal(1, 0.4, size=(3, 50)) + 1.2 * rng.normal(size=(100, 50))
+    X = rng.normal(size=(100, 3)) @ rng.normal(1, 0.4, size=(3, 50)) + 1.2 * rng.normal(
+        size=(100, 50)
+    )
     F = Moments(Atoms(50), X, X @ rng.dirichlet(np.ones(50)))
     constraint = SparseSimplex(F.space, 8)
     open_ = minimize(F, constraint, rng=0)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import naive
 from fewer import Atoms, InvalidInput, Lattice, States, tables
-from fewer.tables import as_table
+from fewer.codes import as_table
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=5), st.data())
@@ -31,14 +31,17 @@ def test_lattice_index_is_in_c_order():
 
 def test_a_lattice_too_large_for_memory_points_to_states():
     with pytest.raises(
-        InvalidInput, match=r"1.15e\+18 entries of 8 bytes, more than .* GiB; list only .* States\(rows\)"
+        InvalidInput,
+        match=r"1.15e\+18 entries of 8 bytes, more than .* GiB; list only .* States\(rows\)",
     ):
         Lattice(60, 2)
     with pytest.raises(InvalidInput, match=r"10\^1505 entries"):
         Lattice(5000, 2)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csr_matrix, sp.coo_array, sp.csc_array])
+@pytest.mark.parametrize(
+    "form", [np.asarray, sp.csr_array, sp.csr_matrix, sp.coo_array, sp.csc_array]
+)
 def test_states_merge_duplicates_whatever_their_form(form):
     rows = np.array([[0, 2, 0], [1, 0, 0], [0, 2, 0], [0, 0, 0], [1, 0, 0], [0, 2, 0]])
     space = States(form(rows), weights=[1, 1, 2, 4, 1, 1])
@@ -76,7 +79,10 @@ def test_floats_that_are_whole_and_explicit_zeros_are_fine():
         ([[0.5, 1.0]], "whole numbers, got 0.5"),
         ([[np.nan, 1.0]], "whole numbers, got nan"),
         ([["a", "b"]], "rows must hold real numbers, got dtype <U1"),
-        (np.array([[None, 1]], dtype=object), r"rows must hold real numbers, got None \(NoneType\) at index 0, 0"),
+        (
+            np.array([[None, 1]], dtype=object),
+            r"rows must hold real numbers, got None \(NoneType\) at index 0, 0",
+        ),
         ([1, 2, 3], r"a table \(N, n\) with at least one row and one column, got shape \(3,\)"),
         (np.empty((0, 3)), r"got shape \(0, 3\)"),
         (np.empty((3, 0)), r"got shape \(3, 0\)"),
@@ -107,7 +113,9 @@ def test_states_refuse_weights_and_cardinalities_that_do_not_fit():
 
 @pytest.mark.parametrize("space", [Atoms(3), Lattice(3, 2), States([[0, 0, 1]])])
 def test_units_out_of_range_are_named(space):
-    with pytest.raises(InvalidInput, match=r"units must be in 0\.\.2 \((atoms|dimensions)\), got 1\.\.3"):
+    with pytest.raises(
+        InvalidInput, match=r"units must be in 0\.\.2 \((atoms|dimensions)\), got 1\.\.3"
+    ):
         space.face([1, 3])
     with pytest.raises(InvalidInput, match="units must be a list"):
         space.face([0.5])
@@ -125,16 +133,25 @@ def test_the_largest_code_is_held():
 
 
 @pytest.mark.parametrize(
-    ("m", "low", "got"), [([1, 3], 2, 1), ([2, 2], 3, 2), ([1, 2], 2, 1), ([2, 2**31 + 1], 3, 2**31 + 1)]
+    ("m", "low", "got"),
+    [([1, 3], 2, 1), ([2, 2], 3, 2), ([1, 2], 2, 1), ([2, 2**31 + 1], 3, 2**31 + 1)],
 )
 def test_the_first_cardinality_that_is_wrong_is_named(m, low, got):
-    with pytest.raises(InvalidInput, match=rf"each m must be at least {low} and at most 2\^31, got {got}$"):
+    with pytest.raises(
+        InvalidInput, match=rf"each m must be at least {low} and at most 2\^31, got {got}$"
+    ):
         States([[0, 2], [1, 0]], m=m)
 
 
 @pytest.mark.parametrize(
     ("given", "kept"),
-    [(bool, np.int8), (np.int8, np.int8), (np.int16, np.int32), (np.int64, np.int32), (float, np.int32)],
+    [
+        (bool, np.int8),
+        (np.int8, np.int8),
+        (np.int16, np.int32),
+        (np.int64, np.int32),
+        (float, np.int32),
+    ],
 )
 def test_tables_of_booleans_and_bytes_stay_narrow(given, kept):
     table = np.array([[0, 1], [1, 0]], given)

@@ -28,7 +28,9 @@ def test_both_parts_are_nearer_to_all_rows_than_any_random_part():
 
 
 def test_rows_can_be_put_into_a_part():
-    X = pd.DataFrame({"a": np.random.default_rng(1).standard_normal(30)}, index=[f"r{i}" for i in range(30)])
+    X = pd.DataFrame(
+        {"a": np.random.default_rng(1).standard_normal(30)}, index=[f"r{i}" for i in range(30)]
+    )
     first, second = split_evenly(X, 5, include=["r3"], exclude=["r4", "r5"], rng=0)
     assert 3 in second
     assert {4, 5} <= set(first)

@@ -17,7 +17,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 
 def run(*args):
-    done = CliRunner().invoke(command, [*map(str, args), "--quiet"], standalone_mode=False, catch_exceptions=False)
+    done = CliRunner().invoke(
+        command, [*map(str, args), "--quiet"], standalone_mode=False, catch_exceptions=False
+    )
     assert done.return_value == 0
     return done.stdout
 
@@ -29,12 +31,25 @@ def test_customers_from_file_to_file(tmp_path, capsys):
     assert written.columns[:2] == ["weight", "customer_id"]
     assert "missing values taken as a category of their own" in capsys.readouterr().out
     out = tmp_path / "by_command.csv"
-    run(tmp_path / "customers.csv", "-k", 4, "--ignore", "churn", "--missing", "category", "-o", out, "--no-baselines")
+    run(
+        tmp_path / "customers.csv",
+        "-k",
+        4,
+        "--ignore",
+        "churn",
+        "--missing",
+        "category",
+        "-o",
+        out,
+        "--no-baselines",
+    )
     found = pl.read_csv(out, try_parse_dates=True)
     assert found["customer_id"].to_list() == written["customer_id"].to_list()
     assert found["weight"].to_list() == written["weight"].to_list()
     table = pl.read_csv(tmp_path / "customers.csv", try_parse_dates=True)
-    assert table[found["index"].to_list()]["customer_id"].to_list() == found["customer_id"].to_list()
+    assert (
+        table[found["index"].to_list()]["customer_id"].to_list() == found["customer_id"].to_list()
+    )
 
 
 def test_a_coreset_learns_what_all_rows_teach_if_its_weights_are_counts(tmp_path):
@@ -45,7 +60,9 @@ def test_a_coreset_learns_what_all_rows_teach_if_its_weights_are_counts(tmp_path
     assert scores[1] >= scores[0] - 0.05
     coreset = pl.read_csv(tmp_path / "coreset.csv")
     assert coreset["count"].sum() == pytest.approx(600)
-    answer = json.loads(run(tmp_path / "train.csv", "-k", 6, "--label", "churn", "--solver", "greedy", "--json"))
+    answer = json.loads(
+        run(tmp_path / "train.csv", "-k", 6, "--label", "churn", "--solver", "greedy", "--json")
+    )
     table = pl.read_csv(tmp_path / "train.csv", try_parse_dates=True)
     expected = points(table, 6, labels="churn", solver="greedy", rng=0)
     assert answer["answers"][0]["indices"] == expected.indices.tolist()
@@ -54,13 +71,28 @@ def test_a_coreset_learns_what_all_rows_teach_if_its_weights_are_counts(tmp_path
 
 OPTIONS = {
     "weights": (["--weight", "calls"], {"sample_weight": "calls"}),
-    "kinds": (["--columns", "age:category,calls:category"], {"columns": {"age": "category", "calls": "category"}}),
+    "kinds": (
+        ["--columns", "age:category,calls:category"],
+        {"columns": {"age": "category", "calls": "category"}},
+    ),
     "only some": (["--columns", "age,plan"], {"columns": ["age", "plan"]}),
-    "some of a kind": (["--columns", "age,calls:category"], {"columns": {"calls": "category"}, "of": ["age", "calls"]}),
+    "some of a kind": (
+        ["--columns", "age,calls:category"],
+        {"columns": {"calls": "category"}, "of": ["age", "calls"]},
+    ),
     "drop": (["--missing", "drop", "--label", "churn"], {"missing": "drop", "labels": "churn"}),
-    "impute": (["--missing", "impute", "--gamma", "scale"], {"missing": "impute", "gamma": "scale"}),
-    "hamming": (["--similarity", "hamming", "--missing", "category"], {"similarity": "hamming", "missing": "category"}),
-    "unscaled": (["--no-standardize", "--ignore", "income"], {"standardize": False, "columns": {"income": "ignore"}}),
+    "impute": (
+        ["--missing", "impute", "--gamma", "scale"],
+        {"missing": "impute", "gamma": "scale"},
+    ),
+    "hamming": (
+        ["--similarity", "hamming", "--missing", "category"],
+        {"similarity": "hamming", "missing": "category"},
+    ),
+    "unscaled": (
+        ["--no-standardize", "--ignore", "income"],
+        {"standardize": False, "columns": {"income": "ignore"}},
+    ),
 }
 
 
@@ -75,7 +107,9 @@ def test_the_command_is_the_library_with_the_same_options(tmp_path, name, ending
     options = dict(options)
     table = table.select(options.pop("of", table.columns))
     expected = points(table, 4, solver="greedy", rng=0, **options)
-    answer = json.loads(run(file, "-k", 4, "--solver", "greedy", "--json", "--no-baselines", *args))["answers"][0]
+    answer = json.loads(
+        run(file, "-k", 4, "--solver", "greedy", "--json", "--no-baselines", *args)
+    )["answers"][0]
     assert answer["indices"] == expected.indices.tolist()
     assert answer["value"] == expected.value
     by_index = dict(zip(answer["kept"]["index"], answer["kept"]["weight"], strict=True))
@@ -88,11 +122,17 @@ def test_what_the_command_refuses_names_the_column(tmp_path):
 
     file = tmp_path / "c.csv"
     pl.DataFrame(customers(30, rng=0, missing=0.3), nan_to_null=True).write_csv(file)
-    with pytest.raises(InvalidInput, match=r"c.csv: column 'income', row \d+: is missing, as are \d+ more"):
+    with pytest.raises(
+        InvalidInput, match=r"c.csv: column 'income', row \d+: is missing, as are \d+ more"
+    ):
         run(file, "-k", 3)
-    with pytest.raises(InvalidInput, match=r"has no column 'agee' \(--ignore\); the nearest is 'age'"):
+    with pytest.raises(
+        InvalidInput, match=r"has no column 'agee' \(--ignore\); the nearest is 'age'"
+    ):
         run(file, "-k", 3, "--ignore", "agee")
-    with pytest.raises(InvalidInput, match=r"columns\['plan'\] must be one of .*; did you mean 'category'"):
+    with pytest.raises(
+        InvalidInput, match=r"columns\['plan'\] must be one of .*; did you mean 'category'"
+    ):
         run(file, "-k", 3, "--columns", "plan:catgory")
 
 
@@ -100,7 +140,17 @@ def test_with_several_k_and_rows_left_out_the_held_out_error_is_measured(tmp_pat
     file = tmp_path / "c.csv"
     pl.DataFrame(customers(80, rng=0, missing=0.1), nan_to_null=True).write_csv(file)
     page = tmp_path / "page.html"
-    options = ["--path", "2,4", "--missing", "drop", "--solver", "greedy", "--report", page, "--json"]
+    options = [
+        "--path",
+        "2,4",
+        "--missing",
+        "drop",
+        "--solver",
+        "greedy",
+        "--report",
+        page,
+        "--json",
+    ]
     answers = json.loads(run(file, *options))["answers"]
     assert all(0 <= answer["held_out"] < 1 for answer in answers)
     assert answers[0]["baselines"].keys() == {"random sampling", "k-means"}

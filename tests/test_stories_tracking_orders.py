@@ -10,7 +10,7 @@ import pytest
 
 import fewer
 from commands import run
-from fewer.jobs.terms_options import TermsOptions
+from fewer.jobs.terms.options import TermsOptions
 from fewer.report.path import compare, solve_path
 from fewer.report.terms import TermsProblem
 
@@ -28,10 +28,31 @@ def test_index_tracking_from_prices(tmp_path, capsys):
     story = example("index_tracking")
     best = story.main(tmp_path, budgets=(4, 8), solver="greedy")
     assert "60 assets, 347 days to fit, 153 to judge" in capsys.readouterr().out
-    bounds = "--min-weight", "0.01", "--max-weight", "0.25", "--groups", "sectors.csv", "--max-per-group", "3"
+    bounds = (
+        "--min-weight",
+        "0.01",
+        "--max-weight",
+        "0.25",
+        "--groups",
+        "sectors.csv",
+        "--max-per-group",
+        "3",
+    )
     asked = "--target", "INDEX", "--date", "day", "--returns", "simple", "--solver", "greedy"
     split = "--test-from", "2019-01-01"
-    run("terms", "prices.csv", *asked, *bounds, *split, "-k", "8", "-o", "cli.csv", "-q", cwd=tmp_path)
+    run(
+        "terms",
+        "prices.csv",
+        *asked,
+        *bounds,
+        *split,
+        "-k",
+        "8",
+        "-o",
+        "cli.csv",
+        "-q",
+        cwd=tmp_path,
+    )
     library, command = pl.read_csv(tmp_path / "weights.csv"), pl.read_csv(tmp_path / "cli.csv")
     assert command["column"].to_list() == library["column"].to_list()
     assert command["index"].to_list() == library["index"].to_list()
@@ -46,11 +67,26 @@ def test_tests_by_time_judge_the_days_since(tmp_path):
     story = example("index_tracking")
     prices = pl.read_csv(story.write_prices(tmp_path), try_parse_dates=True)
     prices.sample(fraction=1, shuffle=True, seed=0).write_csv(tmp_path / "mixed.csv")
-    asked = "--target", "INDEX", "--date", "day", "--returns", "simple", "--solver", "greedy", "-k", "5", "--json"
+    asked = (
+        "--target",
+        "INDEX",
+        "--date",
+        "day",
+        "--returns",
+        "simple",
+        "--solver",
+        "greedy",
+        "-k",
+        "5",
+        "--json",
+    )
     before = prices.filter(pl.col("day") < story.SPLIT)
     fitted = fewer.terms(before, "INDEX", 5, returns="simple", date="day", solver="greedy")
     returns = prices.select(pl.exclude("day").pct_change()).slice(before.height)
-    gap = returns.select(fitted.labels.tolist()).to_numpy() @ fitted.weights - returns["INDEX"].to_numpy()
+    gap = (
+        returns.select(fitted.labels.tolist()).to_numpy() @ fitted.weights
+        - returns["INDEX"].to_numpy()
+    )
     expected = math.sqrt(np.mean(gap**2))
     share = len(gap) / (prices.height - 1)
     for test in (("--test-from", "2019-01-01"), ("--test-last", f"{share:.6f}")):
@@ -65,11 +101,26 @@ def test_what_terms_refuses_at_the_command_line(tmp_path):
     asked = "terms", "prices.csv", "--target", "INDEX", "-k", "2"
     for more, words in {
         ("--test-from", "2019-01-01"): "--test-from needs --date",
-        ("--date", "day", "--test-from", "soon"): "--test-from: expected a date such as 2019-01-31, got 'soon'",
+        (
+            "--date",
+            "day",
+            "--test-from",
+            "soon",
+        ): "--test-from: expected a date such as 2019-01-31, got 'soon'",
         ("--date", "day", "--test-from", "2050-01-01"): "is after all dates",
-        ("--test-last", "0.2", "--test-fraction", "0.2"): "--test-fraction and --test-last choose the rows",
+        (
+            "--test-last",
+            "0.2",
+            "--test-fraction",
+            "0.2",
+        ): "--test-fraction and --test-last choose the rows",
         ("--groups", "sectors.csv"): "--groups and --max-per-group go together",
-        ("--groups", "prices.csv", "--max-per-group", "1"): "expected two columns, column and group, got 7",
+        (
+            "--groups",
+            "prices.csv",
+            "--max-per-group",
+            "1",
+        ): "expected two columns, column and group, got 7",
         ("--date", "A001"): "is in rows",
         ("--include", "A01"): "the nearest is",
         ("--missing", "ffill"): "only prices are carried forward",
@@ -91,7 +142,11 @@ def test_orders_from_lines(tmp_path, capsys):
     run("dims", "orders.csv", *asked, "-k", "6", "-o", "cli.csv", "-q", cwd=tmp_path)
     command = pl.read_csv(tmp_path / "cli.csv")
     assert sorted(command["column"]) == sorted(stock.labels)
-    assert sorted(command["index"]) == stock.indices.tolist() == pl.read_csv(tmp_path / "stock.csv")["index"].to_list()
+    assert (
+        sorted(command["index"])
+        == stock.indices.tolist()
+        == pl.read_csv(tmp_path / "stock.csv")["index"].to_list()
+    )
     lines = pl.read_csv(tmp_path / "orders.csv")
     assert story.stocked(lines, stock) == pytest.approx(math.exp(-stock.value))
 
@@ -109,8 +164,12 @@ def test_two_columns_are_read_as_lines_and_said(tmp_path):
     with (tmp_path / "two.csv").open("a") as file:
         file.write("999999,\n")
     _, err = run("dims", "two.csv", "-k", "4", "--solver", "greedy", code=2, cwd=tmp_path)
-    assert "is missing; missing='drop'" in err.replace("\n", " ") or "--missing drop" in err.replace("\n", " ")
-    _, err = run("dims", "two.csv", "-k", "4", "--solver", "greedy", "--missing", "drop", cwd=tmp_path)
+    assert "is missing; missing='drop'" in err.replace(
+        "\n", " "
+    ) or "--missing drop" in err.replace("\n", " ")
+    _, err = run(
+        "dims", "two.csv", "-k", "4", "--solver", "greedy", "--missing", "drop", cwd=tmp_path
+    )
     assert "1 of 301 orders left out, as items are missing there" in err.replace("\n", " ")
 
 
@@ -125,7 +184,9 @@ def test_empty_lines_are_empty_baskets(tmp_path):
 def test_a_table_of_labels_shows_its_baselines(tmp_path):
     rng = np.random.default_rng(0)
     plans = rng.choice(["free", "gold"], 80, p=[0.8, 0.2])
-    table = pl.DataFrame({"plan": plans, "late": rng.random(80) < 0.2, "calls": rng.integers(0, 3, 80)})
+    table = pl.DataFrame(
+        {"plan": plans, "late": rng.random(80) < 0.2, "calls": rng.integers(0, 3, 80)}
+    )
     table.write_csv(tmp_path / "customers.csv")
     out, _ = run("dims", "customers.csv", "-k", "2", cwd=tmp_path)
     kept = pl.read_csv(out.encode())
@@ -139,7 +200,16 @@ def test_a_table_of_labels_shows_its_baselines(tmp_path):
             "calls": "0",
         }.items()
     )
-    told = run("dims", "customers.csv", "-k", "1", "--baseline", "plan=gold,calls=1", "--json", cwd=tmp_path)[0]
+    told = run(
+        "dims",
+        "customers.csv",
+        "-k",
+        "1",
+        "--baseline",
+        "plan=gold,calls=1",
+        "--json",
+        cwd=tmp_path,
+    )[0]
     value = pl.read_json(told.encode())["answers"][0][0]["value"]
     assert value == pytest.approx(fewer.dims(table, 1, baseline={"plan": "gold", "calls": 1}).value)
 
@@ -150,7 +220,11 @@ def test_baselines_are_refitted_within_all_bounds():
     A = rng.standard_normal((80, 30)) + rng.standard_normal((80, 1))
     b = A @ rng.dirichlet(np.full(30, 0.5))
     groups = [i % 5 for i in range(30)]
-    bounds = {"limits": TermsOptions(min_weight=0.05, max_per_group=2), "groups": groups, "exclude": [0, 1]}
+    bounds = {
+        "limits": TermsOptions(min_weight=0.05, max_per_group=2),
+        "groups": groups,
+        "exclude": [0, 1],
+    }
     problem = TermsProblem(A, b, [f"c{i}" for i in range(30)], **bounds)
     for baseline in problem.baselines.values():
         assert baseline(11) == math.inf  # five groups of two

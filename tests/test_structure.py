@@ -62,7 +62,9 @@ def test_the_other_solvers_keep_conditions_too(solver):
         case = drawn(seed, "squared")
         if np.isfinite(best_by_enumeration(case)):
             C = SparseSimplex(Atoms(case.n), case.k, **case.limits())
-            found = minimize(Moments(Atoms(case.n), case.A, case.b, case.sample_weight), C, solver, rng=seed)
+            found = minimize(
+                Moments(Atoms(case.n), case.A, case.b, case.sample_weight), C, solver, rng=seed
+            )
             assert C.contains(found.p)
             assert case.violation(found.p) <= 1e-8
 
@@ -145,7 +147,10 @@ def test_projection_onto_groups_is_the_nearest_of_all_choices(seed):
     n = int(rng.integers(4, 14))
     groups = np.unique(rng.integers(0, 6, n), return_inverse=True)[1]
     k, most = int(rng.integers(1, groups.max() + 2)), None if seed % 2 else int(rng.integers(1, 3))
-    C, v = GroupSparse(Atoms(n), groups, k, most), rng.standard_normal(n) * rng.choice([0.2, 1.0, 3.0])
+    C, v = (
+        GroupSparse(Atoms(n), groups, k, most),
+        rng.standard_normal(n) * rng.choice([0.2, 1.0, 3.0]),
+    )
     p = C.project(v)
     assert C.contains(p)
     assert np.square(p - v).sum() == pytest.approx(nearest_groups(v, groups, k, most), abs=1e-9)
@@ -161,7 +166,11 @@ def test_exact_over_groups_is_the_best_choice_of_groups():
             best = np.inf
             for S in combinations(range(4), 2):
                 inside = [np.flatnonzero(groups == g) for g in S]
-                picks = [np.concatenate(inside)] if most is None else [[i, j] for i in inside[0] for j in inside[1]]
+                picks = (
+                    [np.concatenate(inside)]
+                    if most is None
+                    else [[i, j] for i in inside[0] for j in inside[1]]
+                )
                 best = min(best, *(F.value_on(np.sort(np.array(pick))) for pick in picks))
             assert found.status is Status.OPTIMAL
             assert found.value == pytest.approx(best, rel=1e-6)
@@ -228,7 +237,9 @@ def test_exact_over_overlapping_groups_ends():
             found = minimize(F, GroupSparse(F.space, inside, 1), "exact", rng=0, budget=1e9)
             faces = [np.flatnonzero(row) for row in inside]
             best = min(
-                minimize(F, SparseSimplex(F.space, 5, exclude=np.setdiff1d(np.arange(5), S)), "exact").value
+                minimize(
+                    F, SparseSimplex(F.space, 5, exclude=np.setdiff1d(np.arange(5), S)), "exact"
+                ).value
                 for S in faces
             )
             assert found.status is Status.OPTIMAL
@@ -240,7 +251,11 @@ def test_a_programme_that_daqp_gives_up_is_not_called_impossible(monkeypatch):
     import daqp
 
     solve = daqp.solve
-    monkeypatch.setattr(daqp, "solve", lambda *given, **more: (*solve(*given, **more)[:2], -2, {"lam": np.zeros(99)}))
+    monkeypatch.setattr(
+        daqp,
+        "solve",
+        lambda *given, **more: (*solve(*given, **more)[:2], -2, {"lam": np.zeros(99)}),
+    )
     box, rows = (np.zeros(3), np.full(3, 0.6)), np.array([[1.0, 1.0, 0.0]])
     found = quadratic_programme(np.eye(3), np.array([1.0, 0.0, 0.0]), *box, rows, np.array([0.7]))
     assert found.weights.sum() == pytest.approx(1.0)
@@ -255,7 +270,9 @@ def test_a_programme_that_daqp_gives_up_is_not_called_impossible(monkeypatch):
     best = minimize(F, C, "exact", rng=0)
     assert best.status is Status.OPTIMAL
     assert failed.bound <= best.value + 1e-9
-    assert failed.status is not Status.OPTIMAL or failed.value == pytest.approx(best.value, rel=1e-6)
+    assert failed.status is not Status.OPTIMAL or failed.value == pytest.approx(
+        best.value, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -297,7 +314,9 @@ def test_iht_with_exact_projections_onto_groups_converges_linearly(seed):
 
 def test_entries_that_no_condition_tells_apart_are_asked_about_as_one():
     n = 40_000
-    C = SparseSimplex(Atoms(n), 5, groups=np.arange(n) % 4, max_group_weight=0.3, include=[7], exclude=[9])
+    C = SparseSimplex(
+        Atoms(n), 5, groups=np.arange(n) % 4, max_group_weight=0.3, include=[7], exclude=[9]
+    )
     asked = Feasibility(C, C.all_conditions)
     kinds = kinds_of(asked._told_apart(np.zeros(n)), np.arange(n))
     assert sorted(kinds.sizes.tolist()) == [1, 1, 9_999, 9_999, 10_000, 10_000]
@@ -334,7 +353,9 @@ def test_a_relaxation_of_very_many_units_is_left_open_where_a_programme_fails(mo
     monkeypatch.setattr(_relaxed_programme, "MOST_WHOLE", 200)
     fitted = Programmes.fitted
     monkeypatch.setattr(
-        Programmes, "fitted", lambda self, units, *b: fitted(self, units, *b) if len(units) < 9 else None
+        Programmes,
+        "fitted",
+        lambda self, units, *b: fitted(self, units, *b) if len(units) < 9 else None,
     )
     for solver in ("greedy", "exact"):
         found = minimize(F, C, solver, rng=0)
@@ -347,7 +368,9 @@ def test_a_proof_goes_on_where_no_unit_can_be_replaced():
     """Only an included unit is held, so there is nothing to perturb; the proof must not end with the search."""
     rng = np.random.default_rng(0)
     F = AbsoluteError(Atoms(4), rng.standard_normal((3, 4)), rng.standard_normal(3))
-    C = SparseSimplex(F.space, 2, groups=[0, 0, 0, 0], max_per_group=1, include=[3], min_weight=0.05)
+    C = SparseSimplex(
+        F.space, 2, groups=[0, 0, 0, 0], max_per_group=1, include=[3], min_weight=0.05
+    )
     assert minimize(F, C, "exact", rng=0).status is Status.OPTIMAL
 
 

@@ -8,10 +8,18 @@ import pytest
 
 import fewer
 from fewer import Status
-from fewer.jobs.empirical import Empirical
-from fewer.jobs.terms_options import TermsOptions
+from fewer.jobs.bins.empirical import Empirical
+from fewer.jobs.terms.options import TermsOptions
 from fewer.report.bins import BinsProblem
-from fewer.report.path import SPLITS, Split, compare, matching_size, proven_bound, solve_path, sufficient_over_splits
+from fewer.report.path import (
+    SPLITS,
+    Split,
+    compare,
+    matching_size,
+    proven_bound,
+    solve_path,
+    sufficient_over_splits,
+)
 from fewer.report.path_page import study_page
 from fewer.report.points import PointsProblem
 from fewer.report.terms import TermsProblem
@@ -19,7 +27,9 @@ from fewer.report.values import ValuesProblem
 
 
 def test_a_size_that_matches_was_measured_and_the_one_below_did_not():
-    problem = BinsProblem(np.random.default_rng(1).integers(0, 40, 120).astype(float), preserve="entries")
+    problem = BinsProblem(
+        np.random.default_rng(1).integers(0, 40, 120).astype(float), preserve="entries"
+    )
     baseline = problem.baselines["quantile binning"]
     error = problem.error(problem.solve(6))
     size, tried = matching_size(baseline, 6, error, 120)
@@ -53,7 +63,9 @@ def test_a_baseline_under_the_same_bounds_is_tried_where_it_can_hold_them():
     rng = np.random.default_rng(4)
     A = rng.standard_normal((80, 60))
     b = A @ rng.dirichlet(np.full(60, 0.3))
-    problem = TermsProblem(A, b, [f"c{i}" for i in range(60)], TermsOptions(min_weight=0.03))  # at most 33 columns
+    problem = TermsProblem(
+        A, b, [f"c{i}" for i in range(60)], TermsOptions(min_weight=0.03)
+    )  # at most 33 columns
     found = solve_path(problem, [8])
     assert " 60 " not in found.comparison
     words = found.comparison.replace(",", "").replace(" or", "").split()
@@ -73,7 +85,10 @@ def test_what_a_baseline_does_is_said_as_it_is():
     assert found.comparison.startswith("baseline quantile binning matches this with ")
     equal = replace(answer, baselines={"other": answer.error})
     assert compare(problem, equal) == "baseline other does as well here"
-    assert compare(problem, replace(answer, baselines={"other": answer.error / 2})) == "baseline other is better here"
+    assert (
+        compare(problem, replace(answer, baselines={"other": answer.error / 2}))
+        == "baseline other is better here"
+    )
     assert compare(problem, replace(answer, baselines={})) == ""
     without = solve_path(problem, [5], baselines=False)
     assert (without.comparison, without.chosen.baselines) == ("", {})
@@ -154,7 +169,9 @@ def test_what_all_k_have_in_common_does_not_count():
     shift = np.array([-3.0, -1.0, 0.0, 1.0, 3.0])[:, None]  # which rows are held out
     assert sufficient_over_splits(np.array([[10.0, 3.0, 1.0, 1.0]]) + shift, 0.3) == 2
     noise = np.array([[0.0, 1.0, 0.0, 0.0], [0.0, -1.0, 0.0, 0.0], [0.0, 3.0, 0.0, 0.0]])
-    assert sufficient_over_splits(np.array([[10.0, 1.5, 1.1, 1.0]]) + noise, 0.3) == 1  # of k itself it does
+    assert (
+        sufficient_over_splits(np.array([[10.0, 1.5, 1.1, 1.0]]) + noise, 0.3) == 1
+    )  # of k itself it does
 
 
 @pytest.mark.parametrize(("second", "place"), [(1.4, 1), (1.5, 2)])
@@ -172,7 +189,10 @@ def test_an_infinite_first_error_makes_no_gain_negligible():
 def test_rows_that_are_given_to_test_on_are_not_split_again():
     X = np.random.default_rng(0).normal(size=(20, 4))
     problem = TermsProblem(X, X[:, 0], list("abcd"), test_rows=np.arange(15, 20))
-    assert [len(a.held_outs) for a in solve_path(problem, [1, 2], held_out=0.25, solver="greedy").answers] == [1, 1]
+    assert [
+        len(a.held_outs)
+        for a in solve_path(problem, [1, 2], held_out=0.25, solver="greedy").answers
+    ] == [1, 1]
 
 
 def test_one_far_value_does_not_lower_the_error_of_bins():

@@ -14,11 +14,11 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 from fewer import FewerPoints, FewerPointsClassifier, FewerSampler, InvalidInput, points
-from fewer.data import _encoded_rows
-from fewer.data.columns import used_columns
-from fewer.data.encode import encoded
-from fewer.data.frames import columns_of
 from fewer.similarity import similarity_of
+from fewer.tables import encoded_rows as _encoded_rows
+from fewer.tables.columns import used_columns
+from fewer.tables.encode import encoded
+from fewer.tables.frames import columns_of
 
 
 def customers(n=40, seed=0):
@@ -46,13 +46,18 @@ def squared_by_hand(table, numbers, categories):
     Z = np.column_stack([table[name].astype(float) for name in numbers])
     Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
     near = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)
-    return near + sum(2.0 * (table[name].to_numpy()[:, None] != table[name].to_numpy()[None]) for name in categories)
+    return near + sum(
+        2.0 * (table[name].to_numpy()[:, None] != table[name].to_numpy()[None])
+        for name in categories
+    )
 
 
 @pytest.mark.parametrize("form", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
 def test_the_similarity_is_the_product_that_is_documented(form):
     table = TABLE.assign(since=(TABLE.since - pd.Timestamp("1970-01-01")).dt.total_seconds())
-    K = np.exp(-0.1 * squared_by_hand(table, ["age", "income", "since"], ["plan", "active", "segment"]))
+    K = np.exp(
+        -0.1 * squared_by_hand(table, ["age", "income", "since"], ["plan", "active", "segment"])
+    )
     result = points(form(TABLE), 4, gamma=0.1, **QUICK)
     q = result.p - 1 / len(TABLE)
     assert result.value == pytest.approx(q @ K @ q, rel=1e-9)
@@ -97,15 +102,27 @@ def kinds(table, told=None):
 
 
 def test_kinds_are_inferred_and_overridden():
-    every = {"age": "number", "income": "number", "plan": "category", "active": "boolean", "since": "date"}
+    every = {
+        "age": "number",
+        "income": "number",
+        "plan": "category",
+        "active": "boolean",
+        "since": "date",
+    }
     assert kinds(TABLE) == every | {"segment": "category"}
-    assert kinds(TABLE, {"age": "category", "plan": "ignore", "customer_id": "number"})["age"] == "category"
+    assert (
+        kinds(TABLE, {"age": "category", "plan": "ignore", "customer_id": "number"})["age"]
+        == "category"
+    )
     assert list(kinds(TABLE, ["income", "plan"])) == ["income", "plan"]
     text = pd.DataFrame({"x": ["1.5", "2"], "day": ["2024-03-01", "2024-03-02T12:00:00+02:00"]})
     rows = encoded(text, {"x": "number", "day": "date"}).rows
     assert rows[:, 0].tolist() == [1.5, 2.0]
     assert rows[1, 1] - rows[0, 1] == 86400 + 10 * 3600
-    assert kinds(pd.DataFrame({"x": np.arange(3.0), "y": ["a", "b", "c"]})) == {"x": "number", "y": "category"}
+    assert kinds(pd.DataFrame({"x": np.arange(3.0), "y": ["a", "b", "c"]})) == {
+        "x": "number",
+        "y": "category",
+    }
 
 
 def test_identifiers_free_text_and_constants_are_said():
@@ -122,33 +139,61 @@ def test_identifiers_free_text_and_constants_are_said():
     )
     found = used_columns(columns_of(table))
     assert [column.name for column, _ in found.columns] == ["one", "x"]
-    assert found.notes == ("identifiers left out: 'uuid', 'name'", "free text left out: 'comment'", "constant: 'one'")
+    assert found.notes == (
+        "identifiers left out: 'uuid', 'name'",
+        "free text left out: 'comment'",
+        "constant: 'one'",
+    )
     assert kinds(table.with_columns(pl.col("name").cast(pl.Categorical)))["name"] == "category"
     big = pl.DataFrame({"order_id": [2**60 + i for i in range(9)], "x": np.arange(9.0)})
     assert list(kinds(big)) == ["x"]
 
 
 REFUSED = {
-    "columns: there is no column 'agee'; did you mean 'age'": lambda: points(TABLE, 3, columns={"agee": "number"}),
+    "columns: there is no column 'agee'; did you mean 'age'": lambda: points(
+        TABLE, 3, columns={"agee": "number"}
+    ),
     r"columns\['age'\] must be one of .*, got 'numer'; did you mean 'number'": lambda: points(
         TABLE, 3, columns={"age": "numer"}
     ),
-    "columns must map names to kinds or list names, got 'age'": lambda: points(TABLE, 3, columns="age"),
-    "column 'plan', row 0: expected a number, got": lambda: points(TABLE, 3, columns={"plan": "number"}),
-    "column 'plan', row 0: expected a date, got": lambda: points(TABLE, 3, columns={"plan": "date"}),
-    "column 'plan' must hold two values to be a boolean": lambda: points(TABLE, 3, columns={"plan": "boolean"}),
-    r"column 'x', row 1: 'n/a' is no number among numbers.*columns=\{'x': 'category'\}": lambda: points(
-        pd.DataFrame({"x": pd.Series([1.5, "n/a", 2.0], dtype=object)}), 1
+    "columns must map names to kinds or list names, got 'age'": lambda: points(
+        TABLE, 3, columns="age"
     ),
-    "column 'tags' holds list, which cannot be compared": lambda: points(pd.DataFrame({"tags": [[1], [2]]}), 1),
-    "column 'x', row 1: expected a finite number, got inf": lambda: points(pd.DataFrame({"x": [1.0, np.inf]}), 1),
-    "X has no column to compare: identifiers left out: 'id'": lambda: points(pd.DataFrame({"id": [1, 2, 3]}), 1),
-    "labels: there is no column 'segmant'; did you mean 'segment'": lambda: points(TABLE, 3, labels="segmant"),
-    "labels='segment' names a column, which needs a table": lambda: points(np.eye(3), 1, labels="segment"),
-    "labels must be classes, got 40 different numbers": lambda: points(TABLE, 3, labels=TABLE.income),
+    "column 'plan', row 0: expected a number, got": lambda: points(
+        TABLE, 3, columns={"plan": "number"}
+    ),
+    "column 'plan', row 0: expected a date, got": lambda: points(
+        TABLE, 3, columns={"plan": "date"}
+    ),
+    "column 'plan' must hold two values to be a boolean": lambda: points(
+        TABLE, 3, columns={"plan": "boolean"}
+    ),
+    r"column 'x', row 1: 'n/a' is no number among numbers.*columns=\{'x': 'category'\}": lambda: (
+        points(pd.DataFrame({"x": pd.Series([1.5, "n/a", 2.0], dtype=object)}), 1)
+    ),
+    "column 'tags' holds list, which cannot be compared": lambda: points(
+        pd.DataFrame({"tags": [[1], [2]]}), 1
+    ),
+    "column 'x', row 1: expected a finite number, got inf": lambda: points(
+        pd.DataFrame({"x": [1.0, np.inf]}), 1
+    ),
+    "X has no column to compare: identifiers left out: 'id'": lambda: points(
+        pd.DataFrame({"id": [1, 2, 3]}), 1
+    ),
+    "labels: there is no column 'segmant'; did you mean 'segment'": lambda: points(
+        TABLE, 3, labels="segmant"
+    ),
+    "labels='segment' names a column, which needs a table": lambda: points(
+        np.eye(3), 1, labels="segment"
+    ),
+    "labels must be classes, got 40 different numbers": lambda: points(
+        TABLE, 3, labels=TABLE.income
+    ),
     'gamma="cv" needs labels': lambda: points(TABLE, 3, gamma="cv"),
     "missing must be one of": lambda: points(TABLE, 3, missing="guess"),
-    "columns and missing are for tables and dense arrays": lambda: points(sp.eye_array(4).tocsr(), 2, missing="drop"),
+    "columns and missing are for tables and dense arrays": lambda: points(
+        sp.eye_array(4).tocsr(), 2, missing="drop"
+    ),
     "by_label=True needs labels": lambda: FewerPoints(2, by_label=True).fit(TABLE),
     "by_label must be True or False": lambda: FewerPoints(2, by_label="yes").fit(TABLE),
 }
@@ -183,7 +228,9 @@ def test_rows_with_missing_values_are_left_out_and_keep_their_numbers(form):
     assert result.value == expected.value
     assert result.total == 37
     assert "3 of 40 rows left out" in result.note
-    labelled = points(table, 4, labels="segment", sample_weight=np.arange(1.0, 41.0), missing="drop", **QUICK)
+    labelled = points(
+        table, 4, labels="segment", sample_weight=np.arange(1.0, 41.0), missing="drop", **QUICK
+    )
     assert labelled.total == pytest.approx(820 - 4 - 6 - 8)
 
 
@@ -193,7 +240,10 @@ def test_missing_values_are_imputed_by_weighted_median_and_mode():
     assert rows[3].tolist() == rows[1].tolist()
     heavy = encoded(table, None, "impute", np.array([0.6, 0.1, 0.2, 0.1])).rows
     assert heavy[3].tolist() == heavy[0].tolist()
-    assert "replaced by medians and modes: 'x' (1), 'c' (1)" in points(table, 2, missing="impute", **QUICK).note
+    assert (
+        "replaced by medians and modes: 'x' (1), 'c' (1)"
+        in points(table, 2, missing="impute", **QUICK).note
+    )
     with pytest.raises(InvalidInput, match="column 'x' has no value to impute from"):
         points(table.assign(x=np.nan), 2, missing="impute")
 
@@ -202,7 +252,9 @@ def test_missing_values_as_a_category_mismatch_all_that_are_there():
     table = pd.DataFrame({"x": [1.0, 2.0, 9.0, None, None], "c": ["a", "b", "b", None, "a"]})
     rows = encoded(table, None, "category").rows
     apart = ((rows[:, None] - rows[None]) ** 2).sum(axis=2)
-    assert apart[1, 3] == pytest.approx(2.0 + 2.0)  # the median is 2: the mismatch of both is all there is
+    assert apart[1, 3] == pytest.approx(
+        2.0 + 2.0
+    )  # the median is 2: the mismatch of both is all there is
     assert apart[3, 4] == pytest.approx(2.0)
     assert apart[1, 2] == 49.0
 
@@ -217,7 +269,9 @@ def test_arrays_with_missing_values_go_by_column_too():
 
 
 def test_new_tables_are_encoded_alike_and_what_is_unknown_mismatches_all():
-    model = FewerPoints(5, gamma=0.1, missing="category", solver="greedy", random_state=0).fit(TABLE)
+    model = FewerPoints(5, gamma=0.1, missing="category", solver="greedy", random_state=0).fit(
+        TABLE
+    )
     new = TABLE.iloc[model.indices_].reset_index(drop=True)
     np.testing.assert_allclose(np.diag(model.transform(new)), 1.0)
     odd = new.assign(plan=["bronze", *new.plan[1:]])
@@ -237,7 +291,13 @@ def test_new_tables_are_encoded_alike_and_what_is_unknown_mismatches_all():
 def test_labels_and_weights_may_be_columns():
     weighted = TABLE.assign(mass=np.arange(1, 41))
     result = points(weighted, 4, labels="segment", sample_weight="mass", **QUICK)
-    expected = points(TABLE.drop(columns="segment"), 4, labels=TABLE.segment, sample_weight=np.arange(1, 41), **QUICK)
+    expected = points(
+        TABLE.drop(columns="segment"),
+        4,
+        labels=TABLE.segment,
+        sample_weight=np.arange(1, 41),
+        **QUICK,
+    )
     assert result.indices.tolist() == expected.indices.tolist()
     assert result.value == expected.value
     assert result.total == 820
@@ -258,14 +318,18 @@ def test_a_pipeline_that_passes_a_continuous_y_gives_the_same_points():
     pipe = make_pipeline(FewerPoints(8, solver="greedy", random_state=0), Ridge()).fit(X, y)
     assert pipe[0].indices_.tolist() == alone.indices_.tolist()
     assert pipe[0].value_ == alone.value_
-    with pytest.raises(InvalidInput, match="labels must be classes, got 86 different numbers such as"):
+    with pytest.raises(
+        InvalidInput, match="labels must be classes, got 86 different numbers such as"
+    ):
         FewerPoints(8, by_label=True).fit(X, y)
 
 
 def test_counts_are_weights_times_what_they_are_shares_of():
     model = FewerPoints(5, solver="greedy", random_state=0).fit(TABLE)
     np.testing.assert_allclose(model.counts_, 40 * model.weights_)
-    heavy = FewerPoints(5, solver="greedy", random_state=0).fit(TABLE, sample_weight=np.full(40, 2.5))
+    heavy = FewerPoints(5, solver="greedy", random_state=0).fit(
+        TABLE, sample_weight=np.full(40, 2.5)
+    )
     assert heavy.counts_.sum() == pytest.approx(100)
     both = FewerPointsClassifier(4, gamma=0.1, solver="greedy", random_state=0)
     assert both.fit(TABLE.drop(columns="segment"), TABLE.segment).counts_.sum() == pytest.approx(40)
@@ -280,10 +344,14 @@ def test_the_sampler_works_in_a_pipeline_of_imbalanced_learn(form):
     assert (type(few), type(labels)) == (type(X), type(y))
     assert len(few) == len(labels) == len(sampler.sample_indices_) == 6
     assert list(labels) == [list(y)[i] for i in sampler.sample_indices_]
-    pipe = resampling_pipeline(FewerSampler(6, solver="greedy", random_state=0), LogisticRegression()).fit(X, y)
+    pipe = resampling_pipeline(
+        FewerSampler(6, solver="greedy", random_state=0), LogisticRegression()
+    ).fit(X, y)
     assert pipe[0].sample_indices_.tolist() == sampler.sample_indices_.tolist()
     assert pipe.predict(X).shape == (40,)
-    both = resampling_pipeline(FewerPoints(4, solver="greedy", random_state=0), LogisticRegression()).fit(X, y)
+    both = resampling_pipeline(
+        FewerPoints(4, solver="greedy", random_state=0), LogisticRegression()
+    ).fit(X, y)
     assert both.predict(X).shape == (40,)
     assert not hasattr(FewerPoints(), "fit_resample")
     assert not hasattr(FewerSampler(), "transform")
@@ -292,7 +360,9 @@ def test_the_sampler_works_in_a_pipeline_of_imbalanced_learn(form):
 @pytest.mark.parametrize("similarity", ["rbf", "matern52", "laplace", "cosine", "linear"])
 def test_probabilities_sum_to_one_and_agree_with_predict(similarity):
     X = TABLE[["age", "income", "plan"]]
-    model = FewerPointsClassifier(6, similarity=similarity, gamma=0.3, refine=False, solver="greedy", random_state=0)
+    model = FewerPointsClassifier(
+        6, similarity=similarity, gamma=0.3, refine=False, solver="greedy", random_state=0
+    )
     model.fit(X, TABLE.segment)
     shares = model.predict_proba(X)
     assert shares.shape == (40, 2)
@@ -304,7 +374,9 @@ def test_probabilities_are_shares_of_the_best_similarities():
     X, y = np.array([[0.0], [1.0], [4.0], [6.0]]), np.array(["a", "a", "b", "b"])
     model = FewerPointsClassifier(4, gamma=0.5, refine=False, solver="greedy").fit(X, y)
     s = similarity_of("rbf", 0.5)(np.array([[3.0]]), X)[0]
-    np.testing.assert_allclose(model.predict_proba([[3.0]])[0], np.array([s[1], s[2]]) / (s[1] + s[2]))
+    np.testing.assert_allclose(
+        model.predict_proba([[3.0]])[0], np.array([s[1], s[2]]) / (s[1] + s[2])
+    )
     far = model.predict_proba([[1e6]])[0]
     assert far.tolist() == [0.0, 1.0]
 

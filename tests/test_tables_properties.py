@@ -53,7 +53,11 @@ def answered(X, missing):
 @EXAMPLES
 @given(tables(), st.sampled_from(["error", "drop", "impute", "category"]), st.booleans())
 def test_any_table_gives_an_answer_or_a_sentence_that_names_a_column(table, missing, in_pandas):
-    X = table.to_pandas() if in_pandas and not any("nested" in name for name in table.columns) else table
+    X = (
+        table.to_pandas()
+        if in_pandas and not any("nested" in name for name in table.columns)
+        else table
+    )
     result, sentence = answered(X, missing)
     if result is None:
         assert any(repr(name) in sentence for name in table.columns), sentence
@@ -93,8 +97,16 @@ def test_the_order_of_columns_units_and_names_of_categories_do_not_matter(seed):
     plain = answer(table)
     shuffled = table.select(["d", "price", "y", "c", "x"])
     scaled = table.with_columns(pl.col("x") * 1000 - 7, pl.col("y") * 0.01)
-    renamed = table.with_columns(pl.col("c").replace({"red": "zinnober", "blue": "azur"}), pl.col("d") + "-size")
-    for other in (shuffled, scaled, renamed, table.rename({"x": "first", "c": "colour"}), table.to_pandas()):
+    renamed = table.with_columns(
+        pl.col("c").replace({"red": "zinnober", "blue": "azur"}), pl.col("d") + "-size"
+    )
+    for other in (
+        shuffled,
+        scaled,
+        renamed,
+        table.rename({"x": "first", "c": "colour"}),
+        table.to_pandas(),
+    ):
         found = answer(other)
         assert found.indices.tolist() == plain.indices.tolist()
         assert found.value == pytest.approx(plain.value, rel=1e-8)
@@ -115,5 +127,7 @@ def test_what_should_matter_does(seed):
 
 def test_a_missing_category_is_only_another_level():
     table = mixed(0)
-    gone = table.with_columns(pl.when(pl.col("c") == "red").then(None).otherwise(pl.col("c")).alias("c"))
+    gone = table.with_columns(
+        pl.when(pl.col("c") == "red").then(None).otherwise(pl.col("c")).alias("c")
+    )
     assert answer(gone, missing="category").value == pytest.approx(answer(table).value, rel=1e-9)

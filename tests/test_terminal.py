@@ -27,7 +27,9 @@ class Terminal:
         command = [sys.executable, "-m", "fewer", *map(str, args)]
         environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120"}
         streams = {"stdin": line, "stdout": line, "stderr": line}
-        self.process = subprocess.Popen(command, cwd=cwd, env=environment, start_new_session=True, **streams)  # noqa: S603
+        self.process = subprocess.Popen(  # noqa: S603
+            command, cwd=cwd, env=environment, start_new_session=True, **streams
+        )
         os.close(line)
         self.text = ""
 
@@ -63,7 +65,9 @@ def hard(tmp_path):
 
 def test_on_a_terminal_the_bar_moves_and_ctrl_c_keeps_the_best(hard):
     folder, rows = hard
-    terminal = Terminal("dims", "hard.csv", "-k", "40", "--solver", "exact", "-o", "best.csv", cwd=folder)
+    terminal = Terminal(
+        "dims", "hard.csv", "-k", "40", "--solver", "exact", "-o", "best.csv", cwd=folder
+    )
     terminal.until(r"value \S+, gap \S+ *\r(.|\n)*\] [1-9] s  value \S+, gap \S+")
     times = set(re.findall(r"\] (\d+) s", terminal.text))
     assert len(times) > 1  # it moves
@@ -81,7 +85,19 @@ def test_on_a_terminal_the_bar_moves_and_ctrl_c_keeps_the_best(hard):
 
 def test_in_a_pipe_there_is_no_bar(hard):
     folder, _ = hard
-    args = [sys.executable, "-m", "fewer", "dims", "hard.csv", "-k", "40", "--time-limit", "2", "-o", "best.csv"]
+    args = [
+        sys.executable,
+        "-m",
+        "fewer",
+        "dims",
+        "hard.csv",
+        "-k",
+        "40",
+        "--time-limit",
+        "2",
+        "-o",
+        "best.csv",
+    ]
     done = subprocess.run(args, cwd=folder, capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stderr == ""
     assert "\x1b" not in done.stdout

@@ -13,13 +13,25 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fewer import Atoms, FewerTerms, InvalidInput, Moments, SparseSimplex, Status, bins, deadline, terms
+from fewer import (
+    Atoms,
+    FewerTerms,
+    InvalidInput,
+    Moments,
+    SparseSimplex,
+    Status,
+    bins,
+    deadline,
+    terms,
+)
 from fewer.engines.fit import refitted
 from reproduction.baselines import least_squares as baselines
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 REAL = Path(__file__).parents[2] / "shared/data"
-needs_data = pytest.mark.skipif(not REAL.exists(), reason="the real data sets are not beside the repository")
+needs_data = pytest.mark.skipif(
+    not REAL.exists(), reason="the real data sets are not beside the repository"
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -98,7 +110,13 @@ def test_bounds_are_kept_and_equal_enumeration(seed):
     assert terms(A, b, 4, rng=0, **bounds).value <= F.value(rounded) + 1e-12
 
 
-RULES = {"min_weight": 0.02, "max_weight": 0.2, "include": [0, 3], "exclude": [1, 4, 5, 8, 13], "max_per_group": 2}
+RULES = {
+    "min_weight": 0.02,
+    "max_weight": 0.2,
+    "include": [0, 3],
+    "exclude": [1, 4, 5, 8, 13],
+    "max_per_group": 2,
+}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -135,7 +153,13 @@ def test_all_bounds_at_once_on_real_returns():
 def test_forms_of_a_and_sample_weights():
     A, b = problem(3)
     expected = terms(A, b, 3, rng=0)
-    for form in (sp.csr_array(A), sp.csc_matrix(A), aslinearoperator(A), pd.DataFrame(A), np.asfortranarray(A)):
+    for form in (
+        sp.csr_array(A),
+        sp.csc_matrix(A),
+        aslinearoperator(A),
+        pd.DataFrame(A),
+        np.asfortranarray(A),
+    ):
         assert terms(form, b, 3, rng=0).p == pytest.approx(expected.p, abs=1e-9)
     assert terms(A.astype(np.float32), b, 3, rng=0).value == pytest.approx(expected.value, rel=1e-4)
     counts = np.random.default_rng(0).integers(0, 4, 12)
@@ -166,7 +190,9 @@ def test_bound_of_the_relaxation_past_the_proof_equals_clarabel():
     A, b = rng.standard_normal((40, 700)), rng.standard_normal(40) * 3
     found = terms(A, b, 5, rng=0)
     q = cp.Variable(700, nonneg=True)
-    relaxed = cp.Problem(cp.Minimize(cp.sum_squares(A @ q - b)), [cp.sum(q) == 1]).solve(solver=cp.CLARABEL)
+    relaxed = cp.Problem(cp.Minimize(cp.sum_squares(A @ q - b)), [cp.sum(q) == 1]).solve(
+        solver=cp.CLARABEL
+    )
     assert found.bound == pytest.approx(relaxed, rel=1e-5)
     assert found.bound <= relaxed * (1 + 1e-7)
     assert found.bound <= found.value
@@ -212,7 +238,11 @@ def test_exchange_beats_its_baselines_on_the_papers_kind_of_problem():
         q = baseline(A, b, 30, refit=True)
         assert SparseSimplex(Atoms(1000), 30).contains(q)
         assert ours <= ((A @ q - b) ** 2).sum() * (1 + 1e-9)
-    for q in (baselines.at_random(A, b, 30, rng=0), baselines.two_stage(A, b, 30), baselines.accelerated_iht(A, b, 30)):
+    for q in (
+        baselines.at_random(A, b, 30, rng=0),
+        baselines.two_stage(A, b, 30),
+        baselines.accelerated_iht(A, b, 30),
+    ):
         assert SparseSimplex(Atoms(1000), 30).contains(q, 1e-9)
         assert ours <= ((A @ q - b) ** 2).sum()
 
@@ -225,7 +255,9 @@ def test_bins_by_cdf_and_by_entries_are_proven():
     F = Moments(Atoms(12), np.tril(np.ones((12, 12))), P)
     for k in (1, 3, 12):
         cdf = bins(counts=counts, k=k)
-        assert cdf.value == pytest.approx(min(F.value_on(np.array(S)) for S in combinations(range(12), k)), abs=1e-12)
+        assert cdf.value == pytest.approx(
+            min(F.value_on(np.array(S)) for S in combinations(range(12), k)), abs=1e-12
+        )
         assert cdf.gap == 0.0
         entries = bins(counts=p, k=k, preserve="entries")
         assert entries.p == pytest.approx(SparseSimplex(Atoms(12), k).project(p), abs=1e-15)
@@ -260,7 +292,10 @@ BAD = [
     ({"max_weight": 0.2}, "max_weight = 0.2 is too small"),
     ({"min_weight": 0.4, "include": [0, 1, 2]}, "min_weight = 0.4 is too large"),
     ({"include": [1], "exclude": [1]}, "include and exclude must not overlap"),
-    ({"solver": "magic"}, "solver must be one of 'auto', 'exact', 'exchange', 'frank_wolfe', 'greedy', 'iht'"),
+    (
+        {"solver": "magic"},
+        "solver must be one of 'auto', 'exact', 'exchange', 'frank_wolfe', 'greedy', 'iht'",
+    ),
     ({"ridge": -1.0}, "ridge must be at least 0, got -1"),
     ({"ridge": np.inf}, "ridge must be a finite number"),
     ({"sample_weight": -np.ones(12)}, "sample_weight must be non-negative, got -1.0 at index 0"),
@@ -288,13 +323,22 @@ def test_bad_input_gets_a_sentence(change, sentence):
             r"counts must be a histogram of one dimension with at least one bin, got shape \(0,\)",
         ),
         (lambda: bins(counts=[1, 2], k=3), r"k must be in 1\.\.2 \(bins\), got 3"),
-        (lambda: bins(counts=[1, 2], k=1, preserve="mean"), "preserve must be one of 'cdf', 'entries', got 'mean'"),
+        (
+            lambda: bins(counts=[1, 2], k=1, preserve="mean"),
+            "preserve must be one of 'cdf', 'entries', got 'mean'",
+        ),
         (
             lambda: bins(counts=[1, 2], k=1, preserve=np.ones((1, 3))),
             "preserve must have 2 columns, one for each bin, got 3",
         ),
-        (lambda: bins(counts=[1, 2], k=1, validation=0.1), "validation is not for .* a matrix of functionals"),
-        (lambda: bins(counts=[1, 2], k=1, ridge=0.1), "ridge is not for .* a matrix of functionals"),
+        (
+            lambda: bins(counts=[1, 2], k=1, validation=0.1),
+            "validation is not for .* a matrix of functionals",
+        ),
+        (
+            lambda: bins(counts=[1, 2], k=1, ridge=0.1),
+            "ridge is not for .* a matrix of functionals",
+        ),
         (lambda: bins([1.0, 2.0], 1, ridge=0.1), "ridge is not for .* a matrix of functionals"),
         (
             lambda: bins(counts=[1, 2], k=1, preserve=np.eye(2), validation=1.5),

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import fewer.deadline
-import fewer.jobs.terms
+import fewer.jobs.terms.terms
 from fewer import (
     L2,
     Atoms,
@@ -76,7 +76,9 @@ def test_a_value_above_all_floats_is_infinite_with_a_note():
 
 def test_an_infinite_value_is_not_called_optimal_where_its_bound_is_finite():
     large = np.ldexp(A, 640)
-    result = terms(large, large @ np.array([0.5, 0.25, 0.25, 0, 0, 0, 0, 0]) * (1 + 1e-16), 3, rng=0)
+    result = terms(
+        large, large @ np.array([0.5, 0.25, 0.25, 0, 0, 0, 0, 0]) * (1 + 1e-16), 3, rng=0
+    )
     assert result.status is Status.OPTIMAL or result.bound is None
 
 
@@ -108,7 +110,9 @@ def test_single_precision_of_any_size_gives_the_columns_of_double(size):
 @pytest.mark.parametrize(("a", "b"), [(500, -500), (-500, 500), (0, -700), (-530, 0)])
 def test_columns_and_target_of_very_different_size(a, b):
     result = terms(np.ldexp(A, a), np.ldexp(B, b), 3, rng=0)
-    F = Moments(Atoms(8), np.ldexp(A, max(a - b, -60)), np.ldexp(B, max(b - a, -60))).normalised()[0]
+    F = Moments(Atoms(8), np.ldexp(A, max(a - b, -60)), np.ldexp(B, max(b - a, -60))).normalised()[
+        0
+    ]
     every = itertools.combinations(range(8), 3)
     assert F.value(result.p) <= min(F.value_on(np.array(S)) for S in every) * (1 + 1e-9)
     assert result.status is Status.OPTIMAL
@@ -133,7 +137,9 @@ def test_weights_of_rows_do_not_round_single_precision_and_suit_operators():
     weights = np.linspace(0.1, 0.9, 12)
     single = A.astype(np.float32)
     result = terms(single, B, 3, sample_weight=weights, rng=0)
-    assert result.value == pytest.approx(float(weights @ (single.astype(float) @ result.p - B) ** 2), rel=1e-12)
+    assert result.value == pytest.approx(
+        float(weights @ (single.astype(float) @ result.p - B) ** 2), rel=1e-12
+    )
     applied = terms(aslinearoperator(single.astype(float)), B, 3, sample_weight=weights, rng=0)
     assert applied.value == pytest.approx(result.value, rel=1e-9)
 
@@ -207,7 +213,10 @@ def test_frank_wolfe_never_claims_less_than_is_known():
     F = Moments(Atoms(8), A * 30, B * 30)
     for steps in (1, 2, 5):
         assert frank_wolfe(F, SparseSimplex(F.space, 3), max_iter=steps).bound >= 0.0
-    assert frank_wolfe(L2(Atoms(3), [9.0, 0.0, 0.0]), SparseSimplex(Atoms(3), 1), max_iter=1).bound >= 0.0
+    assert (
+        frank_wolfe(L2(Atoms(3), [9.0, 0.0, 0.0]), SparseSimplex(Atoms(3), 1), max_iter=1).bound
+        >= 0.0
+    )
 
 
 def test_the_bound_of_the_relaxation_allows_for_single_precision():
@@ -228,7 +237,9 @@ def test_slopes_know_how_precise_they_are():
     exact = Moments(Atoms(40), Z.astype(np.float32).astype(float), b).slopes(units, weights)
     value = single.value_at(units, weights)
     assert 0.0 < np.abs(single.slopes(units, weights) - exact).max() <= slope_error(single, value)
-    assert slope_error(single, value) == pytest.approx(2.0**29 * slope_error(double, value), rel=1e-3)
+    assert slope_error(single, value) == pytest.approx(
+        2.0**29 * slope_error(double, value), rel=1e-3
+    )
 
 
 def test_bounds_of_the_relaxation_rise_to_its_optimum():
@@ -280,12 +291,16 @@ def test_every_solver_answers_within_the_first_tick_of_a_limit(solver, slow_cloc
     assert result.n_iter <= 1
 
 
-@pytest.mark.parametrize("options", [{"loss": "absolute"}, {"groups": np.arange(700) % 7, "max_group_weight": 0.3}])
+@pytest.mark.parametrize(
+    "options", [{"loss": "absolute"}, {"groups": np.arange(700) % 7, "max_group_weight": 0.3}]
+)
 def test_a_callback_that_stops_at_once_gets_the_first_answer(options, slow_clock):
     rng = np.random.default_rng(4)
     Z, seen = rng.standard_normal((60, 700)), []
     b = Z[:, :50].mean(axis=1) + 0.1 * rng.standard_normal(60)
-    result = terms(Z, b, 5, rng=0, callback=lambda progress: seen.append(progress) or len(seen) == 1, **options)
+    result = terms(
+        Z, b, 5, rng=0, callback=lambda progress: seen.append(progress) or len(seen) == 1, **options
+    )
     assert result.status is Status.CALLBACK
     assert [(each.n_iter, each.p.size) for each in seen] == [(1, 700)]
     assert SparseSimplex(Atoms(700), 5).contains(result.p)
@@ -305,7 +320,9 @@ def test_a_callback_is_heard_while_rows_are_held_out(asks, slow_clock):
     rng = np.random.default_rng(4)
     Z, seen = rng.standard_normal((60, 700)), []
     given = {"counts": rng.integers(1, 9, 700), "preserve": Z, "validation": 0.25}
-    result = bins(k=5, rng=0, callback=lambda progress: seen.append(progress) or len(seen) == asks, **given)
+    result = bins(
+        k=5, rng=0, callback=lambda progress: seen.append(progress) or len(seen) == asks, **given
+    )
     assert result.status is Status.CALLBACK
     assert {each.p.size for each in seen} == {700}
     assert len(seen) == asks
@@ -318,7 +335,10 @@ def test_a_limit_is_for_all_targets_of_an_estimator(slow_clock):
 
 
 def test_what_cannot_be_stopped_is_not_begun_when_time_is_short():
-    short, long = Deadline(time.perf_counter() - 1.0, 1e5), Deadline.after(None)  # so far off that no delay matters
+    short, long = (
+        Deadline(time.perf_counter() - 1.0, 1e5),
+        Deadline.after(None),
+    )  # so far off that no delay matters
     assert affordable(short, 1e11)
     assert not affordable(short, 1e15)
     assert affordable(long, 1e30)
@@ -369,7 +389,11 @@ def test_the_same_generator_moves_on_and_a_seed_does_not():
 def test_a_failed_refit_leaves_the_estimator_as_it_was():
     model = FewerTerms(k=2, random_state=0).fit(A, B)
     before = {name: value for name, value in vars(model).items() if name.endswith("_")}
-    for X, y, change in ((A[:, :5], B[:-1], {}), (A[:, :5], B, {"include": [7]}), (A[:, :5], B, {"solver": "magic"})):
+    for X, y, change in (
+        (A[:, :5], B[:-1], {}),
+        (A[:, :5], B, {"include": [7]}),
+        (A[:, :5], B, {"solver": "magic"}),
+    ):
         with pytest.raises(InvalidInput):
             model.set_params(**change).fit(X, y)
         model.set_params(include=(), solver="auto")
@@ -390,7 +414,9 @@ def test_the_callers_sparse_matrix_is_not_sorted(kind):
     before = X.data.copy(), X.indices.copy(), X.indptr.copy()
     terms(X, [1.0, 2.0], 1, rng=0)
     FewerTerms(k=1).fit(X, [1.0, 2.0])
-    assert all(np.array_equal(a, b) for a, b in zip(before, (X.data, X.indices, X.indptr), strict=True))
+    assert all(
+        np.array_equal(a, b) for a, b in zip(before, (X.data, X.indices, X.indptr), strict=True)
+    )
     assert X.dtype == np.float64
 
 
@@ -416,19 +442,25 @@ def test_groups_that_are_no_labels_get_a_sentence(groups):
         terms(A, B, 3, groups=groups, max_per_group=1)
 
 
-@pytest.mark.parametrize("groups", [list("aabbccdd"), np.array(list("aabbccdd")), [b"a", b"b"] * 4, [0.5, 1.5] * 4])
+@pytest.mark.parametrize(
+    "groups", [list("aabbccdd"), np.array(list("aabbccdd")), [b"a", b"b"] * 4, [0.5, 1.5] * 4]
+)
 def test_groups_may_be_labels_of_any_one_kind(groups):
     C = SparseSimplex(Atoms(8), 3, groups=groups, max_per_group=1)
     assert C.groups.max() == len(set(groups)) - 1
 
 
-@pytest.mark.parametrize("include", [["a"], [[0], [1, 2]], [None], [np.nan], [0.5], "ab", [0, "b"], [10**400]], ids=str)
+@pytest.mark.parametrize(
+    "include", [["a"], [[0], [1, 2]], [None], [np.nan], [0.5], "ab", [0, "b"], [10**400]], ids=str
+)
 def test_included_columns_that_are_no_indices_get_a_sentence(include):
     with pytest.raises(InvalidInput):
         terms(A, B, 3, include=include)
 
 
-@pytest.mark.parametrize("validation", [1e308, 10**400, -1.0, 0.0, 1.0, "half", np.nan, None.__class__])
+@pytest.mark.parametrize(
+    "validation", [1e308, 10**400, -1.0, 0.0, 1.0, "half", np.nan, None.__class__]
+)
 def test_a_share_of_rows_that_is_none_gets_a_sentence(validation):
     with pytest.raises(InvalidInput, match="validation must be"):
         bins(counts=np.arange(1, 9), k=3, preserve=A, validation=validation)
@@ -509,7 +541,9 @@ def test_a_study_measures_errors_of_any_size(power):
     error = np.sqrt(np.mean((A @ result.p - B) ** 2))
     assert np.ldexp(problem.error(result), -power) == pytest.approx(error)
     assert problem.lost(result)["variance explained"] == pytest.approx(1 - error**2 / B.var())
-    assert all(baseline(3) >= problem.error(result) * (1 - 1e-9) for baseline in problem.baselines.values())
+    assert all(
+        baseline(3) >= problem.error(result) * (1 - 1e-9) for baseline in problem.baselines.values()
+    )
     assert np.ldexp(judge(share.solve(3, rng=0)), -power) == pytest.approx(error, rel=1.0)
 
 
@@ -517,5 +551,7 @@ def test_an_answer_worse_than_the_mean_of_the_target_is_said_to_be_so():
     problem = TermsProblem(np.full((4, 2), 100.0), np.array([1.0, 2.0, 3.0, 2.0]), ["a", "b"])
     lost = problem.lost(problem.solve(1, rng=0))
     error = np.sqrt(np.mean((100.0 - problem.b) ** 2))
-    assert lost["worse than the mean of the target by a factor of"] == pytest.approx(error / problem.b.std())
+    assert lost["worse than the mean of the target by a factor of"] == pytest.approx(
+        error / problem.b.std()
+    )
     assert "variance explained" not in lost

@@ -15,7 +15,9 @@ from fewer import terms as terms_of_any_solver
 terms = partial(terms_of_any_solver, solver="greedy")
 
 NAMES = ["AAPL", "MSFT", "XOM", "CVX", "JPM", "BAC", "KO", "PEP"]
-SECTORS = dict(zip(NAMES, ["tech", "tech", "oil", "oil", "bank", "bank", "drink", "drink"], strict=True))
+SECTORS = dict(
+    zip(NAMES, ["tech", "tech", "oil", "oil", "bank", "bank", "drink", "drink"], strict=True)
+)
 
 
 def market(seed=0, days=60):
@@ -77,7 +79,9 @@ def test_rows_belong_together_by_their_labels():
 
 def test_other_rows_are_refused_by_name():
     prices, index = market()
-    with pytest.raises(InvalidInput, match=r"different index labels: only X has Timestamp\('2018-11-01 00:00:00'\)"):
+    with pytest.raises(
+        InvalidInput, match=r"different index labels: only X has Timestamp\('2018-11-01 00:00:00'\)"
+    ):
         terms(prices, index.iloc[1:], 2)
     with pytest.raises(InvalidInput, match=r"only y has .*to_numpy"):
         terms(prices.iloc[1:], index, 2)
@@ -95,13 +99,24 @@ def test_columns_by_name():
     prices, index = market()
     asked = {"include": ["KO"], "exclude": ["AAPL", "XOM"], "max_per_group": 1}
     named = terms(prices, index, 4, groups=SECTORS, rng=0, **asked)
-    plain = {"include": [6], "exclude": [0, 2], "groups": list(SECTORS.values()), "max_per_group": 1}
+    plain = {
+        "include": [6],
+        "exclude": [0, 2],
+        "groups": list(SECTORS.values()),
+        "max_per_group": 1,
+    }
     same(named, terms(prices.to_numpy(), index.to_numpy(), 4, rng=0, **plain))
-    for groups in (pd.Series(SECTORS)[::-1], np.array(list(SECTORS.values())), {**SECTORS, "NEW": "tech"}):
+    for groups in (
+        pd.Series(SECTORS)[::-1],
+        np.array(list(SECTORS.values())),
+        {**SECTORS, "NEW": "tech"},
+    ):
         same(terms(prices, index, 4, groups=groups, rng=0, **asked), named)
     less = {name: sector for name, sector in SECTORS.items() if name not in ("AAPL", "XOM")}
     same(terms(prices, index, 4, groups=less, rng=0, **asked), named)
-    model = FewerTerms(4, groups=SECTORS, random_state=0, solver="greedy", **asked).fit(prices, index)
+    model = FewerTerms(4, groups=SECTORS, random_state=0, solver="greedy", **asked).fit(
+        prices, index
+    )
     assert model.result_.labels.tolist() == named.labels.tolist()
     assert model.feature_names_in_.tolist() == NAMES
     for words, wrong in {
@@ -118,8 +133,12 @@ def test_columns_by_name():
 
 def test_what_holds_no_numbers_is_left_out_or_refused():
     prices, index = market()
-    table = prices.reset_index().assign(ticket=[f"t{i:03d}" for i in range(60)], desk=["a", "b"] * 30)
-    with pytest.raises(InvalidInput, match=r"column 'desk', row 0: expected a number, got 'a'; exclude=\['desk'\]"):
+    table = prices.reset_index().assign(
+        ticket=[f"t{i:03d}" for i in range(60)], desk=["a", "b"] * 30
+    )
+    with pytest.raises(
+        InvalidInput, match=r"column 'desk', row 0: expected a number, got 'a'; exclude=\['desk'\]"
+    ):
         terms(table, index.to_numpy(), 3)
     found = terms(table, index.to_numpy(), 3, exclude=["desk"], rng=0)
     assert "dates left out: 'date'" in found.note
@@ -139,7 +158,11 @@ def test_what_holds_no_numbers_is_left_out_or_refused():
 @pytest.mark.parametrize("kind", ["simple", "log"])
 def test_prices_become_returns(kind):
     prices, index = market()
-    change = (lambda p: p.pct_change().iloc[1:]) if kind == "simple" else (lambda p: np.log(p).diff().iloc[1:])
+    change = (
+        (lambda p: p.pct_change().iloc[1:])
+        if kind == "simple"
+        else (lambda p: np.log(p).diff().iloc[1:])
+    )
     expected = terms(change(prices), change(index), 3, rng=0)
     for found in (
         terms(prices, index, 3, returns=kind, rng=0),
@@ -150,7 +173,10 @@ def test_prices_become_returns(kind):
         assert found.value == pytest.approx(expected.value, rel=1e-9)
     wrong = prices.copy()
     wrong.iloc[4, 2] = -1.0
-    with pytest.raises(InvalidInput, match=rf"positive for {kind} returns, got -1 in column 'XOM', row 4 \(Timestamp"):
+    with pytest.raises(
+        InvalidInput,
+        match=rf"positive for {kind} returns, got -1 in column 'XOM', row 4 \(Timestamp",
+    ):
         terms(wrong, index, 3, returns=kind)
     assert terms(wrong, index, 3, returns=kind, exclude=["XOM"]).indices.size == 3
     with pytest.raises(InvalidInput, match="at least two rows of prices"):
@@ -168,10 +194,14 @@ def test_dates_bring_rows_into_order():
         assert found.labels.tolist() == expected.labels.tolist()
         assert found.value == pytest.approx(expected.value, rel=1e-9)
     twice = pd.concat([table, table.iloc[[7]]])
-    with pytest.raises(InvalidInput, match="2018-11-12T00:00:00 is in rows 7 and 60 of column 'date'"):
+    with pytest.raises(
+        InvalidInput, match="2018-11-12T00:00:00 is in rows 7 and 60 of column 'date'"
+    ):
         terms(twice, "INDEX", 3, date="date")
     text.iloc[5, 0] = "soon"
-    with pytest.raises(InvalidInput, match="column 'date': expected a date such as 2019-01-31, got 'soon'"):
+    with pytest.raises(
+        InvalidInput, match="column 'date': expected a date such as 2019-01-31, got 'soon'"
+    ):
         terms(text, "INDEX", 3, date="date")
     with pytest.raises(InvalidInput, match="date: there is no column 'day'"):
         terms(table, "INDEX", 3, date="day")
@@ -183,7 +213,13 @@ def test_prices_are_sorted_by_dates_that_the_table_has():
     mixed = prices.sample(frac=1, random_state=0)
     inside = mixed.assign(INDEX=index)
     text = inside.set_axis(inside.index.strftime("%Y-%m-%d"))
-    forms = inside, inside.sort_index(ascending=False), text, inside.reset_index(), pl.from_pandas(inside.reset_index())
+    forms = (
+        inside,
+        inside.sort_index(ascending=False),
+        text,
+        inside.reset_index(),
+        pl.from_pandas(inside.reset_index()),
+    )
     for form in forms:
         found = terms(form, "INDEX", 3, returns="simple", rng=0)
         assert found.labels.tolist() == expected.labels.tolist()
@@ -193,7 +229,8 @@ def test_prices_are_sorted_by_dates_that_the_table_has():
     assert "sorted" not in expected.note
     two = inside.reset_index().assign(listed=mixed.index[::-1])
     with pytest.raises(
-        InvalidInput, match="in order of time, and are in that of none of 'date', 'listed'; date='date'"
+        InvalidInput,
+        match="in order of time, and are in that of none of 'date', 'listed'; date='date'",
     ):
         terms(two, "INDEX", 3, returns="simple")
     with pytest.raises(InvalidInput, match="each date may be there once"):
@@ -202,20 +239,30 @@ def test_prices_are_sorted_by_dates_that_the_table_has():
 
 def test_prices_without_returns_get_a_hint():
     prices, index = market()
-    for X, y in ((prices, 30 * index), (prices.to_numpy(), 30 * index.to_numpy()), (prices[::-1], 30 * index[::-1])):
+    for X, y in (
+        (prices, 30 * index),
+        (prices.to_numpy(), 30 * index.to_numpy()),
+        (prices[::-1], 30 * index[::-1]),
+    ):
         assert "look like prices in order of time: returns='simple'" in terms(X, y, 3, rng=0).note
     assert "look like" not in terms(prices, 30 * index, 3, returns="simple", rng=0).note
     assert "look like" not in terms(prices, index, 8, rng=0).note  # levels that are tracked well
     rng = np.random.default_rng(0)
     for r in (10, 12, 200):  # positive, but of independent rows
-        assert "look like" not in terms(rng.uniform(1.0, 2.0, (r, 5)), rng.uniform(5.0, 9.0, r), 2, rng=0).note
+        assert (
+            "look like"
+            not in terms(rng.uniform(1.0, 2.0, (r, 5)), rng.uniform(5.0, 9.0, r), 2, rng=0).note
+        )
 
 
 def test_missing_values_by_rule():
     prices, index = market()
     gaps = prices.copy()
     gaps.iloc[3, 1], gaps.iloc[10, 6] = np.nan, np.nan
-    with pytest.raises(InvalidInput, match=r"column 'MSFT', row 3 \(.*: is missing; missing='drop' .*missing='impute'"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"column 'MSFT', row 3 \(.*: is missing; missing='drop' .*missing='impute'",
+    ):
         terms(gaps, index, 3)
     dropped = terms(gaps, index, 3, missing="drop", rng=0)
     assert "2 of 60 rows left out" in dropped.note
@@ -233,7 +280,8 @@ def test_missing_values_by_rule():
     late = gaps.copy()
     late.iloc[:5, 4] = np.nan
     with pytest.raises(
-        InvalidInput, match=r"column 'JPM' has no price to carry forward in row 0 .*its first is in row 5"
+        InvalidInput,
+        match=r"column 'JPM' has no price to carry forward in row 0 .*its first is in row 5",
     ):
         terms(late, index, 3, returns="log", missing="ffill")
     same(
@@ -295,7 +343,11 @@ def test_order_and_names_and_units_change_only_what_they_should():
 def test_an_estimator_turns_prices_into_returns_in_fit_alone():
     """`predict` takes returns; the date and the target are no features."""
     frame = pd.DataFrame(
-        {"d": pd.date_range("2020-01-01", periods=4), "a": [1.0, 2.0, 3.0, 4.0], "b": [4.0, 3.0, 4.0, 8.0]}
+        {
+            "d": pd.date_range("2020-01-01", periods=4),
+            "a": [1.0, 2.0, 3.0, 4.0],
+            "b": [4.0, 3.0, 4.0, 8.0],
+        }
     )
     frame["y"] = frame["a"]
     model = FewerTerms(1, returns="simple", date="d").fit(frame.iloc[[2, 0, 3, 1]], "y")

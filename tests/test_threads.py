@@ -78,7 +78,14 @@ def test_calls_that_overlap_on_several_threads_leave_blas_as_it_was(library):
 def test_searches_keep_blas_to_one_thread(solver, library):
     rng = np.random.default_rng(0)
     X, seen = rng.normal(size=(30, 12)), []
-    terms(X, X[:, :4].mean(axis=1), 3, solver=solver, rng=0, callback=lambda progress: seen.append(library.many))
+    terms(
+        X,
+        X[:, :4].mean(axis=1),
+        3,
+        solver=solver,
+        rng=0,
+        callback=lambda progress: seen.append(library.many),
+    )
     bins(
         counts=rng.integers(1, 9, 12),
         k=3,
@@ -94,7 +101,9 @@ def test_a_matrix_is_looked_through_on_one_thread(library, monkeypatch):
     from fewer.objectives import matrix
 
     seen, squares = [], matrix._squares
-    monkeypatch.setattr(matrix, "_squares", lambda entries: (seen.append(library.many), squares(entries))[1])
+    monkeypatch.setattr(
+        matrix, "_squares", lambda entries: (seen.append(library.many), squares(entries))[1]
+    )
     rng = np.random.default_rng(0)
     terms(rng.standard_normal((30, 8)), rng.standard_normal(30), 2, solver="greedy", rng=0)
     assert (set(seen), library.many) == ({1}, 8)
@@ -164,7 +173,11 @@ def test_the_number_of_threads_decides_no_answer_of_any_job():
     for many in ("1", "2", "5"):
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": many, "OMP_NUM_THREADS": many}
         done = subprocess.run(  # noqa: S603
-            [sys.executable, "-c", JOBS], env=environment, capture_output=True, text=True, check=False
+            [sys.executable, "-c", JOBS],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         lines.append(done.stdout.splitlines())

@@ -67,7 +67,9 @@ class MeanVariance:
         return self.m - self.S[:, units] @ weights
 
     def value_at(self, units, weights):
-        return float(weights @ self.S[np.ix_(units, units)] @ weights - 2.0 * self.m[units] @ weights)
+        return float(
+            weights @ self.S[np.ix_(units, units)] @ weights - 2.0 * self.m[units] @ weights
+        )
 
 
 def lowest_on_pair(F, i, j):
@@ -98,14 +100,22 @@ def barrier(n, a, b, e, q, scale=1.0, offset=0.0):
 
     def value(p):
         left = b - a @ p
-        return scale * (((p - q) ** 2).sum() - e * np.log(left).sum() + offset) if (left > 0.0).all() else math.inf
+        return (
+            scale * (((p - q) ** 2).sum() - e * np.log(left).sum() + offset)
+            if (left > 0.0).all()
+            else math.inf
+        )
 
-    return Functional(Atoms(n), value, lambda p: scale * (2.0 * (p - q) + e * (a.T @ (1.0 / (b - a @ p)))))
+    return Functional(
+        Atoms(n), value, lambda p: scale * (2.0 * (p - q) + e * (a.T @ (1.0 / (b - a @ p))))
+    )
 
 
 def hellinger(q, scale=1.0, offset=0.0):
     slopes = lambda p: scale * np.where(q == 0.0, 1.0, 1.0 - np.sqrt(q) / np.sqrt(p))
-    return Plain(len(q), lambda p: scale * (((np.sqrt(p) - np.sqrt(q)) ** 2).sum() + offset), slopes)
+    return Plain(
+        len(q), lambda p: scale * (((np.sqrt(p) - np.sqrt(q)) ** 2).sum() + offset), slopes
+    )
 
 
 def problem(kind, seed):
@@ -116,7 +126,15 @@ def problem(kind, seed):
     offset = rng.choice([-1.0, 0.0, 1.0]) * 10.0 ** rng.uniform(-3, 2)
     if kind == "caps":
         some = rng.choice(n, rng.integers(1, n + 1), replace=False)
-        F = barrier(n, np.eye(n)[some], rng.uniform(0.2, 0.9, len(some)), 10.0 ** rng.uniform(-5, -1), q, scale, offset)
+        F = barrier(
+            n,
+            np.eye(n)[some],
+            rng.uniform(0.2, 0.9, len(some)),
+            10.0 ** rng.uniform(-5, -1),
+            q,
+            scale,
+            offset,
+        )
     elif kind == "halfspace":
         a = rng.normal(size=(1, n))
         b = a.min(axis=1) + rng.uniform(0.05, 0.8) * np.ptp(a)
@@ -273,7 +291,10 @@ class Indefinite(MeanVariance):
 
 def test_a_squared_distance_that_is_none_is_refused():
     F = Indefinite(np.eye(5), np.arange(5.0))
-    with pytest.raises(InvalidInput, match=r"Indefinite\.centred\(units, others\) must return .* got one with an eig"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"Indefinite\.centred\(units, others\) must return .* got one with an eig",
+    ):
         exact(F, SparseSimplex(F.space, 2))
 
 
@@ -281,8 +302,12 @@ def test_a_squared_distance_that_is_none_is_refused():
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
 def test_a_wrong_gradient_is_refused(wrong, scale):
     q = np.random.default_rng(0).dirichlet(np.ones(30))
-    F = Functional(Atoms(30), lambda p: scale * ((p - q) ** 2).sum(), lambda p: wrong * scale * 2 * (p - q))
-    with pytest.raises(InvalidInput, match=r"gradient\(p\) must be a subgradient of a convex .* got F\[q\] = "):
+    F = Functional(
+        Atoms(30), lambda p: scale * ((p - q) ** 2).sum(), lambda p: wrong * scale * 2 * (p - q)
+    )
+    with pytest.raises(
+        InvalidInput, match=r"gradient\(p\) must be a subgradient of a convex .* got F\[q\] = "
+    ):
         exact(F, SparseSimplex(F.space, 4))
 
 

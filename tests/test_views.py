@@ -85,8 +85,12 @@ PROBLEMS = {
     "hamming": lambda: PointsProblem.of((ROWS > 0).astype(float), 6, 0, similarity="hamming"),
     "bins": lambda: BinsProblem(np.bincount(RNG.poisson(20, 900)).astype(float), None),
     "edges": lambda: BinsProblem(RNG.integers(1, 9, 30).astype(float), np.geomspace(1, 1e6, 31)),
-    "terms": lambda: TermsProblem(ROWS @ RNG.random((4, 9)), ROWS[:, 0], [f"<b>{i}" for i in range(9)]),
-    "dims": lambda: DimsProblem((RNG.random((60, 9)) < 0.2).astype(np.int8), [f"<b>{i}" for i in range(9)]),
+    "terms": lambda: TermsProblem(
+        ROWS @ RNG.random((4, 9)), ROWS[:, 0], [f"<b>{i}" for i in range(9)]
+    ),
+    "dims": lambda: DimsProblem(
+        (RNG.random((60, 9)) < 0.2).astype(np.int8), [f"<b>{i}" for i in range(9)]
+    ),
 }
 
 

@@ -71,5 +71,10 @@ class Peer:
 
 def every() -> dict[str, Peer]:
     """All peers by name, `fewer` first."""
-    found = [import_module(f"{__name__}.{module.name}").PEER for module in pkgutil.iter_modules(__path__)]
-    return {peer.name: peer for peer in sorted(found, key=lambda peer: (peer.name != "fewer", peer.name.lower()))}
+    found = [
+        import_module(f"{__name__}.{module.name}").PEER for module in pkgutil.iter_modules(__path__)
+    ]
+    return {
+        peer.name: peer
+        for peer in sorted(found, key=lambda peer: (peer.name != "fewer", peer.name.lower()))
+    }

@@ -30,7 +30,12 @@ def path_with_sum(problem: Any, k: int, seed: int, seconds: float) -> Found:
     """The same with a further row that asks for a sum of one, as heavy as a column."""
     A = np.asarray(problem.A, float)
     weight = float(np.linalg.norm(A, axis=0).mean())
-    return path(Augmented(np.vstack([A, np.full(A.shape[1], weight)]), np.r_[problem.b, weight]), k, seed, seconds)
+    return path(
+        Augmented(np.vstack([A, np.full(A.shape[1], weight)]), np.r_[problem.b, weight]),
+        k,
+        seed,
+        seconds,
+    )
 
 
 class Augmented(NamedTuple):
@@ -41,4 +46,6 @@ class Augmented(NamedTuple):
 
 
 METHODS = {"one size": splicing, "path of sizes": path, "path, sum as a row": path_with_sum}
-PEER = Peer("abess", ("abess",), {"bins": METHODS, "terms": METHODS}, modest=dict.fromkeys(METHODS, 20_000))
+PEER = Peer(
+    "abess", ("abess",), {"bins": METHODS, "terms": METHODS}, modest=dict.fromkeys(METHODS, 20_000)
+)

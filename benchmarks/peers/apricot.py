@@ -11,9 +11,16 @@ def facility(problem: Any, k: int, seed: int, seconds: float) -> Found:
     from apricot import FacilityLocationSelection
 
     K = problem.similarity(problem.X, problem.X)
-    return Found(np.asarray(FacilityLocationSelection(k, metric="precomputed", verbose=False).fit(K).ranking, int))
+    return Found(
+        np.asarray(
+            FacilityLocationSelection(k, metric="precomputed", verbose=False).fit(K).ranking, int
+        )
+    )
 
 
 PEER = Peer(
-    "apricot", ("apricot-select",), {"points": {"facility location": facility}}, modest={"facility location": 2000}
+    "apricot",
+    ("apricot-select",),
+    {"points": {"facility location": facility}},
+    modest={"facility location": 2000},
 )

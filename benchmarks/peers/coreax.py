@@ -25,7 +25,9 @@ def selected(name: str, weigh: bool) -> Method:
         units = np.asarray(coreset.unweighted_indices)
         if not weigh:
             return Found(units)
-        weights = np.asarray(MMDWeightsOptimiser(kernel).solve(data, coreset.points, block_size=1000), float)
+        weights = np.asarray(
+            MMDWeightsOptimiser(kernel).solve(data, coreset.points, block_size=1000), float
+        )
         return Found(units, np.maximum(weights, 0.0))
 
     return solve

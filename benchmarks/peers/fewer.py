@@ -88,7 +88,12 @@ PEER = Peer(
         "returns": {"exact": terms("exact")},
         "tracking": {"exact": terms("exact")},
         "file of terms": {"exact": terms("exact")},
-        "dims": {"auto": dims("auto"), "exact": dims("exact"), "exchange": dims("exchange"), "greedy": dims("greedy")},
+        "dims": {
+            "auto": dims("auto"),
+            "exact": dims("exact"),
+            "exchange": dims("exchange"),
+            "greedy": dims("greedy"),
+        },
         "simplex": {"Simplex.project": simplex},
         "sparse simplex": {"SparseSimplex.project": sparse_simplex},
         "greedy projection": {"DimensionSparse.project": greedy_projection},

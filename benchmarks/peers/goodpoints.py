@@ -23,7 +23,11 @@ def thinned(problem: Any, units: Any, k: int, seed: int) -> Any:
         return np.exp(-problem.gamma * ((np.atleast_2d(X) - y) ** 2).sum(axis=1))
 
     stored = len(kept) <= 20_000
-    return kept[kt.thin(problem.X[kept], rounds, similarity, similarity, seed=seed, store_K=stored, unique=True)]
+    return kept[
+        kt.thin(
+            problem.X[kept], rounds, similarity, similarity, seed=seed, store_K=stored, unique=True
+        )
+    ]
 
 
 def compress(problem: Any, k: int, seed: int, seconds: float) -> Found:

@@ -37,19 +37,29 @@ def compressed(name: str) -> Method:
         equal = np.full(points.length, 1.0 / points.length)
         weights, units = {
             "Cholesky": lambda: chol_thin.chol_thin(centred, points, equal, rng, out_size=k),
-            "recombination": lambda: recomb_thin.recomb_thin(centred, points, equal, rng, out_size=k),
+            "recombination": lambda: recomb_thin.recomb_thin(
+                centred, points, equal, rng, out_size=k
+            ),
             "Stein thinning": lambda: st.stein_thin(centred, points, k, weight_type="simplex"),
             "low-rank Cholesky": lambda: dtc.lsc(centred, points, k, seed=seed),
             "low-rank recombination": lambda: dtc.lsr(centred, points, k, seed=seed),
         }[name]()
         units = np.unique(np.asarray(units))[:k]
-        weights = np.maximum(np.asarray(weights, float)[units], 0.0)  # those of Cholesky may be negative
+        weights = np.maximum(
+            np.asarray(weights, float)[units], 0.0
+        )  # those of Cholesky may be negative
         return Found(units, weights if weights.sum() > 0.0 else None)
 
     return solve
 
 
-NAMES = ("Cholesky", "recombination", "Stein thinning", "low-rank Cholesky", "low-rank recombination")
+NAMES = (
+    "Cholesky",
+    "recombination",
+    "Stein thinning",
+    "low-rank Cholesky",
+    "low-rank recombination",
+)
 PEER = Peer(
     "goodpoints (JAX)",
     ("goodpoints", "jax", "qpsolvers", "proxsuite"),

@@ -32,4 +32,6 @@ def zeroed(X: Any, column: int) -> Any:
     return X
 
 
-PEER = Peer("greedy by NumPy", ("numpy", "scipy"), {"dims": {"greedy": greedy}}, modest={"greedy": 200_000})
+PEER = Peer(
+    "greedy by NumPy", ("numpy", "scipy"), {"dims": {"greedy": greedy}}, modest={"greedy": 200_000}
+)

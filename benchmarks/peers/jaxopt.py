@@ -32,5 +32,8 @@ def sparse(problem: Any, k: int, seed: int, seconds: float) -> Found:
 PEER = Peer(
     "jaxopt",
     ("jaxopt", "jax"),
-    {"simplex": {"projection_simplex": simplex}, "sparse simplex": {"projection_sparse_simplex": sparse}},
+    {
+        "simplex": {"projection_simplex": simplex},
+        "sparse simplex": {"projection_sparse_simplex": sparse},
+    },
 )

@@ -12,7 +12,9 @@ def snapped(problem: Any, k: int, seed: int, seconds: float) -> Found:
     from sklearn.metrics import pairwise_distances_argmin
 
     model = KMeans(k, n_init=1, random_state=seed).fit(problem.X)
-    units, place = np.unique(pairwise_distances_argmin(model.cluster_centers_, problem.X), return_inverse=True)
+    units, place = np.unique(
+        pairwise_distances_argmin(model.cluster_centers_, problem.X), return_inverse=True
+    )
     shares = np.bincount(model.labels_, minlength=k)
     return Found(units, np.bincount(place, shares))
 

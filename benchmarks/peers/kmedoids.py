@@ -12,7 +12,11 @@ def fasterpam(problem: Any, k: int, seed: int, seconds: float) -> Found:
     from sklearn.metrics import euclidean_distances
 
     found = kmedoids.fasterpam(euclidean_distances(problem.X), k, random_state=seed, n_cpu=1)
-    return Found(np.asarray(found.medoids, int), np.bincount(np.asarray(found.labels, int), minlength=k))
+    return Found(
+        np.asarray(found.medoids, int), np.bincount(np.asarray(found.labels, int), minlength=k)
+    )
 
 
-PEER = Peer("kmedoids", ("kmedoids",), {"points": {"FasterPAM": fasterpam}}, modest={"FasterPAM": 12_000})
+PEER = Peer(
+    "kmedoids", ("kmedoids",), {"points": {"FasterPAM": fasterpam}}, modest={"FasterPAM": 12_000}
+)

@@ -17,5 +17,8 @@ def prototypes(problem: Any, k: int, seed: int, seconds: float) -> Found:
 
 
 PEER = Peer(
-    "mmd-critic", ("mmd-critic",), {"points": {"greedy prototypes": prototypes}}, modest={"greedy prototypes": 12_000}
+    "mmd-critic",
+    ("mmd-critic",),
+    {"points": {"greedy prototypes": prototypes}},
+    modest={"greedy prototypes": 12_000},
 )

@@ -31,5 +31,9 @@ def cp_sat(problem: Any, k: int, seed: int, seconds: float) -> Found:
 
 
 PEER = Peer(
-    "OR-Tools", ("ortools",), {"dims": {"CP-SAT": cp_sat}}, modest={"CP-SAT": 400_000}, minutes=frozenset({"CP-SAT"})
+    "OR-Tools",
+    ("ortools",),
+    {"dims": {"CP-SAT": cp_sat}},
+    modest={"CP-SAT": 400_000},
+    minutes=frozenset({"CP-SAT"}),
 )

@@ -20,5 +20,7 @@ def sparse(problem: Any, k: int, seed: int, seconds: float) -> Found:
 
 
 PEER = Peer(
-    "POT", ("POT",), {"simplex": {"proj_simplex": simplex}, "sparse simplex": {"projection_sparse_simplex": sparse}}
+    "POT",
+    ("POT",),
+    {"simplex": {"proj_simplex": simplex}, "sparse simplex": {"projection_sparse_simplex": sparse}},
 )

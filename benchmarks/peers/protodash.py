@@ -16,7 +16,9 @@ def protodash(problem: Any, k: int, seed: int, seconds: float) -> Found:
     from scipy.linalg import cholesky, solve_triangular
     from scipy.optimize import nnls
 
-    means = np.concatenate([problem.means(part) for part in np.array_split(problem.X, max(len(problem.X) // 500, 1))])
+    means = np.concatenate(
+        [problem.means(part) for part in np.array_split(problem.X, max(len(problem.X) // 500, 1))]
+    )
     chosen: list[int] = []
     columns = np.empty((k, len(means)))
     slope, weights = means.copy(), np.zeros(0)
@@ -32,5 +34,8 @@ def protodash(problem: Any, k: int, seed: int, seconds: float) -> Found:
 
 
 PEER = Peer(
-    "ProtoDash", ("numpy", "scipy"), {"points": {"gradient greedy": protodash}}, modest={"gradient greedy": 20_000}
+    "ProtoDash",
+    ("numpy", "scipy"),
+    {"points": {"gradient greedy": protodash}},
+    modest={"gradient greedy": 20_000},
 )

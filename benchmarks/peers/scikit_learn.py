@@ -17,7 +17,9 @@ def lasso(positive: bool) -> Method:
 
         steepest = np.abs(problem.A.T @ problem.b).max() / len(problem.b)
         alphas = steepest * np.logspace(0, -3, 20)
-        _, path, _ = lasso_path(problem.A, problem.b, positive=positive, alphas=alphas, max_iter=2000)
+        _, path, _ = lasso_path(
+            problem.A, problem.b, positive=positive, alphas=alphas, max_iter=2000
+        )
         return Found(min(path.T, key=lambda q: problem.judge(problem.projected(q, k))))
 
     return solve
@@ -36,12 +38,19 @@ def refitted_pursuit(problem: Any, k: int, seed: int, seconds: float) -> Found:
     sizes = sorted({min(most, round(factor * k)) for factor in (1.0, 1.25, 1.5, 2.0)})
     found = []
     for size in sizes:
-        model = OrthogonalMatchingPursuit(n_nonzero_coefs=size, fit_intercept=False).fit(problem.A, problem.b)
+        model = OrthogonalMatchingPursuit(n_nonzero_coefs=size, fit_intercept=False).fit(
+            problem.A, problem.b
+        )
         found.append(problem.refitted(np.asarray(model.coef_, float), k))
     return Found(min(found, key=problem.judge), final=True)
 
 
-METHODS = {"Lasso": lasso(False), "positive Lasso": lasso(True), "OMP": pursuit, "OMP, refits": refitted_pursuit}
+METHODS = {
+    "Lasso": lasso(False),
+    "positive Lasso": lasso(True),
+    "OMP": pursuit,
+    "OMP, refits": refitted_pursuit,
+}
 PEER = Peer(
     "scikit-learn",
     ("scikit-learn",),

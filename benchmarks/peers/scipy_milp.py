@@ -16,7 +16,9 @@ def milp(problem: Any, k: int, seed: int, seconds: float) -> Found:
     (E, n), entry = rows.shape, np.arange(rows.nnz)
     owner = np.repeat(np.arange(E), np.diff(rows.indptr))
     signs = np.r_[np.ones(entry.size), -np.ones(entry.size)]
-    inside = sp.csr_array((signs, (np.r_[entry, entry], np.r_[n + owner, rows.indices])), shape=(entry.size, n + E))
+    inside = sp.csr_array(
+        (signs, (np.r_[entry, entry], np.r_[n + owner, rows.indices])), shape=(entry.size, n + E)
+    )
     chosen = np.r_[np.ones(n), np.zeros(E)]
     answer = solve(
         np.r_[np.zeros(n), -share],

@@ -11,4 +11,6 @@ def nnls(problem: Any, k: int, seed: int, seconds: float) -> Found:
     return Found(solve(problem.A, problem.b)[0])
 
 
-PEER = Peer("SciPy", ("scipy",), {"bins": {"NNLS": nnls}, "terms": {"NNLS": nnls}}, modest={"NNLS": 20_000})
+PEER = Peer(
+    "SciPy", ("scipy",), {"bins": {"NNLS": nnls}, "terms": {"NNLS": nnls}}, modest={"NNLS": 20_000}
+)

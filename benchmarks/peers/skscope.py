@@ -19,7 +19,9 @@ def nonnegative(A: Any, b: Any, scale: float) -> Any:
     """A `numeric_solver` of skscope: the best non-negative weights on a support."""
     from scipy.optimize import nnls
 
-    def solve(objective: Any, value_and_grad: Any, params: Any, support: Any, data: Any) -> tuple[float, Any]:
+    def solve(
+        objective: Any, value_and_grad: Any, params: Any, support: Any, data: Any
+    ) -> tuple[float, Any]:
         params[support], norm = nnls(A[:, support], b)
         return scale * norm**2, params
 
@@ -43,7 +45,11 @@ def solver(name: str, refits: str = "") -> Method:
         own = {"numeric_solver": nonnegative(A, b, scale)} if refits else {}
         made = getattr(skscope, name)(A.shape[1], k, **own)
         rows, target = jnp.asarray(A), jnp.asarray(b)
-        return Found(np.asarray(made.solve(lambda q: scale * jnp.sum((rows @ q - target) ** 2), jit=True), float))
+        return Found(
+            np.asarray(
+                made.solve(lambda q: scale * jnp.sum((rows @ q - target) ** 2), jit=True), float
+            )
+        )
 
     return solve
 
@@ -56,4 +62,9 @@ METHODS = {
     "Scope, simplex": solver("ScopeSolver", "simplex"),
     "OMP, non-negative": solver("OMPSolver", "non-negative"),
 }
-PEER = Peer("skscope", ("skscope", "jax"), {"bins": METHODS, "terms": METHODS}, modest=dict.fromkeys(METHODS, 12_000))
+PEER = Peer(
+    "skscope",
+    ("skscope", "jax"),
+    {"bins": METHODS, "terms": METHODS},
+    modest=dict.fromkeys(METHODS, 12_000),
+)

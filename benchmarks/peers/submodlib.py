@@ -16,12 +16,18 @@ def selected(name: str) -> Method:
             function = FacilityLocationFunction(n=len(K), mode="dense", sijs=K, separate_rep=False)
         else:  # with this lambda it is MMD² of k equal weights, but for a factor and a constant
             trade = len(K) / (2 * k)
-            function = GraphCutFunction(n=len(K), mode="dense", lambdaVal=trade, ggsijs=K, separate_rep=False)
+            function = GraphCutFunction(
+                n=len(K), mode="dense", lambdaVal=trade, ggsijs=K, separate_rep=False
+            )
         lazy = {"optimizer": "LazyGreedy", "stopIfZeroGain": False, "stopIfNegativeGain": False}
-        return Found(np.array([unit for unit, _ in function.maximize(budget=k, **lazy, verbose=False)]))
+        return Found(
+            np.array([unit for unit, _ in function.maximize(budget=k, **lazy, verbose=False)])
+        )
 
     return solve
 
 
 METHODS = {name: selected(name) for name in ("facility location", "graph cut")}
-PEER = Peer("submodlib", ("submodlib-py",), {"points": METHODS}, modest=dict.fromkeys(METHODS, 10_000))
+PEER = Peer(
+    "submodlib", ("submodlib-py",), {"points": METHODS}, modest=dict.fromkeys(METHODS, 10_000)
+)

@@ -14,7 +14,9 @@ def support_points(X: np.ndarray, k: int, seed: int = 0) -> np.ndarray:
     """The stochastic majorisation-minimisation of the paper (sp.sccp): each step solves for all points at once."""
     rng = np.random.default_rng(seed)
     X = np.asarray(X, np.float64)
-    Y = X[rng.choice(len(X), k, replace=False)] + 1e-6 * X.std() * rng.standard_normal((k, X.shape[1]))
+    Y = X[rng.choice(len(X), k, replace=False)] + 1e-6 * X.std() * rng.standard_normal(
+        (k, X.shape[1])
+    )
     for step in range(ITERATIONS):
         part = X if len(X) <= BATCH else X[rng.choice(len(X), BATCH, replace=False)]
         near = 1.0 / np.maximum(distances(Y, part), 1e-9)

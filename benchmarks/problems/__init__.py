@@ -6,9 +6,20 @@ from typing import Any
 
 from . import core, dims, files, least_squares, points
 
-KINDS: dict[str, Any] = {**points.KINDS, **least_squares.KINDS, **dims.KINDS, **core.KINDS, **files.KINDS}
+KINDS: dict[str, Any] = {
+    **points.KINDS,
+    **least_squares.KINDS,
+    **dims.KINDS,
+    **core.KINDS,
+    **files.KINDS,
+}
 """Name of a kind of problem -> how to make it from its parameters."""
-FILES = {"usps": "usps.npz", "charges": "hospital_charges.npz", "tracking": "index_tracking.npz", "debd": "debd.npz"}
+FILES = {
+    "usps": "usps.npz",
+    "charges": "hospital_charges.npz",
+    "tracking": "index_tracking.npz",
+    "debd": "debd.npz",
+}
 """Kinds that need a file of --data."""
 
 
@@ -29,7 +40,9 @@ class Case:
             given = dict(self.params)
             return f"{given['file']} ({given['shape']}), k = {self.k}"
         inside = ", ".join(f"{key} = {value}" for key, value in self.params if key != "seed")
-        return f"{self.kind}{f' ({inside})' if inside else ''}" + (f", k = {self.k}" if self.k else "")
+        return f"{self.kind}{f' ({inside})' if inside else ''}" + (
+            f", k = {self.k}" if self.k else ""
+        )
 
     @property
     def size(self) -> float:
@@ -72,8 +85,21 @@ def quick_cases() -> list[Case]:
 
 
 def full_cases() -> list[Case]:
-    tracking = [("hangseng31", 5), ("hangseng31", 10), ("ftse89", 10), ("ftse89", 20), ("sp500", 40)]
-    tables = [("nltcs", 6), ("msnbc", 7), ("plants", 10), ("plants", 20), ("tretail", 15), ("kosarek", 20)]
+    tracking = [
+        ("hangseng31", 5),
+        ("hangseng31", 10),
+        ("ftse89", 10),
+        ("ftse89", 20),
+        ("sp500", 40),
+    ]
+    tables = [
+        ("nltcs", 6),
+        ("msnbc", 7),
+        ("plants", 10),
+        ("plants", 20),
+        ("tretail", 15),
+        ("kosarek", 20),
+    ]
     return [
         *(case("points", "digits", k) for k in (10, 50, 200)),
         case("points", "usps", 100),
@@ -102,10 +128,19 @@ def curve_cases(quick: bool = False) -> list[Case]:
         *(case("points", "mixture", k, "k", N=10_000) for k in (5, 50, 500)[:cut]),
         *(case("bins", "histogram", 50, "n", n=n) for n in (1000, 10_000, 100_000)[:cut]),
         *(case("bins", "histogram", k, "k", n=10_000) for k in (5, 50, 500)[:cut]),
-        *(case("terms", "columns", 20, "n", r=200, n=n) for n in (1000, 10_000, 100_000, 1_000_000)[:cut]),
+        *(
+            case("terms", "columns", 20, "n", r=200, n=n)
+            for n in (1000, 10_000, 100_000, 1_000_000)[:cut]
+        ),
         *(case("terms", "columns", 20, "r", r=r, n=5000) for r in (50, 500, 5000)[:cut]),
         *(case("terms", "columns", k, "k", r=1000, n=5000) for k in (5, 50, 500)[:cut]),
-        *(case("dims", "baskets", 20, "rows", rows=N, items=1000) for N in (10_000, 100_000, 1_000_000)[:cut]),
-        *(case("dims", "baskets", 20, "items", rows=100_000, items=n) for n in (100, 1000, 10_000)[:cut]),
+        *(
+            case("dims", "baskets", 20, "rows", rows=N, items=1000)
+            for N in (10_000, 100_000, 1_000_000)[:cut]
+        ),
+        *(
+            case("dims", "baskets", 20, "items", rows=100_000, items=n)
+            for n in (100, 1000, 10_000)[:cut]
+        ),
         *(case("dims", "baskets", k, "k", rows=100_000, items=10_000) for k in (5, 50, 500)[:cut]),
     ]

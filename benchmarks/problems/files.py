@@ -48,12 +48,17 @@ def tables_of(path: Path) -> Iterator[tuple[str, Table]]:
 def arrays_of(path: Path) -> Iterator[tuple[str, Table]]:
     with np.load(path, allow_pickle=False) as file:
         arrays = {
-            name: file[name] for name in file.files if file[name].dtype.kind in "biuf" and file[name].ndim in (1, 2)
+            name: file[name]
+            for name in file.files
+            if file[name].dtype.kind in "biuf" and file[name].ndim in (1, 2)
         }
     X, y = arrays.get("X"), arrays.get("y")
     if X is not None and y is not None and X.ndim == 2 and y.shape == X.shape[:1]:
         if y.dtype.kind == "f":
-            yield path.name, kept(np.column_stack([X, y]), [*(f"x{j}" for j in range(X.shape[1])), "y"])
+            yield (
+                path.name,
+                kept(np.column_stack([X, y]), [*(f"x{j}" for j in range(X.shape[1])), "y"]),
+            )
         else:
             yield path.name, kept(X, [f"x{j}" for j in range(X.shape[1])])
         return
@@ -76,9 +81,15 @@ def text_table(path: Path) -> Table:
             rows = [[float(cell) for cell in line] for line in lines if line]
             return kept(np.array(rows), [f"x{j}" for j in range(len(rows[0]))])
         names, *body = list(csv.reader(file))
-    columns = [[number(row[j]) for row in body if len(row) == len(names)] for j in range(len(names))]
+    columns = [
+        [number(row[j]) for row in body if len(row) == len(names)] for j in range(len(names))
+    ]
     # a column is of numbers when at least half of its cells are
-    used = [j for j, column in enumerate(columns) if sum(value is not None for value in column) >= 0.5 * len(column)]
+    used = [
+        j
+        for j, column in enumerate(columns)
+        if sum(value is not None for value in column) >= 0.5 * len(column)
+    ]
     values = np.array([[np.nan if v is None else v for v in columns[j]] for j in used], float).T
     return kept(values.reshape(-1, len(used)), [names[j] for j in used])
 
@@ -95,7 +106,9 @@ def kept(values: np.ndarray, names: list[str]) -> Table:
     values = np.asarray(values, float)[:MAX_ROWS]
     values = values[np.isfinite(values).all(axis=1)]
     varies = np.ptp(values, axis=0) > 0 if len(values) else np.zeros(len(names), bool)
-    return Table(values[:, varies], tuple(name for name, used in zip(names, varies, strict=True) if used))
+    return Table(
+        values[:, varies], tuple(name for name, used in zip(names, varies, strict=True) if used)
+    )
 
 
 def job_of(table: Table) -> str:
@@ -111,7 +124,9 @@ def job_of(table: Table) -> str:
 
 
 def target_of(table: Table) -> int | None:
-    return next((at for at, name in enumerate(table.names) if name.strip().lower() in TARGETS), None)
+    return next(
+        (at for at, name in enumerate(table.names) if name.strip().lower() in TARGETS), None
+    )
 
 
 def size_of(job: str, table: Table) -> int:
@@ -136,7 +151,12 @@ def listed(data: Path) -> Iterator[tuple[str, str, str, int]]:
             continue
         for name, table in tables_of(path):
             job = job_of(table)
-            yield job, name, "{} x {}".format(*table.numbers.shape), size_of(job, table) if job else 0
+            yield (
+                job,
+                name,
+                "{} x {}".format(*table.numbers.shape),
+                size_of(job, table) if job else 0,
+            )
 
 
 def problem(job: str, file: str, data: Path) -> Any:

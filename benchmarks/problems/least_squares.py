@@ -21,7 +21,9 @@ class LeastSquares:
 
     measure = "‖A q - b‖²"
 
-    def __init__(self, A: np.ndarray, b: np.ndarray, p: np.ndarray | None = None, rest: tuple | None = None) -> None:
+    def __init__(
+        self, A: np.ndarray, b: np.ndarray, p: np.ndarray | None = None, rest: tuple | None = None
+    ) -> None:
         self.A, self.b, self.p, self.rest = np.ascontiguousarray(A), np.asarray(b), p, rest
         self.F = Moments(Atoms(self.A.shape[1]), self.A, self.b)
 
@@ -84,7 +86,9 @@ def charges(r: int, data: Path) -> LeastSquares:
 def returns(T: int, n: int, seed: int = 0, data: Path | None = None) -> LeastSquares:
     """Made-up weekly returns: five factors and noise; the index is a capitalisation-weighted mean of the n assets."""
     rng = np.random.default_rng(seed)
-    R = 0.02 * rng.standard_normal((2 * T, 5)) @ rng.uniform(0.2, 1.0, (5, n)) + 0.02 * rng.standard_normal((2 * T, n))
+    R = 0.02 * rng.standard_normal((2 * T, 5)) @ rng.uniform(
+        0.2, 1.0, (5, n)
+    ) + 0.02 * rng.standard_normal((2 * T, n))
     capital = rng.pareto(1.5, n) + 0.1
     y = R @ (capital / capital.sum())
     return LeastSquares(R[:T], y[:T], rest=(R[T:], y[T:]))

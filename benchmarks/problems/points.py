@@ -41,7 +41,9 @@ class Rows:
     @cached_property
     def constant(self) -> float:
         parts = np.array_split(self.X, max(len(self.X) // 500, 1))
-        return float(np.concatenate([self.means(part) for part in parts]).mean())  # parts differ in size
+        return float(
+            np.concatenate([self.means(part) for part in parts]).mean()
+        )  # parts differ in size
 
     def judged_means(self, rows: np.ndarray) -> np.ndarray:
         return self.means(rows)
@@ -79,7 +81,9 @@ class Mixture(Rows):
         """The expected similarity of each row to the mixture, in closed form."""
         squared = ((rows[:, None] - self.centres[None]) ** 2).sum(axis=2)
         spread = 1.0 + 2.0 * self.gamma * variance
-        return (spread ** (-rows.shape[1] / 2) * np.exp(-self.gamma / spread * squared)).mean(axis=1)
+        return (spread ** (-rows.shape[1] / 2) * np.exp(-self.gamma / spread * squared)).mean(
+            axis=1
+        )
 
     def judged_means(self, rows: np.ndarray) -> np.ndarray:
         return self.means(rows) if len(self.X) <= EXACT_ROWS else self.smoothed(rows, self.width**2)

@@ -92,7 +92,9 @@ def run_console(block: Block, page: Path) -> None:
             executable=command_path(shlex.split(command)[0], path),
         )
         if done.returncode:
-            raise MismatchError(f"{page}:{block.line}: {command!r} ended with {done.returncode}: {done.stderr}")
+            raise MismatchError(
+                f"{page}:{block.line}: {command!r} ended with {done.returncode}: {done.stderr}"
+            )
         compare(expected, done.stdout, f"{page}:{block.line}, {command!r}")
 
 
@@ -144,7 +146,9 @@ def run(found: list[Block], page: Path, figures: bool) -> int:
                 where = f"{page}:{block.line}"
                 if block.kind == "python":
                     printed = run_python(block, page, vars(module))
-                    shown = following.text if following is not None and following.kind == "text" else ""
+                    shown = (
+                        following.text if following is not None and following.kind == "text" else ""
+                    )
                     compare(shown, printed, where)
                 elif block.kind == "console":
                     run_console(block, page)

@@ -18,7 +18,15 @@ MAX_OPEN_ROWS = 15
 HEADING = re.compile(r"^-{3,}$")
 
 
-def role(name: str, rawtext: str, text: str, lineno: int, inliner: Any, options: Any = None, content: Any = ()) -> Any:
+def role(
+    name: str,
+    rawtext: str,
+    text: str,
+    lineno: int,
+    inliner: Any,
+    options: Any = None,
+    content: Any = (),
+) -> Any:
     """`name` in a docstring: a link where it is public, else code."""
     if text not in fewer.__all__:
         return [nodes.literal(text, text)], []
@@ -26,7 +34,9 @@ def role(name: str, rawtext: str, text: str, lineno: int, inliner: Any, options:
     return xref("py:obj", rawtext, f"~fewer.{text}", lineno, inliner, options or {}, content)
 
 
-def literal_formulas(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+def literal_formulas(
+    app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]
+) -> None:
     """Indented formulas before the first section of a docstring keep their lines and columns."""
     end = next((i - 1 for i, line in enumerate(lines) if HEADING.match(line)), len(lines))
     for i in range(end - 1, 0, -1):
@@ -59,7 +69,11 @@ def copy_mathjax(app: Any, error: Exception | None) -> None:
     """The one file of MathJax that pages load, from the package that brought it."""
     if error or app.builder.format != "html":
         return
-    found = next(file for file in files("sphinx-mathjax-offline") or () if str(file).endswith("mathjax/tex-svg.js"))
+    found = next(
+        file
+        for file in files("sphinx-mathjax-offline") or ()
+        if str(file).endswith("mathjax/tex-svg.js")
+    )
     target = Path(app.outdir, "_static", "mathjax")
     target.mkdir(parents=True, exist_ok=True)
     shutil.copy(str(found.locate()), target / "tex-svg.js")
@@ -78,7 +92,11 @@ def leave_out_missing(app: Any, docname: str, source: list[str]) -> None:
     """The guide lists pages that may not be there yet: those are left out."""
     if docname == "guide/index":
         lines = source[0].splitlines()
-        there = [line for line in lines if not line.startswith("../") or Path(app.srcdir, f"{line[3:]}.md").exists()]
+        there = [
+            line
+            for line in lines
+            if not line.startswith("../") or Path(app.srcdir, f"{line[3:]}.md").exists()
+        ]
         source[0] = "\n".join(there)
 
 

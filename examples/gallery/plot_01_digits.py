@@ -29,7 +29,9 @@ for axis, i in zip(axes.flat, order, strict=True):
     axis.imshow(result.rows[i].reshape(8, 8), cmap="gray_r", extent=(-side, side, -side, side))
     axis.set(xlim=(-1, 1), ylim=(-1, 1), title=f"{100 * result.weights[i]:.1f} %")
     axis.axis("off")
-figure.suptitle(f"20 weighted digits stand for {len(images)}: MMD = {result.value**0.5:.3f}", y=1.06)
+figure.suptitle(
+    f"20 weighted digits stand for {len(images)}: MMD = {result.value**0.5:.3f}", y=1.06
+)
 plt.show()
 
 # %%
@@ -59,7 +61,9 @@ for name, method in methods.items():
 figure, axis = plt.subplots(figsize=(7, 4.5))
 for name, curve in curves.items():
     ours = name == "fewer.points"
-    axis.loglog(sizes, np.sqrt(curve), "o-" if ours else "o--", lw=3 if ours else 1.2, ms=4, label=name)
+    axis.loglog(
+        sizes, np.sqrt(curve), "o-" if ours else "o--", lw=3 if ours else 1.2, ms=4, label=name
+    )
 axis.set(xlabel="k", ylabel="MMD to all digits", xticks=sizes, xticklabels=sizes)
 axis.minorticks_off()
 axis.legend(frameon=False)

@@ -31,13 +31,21 @@ def painted(colours):
 # The bars below are the palettes: for `points` as wide as the weights.
 
 figure, axes = plt.subplots(2, 3, figsize=(11, 4.6), gridspec_kw={"height_ratios": [9, 1]})
-pictures = {"all colours": photo, "12 colours by points": painted(kept.rows), "12 colours by k-means": painted(means)}
+pictures = {
+    "all colours": photo,
+    "12 colours by points": painted(kept.rows),
+    "12 colours by k-means": painted(means),
+}
 for axis, (name, picture) in zip(axes[0], pictures.items(), strict=True):
     axis.imshow(picture)
     axis.set_title(name)
-for axis, colours, weights in zip(axes[1, 1:], (kept.rows, means), (kept.weights, np.full(12, 1 / 12)), strict=True):
+for axis, colours, weights in zip(
+    axes[1, 1:], (kept.rows, means), (kept.weights, np.full(12, 1 / 12)), strict=True
+):
     order = np.argsort(colours.sum(axis=1))
-    axis.barh(0, weights[order], left=np.cumsum(weights[order]) - weights[order], color=colours[order])
+    axis.barh(
+        0, weights[order], left=np.cumsum(weights[order]) - weights[order], color=colours[order]
+    )
     axis.set(xlim=(0, 1))
 for axis in axes.flat:
     axis.axis("off")
@@ -53,6 +61,10 @@ def saturation(colours):
     return colours.max(axis=1) - colours.min(axis=1)
 
 
-shares = np.bincount(((sample[:, None] - means) ** 2).sum(axis=2).argmin(axis=1), minlength=12) / len(sample)
+shares = np.bincount(
+    ((sample[:, None] - means) ** 2).sum(axis=2).argmin(axis=1), minlength=12
+) / len(sample)
 print(f"mean saturation: all {saturation(sample).mean():.3f}", end=", ")
-print(f"points {kept.weights @ saturation(kept.rows):.3f}, k-means {shares @ saturation(means):.3f}")
+print(
+    f"points {kept.weights @ saturation(kept.rows):.3f}, k-means {shares @ saturation(means):.3f}"
+)

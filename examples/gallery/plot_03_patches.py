@@ -34,13 +34,20 @@ plt.show()
 # Rebuild the photograph from them: each tile is replaced by the nearest of the 64 patches, or of 64 random ones.
 
 height, width = (side // 10 for side in photo.shape)
-tiles = photo[: 10 * height, : 10 * width].reshape(height, 10, width, 10).swapaxes(1, 2).reshape(-1, 100)
+tiles = (
+    photo[: 10 * height, : 10 * width]
+    .reshape(height, 10, width, 10)
+    .swapaxes(1, 2)
+    .reshape(-1, 100)
+)
 
 
 def rebuilt(few):
     """The photograph with every tile replaced by the nearest of a few patches."""
     nearest = ((tiles[:, None] - few) ** 2).sum(axis=2).argmin(axis=1)
-    return few[nearest].reshape(height, width, 10, 10).swapaxes(1, 2).reshape(10 * height, 10 * width)
+    return (
+        few[nearest].reshape(height, width, 10, 10).swapaxes(1, 2).reshape(10 * height, 10 * width)
+    )
 
 
 at_random = patches[np.random.default_rng(0).choice(len(patches), 64, replace=False)]
@@ -67,4 +74,6 @@ flat = contrast < 0.05
 draws = [np.random.default_rng(seed).choice(len(patches), 64, replace=False) for seed in range(20)]
 print(f"share of patches with contrast below 0.05: all {flat.mean():.2f}", end=", ")
 print(f"64 weighted {result.weights @ flat[result.indices]:.2f}", end=", ")
-print(f"64 random {min(flat[rows].mean() for rows in draws):.2f} to {max(flat[rows].mean() for rows in draws):.2f}")
+print(
+    f"64 random {min(flat[rows].mean() for rows in draws):.2f} to {max(flat[rows].mean() for rows in draws):.2f}"
+)

@@ -31,7 +31,11 @@ left.barh(result.labels[order], 100 * result.weights[order], color=[colours[i] f
 left.axvline(20, color="black", linestyle=":")
 left.set(xlabel="weight in %; the colour is the sector")
 right.plot((1 + returns["INDEX"]).cumprod(), color="0.7", lw=5, label="the index, 60 assets")
-right.plot((1 + returns[result.labels] @ result.weights).cumprod(), color="C3", label="12 assets, rebalanced daily")
+right.plot(
+    (1 + returns[result.labels] @ result.weights).cumprod(),
+    color="C3",
+    label="12 assets, rebalanced daily",
+)
 right.set(ylabel="growth of 1")
 right.legend(frameon=False)
 figure.autofmt_xdate()
@@ -48,10 +52,16 @@ ladder = {
     "12 assets": {},
     "and none above 10 %": {"max_weight": 0.10},
     "and two of a sector": {"max_weight": 0.10, "groups": sectors, "max_per_group": 2},
-    "and none below 5 %": {"max_weight": 0.10, "groups": sectors, "max_per_group": 2, "min_weight": 0.05},
+    "and none below 5 %": {
+        "max_weight": 0.10,
+        "groups": sectors,
+        "max_per_group": 2,
+        "min_weight": 0.05,
+    },
 }
 found = {
-    name: terms(table, "INDEX", k=12, date="day", returns="simple", **rule, rng=0) for name, rule in ladder.items()
+    name: terms(table, "INDEX", k=12, date="day", returns="simple", **rule, rng=0)
+    for name, rule in ladder.items()
 }
 days = len(returns)
 figure, axis = plt.subplots(figsize=(8, 3.2))
@@ -59,6 +69,8 @@ for row, held in enumerate(found.values()):
     axis.barh(row, 1e4 * np.sqrt(held.value / days), color="C0", alpha=0.7)
     if held.bound:
         axis.plot([1e4 * np.sqrt(held.bound / days)] * 2, [row - 0.4, row + 0.4], color="black")
-axis.set(yticks=range(len(found)), yticklabels=list(found), xlabel="tracking error, basis points a day")
+axis.set(
+    yticks=range(len(found)), yticklabels=list(found), xlabel="tracking error, basis points a day"
+)
 axis.invert_yaxis()
 plt.show()

@@ -36,7 +36,9 @@ curves = {
 figure, axis = plt.subplots(figsize=(7.5, 4.5))
 for (name, curve), style in zip(curves.items(), ("D-", "kx", "o--", "s:"), strict=True):
     axis.plot(sizes, curve, style, label=name, ms=5)
-axis.set(xlabel="products in stock (k)", ylabel="share of orders that ship complete", ylim=(0, None))
+axis.set(
+    xlabel="products in stock (k)", ylabel="share of orders that ship complete", ylim=(0, None)
+)
 axis.legend(frameon=False)
 plt.show()
 

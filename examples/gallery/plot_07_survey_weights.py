@@ -49,7 +49,15 @@ plt.show()
 # Uneven weights make estimates noisy. With at least 1 % and at most 5 % for each person, forty people still meet
 # all totals.
 
-even = terms(facts.T.to_numpy(), totals.to_numpy(), 40, min_weight=0.01, max_weight=0.05, solver="exchange", rng=0)
+even = terms(
+    facts.T.to_numpy(),
+    totals.to_numpy(),
+    40,
+    min_weight=0.01,
+    max_weight=0.05,
+    solver="exchange",
+    rng=0,
+)
 met = facts.iloc[even.indices].T @ even.weights
 figure, axis = plt.subplots(figsize=(7, 5.5))
 axis.barh(totals.index, totals, color="0.8", height=0.8, label="1,500 people")

@@ -35,8 +35,18 @@ nearest = assign(result, vectors)
 places = TSNE(2, init="pca", random_state=0, perplexity=15).fit_transform(vectors)
 figure, axis = plt.subplots(figsize=(9, 6.5))
 axis.scatter(*places.T, c=plt.get_cmap("tab20")(nearest % 20), s=40, alpha=0.6)
-for label, (x, y), weight in zip(names[result.indices], places[result.indices], result.weights, strict=True):
+for label, (x, y), weight in zip(
+    names[result.indices], places[result.indices], result.weights, strict=True
+):
     axis.scatter(x, y, s=2500 * weight, facecolor="none", edgecolor="black")
-    axis.annotate(label, (x, y), fontsize=9, ha="center", va="bottom", xytext=(0, 7), textcoords="offset points")
+    axis.annotate(
+        label,
+        (x, y),
+        fontsize=9,
+        ha="center",
+        va="bottom",
+        xytext=(0, 7),
+        textcoords="offset points",
+    )
 axis.axis("off")
 plt.show()

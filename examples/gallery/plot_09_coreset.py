@@ -31,7 +31,11 @@ def accuracy(rows, weights=None):
 # `by_label=True` matches each class by points of its own.
 
 sizes = (20, 40, 80, 160, 320)
-curves = {"coreset, counts as sample_weight": [], "coreset, weights that sum to one": [], "random rows": []}
+curves = {
+    "coreset, counts as sample_weight": [],
+    "coreset, weights that sum to one": [],
+    "random rows": [],
+}
 rng = np.random.default_rng(0)
 for k in sizes:
     few = FewerPoints(k, by_label=True, solver="exchange", random_state=0).fit(X_train, y_train)
@@ -40,7 +44,9 @@ for k in sizes:
     drawn = []
     while len(drawn) < 10:
         rows = rng.choice(len(X_train), k, replace=False)
-        drawn += [accuracy(rows, np.full(k, len(X_train) / k))] if len(set(y_train[rows])) > 1 else []
+        drawn += (
+            [accuracy(rows, np.full(k, len(X_train) / k))] if len(set(y_train[rows])) > 1 else []
+        )
     curves["random rows"].append(np.mean(drawn))
 everything = accuracy(np.arange(len(X_train)))
 
@@ -48,7 +54,9 @@ figure, axis = plt.subplots(figsize=(7.5, 4.5))
 for (name, curve), style in zip(curves.items(), ("o-", "^:", "s--"), strict=True):
     axis.semilogx(sizes, curve, style, label=name)
 axis.axhline(everything, color="0.5", label=f"all {len(X_train)} rows")
-axis.set(xlabel="rows to train on", ylabel="accuracy on test digits", xticks=sizes, xticklabels=sizes)
+axis.set(
+    xlabel="rows to train on", ylabel="accuracy on test digits", xticks=sizes, xticklabels=sizes
+)
 axis.minorticks_off()
 axis.legend(frameon=False)
 plt.show()
@@ -61,4 +69,6 @@ accuracy(np.arange(len(X_train)))
 whole = time.perf_counter() - start
 start = time.perf_counter()
 accuracy(few.indices_, few.counts_)
-print(f"training and testing take {(time.perf_counter() - start) / whole:.2f} of the time with {sizes[-1]} rows")
+print(
+    f"training and testing take {(time.perf_counter() - start) / whole:.2f} of the time with {sizes[-1]} rows"
+)

@@ -34,7 +34,14 @@ result
 
 figure, axis = plt.subplots(figsize=(7.5, 4.2))
 axis.hist(observed, bins=21, weights=np.full(500, 1 / 500), color="0.85", label="500 observations")
-axis.vlines(temperatures[result.indices], 0, result.weights, color="C3", lw=4, label="four weighted temperatures")
+axis.vlines(
+    temperatures[result.indices],
+    0,
+    result.weights,
+    color="C3",
+    lw=4,
+    label="four weighted temperatures",
+)
 axis.set(xlabel="°C", ylabel="share")
 axis.legend(frameon=False)
 plt.show()

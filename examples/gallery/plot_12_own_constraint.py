@@ -44,7 +44,11 @@ class Windows:
 
     def contains(self, p, tol=1e-9):
         """Whether p is a distribution on so few windows."""
-        return abs(p.sum() - 1) <= tol and p.min() >= -tol and len(self.support(np.where(p > tol, p, 0))) <= self.k
+        return (
+            abs(p.sum() - 1) <= tol
+            and p.min() >= -tol
+            and len(self.support(np.where(p > tol, p, 0))) <= self.k
+        )
 
     def project(self, v, near=None):
         """The nearest member, by trying all choices."""
@@ -74,12 +78,17 @@ figure, axes = plt.subplots(3, 1, figsize=(7.5, 6.5), sharex=True, sharey=True)
 for axis, k in zip(axes, (1, 2, 3), strict=True):
     constraint = Windows(F.space, 3, k)
     result = exchange(F, constraint, rng=0)
-    best = min(F.value_on(constraint.face(units)) for units in combinations(range(constraint.n_units), k))
+    best = min(
+        F.value_on(constraint.face(units)) for units in combinations(range(constraint.n_units), k)
+    )
     for start in result.support:
         axis.axvspan(start - 0.5, start + 2.5, color="C1", alpha=0.2)
     axis.bar(hours, result.p, color="C0", alpha=0.6, label="share of the opening hours")
     axis.plot(hours, demand, "ko-", ms=4, label="share of the demand")
-    axis.set_title(f"{k} window{'s' if k > 1 else ''}: loss {result.value:.4f}, best possible {best:.4f}", fontsize=10)
+    axis.set_title(
+        f"{k} window{'s' if k > 1 else ''}: loss {result.value:.4f}, best possible {best:.4f}",
+        fontsize=10,
+    )
 axes[-1].set(xlabel="hour", xticks=range(0, 24, 3))
 axes[0].legend(frameon=False, loc="upper left")
 figure.tight_layout()

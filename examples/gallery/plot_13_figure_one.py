@@ -52,7 +52,9 @@ for seed in range(10):
     best, first = exact(F, C).value, greedy(F, C)
     gaps["greedy"].append(first.value - best)
     gaps["IHT"].append(iht(F, C, step=Doubling(0.008), max_iter=500, rng=seed).value - best)
-    gaps["IHT after greedy"].append(iht(F, C, start=first.p, step=Doubling(0.008), max_iter=500).value - best)
+    gaps["IHT after greedy"].append(
+        iht(F, C, start=first.p, step=Doubling(0.008), max_iter=500).value - best
+    )
     gaps["exchange"].append(exchange(F, C, rng=0).value - best)
 figure, axis = plt.subplots(figsize=(7.5, 3))
 axis.boxplot(list(gaps.values()), orientation="horizontal", tick_labels=list(gaps), widths=0.6)

@@ -36,14 +36,20 @@ rows = np.vstack([moons, rng.normal((2.0, 1.2), 0.08, (15, 2))])
 found = points(rows, 8, gamma=3.0, rng=0)
 xs, ys = np.meshgrid(np.linspace(-1.6, 2.6, 150), np.linspace(-1.1, 1.7, 110))
 ground = np.column_stack([xs.ravel(), ys.ravel()])
-heights = rbf_kernel(ground, rows, 3.0).mean(axis=1) - rbf_kernel(ground, found.rows, 3.0) @ found.weights
+heights = (
+    rbf_kernel(ground, rows, 3.0).mean(axis=1) - rbf_kernel(ground, found.rows, 3.0) @ found.weights
+)
 odd = criticisms(found, rows, 5)
 top = np.abs(heights).max()
 
 figure, axis = plt.subplots(figsize=(8, 5))
-shown = axis.contourf(xs, ys, heights.reshape(xs.shape), cmap="coolwarm", levels=np.linspace(-top, top, 25))
+shown = axis.contourf(
+    xs, ys, heights.reshape(xs.shape), cmap="coolwarm", levels=np.linspace(-top, top, 25)
+)
 axis.scatter(*rows.T, s=4, color="0.2", alpha=0.5)
-axis.scatter(*found.rows.T, s=2000 * found.weights, facecolor="gold", edgecolor="black", label="points")
+axis.scatter(
+    *found.rows.T, s=2000 * found.weights, facecolor="gold", edgecolor="black", label="points"
+)
 axis.scatter(*rows[odd].T, marker="x", s=90, color="black", linewidth=2, label="criticisms")
 figure.colorbar(shown, label="witness function", format="%.3f")
 axis.legend(loc="lower left")

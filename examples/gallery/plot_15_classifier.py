@@ -27,7 +27,9 @@ for axis, model, name in zip(axes, (few, full), ("12 rows", "all 800 rows"), str
     axis.scatter(*X.T, c=y, cmap=ListedColormap(["C0", "C1"]), s=5, alpha=0.5)
     axis.set_title(name)
     axis.axis("off")
-axes[0].scatter(*few.points_.T, c=few.labels_, cmap=ListedColormap(["C0", "C1"]), s=120, edgecolor="black")
+axes[0].scatter(
+    *few.points_.T, c=few.labels_, cmap=ListedColormap(["C0", "C1"]), s=120, edgecolor="black"
+)
 figure.tight_layout()
 plt.show()
 
@@ -40,20 +42,31 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, strati
 sizes = (10, 20, 50, 100)
 rng = np.random.default_rng(0)
 ours = [
-    1 - FewerPointsClassifier(k, gamma="median", random_state=0).fit(X_train, y_train).score(X_test, y_test)
+    1
+    - FewerPointsClassifier(k, gamma="median", random_state=0)
+    .fit(X_train, y_train)
+    .score(X_test, y_test)
     for k in sizes
 ]
 drawn = []
 for k in sizes:
     trials = [rng.choice(len(X_train), k, replace=False) for _ in range(20)]
-    scores = [KNeighborsClassifier(1).fit(X_train[rows], y_train[rows]).score(X_test, y_test) for rows in trials]
+    scores = [
+        KNeighborsClassifier(1).fit(X_train[rows], y_train[rows]).score(X_test, y_test)
+        for rows in trials
+    ]
     drawn.append(1 - np.mean(scores))
 whole = 1 - KNeighborsClassifier(1).fit(X_train, y_train).score(X_test, y_test)
 figure, axis = plt.subplots(figsize=(7, 4))
 axis.loglog(sizes, ours, "o-", lw=2.5, label="FewerPointsClassifier")
 axis.loglog(sizes, drawn, "s--", label="random rows (mean of 20)")
 axis.axhline(whole, color="0.5", label=f"all {len(X_train)} rows")
-axis.set(xlabel="rows kept", ylabel="share of test digits that are wrong", xticks=sizes, xticklabels=sizes)
+axis.set(
+    xlabel="rows kept",
+    ylabel="share of test digits that are wrong",
+    xticks=sizes,
+    xticklabels=sizes,
+)
 axis.minorticks_off()
 axis.legend(frameon=False)
 plt.show()

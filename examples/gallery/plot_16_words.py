@@ -24,10 +24,23 @@ from sklearn.utils.discovery import all_estimators, all_functions
 from fewer import coverage, dims
 
 things = [thing for _, thing in (*all_estimators(), *all_functions())]
-for module in (np, np.linalg, scipy.signal, scipy.linalg, scipy.optimize, scipy.ndimage, scipy.spatial, scipy.fft):
+for module in (
+    np,
+    np.linalg,
+    scipy.signal,
+    scipy.linalg,
+    scipy.optimize,
+    scipy.ndimage,
+    scipy.spatial,
+    scipy.fft,
+):
     things += [getattr(module, name) for name in dir(module) if not name.startswith("_")]
-texts = sorted({(inspect.getdoc(thing) or "").split("\n")[0].lower() for thing in things if callable(thing)})
-sentences = [text for text in texts if re.fullmatch(r"[a-z -]+\.", text) and 2 <= len(text.split()) <= 8]
+texts = sorted(
+    {(inspect.getdoc(thing) or "").split("\n")[0].lower() for thing in things if callable(thing)}
+)
+sentences = [
+    text for text in texts if re.fullmatch(r"[a-z -]+\.", text) and 2 <= len(text.split()) <= 8
+]
 reader = CountVectorizer(binary=True, token_pattern=r"[a-z]+", dtype=np.int8)  # noqa: S106 - words, no password
 table = reader.fit_transform(sentences)
 words = reader.get_feature_names_out()
@@ -44,7 +57,9 @@ frequent = [coverage(table, often[:k]) for k in sizes]
 figure, axis = plt.subplots(figsize=(7, 4.2))
 axis.semilogx(sizes, shares, "D-", label="words chosen by dims")
 axis.semilogx(sizes, frequent, "s:", label="the most frequent words")
-axis.set(xlabel="words known", ylabel="share of sentences read whole", xticks=sizes, xticklabels=sizes)
+axis.set(
+    xlabel="words known", ylabel="share of sentences read whole", xticks=sizes, xticklabels=sizes
+)
 axis.minorticks_off()
 axis.legend(frameon=False)
 plt.show()
@@ -54,7 +69,9 @@ plt.show()
 # the forty most frequent ones.
 
 chosen = found[2].indices
-whole = np.flatnonzero(np.asarray(table[:, np.setdiff1d(np.arange(len(words)), chosen)].sum(axis=1)).ravel() == 0)
+whole = np.flatnonzero(
+    np.asarray(table[:, np.setdiff1d(np.arange(len(words)), chosen)].sum(axis=1)).ravel() == 0
+)
 uses = np.asarray(table[whole].sum(axis=0)).ravel()
 figure, axis = plt.subplots(figsize=(8, 4.5))
 axis.set(xlim=(0, 1), ylim=(0, 1))

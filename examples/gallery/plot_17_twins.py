@@ -19,7 +19,9 @@ table = np.column_stack([X / X.std(axis=0), y / y.std()])
 
 def error(train, test):
     """The root mean squared error on test rows of a model that has seen the others."""
-    return ((LinearRegression().fit(X[train], y[train]).predict(X[test]) - y[test]) ** 2).mean() ** 0.5
+    return (
+        (LinearRegression().fit(X[train], y[train]).predict(X[test]) - y[test]) ** 2
+    ).mean() ** 0.5
 
 
 # %%
@@ -30,7 +32,9 @@ rng = np.random.default_rng(0)
 missed = {"random test sets": [], "test sets by split_evenly": []}
 for seed in range(30):
     some = rng.permutation(len(X))[:300]
-    truth = np.sqrt(np.mean([error(np.delete(some, np.s_[i::10]), some[i::10]) ** 2 for i in range(10)]))
+    truth = np.sqrt(
+        np.mean([error(np.delete(some, np.s_[i::10]), some[i::10]) ** 2 for i in range(10)])
+    )
     first, second = split_evenly(table[some], 50, solver="greedy", rng=seed)
     missed["random test sets"].append(error(some[50:], some[:50]) - truth)
     missed["test sets by split_evenly"].append(error(some[first], some[second]) - truth)
@@ -43,4 +47,6 @@ axis.set(xlabel="error measured on 50 rows, less the cross-validated error")
 figure.tight_layout()
 plt.show()
 for name, values in missed.items():
-    print(f"{name}: off by {np.abs(values).mean():.2f} on average, of an error of about {truth:.0f}")
+    print(
+        f"{name}: off by {np.abs(values).mean():.2f} on average, of an error of about {truth:.0f}"
+    )

@@ -18,7 +18,9 @@ def block(seed, rows=8_000):
     """Rows along a spiral, made where they are needed."""
     rng = np.random.default_rng(seed)
     turn = 3 * np.pi * np.sqrt(rng.random(rows))
-    return np.column_stack([turn * np.cos(turn), turn * np.sin(turn)]) + 0.4 * rng.standard_normal((rows, 2))
+    return np.column_stack([turn * np.cos(turn), turn * np.sin(turn)]) + 0.4 * rng.standard_normal(
+        (rows, 2)
+    )
 
 
 parts = [da.from_delayed(delayed(block)(seed), (8_000, 2), float) for seed in range(10)]

@@ -1,8 +1,8 @@
 """Baselines for k-sparse least squares on the simplex, each tuned on the training error it may see.
 
-All minimise ‖A q - b‖² over A (r, n), b (r,) in their own way and end on the k-sparse simplex: the k largest
-entries, then either projected, as the paper does with Lasso, or refitted (`refit=True`) by exact least squares on
-the same support, so that a baseline is judged by the support it found.
+All minimise ‖A q - b‖² over A (r, n), b (r,) in their own way and end on the k-sparse simplex: the
+k largest entries, then either projected, as the paper does with Lasso, or refitted (`refit=True`)
+by exact least squares on the same support, so that a baseline is judged by the support it found.
 """
 
 import warnings
@@ -26,8 +26,8 @@ def largest(v: Vector, k: int) -> Indices:
 def onto(F: Moments, k: int, q: Vector, refit: bool) -> Vector:
     """A vector brought onto the k-sparse simplex on its k largest positive entries: projected, or refitted.
 
-    Entries at zero stay out. Filling up with them in index order would hand a histogram, whose mass lies in its
-    first bins, a support that the baseline never found.
+    Entries at zero stay out. Filling up with them in index order would hand a histogram, whose mass
+    lies in its first bins, a support that the baseline never found.
     """
     entries = largest(q, k)
     positive = entries[q[entries] > 0.0]
@@ -37,18 +37,22 @@ def onto(F: Moments, k: int, q: Vector, refit: bool) -> Vector:
     return F.best_on(entries) if refit else p
 
 
-def lasso(A: Any, b: Any, k: int, *, positive: bool = False, refit: bool = False, grid: int = 20) -> Vector:
+def lasso(
+    A: Any, b: Any, k: int, *, positive: bool = False, refit: bool = False, grid: int = 20
+) -> Vector:
     """Min ‖A q - b‖² + gamma ‖q‖₁ (q >= 0 if `positive`) without the simplex, then onto it; the paper's baseline.
 
-    gamma runs over `grid` values on a log scale, down to a thousandth of the largest useful one; the best by
-    training error is returned.
+    gamma runs over `grid` values on a log scale, down to a thousandth of the largest useful one;
+    the best by training error is returned.
 
     >>> A = np.eye(4)
     >>> lasso(A, [0.7, 0.3, 0.0, 0.0], 2).round(3).tolist()
     [0.7, 0.3, 0.0, 0.0]
     """
     F = moments(A, b)
-    return best_of(F, [onto(F, k, q, refit) for q in lasso_solutions(F, positive=positive, grid=grid)])
+    return best_of(
+        F, [onto(F, k, q, refit) for q in lasso_solutions(F, positive=positive, grid=grid)]
+    )
 
 
 def lasso_solutions(
@@ -60,8 +64,14 @@ def lasso_solutions(
     [[0.0, 0.0], [0.5, 0.25]]
     """
     steepest = float(np.abs(F.A.T @ F.b).max()) / len(F.b)
-    scaled = steepest * np.logspace(0, -3, grid) if gammas is None else np.array(gammas) / (2.0 * len(F.b))
-    with warnings.catch_warnings():  # the smallest gammas end at max_iter; the tuning passes them over
+    scaled = (
+        steepest * np.logspace(0, -3, grid)
+        if gammas is None
+        else np.array(gammas) / (2.0 * len(F.b))
+    )
+    with (
+        warnings.catch_warnings()
+    ):  # the smallest gammas end at max_iter; the tuning passes them over
         warnings.simplefilter("ignore", ConvergenceWarning)
         _, paths, _ = lasso_path(F.A, F.b, positive=positive, alphas=scaled, max_iter=2000)
     return list(paths.T)

@@ -1,9 +1,9 @@
 """Baselines that choose k rows of a data set, as the paper and its users know them.
 
-Each takes X (N, d) and k and returns (indices, weights): k sorted indices into X and weights of sum one. Weights are
-equal (or the shares of clusters) unless `reweigh=True`, which gives the best ones on the simplex in MMD, so that a
-baseline is judged by the rows it found. With labels y the choice is "local": similarities across classes are zero, and
-clusterings are made class by class.
+Each takes X (N, d) and k and returns (indices, weights): k sorted indices into X and weights of sum
+one. Weights are equal (or the shares of clusters) unless `reweigh=True`, which gives the best ones
+on the simplex in MMD, so that a baseline is judged by the rows it found. With labels y the choice
+is "local": similarities across classes are zero, and clusterings are made class by class.
 """
 
 from collections.abc import Callable
@@ -56,12 +56,14 @@ def _handed(F: RowsMMD | None, indices: Any, weights: Any, reweigh: bool) -> Cho
     return units, share / share.sum()
 
 
-def critic_order(X: Any, k: int, *, y: Any = None, similarity: Any = "rbf", gamma: Any = "median") -> Indices:
+def critic_order(
+    X: Any, k: int, *, y: Any = None, similarity: Any = "rbf", gamma: Any = "median"
+) -> Indices:
     """The rows that MMD-critic's greedy adds, in their order, (k,): the first m are its answer for m.
 
-    Adds k times the row that raises J(S) = 2/|S| Σ_{j in S} c_j - 1/|S|² Σ_{i,j in S} k_ij most, c_j the mean
-    similarity of j; global, or local with labels. Source: Kim, Khanna & Koyejo, "Examples are not enough, learn to
-    criticize!", NeurIPS 2016.
+    Adds k times the row that raises J(S) = 2/|S| Σ_{j in S} c_j - 1/|S|² Σ_{i,j in S} k_ij most,
+    c_j the mean similarity of j; global, or local with labels. Source: Kim, Khanna & Koyejo,
+    "Examples are not enough, learn to criticize!", NeurIPS 2016.
 
     >>> critic_order(np.array([[0.0], [0.1], [8.8], [9.0]]), 3).tolist()
     [2, 0, 3]
@@ -96,7 +98,9 @@ def mmd_critic(
     [0, 2]
     """
     order = critic_order(X, k, y=y, similarity=similarity, gamma=gamma)
-    return _handed(_discrepancy(_rows(X, k), y, similarity, gamma) if reweigh else None, order, None, reweigh)
+    return _handed(
+        _discrepancy(_rows(X, k), y, similarity, gamma) if reweigh else None, order, None, reweigh
+    )
 
 
 def _column(F: RowsMMD, j: int) -> Vector:
@@ -177,7 +181,9 @@ def _by_class(X: Any, k: int, y: Any, choose: Callable[[Any, int], Chosen]) -> C
         if size:
             units, weights = choose(X[here], int(size))
             parts.append((here[units], weights * len(here)))
-    return np.concatenate([units for units, _ in parts]), np.concatenate([weights for _, weights in parts])
+    return np.concatenate([units for units, _ in parts]), np.concatenate(
+        [weights for _, weights in parts]
+    )
 
 
 def kmeans_snapped(
@@ -200,15 +206,21 @@ def kmeans_snapped(
 
     def choose(rows: Any, size: int) -> Chosen:
         model = KMeans(size, n_init=1, random_state=seed).fit(rows)
-        squared = euclidean_distances(model.cluster_centers_.astype(np.float64), rows.astype(np.float64), squared=True)
+        squared = euclidean_distances(
+            model.cluster_centers_.astype(np.float64), rows.astype(np.float64), squared=True
+        )
         units: list[int] = []
         for row in squared:
             row[units] = np.inf
             units.append(int(row.argmin()))
-        return np.array(units), np.maximum(np.bincount(model.labels_, minlength=size), 1) / rows.shape[0]
+        return np.array(units), np.maximum(
+            np.bincount(model.labels_, minlength=size), 1
+        ) / rows.shape[0]
 
     units, weights = _by_class(X, k, y, choose)
-    return _handed(_discrepancy(X, y, similarity, gamma) if reweigh else None, units, weights, reweigh)
+    return _handed(
+        _discrepancy(X, y, similarity, gamma) if reweigh else None, units, weights, reweigh
+    )
 
 
 def k_medoids(
@@ -224,9 +236,10 @@ def k_medoids(
 ) -> Chosen:
     """Rows with the least total Euclidean distance of all rows to the nearest of them; with labels class by class.
 
-    Eager swaps from a random start: each row in turn replaces the medoid with which that gains most, until a pass
-    gains nothing. Weights are the shares of the clusters. N² distances in memory.
-    Source: Schubert & Rousseeuw, "Fast and eager k-medoids clustering", Information Systems 2021.
+    Eager swaps from a random start: each row in turn replaces the medoid with which that gains
+    most, until a pass gains nothing. Weights are the shares of the clusters. N² distances in
+    memory. Source: Schubert & Rousseeuw, "Fast and eager k-medoids clustering", Information Systems
+    2021.
 
     >>> k_medoids(np.array([[0.0], [1.0], [2.0], [9.0]]), 2, rng=0)[0].tolist()
     [1, 3]
@@ -238,12 +251,16 @@ def k_medoids(
         wide = rows.astype(np.float64)
         distances = np.sqrt(np.maximum(euclidean_distances(wide, wide, squared=True), 0.0))
         np.fill_diagonal(distances, 0.0)
-        medoids = eager_swaps(distances, generator.choice(len(distances), size, replace=False), passes)
+        medoids = eager_swaps(
+            distances, generator.choice(len(distances), size, replace=False), passes
+        )
         owner = distances[medoids].argmin(axis=0)
         return medoids, np.maximum(np.bincount(owner, minlength=size), 1) / len(distances)
 
     units, weights = _by_class(X, k, y, choose)
-    return _handed(_discrepancy(X, y, similarity, gamma) if reweigh else None, units, weights, reweigh)
+    return _handed(
+        _discrepancy(X, y, similarity, gamma) if reweigh else None, units, weights, reweigh
+    )
 
 
 def eager_swaps(distances: npt.NDArray[np.float64], medoids: Indices, passes: int) -> Indices:
@@ -259,7 +276,9 @@ def eager_swaps(distances: npt.NDArray[np.float64], medoids: Indices, passes: in
         d = distances[row]
         closer = d < first
         gain = float((first - d)[closer].sum())  # what the newcomer alone gains
-        loss = np.bincount(owner, np.where(closer, 0.0, np.minimum(d, second) - first), len(medoids))
+        loss = np.bincount(
+            owner, np.where(closer, 0.0, np.minimum(d, second) - first), len(medoids)
+        )
         out = int(loss.argmin())
         if loss[out] - gain < -1e-12 * first.sum() and row not in medoids:
             medoids[out], last = row, step
@@ -267,7 +286,9 @@ def eager_swaps(distances: npt.NDArray[np.float64], medoids: Indices, passes: in
     return medoids
 
 
-def _two_nearest(distances: npt.NDArray[np.float64], medoids: Indices) -> tuple[Indices, Vector, Vector]:
+def _two_nearest(
+    distances: npt.NDArray[np.float64], medoids: Indices
+) -> tuple[Indices, Vector, Vector]:
     """Position and distance of each row's nearest medoid, and the distance of its second."""
     part = distances[medoids]
     owner = part.argmin(axis=0)
@@ -290,11 +311,11 @@ def prototype_selection(
 ) -> Chosen:
     """Prototypes that cover rows of their own class within a radius and few of the others; the paper's PS.
 
-    Greedy for the set cover: add the row with the most newly covered rows of its class, less the rows of other classes
-    within the radius, while that is positive and at most k times. The radius is, of `radii` quantiles of the distances,
-    the one whose prototypes classify the other rows best (without labels: cover most). N² distances in memory.
-    Source: Bien & Tibshirani, "Prototype selection for interpretable classification", Annals of Applied
-    Statistics 2011.
+    Greedy for the set cover: add the row with the most newly covered rows of its class, less the
+    rows of other classes within the radius, while that is positive and at most k times. The radius
+    is, of `radii` quantiles of the distances, the one whose prototypes classify the other rows best
+    (without labels: cover most). N² distances in memory. Source: Bien & Tibshirani, "Prototype
+    selection for interpretable classification", Annals of Applied Statistics 2011.
 
     >>> prototype_selection(np.array([[0.0], [1.0], [2.0], [9.0]]), 2, y=[0, 0, 0, 1])[0].tolist()
     [1, 3]
@@ -337,5 +358,7 @@ def _missed(squared: npt.NDArray[np.floating[Any]], codes: Indices, units: Indic
     rest = np.setdiff1d(np.arange(len(codes)), units)
     wrong = codes[units[part[:, rest].argmin(axis=0)]] != codes[rest]
     return (
-        float(wrong.mean() + 1e-9 * part.min(axis=0).mean() / max(float(squared.max()), 1e-300)) if rest.size else 0.0
+        float(wrong.mean() + 1e-9 * part.min(axis=0).mean() / max(float(squared.max()), 1e-300))
+        if rest.size
+        else 0.0
     )

@@ -1,6 +1,8 @@
 """Say the same thing with fewer points, bins, terms or dimensions: learn sparse discrete distributions."""
 
-TYPE_CHECKING = False  # not imported: until the command has its hands on Ctrl-C, every import is a traceback
+TYPE_CHECKING = (
+    False  # not imported: until the command has its hands on Ctrl-C, every import is a traceback
+)
 if TYPE_CHECKING:
     from ._validation import InvalidInput
     from ._warm import warm
@@ -10,21 +12,20 @@ if TYPE_CHECKING:
     from .constraints.simplex import Simplex
     from .constraints.sparse_simplex import SparseSimplex
     from .constraints.sparse_states import SparseStates
-    from .data.prices import returns
     from .distribution import Distribution
-    from .jobs.bins import bins
-    from .jobs.bins_transformer import FewerBins
-    from .jobs.dims import coverage, dims
-    from .jobs.dims_selector import FewerDims
-    from .jobs.explain import assign, criticisms, witness
-    from .jobs.points import points
-    from .jobs.points_classifier import FewerPointsClassifier
-    from .jobs.points_sampler import FewerSampler
-    from .jobs.points_transformer import FewerPoints
+    from .jobs.bins.bins import bins
+    from .jobs.bins.transformer import FewerBins
+    from .jobs.dims.dims import coverage, dims
+    from .jobs.dims.selector import FewerDims
+    from .jobs.points.classifier import FewerPointsClassifier
+    from .jobs.points.explain import assign, criticisms, witness
+    from .jobs.points.points import points
+    from .jobs.points.sampler import FewerSampler
+    from .jobs.points.transformer import FewerPoints
     from .jobs.split import split_evenly
     from .jobs.summaries import Summary, summarize
-    from .jobs.terms import terms
-    from .jobs.terms_regressor import FewerTerms
+    from .jobs.terms.regressor import FewerTerms
+    from .jobs.terms.terms import terms
     from .objectives.absolute_error import AbsoluteError
     from .objectives.downside_error import DownsideError
     from .objectives.functional import Functional
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from .solvers.minimize import minimize
     from .solvers.steps import Backtracking, Constant, Doubling, Momentum, Refitting
     from .spaces import Atoms, Lattice, States
+    from .tables.prices import returns
     from .transformation import dimensions_to_vector, vector_to_dimensions
 
 __version__ = "0.1.0"
@@ -57,12 +59,12 @@ _HOMES = {
     "Distribution": "distribution",
     "Doubling": "solvers.steps",
     "DownsideError": "objectives.downside_error",
-    "FewerBins": "jobs.bins_transformer",
-    "FewerDims": "jobs.dims_selector",
-    "FewerPoints": "jobs.points_transformer",
-    "FewerPointsClassifier": "jobs.points_classifier",
-    "FewerSampler": "jobs.points_sampler",
-    "FewerTerms": "jobs.terms_regressor",
+    "FewerBins": "jobs.bins.transformer",
+    "FewerDims": "jobs.dims.selector",
+    "FewerPoints": "jobs.points.transformer",
+    "FewerPointsClassifier": "jobs.points.classifier",
+    "FewerSampler": "jobs.points.sampler",
+    "FewerTerms": "jobs.terms.regressor",
     "Functional": "objectives.functional",
     "GroupSparse": "constraints.group_sparse",
     "InvalidInput": "_validation",
@@ -81,12 +83,12 @@ _HOMES = {
     "SparseStates": "constraints.sparse_states",
     "States": "spaces",
     "Status": "result",
-    "assign": "jobs.explain",
-    "bins": "jobs.bins",
-    "coverage": "jobs.dims",
-    "criticisms": "jobs.explain",
+    "assign": "jobs.points.explain",
+    "bins": "jobs.bins.bins",
+    "coverage": "jobs.dims.dims",
+    "criticisms": "jobs.points.explain",
     "dimensions_to_vector": "transformation",
-    "dims": "jobs.dims",
+    "dims": "jobs.dims.dims",
     "exact": "solvers.exact",
     "exchange": "solvers.exchange",
     "frank_wolfe": "solvers.frank_wolfe",
@@ -94,15 +96,15 @@ _HOMES = {
     "iht": "solvers.iht",
     "minimize": "solvers.minimize",
     "path": "report.path",
-    "points": "jobs.points",
-    "returns": "data.prices",
+    "points": "jobs.points.points",
+    "returns": "tables.prices",
     "split_evenly": "jobs.split",
     "Summary": "jobs.summaries",
     "summarize": "jobs.summaries",
-    "terms": "jobs.terms",
+    "terms": "jobs.terms.terms",
     "vector_to_dimensions": "transformation",
     "warm": "_warm",
-    "witness": "jobs.explain",
+    "witness": "jobs.points.explain",
 }
 
 __all__ = [

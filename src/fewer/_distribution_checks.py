@@ -16,7 +16,9 @@ def as_integers(x: Any, name: str) -> Indices:
     return np.ascontiguousarray(array, np.int64).reshape(array.shape)
 
 
-def check_states(codes: Indices, weights: Vector, dims: Indices, sizes: Indices, origin: Indices) -> None:
+def check_states(
+    codes: Indices, weights: Vector, dims: Indices, sizes: Indices, origin: Indices
+) -> None:
     """Refuse arrays that do not list states of one space."""
     if not weights.ndim == dims.ndim == sizes.ndim == 1 or codes.shape != (weights.size, dims.size):
         raise InvalidInput(
@@ -24,17 +26,27 @@ def check_states(codes: Indices, weights: Vector, dims: Indices, sizes: Indices,
             f"shape {sizes.shape}; codes must have a row for each weight and a column for each of dims"
         )
     if origin.shape != sizes.shape or sizes.size == 0:
-        raise InvalidInput(f"the arrays do not fit together: origin {origin.shape}, shape {sizes.shape}")
+        raise InvalidInput(
+            f"the arrays do not fit together: origin {origin.shape}, shape {sizes.shape}"
+        )
     if (sizes < 1).any():
-        raise InvalidInput(f"shape must hold the entries of each dimension, at least 1, got {sizes.min()}")
+        raise InvalidInput(
+            f"shape must hold the entries of each dimension, at least 1, got {sizes.min()}"
+        )
     if np.unique(dims).size != dims.size:
         raise InvalidInput(f"dims must be distinct, got {shown(dims.tolist())}")
     inside = not dims.size or (dims.min() >= 0 and dims.max() < sizes.size)
-    if not inside or ((codes < 0) | (codes >= sizes[dims])).any() or ((origin < 0) | (origin >= sizes)).any():
+    if (
+        not inside
+        or ((codes < 0) | (codes >= sizes[dims])).any()
+        or ((origin < 0) | (origin >= sizes)).any()
+    ):
         raise InvalidInput("a state lies outside its space")
 
 
-def check_line(values: Any, edges: Any, n_states: int, shape: tuple[int, ...], rest: float) -> tuple[Any, Any]:
+def check_line(
+    values: Any, edges: Any, n_states: int, shape: tuple[int, ...], rest: float
+) -> tuple[Any, Any]:
     """`values` (s,) and `edges` (s, 2) of a distribution on a line; None where they are not given."""
     if values is None:
         if edges is not None:
@@ -42,9 +54,13 @@ def check_line(values: Any, edges: Any, n_states: int, shape: tuple[int, ...], r
         return None, None
     at = as_array(values, "values")
     if len(shape) > 1 or rest:
-        raise InvalidInput(f"values are for one dimension without rest, got {len(shape)} dimensions and rest {rest:g}")
+        raise InvalidInput(
+            f"values are for one dimension without rest, got {len(shape)} dimensions and rest {rest:g}"
+        )
     if at.shape != (n_states,):
-        raise InvalidInput(f"values must be one for each of {n_states} states, got shape {at.shape}")
+        raise InvalidInput(
+            f"values must be one for each of {n_states} states, got shape {at.shape}"
+        )
     if edges is None:
         return at, None
     ends = as_array(edges, "edges")
@@ -53,7 +69,9 @@ def check_line(values: Any, edges: Any, n_states: int, shape: tuple[int, ...], r
     outside = np.flatnonzero((at < ends[:, 0]) | (at > ends[:, 1]))
     if outside.size:
         i = int(outside[0])
-        raise InvalidInput(f"edges must hold their values: value {i} is {at[i]:g}, its edges are {ends[i].tolist()}")
+        raise InvalidInput(
+            f"edges must hold their values: value {i} is {at[i]:g}, its edges are {ends[i].tolist()}"
+        )
     return at, ends
 
 

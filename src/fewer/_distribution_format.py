@@ -22,15 +22,21 @@ Fields = dict[str, Any]
 def check_version(form: Any, version: Any, label: str) -> None:
     """Refuse what is not ours, or of a version to come."""
     if form != FORMAT:
-        raise InvalidInput(f"{label} is not a distribution saved by fewer: it has no format entry {FORMAT!r}")
+        raise InvalidInput(
+            f"{label} is not a distribution saved by fewer: it has no format entry {FORMAT!r}"
+        )
     if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= VERSION:
-        raise InvalidInput(f"{label} has version {shown(version)}; this fewer reads versions 1 to {VERSION}")
+        raise InvalidInput(
+            f"{label} has version {shown(version)}; this fewer reads versions 1 to {VERSION}"
+        )
 
 
 def check_content(content: Any, label: str, needed: tuple[str, ...] = NEEDED) -> None:
     """Refuse what is not a dict of a distribution, is of a version to come, or lacks entries."""
     if not isinstance(content, Mapping):
-        raise InvalidInput(f"{label} must be a dict with the entries of a distribution, got {shown(content)}")
+        raise InvalidInput(
+            f"{label} must be a dict with the entries of a distribution, got {shown(content)}"
+        )
     check_version(content.get("format"), content.get("version"), label)
     missing = sorted(set(needed) - content.keys())
     if missing:
@@ -45,13 +51,19 @@ def fields_of(content: Mapping[str, Any]) -> Fields:
     sizes = as_integers(content["shape"], "shape")
     n, none = sizes.size, np.zeros(sizes.shape, np.int64)
     if sizes.ndim != 1 or not n:
-        raise InvalidInput(f"shape must list the entries of each dimension, got {shown(content['shape'])}")
+        raise InvalidInput(
+            f"shape must list the entries of each dimension, got {shown(content['shape'])}"
+        )
     origin = none if given.get("origin") is None else as_integers(given["origin"], "origin")
-    dims = as_indices(range(n) if given.get("dims") is None else given["dims"], n, "dims", "dimensions")
+    dims = as_indices(
+        range(n) if given.get("dims") is None else given["dims"], n, "dims", "dimensions"
+    )
     states = as_integers(content["states"], "states")
     rows = states.reshape(-1, n) if n == 1 or not states.size else states
     if rows.ndim != 2 or rows.shape[1] != n or origin.shape != (n,) or dims.ndim != 1:
-        raise InvalidInput(f"states must be rows of {n} integers, and origin one, got {states.shape}, {origin.shape}")
+        raise InvalidInput(
+            f"states must be rows of {n} integers, and origin one, got {states.shape}, {origin.shape}"
+        )
     off = np.flatnonzero((np.delete(rows, dims, axis=1) != np.delete(origin, dims)).any(axis=1))
     if off.size:
         raise InvalidInput(f"state {off[0]} differs from the origin outside dims")
@@ -100,7 +112,9 @@ def read_arrays(path: Path, most: int) -> dict[str, Any]:
 
     def check(label: str, size: int, compressed: int) -> None:
         if size > most:
-            raise InvalidInput(f"{path} would take {magnitude(size)} bytes of memory, more than max_bytes = {most}")
+            raise InvalidInput(
+                f"{path} would take {magnitude(size)} bytes of memory, more than max_bytes = {most}"
+            )
 
     label = f"{path} is damaged or is not a distribution saved by fewer"
     stored = stored_arrays(path, label, ("format", "version", *FIELDS, *ON_A_LINE), check)

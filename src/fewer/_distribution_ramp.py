@@ -35,7 +35,9 @@ class Ramp(NamedTuple):
         share = np.zeros(np.shape(x))
         reach = self.points[high] / 2 - self.points[low] / 2
         np.divide(np.asarray(x) / 2 - self.points[low] / 2, reach, out=share, where=inside)
-        return np.asarray(np.where(at > 0, self.levels[low] + share * (self.levels[high] - self.levels[low]), 0.0))
+        return np.asarray(
+            np.where(at > 0, self.levels[low] + share * (self.levels[high] - self.levels[low]), 0.0)
+        )
 
     def quantile(self, q: Vector) -> Vector:
         """The least point at which a level is reached."""
@@ -43,5 +45,7 @@ class Ramp(NamedTuple):
         low = np.maximum(high - 1, 0)
         rise = self.levels[high] - self.levels[low]
         share = np.ones(np.shape(q))
-        np.divide(np.minimum(q, self.levels[high]) - self.levels[low], rise, out=share, where=rise > 0)
+        np.divide(
+            np.minimum(q, self.levels[high]) - self.levels[low], rise, out=share, where=rise > 0
+        )
         return np.asarray((1.0 - share) * self.points[low] + share * self.points[high])

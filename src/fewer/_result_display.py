@@ -35,7 +35,9 @@ def one_line(result: "Result") -> str:
     parts = [kept(result), f"{result.words.loss} = {result.value:.3g}{spread}"]
     if proves(result):
         parts.append(f"gap = {result.gap:.2g}")
-    return f"Result({', '.join([*parts, f'{ENDS[result.status.name]} {duration(result.seconds)}'])})"
+    return (
+        f"Result({', '.join([*parts, f'{ENDS[result.status.name]} {duration(result.seconds)}'])})"
+    )
 
 
 def proves(result: "Result") -> bool:
@@ -66,7 +68,12 @@ def html(result: "Result") -> str:
     rows = []
     for i in order[:MOST_ROWS].tolist():
         cells = [str(result.indices[i]), *([labels[1][i]] if labels else [])]
-        rows.append(_row("td", [*cells, *([f"{result.weights[i]:.4g}"] if result.weights is not None else [])]))
+        rows.append(
+            _row(
+                "td",
+                [*cells, *([f"{result.weights[i]:.4g}"] if result.weights is not None else [])],
+            )
+        )
     if len(order) > MOST_ROWS:
         rows.append(_row("td", [f"and {len(order) - MOST_ROWS} more", *[""] * (len(heads) - 1)]))
     summary = escape(one_line(result)[len("Result(") : -1])
@@ -114,7 +121,11 @@ def plot(result: "Result", ax: Any) -> Any:
     ax.bar(np.arange(len(heights)), heights, tick_label=names)
     if max(map(len, names), default=0) > LONGEST_TICK:
         ax.tick_params(axis="x", labelrotation=90)
-    ax.set(xlabel=f"{labels[0] if labels else 'index'} of {result.words.unit}", ylabel=label, title=kept(result))
+    ax.set(
+        xlabel=f"{labels[0] if labels else 'index'} of {result.words.unit}",
+        ylabel=label,
+        title=kept(result),
+    )
     return ax
 
 
@@ -123,8 +134,16 @@ def _shares(result: "Result") -> tuple[Vector | None, str]:
     found = result.distribution
     if not np.isin(found.dims, result.indices).all() or len(found.shape) < 2:
         return None, ""
-    uses = dict(zip(found.dims.tolist(), found.weights @ (found.codes != found.origin[found.dims]), strict=True))
-    return np.array([uses.get(i, 0.0) for i in result.indices.tolist()]), "share of the covered rows that use it"
+    uses = dict(
+        zip(
+            found.dims.tolist(),
+            found.weights @ (found.codes != found.origin[found.dims]),
+            strict=True,
+        )
+    )
+    return np.array(
+        [uses.get(i, 0.0) for i in result.indices.tolist()]
+    ), "share of the covered rows that use it"
 
 
 def axes() -> Any:

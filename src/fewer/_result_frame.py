@@ -49,7 +49,11 @@ def columns_of(rows: Any) -> dict[str, list[Any]]:
         flat = dense.reshape(len(dense), -1)
         return {f"x{j}": flat[:, j].tolist() for j in range(flat.shape[1])}
     if not is_frame(rows):
-        return {beside(str(rows.name or "x0"), ()): rows.tolist() if library == "pandas" else rows.to_list()}
+        return {
+            beside(str(rows.name or "x0"), ()): rows.tolist()
+            if library == "pandas"
+            else rows.to_list()
+        }
     labels = labels_of(rows)
     if library == "pandas":
         lists = [rows.iloc[:, j].tolist() for j in range(len(labels))]
@@ -77,7 +81,9 @@ def beside(name: Any, names: Any) -> Any:
 def renamed(rows: Any, library: str) -> Any:
     """A frame without columns that are called like ours."""
     labels = labels_of(rows)
-    new = {label: beside(label, labels) for label in labels if isinstance(label, str) and label in OURS}
+    new = {
+        label: beside(label, labels) for label in labels if isinstance(label, str) and label in OURS
+    }
     if not new:
         return rows
     return rows.rename(columns=new) if library == "pandas" else rows.rename(new)
@@ -87,7 +93,9 @@ def _pandas(result: "Result", own: dict[str, Any], rows: Any) -> Any:
     try:
         import pandas as pd
     except ImportError:
-        raise InvalidInput('to_frame needs pandas, or backend="polars" and polars; neither comes with fewer') from None
+        raise InvalidInput(
+            'to_frame needs pandas, or backend="polars" and polars; neither comes with fewer'
+        ) from None
     if rows is not None and not isinstance(rows, dict):
         return pd.concat([pd.DataFrame(own, index=rows.index), rows], axis=1)
     labels = result.labels if result.labels is not None and result.words.unit == "points" else None
@@ -99,7 +107,9 @@ def _polars(result: "Result", own: dict[str, Any], rows: Any) -> Any:
     try:
         import polars as pl
     except ImportError:
-        raise InvalidInput('to_frame(backend="polars") needs polars, which is not installed') from None
+        raise InvalidInput(
+            'to_frame(backend="polars") needs polars, which is not installed'
+        ) from None
     if result.labels is not None and result.words.unit == "points":
         taken_names = [] if rows is None else list(rows) if isinstance(rows, dict) else rows.columns
         name = "label" if "label" not in taken_names else "index_label"

@@ -50,7 +50,9 @@ class InvalidInput(ValueError, TypeError):  # noqa: N818 - reads as the sentence
     fewer._validation.InvalidInput: n must be at least 1 (atoms), got 0
     """
 
-    def __init__(self, message: str = "", parameter: str | None = None, fixes: Sequence["Fix"] = ()) -> None:
+    def __init__(
+        self, message: str = "", parameter: str | None = None, fixes: Sequence["Fix"] = ()
+    ) -> None:
         super().__init__(message)
         self.parameter, self.fixes, self.place = parameter, tuple(fixes), ""
 
@@ -87,7 +89,9 @@ class Fix(NamedTuple):
             return self.parameter
         values = self.value if isinstance(self.value, tuple) else (self.value,)
         *some, last = map(repr, values)
-        return f"{self.parameter}={', '.join(some)} or {last}" if some else f"{self.parameter}={last}"
+        return (
+            f"{self.parameter}={', '.join(some)} or {last}" if some else f"{self.parameter}={last}"
+        )
 
 
 @contextmanager
@@ -106,7 +110,9 @@ def renamed(**names: str) -> Iterator[None]:
         if found is None:
             raise
         parameter = names[found[1]]
-        raise InvalidInput(parameter + str(error)[found.end() :], parameter, error.fixes) from error.__cause__
+        raise InvalidInput(
+            parameter + str(error)[found.end() :], parameter, error.fixes
+        ) from error.__cause__
 
 
 def shown(x: Any) -> str:
@@ -124,8 +130,9 @@ def shown(x: Any) -> str:
 def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
     """`x` as an array of booleans, integers or floats, of any shape; no entry of it is masked or missing.
 
-    Sequences, arrays, DataFrames and Series are welcome, with nullable columns and columns of objects too where each
-    entry is a real number (`Decimal` and `Fraction` among them). Text is never read as a number.
+    Sequences, arrays, DataFrames and Series are welcome, with nullable columns and columns of
+    objects too where each entry is a real number (`Decimal` and `Fraction` among them). Text is
+    never read as a number.
 
     >>> as_numbers([True, Decimal("0.5"), 2], "x").tolist()
     [1.0, 0.5, 2.0]
@@ -134,7 +141,8 @@ def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
         return x
     if sp.issparse(x):
         raise InvalidInput(
-            f"{name} must be dense, got a {type(x).__name__} of shape {x.shape}; use its toarray()", name
+            f"{name} must be dense, got a {type(x).__name__} of shape {x.shape}; use its toarray()",
+            name,
         )
     x = unmasked(gathered(x), name)
     array = read(x, name)
@@ -145,7 +153,8 @@ def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
     if array.dtype.kind == "f" and np.isnan(array).any():
         row, column = (int(i) for i in np.argwhere(np.isnan(array))[0])
         raise InvalidInput(
-            f"{name} has a missing value in column {labels_of(x)[column]!r}, row {row}; fill or drop it", name
+            f"{name} has a missing value in column {labels_of(x)[column]!r}, row {row}; fill or drop it",
+            name,
         )
     return array
 
@@ -153,7 +162,8 @@ def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
 def as_sparse(x: Any, name: str) -> Any:
     """A sparse matrix of any format as an object of our own that shares its arrays, its indices known to be in range.
 
-    SciPy trusts indices, and a wrong one makes it write past the end of an array when the format is changed.
+    SciPy trusts indices, and a wrong one makes it write past the end of an array when the format is
+    changed.
     """
     try:
         if x.format in _COMPRESSED:
@@ -172,7 +182,9 @@ def as_sparse(x: Any, name: str) -> Any:
 def unmasked(x: Any, name: str) -> Any:
     """`x`, a masked array as its data; a masked entry is refused, for its value is not meant to be read."""
     if isinstance(x, (list, tuple)):
-        return [unmasked(part, f"{name}[{i}]") for i, part in enumerate(x)] if _holds_masked(x) else x
+        return (
+            [unmasked(part, f"{name}[{i}]") for i, part in enumerate(x)] if _holds_masked(x) else x
+        )
     if not isinstance(x, np.ma.MaskedArray):
         return x
     mask = np.ma.getmaskarray(x)
@@ -188,7 +200,9 @@ def _holds_masked(x: Any, depth: int = 0) -> bool:
     if any(issubclass(kind, np.ma.MaskedArray) for kind in kinds):
         return True
     nested = depth < MOST_NESTED and not kinds.isdisjoint((list, tuple))
-    return nested and any(_holds_masked(part, depth + 1) for part in x if isinstance(part, (list, tuple)))
+    return nested and any(
+        _holds_masked(part, depth + 1) for part in x if isinstance(part, (list, tuple))
+    )
 
 
 def read(x: Any, name: str) -> npt.NDArray[Any]:
@@ -196,7 +210,9 @@ def read(x: Any, name: str) -> npt.NDArray[Any]:
     try:
         return np.asarray(x)
     except Exception:  # ragged sequences, and what foreign containers raise
-        raise InvalidInput(f"{name} must be an array with rows of one length, got {shown(x)}", name) from None
+        raise InvalidInput(
+            f"{name} must be an array with rows of one length, got {shown(x)}", name
+        ) from None
 
 
 def library_of(x: Any) -> str | None:
@@ -205,7 +221,9 @@ def library_of(x: Any) -> str | None:
     >>> library_of([[1.0, 2.0]]) is None
     True
     """
-    return next((library for library in _FRAMES if _is_one(x, library, (*_FRAMES[library], "Series"))), None)
+    return next(
+        (library for library in _FRAMES if _is_one(x, library, (*_FRAMES[library], "Series"))), None
+    )
 
 
 def is_frame(x: Any) -> bool:
@@ -215,7 +233,9 @@ def is_frame(x: Any) -> bool:
 
 def _is_one(x: Any, library: str, kinds: tuple[str, ...]) -> bool:
     module = sys.modules.get(library)
-    return module is not None and isinstance(x, tuple(getattr(module, kind) for kind in kinds if hasattr(module, kind)))
+    return module is not None and isinstance(
+        x, tuple(getattr(module, kind) for kind in kinds if hasattr(module, kind))
+    )
 
 
 def gathered(x: Any) -> Any:
@@ -231,7 +251,10 @@ def labels_of(frame: Any) -> list[Any]:
 def _side_by_side(frame: Any, name: str) -> npt.NDArray[Any]:
     """The columns of a DataFrame, of different kinds, as one array."""
     labels = labels_of(frame)
-    each = (frame.iloc[:, i] if hasattr(frame, "iloc") else frame[label] for i, label in enumerate(labels))
+    each = (
+        frame.iloc[:, i] if hasattr(frame, "iloc") else frame[label]
+        for i, label in enumerate(labels)
+    )
     parts = []
     for label, column in zip(labels, each, strict=True):
         called = f"{name}'s column {label!r}"
@@ -244,7 +267,9 @@ def _real(array: npt.NDArray[Any], name: str, x: Any) -> npt.NDArray[Any]:
     if array.dtype.kind == "O":
         array = _from_objects(array, name)
     if array.dtype.kind not in "fiub":
-        raise InvalidInput(f"{name} must hold real numbers, got dtype {array.dtype} ({type(x).__name__})", name)
+        raise InvalidInput(
+            f"{name} must hold real numbers, got dtype {array.dtype} ({type(x).__name__})", name
+        )
     return array
 
 
@@ -264,7 +289,9 @@ def _from_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     try:
         return array.astype(np.float64)
     except (OverflowError, ValueError) as error:
-        raise InvalidInput(f"{name} must hold numbers that float64 can hold: {error}", name) from None
+        raise InvalidInput(
+            f"{name} must hold numbers that float64 can hold: {error}", name
+        ) from None
 
 
 def _first(where: npt.NDArray[np.bool_]) -> str:
@@ -286,7 +313,9 @@ def as_array(x: Any, name: str) -> Vector:
         at = int(np.argmin(finite))
         value = given.reshape(-1)[at]
         limit = ", more than float64 can hold" if np.isfinite(value) else ""
-        raise InvalidInput(f"{name} must be finite, got {value!s}{limit} at index {_index(at, array.shape)}", name)
+        raise InvalidInput(
+            f"{name} must be finite, got {value!s}{limit} at index {_index(at, array.shape)}", name
+        )
     return array
 
 
@@ -303,7 +332,9 @@ def as_vector(x: Any, shape: tuple[int, ...], name: str) -> Vector:
 def as_distribution(p: Vector, name: str) -> Vector:
     """`p`, which must be non-negative and sum to one (to 1e-6)."""
     if p.size and p.min() < 0:
-        raise InvalidInput(f"{name} must be non-negative, got {p.min()} at index {int(p.argmin())}", name)
+        raise InvalidInput(
+            f"{name} must be non-negative, got {p.min()} at index {int(p.argmin())}", name
+        )
     with np.errstate(over="ignore"):
         total = float(p.sum())
     if abs(total - 1) > 1e-6:
@@ -321,7 +352,10 @@ def as_shares(weights: Vector, name: str) -> Vector:
     if weights.size == 0:
         raise InvalidInput(f"{name} must have at least one entry, got none", name)
     if weights.min() < 0:
-        raise InvalidInput(f"{name} must be non-negative, got {weights.min()} at index {int(weights.argmin())}", name)
+        raise InvalidInput(
+            f"{name} must be non-negative, got {weights.min()} at index {int(weights.argmin())}",
+            name,
+        )
     if not weights.any():
         raise InvalidInput(f"{name} must have a positive sum, got all zeros", name)
     scaled: Vector = weights / weights.max()  # first, so that sums of huge weights stay finite
@@ -330,15 +364,24 @@ def as_shares(weights: Vector, name: str) -> Vector:
 
 def _alone(x: Any) -> Any:
     """The entry of an array without dimensions; anything else as it is."""
-    return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 and not isinstance(x, np.ma.MaskedArray) else x
+    return (
+        x[()]
+        if isinstance(x, np.ndarray) and x.ndim == 0 and not isinstance(x, np.ma.MaskedArray)
+        else x
+    )
 
 
 def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str = "") -> int:
     """`x` as an int in low..high; a float is refused even when it is whole."""
     kind = f" ({what})" if what else ""
-    x, expected = _alone(x), f"in {low}..{high}{kind}" if high is not None else f"at least {low}{kind}"
+    x, expected = (
+        _alone(x),
+        f"in {low}..{high}{kind}" if high is not None else f"at least {low}{kind}",
+    )
     if isinstance(x, (bool, np.bool_)) or not isinstance(x, numbers.Integral):
-        raise InvalidInput(f"{name} must be an integer {expected}, got {shown(x)} ({type(x).__name__})", name)
+        raise InvalidInput(
+            f"{name} must be an integer {expected}, got {shown(x)} ({type(x).__name__})", name
+        )
     value = int(x)
     if value < low or (high is not None and value > high):
         raise InvalidInput(f"{name} must be {expected}, got {shown(value)}", name)
@@ -371,8 +414,14 @@ def as_bytes(x: Any, name: str = "max_memory") -> int:
     if not isinstance(x, str):
         return as_integer(x, name, 1, what="bytes")
     found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{0,15})?)\s*([KMGT]?B?)\s*", x.upper())
-    if not found or found[2] not in BYTES_PER_UNIT or float(found[1]) * BYTES_PER_UNIT[found[2]] < 1:
-        raise InvalidInput(f"{name} must be bytes or a text such as '500MB' or '1GB', got {shown(x)}")
+    if (
+        not found
+        or found[2] not in BYTES_PER_UNIT
+        or float(found[1]) * BYTES_PER_UNIT[found[2]] < 1
+    ):
+        raise InvalidInput(
+            f"{name} must be bytes or a text such as '500MB' or '1GB', got {shown(x)}"
+        )
     return int(float(found[1]) * BYTES_PER_UNIT[found[2]])
 
 
@@ -385,7 +434,11 @@ def as_flag(x: Any, name: str) -> bool:
 
 def _collected(x: Any) -> Any:
     """A set, a range or another collection that NumPy would take for one object as a list."""
-    whole = not isinstance(x, Collection) or isinstance(x, (str, bytes, Mapping)) or hasattr(x, "__array__")
+    whole = (
+        not isinstance(x, Collection)
+        or isinstance(x, (str, bytes, Mapping))
+        or hasattr(x, "__array__")
+    )
     return x if whole else list(x)
 
 
@@ -397,9 +450,13 @@ def as_indices(x: Any, n: int, name: str, what: str) -> Indices:
     if array.size == 0:
         return np.empty(array.shape, np.int64)
     if array.dtype.kind not in "iu":
-        raise InvalidInput(f"{name} must be a list of {what} indices, integers, got {shown(x)}", name)
+        raise InvalidInput(
+            f"{name} must be a list of {what} indices, integers, got {shown(x)}", name
+        )
     if array.min() < 0 or array.max() >= n:
-        raise InvalidInput(f"{name} must be in 0..{n - 1} ({what}), got {array.min()}..{array.max()}", name)
+        raise InvalidInput(
+            f"{name} must be in 0..{n - 1} ({what}), got {array.min()}..{array.max()}", name
+        )
     return array.astype(np.int64)
 
 
@@ -413,7 +470,9 @@ def lacking(thing: object, names: Iterable[str]) -> list[str]:
     return [name for name in names if not hasattr(kind, name) and name not in own]
 
 
-def as_units(units: Iterable[int] | npt.ArrayLike, n: int, what: str, name: str = "units") -> Indices:
+def as_units(
+    units: Iterable[int] | npt.ArrayLike, n: int, what: str, name: str = "units"
+) -> Indices:
     """`units` as sorted distinct indices below n."""
     array = as_indices(units, n, name, what)
     if array.size and array.ndim != 1:
@@ -427,7 +486,9 @@ def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:
     try:
         generator = np.random.default_rng(secrets.randbelow(SEEDS) if rng is None else rng)
     except Exception as error:  # what NumPy raises depends on the type
-        raise InvalidInput(f"rng must be None, a non-negative seed or a Generator, got {shown(rng)}: {error}") from None
+        raise InvalidInput(
+            f"rng must be None, a non-negative seed or a Generator, got {shown(rng)}: {error}"
+        ) from None
     entropy = getattr(generator.bit_generator.seed_seq, "entropy", None)
     return generator, entropy if isinstance(entropy, int) else None
 
@@ -451,14 +512,19 @@ def magnitude(count: int) -> str:
 def known(name: Any, table: dict[str, Any], what: str) -> Any:
     """table[name]; an unknown name lists the known ones."""
     if not isinstance(name, str) or name not in table:
-        raise InvalidInput(f"{what} must be one of {', '.join(map(repr, sorted(table)))}, got {shown(name)}")
+        raise InvalidInput(
+            f"{what} must be one of {', '.join(map(repr, sorted(table)))}, got {shown(name)}"
+        )
     return table[name]
 
 
 def callers_level() -> int:
     """The `stacklevel` of a warning, raised by the function that asks, that points at the user's line."""
     frame, level = currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("fewer", "sklearn"):
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
+        "fewer",
+        "sklearn",
+    ):
         frame, level = frame.f_back, level + 1
     return level
 

@@ -9,10 +9,10 @@ import scipy.sparse as sp
 
 from ._compiled.compilation import count
 from ._validation import InvalidInput, known
-from .jobs.bins import bins
-from .jobs.dims import dims
-from .jobs.points import points
-from .jobs.terms import terms
+from .jobs.bins.bins import bins
+from .jobs.dims.dims import dims
+from .jobs.points.points import points
+from .jobs.terms.terms import terms
 
 SOLVERS = ("exact", "exchange", "greedy", "iht")
 
@@ -85,7 +85,13 @@ def _terms(rng: np.random.Generator) -> None:
         {},
         {"min_weight": 0.1, "max_weight": 0.6},
         {"include": [1], "exclude": [2], "groups": groups, "max_per_group": 1},
-        {"min_weight": 0.1, "max_weight": 0.6, "include": [1], "groups": groups, "max_per_group": 1},
+        {
+            "min_weight": 0.1,
+            "max_weight": 0.6,
+            "include": [1],
+            "groups": groups,
+            "max_per_group": 1,
+        },
     ]
     for options in limits:
         for solver in (*SOLVERS, "frank_wolfe"):

@@ -1,7 +1,7 @@
 """The exact active-set solver for convex quadratics on the simplex cut by a box; a simplex is the box [0, 1].
 
-Each step is a few passes of NumPy around the compiled Cholesky factor of the free units. Sources: Lawson & Hanson 1974,
-ch. 23; Wolfe 1976, Math. Prog. 11; Nocedal & Wright 2006, ch. 16.
+Each step is a few passes of NumPy around the compiled Cholesky factor of the free units. Sources:
+Lawson & Hanson 1974, ch. 23; Wolfe 1976, Math. Prog. 11; Nocedal & Wright 2006, ch. 16.
 """
 
 from functools import cached_property
@@ -30,13 +30,23 @@ UNBOUNDED = 2.0
 class ActiveSet:
     """min w'Gw - 2 b'w over lo <= w <= hi (and 1'w = 1 if sigma > 0), on the way: some units are free, the others rest.
 
-    G: (s, s), b, lo, hi, w: (s,), all float64 and in C order; w is changed in place. `scale` (s,) is the diagonal
-    before the origin was moved, whose rounding G has inherited. `residual` is b - G w, minus half the gradient, as of
-    the last `renew`.
+    G: (s, s), b, lo, hi, w: (s,), all float64 and in C order; w is changed in place. `scale` (s,)
+    is the diagonal before the origin was moved, whose rounding G has inherited. `residual` is b - G
+    w, minus half the gradient, as of the last `renew`.
     """
 
-    def __init__(self, G: Matrix, b: Vector, lo: Any, hi: Any, w: Vector, sigma: float, scale: Vector) -> None:
-        self.G, self.b, self.lo, self.hi, self.w, self.sigma, self.scale = G, b, lo, hi, w, sigma, scale
+    def __init__(
+        self, G: Matrix, b: Vector, lo: Any, hi: Any, w: Vector, sigma: float, scale: Vector
+    ) -> None:
+        self.G, self.b, self.lo, self.hi, self.w, self.sigma, self.scale = (
+            G,
+            b,
+            lo,
+            hi,
+            w,
+            sigma,
+            scale,
+        )
         size = len(b)
         self.squares = G.diagonal()
         self.factor, self._passive, self.count = np.empty((size, size)), np.empty(size, np.int64), 0
@@ -63,13 +73,16 @@ class ActiveSet:
     def free(self, units: Indices) -> bool:
         """Free units, but for those that depend on the ones that are free; whether all were freed."""
         before = self.count
-        self.count = append(self.G, self.sigma, self.scale, self.factor, self._passive, before, units)
+        self.count = append(
+            self.G, self.sigma, self.scale, self.factor, self._passive, before, units
+        )
         return self.count == before + len(units)
 
     def restart(self) -> None:
         """Free the units strictly inside their bounds and descend on them; dependent ones rest.
 
-        Where all units rest, the one that may go down at the smallest residual is freed; none where none can move.
+        Where all units rest, the one that may go down at the smallest residual is freed; none where
+        none can move.
         """
         self.count = 0
         self.free(((self.w > self.lo + AT_BOUND) & (self.w < self.hi - AT_BOUND)).nonzero()[0])
@@ -83,11 +96,13 @@ class ActiveSet:
     def advance(self, residual: Vector, total: float, longest: float) -> tuple[int, float]:
         """Move the passive weights as far as the bounds allow; the position that meets its, or -1, and how far.
 
-        w_P <- w_P + t x, t <= longest, (L L') x = r + mu 1, with mu such that 1'x = total if sigma > 0; r (count,),
-        changed in place.
+        w_P <- w_P + t x, t <= longest, (L L') x = r + mu 1, with mu such that 1'x = total if sigma
+        > 0; r (count,), changed in place.
         """
         bounds = self.lo, self.hi
-        return advance(self.factor, self.passive, self.sigma, total, residual, longest, self.w, *bounds)
+        return advance(
+            self.factor, self.passive, self.sigma, total, residual, longest, self.w, *bounds
+        )
 
     def towards(self) -> int:
         """Move the passive weights towards their minimiser; the position that meets its bound first, or -1."""
@@ -112,8 +127,9 @@ class ActiveSet:
     def move_dependent_unit(self, unit: int, way: float) -> None:
         """Move an affinely dependent unit until it or a passive one meets a bound.
 
-        Along d_u = way, d_P = argmin d'Gd with 1'd = 0 the curvature is negligible. If a passive unit blocks, the two
-        change places; else `unit` rests at its other bound. Source: Nocedal & Wright 2006, sec. 16.5.
+        Along d_u = way, d_P = argmin d'Gd with 1'd = 0 the curvature is negligible. If a passive
+        unit blocks, the two change places; else `unit` rests at its other bound. Source: Nocedal &
+        Wright 2006, sec. 16.5.
         """
         room = self.hi[unit] - self.w[unit] if way > 0.0 else self.w[unit] - self.lo[unit]
         position, length = self.advance(-way * self.G[unit, self.passive], -way, float(room))
@@ -131,8 +147,9 @@ class ActiveSet:
     def suited(self, units: Indices) -> float:
         """Keep sigma, or match it to the shortest of some columns where it is far off.
 
-        m = min G_ii, less the columns at the origin; sigma if it is within MAX_SIGMA_RATIO of m, else m. A sigma far
-        above m drowns the digits of short columns, one far below m loses affine independence.
+        m = min G_ii, less the columns at the origin; sigma if it is within MAX_SIGMA_RATIO of m,
+        else m. A sigma far above m drowns the digits of short columns, one far below m loses affine
+        independence.
         """
         squares = self.squares[units]
         squares = squares[squares > AT_ORIGIN * np.abs(self.scale[units])]
@@ -146,7 +163,9 @@ class ActiveSet:
         if self.towards() >= 0 or self.uneven()[1] >= before:
             self.w[:] = kept
 
-    def steepest(self, tried: npt.NDArray[np.bool_], error: Vector, level: float) -> tuple[int, float]:
+    def steepest(
+        self, tried: npt.NDArray[np.bool_], error: Vector, level: float
+    ) -> tuple[int, float]:
         """The resting unit, not tried yet, whose slope promises most, and the slope; -1 where all are within error."""
         slope = self.residual - level
         slope[self.passive] = 0.0
@@ -156,8 +175,9 @@ class ActiveSet:
     def minimise(self) -> None:
         """Alternate freeing the unit whose slope promises most and descending, from the feasible w.
 
-        A unit is freed at most once between two decreases that exceed rounding, and a step that increases the objective
-        is undone, so the walk cannot cycle. A last step of iterative refinement is kept if it evens out the residuals.
+        A unit is freed at most once between two decreases that exceed rounding, and a step that
+        increases the objective is undone, so the walk cannot cycle. A last step of iterative
+        refinement is kept if it evens out the residuals.
         """
         size, tried = len(self.w), np.zeros(len(self.w), np.bool_)
         longest = float(self.squares.max())
@@ -187,12 +207,16 @@ class ActiveSet:
     def _entered(self, unit: int, slope: float, level: float, error: Vector) -> bool:
         """Let a unit enter and descend; whether F fell by more than rounding. Undone where it rose.
 
-        A step shorter than rounding onto the last bound also counts: other units are free afterwards.
+        A step shorter than rounding onto the last bound also counts: other units are free
+        afterwards.
         """
         w, residual = self.w.copy(), self.residual
         way = 1.0 if residual[unit] > level else -1.0
         if not self.free(np.array([unit])):  # dependent: move it if the slope beats the curvature
-            flat = min(DEPENDENT * (self.sigma + self.scale[unit]), 0.25 * (self.sigma + self.squares[unit]))
+            flat = min(
+                DEPENDENT * (self.sigma + self.scale[unit]),
+                0.25 * (self.sigma + self.squares[unit]),
+            )
             if abs(slope) <= 3.0 * flat:
                 return False
             self.move_dependent_unit(unit, way)
@@ -210,16 +234,19 @@ class ActiveSet:
         return drop > doubt or emptied
 
 
-def box_quadratic(H: Matrix, c: Vector, lo: Vector, hi: Vector, start: Vector) -> tuple[Vector, int]:
+def box_quadratic(
+    H: Matrix, c: Vector, lo: Vector, hi: Vector, start: Vector
+) -> tuple[Vector, int]:
     """Minimise a convex quadratic on the simplex cut by a box, exactly to rounding.
 
-    min w'Hw - 2 c'w  subject to  lo <= w <= hi, 1'w = 1;  H: (s, s) symmetric positive semi-definite, c, lo, hi: (s,)
-    with 0 <= lo <= hi and 1'lo <= 1 <= 1'hi, start: (s,) where to begin, feasible or not; zeros begin at the best
-    vertex where lo is zero. Returns the weights (s,) and the number of steps.
+    min w'Hw - 2 c'w  subject to  lo <= w <= hi, 1'w = 1;  H: (s, s) symmetric positive
+    semi-definite, c, lo, hi: (s,) with 0 <= lo <= hi and 1'lo <= 1 <= 1'hi, start: (s,) where to
+    begin, feasible or not; zeros begin at the best vertex where lo is zero. Returns the weights
+    (s,) and the number of steps.
 
-    The origin is moved to the shortest column, which the sum constraint permits: G_ij = H_ij - H_ir - H_rj + H_rr,
-    b_i = c_i - c_r - H_ir + H_rr, r = argmin H_ii. No column exceeds twice its length then, and an offset common to
-    all columns cancels.
+    The origin is moved to the shortest column, which the sum constraint permits: G_ij = H_ij - H_ir
+    - H_rj + H_rr, b_i = c_i - c_r - H_ir + H_rr, r = argmin H_ii. No column exceeds twice its
+    length then, and an offset common to all columns cancels.
 
     >>> w, steps = box_quadratic(np.eye(3), np.array([1.0, 0.0, 0.0]), np.zeros(3), np.full(3, 0.5), np.zeros(3))
     >>> w.round(12).tolist()
@@ -248,7 +275,10 @@ def feasible(start: Vector, lo: Vector, top: Vector, G: Matrix, b: Vector) -> Ve
     if not w.any():
         best = int(np.argmin(np.diag(G) - 2.0 * b))
         w[best] = min(1.0, top[best])
-    for everyone in (False, True):  # what is missing goes to the units that have weight, and to others if they must
+    for everyone in (
+        False,
+        True,
+    ):  # what is missing goes to the units that have weight, and to others if they must
         missing = 1.0 - float(w.sum())
         if abs(missing) <= AT_BOUND:
             break
@@ -267,7 +297,9 @@ def simplex_weights(H: Matrix, c: Vector, start: Vector | None = None) -> Vector
     return box_weights(H, c, 0.0, 1.0, np.zeros(len(c)) if start is None else start)
 
 
-def box_weights(H: Matrix, c: Vector, low: float | Vector, high: float | Vector, start: Vector) -> Vector:
+def box_weights(
+    H: Matrix, c: Vector, low: float | Vector, high: float | Vector, start: Vector
+) -> Vector:
     """The minimiser of w'Hw - 2 c'w on the simplex cut by bounds; arrays of any layout."""
     lo, hi = np.empty(len(c)), np.empty(len(c))
     lo[:], hi[:] = low, high
@@ -281,18 +313,23 @@ def box_weights(H: Matrix, c: Vector, low: float | Vector, high: float | Vector,
     return box_quadratic(H, c, lo, hi, start)[0]
 
 
-def climb(H: Matrix, c: Vector, sigma: float, start: Vector, limit: int, share: float) -> tuple[Vector, int]:
+def climb(
+    H: Matrix, c: Vector, sigma: float, start: Vector, limit: int, share: float
+) -> tuple[Vector, int]:
     """Walk towards min w'Hw - 2 c'w over w >= 0 (and 1'w = 1 if sigma > 0), one steepest unit at a time.
 
-    Stops at `limit` passive units, or once the steepest slope is below `share` of the first one. H: (s, s) symmetric
-    positive semi-definite, c: (s,), start: (s,) weights whose non-zeros are independent and are the minimiser of their
-    face. Returns the weights (s,) and the number of units that entered. Source: Lawson & Hanson 1974, algorithm NNLS.
+    Stops at `limit` passive units, or once the steepest slope is below `share` of the first one. H:
+    (s, s) symmetric positive semi-definite, c: (s,), start: (s,) weights whose non-zeros are
+    independent and are the minimiser of their face. Returns the weights (s,) and the number of
+    units that entered. Source: Lawson & Hanson 1974, algorithm NNLS.
 
     >>> climb(np.eye(3), np.array([3.0, 2.0, 1.0]), 0.0, np.zeros(3), 2, 0.0)[0].tolist()
     [3.0, 2.0, 0.0]
     """
     size = len(c)
-    path = ActiveSet(H, c, np.zeros(size), np.full(size, np.inf), np.array(start, np.float64), sigma, np.diag(H))
+    path = ActiveSet(
+        H, c, np.zeros(size), np.full(size, np.inf), np.array(start, np.float64), sigma, np.diag(H)
+    )
     held = path.w.nonzero()[0]
     if not path.free(held):
         path.w[np.setdiff1d(held, path.passive)] = 0.0

@@ -30,7 +30,8 @@ OUTLIER_RATIO = 1e6
 class Bandwidth(NamedTuple):
     """A bandwidth for rows divided by 2^exponent; the exponent is 0 for rows of ordinary size.
 
-    `gamma` is the same for the rows as they are, where it may be 0 or infinite. `note` says what is odd about them.
+    `gamma` is the same for the rows as they are, where it may be 0 or infinite. `note` says what is
+    odd about them.
     """
 
     scaled: float
@@ -42,10 +43,11 @@ class Bandwidth(NamedTuple):
 def bandwidth(X: Any, name: str, gamma: Any, weights: Any = None) -> float | None:
     """Gamma as a number; "median" makes the median distance the width, "scale" is that of scikit-learn's SVC.
 
-    "median": 1 / (2 median r²) for rbf, so that it is exp(-r² / 2 sigma²) with the median distance for sigma, and
-    1 / median distance for the others. It leaves out zeros and is taken over SAMPLED_ROWS evenly spaced rows of many.
-    "scale": 1 / (d var X) for rbf, its root for matern, 1 / (d std X) for laplace, and 1 for hamming.
-    None for similarities without a bandwidth. With `weights` (n,) a row counts as often as its weight says.
+    "median": 1 / (2 median r²) for rbf, so that it is exp(-r² / 2 sigma²) with the median distance
+    for sigma, and 1 / median distance for the others. It leaves out zeros and is taken over
+    SAMPLED_ROWS evenly spaced rows of many. "scale": 1 / (d var X) for rbf, its root for matern, 1
+    / (d std X) for laplace, and 1 for hamming. None for similarities without a bandwidth. With
+    `weights` (n,) a row counts as often as its weight says.
 
     >>> bandwidth(np.array([[0.0], [1.0], [3.0]]), "rbf", "median")
     0.125
@@ -53,14 +55,18 @@ def bandwidth(X: Any, name: str, gamma: Any, weights: Any = None) -> float | Non
     return None if name not in POWERS else bandwidth_in_units(X, name, gamma, weights).gamma
 
 
-def bandwidth_in_units(X: Any, name: str, gamma: Any, weights: Any = None, top: float | None = None) -> Bandwidth:
+def bandwidth_in_units(
+    X: Any, name: str, gamma: Any, weights: Any = None, top: float | None = None
+) -> Bandwidth:
     """The bandwidth of rows of any size, by name of a similarity that has one; see `bandwidth`.
 
     `top` is the largest |x_ij| where that is known.
     """
     top = largest(X) if top is None else top
     if isinstance(gamma, str):
-        number, exponent, note = known(gamma, {"median": _median, "scale": _scale}, "gamma")(X, name, weights)
+        number, exponent, note = known(gamma, {"median": _median, "scale": _scale}, "gamma")(
+            X, name, weights
+        )
     else:
         number, exponent, note = as_number(gamma, "gamma"), 0, ""
     value = times_power_of_two(number, -POWERS[name] * exponent)
@@ -112,7 +118,9 @@ def scaled_rows(rows: Any, exponent: Any) -> Any:
         if not sp.issparse(rows):
             return np.ldexp(rows.astype(np.float64), exponent)
         own = exponent if np.ndim(exponent) == 0 else exponent[rows.indices]
-        return sp.csr_array((np.ldexp(rows.data.astype(np.float64), own), rows.indices, rows.indptr), rows.shape)
+        return sp.csr_array(
+            (np.ldexp(rows.data.astype(np.float64), own), rows.indices, rows.indptr), rows.shape
+        )
 
 
 def blocks(X: Any) -> Iterator[slice]:
@@ -126,7 +134,12 @@ def largest(X: Any) -> float:
     """The largest |x_ij|; not finite where one entry is not."""
     if sp.issparse(X):
         return float(np.abs(X.data).max(initial=0.0))
-    tops = np.array([(abs(float(part.min())), abs(float(part.max()))) for part in (_dense(X[s]) for s in blocks(X))])
+    tops = np.array(
+        [
+            (abs(float(part.min())), abs(float(part.max())))
+            for part in (_dense(X[s]) for s in blocks(X))
+        ]
+    )
     return float(tops.max())
 
 
@@ -150,7 +163,9 @@ def pair_distances(rows: Any, name: str) -> Vector:
 
 def _distances(A: Any, B: Any, name: str) -> Vector:
     if name in ("laplace", "hamming"):
-        from scipy.spatial.distance import cdist  # here: few calls need it, and its import takes long
+        from scipy.spatial.distance import (
+            cdist,
+        )  # here: few calls need it, and its import takes long
 
         return np.asarray(cdist(A, B, "cityblock" if name == "laplace" else "hamming"))
     squared = np.maximum(distance_blocks(A, B), 0.0)
@@ -174,7 +189,11 @@ def _median(X: Any, name: str, weights: Any) -> tuple[float, int, str]:
         middle, top = _middle_and_top(unit, name, mass)
         if ORDINARY[0] < middle < ORDINARY[1]:
             number = 0.5 / middle if name == "rbf" else 1.0 / middle
-            return number, exponent, _oddity(math.sqrt(top / middle) if name == "rbf" else top / middle)
+            return (
+                number,
+                exponent,
+                _oddity(math.sqrt(top / middle) if name == "rbf" else top / middle),
+            )
     return 1.0, exponent, "all rows from which gamma is taken are equal, so it is 1"
 
 
@@ -204,7 +223,11 @@ def _middle_and_top(rows: Any, name: str, mass: Any) -> tuple[float, float]:
 
 def _oddity(ratio: float) -> str:
     """A sentence where the largest distance is so many times the median one."""
-    return "" if ratio < OUTLIER_RATIO else f"some rows lie {ratio:.1g} times the median distance apart: outliers?"
+    return (
+        ""
+        if ratio < OUTLIER_RATIO
+        else f"some rows lie {ratio:.1g} times the median distance apart: outliers?"
+    )
 
 
 def weighted_median(values: Vector, weights: Vector) -> float:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ._validation import Vector
+from .codes import as_signature, as_table, grouped
 from .spaces import Lattice, States
-from .tables import as_signature, as_table, grouped
 
 Ints = npt.NDArray[Any]
 INDEX_LIMIT = 4_000_000
@@ -24,9 +24,9 @@ KL, L2 = 0, 1
 class Cover:
     """E distinct supports with their mass and squared mass, and the log cardinality of n dimensions.
 
-    For a face S: Q(S) = sum of mass over supports inside S, Q2(S) likewise of squares, log M(S) = sum of
-    log_m over S. Shapes: indptr (E+1,), indices (nnz,) sorted within a support, mass and squares (E,),
-    log_m (n,). KL over D_k is -log max Q; l2 is ‖q‖² - max (Q2 - (1 - Q)² / M).
+    For a face S: Q(S) = sum of mass over supports inside S, Q2(S) likewise of squares, log M(S) =
+    sum of log_m over S. Shapes: indptr (E+1,), indices (nnz,) sorted within a support, mass and
+    squares (E,), log_m (n,). KL over D_k is -log max Q; l2 is ‖q‖² - max (Q2 - (1 - Q)² / M).
 
     >>> supports = np.array([0, 1, 3]), np.array([0, 0, 1])
     >>> c = Cover(*supports, np.array([0.25, 0.75]), np.array([0.0625, 0.5625]), np.log([2.0, 2.0]))
@@ -42,7 +42,9 @@ class Cover:
 
     def __post_init__(self) -> None:
         kinds = (np.int64, np.int32, np.float64, np.float64, np.float64)
-        for name, kind in zip(("indptr", "indices", "mass", "squares", "log_m"), kinds, strict=True):
+        for name, kind in zip(
+            ("indptr", "indices", "mass", "squares", "log_m"), kinds, strict=True
+        ):
             object.__setattr__(self, name, as_signature(getattr(self, name), kind))
 
     def __len__(self) -> int:
@@ -58,7 +60,9 @@ class Cover:
         """The supports of dimension i are holders[starts[i]:starts[i+1]]; empty for large covers."""
         if len(self.indices) > INDEX_LIMIT:
             return np.zeros(0, np.int64), np.zeros(0, np.int32)
-        pattern = sp.csr_array((np.ones(len(self.indices), np.int8), self.indices, self.indptr), (len(self), self.n))
+        pattern = sp.csr_array(
+            (np.ones(len(self.indices), np.int8), self.indices, self.indptr), (len(self), self.n)
+        )
         columns = pattern.tocsc()
         return as_signature(columns.indptr, np.int64), as_signature(columns.indices, np.int32)
 
@@ -78,7 +82,11 @@ class Cover:
     def measure(self, face: Ints, missing: Ints | None = None) -> tuple[float, float, float]:
         """(Q, Q2, log M) of a face, summed afresh from the data; `missing` if it is known."""
         inside = (self.missing(face) if missing is None else missing) == 0
-        return float(self.mass[inside].sum()), float(self.squares[inside].sum()), float(self.log_m[face].sum())
+        return (
+            float(self.mass[inside].sum()),
+            float(self.squares[inside].sum()),
+            float(self.log_m[face].sum()),
+        )
 
     def gain(self, face: Ints, mode: int, missing: Ints | None = None) -> float:
         """What a face is worth: Q (KL), or Q2 - (1 - Q)² / M (l2)."""
@@ -90,13 +98,18 @@ class Cover:
         lengths = np.diff(self.indptr)[supports]
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         entries = np.arange(indptr[-1]) + np.repeat(self.indptr[supports] - indptr[:-1], lengths)
-        return Cover(indptr, self.indices[entries], self.mass[supports], self.squares[supports], self.log_m)
+        return Cover(
+            indptr, self.indices[entries], self.mass[supports], self.squares[supports], self.log_m
+        )
 
 
-def cover_of(space: Lattice | States, q: Vector, k: int, squared: Vector | None = None) -> tuple[Cover, float]:
+def cover_of(
+    space: Lattice | States, q: Vector, k: int, squared: Vector | None = None
+) -> tuple[Cover, float]:
     """The cover of a distribution q on a space, and ‖q‖²; supports of more than k dimensions are left out.
 
-    mass[e] = Σ q(x) and squares[e] = Σ q(x)² over the states x with support e; `squared` where that is not q².
+    mass[e] = Σ q(x) and squares[e] = Σ q(x)² over the states x with support e; `squared` where that
+    is not q².
 
     >>> cube = Lattice(2, 2)
     >>> cover_of(cube, np.array([0.1, 0.2, 0.3, 0.4]), 1)[0].mass.tolist()

@@ -1,7 +1,8 @@
 """Squared distances between blocks of rows by one matrix product, and by differences where the product cancels.
 
-‖x‖² - 2 xᵀy + ‖y‖² has an absolute error of a few eps (‖x‖² + ‖y‖²), however near x and y are to each other. Rows are
-centred first, which keeps it small for most data. The pairs for which it still matters are computed again from x - y.
+‖x‖² - 2 xᵀy + ‖y‖² has an absolute error of a few eps (‖x‖² + ‖y‖²), however near x and y are to
+each other. Rows are centred first, which keeps it small for most data. The pairs for which it still
+matters are computed again from x - y.
 """
 
 from typing import Any, NamedTuple
@@ -65,14 +66,16 @@ def centre_of(X: Any) -> Matrix | None:
 def prepared(X: Any, centre: Matrix | None, dtype: Any, sharp: float, left: bool) -> Block:
     """A block for `squared_distances`: its product with one of the other side gives squared distances.
 
-    `sharp` is one over the squared distance at which a similarity falls off. Rows further away than float32 can
-    resolve stay in float64.
+    `sharp` is one over the squared distance at which a similarity falls off. Rows further away than
+    float32 can resolve stay in float64.
     """
     with np.errstate(over="ignore"):
         wide = X.astype(np.float64) if centre is None else X - centre
         lengths = squared_lengths(wide)
         reach = float(lengths.max(initial=0.0))
-    narrow = (X.dtype if dtype is None else np.dtype(dtype)) == np.float32 and sharp * reach <= MAX_FLOAT32_LENGTH
+    narrow = (
+        X.dtype if dtype is None else np.dtype(dtype)
+    ) == np.float32 and sharp * reach <= MAX_FLOAT32_LENGTH
     if narrow:
         wide, lengths = wide.astype(np.float32), lengths.astype(np.float32)
     ones = np.ones_like(lengths)
@@ -106,7 +109,11 @@ def squared_distances(left: Block, right: Block, sharp: float, beyond: float) ->
     with np.errstate(over="ignore", invalid="ignore"):
         squared = product(left.factor, right.factor)
         unit = ROUNDING_ULPS * float(np.finfo(squared.dtype).eps)
-        most = MAX_SIMILARITY_ERROR / unit / max(sharp, 1e-300) if squared.dtype == np.float64 else np.inf
+        most = (
+            MAX_SIMILARITY_ERROR / unit / max(sharp, 1e-300)
+            if squared.dtype == np.float64
+            else np.inf
+        )
         if left.lengths.max(initial=0.0) + right.lengths.max(initial=0.0) <= most:
             return squared
         far, away = ~(left.lengths <= most / 2.0), ~(right.lengths <= most / 2.0)
@@ -126,11 +133,15 @@ def by_differences(squared: Matrix, wanted: Mask, A: Any, B: Any) -> Matrix:
     small = not sp.issparse(A) or (A.shape[0] + B.shape[0]) * A.shape[1] <= 4 * BLOCK_ENTRIES
     if count > DENSE_SHARE * wanted.size and small:
         dense = [rows.toarray() if sp.issparse(rows) else rows for rows in (A, B)]
-        from scipy.spatial.distance import cdist  # here: few calls need it, and its import takes long
+        from scipy.spatial.distance import (
+            cdist,
+        )  # here: few calls need it, and its import takes long
 
         return np.asarray(cdist(*dense, "sqeuclidean"))
     i, j = np.nonzero(wanted)
-    width = A.shape[1] if not sp.issparse(A) else 1 + (A.nnz + B.nnz) // max(A.shape[0] + B.shape[0], 1)
+    width = (
+        A.shape[1] if not sp.issparse(A) else 1 + (A.nnz + B.nnz) // max(A.shape[0] + B.shape[0], 1)
+    )
     step = max(1, BLOCK_ENTRIES // width)
     for start in range(0, count, step):
         a, b = i[start : start + step], j[start : start + step]
@@ -145,9 +156,15 @@ def distance_blocks(A: Any, B: Any) -> Matrix:
     [[0.0, 1e+16], [1.0, 1.00000002e+16]]
     """
     centre = centre_of(B)
-    left, right = (prepared(X, centre, np.float64, 1.0, side) for X, side in ((A, True), (B, False)))
+    left, right = (
+        prepared(X, centre, np.float64, 1.0, side) for X, side in ((A, True), (B, False))
+    )
     with np.errstate(over="ignore", invalid="ignore"):
         squared = product(left.factor, right.factor)
-        error = ROUNDING_ULPS * float(np.finfo(np.float64).eps) * (left.lengths[:, None] + right.lengths)
+        error = (
+            ROUNDING_ULPS
+            * float(np.finfo(np.float64).eps)
+            * (left.lengths[:, None] + right.lengths)
+        )
         wanted = ~(error <= MAX_RELATIVE_ERROR * squared)
         return by_differences(squared, wanted, A, B) if wanted.any() else squared

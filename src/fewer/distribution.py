@@ -31,9 +31,9 @@ from ._validation import (
     magnitude,
     shown,
 )
+from .codes import physical_memory
 from .files import written_whole
 from .spaces import Lattice, Space, as_space
-from .tables import physical_memory
 
 MOST_SPELLED = 2**20
 """A face with more states than this is not written out one by one."""
@@ -45,11 +45,12 @@ MOST_BYTES = 2**30
 class Distribution:
     """A distribution with few states, on a face {x : x = origin outside dims}.
 
-        P(x) = the weight of x where it is listed, rest / (number of states not listed) elsewhere on the face, else 0
+        P(x) = the weight of x where it is listed, rest / (number of states not listed) elsewhere on
+        the face, else 0
 
-    A state of one dimension (an atom) is written as a plain integer, one of several as a row of n. In one dimension
-    states may sit at `values`, floats; then `pmf`, `sample` and `expect` use these, and so do `cdf`, `quantile`,
-    `mean` and `var`, which else take the integers for values.
+    A state of one dimension (an atom) is written as a plain integer, one of several as a row of n.
+    In one dimension states may sit at `values`, floats; then `pmf`, `sample` and `expect` use
+    these, and so do `cdf`, `quantile`, `mean` and `var`, which else take the integers for values.
 
     Parameters
     ----------
@@ -100,17 +101,34 @@ class Distribution:
     def __post_init__(self) -> None:
         weights = as_array(self.weights, "weights")
         sizes = as_integers(self.shape, "shape")
-        origin = np.zeros(sizes.shape, np.int64) if self.origin is None else as_integers(self.origin, "origin")
+        origin = (
+            np.zeros(sizes.shape, np.int64)
+            if self.origin is None
+            else as_integers(self.origin, "origin")
+        )
         codes, dims = as_integers(self.codes, "codes"), as_integers(self.dims, "dims")
         check_states(codes, weights, dims, sizes, origin)
         rest = as_number(self.rest, "rest", allow_equal=True)
         with np.errstate(over="ignore"):
             total = float(weights.sum()) + rest
         if (weights < 0).any() or not abs(total - 1.0) <= 1e-6:
-            raise InvalidInput(f"the weights are not a distribution: with rest they sum to {total:.6g}, not to 1")
-        fields: dict[str, Any] = {"codes": codes, "weights": weights, "dims": dims, "shape": tuple(sizes.tolist())}
+            raise InvalidInput(
+                f"the weights are not a distribution: with rest they sum to {total:.6g}, not to 1"
+            )
+        fields: dict[str, Any] = {
+            "codes": codes,
+            "weights": weights,
+            "dims": dims,
+            "shape": tuple(sizes.tolist()),
+        }
         values, edges = check_line(self.values, self.edges, weights.size, fields["shape"], rest)
-        for name, value in {**fields, "rest": rest, "origin": origin, "values": values, "edges": edges}.items():
+        for name, value in {
+            **fields,
+            "rest": rest,
+            "origin": origin,
+            "values": values,
+            "edges": edges,
+        }.items():
             object.__setattr__(self, name, value)
         if rest and self._unlisted < 1:
             raise InvalidInput(
@@ -170,8 +188,12 @@ class Distribution:
         if n == 1 and given[-1:] != (1,):
             rows = rows[..., None]
         if rows.shape[-1:] != (n,) or (rows.dtype.kind not in "iub" and rows.size):
-            raise InvalidInput(f"x must be integers of shape (..., {n}), got {rows.dtype} of shape {given}")
-        flat = rows.reshape(-1, n).astype(np.int64)  # a code beyond int64 turns negative: outside, as it should be
+            raise InvalidInput(
+                f"x must be integers of shape (..., {n}), got {rows.dtype} of shape {given}"
+            )
+        flat = rows.reshape(-1, n).astype(
+            np.int64
+        )  # a code beyond int64 turns negative: outside, as it should be
         on_face = np.delete(flat == self.origin, self.dims, axis=1).all(axis=1)
         on_face &= ((flat >= 0) & (flat < np.array(self.shape))).all(axis=1)
         codes = np.ascontiguousarray(flat[:, self.dims])
@@ -183,9 +205,13 @@ class Distribution:
     def _line(self) -> tuple[Vector, Vector, Vector]:
         """In one dimension: the distinct values that have mass, in order, the cumulative mass at each, and the mass."""
         if len(self.shape) > 1:
-            raise InvalidInput(f"cdf and quantile are for one dimension, here are {len(self.shape)}; use marginal([i])")
+            raise InvalidInput(
+                f"cdf and quantile are for one dimension, here are {len(self.shape)}; use marginal([i])"
+            )
         whole = self.spelled_out()
-        x, codes = np.unique(whole.states if self.values is None else self.values, return_inverse=True)
+        x, codes = np.unique(
+            whole.states if self.values is None else self.values, return_inverse=True
+        )
         masses: Vector = np.bincount(codes.reshape(-1), whole.weights, len(x)).astype(np.float64)
         x, masses = x[masses > 0].astype(np.float64), masses[masses > 0]
         cumulative = np.cumsum(masses)
@@ -194,19 +220,21 @@ class Distribution:
     def cdf(self, x: npt.ArrayLike, *, spread: bool = False) -> Any:
         """P(X <= x) in one dimension, for a number or for each of many.
 
-        With `spread` half of the mass of each state is spread evenly from its lower edge to its value, half from there
-        to its upper edge, instead of all sitting at its value.
+        With `spread` half of the mass of each state is spread evenly from its lower edge to its
+        value, half from there to its upper edge, instead of all sitting at its value.
         """
         if spread:
             return unwrapped(self._spread.cdf(as_points(x, "x")))
         values, cumulative, _ = self._line
-        return unwrapped(np.append(0.0, cumulative)[np.searchsorted(values, as_points(x, "x"), "right")])
+        return unwrapped(
+            np.append(0.0, cumulative)[np.searchsorted(values, as_points(x, "x"), "right")]
+        )
 
     def quantile(self, q: npt.ArrayLike, *, spread: bool = False) -> Any:
         """The least x with P(X <= x) >= q (to 1e-12) in one dimension, for a number q or for each of many.
 
-        With `spread` the mass of each state lies between its edges, as in `cdf`: much nearer to the quantiles of the
-        values that `bins` was given.
+        With `spread` the mass of each state lies between its edges, as in `cdf`: much nearer to the
+        quantiles of the values that `bins` was given.
         """
         values, cumulative, _ = self._line
         levels = as_array(q, "q")
@@ -214,7 +242,9 @@ class Distribution:
             raise InvalidInput(f"q must be in 0..1, got {levels.min():g}..{levels.max():g}")
         if spread:
             return unwrapped(self._spread.quantile(levels))
-        return unwrapped(values[np.minimum(np.searchsorted(cumulative, levels - 1e-12), values.size - 1)])
+        return unwrapped(
+            values[np.minimum(np.searchsorted(cumulative, levels - 1e-12), values.size - 1)]
+        )
 
     @cached_property
     def _spread(self) -> Ramp:
@@ -230,7 +260,9 @@ class Distribution:
     def var(self) -> Any:
         """E (X - E X)²: a float in one dimension, else an array (n,), of each dimension alone."""
         mean = self.mean()
-        return self._moment(lambda x: (x - mean) ** 2, lambda m: (m * m - 1) / 12 + ((m - 1) / 2 - mean) ** 2)
+        return self._moment(
+            lambda x: (x - mean) ** 2, lambda m: (m * m - 1) / 12 + ((m - 1) / 2 - mean) ** 2
+        )
 
     def _moment(self, f: Callable[[Any], Any], uniform: Callable[[Any], Any]) -> Any:
         """E f(X) for an f of each dimension alone, where `uniform` is its mean over all of 0..m-1."""
@@ -250,7 +282,9 @@ class Distribution:
         """`size` independent states, or values where states have them; `rng` is a seed, a Generator or None."""
         size = as_integer(size, "size", 0)
         if 8 * size * len(self.shape) > physical_memory():
-            raise InvalidInput(f"size = {shown(size)} states of {len(self.shape)} integers do not fit in memory")
+            raise InvalidInput(
+                f"size = {shown(size)} states of {len(self.shape)} integers do not fit in memory"
+            )
         generator, _ = as_generator(rng)
         masses = np.append(self.weights, self.rest)
         draws = generator.choice(masses.size, size=size, p=masses / masses.sum())
@@ -283,7 +317,9 @@ class Distribution:
                 f"mass lies on all {magnitude(math.prod(m))} states of the face, too many to go through; "
                 f"use sample or pmf"
             )
-        every = Lattice(len(m), m).unravel(np.arange(math.prod(m))) if m else np.zeros((1, 0), np.int64)
+        every = (
+            Lattice(len(m), m).unravel(np.arange(math.prod(m))) if m else np.zeros((1, 0), np.int64)
+        )
         fresh = [code.tobytes() not in self._table for code in np.ascontiguousarray(every)]
         return np.concatenate([self.codes, every[fresh]])
 
@@ -323,7 +359,9 @@ class Distribution:
         origin = self.origin[units]
         used = np.flatnonzero((distinct != origin).any(axis=0))
         shape = tuple(self.shape[i] for i in units)
-        return Distribution(np.ascontiguousarray(distinct[:, used]), weights, used, shape, origin=origin)
+        return Distribution(
+            np.ascontiguousarray(distinct[:, used]), weights, used, shape, origin=origin
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, ready for JSON; the entries are described in docs/distribution-format.md."""
@@ -368,8 +406,9 @@ class Distribution:
     def load(cls, path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> "Distribution":
         """Read what `save` wrote; a file that is damaged, newer or not ours is refused with a sentence.
 
-        Nothing in it is unpickled, and a file that would take more than `max_bytes` of memory is refused before it is
-        unpacked. A file that is not there, or that may not be read, raises `OSError` as `open` does.
+        Nothing in it is unpickled, and a file that would take more than `max_bytes` of memory is
+        refused before it is unpacked. A file that is not there, or that may not be read, raises
+        `OSError` as `open` does.
         """
         most, target = as_integer(max_bytes, "max_bytes", 1), as_path(path)
         content = form.read(target, most)

@@ -32,9 +32,9 @@ _begun: dict[Path, int] = {}
 def written_whole(path: str | os.PathLike[str], *, replace: bool = True) -> Iterator[BinaryIO]:
     """A file to write to, which takes its name when the block ends well and vanishes when it does not.
 
-    A symbolic link is written through: the file it leads to is replaced and the link stays. The mode of a file that is
-    replaced is kept. Pipes, devices and folders are refused. What killed writers of the same file left behind is
-    removed. Errors are OSErrors that name `path`.
+    A symbolic link is written through: the file it leads to is replaced and the link stays. The
+    mode of a file that is replaced is kept. Pipes, devices and folders are refused. What killed
+    writers of the same file left behind is removed. Errors are OSErrors that name `path`.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder, written_whole(Path(folder) / "a.txt") as file:

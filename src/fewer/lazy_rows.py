@@ -17,8 +17,8 @@ Vector = npt.NDArray[np.float64]
 class LazyRows:
     """(X 2^exponent - shift) factor, some rows of it; indexed as an array is, by a slice or by row numbers.
 
-    `index` (n,) are the rows of X, all if None; `shift` and `factor` (d,) apply to columns, and `exponent` may be one
-    number for each of them. Sparse rows have no shift.
+    `index` (n,) are the rows of X, all if None; `shift` and `factor` (d,) apply to columns, and
+    `exponent` may be one number for each of them. Sparse rows have no shift.
 
     >>> LazyRows(np.array([[1.0], [2.0], [4.0]]), np.array([0, 2]), exponent=1)[:].tolist()
     [[2.0], [8.0]]
@@ -56,7 +56,11 @@ class LazyRows:
         if self.shift is not None:
             rows = rows - self.shift
         if self.factor is not None:
-            rows = sp.csr_array(rows.multiply(self.factor)) if sp.issparse(rows) else rows * self.factor
+            rows = (
+                sp.csr_array(rows.multiply(self.factor))
+                if sp.issparse(rows)
+                else rows * self.factor
+            )
         return rows
 
     def times_power_of_two(self, exponent: int) -> "LazyRows":

@@ -58,7 +58,9 @@ def check_inflated(label: str, size: int, compressed: int) -> None:
     """Refuse what would fill the memory: more than there is, or far more than honest data are compressed by."""
     if size > ALWAYS_INFLATED and size > MAX_RATIO * compressed:
         hint = "if it is meant so, store it uncompressed (numpy.savez)"
-        raise InvalidInput(f"{label}: would be inflated from {amount(compressed)} to {amount(size)}; {hint}")
+        raise InvalidInput(
+            f"{label}: would be inflated from {amount(compressed)} to {amount(size)}; {hint}"
+        )
     check_memory(label, size)
 
 
@@ -67,9 +69,10 @@ def stored_arrays(
 ) -> dict[str, StoredArray]:
     """The arrays of an npz file by their names, or the one of an npy file under the name ``""``.
 
-    Only headers are read. Members that are no arrays, or arrays of Python objects or records, are passed over if there
-    are others; what is damaged, encrypted, or declares more than it can hold is refused. With `names` the other members
-    are not looked at, and none is passed over. `check` (label, bytes, bytes on disk) refuses what is too large.
+    Only headers are read. Members that are no arrays, or arrays of Python objects or records, are
+    passed over if there are others; what is damaged, encrypted, or declares more than it can hold
+    is refused. With `names` the other members are not looked at, and none is passed over. `check`
+    (label, bytes, bytes on disk) refuses what is too large.
     """
     with path.open("rb") as file:
         packed = file.read(4) == b"PK\x03\x04"
@@ -87,7 +90,10 @@ def readable(label: str, kind: str) -> Iterator[None]:
     except InvalidInput:
         raise
     except Exception as error:
-        damage = (None, errno.EINVAL)  # a damaged archive sends its reader to a place before its start
+        damage = (
+            None,
+            errno.EINVAL,
+        )  # a damaged archive sends its reader to a place before its start
         if isinstance(error, OSError) and error.errno not in damage:
             raise
         reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
@@ -111,7 +117,9 @@ def _single(path: Path, label: str) -> StoredArray:
     return array
 
 
-def _archive(path: Path, label: str, names: Collection[str] | None, check: Check) -> dict[str, StoredArray]:
+def _archive(
+    path: Path, label: str, names: Collection[str] | None, check: Check
+) -> dict[str, StoredArray]:
     """The arrays of an npz file, or those of them that have one of these names."""
     with zipfile.ZipFile(path) as archive:
         members = _chosen(archive, label, names)
@@ -129,7 +137,9 @@ def _archive(path: Path, label: str, names: Collection[str] | None, check: Check
     return found
 
 
-def _chosen(archive: zipfile.ZipFile, label: str, names: Collection[str] | None) -> list[zipfile.ZipInfo]:
+def _chosen(
+    archive: zipfile.ZipFile, label: str, names: Collection[str] | None
+) -> list[zipfile.ZipInfo]:
     """The members that are arrays, and have one of these names."""
     if "[Content_Types].xml" in archive.namelist():
         raise InvalidInput(f"{label}: is an office document, such as xlsx; save the sheet as csv")
@@ -141,7 +151,9 @@ def _chosen(archive: zipfile.ZipFile, label: str, names: Collection[str] | None)
     return members
 
 
-def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, label: str) -> StoredArray:
+def _member(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, label: str
+) -> StoredArray:
     """One array of an npz file."""
     with archive.open(member) as file:
         dtype, shape = _header(file, label)
@@ -149,7 +161,9 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, label
     array = StoredArray(dtype, shape, partial(_loaded, path, label, member.filename))
     if start + array.nbytes != member.file_size:
         left = member.file_size - start
-        raise InvalidInput(f"{label}: its head declares {amount(array.nbytes)}, the archive {amount(left)}")
+        raise InvalidInput(
+            f"{label}: its head declares {amount(array.nbytes)}, the archive {amount(left)}"
+        )
     return array
 
 
@@ -179,9 +193,13 @@ def _header(file: BinaryIO | Any, label: str) -> tuple[Any, tuple[int, ...]]:
     elif version == (2, 0):
         declared, _, dtype = np.lib.format.read_array_header_2_0(file)
     else:
-        raise InvalidInput(f"{label}: is in version {version[0]}.{version[1]} of npy; expected 1.0 or 2.0")
+        raise InvalidInput(
+            f"{label}: is in version {version[0]}.{version[1]} of npy; expected 1.0 or 2.0"
+        )
     if dtype.hasobject:
-        raise UnusableType(f"{label}: holds Python objects, which are never unpickled; expected numbers or texts")
+        raise UnusableType(
+            f"{label}: holds Python objects, which are never unpickled; expected numbers or texts"
+        )
     if dtype.char not in SIMPLE or dtype.itemsize == 0:
         raise UnusableType(f"{label}: holds {str(dtype)[:60]}; expected numbers or texts")
     shape = tuple(int(length) for length in declared)
@@ -193,7 +211,9 @@ def _header(file: BinaryIO | Any, label: str) -> tuple[Any, tuple[int, ...]]:
 def check_memory(label: str, size: int) -> None:
     """Refuse what is larger than the memory of this machine."""
     if size > memory():
-        raise InvalidInput(f"{label}: needs {amount(size)} of memory, this machine has {amount(memory())}")
+        raise InvalidInput(
+            f"{label}: needs {amount(size)} of memory, this machine has {amount(memory())}"
+        )
 
 
 def memory() -> int:
@@ -202,7 +222,11 @@ def memory() -> int:
     try:
         import resource
 
-        sizes += [limit for limit in resource.getrlimit(resource.RLIMIT_AS) if limit != resource.RLIM_INFINITY]
+        sizes += [
+            limit
+            for limit in resource.getrlimit(resource.RLIMIT_AS)
+            if limit != resource.RLIM_INFINITY
+        ]
         sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
         limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
         sizes += [int(limit)] if limit.isdigit() else []

@@ -59,7 +59,9 @@ class OneOf:
         return "{" + ", ".join(f'"{word}"' for word in self.words) + "}"
 
 
-def option(default: Any, kind: str | OneOf, text: str, check: Check | None = None, *, rows: bool = False) -> Any:
+def option(
+    default: Any, kind: str | OneOf, text: str, check: Check | None = None, *, rows: bool = False
+) -> Any:
     """A field of `Options`: its default, its type and its text as a docstring has them, and its check."""
     if isinstance(kind, OneOf):
         check = kind
@@ -100,7 +102,9 @@ class Options:
         "callable, optional",
         "Called with the progress so far; a true return value stops the run.",
     )
-    progress: bool = option(False, "bool", "Whether to show a progress bar, in a terminal or a notebook.", as_flag)
+    progress: bool = option(
+        False, "bool", "Whether to show a progress bar, in a terminal or a notebook.", as_flag
+    )
     deadline: Deadline = BEGINS_NOW
     label: str = ""
 
@@ -176,7 +180,9 @@ class Options:
 
 def refused(name: str, road: str) -> InvalidInput:
     """The error about an option that is not for `road`."""
-    return InvalidInput(f"{name} is not for {road}", name, [MORE_MEMORY] if road == IN_BLOCKS else ())
+    return InvalidInput(
+        f"{name} is not for {road}", name, [MORE_MEMORY] if road == IN_BLOCKS else ()
+    )
 
 
 def parameters(options: Iterable[Option]) -> list[Parameter]:

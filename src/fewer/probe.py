@@ -1,6 +1,7 @@
 """A few calls of the members of a user's own objective and constraint: does what they return fit, and how large is it.
 
-The gradient of a convex F supports it from below, F[q] >= F[p] + <dF/dp, q - p>, which every bound relies on.
+The gradient of a convex F supports it from below, F[q] >= F[p] + <dF/dp, q - p>, which every bound
+relies on.
 """
 
 import math
@@ -40,7 +41,9 @@ def samples(size: int) -> list[Vector]:
     """Some distributions, always the same: of full support, and of fewer and fewer entries."""
     rng = np.random.default_rng(0)
     points = []
-    for held in [size] * FULL_SAMPLES + [max(size >> i, 1) for i in range(1, size.bit_length() + 1)]:
+    for held in [size] * FULL_SAMPLES + [
+        max(size >> i, 1) for i in range(1, size.bit_length() + 1)
+    ]:
         p = np.zeros(size)
         p[rng.choice(size, held, replace=False)] = rng.dirichlet(np.ones(held))
         points.append(p)
@@ -73,17 +76,35 @@ def probe(objective: Any, constraint: Any) -> None:
     if not is_ours(objective):
         _expect(objective, "value(p)", "a number", objective.value(uniform.copy()), _is_number)
         vector = f"a vector of {size} numbers"
-        _expect(objective, "gradient(p)", vector, objective.gradient(uniform.copy()), lambda g: _is_vector(g, size))
+        _expect(
+            objective,
+            "gradient(p)",
+            vector,
+            objective.gradient(uniform.copy()),
+            lambda g: _is_vector(g, size),
+        )
     if implements(objective, Derived) or not is_ours(objective):
         require_convex(objective)
         if implements(objective, Quadratic, Centred):
             _require_distance(objective)
     if not is_ours(constraint):
         p = constraint.project(uniform.copy())
-        _expect(constraint, "project(v)", f"a vector of {size} numbers", p, lambda p: _is_vector(p, size))
+        _expect(
+            constraint,
+            "project(v)",
+            f"a vector of {size} numbers",
+            p,
+            lambda p: _is_vector(p, size),
+        )
         _expect(constraint, "contains(p)", "True or False", constraint.contains(p), _is_answer)
         support = constraint.support(p)
-        _expect(constraint, "support(p)", "a vector of whole numbers, the units that p uses", support, _is_units)
+        _expect(
+            constraint,
+            "support(p)",
+            "a vector of whole numbers, the units that p uses",
+            support,
+            _is_units,
+        )
 
 
 def _require_distance(objective: Any) -> None:
@@ -102,7 +123,9 @@ def require_convex(objective: Any) -> None:
     """Raise a sentence where F lies below one of its own tangents, between some distributions where it is finite."""
     points = samples(objective.space.size)
     found = values(objective, points)
-    finite = [p for p, value in zip(points, found, strict=True) if value < math.inf][: FULL_SAMPLES + 1]
+    finite = [p for p, value in zip(points, found, strict=True) if value < math.inf][
+        : FULL_SAMPLES + 1
+    ]
     for p, q in pairwise(finite):
         _require_tangent(objective, p, q)
 
@@ -116,7 +139,10 @@ def _require_tangent(objective: Any, p: Vector, q: Vector) -> None:
         return
     noise = NOISE_TOLERANCE * float(np.abs(found[5:] - found[0]).max())
     if getattr(objective, "derivative", "") == "differences":  # a gradient made of F itself
-        slope, size = float(found[2] - found[1]) / (2.0 * SHORT), float(np.abs(found[[3, 4]] - found[0]).max())
+        slope, size = (
+            float(found[2] - found[1]) / (2.0 * SHORT),
+            float(np.abs(found[[3, 4]] - found[0]).max()),
+        )
         noise /= SHORT
     else:
         try:
@@ -127,7 +153,10 @@ def _require_tangent(objective: Any, p: Vector, q: Vector) -> None:
         used = np.flatnonzero(move)
         if not np.isfinite(gradient[used]).all():
             return
-        slope, size = float(gradient[used] @ move[used]), float(np.abs(gradient[used]) @ np.abs(move[used]))
+        slope, size = (
+            float(gradient[used] @ move[used]),
+            float(np.abs(gradient[used]) @ np.abs(move[used])),
+        )
     below = found[0] + steps * slope - found
     allowed = SLOPE_TOLERANCE * np.abs(steps) * size + noise + SINGLE * float(np.abs(found).max())
     if not (below > allowed).any():
@@ -150,12 +179,18 @@ def is_ours(thing: Any) -> bool:
 
 def _expect(thing: Any, call: str, expected: str, got: Any, fits: Any) -> None:
     if not fits(got):
-        raise InvalidInput(f"{type(thing).__name__}.{call} must return {expected}, got {_told(got)}")
+        raise InvalidInput(
+            f"{type(thing).__name__}.{call} must return {expected}, got {_told(got)}"
+        )
 
 
 def _told(got: Any) -> str:
     """Arrays by their shape and type: their numbers are of no interest here."""
-    return f"an array of shape {got.shape} and type {got.dtype}" if isinstance(got, np.ndarray) else shown(got)
+    return (
+        f"an array of shape {got.shape} and type {got.dtype}"
+        if isinstance(got, np.ndarray)
+        else shown(got)
+    )
 
 
 def _is_number(x: Any) -> bool:

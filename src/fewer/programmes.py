@@ -1,7 +1,8 @@
 """Convex programmes of a few weights: quadratic ones by DAQP, linear ones by HiGHS, least squares by SciPy.
 
-Used where linear side conditions meet weights, or where the loss is no quadratic; the simplex cut by a box has its own
-exact solver in `active_set`. DAQP was chosen by `benchmarks/qp_solvers.py`: the fastest of five, and exact to rounding.
+Used where linear side conditions meet weights, or where the loss is no quadratic; the simplex cut
+by a box has its own exact solver in `active_set`. DAQP was chosen by `benchmarks/qp_solvers.py`:
+the fastest of five, and exact to rounding.
 """
 
 from typing import Any, NamedTuple
@@ -53,14 +54,20 @@ class Solved(NamedTuple):
 
 
 def quadratic_programme(
-    H: Matrix, c: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector, cost: Vector | None = None
+    H: Matrix,
+    c: Vector,
+    low: Vector,
+    high: Vector,
+    rows: Matrix,
+    right: Vector,
+    cost: Vector | None = None,
 ) -> Solved | None:
     """min w'Hw - 2c'w + cost'd over Σw = 1, low <= w <= high, rows (w, d) <= right, d >= 0.
 
-    None where nothing is feasible. H: (s, s) symmetric positive semi-definite, rows: (m, s + e) with e further
-    variables d, which cost nothing unless `cost` says so. A singular H is made definite by a proximal term, whose
-    centre follows the answer; where DAQP cycles, by a larger one. Where that fails, too, the answer is feasible but not
-    the best one.
+    None where nothing is feasible. H: (s, s) symmetric positive semi-definite, rows: (m, s + e)
+    with e further variables d, which cost nothing unless `cost` says so. A singular H is made
+    definite by a proximal term, whose centre follows the answer; where DAQP cycles, by a larger
+    one. Where that fails, too, the answer is feasible but not the best one.
 
     >>> box = np.zeros(2), np.ones(2)
     >>> found = quadratic_programme(np.eye(2), np.array([1.0, 0.0]), *box, np.eye(2)[:1], np.array([0.7]))
@@ -82,7 +89,10 @@ def quadratic_programme(
     sense = np.zeros(len(upper), np.int32)
     sense[-1] = EQUALITY
     sense[:s][low == high] = EQUALITY
-    H, linear = H / scale, np.append(-c / scale, np.zeros(n - s) if cost is None else cost / (2.0 * scale))
+    H, linear = (
+        H / scale,
+        np.append(-c / scale, np.zeros(n - s) if cost is None else cost / (2.0 * scale)),
+    )
     for attempt, proximal in enumerate(PROXIMAL):
         pull = np.where(np.arange(n) < s, proximal, np.maximum(proximal, PROXIMAL_FREE))
         flag, w, lam = _followed(H, linear, pull, (A, upper, lower, sense))
@@ -90,9 +100,14 @@ def quadratic_programme(
             weights = cleaned(w[:s], low, high)
             if _meets(rows, np.append(weights, w[s:]), right):
                 return Solved(weights, np.maximum(2.0 * scale * lam[n:-1] / lengths, 0.0))
-        if attempt == 0:  # of a nearly singular H it may call infeasible what is not: ask again without it
+        if (
+            attempt == 0
+        ):  # of a nearly singular H it may call infeasible what is not: ask again without it
             upper[n:-1] = (right + ROOM) / lengths
-            if daqp.solve(np.eye(n), np.zeros(n), A, upper, lower, sense, primal_tol=PRIMAL_TOL)[2] == INFEASIBLE:
+            if (
+                daqp.solve(np.eye(n), np.zeros(n), A, upper, lower, sense, primal_tol=PRIMAL_TOL)[2]
+                == INFEASIBLE
+            ):
                 return None
     return linear_programme(H @ np.full(s, 1.0 / s) + linear[:s], low, high, rows, right)
 
@@ -101,11 +116,17 @@ def _only_point(weights: Vector, rows: Matrix, right: Vector) -> Solved | None:
     """Weights that bounds and sum leave no choice; None where no d >= 0 meets rows (w, d) <= right."""
     import daqp  # here: only calls with side conditions need it
 
-    s, more, free = len(weights), rows.shape[1] - len(weights), right - rows[:, : len(weights)] @ weights
+    s, more, free = (
+        len(weights),
+        rows.shape[1] - len(weights),
+        right - rows[:, : len(weights)] @ weights,
+    )
     if more:
         A, bounds = rows[:, s:], (np.append(np.full(more, FREE), free + ROOM), np.zeros(more))
         lower = np.append(bounds[1], np.full(len(rows), -FREE))
-        d, _, flag, _ = daqp.solve(np.eye(more), np.zeros(more), A, bounds[0], lower, primal_tol=PRIMAL_TOL)
+        d, _, flag, _ = daqp.solve(
+            np.eye(more), np.zeros(more), A, bounds[0], lower, primal_tol=PRIMAL_TOL
+        )
         free = free - A @ np.asarray(d) if flag > 0 else np.full(1, -1.0)
     if (free < -SLACK).any():
         return None
@@ -117,7 +138,9 @@ def _meets(rows: Matrix, x: Vector, right: Vector) -> bool:
     return bool((rows @ x - right <= SLACK * np.maximum(np.linalg.norm(rows, axis=1), 1.0)).all())
 
 
-def _followed(H: Matrix, linear: Vector, pull: Vector, sides: tuple[Any, ...]) -> tuple[int, Vector, Vector]:
+def _followed(
+    H: Matrix, linear: Vector, pull: Vector, sides: tuple[Any, ...]
+) -> tuple[int, Vector, Vector]:
     """DAQP's flag, answer and multipliers, with a proximal term whose centre follows the answer."""
     import daqp  # here: only calls with side conditions need it
 
@@ -144,7 +167,9 @@ def cleaned(w: Vector, low: Vector, high: Vector) -> Vector:
     return w
 
 
-def linear_programme(cost: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector) -> Solved | None:
+def linear_programme(
+    cost: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector
+) -> Solved | None:
     """min cost'w over the same set; None where nothing is feasible.
 
     >>> found = linear_programme(np.array([1.0, 0.0]), np.zeros(2), np.ones(2), np.eye(2)[1:], np.array([0.7]))
@@ -159,7 +184,9 @@ def linear_programme(cost: Vector, low: Vector, high: Vector, rows: Matrix, righ
     found = linprog(np.append(cost, np.zeros(more)), *limits, total, [1.0], bounds, method="highs")
     if found.status != 0:
         return None
-    multipliers = np.maximum(-np.asarray(found.ineqlin.marginals), 0.0) if len(rows) else np.zeros(0)
+    multipliers = (
+        np.maximum(-np.asarray(found.ineqlin.marginals), 0.0) if len(rows) else np.zeros(0)
+    )
     return Solved(cleaned(np.asarray(found.x[:s]), low, high), multipliers)
 
 
@@ -169,20 +196,34 @@ def _bounds(low: Vector, high: Vector, more: int) -> Matrix:
 
 
 def least_absolute(
-    A: Matrix, b: Vector, weights: Vector, ridge: float, low: Vector, high: Vector, rows: Matrix, right: Vector
+    A: Matrix,
+    b: Vector,
+    weights: Vector,
+    ridge: float,
+    low: Vector,
+    high: Vector,
+    rows: Matrix,
+    right: Vector,
 ) -> tuple[Solved, Vector] | None:
     """min Σ_i weights_i |A w - b|_i + ridge ‖w‖² over the same set, and signs y (r,), as sums of weights.
 
-    weights_i |x_i| >= y_i x_i, tight at x = A w - b. A: (r, s). By pivots where weights are few, and no more than rows,
-    else by HiGHS; from that answer the ridge moves on. None where nothing is feasible.
+    weights_i |x_i| >= y_i x_i, tight at x = A w - b. A: (r, s). By pivots where weights are few,
+    and no more than rows, else by HiGHS; from that answer the ridge moves on. None where nothing is
+    feasible.
 
     >>> box, rows = (np.zeros(2), np.full(2, 0.8)), (np.zeros((0, 2)), np.zeros(0))
     >>> found, _ = least_absolute(np.eye(2), np.array([0.9, 0.0]), np.ones(2), 0.0, *box, *rows)
     >>> found.weights.round(9).tolist()
     [0.8, 0.2]
     """
-    size, weight = (int(np.frexp(x)[1]) for x in (max(np.abs(A).max(), np.abs(b).max()), weights.max()))
-    A, b, weights = np.ldexp(A, -size), np.ldexp(b, -size), np.ldexp(weights, -weight)  # HiGHS counts below 1e-10 as 0
+    size, weight = (
+        int(np.frexp(x)[1]) for x in (max(np.abs(A).max(), np.abs(b).max()), weights.max())
+    )
+    A, b, weights = (
+        np.ldexp(A, -size),
+        np.ldexp(b, -size),
+        np.ldexp(weights, -weight),
+    )  # HiGHS counts below 1e-10 as 0
     sides = A, b, weights, low, high, rows, right
     found = _pivoted_absolute(*sides) if rows.shape[1] <= min(MOST_PIVOTED, len(b)) else None
     found = found or _absolute_by_highs(*sides)
@@ -196,8 +237,12 @@ def least_absolute(
     solved = Solved(w, multipliers)
     if ridge > 0.0:
         scaled_ridge = float(np.ldexp(ridge, -size - weight))
-        solved, signs = _with_ridge((A, b, weights), scaled_ridge, solved, signs, (low, high, rows, right))
-    return Solved(solved.weights, np.ldexp(solved.multipliers, size + weight)), np.ldexp(signs, weight)
+        solved, signs = _with_ridge(
+            (A, b, weights), scaled_ridge, solved, signs, (low, high, rows, right)
+        )
+    return Solved(solved.weights, np.ldexp(solved.multipliers, size + weight)), np.ldexp(
+        signs, weight
+    )
 
 
 def _absolute_by_highs(
@@ -210,8 +255,12 @@ def _absolute_by_highs(
     (r, s), more = A.shape, rows.shape[1] - A.shape[1]
     eye = sp.eye_array(r)
     parts = sp.csr_array(A), sp.csr_array((r, more)), -eye, eye
-    equal = sp.vstack([sp.hstack(parts), sp.csr_array(np.append(np.ones(s), np.zeros(more + 2 * r)))])
-    unequal = sp.hstack([sp.csr_array(rows), sp.csr_array((len(rows), 2 * r))]) if len(rows) else None
+    equal = sp.vstack(
+        [sp.hstack(parts), sp.csr_array(np.append(np.ones(s), np.zeros(more + 2 * r)))]
+    )
+    unequal = (
+        sp.hstack([sp.csr_array(rows), sp.csr_array((len(rows), 2 * r))]) if len(rows) else None
+    )
     found = linprog(
         np.concatenate([np.zeros(s + more), weights, weights]),
         unequal,
@@ -234,14 +283,18 @@ def _pivoted_absolute(
     """The same by pivots: first to a vertex that meets the rows, then to the best one; None where that fails."""
     (r, s), n, m = A.shape, rows.shape[1], len(rows)
     at, free = np.flatnonzero(high < 1.0), np.eye(n)
-    planes = np.vstack([np.zeros((r, n)), rows, free, free[at], np.append(np.ones(s), np.zeros(n - s))])
+    planes = np.vstack(
+        [np.zeros((r, n)), rows, free, free[at], np.append(np.ones(s), np.zeros(n - s))]
+    )
     planes[:r, :s] = A
     levels = np.concatenate([b, right, low, np.zeros(n - s), high[at], [1.0]])
     below, above = np.zeros(len(levels)), np.zeros(len(levels))
     below[r + m : r + m + n], above[r + m + n :], below[-1] = np.inf, np.inf, np.inf
     basis = np.append(r + m + np.arange(n), len(levels) - 1)
     rest = 1.0 - float(low.sum())
-    for j in np.argsort(weights @ np.abs(A - b[:, None]), kind="stable"):  # weights raised to the top, the best first
+    for j in np.argsort(
+        weights @ np.abs(A - b[:, None]), kind="stable"
+    ):  # weights raised to the top, the best first
         if rest <= high[j] - low[j] + ZERO:
             basis = np.delete(basis, j)
             break
@@ -265,8 +318,9 @@ def _pivoted(
 ) -> tuple[Vector, Vector, Vector] | None:
     """min Σ_i above_i max(t_i, 0) + below_i max(-t_i, 0), t = planes x - levels, from the vertex of a basis.
 
-    (x, y, basis) with y a subgradient in t and y @ planes = 0. A plane leaves the basis, and x goes along the edge
-    until F rises. None where that does not end. Source: Barrodale & Roberts 1973, SIAM J. Numer. Anal. 10.
+    (x, y, basis) with y a subgradient in t and y @ planes = 0. A plane leaves the basis, and x goes
+    along the edge until F rises. None where that does not end. Source: Barrodale & Roberts 1973,
+    SIAM J. Numer. Anal. 10.
     """
     for _ in range(PIVOTS * len(basis)):
         try:
@@ -289,7 +343,9 @@ def _pivoted(
         move[basis] = 0.0
         ahead = np.flatnonzero((np.abs(move) > FLAT) & (t * np.sign(move) <= ZERO))
         up, far = move[ahead] > 0.0, np.abs(t[ahead]) > ZERO
-        jumps = np.where(up, above[ahead], below[ahead]) + np.where(far, np.where(up, below[ahead], above[ahead]), 0.0)
+        jumps = np.where(up, above[ahead], below[ahead]) + np.where(
+            far, np.where(up, below[ahead], above[ahead]), 0.0
+        )
         lengths = np.where(far, np.abs(t[ahead]), 0.0) / np.abs(move[ahead])
         order = np.argsort(lengths, kind="stable")
         rates = np.cumsum((jumps * np.abs(move[ahead]))[order]) - excess[leaving]
@@ -302,12 +358,17 @@ def _pivoted(
 
 
 def _with_ridge(
-    data: tuple[Matrix, Vector, Vector], ridge: float, start: Solved, signs: Vector, sides: tuple[Any, ...]
+    data: tuple[Matrix, Vector, Vector],
+    ridge: float,
+    start: Solved,
+    signs: Vector,
+    sides: tuple[Any, ...],
 ) -> tuple[Solved, Vector]:
     """Add ridge ‖w‖² to Σ_i weights_i |A w - b|_i, from the best weights without it.
 
-    A model below F keeps the sign of most residuals, and splits the others: |x| = x + 2e, e >= max(-x, 0). Residuals
-    that change their sign at its minimum are split too; where none does, the minimum is that of F.
+    A model below F keeps the sign of most residuals, and splits the others: |x| = x + 2e, e >=
+    max(-x, 0). Residuals that change their sign at its minimum are split too; where none does, the
+    minimum is that of F.
     """
     A, b, weights = data
     low, high, rows, right = sides
@@ -327,7 +388,9 @@ def _with_ridge(
         residual = A @ found.weights - b
         best = Solved(found.weights, found.multipliers[: len(rows)])
         signs = np.where(residual > 0.0, weights, -weights)
-        inner = np.clip(weights[some] - found.multipliers[len(rows) :], -weights[some], weights[some])
+        inner = np.clip(
+            weights[some] - found.multipliers[len(rows) :], -weights[some], weights[some]
+        )
         signs[some] = np.where(np.abs(residual[some]) <= KINK, inner, signs[some])
         changed = ~split & ((residual > 0.0) != positive) & (np.abs(residual) > KINK)
         if not changed.any():
@@ -344,7 +407,10 @@ def nonnegative_least_squares(A: Matrix, b: Vector, max_iter: int | None = None)
     """
     from scipy.optimize import lsq_linear, nnls  # here: they are slow to import
 
-    q, used = np.zeros(A.shape[1]), np.flatnonzero(np.any(A != 0.0, axis=0))  # columns of zeros crash it
+    q, used = (
+        np.zeros(A.shape[1]),
+        np.flatnonzero(np.any(A != 0.0, axis=0)),
+    )  # columns of zeros crash it
     if used.size:
         try:
             q[used] = nnls(A[:, used], b, maxiter=max_iter)[0]

@@ -127,8 +127,9 @@ def watched_by_user(
 ) -> Iterator[Callable[[Any], Any] | None]:
     """Gives a callback that shows a bar where `progress` is true, and asks the user's own.
 
-    BLAS keeps to one thread meanwhile, so that the number of threads decides nothing. NumPy says nothing of invalid
-    values and overflow: BLAS may raise these flags by itself, and answers are checked.
+    BLAS keeps to one thread meanwhile, so that the number of threads decides nothing. NumPy says
+    nothing of invalid values and overflow: BLAS may raise these flags by itself, and answers are
+    checked.
     """
     if not isinstance(progress, (bool, np.bool_)):
         raise InvalidInput(f"progress must be True or False, got {shown(progress)}")
@@ -139,7 +140,9 @@ def watched_by_user(
         yield told
 
 
-def search_bar(label: str, time_limit: float | None) -> AbstractContextManager[Callable[[Any], Any] | None]:
+def search_bar(
+    label: str, time_limit: float | None
+) -> AbstractContextManager[Callable[[Any], Any] | None]:
     """Gives a callback that shows a bar of one search, which goes when it ends; None where nobody looks."""
     return shown_bar(label, Deadline.after(time_limit), None, leave=False)
 
@@ -154,7 +157,9 @@ def shown_bar(
         yield callback
         return
     drawn, words = -1.0, STARTING
-    share = (lambda: 1.0 - deadline.left() / deadline.seconds) if deadline.limited else (lambda: None)
+    share = (
+        (lambda: 1.0 - deadline.left() / deadline.seconds) if deadline.limited else (lambda: None)
+    )
     place.draw(label, share(), deadline.elapsed(), words)
 
     def told(step: Any) -> Any:
@@ -186,7 +191,9 @@ def rows_bar(total: int | None) -> Iterator[Callable[[str, int], None] | None]:
     def update(name: str, done: int) -> None:
         nonlocal label, words
         label, words = name, f"{done:,} rows" if total is None else f"{done:,} of {total:,} rows"
-        place.draw(label, None if total is None else done / total, time.perf_counter() - began, words)
+        place.draw(
+            label, None if total is None else done / total, time.perf_counter() - began, words
+        )
 
     try:
         yield update

@@ -183,7 +183,9 @@ class Direct(Protocol):
 class Programmed(Protocol):
     """An objective that finds its best weights on some entries under linear conditions by itself, with their proof."""
 
-    def fitted(self, entries: Indices, low: Vector, high: Vector, rows: Vector, right: Vector) -> Any:
+    def fitted(
+        self, entries: Indices, low: Vector, high: Vector, rows: Vector, right: Vector
+    ) -> Any:
         """min F over Σw = 1, low <= w <= high, rows w <= right: (weights and multipliers, g), or None: nothing fits.
 
         F[q] >= F[w] + <g, q - w> for every q, and with the multipliers this is tight.
@@ -337,7 +339,7 @@ class Budgeted(Protocol):
 def implements(thing: object, *protocols: type) -> bool:
     """Whether `thing` has every member; unlike isinstance it never evaluates a costly property."""
     kind = thing if isinstance(thing, type) else type(thing)
-    for protocol in protocols:  # noqa: SIM110 - searches ask thousands of times, and a generator would double the time
+    for protocol in protocols:
         if not _in_class(kind, protocol) and missing(thing, protocol):
             return False
     return True
@@ -392,4 +394,6 @@ def require(thing: object, protocol: type, who: str) -> None:
     lacks = missing(thing, protocol)
     if lacks:
         kind = f"{protocol.__name__} ({', '.join(members(protocol))})"
-        raise InvalidInput(f"{who} needs a thing with {kind}; {type(thing).__name__} lacks {', '.join(lacks)}")
+        raise InvalidInput(
+            f"{who} needs a thing with {kind}; {type(thing).__name__} lacks {', '.join(lacks)}"
+        )

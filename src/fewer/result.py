@@ -64,7 +64,8 @@ class Result:
     Parameters
     ----------
     indices : ndarray of int
-        What was kept, sorted, in the caller's numbering: rows, bins or columns. `support` is the same.
+        What was kept, sorted, in the caller's numbering: rows, bins or columns. `support` is the
+        same.
     weights : ndarray of float or None
         The weights, aligned with `indices`; None where units hold more than one entry (dims).
     value : float
@@ -94,8 +95,8 @@ class Result:
     words : Words
         Names of the units and of the loss, for people.
     labels : array-like or None
-        The user's own names of what was kept, aligned with `indices`: labels of a frame's index, names of columns,
-        where bins sit. None where there are none.
+        The user's own names of what was kept, aligned with `indices`: labels of a frame's index,
+        names of columns, where bins sit. None where there are none.
     rows : table or None
         Points: the kept rows in the user's own container, aligned with `indices`.
     total : float or None
@@ -103,8 +104,8 @@ class Result:
     compared : tuple or None
         Points: how rows are encoded, scaled and compared, for `assign`, `criticisms` and `witness`.
     source : object or None
-        Points: the rows that they represent, by reference, for `assignment`, `shares` and `criticisms`; no part of
-        what is pickled or copied.
+        Points: the rows that they represent, by reference, for `assignment`, `shares` and
+        `criticisms`; no part of what is pickled or copied.
     units : array-like or None
         Dims and points that choose whole units: the labels of those chosen.
     unit_weights : ndarray of float or None
@@ -115,7 +116,8 @@ class Result:
     Attributes
     ----------
     counts : ndarray of float or None
-        weights * total: how many rows or values each one represents; the `sample_weight` of other libraries.
+        weights * total: how many rows or values each one represents; the `sample_weight` of other
+        libraries.
     gap : float or None
         value - bound: how much better any answer could be.
     success : bool
@@ -129,7 +131,8 @@ class Result:
     distribution : Distribution
         The states that carry mass, with their weights.
     assignment : ndarray of int of shape (N,)
-        Points: which of them each row is most similar to, as positions in `indices`; -1 for rows that were left out.
+        Points: which of them each row is most similar to, as positions in `indices`; -1 for rows
+        that were left out.
     shares : ndarray of float of shape (k,)
         Points: the share of the rows, by their weights, that each is the most similar one of.
 
@@ -169,7 +172,9 @@ class Result:
 
     def __post_init__(self) -> None:
         if self.weights is None and self.table is None:
-            raise InvalidInput("a Result needs weights, or a table on its space where units are not entries")
+            raise InvalidInput(
+                "a Result needs weights, or a table on its space where units are not entries"
+            )
 
     @property
     def support(self) -> Indices:
@@ -195,7 +200,9 @@ class Result:
         """Value - bound: how much better any answer could be; None where nothing is proven."""
         if self.bound is None:
             return None
-        return 0.0 if self.value == self.bound else self.value - self.bound  # also where both are infinite
+        return (
+            0.0 if self.value == self.bound else self.value - self.bound
+        )  # also where both are infinite
 
     @property
     def success(self) -> bool:
@@ -205,7 +212,9 @@ class Result:
     @property
     def message(self) -> str:
         """The status and the note, as sentences."""
-        return " ".join([str(self.status), *([f"{self.note[0].upper()}{self.note[1:]}."] if self.note else [])])
+        return " ".join(
+            [str(self.status), *([f"{self.note[0].upper()}{self.note[1:]}."] if self.note else [])]
+        )
 
     @cached_property
     def distribution(self) -> Distribution:
@@ -273,10 +282,11 @@ class Result:
     def to_frame(self, backend: str | None = None) -> Any:
         """What was kept as a table in the order of `indices`: `index` (from 0), `weight`, `count`, and its names.
 
-        `count` is there where it is known what weights are shares of. Points: the whole original rows, under the labels
-        of the frame's own index (polars: in a column `label`); of an array columns x0, x1, ... Bins: `value` where each
-        sits, and its edges `from` and `to`. Terms and dims: `name`. A column of the user's that is called `index`,
-        `weight` or `count` gets the ending `_in_table`.
+        `count` is there where it is known what weights are shares of. Points: the whole original
+        rows, under the labels of the frame's own index (polars: in a column `label`); of an array
+        columns x0, x1, ... Bins: `value` where each sits, and its edges `from` and `to`. Terms and
+        dims: `name`. A column of the user's that is called `index`, `weight` or `count` gets the
+        ending `_in_table`.
 
         Parameters
         ----------

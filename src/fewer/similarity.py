@@ -1,7 +1,8 @@
 """How alike two rows are: positive semi-definite similarities, asked for in blocks.
 
-A similarity prepares rows once (`left`, `right`) and then compares any two blocks of them (`between`). Distances come
-from one matrix product and, where that cancels, from differences: see `fewer.distances`.
+A similarity prepares rows once (`left`, `right`) and then compares any two blocks of them
+(`between`). Distances come from one matrix product and, where that cancels, from differences: see
+`fewer.distances`.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,15 @@ import scipy.sparse as sp
 
 from ._validation import InvalidInput, known
 from .bandwidths import bandwidth as bandwidth
-from .distances import Matrix, centre_of, evenly, prepared, product, squared_distances, squared_lengths
+from .distances import (
+    Matrix,
+    centre_of,
+    evenly,
+    prepared,
+    product,
+    squared_distances,
+    squared_lengths,
+)
 
 FAR_RBF, FAR_MATERN = 45.0, 2500.0
 """Squared distances, in bandwidths, beyond which a similarity is below rounding: exp(-45), 900 exp(-50)."""
@@ -41,7 +50,9 @@ def _unit_length(X: Any, centre: Matrix | None = None, dtype: Any = None) -> Any
 
 def _sizes(X: Any) -> Matrix:
     """The power of two next below the largest |x_ij| of each row, (n,), or the least that can be inverted."""
-    top = np.asarray(abs(X).max(axis=1).toarray() if sp.issparse(X) else np.abs(X).max(axis=1)).reshape(-1)
+    top = np.asarray(
+        abs(X).max(axis=1).toarray() if sp.issparse(X) else np.abs(X).max(axis=1)
+    ).reshape(-1)
     mantissa, exponent = np.frexp(np.maximum(top, 4.0 * np.finfo(X.dtype).tiny))
     return np.asarray(np.where(top > 0, np.ldexp(np.ones_like(mantissa), exponent - 1), 0.0))
 
@@ -67,10 +78,11 @@ def _matern(squared: Matrix, gamma: float, order: float) -> Matrix:
 class Similarity:
     """A positive semi-definite similarity of rows; make one with `similarity_of`.
 
-    `between(left(A), right(B))` is the block of similarities (a, b) of rows A (a, d) and B (b, d); both sides take the
-    same `centre` (d,), near most rows, and a dtype to compute in. `power` says how its distance grows when rows are
-    scaled (2 for squared, 1), 0 where there is no bandwidth; `sparse` whether rows may be `scipy.sparse`, `plain`
-    whether it is an inner product of the prepared rows.
+    `between(left(A), right(B))` is the block of similarities (a, b) of rows A (a, d) and B (b, d);
+    both sides take the same `centre` (d,), near most rows, and a dtype to compute in. `power` says
+    how its distance grows when rows are scaled (2 for squared, 1), 0 where there is no bandwidth;
+    `sparse` whether rows may be `scipy.sparse`, `plain` whether it is an inner product of the
+    prepared rows.
 
     >>> rbf = similarity_of("rbf", 0.5)
     >>> X = np.array([[0.0], [2.0]])
@@ -102,7 +114,9 @@ class Similarity:
             return np.ones(X.shape[0])
         parts = (X[a : a + block] for a in range(0, X.shape[0], block))
         if self.plain:
-            return np.concatenate([squared_lengths(self.left(part, dtype=np.float64)) for part in parts])
+            return np.concatenate(
+                [squared_lengths(self.left(part, dtype=np.float64)) for part in parts]
+            )
         return np.concatenate([np.diag(self(part, part)) for part in parts]).astype(np.float64)
 
 
@@ -130,7 +144,9 @@ def _by_distance(
 def _by_metric(metric: str, power: int) -> Callable[[str, float], Similarity]:
     def make(name: str, gamma: float) -> Similarity:
         def between(left: Any, right: Any) -> Matrix:
-            from scipy.spatial.distance import cdist  # here: few calls need it, and its import takes long
+            from scipy.spatial.distance import (
+                cdist,
+            )  # here: few calls need it, and its import takes long
 
             distances = cdist(left, right, metric)
             with np.errstate(over="ignore"):
@@ -154,8 +170,12 @@ SIMILARITIES: dict[str, Callable[[str, float], Similarity]] = {
     "hamming": _by_metric("hamming", 1),
     "laplace": _by_metric("cityblock", 1),
     "linear": _by_product(_cast),
-    "matern32": _by_distance(lambda squared, gamma: _matern(squared, gamma, 1.5), 1, 3.0, FAR_MATERN),
-    "matern52": _by_distance(lambda squared, gamma: _matern(squared, gamma, 2.5), 1, 5.0, FAR_MATERN),
+    "matern32": _by_distance(
+        lambda squared, gamma: _matern(squared, gamma, 1.5), 1, 3.0, FAR_MATERN
+    ),
+    "matern52": _by_distance(
+        lambda squared, gamma: _matern(squared, gamma, 2.5), 1, 5.0, FAR_MATERN
+    ),
     "rbf": _by_distance(_rbf, 2, 1.0, FAR_RBF),
 }
 BANDED = {name for name, make in SIMILARITIES.items() if make(name, 1.0).power}
@@ -165,9 +185,10 @@ BANDED = {name for name, make in SIMILARITIES.items() if make(name, 1.0).power}
 def similarity_of(name: Any, gamma: float = 1.0) -> Similarity:
     """A similarity by name, or from a function of two blocks of rows.
 
-    With r = ‖x - y‖:  rbf exp(-gamma r²);  laplace exp(-gamma ‖x - y‖₁);  matern32 (1 + s) exp(-s), s = √3 gamma r;
-    matern52 (1 + s + s²/3) exp(-s), s = √5 gamma r;  hamming exp(-gamma h), h the share of columns that differ;
-    cosine and linear have no gamma.  A function f(A, B) must give an (a, b) block.
+    With r = ‖x - y‖:  rbf exp(-gamma r²);  laplace exp(-gamma ‖x - y‖₁);  matern32 (1 + s) exp(-s),
+    s = √3 gamma r; matern52 (1 + s + s²/3) exp(-s), s = √5 gamma r;  hamming exp(-gamma h), h the
+    share of columns that differ; cosine and linear have no gamma.  A function f(A, B) must give an
+    (a, b) block.
 
     >>> similarity_of("linear")(np.eye(2), np.ones((1, 2))).tolist()
     [[1.0], [1.0]]
@@ -221,7 +242,8 @@ def _range(numbers: Any) -> Any:
 def require_semidefinite(gram: Any, what: str) -> None:
     """A sentence where a symmetric matrix, or some hundred rows and columns of a large one, has a negative eigenvalue.
 
-    As much as rounding leaves of zero, 1e-6 of the largest, is tolerated: matrices are often computed in float32.
+    As much as rounding leaves of zero, 1e-6 of the largest, is tolerated: matrices are often
+    computed in float32.
     """
     some = evenly(len(gram), MOST_DECOMPOSED)
     part = gram[np.ix_(some, some)].astype(np.float64)

@@ -22,7 +22,7 @@ from ._validation import (
     lacking,
     shown,
 )
-from .tables import as_cardinalities, as_table, distinct_rows, physical_memory, row_keys
+from .codes import as_cardinalities, as_table, distinct_rows, physical_memory, row_keys
 
 MOST_DIMENSIONS = 10**6
 """Dimensions of a lattice, at most; one with more than 64 has dimensions of a single entry."""
@@ -127,8 +127,8 @@ class Lattice:
 
         face(S) = X_S = {x : supp(x) ⊆ S}
 
-    The flat index is in C order: the first dimension is the most significant. A table on it has Π m entries of 8 bytes;
-    one that would not fit in memory is refused.
+    The flat index is in C order: the first dimension is the most significant. A table on it has Π m
+    entries of 8 bytes; one that would not fit in memory is refused.
 
     Parameters
     ----------
@@ -162,7 +162,9 @@ class Lattice:
     unit: ClassVar[str] = "dimensions"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", as_integer(self.n, "n", 1, MOST_DIMENSIONS, what="dimensions"))
+        object.__setattr__(
+            self, "n", as_integer(self.n, "n", 1, MOST_DIMENSIONS, what="dimensions")
+        )
         sizes = as_cardinalities(self.m, np.ones(self.n, np.int64))
         object.__setattr__(self, "m", sizes[0] if np.ndim(self.m) == 0 else sizes)
         instead = "; list only the states that occur with States(rows)"
@@ -208,7 +210,9 @@ class Lattice:
                 f"rows must be integers of shape (N, {self.n}), got {codes.dtype} of shape {codes.shape}"
             )
         if codes.size and ((codes < 0) | (codes >= np.array(self.shape))).any():
-            raise InvalidInput(f"rows must lie in the lattice of shape {self.shape}, got {codes.min()}..{codes.max()}")
+            raise InvalidInput(
+                f"rows must lie in the lattice of shape {self.shape}, got {codes.min()}..{codes.max()}"
+            )
         return np.asarray(codes.astype(np.int64) @ self.strides)
 
     def unravel(self, indices: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -221,8 +225,8 @@ class Lattice:
 class States:
     """Only the listed distinct rows of small non-negative integers. A unit is a dimension (a column).
 
-    Equal rows are merged, in order of first appearance, and their weights added up. face(S) holds the listed states
-    whose support lies in S.
+    Equal rows are merged, in order of first appearance, and their weights added up. face(S) holds
+    the listed states whose support lies in S.
 
     Parameters
     ----------
@@ -260,10 +264,14 @@ class States:
         table = as_table(self.rows)
         given = np.ones(table.shape[0]) if self.weights is None else self.weights
         first, inverse = distinct_rows(table)
-        weights: Vector = np.bincount(inverse, as_weights(given, table.shape[0], "weights")).astype(np.float64)
+        weights: Vector = np.bincount(inverse, as_weights(given, table.shape[0], "weights")).astype(
+            np.float64
+        )
         weights /= weights.sum()  # a million additions leave their rounding
         kept = table[first]
-        largest = np.zeros(table.shape[1], kept.data.dtype)  # of the data's type, for which NumPy's loop is fast
+        largest = np.zeros(
+            table.shape[1], kept.data.dtype
+        )  # of the data's type, for which NumPy's loop is fast
         np.maximum.at(largest, kept.indices, kept.data)
         least = largest.astype(np.int64) + 1
         object.__setattr__(self, "m", as_cardinalities(least if self.m is None else self.m, least))
@@ -338,7 +346,11 @@ class States:
         """Whether both list the same states in the same order."""
         if self is other:
             return True
-        if not isinstance(other, States) or self.rows.shape != other.rows.shape or self.m != other.m:
+        if (
+            not isinstance(other, States)
+            or self.rows.shape != other.rows.shape
+            or self.m != other.m
+        ):
             return False
         pairs = (
             (self.indptr, other.indptr),
@@ -356,8 +368,12 @@ class States:
 
 def as_space(space: Any, who: str) -> None:
     """Refuse what is not a space, for an objective or a constraint that needs one."""
-    if isinstance(space, type) or lacking(space, ("size", "shape", "cardinalities", "n_units", "face", "unravel")):
-        raise InvalidInput(f"{who} needs a space such as Atoms(n), Lattice(n, m) or States(rows), got {shown(space)}")
+    if isinstance(space, type) or lacking(
+        space, ("size", "shape", "cardinalities", "n_units", "face", "unravel")
+    ):
+        raise InvalidInput(
+            f"{who} needs a space such as Atoms(n), Lattice(n, m) or States(rows), got {shown(space)}"
+        )
 
 
 def fitting(entries: float, what: str, instead: str = "") -> None:

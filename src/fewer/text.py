@@ -8,7 +8,9 @@ from typing import Any
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """What moves the cursor, starts an escape code, ends a line, turns the direction of writing, or is half a character."""
-NUMBER = re.compile(r"[-+]?[$€£¥]?(\d[\d.,' \u00a0\u202f]*|\.\d+)([eE][-+]?\d+)? ?[%$€£¥]?", re.ASCII)
+NUMBER = re.compile(
+    r"[-+]?[$€£¥]?(\d[\d.,' \u00a0\u202f]*|\.\d+)([eE][-+]?\d+)? ?[%$€£¥]?", re.ASCII
+)
 """A number as programs or people write it, which no spreadsheet runs."""
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """What a spreadsheet takes for the start of a formula; East Asian ones take the wide forms as well."""
@@ -45,13 +47,15 @@ def sentence(words: str) -> str:
 def csv_cell(value: Any) -> str:
     r"""A cell of a csv file: numbers as they are, texts such that nothing in them is run.
 
-    Control characters are escaped. A text that a spreadsheet would take for a formula gets an apostrophe in front;
-    texts that are numbers do not.
+    Control characters are escaped. A text that a spreadsheet would take for a formula gets an
+    apostrophe in front; texts that are numbers do not.
 
     >>> [csv_cell(value) for value in (0.1, None, "a,b", "=1+1", "-5", "-x")]
     ['0.1', '', '"a,b"', "'=1+1", '-5', "'-x"]
     """
-    if type(value) is float or type(value) is int:  # nearly all; the question below takes longer than the answer
+    if (
+        type(value) is float or type(value) is int
+    ):  # nearly all; the question below takes longer than the answer
         return repr(value)
     if value is None:
         return ""

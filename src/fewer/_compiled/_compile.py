@@ -15,9 +15,9 @@ _warned = False
 def compiled(function: F, nogil: bool = False) -> F:
     """`function`, compiled by numba at its first call and cached on disk; its static type is kept.
 
-    Where no directory for the cache can be written to it works all the same, and each process compiles anew. Dividing
-    by zero gives an infinity, as in NumPy: the check for it would keep loops from being vectorised. With `nogil` other
-    threads run meanwhile.
+    Where no directory for the cache can be written to it works all the same, and each process
+    compiles anew. Dividing by zero gives an infinity, as in NumPy: the check for it would keep
+    loops from being vectorised. With `nogil` other threads run meanwhile.
     """
     try:
         dispatcher = numba.njit(cache=True, error_model="numpy", nogil=nogil)(function)

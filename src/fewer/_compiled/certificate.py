@@ -6,9 +6,10 @@ For weights q >= 0 with 1'q = 1 and any mu, w, d and N >= 0 (zero diagonal) such
 
     q'Hq >= mu + sum_i (d_i q_i^2 - w_i q_i) >= mu - max_S sum_{i in S} h_i(w_i),    h_i(s) = max_q  s q - d_i q^2,
 
-where S runs over the supports allowed and q over the limits of unit i. The multipliers Z of the ADMM in `dnn_admm`, at
-any time, give such a splitting of H once its diagonal is shifted by the least eigenvalue of M. What a unit gains and
-what would replace it tell which units can be decided, and how far their weights can go. Names as in `dnn_admm`.
+where S runs over the supports allowed and q over the limits of unit i. The multipliers Z of the
+ADMM in `dnn_admm`, at any time, give such a splitting of H once its diagonal is shifted by the
+least eigenvalue of M. What a unit gains and what would replace it tell which units can be decided,
+and how far their weights can go. Names as in `dnn_admm`.
 
 Source: Jansson, Chaykin & Keil 2007, SIAM J. Numer. Anal. 46 (bounds from inexact dual points).
 """
@@ -26,9 +27,9 @@ WIDER = 1e-9  # margin for rounding when limits of weights are narrowed
 def splitting(H: Matrix, border: float, Z: Matrix) -> tuple[Vector, Vector, float]:
     """The splitting that multipliers stand for, made valid by shifting its diagonal.
 
-    d_i = H_ii + Z_ii,  N = (H + Z)_+ off the diagonal,  w_i = -2 r Z_0i,  mu = s Z_00, then d is shifted by the
-    least eigenvalue of M and a margin for its rounding.  H: (m, m), Z: (m+1, m+1).  Returns d, w, mu.
-    Source: the file's first formula.
+    d_i = H_ii + Z_ii,  N = (H + Z)_+ off the diagonal,  w_i = -2 r Z_0i,  mu = s Z_00, then d is
+    shifted by the least eigenvalue of M and a margin for its rounding.  H: (m, m), Z: (m+1, m+1).
+    Returns d, w, mu. Source: the file's first formula.
     """
     mu, w = border * float(Z[0, 0]), -2.0 * np.sqrt(border) * Z[1:, 0]
     M = np.minimum(H, -Z[1:, 1:]) - mu + 0.5 * (w[:, None] + w)
@@ -54,8 +55,8 @@ def best_weight(s: float, d: float, lower: float, upper: float) -> float:
 def choose(gains: Vector, inside: Mask, room: int, group: Indices, left: Indices) -> Mask:
     """The units of the largest total gain: all inside, at most `room` more, at most left[g] more of group g.
 
-    Greedy, which is exact as the sets allowed form a matroid;  gains, inside, group: (m,), left: (groups,).
-    Returns (m,).  Source: Edmonds 1971, Math. Prog. 1.
+    Greedy, which is exact as the sets allowed form a matroid;  gains, inside, group: (m,), left:
+    (groups,). Returns (m,).  Source: Edmonds 1971, Math. Prog. 1.
     """
     size = gains.size
     chosen, free = np.empty(size, np.bool_), np.empty(left.size, np.int64)
@@ -78,11 +79,19 @@ def choose(gains: Vector, inside: Mask, room: int, group: Indices, left: Indices
 
 @compiled
 def inner_maximum(
-    w: Vector, d: Vector, level: float, limits: Matrix, inside: Mask, room: int, group: Indices, left: Indices
+    w: Vector,
+    d: Vector,
+    level: float,
+    limits: Matrix,
+    inside: Mask,
+    room: int,
+    group: Indices,
+    left: Indices,
 ) -> tuple[Vector, Mask, Vector]:
     """The gains h_i(w_i + level), the support that collects most of them, and its weights.
 
-    limits: (2, m) least and largest weights, the rest as in `choose`.  Returns gains (m,), chosen (m,), q (m,).
+    limits: (2, m) least and largest weights, the rest as in `choose`.  Returns gains (m,), chosen
+    (m,), q (m,).
     """
     m = w.size
     q, gains = np.empty(m), np.empty(m)
@@ -101,9 +110,9 @@ def reduced_costs(
 ) -> tuple[Vector, Vector]:
     """What the bound would rise by, were a unit decided the other way: the price of each unit in, and out.
 
-    In: it takes the place of the least gain it must displace. Out: the best unit that fits takes its place.
-    gains, chosen, inside, group: (m,), left: (groups,).  Returns (m,), (m,): lower estimates, 0 if none is known.
-    Source: exchanges in a matroid.
+    In: it takes the place of the least gain it must displace. Out: the best unit that fits takes
+    its place. gains, chosen, inside, group: (m,), left: (groups,).  Returns (m,), (m,): lower
+    estimates, 0 if none is known. Source: exchanges in a matroid.
     """
     m = gains.size
     least_all, most_all = np.inf, 0.0
@@ -146,8 +155,8 @@ def level_up(
 ) -> tuple[float, float, Vector, Mask]:
     """The best shift t of w and mu together, which leaves M as it is.
 
-    max_t t - max_S sum_{i in S} h_i(w_i + t), concave with slope 1 - 1'q(t), by bisection;  as in `inner_maximum`.
-    Returns the maximum, t, the gains (m,) and the support chosen (m,) there.
+    max_t t - max_S sum_{i in S} h_i(w_i + t), concave with slope 1 - 1'q(t), by bisection;  as in
+    `inner_maximum`. Returns the maximum, t, the gains (m,) and the support chosen (m,) there.
     """
     reach, most, least, total = 0.0, w[0], w[0], 0.0
     for i in range(w.size):
@@ -177,9 +186,9 @@ def level_up(
 def tightened_bounds(limits: Matrix, s: Vector, d: Vector, gains: Vector, spare: Vector) -> Matrix:
     """The weights a unit can have, if it enters, without raising the bound by more than it has to spare.
 
-    s_i t - d_i t^2 >= h_i - spare_i,  so t lies within sqrt((s_i^2 / 4 d_i - h_i + spare_i) / d_i) of s_i / 2 d_i;
-    limits: (2, m), the rest (m,).  Returns (2, m); a unit without curvature or spare keeps its limits.
-    Source: reduced costs.
+    s_i t - d_i t^2 >= h_i - spare_i,  so t lies within sqrt((s_i^2 / 4 d_i - h_i + spare_i) / d_i)
+    of s_i / 2 d_i; limits: (2, m), the rest (m,).  Returns (2, m); a unit without curvature or
+    spare keeps its limits. Source: reduced costs.
     """
     can = (d > 0.0) & (spare >= 0.0)
     curve = np.where(can, d, 1.0)
@@ -204,13 +213,18 @@ def certify(
 ) -> tuple[float, Vector, Vector, Matrix]:
     """A bound that holds whatever the multipliers are, what deciding each unit would add to it, and new limits.
 
-    `splitting`, `level_up`, `reduced_costs`, `tightened_bounds`;  H: (m, m), Z: (m+1, m+1), limits: (2, m), inside,
-    group: (m,), left: (groups,).  Returns the bound, the prices (m,), (m,) of units in, and out, and limits (2, m) that
-    all weights with a value below `cutoff` obey.
+    `splitting`, `level_up`, `reduced_costs`, `tightened_bounds`;  H: (m, m), Z: (m+1, m+1), limits:
+    (2, m), inside, group: (m,), left: (groups,).  Returns the bound, the prices (m,), (m,) of units
+    in, and out, and limits (2, m) that all weights with a value below `cutoff` obey.
     """
     d, w, mu = splitting(H, border, Z)
     value, level, gains, chosen = level_up(w, d, limits, inside, room, group, left)
     price_in, price_out = reduced_costs(gains, chosen, inside, room, group, left)
     paid = np.sum(np.where(chosen, np.abs(gains), 0.0))
     low = mu + value - ROUNDING * d.size * (abs(mu) + abs(level) + paid)
-    return low, price_in, price_out, tightened_bounds(limits, w + level, d, gains, cutoff - low - price_in)
+    return (
+        low,
+        price_in,
+        price_out,
+        tightened_bounds(limits, w + level, d, gains, cutoff - low - price_in),
+    )

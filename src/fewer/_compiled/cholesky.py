@@ -3,9 +3,9 @@
     passive    the free units, in the order they entered; `count` is how many
     factor     L L' = G_PP + sigma 11'
 
-With sigma > 0 the weights sum to one: adding sigma 11' then changes the objective by a constant, yet makes the passive
-block positive definite as soon as its columns are affinely independent. With sigma = 0 there is no such constraint.
-Arrays are updated in place.
+With sigma > 0 the weights sum to one: adding sigma 11' then changes the objective by a constant,
+yet makes the passive block positive definite as soon as its columns are affinely independent. With
+sigma = 0 there is no such constraint. Arrays are updated in place.
 """
 
 import math
@@ -42,12 +42,21 @@ def dot(x: Vector, y: Vector, size: int) -> float:
 
 
 @compiled
-def append(G: Matrix, sigma: float, scale: Vector, factor: Matrix, passive: Indices, count: int, units: Indices) -> int:
+def append(
+    G: Matrix,
+    sigma: float,
+    scale: Vector,
+    factor: Matrix,
+    passive: Indices,
+    count: int,
+    units: Indices,
+) -> int:
     """Free units one after the other, but for those that depend on the ones that are free by then; the new count.
 
-    pivot^2 = G_uu + sigma - |L^-1 (G_Pu + sigma)|^2 must exceed min(DEPENDENT (sigma + scale_u), (sigma + G_uu) / 4);
-    G, factor: (s, s), scale, passive: (s,), scale the diagonal before centring, whose rounding G has inherited.
-    Sources: Golub & Van Loan 2013, sec. 6.5; Higham 2002, sec. 10.3 (breakdown on semi-definite matrices).
+    pivot^2 = G_uu + sigma - |L^-1 (G_Pu + sigma)|^2 must exceed min(DEPENDENT (sigma + scale_u),
+    (sigma + G_uu) / 4); G, factor: (s, s), scale, passive: (s,), scale the diagonal before
+    centring, whose rounding G has inherited. Sources: Golub & Van Loan 2013, sec. 6.5; Higham 2002,
+    sec. 10.3 (breakdown on semi-definite matrices).
     """
     for unit in units:
         row = factor[count]
@@ -65,8 +74,8 @@ def append(G: Matrix, sigma: float, scale: Vector, factor: Matrix, passive: Indi
 def remove(factor: Matrix, passive: Indices, count: int, position: int) -> int:
     """Take the unit at one position out of the passive ones; the new count.
 
-    Deleting row k leaves L lower Hessenberg; Givens rotations of the columns (j, j+1), j >= k, make it triangular
-    again.  factor: (s, s), passive: (s,).  Source: Golub & Van Loan 2013, sec. 6.5.
+    Deleting row k leaves L lower Hessenberg; Givens rotations of the columns (j, j+1), j >= k, make
+    it triangular again.  factor: (s, s), passive: (s,).  Source: Golub & Van Loan 2013, sec. 6.5.
     """
     last = count - 1
     cosine, sine = np.empty(last), np.empty(last)
@@ -86,13 +95,22 @@ def remove(factor: Matrix, passive: Indices, count: int, position: int) -> int:
 
 @compiled
 def advance(
-    factor: Matrix, passive: Indices, sigma: float, total: float, x: Vector, t: float, w: Vector, lo: Vector, hi: Vector
+    factor: Matrix,
+    passive: Indices,
+    sigma: float,
+    total: float,
+    x: Vector,
+    t: float,
+    w: Vector,
+    lo: Vector,
+    hi: Vector,
 ) -> tuple[int, float]:
     """Move the passive weights towards the minimiser of the face, w_P <- w_P + t x, as far as the bounds allow.
 
-    (L L') x = r + mu 1, with mu such that 1'x = total if sigma > 0, else mu = 0;  x: (count,), r on entry.
-    Returns the position that meets its bound, or -1, and t, at most as given.  passive: (count,), w, lo, hi: (s,).
-    Sources: Boyd & Vandenberghe 2004, sec. 10.1 (equality constraints); Nocedal & Wright 2006, sec. 16.5.
+    (L L') x = r + mu 1, with mu such that 1'x = total if sigma > 0, else mu = 0;  x: (count,), r on
+    entry. Returns the position that meets its bound, or -1, and t, at most as given.  passive:
+    (count,), w, lo, hi: (s,). Sources: Boyd & Vandenberghe 2004, sec. 10.1 (equality constraints);
+    Nocedal & Wright 2006, sec. 16.5.
     """
     count, ones = len(x), np.empty(len(x))
     for i in range(count):

@@ -1,12 +1,13 @@
 """Searching the dimensions that cover the most mass within a budget, on an inverted index.
 
-A cover is E supports in CSR (indptr, indices) with mass w and squares w2, the inverted index (starts, holders), and
-log_m. The state of a search is `inside` (n,) bool and `missing` (E,), the number of dimensions each support still
-lacks; adding or removing a dimension touches only its holders. Covers too large for an index have empty
-(starts, holders): a move then costs a pass, as look-ahead does anyway.
-Mode 0 (KL) has gain Q, mode 1 (l2) has gain Q2 - (1 - Q)^2 / M.
-A dimension i costs costs[i] > 0, and a face may cost `room` together; k dimensions are costs of one and room for k.
-Constants that one of these functions hands to another are cast: numba compiles a literal as a type of its own.
+A cover is E supports in CSR (indptr, indices) with mass w and squares w2, the inverted index
+(starts, holders), and log_m. The state of a search is `inside` (n,) bool and `missing` (E,), the
+number of dimensions each support still lacks; adding or removing a dimension touches only its
+holders. Covers too large for an index have empty (starts, holders): a move then costs a pass, as
+look-ahead does anyway. Mode 0 (KL) has gain Q, mode 1 (l2) has gain Q2 - (1 - Q)^2 / M. A dimension
+i costs costs[i] > 0, and a face may cost `room` together; k dimensions are costs of one and room
+for k. Constants that one of these functions hands to another are cast: numba compiles a literal as
+a type of its own.
 """
 
 from typing import Any
@@ -26,7 +27,14 @@ CLOSE = 1e-12  # relative improvement below which two gains are the same
 
 @compiled
 def move(
-    i: int, step: int, inside: Mask, missing: Ints, indptr: Ints, indices: Ints, starts: Ints, holders: Ints
+    i: int,
+    step: int,
+    inside: Mask,
+    missing: Ints,
+    indptr: Ints,
+    indices: Ints,
+    starts: Ints,
+    holders: Ints,
 ) -> None:
     """Add (step -1) or remove (step +1) dimension i; without an inverted index, by a pass over all supports."""
     inside[i] = step < 0
@@ -43,7 +51,9 @@ def move(
 
 
 @compiled
-def measure(inside: Mask, missing: Ints, w: Vector, w2: Vector, log_m: Vector) -> tuple[float, float, float]:
+def measure(
+    inside: Mask, missing: Ints, w: Vector, w2: Vector, log_m: Vector
+) -> tuple[float, float, float]:
     """(Q, Q2, log M) of the current face."""
     q = 0.0
     q2 = 0.0
@@ -88,7 +98,13 @@ def lone_gains(
 
 @compiled
 def look_ahead(
-    indptr: Ints, indices: Ints, values: Vector, inside: Mask, missing: Ints, costs: Vector, left: float
+    indptr: Ints,
+    indices: Ints,
+    values: Vector,
+    inside: Mask,
+    missing: Ints,
+    costs: Vector,
+    left: float,
 ) -> Vector:
     """Score every dimension: the sum of values 10^(1 - missing) over its supports that `left` can pay for."""
     scores = np.zeros(len(inside))
@@ -103,7 +119,9 @@ def look_ahead(
     for t in range(2, longest + 1):
         discounts[t] = DISCOUNT * discounts[t - 1]
     for e in range(len(missing)):
-        if 0 < missing[e] <= longest and (missing[e] <= sure or lacking(e, indptr, indices, inside, costs) <= left):
+        if 0 < missing[e] <= longest and (
+            missing[e] <= sure or lacking(e, indptr, indices, inside, costs) <= left
+        ):
             value = values[e] * discounts[missing[e]]
             for j in range(indptr[e], indptr[e + 1]):
                 scores[indices[j]] += value
@@ -147,8 +165,8 @@ def grow(
 ) -> int:
     """Add at most `count` dimensions that `left` pays for, each the one of the largest look-ahead for its cost.
 
-    Ties go to the larger dimension (l2), then to the lowest index. Dimensions in barred (n,) are taken only when
-    nothing else fits. Returns how many were added.
+    Ties go to the larger dimension (l2), then to the lowest index. Dimensions in barred (n,) are
+    taken only when nothing else fits. Returns how many were added.
     """
     for step in range(count):
         fits = False
@@ -185,8 +203,9 @@ def best_swap(
 ) -> tuple[int, int, float, float]:
     """The best exchange of r inside for a outside, or r = -1 for an addition: (r, a, gain after, gain before).
 
-    `left` pays for what a costs more than r. Q(S - r + a) = Q(S) - lose[r] + add[a] - both[r, a], where both sums the
-    near supports that hold r and lack a. One pass over the near supports, then k n comparisons; no k x n memory.
+    `left` pays for what a costs more than r. Q(S - r + a) = Q(S) - lose[r] + add[a] - both[r, a],
+    where both sums the near supports that hold r and lack a. One pass over the near supports, then
+    k n comparisons; no k x n memory.
     """
     n = len(inside)
     q, q2, log_size = measure(inside, missing, w, w2, log_m)
@@ -264,7 +283,9 @@ def improve(
     none = np.zeros(len(inside), np.bool_)
     while True:
         left = spare(inside, costs, room)
-        r, a, after, before = best_swap(indptr, indices, inside, missing, w, w2, log_m, mode, costs, left)
+        r, a, after, before = best_swap(
+            indptr, indices, inside, missing, w, w2, log_m, mode, costs, left
+        )
         if done == limit:
             return done, before
         if a < 0 or after <= before + CLOSE * abs(before):
@@ -320,7 +341,16 @@ def perturb(
         if missing[e] > 0 and lacking(e, indptr, indices, inside, costs) <= left:
             for j in range(indptr[e], indptr[e + 1]):
                 if not inside[indices[j]]:
-                    move(np.int64(indices[j]), np.int64(-1), inside, missing, indptr, indices, starts, holders)
+                    move(
+                        np.int64(indices[j]),
+                        np.int64(-1),
+                        inside,
+                        missing,
+                        indptr,
+                        indices,
+                        starts,
+                        holders,
+                    )
             left = spare(inside, costs, room)
             break
     grow(
@@ -338,4 +368,19 @@ def perturb(
         len(inside),
         barred,
     )
-    return improve(indptr, indices, starts, holders, w, w2, values, log_m, inside, missing, mode, costs, room, limit)
+    return improve(
+        indptr,
+        indices,
+        starts,
+        holders,
+        w,
+        w2,
+        values,
+        log_m,
+        inside,
+        missing,
+        mode,
+        costs,
+        room,
+        limit,
+    )

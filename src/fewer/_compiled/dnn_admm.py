@@ -2,11 +2,12 @@
 
     min <H, X>    X psd,  X >= 0,  1'X1 = 1,  X_ii z_i >= (X1)_i^2,  sum z <= k,  0 <= z <= 1
 
-is the perspective relaxation of all diagonal splittings of H at once, and more, as products of weights may not be
-negative. With limits, the triple (X_ii, (X1)_i, z_i) is kept in the hull of (t^2, t, 1), and the sums of z per group
-are capped. The ADMM works on the bordered matrix Y = [s, r q'; r q, X], r = sqrt(s), whose kernel holds (-1/r, 1):
-one Householder reflection takes that vector to the first axis, and the psd part is taken of the rest (facial
-reduction). Its multipliers become bounds in `certificate`.
+is the perspective relaxation of all diagonal splittings of H at once, and more, as products of
+weights may not be negative. With limits, the triple (X_ii, (X1)_i, z_i) is kept in the hull of
+(t^2, t, 1), and the sums of z per group are capped. The ADMM works on the bordered matrix Y = [s, r
+q'; r q, X], r = sqrt(s), whose kernel holds (-1/r, 1): one Householder reflection takes that vector
+to the first axis, and the psd part is taken of the rest (facial reduction). Its multipliers become
+bounds in `certificate`.
 
     m         units that are not out; arrays of size m are in their order
     inside    (m,) the units that are decided to be in;  limits (2, m) the least and largest weight once in
@@ -14,9 +15,9 @@ reduction). Its multipliers become bounds in `certificate`.
     Y, Z      (m+1, m+1) the bordered matrix and its multipliers, updated in place;  border = s = Y_00
     z, y      (m,) s times the indicators, and their multipliers, updated in place
 
-Sources: Zheng, Sun & Li 2014, INFORMS J. Comput. 26 (the best perspective splitting is an SDP); Burer 2009, Math.
-Prog. 120 (doubly non-negative relaxations); Oliveira, Wolkowicz & Xu 2018, Math. Prog. Comp. 10 (ADMM with facial
-reduction).
+Sources: Zheng, Sun & Li 2014, INFORMS J. Comput. 26 (the best perspective splitting is an SDP);
+Burer 2009, Math. Prog. 120 (doubly non-negative relaxations); Oliveira, Wolkowicz & Xu 2018, Math.
+Prog. Comp. 10 (ADMM with facial reduction).
 """
 
 import numpy as np
@@ -32,7 +33,10 @@ Mask = npt.NDArray[np.bool_]
 
 RELAX = 1.618  # over-relaxation of the multipliers, below the golden ratio
 BISECTIONS = 100  # halvings of a bracket: more than a double has digits
-WIDE, COARSE = 600, 5e-6  # single precision for more units than this, if their mean X_ii is larger than this times |T|
+WIDE, COARSE = (
+    600,
+    5e-6,
+)  # single precision for more units than this, if their mean X_ii is larger than this times |T|
 
 
 def mirror(border: float, m: int) -> Vector:
@@ -63,15 +67,17 @@ def reflect(T: Matrix, u: Vector) -> None:
 def psd_on_face(T: Matrix, u: Vector, single: bool = False) -> Matrix:
     """The nearest positive semi-definite matrix whose kernel holds the vector behind u.
 
-    Q [0, 0; 0, (Q T Q)_{1:,1:} +] Q with Q = I - 2uu', by the eigenvectors of the fewer signs;  T: (m+1, m+1),
-    overwritten and returned;  `single`: those of negative sign, in single precision.
+    Q [0, 0; 0, (Q T Q)_{1:,1:} +] Q with Q = I - 2uu', by the eigenvectors of the fewer signs;  T:
+    (m+1, m+1), overwritten and returned;  `single`: those of negative sign, in single precision.
     Source: Higham 1988, Lin. Alg. Appl. 103.
     """
     reflect(T, u)
     T[0] = T[:, 0] = 0.0
     if single:
         narrow = T[1:, 1:].astype(np.float32)
-        values, vectors = eigh(narrow, subset_by_value=(-np.inf, 0.0), overwrite_a=True, check_finite=False)
+        values, vectors = eigh(
+            narrow, subset_by_value=(-np.inf, 0.0), overwrite_a=True, check_finite=False
+        )
     else:
         values, vectors = np.linalg.eigh(T[1:, 1:])
     first = np.searchsorted(values, 0.0)
@@ -105,12 +111,14 @@ def project_psd_2x2(x: float, q: float, z: float) -> tuple[float, float, float]:
 
 
 @compiled
-def project_perspective_cone(x: float, q: float, z: float, low: float, high: float) -> tuple[float, float, float]:
+def project_perspective_cone(
+    x: float, q: float, z: float, low: float, high: float
+) -> tuple[float, float, float]:
     """The nearest (x, q, z) in the cone of (t^2, t, 1) for low <= t <= high: a weight, its square, its indicator.
 
-    {x z >= q^2, x <= (low + high) q - low high z}, in the norm x^2 + 2 q^2 + z^2.  Returns the three numbers.
-    Source: outside the second half-space the nearest point lies on the plane, which meets the first cone in the
-    two rays t = low and t = high.
+    {x z >= q^2, x <= (low + high) q - low high z}, in the norm x^2 + 2 q^2 + z^2.  Returns the
+    three numbers. Source: outside the second half-space the nearest point lies on the plane, which
+    meets the first cone in the two rays t = low and t = high.
 
     >>> project_perspective_cone(1.0, 1.0, 1.0, 0.0, 2.0), project_perspective_cone(4.0, 0.0, 0.0, 0.0, 1.0)
     ((1.0, 1.0, 1.0), (1.0, 1.0, 1.0))
@@ -119,7 +127,11 @@ def project_perspective_cone(x: float, q: float, z: float, low: float, high: flo
     if a <= (low + high) * b - low * high * c:
         return a, b, c
     at_low, at_high = low * (low * x + 2.0 * q) + z, high * (high * x + 2.0 * q) + z
-    low_low, high_high, low_high = (low * low + 1.0) ** 2, (high * high + 1.0) ** 2, (low * high + 1.0) ** 2
+    low_low, high_high, low_high = (
+        (low * low + 1.0) ** 2,
+        (high * high + 1.0) ** 2,
+        (low * high + 1.0) ** 2,
+    )
     first = at_low * high_high - at_high * low_high
     second = at_high * low_low - at_low * low_high
     det = low_low * high_high - low_high * low_high
@@ -160,9 +172,10 @@ def least_shift(v: Vector, floors: Vector, counted: Mask, total: float, top: flo
 def capped(v: Vector, inside: Mask, room: int, group: Indices, left: Indices, top: float) -> Vector:
     """The nearest indicators: top where inside, elsewhere in [0, top] with capped sums, in all and per group.
 
-    clip(v - max(t, t_g), 0, top), t_g the least shift for the cap of the group alone, then t for all;  the caps are
-    room * top and left * top;  v, inside, group: (m,), left: (groups,).  Returns (m,).
-    Source: KKT conditions; the caps are nested, so the larger shift of the two satisfies both.
+    clip(v - max(t, t_g), 0, top), t_g the least shift for the cap of the group alone, then t for
+    all;  the caps are room * top and left * top;  v, inside, group: (m,), left: (groups,).  Returns
+    (m,). Source: KKT conditions; the caps are nested, so the larger shift of the two satisfies
+    both.
 
     >>> group, left = np.zeros(3, np.int64), np.array([3])
     >>> capped(np.array([3.0, 3.0, 3.0]), np.array([True, False, False]), 1, group, left, 1.0)
@@ -192,12 +205,20 @@ def capped(v: Vector, inside: Mask, room: int, group: Indices, left: Indices, to
 
 @compiled
 def projected(
-    H: Matrix, ends: Matrix, beta: float, P: Matrix, t: Vector, Y: Matrix, Z: Matrix, z: Vector, y: Vector
+    H: Matrix,
+    ends: Matrix,
+    beta: float,
+    P: Matrix,
+    t: Vector,
+    Y: Matrix,
+    Z: Matrix,
+    z: Vector,
+    y: Vector,
 ) -> tuple[float, float]:
     """One round after the psd part P and the capped indicators t are known, in place; the two squared residuals.
 
-    (Y, z) <- project(P - (L + Z)/beta, t - y/beta),  Z <- Z + RELAX beta (Y - P),  y likewise;  H: (m, m), ends: (2, m)
-    as in the table at the top.
+    (Y, z) <- project(P - (L + Z)/beta, t - y/beta),  Z <- Z + RELAX beta (Y - P),  y likewise;  H:
+    (m, m), ends: (2, m) as in the table at the top.
     """
     m, away, moved = z.size, 0.0, 0.0
     for i in range(m + 1):
@@ -239,19 +260,22 @@ def rounds(
 ) -> tuple[float, float, Matrix]:
     """Some rounds of the ADMM for the doubly non-negative relaxation.
 
-    P <- psd(Y + Z/beta),  t <- capped(z + y/beta),  (Y, z) <- project(P - (L + Z)/beta, t - y/beta),
-    Z <- Z + RELAX beta (Y - P),  y likewise;  L = [0, 0; 0, H].  H: (m, m), limits: (2, m) least
-    and largest weights, left: (groups,) how many more of each group, the rest as in the file's table.
-    Returns the primal and the dual residual of the last round, and beta (T - P), T = Y + Z/beta, of the last round:
-    multipliers (m+1, m+1) that are negative semi-definite on the face, so bounds taken from them are closer than
-    those from Z.  Source: Oliveira, Wolkowicz & Xu 2018, sec. 3.
+    P <- psd(Y + Z/beta),  t <- capped(z + y/beta),  (Y, z) <- project(P - (L + Z)/beta, t -
+    y/beta), Z <- Z + RELAX beta (Y - P),  y likewise;  L = [0, 0; 0, H].  H: (m, m), limits: (2, m)
+    least and largest weights, left: (groups,) how many more of each group, the rest as in the
+    file's table. Returns the primal and the dual residual of the last round, and beta (T - P), T =
+    Y + Z/beta, of the last round: multipliers (m+1, m+1) that are negative semi-definite on the
+    face, so bounds taken from them are closer than those from Z.  Source: Oliveira, Wolkowicz & Xu
+    2018, sec. 3.
     """
     m, border = H.shape[0], float(Y[0, 0])
     u, ends = mirror(border, m), limits / np.sqrt(border)
     away, moved, rest = 0.0, 0.0, Z
     for left_over in range(count - 1, -1, -1):
         T = Y + Z / beta
-        P = psd_on_face(T.copy(), u, m > WIDE and np.trace(Y) - border > COARSE * m * np.linalg.norm(T))
+        P = psd_on_face(
+            T.copy(), u, m > WIDE and np.trace(Y) - border > COARSE * m * np.linalg.norm(T)
+        )
         if left_over == 0:
             rest = beta * (T - P)
         t = capped(z + y / beta, inside, room, group, left, border)

@@ -20,9 +20,9 @@ def group_rows(
 ) -> tuple[Ints, Ints]:
     """Number equal rows alike, in order of first appearance: labels (R,), representatives (G,).
 
-    Open addressing on the `hash_bits` of a 64-bit hash of the support, or of support and values; every match is
-    verified entry by entry, so a collision costs a comparison and never merges two different rows. O(nnz) expected
-    time, O(R) memory.
+    Open addressing on the `hash_bits` of a 64-bit hash of the support, or of support and values;
+    every match is verified entry by entry, so a collision costs a comparison and never merges two
+    different rows. O(nnz) expected time, O(R) memory.
     """
     size = 4
     while size < 2 * len(rows):
@@ -47,7 +47,9 @@ def group_rows(
             same = indptr[other + 1] - first == stop - start
             j = 0
             while same and j < stop - start:
-                same = indices[start + j] == indices[first + j] and (not by_value or data[start + j] == data[first + j])
+                same = indices[start + j] == indices[first + j] and (
+                    not by_value or data[start + j] == data[first + j]
+                )
                 j += 1
             if same:
                 break

@@ -20,11 +20,13 @@ def better(value: float, best: float) -> bool:
 
 
 @compiled
-def join(v: Vector, face: Indices, size: int, stride: int, m: int, tau: float, trial: Vector, count: int) -> int:
+def join(
+    v: Vector, face: Indices, size: int, stride: int, m: int, tau: float, trial: Vector, count: int
+) -> int:
     """Append to `trial` the entries above tau that one more dimension adds to the face.
 
-    X_{S ∪ i} is X_S and m - 1 copies of it shifted by the stride of i. A larger face has a larger tau, so
-    what is at or below the old one need not be looked at again.
+    X_{S ∪ i} is X_S and m - 1 copies of it shifted by the stride of i. A larger face has a larger
+    tau, so what is at or below the old one need not be looked at again.
     """
     for level in range(1, m):
         for j in range(size):
@@ -45,12 +47,14 @@ def grow(face: Indices, size: int, stride: int, m: int) -> int:
 
 
 @compiled
-def greedy_units(v: Vector, strides: Indices, m: Indices, k: int, largest: int, costs: Vector, room: float) -> Indices:
+def greedy_units(
+    v: Vector, strides: Indices, m: Indices, k: int, largest: int, costs: Vector, room: float
+) -> Indices:
     """The dimensions that Algorithm 2 picks for v, in the order picked; ties go to the lowest index.
 
-    At most k, whose costs sum to at most `room`. Shapes: v (Π m,), strides, m and costs (n,), `largest` the size of
-    the largest face of k dimensions. Beside v it holds two arrays of that size, and each candidate costs only the part
-    it adds to the face.
+    At most k, whose costs sum to at most `room`. Shapes: v (Π m,), strides, m and costs (n,),
+    `largest` the size of the largest face of k dimensions. Beside v it holds two arrays of that
+    size, and each candidate costs only the part it adds to the face.
     """
     n = strides.size
     units = np.empty(k, np.int64)
@@ -86,8 +90,8 @@ def greedy_units(v: Vector, strides: Indices, m: Indices, k: int, largest: int, 
 def exact_units(v: Vector, strides: Indices, m: Indices, k: int, largest: int) -> Indices:
     """The k dimensions whose face is nearest to v, by walking all C(n, k) supports depth first.
 
-    Every depth keeps its own face and active entries, so a support costs only what its last dimension adds.
-    Shapes as in `greedy_units`; holds 2 (k + 1) arrays of size `largest`.
+    Every depth keeps its own face and active entries, so a support costs only what its last
+    dimension adds. Shapes as in `greedy_units`; holds 2 (k + 1) arrays of size `largest`.
     """
     n = strides.size
     faces = np.empty((k + 1, largest), np.int64)
@@ -108,7 +112,9 @@ def exact_units(v: Vector, strides: Indices, m: Indices, k: int, largest: int) -
             continue
         size, count = sizes[depth], counts[depth]
         actives[depth + 1, :count] = actives[depth, :count]
-        count = join(v, faces[depth], size, strides[i], m[i], taus[depth], actives[depth + 1], count)
+        count = join(
+            v, faces[depth], size, strides[i], m[i], taus[depth], actives[depth + 1], count
+        )
         counts[depth + 1], taus[depth + 1] = shrink(actives[depth + 1], count)
         if depth + 1 < k:
             faces[depth + 1, :size] = faces[depth, :size]

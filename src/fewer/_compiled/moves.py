@@ -40,7 +40,8 @@ class Table(NamedTuple):
 class Rules(NamedTuple):
     """What supports are allowed: at most k units, some of each group, weights in [low, high], the held ones always.
 
-    A group that has fewer than its fewest takes up as many as that of the k; where low > 0 it never has fewer.
+    A group that has fewer than its fewest takes up as many as that of the k; where low > 0 it never
+    has fewer.
     """
 
     group: Indices  # (p,)
@@ -66,7 +67,14 @@ class Moves(NamedTuple):
 
 @compiled
 def pivot(
-    T: Matrix, a: int, part: Vector, inverse: float, schur: Vector, ones_residual: Vector, bend: float, tilt: float
+    T: Matrix,
+    a: int,
+    part: Vector,
+    inverse: float,
+    schur: Vector,
+    ones_residual: Vector,
+    bend: float,
+    tilt: float,
 ) -> None:
     """T_b += part_b T_a for b != a, schur += bend T_a^2 / d, ones_residual += tilt T_a / d, T_a /= d, in place.
 
@@ -88,14 +96,21 @@ def pivot(
 @compiled
 def sure(rules: Rules, table: Table, s: int, a: int, unit: int, inverse: float, t: float) -> bool:
     """Whether all weights stay inside their bounds, and none rests, when a candidate takes t and a's place."""
-    low, high, ones_residual, pushed = rules.low + INSIDE, rules.high - INSIDE, table.ones_residual[unit], 0.0
+    low, high, ones_residual, pushed = (
+        rules.low + INSIDE,
+        rules.high - INSIDE,
+        table.ones_residual[unit],
+        0.0,
+    )
     if not low < t < high:
         return False
     if a >= 0:
         if not table.free[a]:
             return False
         q = table.M[a, a] - table.u[a] * table.u[a] * inverse
-        pushed = (table.w[a] - (table.T[a, unit] + table.u[a] * ones_residual * inverse) * t) / max(q, 1e-300)
+        pushed = (table.w[a] - (table.T[a, unit] + table.u[a] * ones_residual * inverse) * t) / max(
+            q, 1e-300
+        )
     for b in range(s):
         if b == a:
             continue
@@ -118,15 +133,24 @@ def spare_units(rules: Rules, used: Indices, s: int) -> int:
 
 @compiled
 def best_moves(
-    rules: Rules, table: Table, s: int, slope: Vector, barred: Mask, used: Indices, least: float, h: float, moves: Moves
+    rules: Rules,
+    table: Table,
+    s: int,
+    slope: Vector,
+    barred: Mask,
+    used: Indices,
+    least: float,
+    h: float,
+    moves: Moves,
 ) -> None:
     """For each unit that may leave, and at the end for none, the best candidate to come in, into `moves`.
 
-    F changes by the minimum over low <= t <= high of (c_j + A x_j^2) t^2 - 2 (slope_j + B x_j) t + C when candidate j
-    takes t and the place of unit a: c_j = schur_j + ones_residual_j^2 / h is the curvature of entering and x_j the
-    response of a.  Free a: A = 1 / q, B = w_a / q, C = w_a^2 / q with q = M_aa - u_a^2 / h.  Resting a: A = 0, B = w_a,
-    C = w_a (2 slope_a + c_a w_a).  Where no free weight could take up what a leaves, t = w_a.  C is the change when a
-    leaves alone.  Only changes below `least` count.  Candidates of `barred` (p,) may not come in; used: (groups,) is
+    F changes by the minimum over low <= t <= high of (c_j + A x_j^2) t^2 - 2 (slope_j + B x_j) t +
+    C when candidate j takes t and the place of unit a: c_j = schur_j + ones_residual_j^2 / h is the
+    curvature of entering and x_j the response of a.  Free a: A = 1 / q, B = w_a / q, C = w_a^2 / q
+    with q = M_aa - u_a^2 / h.  Resting a: A = 0, B = w_a, C = w_a (2 slope_a + c_a w_a).  Where no
+    free weight could take up what a leaves, t = w_a.  C is the change when a leaves alone.  Only
+    changes below `least` count.  Candidates of `barred` (p,) may not come in; used: (groups,) is
     how many of each group are in; `h` is 1 / h, 0 where no unit is free.
     """
     p, free, ones_residual, schur = slope.size, 0, table.ones_residual, table.schur
@@ -139,11 +163,20 @@ def best_moves(
         moves.change[position], moves.enter[position], moves.share[position] = np.inf, -1, 0.0
         moves.sure[position] = False
         A = B = C = ratio = 0.0
-        low, high, row, tied, opens, bound = rules.low, rules.high, table.T[max(a, 0)], False, spare > 0, False
+        low, high, row, tied, opens, bound = (
+            rules.low,
+            rules.high,
+            table.T[max(a, 0)],
+            False,
+            spare > 0,
+            False,
+        )
         if a >= 0:
             unit, w = table.units[a], table.w[a]
             mine, tied = rules.group[unit], free - int(table.free[a]) == 0
-            bound = rules.low > 0.0 and used[mine] <= rules.fewest[mine]  # only its own group may follow it
+            bound = (
+                rules.low > 0.0 and used[mine] <= rules.fewest[mine]
+            )  # only its own group may follow it
             opens = used[mine] > rules.fewest[mine] or (opens and not bound)
             if rules.held[unit]:
                 continue
@@ -151,7 +184,10 @@ def best_moves(
                 low = high = w
             if not table.free[a]:
                 ratio, B = ones_residual[unit] * h, w
-                C = w * (2.0 * slope[unit] + (row[unit] + ones_residual[unit] * ones_residual[unit] * h) * w)
+                C = w * (
+                    2.0 * slope[unit]
+                    + (row[unit] + ones_residual[unit] * ones_residual[unit] * h) * w
+                )
             else:
                 ratio = table.u[a] * h
                 if not tied:
@@ -161,7 +197,10 @@ def best_moves(
             continue
         for j in range(p):
             x = row[j] + ratio * ones_residual[j]
-            bend = max(schur[j] + h * ones_residual[j] * ones_residual[j] + A * x * x, FLAT * rules.diagonal[j])
+            bend = max(
+                schur[j] + h * ones_residual[j] * ones_residual[j] + A * x * x,
+                FLAT * rules.diagonal[j],
+            )
             pull = slope[j] + B * x
             t = min(max(pull / bend, low), high)
             shares[j] = t
@@ -172,7 +211,10 @@ def best_moves(
             for j in range(p):
                 if values[j] < found and not table.inside[j] and not barred[j]:
                     g = rules.group[j]
-                    if g == mine or (used[g] < rules.cap[g] and (opens or (used[g] < rules.fewest[g] and not bound))):
+                    if g == mine or (
+                        used[g] < rules.cap[g]
+                        and (opens or (used[g] < rules.fewest[g] and not bound))
+                    ):
                         found, pick = values[j], j
             if pick < 0:
                 break
@@ -193,10 +235,17 @@ def best_moves(
 def swap(G: Matrix, table: Table, s: int, a: int, unit: int) -> None:
     """Put a candidate in the place of the free unit at position a, in place; all units are free.  G: (p, p).
 
-    That unit is fixed at its bound, the row of the candidate takes its place, and the candidate is made free: two
-    pivots in two passes over the table.
+    That unit is fixed at its bound, the row of the candidate takes its place, and the candidate is
+    made free: two pivots in two passes over the table.
     """
-    T, M, u, schur, ones_residual, units = table.T, table.M, table.u, table.schur, table.ones_residual, table.units
+    T, M, u, schur, ones_residual, units = (
+        table.T,
+        table.M,
+        table.u,
+        table.schur,
+        table.ones_residual,
+        table.units,
+    )
     row, mine, fresh, response = T[a], np.empty(s), np.empty(schur.size), np.empty(s)
     inverse, weight = 1.0 / M[a, a] if M[a, a] > 0.0 else 0.0, u[a]
     for b in range(s):
@@ -234,18 +283,23 @@ def swap(G: Matrix, table: Table, s: int, a: int, unit: int) -> None:
 
 
 @compiled
-def best_entry(rules: Rules, table: Table, a: int, value: float, barred: Mask, used: Indices, opens: bool) -> int:
+def best_entry(
+    rules: Rules, table: Table, a: int, value: float, barred: Mask, used: Indices, opens: bool
+) -> int:
     """The candidate that lowers F most when it takes the place of the unit at position a, or -1; all units are free.
 
-    The formulas of `best_moves`, where `value` = F = 1 / h and no weight has bounds.  `opens`: whether it may be of a
-    group that has its fewest.
+    The formulas of `best_moves`, where `value` = F = 1 / h and no weight has bounds.  `opens`:
+    whether it may be of a group that has its fewest.
     """
     u, ones_residual, row = table.u[a], table.ones_residual, table.T[a]
     A, mine = 1.0 / max(table.M[a, a] - u * u * value, 1e-300), rules.group[table.units[a]]
     best, pick = 0.0, np.int64(-1)
     for j in range(ones_residual.size):
         x = row[j] + u * value * ones_residual[j]
-        bend = max(table.schur[j] + value * ones_residual[j] * ones_residual[j] + A * x * x, FLAT * rules.diagonal[j])
+        bend = max(
+            table.schur[j] + value * ones_residual[j] * ones_residual[j] + A * x * x,
+            FLAT * rules.diagonal[j],
+        )
         pull = value * (ones_residual[j] + A * u * x)
         if pull * abs(pull) > best * bend and not table.inside[j] and not barred[j]:
             g = rules.group[j]
@@ -256,11 +310,19 @@ def best_entry(rules: Rules, table: Table, a: int, value: float, barred: Mask, u
 
 @compiled
 def forced_swaps(
-    G: Matrix, rules: Rules, table: Table, s: int, out: Indices, listed: Indices, barred: Mask, used: Indices
+    G: Matrix,
+    rules: Rules,
+    table: Table,
+    s: int,
+    out: Indices,
+    listed: Indices,
+    barred: Mask,
+    used: Indices,
 ) -> None:
     """Put other candidates in the places of the units `out`, whether or not F falls; all units are free.
 
-    The first of `listed` that fit come in, or where that is empty the best ones.  `used` is brought up to date.
+    The first of `listed` that fit come in, or where that is empty the best ones.  `used` is brought
+    up to date.
     """
     at = 0
     for unit in out:
@@ -285,12 +347,20 @@ def forced_swaps(
 
 @compiled
 def sure_moves(
-    G: Matrix, rules: Rules, table: Table, s: int, barred: Mask, used: Indices, limit: int, slope: Vector, moves: Moves
+    G: Matrix,
+    rules: Rules,
+    table: Table,
+    s: int,
+    barred: Mask,
+    used: Indices,
+    limit: int,
+    slope: Vector,
+    moves: Moves,
 ) -> int:
     """Best swaps that keep all weights inside their bounds, at most `limit`; how many were made.  All units are free.
 
-    It ends where no such swap lowers F, or where adding a unit lowers it more; `moves` are then those of where it
-    stands.  G: (p, p); slope: (p,) and used: (groups,) are brought up to date.
+    It ends where no such swap lowers F, or where adding a unit lowers it more; `moves` are then
+    those of where it stands.  G: (p, p); slope: (p,) and used: (groups,) are brought up to date.
     """
     made, before = 0, np.inf
     while True:
@@ -302,7 +372,9 @@ def sure_moves(
             table.w[a] = value * table.u[a]
         for j in range(slope.size):
             slope[j] = value * table.ones_residual[j]
-        best_moves(rules, table, s, slope, barred, used, -(CLOSE * value + rules.noise), value, moves)
+        best_moves(
+            rules, table, s, slope, barred, used, -(CLOSE * value + rules.noise), value, moves
+        )
         best, position = moves.change[s], np.int64(-1)
         for a in range(s):
             if moves.sure[a] and moves.change[a] < best:

@@ -1,7 +1,8 @@
 """Sums over many rows in float32 lanes: similarities to points, and waves. Sums of sums are float64.
 
-NumPy makes a tile of squared distances, one of exponentials and a product; here a pair never leaves the processor.
-With 2,000 points and 512 waves it takes half of the time for 8 columns (`benchmarks/scale.py --part block`).
+NumPy makes a tile of squared distances, one of exponentials and a product; here a pair never leaves
+the processor. With 2,000 points and 512 waves it takes half of the time for 8 columns
+(`benchmarks/scale.py --part block`).
 """
 
 import math
@@ -29,7 +30,9 @@ LEAST = f32(-126.0)
 
 def _fitted(function: Any, low: float, high: float, degree: int) -> tuple[np.float32, ...]:
     """The coefficients of the polynomial through Chebyshev's nodes, the highest first."""
-    found = np.polynomial.Chebyshev.interpolate(function, degree, [low, high]).convert(kind=np.polynomial.Polynomial)
+    found = np.polynomial.Chebyshev.interpolate(function, degree, [low, high]).convert(
+        kind=np.polynomial.Polynomial
+    )
     return tuple(f32(c) for c in found.coef[::-1])
 
 
@@ -104,7 +107,9 @@ def rbf_sums(points: Floats, rows: Floats, weights: Floats, gamma: Any, sums: Su
 
 
 @compiled_for_threads
-def turn_sums(frequencies: Floats, rows: Floats, weights: Floats, real: Sums, imaginary: Sums) -> None:
+def turn_sums(
+    frequencies: Floats, rows: Floats, weights: Floats, real: Sums, imaginary: Sums
+) -> None:
     """Add Σ_i weights_i exp(2πi ωᵀx_i), of each frequency; frequencies: (d, D), in turns, rows: (n, d)."""
     d, m = frequencies.shape
     kept = np.empty((3, LANES), np.float32)

@@ -2,9 +2,10 @@
 
 With a[e, i] >= 0 and sum_i a[e, i] = v[e] for the supports e that can still be covered,
     sum_{e inside S} v[e] <= sum_{i in S} price[i],   price[i] = sum_e a[e, i],
-so what `room` pays for at most, the dearest for their cost first and the last in part, bounds every face. Splits that
-make prices for each unit of cost as equal as possible (weighted least squares over the base polytope) are best for
-every room at once and reach the bound of the linear relaxation. Costs of one and room for k: faces of k dimensions.
+so what `room` pays for at most, the dearest for their cost first and the last in part, bounds every
+face. Splits that make prices for each unit of cost as equal as possible (weighted least squares
+over the base polytope) are best for every room at once and reach the bound of the linear
+relaxation. Costs of one and room for k: faces of k dimensions.
 """
 
 from typing import Any
@@ -27,13 +28,19 @@ ALONE = 3.0  # branching: how much a dimension's own value counts against it (ch
 
 @compiled
 def restrict(
-    indptr: Ints, indices: Ints, values: Vector, split: Vector, fixed: Ints, costs: Vector, room: float
+    indptr: Ints,
+    indices: Ints,
+    values: Vector,
+    split: Vector,
+    fixed: Ints,
+    costs: Vector,
+    room: float,
 ) -> Restriction:
     """The problem left when dimensions are fixed: what is sure, and what each free dimension may add.
 
-    Returns base (value already covered), lone (n,) (supports that lack one dimension), and the supports
-    that lack more and can be paid for: CSR (ptr, items), values, splits rescaled to them, their numbers and entries.
-    Supports that cannot be covered any more get value 0 in place.
+    Returns base (value already covered), lone (n,) (supports that lack one dimension), and the
+    supports that lack more and can be paid for: CSR (ptr, items), values, splits rescaled to them,
+    their numbers and entries. Supports that cannot be covered any more get value 0 in place.
     """
     base = 0.0
     lone = np.zeros(len(fixed))
@@ -74,15 +81,26 @@ def restrict(
             alive += 1
             ptr[alive] = stop
             end = stop
-    return base, lone, ptr[: alive + 1], items[:end], value[:alive], share[:end], number[:alive], entry[:end]
+    return (
+        base,
+        lone,
+        ptr[: alive + 1],
+        items[:end],
+        value[:alive],
+        share[:end],
+        number[:alive],
+        entry[:end],
+    )
 
 
 @compiled
-def level(lone: Vector, ptr: Ints, items: Ints, value: Vector, share: Vector, entry: Ints, costs: Vector) -> Vector:
+def level(
+    lone: Vector, ptr: Ints, items: Ints, value: Vector, share: Vector, entry: Ints, costs: Vector
+) -> Vector:
     """One round of exact block descent: refill each support from the cheapest of its dimensions up.
 
-    Returns the prices lone[i] + sum_e a[e, i], (n,). Each support is left sorted by price for each unit of cost (items,
-    share and entry alike), so later rounds find it nearly sorted.
+    Returns the prices lone[i] + sum_e a[e, i], (n,). Each support is left sorted by price for each
+    unit of cost (items, share and entry alike), so later rounds find it nearly sorted.
     """
     prices = lone.copy()
     for j in range(len(items)):
@@ -125,7 +143,9 @@ def dearest(prices: Vector, fixed: Ints, costs: Vector, room: float) -> tuple[fl
 
     The next is the last where that is paid for in part.
     """
-    best = np.empty((len(fixed) + 1, 2))  # rate and cost, in descending order; what a sort does, without compiling one
+    best = np.empty(
+        (len(fixed) + 1, 2)
+    )  # rate and cost, in descending order; what a sort does, without compiling one
     count, width = 0, 0.0
     for i in range(len(fixed)):
         if fixed[i] != FREE:
@@ -172,9 +192,9 @@ def fix_and_forget(
 ) -> int:
     """Fix and forget what the prices prove; returns how many dimensions were fixed and supports forgotten.
 
-    total is the bound, floor the value to beat, last the lowest price paid for each unit of cost and following the
-    next one. A dimension is out if it cannot pay its way in, in if nothing can replace it; a support that no face above
-    the floor can cover gets values[e] = 0.
+    total is the bound, floor the value to beat, last the lowest price paid for each unit of cost
+    and following the next one. A dimension is out if it cannot pay its way in, in if nothing can
+    replace it; a support that no face above the floor can cover gets values[e] = 0.
     """
     count = 0
     for i in range(len(fixed)):
@@ -227,9 +247,10 @@ def tighten(
 ) -> tuple[int, float, int, int]:
     """Bound the faces within the budget that agree with `fixed`, in at most `rounds` rounds of levelling.
 
-    Fixes dimensions, zeroes hopeless values and improves the splits in place; mark is the bound that an earlier call
-    left (inf at first). Returns how it ended (CLOSED: nothing beats the floor; LEAF: one face is left, the IN
-    dimensions; STUCK: branch; MORE: call again), the bound, the dimension to branch on, and the entries passed over.
+    Fixes dimensions, zeroes hopeless values and improves the splits in place; mark is the bound
+    that an earlier call left (inf at first). Returns how it ended (CLOSED: nothing beats the floor;
+    LEAF: one face is left, the IN dimensions; STUCK: branch; MORE: call again), the bound, the
+    dimension to branch on, and the entries passed over.
     """
     bound, since, done, work = np.inf, 0, 0, 0
     while True:
@@ -274,6 +295,8 @@ def tighten(
                 if done == rounds:
                     return MORE, bound, -1, work
                 mark, since = bound, 0
-            changed = fix_and_forget(prices, fixed, costs, ptr, items, number, values, total, last, following, floor)
+            changed = fix_and_forget(
+                prices, fixed, costs, ptr, items, number, values, total, last, following, floor
+            )
         for j in range(len(entry)):
             split[entry[j]] = share[j]

@@ -16,7 +16,9 @@ def spread_of(counts: Vector, first: Vector, second: Vector, start: int, stop: i
     if stop - start < 2:
         return 0.0
     total = first[stop] - first[start]
-    return float(max(second[stop] - second[start] - total * total / (counts[stop] - counts[start]), 0.0))
+    return float(
+        max(second[stop] - second[start] - total * total / (counts[stop] - counts[start]), 0.0)
+    )
 
 
 @compiled
@@ -31,9 +33,10 @@ def advance(
 ) -> int:
     """after[e] = min over s < e of before[s] + spread(s, e), with its argmin in choice, for all that is on the stack.
 
-    The argmin never falls as e grows (the spread is a Monge cost), so the middle e splits the search in two:
-    O(n log n) instead of O(n²). A row (low, high, left, right) of the stack (64, 4) asks for e in low..high with s in
-    left..right. It pauses after about `work` comparisons; returns how many rows are left.
+    The argmin never falls as e grows (the spread is a Monge cost), so the middle e splits the
+    search in two: O(n log n) instead of O(n²). A row (low, high, left, right) of the stack (64, 4)
+    asks for e in low..high with s in left..right. It pauses after about `work` comparisons; returns
+    how many rows are left.
     """
     counts, first, second = sums
     while depth > 0 and work > 0:
@@ -71,13 +74,14 @@ def advance_bars(
 ) -> None:
     """after[e] = min over s < e of before[s] + spread(s, e), with its argmin in choice, for values in any order.
 
-    By functional pruning (Rigaill 2015): of the last bar's height u, f(u) = min over s of before[s] + Σ w (x - u)² is
-    kept as pieces, an interval and the s it belongs to each. A start s that is lowest for no u never is again, so few
-    pieces are left, mostly. `ends` (2, 2 n + 2, 2) and `owners` (2, 2 n + 2) hold the pieces, old and new; `state` is
-    their number, which side is old, and the next e. To begin with there is one piece, the range of u, whose owner is
+    By functional pruning (Rigaill 2015): of the last bar's height u, f(u) = min over s of before[s]
+    + Σ w (x - u)² is kept as pieces, an interval and the s it belongs to each. A start s that is
+    lowest for no u never is again, so few pieces are left, mostly. `ends` (2, 2 n + 2, 2) and
+    `owners` (2, 2 n + 2) hold the pieces, old and new; `state` is their number, which side is old,
+    and the next e. To begin with there is one piece, the range of u, whose owner is
     -1: nobody.
-    Costs above `ceilings` (n + 1,), what may lie before each position, do not matter, and need not be right. It pauses
-    after about `work` pieces.
+    Costs above `ceilings` (n + 1,), what may lie before each position, do not matter, and need not
+    be right. It pauses after about `work` pieces.
     """
     counts, first, second = sums
     while state[2] < len(after) and work > 0:
@@ -90,13 +94,19 @@ def advance_bars(
             if c >= 0 and c < e - 1:
                 width = counts[e - 1] - counts[c]
                 mean = (first[e - 1] - first[c]) / width
-                least, off = before[c] + spread_of(counts, first, second, c, e - 1), min(max(mean, low), high) - mean
+                least, off = (
+                    before[c] + spread_of(counts, first, second, c, e - 1),
+                    min(max(mean, low), high) - mean,
+                )
                 if least + width * off * off <= ceiling:
                     if s < 0:
                         left = low
                     elif least < level:
                         half = np.sqrt((level - least) / width)
-                        left, right = min(max(low, mean - half), high), max(min(high, mean + half), low)
+                        left, right = (
+                            min(max(low, mean - half), high),
+                            max(min(high, mean + half), low),
+                        )
                         if left >= right:
                             left, right = high, high
             made = put(ends, owners, 1 - old, made, low, left, s)
@@ -119,7 +129,9 @@ def advance_bars(
 
 
 @compiled
-def put(ends: Vector, owners: Indices, side: int, count: int, low: float, high: float, owner: int) -> int:
+def put(
+    ends: Vector, owners: Indices, side: int, count: int, low: float, high: float, owner: int
+) -> int:
     """Add a piece, if it is one, or make the last one longer where that has the same owner; how many there are."""
     if low >= high:
         return count

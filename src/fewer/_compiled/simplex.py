@@ -14,11 +14,12 @@ BLOCK = 64  # entries that are looked at or passed over together
 def shrink(active: Vector, count: int) -> tuple[int, float]:
     """tau with Σ max(x - tau, 0) = 1 over the first `count` entries; the entries above tau move to the front.
 
-    Every dropped pass raises tau, so what lies at or below it can go for good. Sums are taken relative to
-    one entry, which keeps their digits when all entries share a large offset. Returns (how many stay, tau).
+    Every dropped pass raises tau, so what lies at or below it can go for good. Sums are taken
+    relative to one entry, which keeps their digits when all entries share a large offset. Returns
+    (how many stay, tau).
 
-    Source: Michelot, "A finite algorithm for finding the projection of a point onto the canonical simplex
-    of R^n", JOTA 50 (1986).
+    Source: Michelot, "A finite algorithm for finding the projection of a point onto the canonical
+    simplex of R^n", JOTA 50 (1986).
     """
     while True:
         origin = active[0]
@@ -53,8 +54,9 @@ def tops(v: Vector) -> Vector:
 def contenders(v: Vector, top: Vector, active: Vector) -> int:
     """Copy the entries that may stay positive to the front of `active`; top: `tops(v)`.
 
-    Tau of some entries is never above that of all, and tau of the tops within 1 of the largest is near it: few
-    others get past, and whole blocks need not be looked at. Returns how many there are.
+    Tau of some entries is never above that of all, and tau of the tops within 1 of the largest is
+    near it: few others get past, and whole blocks need not be looked at. Returns how many there
+    are.
     """
     highest = top.max()
     count = 0
@@ -63,7 +65,9 @@ def contenders(v: Vector, top: Vector, active: Vector) -> int:
             active[count] = x
             count += 1
     _, floor = shrink(active, count)
-    floor = min(floor, np.nextafter(highest, -np.inf))  # 1 / count is lost in rounding beside entries above 1e15
+    floor = min(
+        floor, np.nextafter(highest, -np.inf)
+    )  # 1 / count is lost in rounding beside entries above 1e15
     count = 0
     for block in range(top.size):
         if top[block] > floor:
@@ -78,7 +82,8 @@ def contenders(v: Vector, top: Vector, active: Vector) -> int:
 def project_simplex(v: Vector) -> Vector:
     """argmin ‖p - v‖² over p >= 0, Σ p = 1; v (n,) with n >= 1 and finite entries.
 
-    p = max(v - tau, 0), scaled to sum to one exactly; only blocks with an entry above tau are written.
+    p = max(v - tau, 0), scaled to sum to one exactly; only blocks with an entry above tau are
+    written.
     """
     active, top = np.empty(v.size), tops(v)
     _, tau = shrink(active, contenders(v, top, active))

@@ -14,7 +14,13 @@ Mask = npt.NDArray[np.bool_]
 
 @compiled
 def missing_units(
-    indptr: Indices, indices: Indices, chosen: Mask, costs: Vector, missing: Indices, lacks: Indices, prices: Vector
+    indptr: Indices,
+    indices: Indices,
+    chosen: Mask,
+    costs: Vector,
+    missing: Indices,
+    lacks: Indices,
+    prices: Vector,
 ) -> None:
     """How many dimensions outside `chosen` each state uses, the first such dimension, and what they cost; O(nnz)."""
     for e in range(indptr.size - 1):
@@ -52,7 +58,9 @@ def nearest_reachable(v: Vector, prices: Vector, room: float) -> int:
 
 
 @compiled
-def buckets(v: Vector, missing: Indices, lacks: Indices, tau: float, n: int, values: Vector) -> Indices:
+def buckets(
+    v: Vector, missing: Indices, lacks: Indices, tau: float, n: int, values: Vector
+) -> Indices:
     """The entries above tau of states that miss only dimension i, at values[starts[i]:starts[i+1]]."""
     starts = np.zeros(n + 1, np.int64)
     for e in range(v.size):
@@ -68,12 +76,14 @@ def buckets(v: Vector, missing: Indices, lacks: Indices, tau: float, n: int, val
 
 
 @compiled
-def greedy_state_units(v: Vector, indptr: Indices, indices: Indices, k: int, costs: Vector, room: float) -> Indices:
+def greedy_state_units(
+    v: Vector, indptr: Indices, indices: Indices, k: int, costs: Vector, room: float
+) -> Indices:
     """The dimensions that Algorithm 2 picks when only the listed states may carry mass: at most k, of cost `room`.
 
-    A dimension can only matter through the states that miss nothing else, so one pass over the pattern
-    serves all candidates. When no candidate helps, it walks towards the largest entry that still fits; if
-    none is left, it takes the lowest free index.
+    A dimension can only matter through the states that miss nothing else, so one pass over the
+    pattern serves all candidates. When no candidate helps, it walks towards the largest entry that
+    still fits; if none is left, it takes the lowest free index.
     """
     N, n = v.size, costs.size
     chosen = np.zeros(n, np.bool_)

@@ -11,7 +11,9 @@ def main(arguments: list[str] | None = None) -> None:
 
     missing = [name for name in ("click", "polars", "rich") if find_spec(name) is None]
     if missing:
-        sys.stderr.write(f'fewer: the command line needs {missing[0]}; run: pip install "fewer[cli]"\n')
+        sys.stderr.write(
+            f'fewer: the command line needs {missing[0]}; run: pip install "fewer[cli]"\n'
+        )
         raise SystemExit(2)
     from ._app import run
 

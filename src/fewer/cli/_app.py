@@ -89,7 +89,9 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @click.group(cls=Commands, help=HELP, context_settings=SETTINGS)
-@click.version_option(__version__, "-V", "--version", prog_name="fewer", message="%(prog)s %(version)s")
+@click.version_option(
+    __version__, "-V", "--version", prog_name="fewer", message="%(prog)s %(version)s"
+)
 def app() -> None:
     """Say the same thing with fewer points, bins, terms or dimensions."""
 
@@ -129,7 +131,9 @@ def guarded(arguments: list[str] | None) -> int:
             raise  # click, after it has printed completions; else it was a broken pipe
         return INTERRUPTED if seen() else 0  # the reader has seen enough
     except Interrupted as stop:
-        return complain(str(stop) or "interrupted before there was an answer; nothing was written", INTERRUPTED)
+        return complain(
+            str(stop) or "interrupted before there was an answer; nothing was written", INTERRUPTED
+        )
     except click.exceptions.NoArgsIsHelpError as help_asked:
         click.echo(help_asked.format_message())
         return 0
@@ -146,7 +150,9 @@ def guarded(arguments: list[str] | None) -> int:
             from ._options import spelled
 
             return complain(error.spelled(spelled), BAD)
-        if isinstance(error, ImportError) and seen():  # what compiled modules make of Ctrl-C while they are imported
+        if (
+            isinstance(error, ImportError) and seen()
+        ):  # what compiled modules make of Ctrl-C while they are imported
             return complain("interrupted while libraries were imported", INTERRUPTED)
         if os.environ.get("FEWER_TRACEBACK"):  # our own bug: say so, and how to see more
             traceback.print_exc()
@@ -174,7 +180,9 @@ def complain(message: str, code: int) -> int:
 
 def silence() -> None:
     """Let streams that cannot be written to end in nothing, so that the end of the process does not try again."""
-    sys.stdout, sys.stderr = (getattr(stream, "wrapped", stream) for stream in (sys.stdout, sys.stderr))  # by click
+    sys.stdout, sys.stderr = (
+        getattr(stream, "wrapped", stream) for stream in (sys.stdout, sys.stderr)
+    )  # by click
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -106,21 +106,46 @@ def for_all_jobs(command: Callable[..., Any]) -> Callable[..., Any]:
     options = [
         click.argument("files", metavar="FILE...", nargs=-1, required=True),
         click.option("-k", type=WHOLE, help="How many to keep."),
-        click.option("--path", type=budgets, default=(), metavar="K,K,…", help="Evaluate several k and recommend one."),
-        click.option("-o", "out", type=paths, help="Write what was kept: .csv, .parquet, .json or .npz."),
-        click.option("--report", type=paths, help="Write an HTML report: .html."),
-        click.option("--solver", type=click.Choice(SOLVER_NAMES), default="auto", show_default=True),
         click.option(
-            "--time-limit", type=seconds, metavar="S", help="Time limit of each search, in seconds, but for compiling."
+            "--path",
+            type=budgets,
+            default=(),
+            metavar="K,K,…",
+            help="Evaluate several k and recommend one.",
+        ),
+        click.option(
+            "-o", "out", type=paths, help="Write what was kept: .csv, .parquet, .json or .npz."
+        ),
+        click.option("--report", type=paths, help="Write an HTML report: .html."),
+        click.option(
+            "--solver", type=click.Choice(SOLVER_NAMES), default="auto", show_default=True
+        ),
+        click.option(
+            "--time-limit",
+            type=seconds,
+            metavar="S",
+            help="Time limit of each search, in seconds, but for compiling.",
         ),
         click.option("--seed", type=SEEDS, default=0, show_default=True, help="Random seed."),
         click.option(
-            "--baselines/--no-baselines", default=True, help="Compare with common alternatives; on by default."
+            "--baselines/--no-baselines",
+            default=True,
+            help="Compare with common alternatives; on by default.",
         ),
         click.option(
-            "--max-memory", default="1GB", show_default=True, metavar="SIZE", help="Read larger files in blocks."
+            "--max-memory",
+            default="1GB",
+            show_default=True,
+            metavar="SIZE",
+            help="Read larger files in blocks.",
         ),
-        click.option("--workers", type=WHOLE, default=1, show_default=True, help="How many blocks to process at once."),
+        click.option(
+            "--workers",
+            type=WHOLE,
+            default=1,
+            show_default=True,
+            help="How many blocks to process at once.",
+        ),
         click.option("-q", "--quiet", is_flag=True, help="No progress bar, no table."),
         click.option("--json", "as_json", is_flag=True, help="JSON output."),
         click.option("--force", is_flag=True, help="Overwrite existing files; links are followed."),
@@ -132,7 +157,10 @@ def for_all_jobs(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def asked(options: dict[str, Any]) -> Asked:
     """The shared options, taken out of all options."""
-    common = {name: options.pop(name) for name in ("files", "k", "path", "out", "report", "solver", "time_limit")}
+    common = {
+        name: options.pop(name)
+        for name in ("files", "k", "path", "out", "report", "solver", "time_limit")
+    }
     common |= {name: options.pop(name) for name in ("seed", "quiet", "force", "baselines")}
     common |= {name: options.pop(name) for name in ("max_memory", "workers")}
     common |= {"json": options.pop("as_json"), "image_shape": options.pop("image_shape", None)}

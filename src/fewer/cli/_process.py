@@ -1,7 +1,7 @@
 """What a command does to its process: streams that are there, and Ctrl-C with one meaning at any moment.
 
-Only what the interpreter has loaded already is imported here, `_signal` for `signal` as well: until `prepare` has run,
-Ctrl-C ends in a traceback.
+Only what the interpreter has loaded already is imported here, `_signal` for `signal` as well: until
+`prepare` has run, Ctrl-C ends in a traceback.
 """
 
 import gc
@@ -25,7 +25,9 @@ def prepare() -> None:
     handle(_end)
     gc.set_threshold(MIN_NEW_OBJECTS)
     sys.unraisablehook = _unraisable
-    for number in range(3):  # else the next file that is opened would take the place, and get what is said to stderr
+    for number in range(
+        3
+    ):  # else the next file that is opened would take the place, and get what is said to stderr
         try:
             os.fstat(number)
         except OSError:
@@ -67,7 +69,7 @@ def seen() -> bool:
 
 def clean_up() -> None:
     """Remove temporary copies of files and half written ones, if there are any."""
-    for module, remove in (("fewer.data._copies", "remove_copies"), ("fewer.files", "remove_begun")):
+    for module, remove in (("fewer.io.copies", "remove_copies"), ("fewer.files", "remove_begun")):
         found = sys.modules.get(module)
         if hasattr(found, remove):  # else it is being imported
             getattr(found, remove)()

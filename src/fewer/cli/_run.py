@@ -14,12 +14,12 @@ from typing import Any
 from rich.console import Console
 
 from .._validation import InvalidInput, renamed
-from ..data.blocks import Execution, executed
-from ..data.files import FileTable
 from ..files import written_whole
+from ..io.files import FileTable
 from ..progress import rows_bar
 from ..report.path import ANY_COST, Problem, path
 from ..report.path import Path as JobPath
+from ..tables.blocks import Execution, executed
 from ..text import shown_path, visible
 from ._app import complain
 from ._options import Asked
@@ -35,8 +35,9 @@ Also = tuple[Path, Callable[[Path, JobPath], bytes]]
 class Data:
     """What a job is called with, and how it is spoken of.
 
-    `names` are those of the columns of an array and `places` where columns are in the file, None where that is where
-    they are. `table` is the file whose rows are kept, for those who write them whole, and `rows` how many it has.
+    `names` are those of the columns of an array and `places` where columns are in the file, None
+    where that is where they are. `table` is the file whose rows are kept, for those who write them
+    whole, and `rows` how many it has.
     """
 
     X: Any
@@ -50,7 +51,9 @@ class Data:
     spelling: dict[str, str] = field(default_factory=dict)
 
 
-def perform(job: str, data: Data, asked: Asked, *, test: Any = None, also: Also | None = None) -> int:
+def perform(
+    job: str, data: Data, asked: Asked, *, test: Any = None, also: Also | None = None
+) -> int:
     """Solve the job as asked, then write and print under a title after the number kept; returns the exit code.
 
     `test` is what is held out where a path is not asked for; `also` is a further file to write.
@@ -78,7 +81,14 @@ def perform(job: str, data: Data, asked: Asked, *, test: Any = None, also: Also 
         raise error.at(asked.file) from None
     found = in_file(found, data.places)
     note = "\n".join(filter(None, (data.note, getattr(found.problem, "note_of_path", ""))))
-    deliver(found, asked, f"{len(found.chosen.result.indices)} {data.title(found.problem)}", note, data.table, also)
+    deliver(
+        found,
+        asked,
+        f"{len(found.chosen.result.indices)} {data.title(found.problem)}",
+        note,
+        data.table,
+        also,
+    )
     if found.interrupted:
         return complain("interrupted; this is the best so far", INTERRUPTED)
     return INTERRUPTED if seen() else 0
@@ -107,18 +117,27 @@ def in_file(found: JobPath, places: Sequence[int] | None) -> JobPath:
 
 def compared(asked: Asked) -> bool:
     """Whether baselines are wanted, and anything that is printed or written tells of them."""
-    written = asked.report is not None or (asked.out is not None and asked.out.suffix.lower() == ".json")
+    written = asked.report is not None or (
+        asked.out is not None and asked.out.suffix.lower() == ".json"
+    )
     return asked.baselines and (written or asked.json or not asked.quiet)
 
 
 def deliver(
-    found: JobPath, asked: Asked, title: str, note: str, table: FileTable | None = None, also: Also | None = None
+    found: JobPath,
+    asked: Asked,
+    title: str,
+    note: str,
+    table: FileTable | None = None,
+    also: Also | None = None,
 ) -> None:
     """Files first, then what goes to stdout, then what people read; a file that fails is reported after the rest."""
     carried = asked.json or (asked.out is None and not sys.stdout.isatty())
     kept = Kept(found, table)
     summary = summary_of(kept, asked, command(), versions(), note) if wants_summary(asked) else {}
-    text = as_csv(kept.written) if carried and not asked.json else ""  # before the file may be replaced
+    text = (
+        as_csv(kept.written) if carried and not asked.json else ""
+    )  # before the file may be replaced
     failed: OSError | None = None
     try:
         write_files(kept, asked, title, summary)
@@ -151,7 +170,11 @@ def write_files(kept: Kept, asked: Asked, title: str, summary: dict[str, Any]) -
         from ..report import save_page
         from ..report.path_page import study_page
 
-        save_page(asked.report, study_page(kept.path, title, how(asked), asked.image_shape), replace=asked.force)
+        save_page(
+            asked.report,
+            study_page(kept.path, title, how(asked), asked.image_shape),
+            replace=asked.force,
+        )
 
 
 def tell(
@@ -186,4 +209,10 @@ def how(asked: Asked) -> dict[str, Any]:
     """How it was computed, for the page."""
     limit = {} if asked.time_limit is None else {"time limit": f"{asked.time_limit:g} s"}
     used = ", ".join(f"{name} {number}" for name, number in versions().items())
-    return {"command": command(), "solver": asked.solver, "seed": asked.seed, **limit, "versions": used}
+    return {
+        "command": command(),
+        "solver": asked.solver,
+        "seed": asked.seed,
+        **limit,
+        "versions": used,
+    }

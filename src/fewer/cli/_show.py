@@ -91,7 +91,9 @@ def kept_table(kept: Columns, shares: frozenset[str], pixels: int) -> Table:
     """The first rows of what was kept."""
     rows = len(next(iter(kept.values()), []))
     shown = dict(list(kept.items())[: most_columns(kept, pixels)])
-    table = plain_table([clean(name) for name in shown], [is_numeric(values) for values in shown.values()])
+    table = plain_table(
+        [clean(name) for name in shown], [is_numeric(values) for values in shown.values()]
+    )
     for i in range(min(rows, MAX_SHOWN_ROWS)):
         table.add_row(*(Text(number(values[i], name in shares)) for name, values in shown.items()))
     return table
@@ -106,7 +108,11 @@ def left_out(kept: Columns, pixels: int) -> str:
     """How much of what was kept the table does not show."""
     rows = len(next(iter(kept.values()), [])) - MAX_SHOWN_ROWS
     columns = len(kept) - most_columns(kept, pixels)
-    left = [f"{count} more {what}" for count, what in ((rows, "rows"), (columns, "columns")) if count > 0]
+    left = [
+        f"{count} more {what}"
+        for count, what in ((rows, "rows"), (columns, "columns"))
+        if count > 0
+    ]
     return f"{' and '.join(left)}; -o FILE writes all" if left else ""
 
 
@@ -124,7 +130,9 @@ def path_table(found: Path) -> Table:
         texts["gap"] = [number(a.lost.get("gap"), False) for a in answers]
     table = plain_table(["k", *texts, ""], [True] * (len(texts) + 1) + [False])
     for i, a in enumerate(answers):
-        table.add_row(str(a.k), *(cells[i] for cells in texts.values()), "<" if a is found.chosen else "")
+        table.add_row(
+            str(a.k), *(cells[i] for cells in texts.values()), "<" if a is found.chosen else ""
+        )
     return table
 
 

@@ -9,7 +9,7 @@ import click
 from .._validation import InvalidInput, as_bytes
 
 if TYPE_CHECKING:
-    from ..data.files import FileTable
+    from ..io.files import FileTable
     from ._options import Asked
 
 MAX_COMPARED_NAMES = 2000
@@ -48,8 +48,13 @@ def listed(text: str | None) -> list[str]:
 
 def noted(table: "FileTable", used: Sequence[str] | None = None) -> str:
     """What is to be said about how the file was read, and about its columns that are not used."""
-    notes = [f"{note[0].upper()}{note[1:]}." if note[0].isalpha() else f"Column {note}." for note in table.notes]
-    some = notes[:MAX_NOTES] + ([f"And {len(notes) - MAX_NOTES} notes more."] if len(notes) > MAX_NOTES else [])
+    notes = [
+        f"{note[0].upper()}{note[1:]}." if note[0].isalpha() else f"Column {note}."
+        for note in table.notes
+    ]
+    some = notes[:MAX_NOTES] + (
+        [f"And {len(notes) - MAX_NOTES} notes more."] if len(notes) > MAX_NOTES else []
+    )
     return "\n".join(filter(None, ["" if used is None else unused(table, used), *some]))
 
 
@@ -61,7 +66,9 @@ def unused(table: "FileTable", used: Sequence[str]) -> str:
     return f"Not used (not numbers, or without a name): {some}." if left else ""
 
 
-def chosen_columns(table: "FileTable", text: str | None, option: str, without: Sequence[str] = ()) -> list[str]:
+def chosen_columns(
+    table: "FileTable", text: str | None, option: str, without: Sequence[str] = ()
+) -> list[str]:
     """The columns named by an option, or all numeric ones except `without`."""
     named = listed(text)
     if not named:
@@ -83,9 +90,10 @@ def asked_columns(
 ) -> tuple[list[str], dict[str, str]]:
     """The columns to read, and what the options say of some of them.
 
-    A name alone chooses; a name with a kind says what it is, and chooses too where names stand alone beside it.
+    A name alone chooses; a name with a kind says what it is, and chooses too where names stand
+    alone beside it.
     """
-    from ..data.columns import KINDS
+    from ..tables.columns import KINDS
 
     kinds: dict[str, str] = {}
     chosen, alone = [], False
@@ -97,8 +105,14 @@ def asked_columns(
             name, alone = part, True
         chosen += [known_column(table, one, "--columns") for one in table.expand([name])]
     left_out = {known_column(table, name, "--ignore") for name in listed(ignore)}
-    names = list(dict.fromkeys(chosen)) if alone else (table.numeric if table.plain else table.names)
-    found = [name for name in names if name not in left_out and name not in apart and kinds.get(name) != "ignore"]
+    names = (
+        list(dict.fromkeys(chosen)) if alone else (table.numeric if table.plain else table.names)
+    )
+    found = [
+        name
+        for name in names
+        if name not in left_out and name not in apart and kinds.get(name) != "ignore"
+    ]
     if not found:
         raise InvalidInput(f"{table.label}: has no column besides {', '.join([*apart, *left_out])}")
     return found, {name: kind for name, kind in kinds.items() if name in found}
@@ -113,22 +127,30 @@ def numbered(table: "FileTable", names: Sequence[str]) -> list[int]:
 def framed(table: "FileTable", names: Sequence[str], categories: Sequence[str] = ()) -> Any:
     """Columns as a frame in which a column without a name has none, so that it is left out and said."""
     frame = table.frame(names, categories=categories)
-    return frame.rename({frame.columns[list(names).index("")]: ""}) if list(names).count("") == 1 else frame
+    return (
+        frame.rename({frame.columns[list(names).index("")]: ""})
+        if list(names).count("") == 1
+        else frame
+    )
 
 
 def pairs_in(file: str, second: str, numbers: bool = False) -> dict[str, Any]:
     """What a table of two columns says of each name: `column` (or `item`) and `second`, or in this order."""
-    from ..data.files import open_table
+    from ..io.files import open_table
 
     table = open_table(file)
     first = next((name for name in ("column", "item") if name in table.names), None)
     names = [first, second] if first is not None and second in table.names else table.names
     if len(names) != 2:
-        raise InvalidInput(f"{table.label}: expected two columns, column and {second}, got {len(names)}")
+        raise InvalidInput(
+            f"{table.label}: expected two columns, column and {second}, got {len(names)}"
+        )
     frame = table.frame(names, categories=names[:1] if numbers else names)
     for name in names:
         if frame[name].null_count():
-            raise InvalidInput(f"{table.label}, row {frame[name].is_null().arg_max()}, column {name!r}: is missing")
+            raise InvalidInput(
+                f"{table.label}, row {frame[name].is_null().arg_max()}, column {name!r}: is missing"
+            )
     members = frame[names[0]].to_list()
     if len(set(members)) < len(members):
         twice = next(name for i, name in enumerate(members) if name in members[:i])
@@ -143,14 +165,16 @@ def pairs_of(frame: Any, item: str, column: str, label: str) -> dict[str, Any]:
     members = both[item].to_list()
     if len(set(members)) < len(members):
         twice = next(name for i, name in enumerate(members) if name in members[:i])
-        raise InvalidInput(f"{label}, column {column!r}: expected one value for each {item!r}, {twice!r} has several")
+        raise InvalidInput(
+            f"{label}, column {column!r}: expected one value for each {item!r}, {twice!r} has several"
+        )
     return dict(zip(members, both[column].to_list(), strict=True))
 
 
 def stored(table: "FileTable", names: Sequence[str], asked: "Asked") -> Any:
     """Columns of files as blocks, where these take more than half of --max-memory and can be read so; else None."""
-    from ..data.blocks import as_blocks
-    from ..data.streams import of_table, stored_bytes
+    from ..tables.blocks import as_blocks
+    from ..tables.streams import of_table, stored_bytes
 
     memory = as_bytes(asked.max_memory, "--max-memory")
     size = stored_bytes(table, names)
@@ -165,4 +189,6 @@ def refuse_in_blocks(options: dict[str, Any], *names: str) -> None:
     for name in names:
         if options[name]:
             option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option} is not for data in blocks; raise --max-memory, or omit it")
+            raise click.UsageError(
+                f"{option} is not for data in blocks; raise --max-memory, or omit it"
+            )

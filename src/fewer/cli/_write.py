@@ -21,7 +21,7 @@ from ..text import CONTROL, csv_text
 from ._options import Asked
 
 if TYPE_CHECKING:
-    from ..data.files import FileTable
+    from ..io.files import FileTable
     from ..report.path import Answer
     from ..report.path import Path as JobPath
 
@@ -34,9 +34,13 @@ ENDINGS = (".csv", ".parquet", ".json", ".npz")
 def check_targets(asked: Asked) -> None:
     """Before any work: endings are known, folders exist, nothing is overwritten."""
     if asked.out is not None and asked.out.suffix.lower() not in ENDINGS:
-        raise InvalidInput(f"-o {asked.out}: expected an ending of {', '.join(ENDINGS)}, got {asked.out.suffix!r}")
+        raise InvalidInput(
+            f"-o {asked.out}: expected an ending of {', '.join(ENDINGS)}, got {asked.out.suffix!r}"
+        )
     if asked.report is not None and asked.report.suffix.lower() not in (".html", ".htm"):
-        raise InvalidInput(f"--report {asked.report}: expected an ending of .html, got {asked.report.suffix!r}")
+        raise InvalidInput(
+            f"--report {asked.report}: expected an ending of .html, got {asked.report.suffix!r}"
+        )
     for option, path in (("-o", asked.out), ("--report", asked.report)):
         if path is not None:
             check_target(option, path, asked.force)
@@ -49,9 +53,13 @@ def check_target(option: str, path: Path, force: bool) -> None:
     except OSError as error:
         raise InvalidInput(f"{option} {path}: {error.strerror}") from None
     if path.is_symlink() and not target.exists() and not force:
-        raise InvalidInput(f"{option} {path}: is a link to {target}, which is not there; add --force to write that")
+        raise InvalidInput(
+            f"{option} {path}: is a link to {target}, which is not there; add --force to write that"
+        )
     if not target.parent.is_dir():
-        raise InvalidInput(f"{option} {path}: there is no folder {target.parent if path.is_symlink() else path.parent}")
+        raise InvalidInput(
+            f"{option} {path}: there is no folder {target.parent if path.is_symlink() else path.parent}"
+        )
     if target.exists() and not force:
         raise InvalidInput(f"{option} {path}: the file exists; add --force to overwrite it")
     try:
@@ -132,7 +140,10 @@ def as_csv(table: Columns) -> str:
 def as_json(summary: dict[str, Any]) -> str:
     """A summary as JSON; what is not a finite number becomes null, control characters are escaped."""
     text = json.dumps(plain(summary), ensure_ascii=False, indent=2, allow_nan=False)
-    return CONTROL.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text) + "\n"
+    return (
+        CONTROL.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
+        + "\n"
+    )
 
 
 def plain(value: Any) -> Any:
@@ -148,7 +159,9 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def summary_of(kept: Kept, asked: Asked, command: str, versions: dict[str, str], note: str = "") -> dict[str, Any]:
+def summary_of(
+    kept: Kept, asked: Asked, command: str, versions: dict[str, str], note: str = ""
+) -> dict[str, Any]:
     """Everything a machine may want to know."""
     found = kept.path
     return {
@@ -164,7 +177,10 @@ def summary_of(kept: Kept, asked: Asked, command: str, versions: dict[str, str],
         "why": found.reason,
         "comparison": found.comparison,
         "notes": note.splitlines(),
-        "answers": [answer_summary(answer, own) for answer, own in zip(found.answers, kept.answers, strict=True)],
+        "answers": [
+            answer_summary(answer, own)
+            for answer, own in zip(found.answers, kept.answers, strict=True)
+        ],
     }
 
 
@@ -189,7 +205,11 @@ def answer_summary(answer: "Answer", kept: Columns) -> dict[str, Any]:
         "baselines_held_out": answer.baselines_held_out,
         "lost": answer.lost,
     }
-    search = {"seconds": result.seconds, "iterations": result.n_iter, "indices": sorted(kept["index"])}
+    search = {
+        "seconds": result.seconds,
+        "iterations": result.n_iter,
+        "indices": sorted(kept["index"]),
+    }
     on_a_line = result.kept is not None and result.kept.values is not None
     more: dict[str, Any] = {"distribution": result.distribution.to_dict()} if on_a_line else {}
     more |= dict(answer.more)
@@ -228,7 +248,9 @@ def saved(distribution: Any, table: Columns) -> bytes:
         with np.load(Path(folder) / "distribution.npz", allow_pickle=False) as own:
             arrays = dict(own)
     out = io.BytesIO()
-    np.savez_compressed(out, **arrays, **{f"kept.{name}": as_array(values) for name, values in table.items()})
+    np.savez_compressed(
+        out, **arrays, **{f"kept.{name}": as_array(values) for name, values in table.items()}
+    )
     return out.getvalue()
 
 
@@ -239,8 +261,12 @@ def as_array(values: list[Any]) -> Any:
     ([1.0, nan], ['a', ''], 'b')
     """
     given = [value for value in values if value is not None]
-    if given and all(isinstance(value, date) and getattr(value, "tzinfo", None) is None for value in given):
-        return np.array(values, "datetime64[us]" if isinstance(given[0], datetime) else "datetime64[D]")
+    if given and all(
+        isinstance(value, date) and getattr(value, "tzinfo", None) is None for value in given
+    ):
+        return np.array(
+            values, "datetime64[us]" if isinstance(given[0], datetime) else "datetime64[D]"
+        )
     if given and all(isinstance(value, (bool, int, float)) for value in given):
         numbers = np.array([math.nan if value is None else value for value in values])
         if numbers.dtype != object:  # which whole numbers beyond 64 bits are

@@ -10,8 +10,8 @@ from ._options import WHOLE, asked, for_all_jobs
 from ._table import known_column, noted, refuse_in_blocks, stored
 
 if TYPE_CHECKING:
-    from ..data.files import FileTable
-    from ..jobs.empirical import Empirical
+    from ..io.files import FileTable
+    from ..jobs.bins.empirical import Empirical
     from ..report.path import Problem
 
 MAX_BINS = 10_000_000
@@ -26,8 +26,16 @@ MAX_BINS = 10_000_000
     type=click.Choice(["auto", "equal", "log", "quantile"]),
     help="Where kept values may sit: anywhere (auto), or one in each bin of equal width, ratio or share.",
 )
-@click.option("--bins", "count", type=WHOLE, metavar="N", help="This many bins; of equal width unless --grid is given.")
-@click.option("--bin-width", type=float, metavar="W", help="Bins of this width, starting at a multiple of it.")
+@click.option(
+    "--bins",
+    "count",
+    type=WHOLE,
+    metavar="N",
+    help="This many bins; of equal width unless --grid is given.",
+)
+@click.option(
+    "--bin-width", type=float, metavar="W", help="Bins of this width, starting at a multiple of it."
+)
 @click.option("--counts", is_flag=True, help="The column holds the counts of bins, not values.")
 @click.option("--contiguous", is_flag=True, help="A histogram with k bars that cover all bins.")
 @click.option("--missing", type=click.Choice(["error", "drop"]), default="error", show_default=True)
@@ -52,12 +60,16 @@ def bins(
     """Keep k weighted values of a column of FILE whose distribution is nearest to that of all values.
 
     --grid, --bins and --bin-width limit where the kept values may sit; the error is still measured on the values
-    themselves. With --counts the column holds the counts of bins. With --contiguous k bars cover all bins, with the
-    least squared error (v-optimal). With --path a random part is held out.
-    FILE is csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy or npz, or - for stdin.
+    themselves. With --counts the column holds the counts of bins. With --contiguous k bars cover
+    all bins, with the least squared error (v-optimal). With --path a random part is held out. FILE
+    is csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy or npz, or - for stdin.
     """
     common = asked(options)
-    binned = [name for name, given in (("--grid", grid), ("--bins", count), ("--bin-width", bin_width)) if given]
+    binned = [
+        name
+        for name, given in (("--grid", grid), ("--bins", count), ("--bin-width", bin_width))
+        if given
+    ]
     if bin_width is not None and len(binned) > 1:
         raise click.UsageError("give --bin-width or --bins with or without --grid, not both")
     if counts and binned:
@@ -65,11 +77,13 @@ def bins(
     if contiguous:
         preserve = "entries"
     if grid == "auto" and (count is not None or preserve == "entries"):
-        raise click.UsageError("--grid auto has no bins; leave it out, or choose equal, log or quantile")
+        raise click.UsageError(
+            "--grid auto has no bins; leave it out, or choose equal, log or quantile"
+        )
     if bin_width is not None and not (np.isfinite(bin_width) and bin_width > 0):
         raise click.UsageError(f"--bin-width must be a number above 0, got {bin_width:g}")
-    from ..data.files import open_table
-    from ..data.streams import stored_rows
+    from ..io.files import open_table
+    from ..tables.streams import stored_rows
     from ._run import Data, of_all, perform
     from ._write import check_targets
 
@@ -87,7 +101,11 @@ def bins(
         if X is None:
             X = read_values(table, name, missing)
             what = f"{X.size} {what}"
-            note = "\n".join(filter(None, [note, f"{X.dropped} missing values were dropped." if X.dropped else ""]))
+            note = "\n".join(
+                filter(
+                    None, [note, f"{X.dropped} missing values were dropped." if X.dropped else ""]
+                )
+            )
             if bin_width is not None:
                 made["grid"] = edges_by_width(float(X.x[0]), float(X.x[-1]), bin_width)
         else:
@@ -109,7 +127,7 @@ def bins(
 
 def read_values(table: "FileTable", name: str, missing: str) -> "Empirical":
     """The values of a column; a missing one is refused by its cell, or dropped."""
-    from ..jobs.empirical import Empirical
+    from ..jobs.bins.empirical import Empirical
 
     if missing == "error":
         return Empirical.of(table.numbers([name])[:, 0])
@@ -125,7 +143,9 @@ def the_column(table: "FileTable", name: str | None) -> str:
         return known_column(table, name, "--column")
     if len(table.numeric) != 1:
         some = ", ".join(table.numeric[:8]) + (", …" if len(table.numeric) > 8 else "")
-        raise InvalidInput(f"{table.label}: has {len(table.numeric)} columns of numbers ({some}); name one by --column")
+        raise InvalidInput(
+            f"{table.label}: has {len(table.numeric)} columns of numbers ({some}); name one by --column"
+        )
     return table.numeric[0]
 
 
@@ -133,7 +153,9 @@ def checked(table: "FileTable", name: str, counts: Vector) -> Vector:
     """Counts that are not negative and not all zero."""
     if counts.min() < 0:
         row = int(counts.argmin())
-        raise InvalidInput(f"{table.label}, row {row}, column {name!r}: expected a count, got {counts[row]:g}")
+        raise InvalidInput(
+            f"{table.label}, row {row}, column {name!r}: expected a count, got {counts[row]:g}"
+        )
     if counts.max() == 0:
         raise InvalidInput(f"{table.label}, column {name!r}: all counts are zero")
     return counts
@@ -148,5 +170,7 @@ def edges_by_width(low: float, high: float, width: float) -> Vector:
     start = np.floor(low / width)
     n = min(np.floor(high / width) - start + 1, MAX_BINS + 1)
     if not n <= MAX_BINS:
-        raise InvalidInput(f"--bin-width {width:g} makes more than {MAX_BINS} bins from {low:g} to {high:g}")
+        raise InvalidInput(
+            f"--bin-width {width:g} makes more than {MAX_BINS} bins from {low:g} to {high:g}"
+        )
     return np.asarray(width * (start + np.arange(int(n) + 1)))

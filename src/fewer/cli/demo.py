@@ -20,7 +20,8 @@ SEARCH = {"solver": "exchange"}
 class Part:
     """One job of the demo: a heading, a sentence, the problem, the k to try and how to search.
 
-    `small` is a problem of the same kind: solving it first compiles what has to be, outside the time limit.
+    `small` is a problem of the same kind: solving it first compiles what has to be, outside the
+    time limit.
     """
 
     name: str
@@ -33,7 +34,12 @@ class Part:
 
 
 @click.command(epilog="Example: fewer demo --folder demo")
-@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), default=Path("demo"), show_default=True)
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("demo"),
+    show_default=True,
+)
 @click.option("-q", "--quiet", is_flag=True, help="Only the path of the page.")
 def demo(folder: Path, quiet: bool) -> int:
     """Points, bins, terms and dims in turn on bundled data; ends with the path of a page."""
@@ -49,9 +55,16 @@ def demo(folder: Path, quiet: bool) -> int:
             done, seconds = studied(quiet)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {folder} has the tables, but no page") from None
-    how = {"command": command(), "seed": 0, "versions": ", ".join(f"{n} {v}" for n, v in versions().items()), **seconds}
+    how = {
+        "command": command(),
+        "seed": 0,
+        "versions": ", ".join(f"{n} {v}" for n, v in versions().items()),
+        **seconds,
+    }
     lead = "Bundled and made-up data, said with fewer points, bins, terms and dimensions, and what each loses."
-    page = save_page(folder / "fewer.html", studies_page("The same thing, with fewer", lead, done, how))
+    page = save_page(
+        folder / "fewer.html", studies_page("The same thing, with fewer", lead, done, how)
+    )
     click.echo(f"page: {page}")
     return 0
 
@@ -64,7 +77,11 @@ def studied(quiet: bool) -> tuple[list[Any], dict[str, float]]:
 
     out, done, seconds = console(), [], {}
     for part in parts():
-        with nullcontext() if quiet else search_bar(f"{part.problem.job}: compiling, once", None) as callback:
+        with (
+            nullcontext()
+            if quiet
+            else search_bar(f"{part.problem.job}: compiling, once", None) as callback
+        ):
             part.small.solve(2, solver=part.search.get("solver", "auto"), rng=0, callback=callback)
         bar = partial(search_bar, time_limit=part.search.get("time_limit"))
         watch = (lambda label: nullcontext()) if quiet else bar
@@ -107,10 +124,23 @@ def requests() -> dict[str, Any]:
     ways = np.array(["search", "cart", "login", "report"])
     way = rng.choice(4, REQUESTS, p=[0.55, 0.25, 0.15, 0.05])
     region = np.where(rng.random(REQUESTS) < 0.7, "europe", "america")
-    latency = np.round(rng.lognormal(np.array([3.0, 3.4, 2.6, 5.5])[way] + 0.4 * (region == "america"), 0.5), 1)
-    when = np.datetime64("2024-03-01", "ms") + np.sort(rng.integers(0, 86_400, REQUESTS)).astype("timedelta64[s]")
-    size = [None if rng.random() < 0.03 else float(x) for x in np.round(rng.gamma(2.0, 4.0, REQUESTS), 1)]
-    return {"when": when, "endpoint": ways[way], "region": region, "latency": latency, "kilobytes": size}
+    latency = np.round(
+        rng.lognormal(np.array([3.0, 3.4, 2.6, 5.5])[way] + 0.4 * (region == "america"), 0.5), 1
+    )
+    when = np.datetime64("2024-03-01", "ms") + np.sort(rng.integers(0, 86_400, REQUESTS)).astype(
+        "timedelta64[s]"
+    )
+    size = [
+        None if rng.random() < 0.03 else float(x)
+        for x in np.round(rng.gamma(2.0, 4.0, REQUESTS), 1)
+    ]
+    return {
+        "when": when,
+        "endpoint": ways[way],
+        "region": region,
+        "latency": latency,
+        "kilobytes": size,
+    }
 
 
 def write_tables(folder: Path) -> None:
@@ -127,7 +157,7 @@ def parts() -> Iterator[Part]:
     import numpy as np
     import polars as pl
 
-    from ..jobs.empirical import Empirical
+    from ..jobs.bins.empirical import Empirical
     from ..report.dims import DimsProblem
     from ..report.points import PointsProblem
     from ..report.terms import TermsProblem
@@ -160,4 +190,6 @@ def parts() -> Iterator[Part]:
     unusual = DimsProblem(np.column_stack(list(data["unusual"].values())), list(data["unusual"]))
     rare = DimsProblem(unusual.X[:60, :24], unusual.names[:24])
     words = "Which measurements hold everything unusual (the top tenth of each) about the most of 569 patients?"
-    yield Part("of 30 measurements cover the most patients", words, unusual, rare, (5, 10, 15, 20), {})
+    yield Part(
+        "of 30 measurements cover the most patients", words, unusual, rare, (5, 10, 15, 20), {}
+    )

@@ -11,7 +11,7 @@ from ._options import asked, for_all_jobs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..data.files import FileTable
+    from ..io.files import FileTable
     from ..report.path import Problem
     from ._options import Asked
     from ._run import Data
@@ -20,9 +20,15 @@ MAX_COLUMNS_READ_WHOLE = 2000
 """Columns up to which a table is read with its types; wider ones are read in parts that keep no zeros."""
 
 
-@click.command(epilog="Example: fewer dims orders.csv --order order_id --item sku --path 5,10,20 --report orders.html")
+@click.command(
+    epilog="Example: fewer dims orders.csv --order order_id --item sku --path 5,10,20 --report orders.html"
+)
 @for_all_jobs
-@click.option("--columns", metavar="A,B,…", help="Use only these columns, or say what they are: size:category.")
+@click.option(
+    "--columns",
+    metavar="A,B,…",
+    help="Use only these columns, or say what they are: size:category.",
+)
 @click.option("--ignore", metavar="A,B,…", help="Leave these columns out.")
 @click.option("--objective", type=click.Choice(["kl", "l2"]), default="kl", show_default=True)
 @click.option(
@@ -31,18 +37,34 @@ MAX_COLUMNS_READ_WHOLE = 2000
     show_default=True,
     help="What counts as absent: zero, mode (the most frequent) or plan=free,...; auto: the mode of labels, else 0.",
 )
-@click.option("--transactions", is_flag=True, help="One basket per line, items separated by comma, space or tab.")
-@click.option("--order", metavar="COL", help="For a table with a line per item: the column of the order.")
-@click.option("--item", metavar="COL", help="For a table with a line per item: the column of the item.")
 @click.option(
-    "--units", metavar="FILE|COL", help="Columns chosen together: a table column,unit; or a column of a long table."
+    "--transactions",
+    is_flag=True,
+    help="One basket per line, items separated by comma, space or tab.",
 )
 @click.option(
-    "--costs", metavar="FILE|COL", help="What columns cost: a table column,cost; or a column of a long table."
+    "--order", metavar="COL", help="For a table with a line per item: the column of the order."
 )
-@click.option("--budget", type=float, metavar="B", help="How much the columns may cost together; replaces -k.")
+@click.option(
+    "--item", metavar="COL", help="For a table with a line per item: the column of the item."
+)
+@click.option(
+    "--units",
+    metavar="FILE|COL",
+    help="Columns chosen together: a table column,unit; or a column of a long table.",
+)
+@click.option(
+    "--costs",
+    metavar="FILE|COL",
+    help="What columns cost: a table column,cost; or a column of a long table.",
+)
+@click.option(
+    "--budget", type=float, metavar="B", help="How much the columns may cost together; replaces -k."
+)
 @click.option("--include", help="Columns or items that must be held: a,b.")
-@click.option("--exclude", help="Columns or items that must not be held; rows with one are not covered.")
+@click.option(
+    "--exclude", help="Columns or items that must not be held; rows with one are not covered."
+)
 @click.option(
     "--missing",
     type=click.Choice(["error", "drop", "impute", "category"]),
@@ -53,15 +75,18 @@ MAX_COLUMNS_READ_WHOLE = 2000
 def dims(transactions: bool, objective: str, **options: Any) -> int:
     """Keep the k columns that cover the most rows of FILE.
 
-    A row is covered when it equals the baseline in every column that is not kept: the order ships complete. FILE is a
-    wide table of labels or small whole numbers (csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy, npz, or - for
-    stdin). With --order and --item it has a line per item, with --transactions a line per basket. With --units k counts
-    units; with --costs give --budget instead.
+    A row is covered when it equals the baseline in every column that is not kept: the order ships
+    complete. FILE is a wide table of labels or small whole numbers (csv, tsv, parquet, feather,
+    xlsx, jsonl, sqlite, npy, npz, or - for stdin). With --order and --item it has a line per item,
+    with --transactions a line per basket. With --units k counts units; with --costs give --budget
+    instead.
     """
     budget = options["budget"]
     if budget is not None:
         if options["costs"] is None:
-            raise click.UsageError("--budget is what may be spent on --costs; give these too, or -k")
+            raise click.UsageError(
+                "--budget is what may be spent on --costs; give these too, or -k"
+            )
         if options["k"] is not None:
             raise click.UsageError("--budget replaces -k: give one of them")
         options["k"] = budget
@@ -74,14 +99,16 @@ def dims(transactions: bool, objective: str, **options: Any) -> int:
     if (options["order"] is None) != (options["item"] is None):
         raise click.UsageError("--order and --item go together: give both or neither")
     if transactions and (options["columns"] or options["ignore"] or options["order"]):
-        raise click.UsageError("--columns, --ignore, --order and --item have no meaning with --transactions")
+        raise click.UsageError(
+            "--columns, --ignore, --order and --item have no meaning with --transactions"
+        )
     from ._run import perform
 
     options["baseline"] = baseline_of(options["baseline"])
     if transactions:
         data = transacted(common.files, options)
     else:
-        from ..data.files import open_table
+        from ..io.files import open_table
 
         data = tabled(open_table(common.files), options, common)
     data.options["objective"] = objective
@@ -105,8 +132,8 @@ def transacted(files: tuple[str, ...], options: dict[str, Any]) -> "Data":
     """The baskets of files with one on each line."""
     import polars as pl
 
-    from ..data.files import expanded
-    from ..data.transactions import open_transactions
+    from ..io.files import expanded
+    from ..tables.transactions import open_transactions
 
     parts, labels, before = [], [], 0
     for file in (one for pattern in files for one in expanded(pattern)):
@@ -117,15 +144,19 @@ def transacted(files: tuple[str, ...], options: dict[str, Any]) -> "Data":
     label = labels[0] + (f" and {len(labels) - 1} more" if len(labels) > 1 else "")
     lines = pl.concat(parts).drop_nulls("item")
     empty = before - lines["basket"].n_unique()
-    said = f"{empty} of {before} baskets {'is' if empty == 1 else 'are'} empty and left out" if empty else ""
+    said = (
+        f"{empty} of {before} baskets {'is' if empty == 1 else 'are'} empty and left out"
+        if empty
+        else ""
+    )
     return as_data(lines, label, {**options, "order": "basket", "item": "item"}, note=said)
 
 
 def tabled(table: "FileTable", options: dict[str, Any], common: "Asked") -> "Data":
     """The rows of a wide table, or of a long one: as asked, or found by its two columns."""
-    from ..data.baskets import long_columns
-    from ..data.frames import columns_of
-    from ..data.streams import stored_rows
+    from ..tables.baskets import long_columns
+    from ..tables.frames import columns_of
+    from ..tables.streams import stored_rows
     from ._table import asked_columns, framed, known_column, noted, numbered, stored
 
     long = options["order"] is not None
@@ -142,12 +173,17 @@ def tabled(table: "FileTable", options: dict[str, Any], common: "Asked") -> "Dat
         return replace(data, rows=stored_rows(table))
     if long:
         texts = [name for name in (*names, options["units"]) if name in table.names]
-        return as_data(table.frame([*names, *more], categories=texts), table.label, options, note=noted(table))
+        return as_data(
+            table.frame([*names, *more], categories=texts), table.label, options, note=noted(table)
+        )
     places = numbered(table, names)
     if table.plain or (len(names) > MAX_COLUMNS_READ_WHOLE and set(names) <= set(table.numeric)):
         data = as_data(table.whole(names), table.label, options, None, places, noted(table))
         return replace(data, names=names)
-    frame, said = framed(table, names, [name for name, kind in kinds.items() if kind == "category"]), noted(table)
+    frame, said = (
+        framed(table, names, [name for name, kind in kinds.items() if kind == "category"]),
+        noted(table),
+    )
     try:
         pair = long_columns(columns_of(frame)) if len(names) == len(table.names) == 2 else None
     except InvalidInput as error:
@@ -156,7 +192,10 @@ def tabled(table: "FileTable", options: dict[str, Any], common: "Asked") -> "Dat
         return as_data(frame, table.label, options, kinds, places, said)
     order, item, why = pair
     said = "\n".join(
-        filter(None, [f"Read as a line for each item: orders are {order!r}, {why}; items {item!r}.", said])
+        filter(
+            None,
+            [f"Read as a line for each item: orders are {order!r}, {why}; items {item!r}.", said],
+        )
     )
     frame = table.frame([order, item], categories=[order, item])
     return as_data(frame, table.label, {**options, "order": order, "item": item}, note=said)
@@ -214,4 +253,7 @@ def baseline_of(text: str) -> Any:
         raise click.BadParameter(
             f"expected column=label with commas between them, got {text!r}", param_hint="--baseline"
         )
-    return {name.strip(): int(label) if label.strip().isdigit() else label.strip() for name, label in pairs}
+    return {
+        name.strip(): int(label) if label.strip().isdigit() else label.strip()
+        for name, label in pairs
+    }

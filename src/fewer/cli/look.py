@@ -13,8 +13,8 @@ import click
 from .._validation import InvalidInput
 
 if TYPE_CHECKING:
-    from ..data.column import Column
-    from ..data.files import FileTable
+    from ..io.files import FileTable
+    from ..tables.column import Column
 
 MAX_COLUMNS = 12
 """Columns that are shown one by one, so that all is on one screen."""
@@ -40,11 +40,11 @@ class Look:
 def look(files: tuple[str, ...], as_json: bool) -> int:
     """Show the columns of FILE, and which of them each job would use.
 
-    For every column: its kind, how many values are missing, how many are distinct, and their range or an example.
-    FILE is csv, tsv, parquet, feather, xlsx, jsonl, sqlite (base.sqlite::TABLE), npy or npz, one or several, compressed
-    or not, or - for stdin.
+    For every column: its kind, how many values are missing, how many are distinct, and their range
+    or an example. FILE is csv, tsv, parquet, feather, xlsx, jsonl, sqlite (base.sqlite::TABLE), npy
+    or npz, one or several, compressed or not, or - for stdin.
     """
-    from ..data.files import open_table
+    from ..io.files import open_table
     from ._write import as_json as in_json
 
     table = open_table(files)
@@ -60,14 +60,16 @@ def look(files: tuple[str, ...], as_json: bool) -> int:
 
 def looked(table: "FileTable") -> tuple[int, list[Look], tuple[str, str] | None]:
     """The number of rows, every column, and those of orders and items where dims would read lines of orders."""
-    from ..data.baskets import long_columns
-    from ..data.columns import left_out
-    from ..data.frames import columns_of
+    from ..tables.baskets import long_columns
+    from ..tables.columns import left_out
+    from ..tables.frames import columns_of
 
     problems: dict[str, str] = {}
 
     def refused(error: InvalidInput) -> None:
-        problems.update({name: str(error) for name in table.names if f"column {name!r}:" in str(error)})
+        problems.update(
+            {name: str(error) for name in table.names if f"column {name!r}:" in str(error)}
+        )
 
     frame = table.frame(refuse=refused)
     found, columns = [], columns_of(frame)
@@ -93,7 +95,11 @@ def facts(series: Any) -> tuple[int, int, str]:
         low, high = present.min(), present.max()
         shown = f"{spelt(low)}" if distinct == 1 else f"{spelt(low)} to {spelt(high)}"
     else:
-        few = present.value_counts(sort=True).head(3)[series.name].to_list() if distinct < len(present) else present[:2]
+        few = (
+            present.value_counts(sort=True).head(3)[series.name].to_list()
+            if distinct < len(present)
+            else present[:2]
+        )
         shown = ", ".join(str(value) for value in few) + (", …" if distinct > len(few) else "")
     return series.null_count(), distinct, shown
 
@@ -105,14 +111,25 @@ def spelt(value: Any) -> str:
     return str(value)
 
 
-def uses(looks: Sequence[Look], plain: bool, pair: tuple[str, str] | None) -> dict[str, dict[str, Any]]:
+def uses(
+    looks: Sequence[Look], plain: bool, pair: tuple[str, str] | None
+) -> dict[str, dict[str, Any]]:
     """Which columns each job would use, and which it would leave out."""
     refused = [found.name for found in looks if found.kind == "mixed"]
-    kinds = {kind: [found.name for found in looks if found.kind == kind] for kind in {one.kind for one in looks}}
+    kinds = {
+        kind: [found.name for found in looks if found.kind == kind]
+        for kind in {one.kind for one in looks}
+    }
     numbers = [found.name for found in looks if found.kind in ("number", "boolean") and found.name]
-    compared = [found.name for found in looks if found.kind in ("number", "boolean", "category", "date") and found.name]
+    compared = [
+        found.name
+        for found in looks
+        if found.kind in ("number", "boolean", "category", "date") and found.name
+    ]
     labels = [found.name for found in looks if found.name and found.coded]
-    fractions = [found.name for found in looks if found.name and found.kind == "number" and not found.coded]
+    fractions = [
+        found.name for found in looks if found.name and found.kind == "number" and not found.coded
+    ]
     every = [found.name for found in looks if found.name not in refused]
 
     def job(used: list[str], how: str, more: Sequence[str] = ()) -> dict[str, Any]:
@@ -132,7 +149,7 @@ def uses(looks: Sequence[Look], plain: bool, pair: tuple[str, str] | None) -> di
 
 def is_coded(column: "Column") -> bool:
     """Whether dims takes a column unasked: labels, truth values, or whole numbers from 0 on."""
-    from ..jobs.coding import whole_numbers
+    from ..jobs.dims.coding import whole_numbers
 
     if column.kind != "number":
         return column.kind in ("category", "boolean")
@@ -142,7 +159,9 @@ def is_coded(column: "Column") -> bool:
         return False
 
 
-def show(table: "FileTable", rows: int, looks: Sequence[Look], jobs: dict[str, dict[str, Any]]) -> None:
+def show(
+    table: "FileTable", rows: int, looks: Sequence[Look], jobs: dict[str, dict[str, Any]]
+) -> None:
     """One screen."""
     from rich.console import Console
 
@@ -153,14 +172,31 @@ def show(table: "FileTable", rows: int, looks: Sequence[Look], jobs: dict[str, d
     out = Console(highlight=False, width=width)
     out.print(f"{visible(table.label)}: {rows} rows, {len(looks)} columns", markup=False)
     shown = chosen(looks)
-    board = plain_table(["column", "kind", "missing", "distinct", "values"], [False, False, True, True, False])
+    board = plain_table(
+        ["column", "kind", "missing", "distinct", "values"], [False, False, True, True, False]
+    )
     for found in shown:
-        name, values = shorten(visible(found.name), width // 4), shorten(visible(found.values), width // 3)
-        board.add_row(name, found.kind, str(found.missing) if found.missing else "", str(found.distinct), values)
+        name, values = (
+            shorten(visible(found.name), width // 4),
+            shorten(visible(found.values), width // 3),
+        )
+        board.add_row(
+            name,
+            found.kind,
+            str(found.missing) if found.missing else "",
+            str(found.distinct),
+            values,
+        )
     out.print(board)
     if len(shown) < len(looks):
-        kinds = {kind: sum(found.kind == kind for found in looks) for kind in dict.fromkeys(one.kind for one in looks)}
-        out.print(f"… {len(looks) - len(shown)} more; all: " + ", ".join(f"{n} {kind}" for kind, n in kinds.items()))
+        kinds = {
+            kind: sum(found.kind == kind for found in looks)
+            for kind in dict.fromkeys(one.kind for one in looks)
+        }
+        out.print(
+            f"… {len(looks) - len(shown)} more; all: "
+            + ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+        )
     for name, job in jobs.items():
         out.print(shorten(f"{name:6}  {summary(job)}", width), markup=False)
     for note in [found.problem for found in looks if found.problem][:2] + table.notes[:2]:
@@ -177,7 +213,9 @@ def chosen(looks: Sequence[Look]) -> Sequence[Look]:
 def summary(job: dict[str, Any]) -> str:
     """What a job would use, in a line."""
     used, left, refused = job["uses"], job["leaves"], job["refuses"]
-    text = f"{len(used)} column{'s' * (len(used) != 1)} {job['how']}" if used else "no column to use"
+    text = (
+        f"{len(used)} column{'s' * (len(used) != 1)} {job['how']}" if used else "no column to use"
+    )
     text += f"; refuses {named(refused)}" if refused else ""
     return text + (f"; leaves {named(left)}" if left else "")
 

@@ -8,7 +8,16 @@ import numpy as np
 from ._options import asked, for_all_jobs, shape
 from ._points_options import about_rows, assigned, check_together, limits_of, target_of
 
-SIMILARITIES = ("rbf", "laplace", "matern32", "matern52", "cosine", "linear", "hamming", "precomputed")
+SIMILARITIES = (
+    "rbf",
+    "laplace",
+    "matern32",
+    "matern52",
+    "cosine",
+    "linear",
+    "hamming",
+    "precomputed",
+)
 SPELLING = {"labels": "label", "sample_weight": "weight", "n_criticisms": "criticisms"}
 """Options whose names differ from those of the library's parameters."""
 MISSING = ("error", "drop", "impute", "category")
@@ -27,15 +36,31 @@ def gamma(text: str) -> Any:
     return number
 
 
-@click.command(epilog="Example: fewer points digits.csv -k 20 --label digit --image-shape 8x8 --report digits.html")
+@click.command(
+    epilog="Example: fewer points digits.csv -k 20 --label digit --image-shape 8x8 --report digits.html"
+)
 @for_all_jobs
-@click.option("--label", metavar="COL", help="Class labels; rows of different classes are not compared.")
+@click.option(
+    "--label", metavar="COL", help="Class labels; rows of different classes are not compared."
+)
 @click.option("--weight", metavar="COL", help="Sample weights.")
-@click.option("--units", metavar="COL", help="Keep k whole units, all rows with one label: a patient, a household.")
-@click.option("--columns", metavar="A,B,…", help="Use only these, or say what they are: age:number,plan:category.")
+@click.option(
+    "--units",
+    metavar="COL",
+    help="Keep k whole units, all rows with one label: a patient, a household.",
+)
+@click.option(
+    "--columns",
+    metavar="A,B,…",
+    help="Use only these, or say what they are: age:number,plan:category.",
+)
 @click.option("--ignore", metavar="A,B,…", help="Leave these columns out.")
 @click.option(
-    "--missing", type=click.Choice(MISSING), default="error", show_default=True, help="How to treat missing values."
+    "--missing",
+    type=click.Choice(MISSING),
+    default="error",
+    show_default=True,
+    help="How to treat missing values.",
 )
 @click.option("--similarity", type=click.Choice(SIMILARITIES), default="rbf", show_default=True)
 @click.option(
@@ -51,7 +76,9 @@ def gamma(text: str) -> Any:
     default=None,
     help="Scale numbers to mean 0, deviation 1; on for tables, off for npy.",
 )
-@click.option("--image-shape", type=shape, metavar="HxW", help="Rows are pictures: show them on the page.")
+@click.option(
+    "--image-shape", type=shape, metavar="HxW", help="Rows are pictures: show them on the page."
+)
 @about_rows
 def points(
     label: str | None,
@@ -67,17 +94,20 @@ def points(
 ) -> int:
     """Keep k weighted rows of FILE that stand for all of them.
 
-    The weighted rows are as near as possible to all rows in maximum mean discrepancy (MMD). Numbers and dates are
-    scaled, categories and texts compared by equality; identifiers are left out. With --path a random part of the rows
-    is held out. With --target the kept rows stand for those of another file. FILE is csv, tsv, parquet, feather, xlsx,
-    jsonl, sqlite, npy or npz, or - for stdin.
+    The weighted rows are as near as possible to all rows in maximum mean discrepancy (MMD). Numbers
+    and dates are scaled, categories and texts compared by equality; identifiers are left out. With
+    --path a random part of the rows is held out. With --target the kept rows stand for those of
+    another file. FILE is csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy or npz, or - for
+    stdin.
     """
     common = asked(options)
     check_together(options)
     if gamma == "cv" and label is None:
-        raise click.UsageError("--gamma cv needs --label: it is chosen by how well the points tell labels apart")
-    from ..data.files import open_table
-    from ..data.streams import stored_rows
+        raise click.UsageError(
+            "--gamma cv needs --label: it is chosen by how well the points tell labels apart"
+        )
+    from ..io.files import open_table
+    from ..tables.streams import stored_rows
     from ._run import Data, of_all, perform
     from ._table import asked_columns, check_weights, known_column, noted, refuse_in_blocks, stored
     from ._write import check_target, check_targets
@@ -86,7 +116,12 @@ def points(
     if options["assign"] is not None:
         check_target("--assign", options["assign"], common.force)
     table = open_table(common.files)
-    named = (label, "--label"), (weight, "--weight"), (options["groups"], "--groups"), (units, "--units")
+    named = (
+        (label, "--label"),
+        (weight, "--weight"),
+        (options["groups"], "--groups"),
+        (units, "--units"),
+    )
     apart = list(dict.fromkeys(known_column(table, name, option) for name, option in named if name))
     names, kinds = asked_columns(table, columns, ignore, apart)
     used = [*apart, *(name for name in names if name not in apart)]
@@ -94,11 +129,17 @@ def points(
     plain = table.plain or similarity == "precomputed"
     if X is not None:
         if table.plain and apart:
-            raise click.UsageError("--label and --weight name columns of tables, and npy files have none")
+            raise click.UsageError(
+                "--label and --weight name columns of tables, and npy files have none"
+            )
         refuse_in_blocks(options, "assign", "target")
     texts = [name for name, kind in kinds.items() if kind == "category"]
     texts += [label] if label and label not in table.numeric else []
-    data: dict[str, Any] = {"similarity": similarity, "gamma": gamma, "n_criticisms": options["criticisms"] or 0}
+    data: dict[str, Any] = {
+        "similarity": similarity,
+        "gamma": gamma,
+        "n_criticisms": options["criticisms"] or 0,
+    }
     data |= {"labels": label, "sample_weight": weight, "units": units}
     data |= limits_of(options, table, plain and X is None)
     other = ""
@@ -122,11 +163,22 @@ def points(
         data["standardize"] = bool(standardize)
 
     def title(problem: Any) -> str:
-        return f"{of_all(problem, 'rows')} of {table.label}" + (f" that stand for {other}" if other else "")
+        return f"{of_all(problem, 'rows')} of {table.label}" + (
+            f" that stand for {other}" if other else ""
+        )
 
     whole = None if "move" in data else table
     called = names if plain else None
-    rows = Data(X, data, title, noted(table), names=called, table=whole, rows=stored_rows(table), spelling=SPELLING)
+    rows = Data(
+        X,
+        data,
+        title,
+        noted(table),
+        names=called,
+        table=whole,
+        rows=stored_rows(table),
+        spelling=SPELLING,
+    )
     also = None if options["assign"] is None else (options["assign"], assigned)
     return perform("points", rows, common, also=also)
 

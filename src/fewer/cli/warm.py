@@ -10,4 +10,6 @@ from .._warm import PROBLEMS, compiled_by
 def warm(jobs: tuple[str, ...]) -> None:
     """Compile what JOBS (all unless named) need, so that first calls are as fast as later ones."""
     functions, seconds = compiled_by(jobs or tuple(PROBLEMS))
-    click.echo(f"compiled {functions} functions for {', '.join(jobs or PROBLEMS)} in {seconds:.1f} s")
+    click.echo(
+        f"compiled {functions} functions for {', '.join(jobs or PROBLEMS)} in {seconds:.1f} s"
+    )

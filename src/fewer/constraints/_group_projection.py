@@ -31,7 +31,9 @@ def greedily(v: Vector, groups: Mask, k: int) -> Indices:
     """Add the group that brings v nearest, k times, sorted. v: (n,), groups: (g, n), which may overlap."""
     inside, chosen = np.zeros(v.size, bool), []
     for _ in range(min(k, len(groups))):
-        gains = [-np.inf if g in chosen else gain(v[inside | groups[g]]) for g in range(len(groups))]
+        gains = [
+            -np.inf if g in chosen else gain(v[inside | groups[g]]) for g in range(len(groups))
+        ]
         best = int(np.argmax(gains))
         chosen.append(best)
         inside |= groups[best]
@@ -48,7 +50,9 @@ class _Bounds:
     def shares(self, t: float) -> tuple[Vector, Vector]:
         """Σ_g max(v - t, 0)² and Σ_g max(v - t, 0) of each group."""
         above = np.maximum(self.v - t, 0.0)
-        squares, sums = (np.bincount(self.code, each, self.count) for each in (above * above, above))
+        squares, sums = (
+            np.bincount(self.code, each, self.count) for each in (above * above, above)
+        )
         return squares.astype(np.float64), sums.astype(np.float64)
 
     def over(self, inside: Mask, out: Mask) -> tuple[float, Mask]:

@@ -28,12 +28,16 @@ def nearest(limits: Any, conditions: Conditions, v: Vector, near: Vector | None)
         return best
     held = Feasibility(limits, conditions).best(v - v.min())
     if held is None:
-        raise InvalidInput("no weights that meet all conditions were found in time; leave some of them away")
+        raise InvalidInput(
+            "no weights that meet all conditions were found in time; leave some of them away"
+        )
     found = onto(limits, conditions, np.flatnonzero(held), v)
     return held if found is None else found
 
 
-def _supports(limits: Any, conditions: Conditions, v: Vector, near: Vector | None) -> Iterator[Indices]:
+def _supports(
+    limits: Any, conditions: Conditions, v: Vector, near: Vector | None
+) -> Iterator[Indices]:
     """Supports to look at."""
     orders = [np.argsort(-v, kind="stable")]
     units = np.flatnonzero(limits.open)
@@ -48,7 +52,9 @@ def _supports(limits: Any, conditions: Conditions, v: Vector, near: Vector | Non
         yield limits.support(near)
 
 
-def onto(limits: Any, conditions: Conditions, units: Indices, v: Vector, loose: bool = False) -> Vector | None:
+def onto(
+    limits: Any, conditions: Conditions, units: Indices, v: Vector, loose: bool = False
+) -> Vector | None:
     """The nearest weights to v on some entries under all conditions; None where there are none."""
     low = np.full(len(units), 0.0 if loose else limits.min_weight)
     high = np.full(len(units), min(limits.max_weight, 1.0))

@@ -27,8 +27,8 @@ class Conditions:
     Parameters
     ----------
     G : array of shape (m, size), optional
-        One row for each condition, in any unit: row and right side are stored divided by a power of two, which brings
-        the largest coefficient into [1, 2).
+        One row for each condition, in any unit: row and right side are stored divided by a power of
+        two, which brings the largest coefficient into [1, 2).
     h : array of shape (m,), optional
         Given together with G.
     previous : array of shape (size,), optional
@@ -60,27 +60,39 @@ class Conditions:
         if self.G is not None:
             G = as_array(self.G, "G")
             if G.ndim != 2:
-                raise InvalidInput(f"G must have two dimensions, one row for each condition, got shape {G.shape}")
+                raise InvalidInput(
+                    f"G must have two dimensions, one row for each condition, got shape {G.shape}"
+                )
             G, h = as_unit_rows(np.asarray(G, np.float64), as_vector(self.h, (len(G),), "h"))
             store(self, "G", G)
             store(self, "h", h)
             names = tuple(self.names) or tuple(f"row {i} of constraints" for i in range(len(G)))
             if len(names) != len(G):
-                raise InvalidInput(f"names must be one for each of the {len(G)} rows of G, got {len(names)}")
+                raise InvalidInput(
+                    f"names must be one for each of the {len(G)} rows of G, got {len(names)}"
+                )
             store(self, "names", names)
         if self.previous is not None:
             previous = as_array(self.previous, "previous")
             if previous.ndim != 1:
-                raise InvalidInput(f"previous must be a vector of weights, got shape {previous.shape}")
+                raise InvalidInput(
+                    f"previous must be a vector of weights, got shape {previous.shape}"
+                )
             store(self, "previous", np.asarray(previous, np.float64))
-            store(self, "max_turnover", as_number(self.max_turnover, "max_turnover", allow_equal=True))
+            store(
+                self, "max_turnover", as_number(self.max_turnover, "max_turnover", allow_equal=True)
+            )
 
     def check(self, n: int) -> None:
         """Refuse what is not about n entries."""
         if self.G is not None and self.G.shape[1] != n:
-            raise InvalidInput(f"G must have {n} columns, one for each entry, got {self.G.shape[1]}")
+            raise InvalidInput(
+                f"G must have {n} columns, one for each entry, got {self.G.shape[1]}"
+            )
         if self.previous is not None and len(self.previous) != n:
-            raise InvalidInput(f"previous must have {n} weights, one for each entry, got {len(self.previous)}")
+            raise InvalidInput(
+                f"previous must have {n} weights, one for each entry, got {len(self.previous)}"
+            )
 
     def rows(self, entries: Indices) -> tuple[Matrix, Vector]:
         """The rows of G at these entries, and h."""
@@ -98,7 +110,9 @@ class Conditions:
             over = self._products(p) - self.h
             if (over > tol).any() and (over > tol * np.linalg.norm(self.G, axis=1)).any():
                 return False
-        return self.max_turnover is None or self.turnover(p) <= self.max_turnover + tol * max(1, p.size**0.5)
+        return self.max_turnover is None or self.turnover(p) <= self.max_turnover + tol * max(
+            1, p.size**0.5
+        )
 
     def _products(self, p: Vector) -> Vector:
         """G p, by the few entries that have mass."""
@@ -109,22 +123,30 @@ class Conditions:
         """The names of the conditions that hold with equality."""
         found: list[str] = []
         if self.G is not None:
-            found = [self.names[i] for i in np.flatnonzero(np.abs(self._products(p) - self.h) <= tol)]
+            found = [
+                self.names[i] for i in np.flatnonzero(np.abs(self._products(p) - self.h) <= tol)
+            ]
         if self.max_turnover is not None and self.turnover(p) >= self.max_turnover - tol:
             found.append(f"max_turnover = {self.max_turnover:g}")
         return found
 
-    def solved(self, entries: Indices, solve: "Callable[[Matrix, Vector], Solved | None]") -> "Conditioned | None":
+    def solved(
+        self, entries: Indices, solve: "Callable[[Matrix, Vector], Solved | None]"
+    ) -> "Conditioned | None":
         """Solve a programme of weights on some entries under all conditions; None where nothing is feasible.
 
-        `solve(rows, right)` minimises over rows (w, d) <= right with some d >= 0. For the turnover, d is what w lacks
-        to `previous`: where the sum is one, `Σ |q - previous| = 1 - Σ previous + 2 Σ max(previous - q, 0)`, and an
-        entry that had no weight can lack nothing.
+        `solve(rows, right)` minimises over rows (w, d) <= right with some d >= 0. For the turnover,
+        d is what w lacks to `previous`: where the sum is one, `Σ |q - previous| = 1 - Σ previous +
+        2 Σ max(previous - q, 0)`, and an entry that had no weight can lack nothing.
         """
         G, h = self.rows(entries)
         if self.previous is None:
             found = solve(G, h)
-            return None if found is None else Conditioned(found.weights, *self._price(found.multipliers))
+            return (
+                None
+                if found is None
+                else Conditioned(found.weights, *self._price(found.multipliers))
+            )
         held = np.flatnonzero(self.previous[entries] > 0.0)
         sold = np.maximum(self.previous, 0.0)
         sold[entries] = 0.0
@@ -134,14 +156,21 @@ class Conditions:
         found = solve(*self._with_lacks(G, h, entries, held, room))
         if found is None:
             return None
-        lacks, rates = found.multipliers[len(h) : len(h) + len(held)], found.multipliers[len(h) + len(held) :]
+        lacks, rates = (
+            found.multipliers[len(h) : len(h) + len(held)],
+            found.multipliers[len(h) + len(held) :],
+        )
         rate = float(rates[0]) if len(rates) else 0.5 * float(lacks.max(initial=0.0))
         paid = np.where(sold > 0.0, 2.0 * rate, 0.0)
         paid[entries[held]] = np.minimum(lacks, 2.0 * rate)
         price, charge = self._price(found.multipliers[: len(h)])
-        return Conditioned(found.weights, price - paid, charge + rate * self._room - float(paid @ self.previous))
+        return Conditioned(
+            found.weights, price - paid, charge + rate * self._room - float(paid @ self.previous)
+        )
 
-    def _with_lacks(self, G: Matrix, h: Vector, entries: Indices, held: Indices, room: float) -> tuple[Matrix, Vector]:
+    def _with_lacks(
+        self, G: Matrix, h: Vector, entries: Indices, held: Indices, room: float
+    ) -> tuple[Matrix, Vector]:
         """Rows over weights and what they lack: previous - w <= d for those held before, and 2 Σ d <= room.
 
         Where there is no room, nothing may lack, and there is no d.
@@ -183,7 +212,8 @@ class Conditioned:
 def as_unit_rows(G: Matrix, h: Vector) -> tuple[Matrix, Vector]:
     """Rows of G q <= h divided by powers of two, so that the largest coefficient is in [1, 2).
 
-    No weights change their side of a condition. On the simplex |G q| < 2 then, so h beyond 2 says no more than 2.
+    No weights change their side of a condition. On the simplex |G q| < 2 then, so h beyond 2 says
+    no more than 2.
 
     >>> [part.tolist() for part in as_unit_rows(np.array([[0.0, 6.0], [0.0, 0.0]]), np.array([3.0, -7.0]))]
     [[[0.0, 1.5], [0.0, 0.0]], [0.75, -1.75]]
@@ -207,7 +237,11 @@ def group_rows(
     for row, (g, sign, _, _) in zip(rows, asked, strict=True):
         row[codes == g] = sign
     right = np.array([sign * limit for _, sign, limit, _ in asked])
-    return rows, right, tuple(f"{option} = {limit:g} of group {shown(names[g])}" for g, _, limit, option in asked)
+    return (
+        rows,
+        right,
+        tuple(f"{option} = {limit:g} of group {shown(names[g])}" for g, _, limit, option in asked),
+    )
 
 
 def together(first: Conditions | None, second: Conditions | None) -> Conditions | None:

@@ -10,7 +10,17 @@ import numpy as np
 from .._compiled.lattice import exact_units, greedy_units
 from .._compiled.simplex import project_simplex, simplex_distance
 from .._compiled.states import exact_state_units, greedy_state_units
-from .._validation import Indices, InvalidInput, Vector, as_integer, as_number, as_vector, known, magnitude, shown
+from .._validation import (
+    Indices,
+    InvalidInput,
+    Vector,
+    as_integer,
+    as_number,
+    as_vector,
+    known,
+    magnitude,
+    shown,
+)
 from ..cover import Allowance
 from ..spaces import Lattice, States, Units
 from .simplex import is_distribution
@@ -27,10 +37,11 @@ class DimensionSparse:
 
         D_k = ∪_{|S| <= k} {p : p(x) = 0 unless supp(x) ⊆ S}
 
-    With `costs` and `budget`, instead of k, S is any set of dimensions whose costs sum to at most the budget.
+    With `costs` and `budget`, instead of k, S is any set of dimensions whose costs sum to at most
+    the budget.
 
-    Projecting is NP-hard (theorem 1). Algorithm 2 is not idempotent: a single state (0, 1, 1) lies in D_2, yet no first
-    dimension shows any gain and it ends at squared distance 1.25.
+    Projecting is NP-hard (theorem 1). Algorithm 2 is not idempotent: a single state (0, 1, 1) lies
+    in D_2, yet no first dimension shows any gain and it ends at squared distance 1.25.
 
     Parameters
     ----------
@@ -39,11 +50,13 @@ class DimensionSparse:
     k : int
         How many dimensions may be used; with costs, as many as the budget pays for of the cheapest.
     projection : {"greedy", "exact"}
-        Algorithm 2, or a walk over all C(n, k) supports. What is projected may be any table: negative entries, any sum.
-        Algorithm 2 with costs takes the gain as it is, of the dimensions that the rest of the budget pays for.
+        Algorithm 2, or a walk over all C(n, k) supports. What is projected may be any table:
+        negative entries, any sum. Algorithm 2 with costs takes the gain as it is, of the dimensions
+        that the rest of the budget pays for.
     incumbent : bool
-        Whether the support of `near` (in a solver, of the iterate the step left from), or else the dimensions of the
-        heaviest entries while they fit, is one more candidate of the greedy projection.
+        Whether the support of `near` (in a solver, of the iterate the step left from), or else the
+        dimensions of the heaviest entries while they fit, is one more candidate of the greedy
+        projection.
     costs : array of shape (n,), optional
         What each dimension costs, above zero.
     budget : float, optional
@@ -54,7 +67,8 @@ class DimensionSparse:
     n_units : int
         The number of dimensions.
     whole_faces : bool
-        Whether k is the only limit: False with costs, as not every face of k dimensions is within the budget.
+        Whether k is the only limit: False with costs, as not every face of k dimensions is within
+        the budget.
 
     Examples
     --------
@@ -78,7 +92,9 @@ class DimensionSparse:
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, (Lattice, States)):
-            raise InvalidInput(f"DimensionSparse needs a Lattice or States, got {shown(self.space)}")
+            raise InvalidInput(
+                f"DimensionSparse needs a Lattice or States, got {shown(self.space)}"
+            )
         if self.costs is None and self.budget is None:
             object.__setattr__(self, "k", as_integer(self.k, "k", 1, self.space.n, "dimensions"))
         else:
@@ -105,9 +121,13 @@ class DimensionSparse:
             raise InvalidInput("give k, or costs and budget, what may be spent on them")
         costs = as_vector(self.costs, (self.space.n,), "costs")
         if costs.min() <= 0.0:
-            raise InvalidInput(f"costs must be above 0, got {costs.min():g} at index {int(costs.argmin())}")
+            raise InvalidInput(
+                f"costs must be above 0, got {costs.min():g} at index {int(costs.argmin())}"
+            )
         if self.projection == "exact":
-            raise InvalidInput('projection must be "greedy" where dimensions have costs, got "exact"')
+            raise InvalidInput(
+                'projection must be "greedy" where dimensions have costs, got "exact"'
+            )
         object.__setattr__(self, "costs", tuple(costs.tolist()))
         object.__setattr__(self, "budget", as_number(self.budget, "budget", allow_equal=True))
         object.__setattr__(self, "k", self.allowance.most)
@@ -137,7 +157,11 @@ class DimensionSparse:
     @property
     def _steps(self) -> int:
         """How many entries an exact projection touches."""
-        per_support = self._largest if isinstance(self.space, Lattice) else self.space.size + self.space.indices.size
+        per_support = (
+            self._largest
+            if isinstance(self.space, Lattice)
+            else self.space.size + self.space.indices.size
+        )
         return math.comb(self.space.n, self.k) * per_support
 
     def face(self, units: Units) -> Indices:
@@ -185,7 +209,9 @@ class DimensionSparse:
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
         """Whether p is a distribution whose dimensions are within the limit, to within tol."""
         p, tol = as_vector(p, self.space.shape, "p"), as_number(tol, "tol", allow_equal=True)
-        return is_distribution(p, tol) and self.allowance.allows(self.support(np.where(np.abs(p) > tol, p, 0.0)))
+        return is_distribution(p, tol) and self.allowance.allows(
+            self.support(np.where(np.abs(p) > tol, p, 0.0))
+        )
 
     def support(self, p: Vector) -> Indices:
         """The dimensions that the states with mass use."""

@@ -41,13 +41,18 @@ class Kinds(NamedTuple):
     def some(self, kinds: Indices) -> "Kinds":
         """Those of some kinds."""
         sizes = self.sizes[kinds]
-        parts = [self.order[start : start + size] for start, size in zip(self.starts[kinds], sizes, strict=True)]
+        parts = [
+            self.order[start : start + size]
+            for start, size in zip(self.starts[kinds], sizes, strict=True)
+        ]
         return Kinds(np.concatenate(parts), np.cumsum(sizes) - sizes)
 
     def spread(self, held: Vector, weights: Vector, n: int) -> Vector:
         """So many entries of each kind with this weight in all, the same each, as weights of n entries."""
         q = np.zeros(n)
-        for start, count, weight in zip(self.starts, np.rint(held).astype(np.int64), weights, strict=True):
+        for start, count, weight in zip(
+            self.starts, np.rint(held).astype(np.int64), weights, strict=True
+        ):
             q[self.order[start : start + count]] = max(weight / max(count, 1), 1e-12)
         return q
 
@@ -55,8 +60,9 @@ class Kinds(NamedTuple):
 class Feasibility:
     """A mixed-integer programme over kinds of entries: their weight, how many are held, what lies below `previous`.
 
-    Entries of one kind are alike to every condition, so that only their number and their weight matter: where both fit,
-    equal weights do. It has as many variables as there are kinds, however many entries there are.
+    Entries of one kind are alike to every condition, so that only their number and their weight
+    matter: where both fit, equal weights do. It has as many variables as there are kinds, however
+    many entries there are.
     """
 
     def __init__(self, limits: Any, conditions: Any) -> None:
@@ -69,7 +75,11 @@ class Feasibility:
         found = [name for name in COUNTS if self._says(name)]
         if C.G is not None:
             found += list(C.names)
-        return [*found, *(["max_turnover"] if C.previous is not None else [])] if L is not None else found
+        return (
+            [*found, *(["max_turnover"] if C.previous is not None else [])]
+            if L is not None
+            else found
+        )
 
     def _says(self, name: str) -> bool:
         """Whether an option forbids anything."""
@@ -78,7 +88,11 @@ class Feasibility:
             return bool(getattr(L, name).size)
         if name in ("max_per_group", "min_per_group"):
             return getattr(L, name) is not None
-        return bool({"k": L.k < self.n, "max_weight": L.max_weight < 1.0, "min_weight": L.min_weight > 0.0}[name])
+        return bool(
+            {"k": L.k < self.n, "max_weight": L.max_weight < 1.0, "min_weight": L.min_weight > 0.0}[
+                name
+            ]
+        )
 
     def best(self, v: Vector) -> Vector | None:
         """A member with the largest v'q, of the kinds that are looked at; None where none was found."""
@@ -136,7 +150,10 @@ class Feasibility:
 
         m, L, first = len(kinds.starts), self.limits, kinds.first
         parts = self._rows(kinds, without)
-        lower, upper = np.zeros(3 * m), np.concatenate([np.ones(m), kinds.sizes.astype(float), np.full(m, np.inf)])
+        lower, upper = (
+            np.zeros(3 * m),
+            np.concatenate([np.ones(m), kinds.sizes.astype(float), np.full(m, np.inf)]),
+        )
         if "include" not in without:
             at = np.isin(first, L.include)
             lower[m : 2 * m][at] = kinds.sizes[at]
@@ -170,7 +187,9 @@ class Feasibility:
         stays = [] if C.G is None else [i for i, name in enumerate(C.names) if name not in without]
         if stays:
             rows = sp.csr_array(C.G[stays][:, first])
-            parts.append((sp.hstack([rows, sp.csr_array((len(stays), 2 * m))]), -np.inf, C.h[stays]))
+            parts.append(
+                (sp.hstack([rows, sp.csr_array((len(stays), 2 * m))]), -np.inf, C.h[stays])
+            )
         if C.previous is not None and "max_turnover" not in without:
             parts.extend(self._turned_over(kinds))
         return parts
@@ -180,7 +199,9 @@ class Feasibility:
         C, m, first = self.conditions, len(kinds.starts), kinds.first
         eye, zero, before = sp.eye_array(m), sp.csr_array((m, m)), C.previous[first]
         all_of_it = before * kinds.sizes
-        left = float(np.delete(C.previous, kinds.order).clip(0.0).sum())  # of entries that are not looked at
+        left = float(
+            np.delete(C.previous, kinds.order).clip(0.0).sum()
+        )  # of entries that are not looked at
         room = C.max_turnover - 1.0 + float(C.previous.sum()) - 2.0 * left
         return [
             (sp.hstack([-eye, zero, -eye]), -np.inf, -all_of_it),
@@ -193,10 +214,22 @@ class Feasibility:
         L, m = self.limits, len(first)
         size = int(L.groups.max()) + 1
         inside = sp.csr_array((np.ones(m), (L.groups[first], np.arange(m))), (size, m))
-        fewest = np.zeros(size) if "min_per_group" in without or L.min_per_group is None else L.min_per_group
-        most = np.full(size, self.n) if "max_per_group" in without or L.max_per_group is None else L.max_per_group
+        fewest = (
+            np.zeros(size)
+            if "min_per_group" in without or L.min_per_group is None
+            else L.min_per_group
+        )
+        most = (
+            np.full(size, self.n)
+            if "max_per_group" in without or L.max_per_group is None
+            else L.max_per_group
+        )
         empty = sp.csr_array((size, m))
-        return sp.hstack([empty, inside, empty]), np.broadcast_to(fewest, size), np.broadcast_to(most, size)
+        return (
+            sp.hstack([empty, inside, empty]),
+            np.broadcast_to(fewest, size),
+            np.broadcast_to(most, size),
+        )
 
     def conflict(self) -> str | None:
         """A sentence that names conditions which cannot hold together; None where all can, or that is not known.
@@ -213,8 +246,14 @@ class Feasibility:
 
     def _sentence(self, names: list[str]) -> str:
         """The conditions, with their numbers."""
-        told = [f"{name} = {getattr(self.limits, name):g}" if name in COUNTS[:3] else name for name in names]
-        told = [f"max_turnover = {self.conditions.max_turnover:g}" if name == "max_turnover" else name for name in told]
+        told = [
+            f"{name} = {getattr(self.limits, name):g}" if name in COUNTS[:3] else name
+            for name in names
+        ]
+        told = [
+            f"max_turnover = {self.conditions.max_turnover:g}" if name == "max_turnover" else name
+            for name in told
+        ]
         if len(told) == 1:
             return f"no distribution meets {told[0]}"
         more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
@@ -226,7 +265,8 @@ class Feasibility:
 def kinds_of(told: list[Vector], entries: Indices) -> Kinds:
     """Entries by kind: those of which all that is `told`, (n,) each, is equal; of one kind in the order given.
 
-    They are sorted by a random sum of what is told; where different ones have the same sum, they stay apart.
+    They are sorted by a random sum of what is told; where different ones have the same sum, they
+    stay apart.
 
     >>> kinds = kinds_of([np.array([1.0, 2.0, 1.0]), np.array([0.0, 5.0, 0.0])], np.arange(3))
     >>> sorted(kinds.order[start : start + size].tolist() for start, size in zip(kinds.starts, kinds.sizes))

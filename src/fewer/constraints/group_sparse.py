@@ -8,7 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from .._compiled.simplex import project_simplex
-from .._validation import Indices, InvalidInput, Vector, as_integer, as_number, as_units, as_vector, read
+from .._validation import (
+    Indices,
+    InvalidInput,
+    Vector,
+    as_integer,
+    as_number,
+    as_units,
+    as_vector,
+    read,
+)
 from ..spaces import Space, Units, as_space
 from ._group_projection import branched, greedily
 from .groups import as_groups
@@ -26,20 +35,22 @@ MOST_COVERS = 100_000
 class GroupSparse:
     """At most k groups of entries carry mass. A unit is a group.
 
-        {p in the simplex : supp(p) lies in the union of k groups, at most max_per_group entries of each}
+        {p in the simplex : supp(p) lies in the union of k groups, at most max_per_group entries of
+        each}
 
-    Which k groups are nearest to a vector is NP-hard in general (it contains k-subset sum). For disjoint groups, up
-    to MOST_GROUPS = 100 of them, the projection is exact, by branch and bound; for more, and for groups that overlap,
-    it is greedy; past 20,000 branches, which random vectors never need, it is the best found. `projection` says
-    which, and so does the note of a result that depends on a greedy one.
+    Which k groups are nearest to a vector is NP-hard in general (it contains k-subset sum). For
+    disjoint groups, up to MOST_GROUPS = 100 of them, the projection is exact, by branch and bound;
+    for more, and for groups that overlap, it is greedy; past 20,000 branches, which random vectors
+    never need, it is the best found. `projection` says which, and so does the note of a result that
+    depends on a greedy one.
 
     Parameters
     ----------
     space : Atoms, Lattice or States
         Where p lives.
     groups : array of shape (size,), or boolean of shape (groups, size)
-        A label for each entry; groups are in the order of the sorted labels. Or for each group which entries it has;
-        entries may be in several, and those in none never carry mass.
+        A label for each entry; groups are in the order of the sorted labels. Or for each group
+        which entries it has; entries may be in several, and those in none never carry mass.
     k : int
         How many groups may carry mass.
     max_per_group : int, optional
@@ -88,7 +99,9 @@ class GroupSparse:
         if self.max_per_group is not None:
             store(self, "max_per_group", min(as_integer(self.max_per_group, "max_per_group", 1), n))
             if self.overlapping:
-                raise InvalidInput("max_per_group needs groups that do not overlap: labels, one for each entry")
+                raise InvalidInput(
+                    "max_per_group needs groups that do not overlap: labels, one for each entry"
+                )
 
     @property
     def overlapping(self) -> bool:
@@ -135,9 +148,9 @@ class GroupSparse:
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
         """argmin ‖p - v‖²: exact or greedy, see `projection`; a greedy one also looks at the groups of `near`.
 
-        On a union S of groups the squared distance is ‖v‖² + max_t -2t - Σ_S φ_g(t), φ_g(t) = Σ_g max(v - t, 0)². So
-        for any t the k largest φ_g(t) bound all S, and these bounds prune the search. With `max_per_group` only the
-        largest entries of each group matter.
+        On a union S of groups the squared distance is ‖v‖² + max_t -2t - Σ_S φ_g(t), φ_g(t) = Σ_g
+        max(v - t, 0)². So for any t the k largest φ_g(t) bound all S, and these bounds prune the
+        search. With `max_per_group` only the largest entries of each group matter.
         """
         v = as_vector(v, self.space.shape, "v")
         if np.abs(v).max() > HUGE:  # what lies more than 1 below the largest entry never has mass
@@ -155,7 +168,10 @@ class GroupSparse:
             entries = kept[np.isin(self.groups[kept], units)]
         p[entries] = project_simplex(v[entries])
         if near is not None and self.projection == "greedy":
-            p = min((p, self._on(self.support(near), v)), key=lambda each: float(np.square(each - v).sum()))
+            p = min(
+                (p, self._on(self.support(near), v)),
+                key=lambda each: float(np.square(each - v).sum()),
+            )
         return p
 
     def _on(self, units: Indices, v: Vector) -> Vector:
@@ -179,9 +195,16 @@ class GroupSparse:
         """Whether p is a distribution on at most k groups, within `max_per_group`."""
         p, tol = as_vector(p, self.space.shape, "p"), as_number(tol, "tol", allow_equal=True)
         used = np.flatnonzero(p)
-        if not is_distribution(p, tol) or not self.matrix[:, used].any(axis=0).all() or len(self.support(p)) > self.k:
+        if (
+            not is_distribution(p, tol)
+            or not self.matrix[:, used].any(axis=0).all()
+            or len(self.support(p)) > self.k
+        ):
             return False
-        return self.max_per_group is None or int(np.bincount(self.groups[used]).max()) <= self.max_per_group
+        return (
+            self.max_per_group is None
+            or int(np.bincount(self.groups[used]).max()) <= self.max_per_group
+        )
 
     def support(self, p: Vector) -> Indices:
         """The groups that carry mass; of groups that overlap a few that hold it all."""
@@ -202,7 +225,9 @@ class GroupSparse:
     @cached_property
     def sizes(self) -> tuple[int, int]:
         """The fewest and the most entries that can carry mass."""
-        each = np.sort(np.minimum(self.matrix.sum(axis=1), self.max_per_group or self.space.size))[::-1]
+        each = np.sort(np.minimum(self.matrix.sum(axis=1), self.max_per_group or self.space.size))[
+            ::-1
+        ]
         return 1, int(each[: self.k].sum())
 
     def addable(self, entries: Indices) -> npt.NDArray[np.bool_]:
@@ -216,7 +241,9 @@ class GroupSparse:
     def allows(self, entries: Indices) -> bool:
         """Whether these entries may carry mass together."""
         used = np.bincount(self.groups[entries], minlength=self.n_units)
-        return bool((used > 0).sum() <= self.k and used.max() <= (self.max_per_group or self.space.size))
+        return bool(
+            (used > 0).sum() <= self.k and used.max() <= (self.max_per_group or self.space.size)
+        )
 
     def reachable(self, entries: Indices) -> bool:
         """Whether some of these entries may carry mass."""
@@ -261,5 +288,7 @@ def covering(groups: npt.NDArray[np.bool_], k: int) -> Indices:
                 return np.sort(np.array(units, np.int64))
             if len(units) < k:
                 entry = int(np.flatnonzero(rest)[np.argmin(groups[:, rest].sum(axis=0))])
-                stack += [((*units, int(g)), rest & ~groups[g]) for g in np.flatnonzero(groups[:, entry])]
+                stack += [
+                    ((*units, int(g)), rest & ~groups[g]) for g in np.flatnonzero(groups[:, entry])
+                ]
     return np.sort(np.array(chosen, np.int64))

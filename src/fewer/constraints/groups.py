@@ -8,7 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import Indices, InvalidInput, Vector, as_integer, as_number, read, shown, unmasked
+from .._validation import (
+    Indices,
+    InvalidInput,
+    Vector,
+    as_integer,
+    as_number,
+    read,
+    shown,
+    unmasked,
+)
 
 SHOWN = 5
 """Labels that a message lists."""
@@ -28,7 +37,9 @@ def as_groups(labels: Any, n: int) -> Groups:
     labels = unmasked(labels, "groups")
     array = read(labels, "groups")
     if array.shape != (n,):
-        raise InvalidInput(f"groups must have shape ({n},), one label for each entry, got {array.shape}")
+        raise InvalidInput(
+            f"groups must have shape ({n},), one label for each entry, got {array.shape}"
+        )
     if not isinstance(labels, np.ndarray) or array.dtype == object:
         kinds = {kind_of(label) for label in labels}
         if len(kinds) > 1 or None in kinds:
@@ -37,7 +48,9 @@ def as_groups(labels: Any, n: int) -> Groups:
             )
         array = np.array([str(label) for label in labels]) if kinds == {"text"} else array
     if array.dtype.kind not in "biufUSmM" or (array.dtype.kind in "fmM" and (array != array).any()):
-        raise InvalidInput(f"groups must be integers, numbers or strings without gaps, got {shown(labels)}")
+        raise InvalidInput(
+            f"groups must be integers, numbers or strings without gaps, got {shown(labels)}"
+        )
     names, codes = np.unique(array, return_inverse=True)
     return Groups(np.asarray(codes, np.int64).reshape(-1), tuple(names.tolist()))
 
@@ -52,7 +65,11 @@ def kind_of(label: Any) -> str | None:
 
 
 def per_group(
-    given: Any, names: tuple[Any, ...], option: str, number: Callable[[Any, str], float], rest: float
+    given: Any,
+    names: tuple[Any, ...],
+    option: str,
+    number: Callable[[Any, str], float],
+    rest: float,
 ) -> Vector:
     """A number for each group: the same for all, one for each in the order of the labels, or by label.
 
@@ -69,7 +86,9 @@ def per_group(
         place = {name: at for at, name in enumerate(names)}
         for label, value in given.items():
             if label not in place:
-                raise InvalidInput(f"{option}: there is no group {shown(label)}{_hint(label, names)}")
+                raise InvalidInput(
+                    f"{option}: there is no group {shown(label)}{_hint(label, names)}"
+                )
             numbers_of[place[label]] = number(value, f"{option} of group {shown(label)}")
         return numbers_of
     if isinstance(given, (list, tuple, np.ndarray)) and np.ndim(given) > 0:
@@ -78,7 +97,12 @@ def per_group(
                 f"{option} must be a number, a mapping from labels, or one number for each of the {len(names)} groups, "
                 f"got {len(given)} numbers"
             )
-        return np.array([number(value, f"{option} of group {shown(names[at])}") for at, value in enumerate(given)])
+        return np.array(
+            [
+                number(value, f"{option} of group {shown(names[at])}")
+                for at, value in enumerate(given)
+            ]
+        )
     return np.full(len(names), number(given, option))
 
 
@@ -89,17 +113,23 @@ def as_counts(given: Any, names: tuple[Any, ...], option: str, n: int) -> Any:
     """
     if isinstance(given, (Mapping, list, tuple)) or np.ndim(given) > 0 or hasattr(given, "to_dict"):
         rest = 0 if option.startswith("min") else n
-        return per_group(given, names, option, lambda x, name: min(as_integer(x, name, 0), n), rest).astype(np.int64)
+        return per_group(
+            given, names, option, lambda x, name: min(as_integer(x, name, 0), n), rest
+        ).astype(np.int64)
     return min(as_integer(given, option, 1), n)
 
 
 def as_shares(given: Any, names: tuple[Any, ...], option: str, n: int) -> Vector:
     """Masses of each group, (groups,); none is above one or below zero."""
     rest = 0.0 if option.startswith("min") else 1.0
-    shares = per_group(given, names, option, lambda x, name: as_number(x, name, allow_equal=True), rest)
+    shares = per_group(
+        given, names, option, lambda x, name: as_number(x, name, allow_equal=True), rest
+    )
     if option.startswith("min") and (shares > 1.0).any():
         g = int(np.argmax(shares))
-        raise InvalidInput(f"{option} of group {shown(names[g])} must be at most 1, got {shares[g]:g}")
+        raise InvalidInput(
+            f"{option} of group {shown(names[g])} must be at most 1, got {shares[g]:g}"
+        )
     return np.minimum(shares, 1.0)
 
 
@@ -120,8 +150,9 @@ def _hint(label: Any, names: tuple[Any, ...]) -> str:
 class Counts(NamedTuple):
     """How many entries of each group are held: (groups,) at least and at most.
 
-    What may be held together is a matroid: a set S where Σ_g max(|S in g|, fewest_g) <= k and no group is above its
-    cap. Its largest sets are those that also hold the fewest of every group, as far as k allows.
+    What may be held together is a matroid: a set S where Σ_g max(|S in g|, fewest_g) <= k and no
+    group is above its cap. Its largest sets are those that also hold the fewest of every group, as
+    far as k allows.
     """
 
     codes: Indices

@@ -55,7 +55,8 @@ def is_distribution(p: Vector, tol: float) -> bool:
 def largest(v: Vector, k: int) -> Indices:
     """Sorted indices of the k largest entries; among equals the lowest indices; O(n).
 
-    Of a long v only what reaches the k-th largest top of a block of BLOCK entries is looked at twice.
+    Of a long v only what reaches the k-th largest top of a block of BLOCK entries is looked at
+    twice.
     """
     blocks = v.size // BLOCK
     if blocks > k:

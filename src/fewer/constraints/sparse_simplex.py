@@ -43,14 +43,16 @@ class SparseSimplex:
     min_weight, max_weight : float
         The mass of an entry that is held lies between them.
     include, exclude : list of int
-        Entries that are held, and entries that are not. An included one is always in the support and takes up one of
-        the k, and one of its group's, whatever its mass; with min_weight = 0 its best mass may be zero.
+        Entries that are held, and entries that are not. An included one is always in the support
+        and takes up one of the k, and one of its group's, whatever its mass; with min_weight = 0
+        its best mass may be zero.
     groups : array of shape (size,), optional
         A label for each entry; limits per group need it.
     max_per_group, min_per_group : int, mapping or sequence, optional
-        How many entries of one label are held, at most and at least: one number for all, numbers by label, or one for
-        each in the order of the sorted labels. Equal ones mean exactly. With min_weight = 0 an entry may be held at
-        mass zero, as one of `include` may: it takes up one of the k.
+        How many entries of one label are held, at most and at least: one number for all, numbers by
+        label, or one for each in the order of the sorted labels. Equal ones mean exactly. With
+        min_weight = 0 an entry may be held at mass zero, as one of `include` may: it takes up one
+        of the k.
     max_group_weight, min_group_weight : float, mapping or sequence, optional
         The mass of all entries of one label lies between them; given like the counts.
     conditions : Conditions, optional
@@ -97,7 +99,9 @@ class SparseSimplex:
         self._take_groups(n)
         if self.conditions is not None:
             if not isinstance(self.conditions, Conditions):
-                raise InvalidInput(f"conditions must be Conditions(G, h, previous, ...), got {shown(self.conditions)}")
+                raise InvalidInput(
+                    f"conditions must be Conditions(G, h, previous, ...), got {shown(self.conditions)}"
+                )
             self.conditions.check(n)
         problem = self._trouble()
         if not problem and self.all_conditions is not None:
@@ -112,7 +116,9 @@ class SparseSimplex:
         if self.groups is None and given:
             raise InvalidInput(f"groups and {given[0]} go together: give both or neither")
         if self.groups is not None and not given:
-            raise InvalidInput("groups and max_per_group go together: give both, or another limit of groups")
+            raise InvalidInput(
+                "groups and max_per_group go together: give both, or another limit of groups"
+            )
         if self.groups is None:
             return
         codes, names = as_groups(self.groups, n)
@@ -188,7 +194,8 @@ class SparseSimplex:
     def counts(self) -> Counts | None:
         """How many entries of each group may be held; None without groups.
 
-        The largest counts are those that are left when all other groups hold no more than they must.
+        The largest counts are those that are left when all other groups hold no more than they
+        must.
         """
         if self.groups is None:
             return None
@@ -196,7 +203,9 @@ class SparseSimplex:
         fewest, most = (numbers_of(given, size, rest) for given, rest in self._asked)
         base = np.maximum(fewest, np.bincount(self.groups[self.include], minlength=size))
         free = np.bincount(np.delete(self.groups, self.exclude), minlength=size)
-        return Counts(self.groups, fewest, np.minimum(np.minimum(most, free), self.k - base.sum() + base))
+        return Counts(
+            self.groups, fewest, np.minimum(np.minimum(most, free), self.k - base.sum() + base)
+        )
 
     @property
     def strict(self) -> bool:
@@ -206,13 +215,19 @@ class SparseSimplex:
     @cached_property
     def most_held(self) -> int:
         """How many entries can be held at once."""
-        free = self.space.size - self.exclude.size if self.counts is None else int(self.counts.most.sum())
+        free = (
+            self.space.size - self.exclude.size
+            if self.counts is None
+            else int(self.counts.most.sum())
+        )
         return int(min(self.k, free))
 
     @cached_property
     def _fewest_held(self) -> int:
         """How many entries must be held, whatever the weights."""
-        return max(self.include.size if self.counts is None else self.counts.needed(self.include), 1)
+        return max(
+            self.include.size if self.counts is None else self.counts.needed(self.include), 1
+        )
 
     def _counts(self, most: int) -> Iterator[int]:
         """The numbers of entries that weights in the box can sum to one on."""
@@ -223,7 +238,12 @@ class SparseSimplex:
     @property
     def whole_faces(self) -> bool:
         """Whether k is the only bound."""
-        free = not self.include.size and not self.exclude.size and self.groups is None and self.conditions is None
+        free = (
+            not self.include.size
+            and not self.exclude.size
+            and self.groups is None
+            and self.conditions is None
+        )
         return free and self.min_weight == 0.0 and self.max_weight >= 1.0
 
     @property
@@ -249,13 +269,14 @@ class SparseSimplex:
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
         """argmin ‖p - v‖²; exact, whatever the bounds, but for conditions on groups' weights and `conditions`.
 
-        With k alone: the k largest entries (of equals, the first), projected onto their simplex. Otherwise:
-        for a fixed number of entries, larger weights belong to larger values, and what may be held together is
-        a matroid, so the largest entries that the groups allow are best; min_weight makes the number matter, so
-        all numbers are tried. Under linear conditions on weights it is the nearest member on a few promising supports,
-        that of `near` among them.
+        With k alone: the k largest entries (of equals, the first), projected onto their simplex.
+        Otherwise: for a fixed number of entries, larger weights belong to larger values, and what
+        may be held together is a matroid, so the largest entries that the groups allow are best;
+        min_weight makes the number matter, so all numbers are tried. Under linear conditions on
+        weights it is the nearest member on a few promising supports, that of `near` among them.
 
-        Source (k alone): Kyrillidis, Becker, Cevher & Koch, "Sparse projections onto the simplex", ICML 2013.
+        Source (k alone): Kyrillidis, Becker, Cevher & Koch, "Sparse projections onto the simplex",
+        ICML 2013.
         """
         v = as_vector(v, self.space.shape, "v")
         p = np.zeros(v.size)
@@ -271,13 +292,17 @@ class SparseSimplex:
             counts = counts[-1:]  # a larger face is never worse
         supports = [self.fitting(order, count) for count in counts]
         trials = [(entries, self.fit_box(v[entries])) for entries in supports]
-        entries, weights = min(trials, key=lambda t: float(((t[1] - v[t[0]]) ** 2).sum() - (v[t[0]] ** 2).sum()))
+        entries, weights = min(
+            trials, key=lambda t: float(((t[1] - v[t[0]]) ** 2).sum() - (v[t[0]] ** 2).sum())
+        )
         p[entries] = weights
         return p
 
     def fit_box(self, v: Vector) -> Vector:
         """The projection of v onto the weights in [min_weight, max_weight] that sum to one."""
-        return project_box(v, np.full(v.size, self.min_weight), np.full(v.size, min(self.max_weight, 1.0)))
+        return project_box(
+            v, np.full(v.size, self.min_weight), np.full(v.size, min(self.max_weight, 1.0))
+        )
 
     @cached_property
     def sizes(self) -> tuple[int, int]:
@@ -295,7 +320,11 @@ class SparseSimplex:
     def lacking(self, entries: Indices) -> int:
         """How many further entries a support needs: for its size, and for the fewest of each group."""
         short = max(self.sizes[0] - len(entries), 0)
-        return max(short, self.counts.needed(entries) - len(entries)) if self.counts is not None else short
+        return (
+            max(short, self.counts.needed(entries) - len(entries))
+            if self.counts is not None
+            else short
+        )
 
     def addable(self, entries: Indices) -> npt.NDArray[np.bool_]:
         """Which entries fit beside these, (size,): all that may be held, where there is room for one more."""
@@ -308,7 +337,9 @@ class SparseSimplex:
         if len(entries) > self.sizes[1] or not self.open[entries].all():
             return False
         C = self.counts
-        return C is None or (bool((C.used(entries) <= C.most).all()) and C.needed(entries) <= self.sizes[1])
+        return C is None or (
+            bool((C.used(entries) <= C.most).all()) and C.needed(entries) <= self.sizes[1]
+        )
 
     def reachable(self, entries: Indices) -> bool:
         """Whether some of these entries may be a support, as far as counts tell."""
@@ -321,8 +352,8 @@ class SparseSimplex:
     def fitting(self, ranked: Indices, size: int) -> Indices:
         """`include` and the first of a ranking of entries that fit beside it, `size` in all, sorted.
 
-        Excluded entries, those past their group's cap, and those that leave no room for the fewest of other groups
-        are passed over.
+        Excluded entries, those past their group's cap, and those that leave no room for the fewest
+        of other groups are passed over.
         """
         rest = ranked[self.open[ranked] & ~np.isin(ranked, self.include)]
         room = size - self.include.size

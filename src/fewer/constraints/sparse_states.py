@@ -45,7 +45,9 @@ class SparseStates:
             raise InvalidInput(f"SparseStates needs a Lattice or States, got {shown(self.space)}")
         object.__setattr__(self, "k", as_integer(self.k, "k", 1, self.space.n, "dimensions"))
         if self.allowed.size == 0:
-            raise InvalidInput(f"no listed state has at most k = {self.k} non-zero entries: the set is empty")
+            raise InvalidInput(
+                f"no listed state has at most k = {self.k} non-zero entries: the set is empty"
+            )
 
     @cached_property
     def allowed(self) -> Indices:

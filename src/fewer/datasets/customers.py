@@ -12,10 +12,17 @@ SHARES = (0.3, 0.4, 0.2, 0.1)
 AGES, INCOMES = (23.0, 41.0, 70.0, 45.0), (14_000.0, 48_000.0, 26_000.0, 95_000.0)
 PLANS = ("prepaid", "basic", "flat", "family", "office")
 PLAN_SHARES = np.array(
-    [[0.5, 0.2, 0.3, 0.0, 0.0], [0.1, 0.2, 0.2, 0.5, 0.0], [0.3, 0.6, 0.1, 0.0, 0.0], [0.0, 0.05, 0.15, 0.0, 0.8]]
+    [
+        [0.5, 0.2, 0.3, 0.0, 0.0],
+        [0.1, 0.2, 0.2, 0.5, 0.0],
+        [0.3, 0.6, 0.1, 0.0, 0.0],
+        [0.0, 0.05, 0.15, 0.0, 0.8],
+    ]
 )
 CHANNELS = ("web", "shop", "phone", "partner")
-CHANNEL_SHARES = np.array([[0.8, 0.1, 0.0, 0.1], [0.4, 0.4, 0.1, 0.1], [0.1, 0.5, 0.4, 0.0], [0.2, 0.1, 0.3, 0.4]])
+CHANNEL_SHARES = np.array(
+    [[0.8, 0.1, 0.0, 0.1], [0.4, 0.4, 0.1, 0.1], [0.1, 0.5, 0.4, 0.0], [0.2, 0.1, 0.3, 0.4]]
+)
 REGIONS = ("north", "south", "east", "west", "centre")
 LEAVING = (0.35, 0.1, 0.05, 0.15)
 """How many of each group leave, before their plan and calls count."""
@@ -24,9 +31,10 @@ LEAVING = (0.35, 0.1, 0.05, 0.15)
 def customers(n: int, rng: Any = None, missing: float = 0.0) -> dict[str, npt.NDArray[Any]]:
     """Columns of a table of n customers, by name: a mixture of four groups that no column names.
 
-    `customer_id` (texts, all different), `age`, `income`, `minutes` and `calls` (to the hotline, whole), `plan`,
-    `channel` and `region` (texts), `paperless` (booleans), `since` (dates), and `churn` ("yes" or "no"), which depends
-    on the group, the plan and the calls. A share `missing` of the cells of income (NaN) and channel (None) is missing.
+    `customer_id` (texts, all different), `age`, `income`, `minutes` and `calls` (to the hotline,
+    whole), `plan`, `channel` and `region` (texts), `paperless` (booleans), `since` (dates), and
+    `churn` ("yes" or "no"), which depends on the group, the plan and the calls. A share `missing`
+    of the cells of income (NaN) and channel (None) is missing.
 
     Examples
     --------

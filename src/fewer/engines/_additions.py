@@ -23,8 +23,9 @@ quiet = np.errstate(divide="ignore", invalid="ignore", over="ignore")
 class Additions:
     """A support S that grows by Algorithm 3, and the least F that one more unit could reach.
 
-    `slopes` (S, n) are those at the vertices of S, `whitened` the differences H_t - H_r to the first unit r, reduced
-    by a Cholesky factorisation: what remains of the squared distance of j from r is its curvature beside S.
+    `slopes` (S, n) are those at the vertices of S, `whitened` the differences H_t - H_r to the
+    first unit r, reduced by a Cholesky factorisation: what remains of the squared distance of j
+    from r is its curvature beside S.
     """
 
     def __init__(self, problem: Quadratic, limits: SparseSimplex) -> None:
@@ -80,7 +81,11 @@ class Additions:
     def _feasible(self, units: Indices) -> bool:
         """Whether weights within the bounds sum to one, with the fewest of each group where all must have weight."""
         limits, size = self.limits, len(units)
-        if not size or size * limits.min_weight > 1.0 + 1e-12 or size * limits.max_weight < 1.0 - 1e-12:
+        if (
+            not size
+            or size * limits.min_weight > 1.0 + 1e-12
+            or size * limits.max_weight < 1.0 - 1e-12
+        ):
             return False
         return limits.min_weight == 0.0 or not limits.lacking(units)
 
@@ -92,7 +97,9 @@ class Additions:
         """The unit whose entry lowers F most, ties to the lowest index; the lowest where F is infinite for all."""
         tops = self._lowest_values(others)
         noise = NOISE * float(self._diagonal[others].max())
-        ceiling = self.value if self.limits.min_weight == 0.0 else math.inf  # a further unit may have no weight
+        ceiling = (
+            self.value if self.limits.min_weight == 0.0 else math.inf
+        )  # a further unit may have no weight
         found: dict[int, float] = {}
         least = ceiling
         for position in np.argsort(tops, kind="stable"):
@@ -114,14 +121,21 @@ class Additions:
     def _lowest_values(self, others: Indices) -> Vector:
         """F is at least this where S and one of these units have weight, (m,).
 
-        F[w] - 2 g t + s t² for the best weight t: g the slope above the level that free weights share, s the curvature
-        beside S. It is the minimum over all weights whose sum is one, the multipliers of the bounds at w kept, so no
-        weights within the bounds are better.
+        F[w] - 2 g t + s t² for the best weight t: g the slope above the level that free weights
+        share, s the curvature beside S. It is the minimum over all weights whose sum is one, the
+        multipliers of the bounds at w kept, so no weights within the bounds are better.
         """
         if not len(self.units):
             terms = self._diagonal[others], 2.0 * self._origin[others]
-            return np.asarray(terms[0] - terms[1] + self.problem.constant - MARGIN * (terms[0] + np.abs(terms[1])))
-        w, value, low, high = self.weights, self.value, self.limits.min_weight, min(self.limits.max_weight, 1.0)
+            return np.asarray(
+                terms[0] - terms[1] + self.problem.constant - MARGIN * (terms[0] + np.abs(terms[1]))
+            )
+        w, value, low, high = (
+            self.weights,
+            self.value,
+            self.limits.min_weight,
+            min(self.limits.max_weight, 1.0),
+        )
         if not len(w):
             (w, value), low, high = self.fit(self.units, loose=True), 0.0, 1.0
         in_order = w[np.searchsorted(self.units, self._order)]

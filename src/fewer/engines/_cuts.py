@@ -46,8 +46,9 @@ class Cuts:
 def game(M: Vector) -> tuple[float, Vector]:
     """A lower bound on min_p max_i (Mp)_i over distributions p, and the p of the minimum.
 
-    The simplex method on max Σx, Mx <= 1, x >= 0. With M shifted above zero x = 0 is a first basis; p is x, scaled
-    to sum one. The bound is min_j (λᵀM)_j for the λ found, so it holds whatever rounding did to λ.
+    The simplex method on max Σx, Mx <= 1, x >= 0. With M shifted above zero x = 0 is a first basis;
+    p is x, scaled to sum one. The bound is min_j (λᵀM)_j for the λ found, so it holds whatever
+    rounding did to λ.
 
     Source: Dantzig, "Linear Programming and Extensions", 1963, ch. 13.
     """

@@ -118,7 +118,8 @@ def updated(B: Vector, step: Vector, change: Vector) -> Vector:
 def accelerated(search: Descending) -> None:
     """Accelerated projected descent: backtracking finds the step, momentum restarts when F rises; for large faces.
 
-    Source: Beck & Teboulle, SIAM J. Imaging Sci. 2 (2009); O'Donoghue & Candès, Found. Comput. Math. 15 (2015).
+    Source: Beck & Teboulle, SIAM J. Imaging Sci. 2 (2009); O'Donoghue & Candès, Found. Comput.
+    Math. 15 (2015).
     """
     w, value, slopes = inner_point(search)
     ahead, ahead_value, ahead_slopes = w, value, slopes
@@ -146,7 +147,9 @@ def accelerated(search: Descending) -> None:
             ahead, ahead_value, ahead_slopes, t = w, value, slopes, 1.0
 
 
-def projected(search: Descending, w: Vector, value: float, slopes: Vector, mu: float) -> tuple[Vector, float, float]:
+def projected(
+    search: Descending, w: Vector, value: float, slopes: Vector, mu: float
+) -> tuple[Vector, float, float]:
     """A projected step whose length mu is halved until F keeps its quadratic promise."""
     while True:
         after = project_simplex(w - mu * slopes)

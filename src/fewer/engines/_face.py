@@ -48,17 +48,26 @@ class FaceOptimum(NamedTuple):
 class FaceSearch:
     """The search for the minimum on one face: the best point so far, the bound, and when it is enough.
 
-    `enough`: a bound that high ends the search, for then the face is of no interest. `rough`: so does a value below
-    it with a bound near, for then the face is of interest whatever its minimum.
+    `enough`: a bound that high ends the search, for then the face is of no interest. `rough`: so
+    does a value below it with a bound near, for then the face is of interest whatever its minimum.
     `price` (s,) is added to the slopes of F.
     """
 
     def __init__(
-        self, problem: "FaceSolver", face: Indices, enough: float, rough: bool, price: Vector | float = 0.0
+        self,
+        problem: "FaceSolver",
+        face: Indices,
+        enough: float,
+        rough: bool,
+        price: Vector | float = 0.0,
     ) -> None:
         self.problem, self.face, self.enough, self.rough = problem, face, enough, rough
         self.price = np.zeros(face.size) + price
-        self.weights, self.value, self.bound = np.full(face.size, 1.0 / face.size), math.inf, -math.inf
+        self.weights, self.value, self.bound = (
+            np.full(face.size, 1.0 / face.size),
+            math.inf,
+            -math.inf,
+        )
         self.size = problem.scale
         """The size of the terms of F, and of the slopes at the best point: near a zero they may be huge elsewhere."""
 
@@ -72,7 +81,8 @@ class FaceSearch:
     def slopes_at(self, weights: Vector, value: float) -> Vector | None:
         """The gradient on the face at a point of this value, which raises the bound; None where it is no guide.
 
-        That is, where it is not finite, or promises that F falls by far more than its size, as beside a vertical wall.
+        That is, where it is not finite, or promises that F falls by far more than its size, as
+        beside a vertical wall.
         """
         row, gradient = self.problem.cut(self.face, weights, value - float(self.price @ weights))
         row, gradient = row + self.price, gradient + self.price
@@ -112,9 +122,9 @@ class FaceSearch:
 class FaceSolver:
     """Minimises one objective over one face after the other; what it learns on one it uses on the next.
 
-    A gradient gives a cut, a linear function below F on all distributions. On each face the cuts of all faces so far
-    give a first bound without any evaluation of F. Then a quasi-Newton descent follows, and where F is not smooth,
-    cutting planes.
+    A gradient gives a cut, a linear function below F on all distributions. On each face the cuts of
+    all faces so far give a first bound without any evaluation of F. Then a quasi-Newton descent
+    follows, and where F is not smooth, cutting planes.
     """
 
     def __init__(self, objective: Objective) -> None:
@@ -149,7 +159,11 @@ class FaceSolver:
         return p
 
     def best(
-        self, face: Indices, enough: float = math.inf, rough: bool = False, start: Vector | None = None
+        self,
+        face: Indices,
+        enough: float = math.inf,
+        rough: bool = False,
+        start: Vector | None = None,
     ) -> FaceOptimum:
         """The minimum over the distributions on a face; see `FaceSearch` for `enough` and `rough`."""
         even = np.full(face.size, 1.0 / max(face.size, 1))
@@ -180,8 +194,9 @@ class FaceSolver:
     def _enter(self, search: FaceSearch) -> None:
         """Find a point of a face where F is finite, or a bound that says that there is no use in one.
 
-        The corners, the centre of the domain, then the minimum of F over all entries with a price on mass outside the
-        face, which is F itself on the face: the higher the price, the nearer to the face, or the higher the bound.
+        The corners, the centre of the domain, then the minimum of F over all entries with a price
+        on mass outside the face, which is F itself on the face: the higher the price, the nearer to
+        the face, or the higher the bound.
         """
         if search.face.size <= MOST_CORNERS:
             corners = np.eye(search.face.size)
@@ -203,7 +218,9 @@ class FaceSolver:
             value = whole.value_at(begin)
             whole.slopes_at(begin, value)
             size = size or max(whole.size, abs(value)) or 1.0
-            whole = FaceSearch(self, everything, search.enough, False, np.asarray(price * size * outside))
+            whole = FaceSearch(
+                self, everything, search.enough, False, np.asarray(price * size * outside)
+            )
             whole.value_at(begin)
             self._descend(whole, FEW_CUTS)
             search.bound = max(search.bound, whole.bound - CANCELLED * price * size)
@@ -263,7 +280,8 @@ class FaceSolver:
     def _find_domain(self) -> Vector | None:
         """A point that has mass on every entry that may have some, and F finite there; None where none is found.
 
-        An entry is left out where F is infinite whatever share of it is mixed in, alone or with others left out.
+        An entry is left out where F is infinite whatever share of it is mixed in, alone or with
+        others left out.
         """
         size = self.allowed.size
         even = np.full(size, 1.0 / size)
@@ -272,7 +290,11 @@ class FaceSolver:
         if size > MOST_TRIED:
             return None
         corners = np.array([self.finite(corner) for corner in np.eye(size)])
-        some = [corners / corners.sum()] if corners.any() else [p for p in samples(size) if self.finite(p)]
+        some = (
+            [corners / corners.sum()]
+            if corners.any()
+            else [p for p in samples(size) if self.finite(p)]
+        )
         base = np.mean(some, axis=0) if some else even
         if not self.finite(base):
             return None

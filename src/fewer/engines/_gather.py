@@ -99,7 +99,9 @@ class Pools:
             known = np.union1d(known, near)
             rest = np.setdiff1d(units, known)
             self.gathered += 1
-            drawn_units = np.random.default_rng(self.gathered).choice(rest, min(drawn, len(rest)), replace=False)
+            drawn_units = np.random.default_rng(self.gathered).choice(
+                rest, min(drawn, len(rest)), replace=False
+            )
             units = np.union1d(known, drawn_units)
         pool = self.of(units)
         pool.stand(found.units, found.weights)
@@ -118,7 +120,11 @@ def width(n: int, k: int, entry_cost: float, memory: float, seconds: float) -> i
     >>> width(500, 10, 100.0, 2**30, math.inf), width(10**6, 20, 28.0, 2**30, math.inf)
     (500, 2000)
     """
-    wide = min(max(WIDE, min(PER_UNIT * k, int(CELLS / k))), 2 * WIDE, int(math.sqrt(POOL_WORK / entry_cost)))
+    wide = min(
+        max(WIDE, min(PER_UNIT * k, int(CELLS / k))),
+        2 * WIDE,
+        int(math.sqrt(POOL_WORK / entry_cost)),
+    )
     wide = max(wide, WHOLE, k + WHOLE // 2)
     fits = int(math.sqrt(2.25 * k * k + POOL_SHARE * memory / 8) - 1.5 * k)
     in_time = max(int(math.sqrt(PER_SECOND * min(seconds, 1e9))), k + WHOLE // 5)

@@ -27,12 +27,15 @@ class GramFaces:
     def best(self, face: Indices, start: Vector | None = None) -> tuple[Vector, float]:
         """The best weights on a face, exact to rounding, and F; `start` (s,) is a guess, best for a face nearly solved.
 
-        F[q] >= F[w] + <2Gw, q - w> for all q on the face: where the least slope leaves next to nothing, w is best.
+        F[q] >= F[w] + <2Gw, q - w> for all q on the face: where the least slope leaves next to
+        nothing, w is best.
         """
         G, flat = np.ascontiguousarray(self.gram[np.ix_(face, face)]), np.zeros(face.size)
         w = None if start is None else box_weights(G, flat, 0.0, 1.0, start)
         if w is None:
-            found = quadratic_programme(G, flat, flat, flat + 1.0, np.zeros((0, face.size)), flat[:0])
+            found = quadratic_programme(
+                G, flat, flat, flat + 1.0, np.zeros((0, face.size)), flat[:0]
+            )
             w = flat if found is None else found.weights
             image = G @ w
             if found is None or float(w @ image - image.min()) > EXACT * float(w @ image):

@@ -26,9 +26,13 @@ def best_mask(cover: Cover, allowance: Allowance, mode: int) -> Indices:
         chosen = np.flatnonzero(over_masks(np.ones(cover.n, np.int8)) == allowance.most)
     else:
         chosen = np.flatnonzero(over_masks(allowance.costs) <= allowance.room)
-    gains = subset_sums(np.bincount(masks, cover.mass, 1 << cover.n).astype(np.float64, copy=False))[chosen]
+    gains = subset_sums(
+        np.bincount(masks, cover.mass, 1 << cover.n).astype(np.float64, copy=False)
+    )[chosen]
     if mode != KL:
-        squares = subset_sums(np.bincount(masks, cover.squares, 1 << cover.n).astype(np.float64, copy=False))[chosen]
+        squares = subset_sums(
+            np.bincount(masks, cover.squares, 1 << cover.n).astype(np.float64, copy=False)
+        )[chosen]
         gains = squares - (1.0 - gains) ** 2 * np.exp(-over_masks(cover.log_m)[chosen])
     return np.flatnonzero((chosen[gains.argmax()] >> np.arange(cover.n)) & 1)
 

@@ -35,7 +35,9 @@ def common_unit(mass: Vector) -> tuple[float, float]:
     return 0.0, 0.0
 
 
-def tangent(cover: Cover, allowance: Allowance, mode: int, fixed: Fixed, h: float) -> tuple[Vector, float]:
+def tangent(
+    cover: Cover, allowance: Allowance, mode: int, fixed: Fixed, h: float
+) -> tuple[Vector, float]:
     """Values (E,) and a constant with values(S) + constant >= gain(S) for every face S that agrees with `fixed`.
 
     l2 is bounded by its tangent at h, with the largest M the branch allows:
@@ -45,7 +47,9 @@ def tangent(cover: Cover, allowance: Allowance, mode: int, fixed: Fixed, h: floa
         return cover.mass.copy(), 0.0
     kept = fixed == IN
     room = allowance.room - float(allowance.costs[kept].sum())
-    shrink = float(np.exp(-cover.log_m[kept].sum() - allowance.most_worth(cover.log_m, fixed == FREE, room)))
+    shrink = float(
+        np.exp(-cover.log_m[kept].sum() - allowance.most_worth(cover.log_m, fixed == FREE, room))
+    )
     values: Vector = cover.squares + 2.0 * (1.0 - h) * shrink * cover.mass
     return values, -(1.0 - h * h) * shrink
 
@@ -60,17 +64,18 @@ def even_bound(cover: Cover, allowance: Allowance, mode: int) -> float:
     """
     values, constant = tangent(cover, allowance, mode, np.zeros(cover.n, np.int8), 0.0)
     sizes = np.diff(cover.indptr)
-    prices: Vector = np.bincount(cover.indices, np.repeat(values / np.maximum(sizes, 1), sizes), cover.n).astype(
-        np.float64
-    )
+    prices: Vector = np.bincount(
+        cover.indices, np.repeat(values / np.maximum(sizes, 1), sizes), cover.n
+    ).astype(np.float64)
     return float(values[sizes == 0].sum() + allowance.most_worth(prices)) + constant
 
 
 class Node(NamedTuple):
     """What a proof knows of a branch.
 
-    fixed: FREE, OUT or IN for each dimension; alive: the supports that a better face may cover, as packed bits; mark:
-    the bound that the last look left; whole: whether nothing was branched on so far.
+    fixed: FREE, OUT or IN for each dimension; alive: the supports that a better face may cover, as
+    packed bits; mark: the bound that the last look left; whole: whether nothing was branched on so
+    far.
     """
 
     proof: "Proof"
@@ -83,8 +88,9 @@ class Node(NamedTuple):
 class Proof:
     """Branch and bound on prices (see `_compiled/prices.py`), which fix dimensions and discard supports on the way.
 
-    Once the whole problem is stuck, `cover` shrinks to the supports that still matter: a face better than the best
-    known one has the same gain there. l2 is bounded by its tangent at Q = `touch`.
+    Once the whole problem is stuck, `cover` shrinks to the supports that still matter: a face
+    better than the best known one has the same gain there. l2 is bounded by its tangent at Q =
+    `touch`.
     """
 
     def __init__(self, cover: Cover, allowance: Allowance, mode: int, touch: float) -> None:
@@ -124,7 +130,15 @@ class Proof:
         rounds = _prices.PATIENCE + ENTRIES_PER_CALL // (1 + len(self._split))
         allowed = self.allowance.costs, self.allowance.room
         ended, raw, i, work = _prices.tighten(
-            cover.indptr, cover.indices, values, self._split, fixed, *allowed, floor, node.mark, rounds
+            cover.indptr,
+            cover.indices,
+            values,
+            self._split,
+            fixed,
+            *allowed,
+            floor,
+            node.mark,
+            rounds,
         )
         self.steps += 1
         self.work += work

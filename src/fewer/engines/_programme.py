@@ -27,7 +27,8 @@ ROUNDING = 64.0 * float(np.finfo(float).eps)
 class Weighed(NamedTuple):
     """Entries with their best weights, F there, and what conditions cost: λ'(G q - h) = price'q - charge for all q.
 
-    `gradient` (n,) belongs to a linear function below F that touches it there; None until it is asked for.
+    `gradient` (n,) belongs to a linear function below F that touches it there; None until it is
+    asked for.
     """
 
     units: Indices
@@ -51,7 +52,9 @@ class Programmes:
         """The best weights on some entries within bounds; None where no weights meet all conditions."""
         if not len(units) or low.sum() > 1.0 + 1e-12 or high.sum() < 1.0 - 1e-12:
             return None
-        self.work += self.objective.fit_cost(len(units)) if self.own else QP_COST + 4.0 * len(units) ** 3
+        self.work += (
+            self.objective.fit_cost(len(units)) if self.own else QP_COST + 4.0 * len(units) ** 3
+        )
         if not self.own and not self.quadratic:
             return self._on_face(units)
         gradient: list[Vector] = []
@@ -76,7 +79,14 @@ class Programmes:
             if found is None:
                 return None
             weights, price, charge = found.weights, found.price, found.charge
-        return Weighed(units, weights, self.value(units, weights), price, charge, gradient[0] if gradient else None)
+        return Weighed(
+            units,
+            weights,
+            self.value(units, weights),
+            price,
+            charge,
+            gradient[0] if gradient else None,
+        )
 
     def feasible(self, units: Indices, low: Vector, high: Vector) -> bool:
         """Whether some weights on these entries meet all conditions, by a linear programme."""
@@ -86,7 +96,10 @@ class Programmes:
         flat = np.zeros(len(units))
         if self.conditions is None:
             return True
-        return self.conditions.solved(units, lambda *sides: linear_programme(flat, low, high, *sides)) is not None
+        return (
+            self.conditions.solved(units, lambda *sides: linear_programme(flat, low, high, *sides))
+            is not None
+        )
 
     def _on_face(self, units: Indices) -> Weighed | None:
         """The best weights on a face for any F, where there is nothing but the face."""
@@ -112,12 +125,15 @@ class Programmes:
         p = np.zeros(self.objective.space.size)
         p[at.units] = at.weights
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.asarray(np.nan_to_num(self.objective.gradient(p), nan=0.0, posinf=STEEP, neginf=-STEEP))
+            return np.asarray(
+                np.nan_to_num(self.objective.gradient(p), nan=0.0, posinf=STEEP, neginf=-STEEP)
+            )
 
     def ranks(self, at: Weighed) -> Vector:
         """How promising each entry is, least first, (n,): the slope on the line to its vertex over the line's length.
 
-        A quadratic falls by the square of it on that line. Source: Frank & Wolfe 1956, exact line search.
+        A quadratic falls by the square of it on that line. Source: Frank & Wolfe 1956, exact line
+        search.
         """
         slopes = self.slopes(at)
         slopes = slopes - float(at.weights @ slopes[at.units])
@@ -134,11 +150,14 @@ class Programmes:
         least = 1e-9 * max(float(lengths.max()), 1e-300)
         return np.asarray(slopes / np.sqrt(np.maximum(lengths, least)))
 
-    def bound(self, at: Weighed, slopes: Vector, units: Indices, low: Vector, high: Vector) -> float:
+    def bound(
+        self, at: Weighed, slopes: Vector, units: Indices, low: Vector, high: Vector
+    ) -> float:
         """No weights on `units` within bounds that meet all conditions have a lower F.
 
-        F[q] >= F[w] + <g, q - w> + λ'(G q - h), whose least value over bounds and sum is at a vertex. Where the
-        multipliers of a loss's own programme are not the best ones, a linear programme finds those.
+        F[q] >= F[w] + <g, q - w> + λ'(G q - h), whose least value over bounds and sum is at a
+        vertex. Where the multipliers of a loss's own programme are not the best ones, a linear
+        programme finds those.
         """
         if not self.own and not self.quadratic and implements(self.objective, FaceSolvable):
             return float(self.objective.value_on(units)) - ROUNDING * max(1.0, abs(at.value))
@@ -147,7 +166,9 @@ class Programmes:
         loose = at.value - low_value > LOOSE * abs(at.value)
         if self.own and self.conditions is not None and loose and len(units) <= MOST_PRICED:
             cost = g[units]
-            found = self.conditions.solved(units, lambda rows, right: linear_programme(cost, low, high, rows, right))
+            found = self.conditions.solved(
+                units, lambda rows, right: linear_programme(cost, low, high, rows, right)
+            )
             self.work += QP_COST
             if found is not None:
                 better = self._vertex_bound(at, g, g + found.price, found.charge, units, low, high)
@@ -155,18 +176,30 @@ class Programmes:
         return low_value
 
     def _vertex_bound(
-        self, at: Weighed, g: Vector, slopes: Vector, charge: float, units: Indices, low: Vector, high: Vector
+        self,
+        at: Weighed,
+        g: Vector,
+        slopes: Vector,
+        charge: float,
+        units: Indices,
+        low: Vector,
+        high: Vector,
     ) -> float:
         """The least value of the linear function below F, conditions priced, over bounds and sum."""
         corner = vertex(slopes[units], low, high)
-        terms = np.array([at.value, -float(g[at.units] @ at.weights), -charge, float(slopes[units] @ corner)])
+        terms = np.array(
+            [at.value, -float(g[at.units] @ at.weights), -charge, float(slopes[units] @ corner)]
+        )
         return float(terms.sum() - ROUNDING * np.abs(terms).sum())
 
 
 def best_weights(objective: Any, constraint: Any, p: Vector) -> Vector:
     """The best member with the support of p under all conditions; p where none is found."""
     units = constraint.support(p)
-    bounds = np.full(len(units), constraint.min_weight), np.full(len(units), min(constraint.max_weight, 1.0))
+    bounds = (
+        np.full(len(units), constraint.min_weight),
+        np.full(len(units), min(constraint.max_weight, 1.0)),
+    )
     found = Programmes(objective, constraint.all_conditions).fitted(units, *bounds)
     if found is None:
         return p

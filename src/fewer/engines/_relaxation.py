@@ -52,20 +52,26 @@ LEAN = 2.0
 
 def labels(constraint: SparseSimplex) -> Indices:
     """The group of each unit (n,), numbered from 0; without groups every unit is in group 0."""
-    return np.zeros(constraint.space.size, np.int64) if constraint.groups is None else constraint.groups
+    return (
+        np.zeros(constraint.space.size, np.int64)
+        if constraint.groups is None
+        else constraint.groups
+    )
 
 
 def caps(constraint: SparseSimplex) -> Indices:
     """How many units each group may give."""
-    return np.array([constraint.space.size]) if constraint.counts is None else constraint.counts.most
+    return (
+        np.array([constraint.space.size]) if constraint.counts is None else constraint.counts.most
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
     """Where the ADMM of a node stands, see `dnn_admm`: the m units not out, which of them are in, and the iterates.
 
-    `limits` (2, m) hold for all weights better than those known; `mark` is the bound when progress was last looked
-    at, `rounds` the ADMM rounds since.
+    `limits` (2, m) hold for all weights better than those known; `mark` is the bound when progress
+    was last looked at, `rounds` the ADMM rounds since.
     """
 
     units: Indices
@@ -109,7 +115,9 @@ class Relaxation:
         return np.where(self.inside, 1.0, self.z / self.Y[0, 0])
 
 
-def begin(units: Indices, inside: Mask, ends: tuple[float, float], k: int, beta: float) -> Relaxation:
+def begin(
+    units: Indices, inside: Mask, ends: tuple[float, float], k: int, beta: float
+) -> Relaxation:
     """A relaxation before its first round: even weights, no multipliers.
 
     >>> begin(np.arange(4), np.zeros(4, bool), (0.0, 1.0), 2, 1.0).weights()
@@ -119,20 +127,25 @@ def begin(units: Indices, inside: Mask, ends: tuple[float, float], k: int, beta:
     side = np.append(math.sqrt(border), np.full(m, 1.0 / max(m, 1)))
     z = np.full(m, border * min(k / max(m, 1), 1.0))
     limits = np.outer(ends, np.ones(m))
-    return Relaxation(units, inside, limits, np.outer(side, side), np.zeros((m + 1, m + 1)), z, np.zeros(m), beta)
+    return Relaxation(
+        units, inside, limits, np.outer(side, side), np.zeros((m + 1, m + 1)), z, np.zeros(m), beta
+    )
 
 
 class Relaxations:
     """Bounds for branches of supports, given the best weights known.
 
-    min q'Hq - 2c'q + const  over  q >= 0, 1'q = 1, at most k non-zeros, and `rules`;  H = A'A: (n, n), c = A'b:
-    (n,), const = b'b. A branch decides some units in or out. Its bound comes from a few rounds of the ADMM in
-    `dnn_admm`, which begin where its parent stood and go on while they pay; bounds also decide units, and narrow the
-    limits of weights, where the rest could not win. `nodes` counts branchings and leaves. With `spectral` the root
-    starts from multipliers that the best value known suggests; else from none.
+    min q'Hq - 2c'q + const  over  q >= 0, 1'q = 1, at most k non-zeros, and `rules`;  H = A'A: (n,
+    n), c = A'b: (n,), const = b'b. A branch decides some units in or out. Its bound comes from a
+    few rounds of the ADMM in `dnn_admm`, which begin where its parent stood and go on while they
+    pay; bounds also decide units, and narrow the limits of weights, where the rest could not win.
+    `nodes` counts branchings and leaves. With `spectral` the root starts from multipliers that the
+    best value known suggests; else from none.
     """
 
-    def __init__(self, H: Matrix, c: Vector, const: float, rules: SparseSimplex, spectral: bool = False) -> None:
+    def __init__(
+        self, H: Matrix, c: Vector, const: float, rules: SparseSimplex, spectral: bool = False
+    ) -> None:
         self.rules, self.spectral = rules, spectral
         self.k = rules.sizes[1]
         self.nodes = 0
@@ -143,7 +156,9 @@ class Relaxations:
         centred = H - c[:, None] - c[None, :] + const
         self._scale = float(np.diag(centred).mean()) or 1.0
         self._H = np.ascontiguousarray(centred / self._scale)
-        np.fill_diagonal(self._H, np.maximum(np.diag(self._H), 0.0))  # a column that is the target, but for rounding
+        np.fill_diagonal(
+            self._H, np.maximum(np.diag(self._H), 0.0)
+        )  # a column that is the target, but for rounding
         self._beta = BETA * max(float(np.linalg.norm(self._H)), 1.0) ** 1.5
         self._floor = math.inf  # the least bound among closed leaves
         self._left: list[Branch] = []
@@ -152,7 +167,13 @@ class Relaxations:
         """The relaxation of all supports."""
         units = np.flatnonzero(self.rules.open)
         inside = np.isin(units, np.asarray(self.rules.include, np.int64))
-        return begin(units, inside, (self.rules.min_weight, min(self.rules.max_weight, 1.0)), self.k, self._beta)
+        return begin(
+            units,
+            inside,
+            (self.rules.min_weight, min(self.rules.max_weight, 1.0)),
+            self.k,
+            self._beta,
+        )
 
     @property
     def proven(self) -> float:
@@ -199,7 +220,9 @@ class Relaxations:
         inside = node.units[node.inside]
         used = np.bincount(self._group[inside], minlength=len(self._caps))
         spare = self.k - int(np.maximum(used, self._fewest).sum())
-        return self.k - len(inside), np.minimum(self._caps - used, np.maximum(self._fewest - used, 0) + spare)
+        return self.k - len(inside), np.minimum(
+            self._caps - used, np.maximum(self._fewest - used, 0) + spare
+        )
 
     def _possible(self, node: Relaxation) -> bool:
         """Whether counts and weights leave any support at all."""
@@ -269,7 +292,9 @@ class Relaxations:
         few = int(min(max(WORK / (len(group) + 8) ** 3, 1), WATCH))
         self.work += few * ((len(group) + 8.0) ** 3 + ROUND_OVERHEAD)
         state = node.Y, node.Z, node.z, node.y
-        away, moved, Z = dnn_admm.rounds(H, node.limits, node.inside, room, group, left, node.beta, *state, few)
+        away, moved, Z = dnn_admm.rounds(
+            H, node.limits, node.inside, room, group, left, node.beta, *state, few
+        )
         before, node = node.rounds, replace(node, rounds=node.rounds + few)
         if node.rounds // LOOK == before // LOOK:
             self._push(bound, node)
@@ -290,21 +315,27 @@ class Relaxations:
             beta = rebalanced(node.beta, away if self.nodes else away / LEAN, moved)
             share = STALL if self.nodes else SLOW * low / cutoff if self.spectral else PATIENT
             moves |= low - node.mark >= share * (cutoff - low)
-            moves |= beta != node.beta and not self.nodes  # a new penalty costs the bound for some rounds
+            moves |= (
+                beta != node.beta and not self.nodes
+            )  # a new penalty costs the bound for some rounds
             node = replace(node, rounds=0, mark=low, beta=beta)
             if not moves:
                 self._split(bound, low, node, price_in, price_out)
                 return
         self._push(bound, node.keep(stays, inside) if moves else node)
 
-    def _split(self, bound: float, low: float, node: Relaxation, price_in: Vector, price_out: Vector) -> None:
+    def _split(
+        self, bound: float, low: float, node: Relaxation, price_in: Vector, price_out: Vector
+    ) -> None:
         """Branch on the unit of the largest weight times indicator variance, once the weights were rounded."""
         self._round(node)
         z = node.indicators()
         at = int(np.argmax(np.where(node.inside, -1.0, node.weights() * z * (1.0 - z))))
         self._branch(bound, node, at, low + price_in[at], low + price_out[at])
 
-    def _branch(self, bound: float, node: Relaxation, at: int, low_in: float, low_out: float) -> None:
+    def _branch(
+        self, bound: float, node: Relaxation, at: int, low_in: float, low_out: float
+    ) -> None:
         self.nodes += 1
         self._push(max(bound, low_out), node.decide(at, False))
         child = node.decide(at, True)
@@ -315,9 +346,13 @@ class Relaxations:
         room, left = self._room(node)
         if self._fewest.any():
             order = node.units[np.lexsort((-node.weights(), ~node.inside))]
-            units = self.rules.fitting(np.append(order, np.setdiff1d(np.flatnonzero(self.rules.open), order)), self.k)
+            units = self.rules.fitting(
+                np.append(order, np.setdiff1d(np.flatnonzero(self.rules.open), order)), self.k
+            )
         else:
-            chosen = certificate.choose(node.weights() + 1e-300, node.inside, room, self._group[node.units], left)
+            chosen = certificate.choose(
+                node.weights() + 1e-300, node.inside, room, self._group[node.units], left
+            )
             units = node.units[chosen]
         low, high = self.rules.min_weight, self.rules.max_weight
         if len(units) * low > 1.0 or len(units) * high < 1.0:
@@ -335,7 +370,9 @@ def vertex(slopes: Vector, lower: Vector, upper: Vector) -> Vector:
     """
     order = np.argsort(slopes, kind="stable")
     room = (upper - lower)[order]
-    taken = np.minimum(room, np.maximum(1.0 - lower.sum() - np.append(0.0, np.cumsum(room)[:-1]), 0.0))
+    taken = np.minimum(
+        room, np.maximum(1.0 - lower.sum() - np.append(0.0, np.cumsum(room)[:-1]), 0.0)
+    )
     w = lower.copy()
     w[order] += taken
     return w

@@ -31,11 +31,13 @@ class Relaxed:
     def __init__(self, programmes: Programmes, limits: Any, deadline: Deadline) -> None:
         self.programmes, self.limits, self.deadline = programmes, limits, deadline
 
-    def over(self, units: Indices, inside: Mask, known: Weighed | None) -> tuple[Weighed | None, float]:
+    def over(
+        self, units: Indices, inside: Mask, known: Weighed | None
+    ) -> tuple[Weighed | None, float]:
         """The programme over some units, those inside with their least weight, and its bound.
 
-        Where there is none, the bound is infinite if a linear programme says that nothing is feasible, else minus that;
-        of very many units no linear programme is asked.
+        Where there is none, the bound is infinite if a linear programme says that nothing is
+        feasible, else minus that; of very many units no linear programme is asked.
         """
         low = np.where(inside, self.limits.min_weight, 0.0)
         high = np.full(len(units), min(self.limits.max_weight, 1.0))
@@ -63,9 +65,14 @@ class Relaxed:
         chosen = inside.copy()
         if known is not None:
             chosen |= np.isin(units, known.units)
-        if not chosen.any() or self.programmes.fitted(units[chosen], low[chosen], high[chosen]) is None:
+        if (
+            not chosen.any()
+            or self.programmes.fitted(units[chosen], low[chosen], high[chosen]) is None
+        ):
             v = -np.asarray(
-                self.programmes.objective.gradient(np.full(self.limits.space.size, 1.0 / self.limits.space.size))
+                self.programmes.objective.gradient(
+                    np.full(self.limits.space.size, 1.0 / self.limits.space.size)
+                )
             )
             start = self._feasible_start(v)
             chosen |= np.isin(units, start)
@@ -73,7 +80,9 @@ class Relaxed:
         for _ in range(MOST_ROUNDS):
             found = self.programmes.fitted(units[chosen], low[chosen], high[chosen])
             if found is None:
-                return None if len(units) > MOST_WHOLE else self.programmes.fitted(units, low, high), best
+                return None if len(units) > MOST_WHOLE else self.programmes.fitted(
+                    units, low, high
+                ), best
             slopes = self.programmes.slopes(found)
             best = max(best, self.programmes.bound(found, slopes, units, low, high))
             if best >= found.value - CLOSED * abs(found.value) or self.deadline.passed:
@@ -84,7 +93,9 @@ class Relaxed:
             if not len(entering):
                 break
             at = np.flatnonzero(chosen)
-            chosen[at[(found.weights <= 0.0) & ~inside[at]]] = False  # what weighs nothing makes room
+            chosen[at[(found.weights <= 0.0) & ~inside[at]]] = (
+                False  # what weighs nothing makes room
+            )
             chosen[entering] = True
         return found, best
 

@@ -17,8 +17,8 @@ NOTHING = np.zeros(0, np.int64)
 class Search:
     """An allowed face on the move: kept as `inside` (n,) and what every support still lacks.
 
-    `grow` fills it up; the other methods improve it in place and never worsen it. `gain` is kept up to rounding, `work`
-    counts the entries passed over.
+    `grow` fills it up; the other methods improve it in place and never worsen it. `gain` is kept up
+    to rounding, `work` counts the entries passed over.
 
     >>> supports = np.array([0, 2, 3]), np.array([1, 2, 0])
     >>> cover = Cover(*supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0]))
@@ -31,7 +31,13 @@ class Search:
         self.cover, self.allowance, self.mode = cover, allowance, mode
         self.k = allowance.most
         self.work = 0.0
-        self._arrays = *cover.arrays, cover.mass, cover.squares, promise(cover, allowance, mode), cover.log_m
+        self._arrays = (
+            *cover.arrays,
+            cover.mass,
+            cover.squares,
+            promise(cover, allowance, mode),
+            cover.log_m,
+        )
         self.go_to(face)
 
     @property
@@ -123,8 +129,8 @@ class Search:
     def perturb(self, rng: np.random.Generator) -> bool:
         """Drop 2..k/2 dimensions, sometimes take in a random support, refill, improve; back where that is worse.
 
-        Every other time what was dropped is barred from coming back in the refill. A face of equal gain is kept too.
-        Whether the gain is larger.
+        Every other time what was dropped is barred from coming back in the refill. A face of equal
+        gain is kept too. Whether the gain is larger.
         """
         chosen, c = self.face, self.cover
         count = min(len(chosen), 2 + int(rng.integers(max(1, self.k // 2 - 1))))

@@ -1,9 +1,10 @@
 """Where the ADMM of `dnn_admm` starts: multipliers guessed from the eigenvalues of H and the best value known.
 
-With equal w and d the certificate of `certificate` is  (delta + tau) / k - tau,  if M is positive semi-definite,
-M_ij <= H_ij + tau off the diagonal, and delta the mean of H_ii - M_ii. So M is H, smoothed until its diagonal has lost
-delta; delta and tau are guessed as multiples of the best value, which (delta + tau) / k - tau cannot exceed. From there
-some ten rounds give a bound where some hundred are needed from M = 0.
+With equal w and d the certificate of `certificate` is  (delta + tau) / k - tau,  if M is positive
+semi-definite, M_ij <= H_ij + tau off the diagonal, and delta the mean of H_ii - M_ii. So M is H,
+smoothed until its diagonal has lost delta; delta and tau are guessed as multiples of the best
+value, which (delta + tau) / k - tau cannot exceed. From there some ten rounds give a bound where
+some hundred are needed from M = 0.
 """
 
 import numpy as np
@@ -38,7 +39,9 @@ def shrunk(values: Vector, lost: float) -> Vector:
     return np.asarray(np.maximum(e - high * power, 0.0))
 
 
-def spectral_start(H: Matrix, k: int, value: float, border: float) -> tuple[Matrix, Matrix, Vector, float]:
+def spectral_start(
+    H: Matrix, k: int, value: float, border: float
+) -> tuple[Matrix, Matrix, Vector, float]:
     """What the ADMM starts from, given a best value > 0: Y, Z, y and the penalty, as in `dnn_admm`.
 
     The weights in Y are even, all pairs of units equally likely, and H: (m, m).

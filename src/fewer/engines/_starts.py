@@ -31,7 +31,9 @@ def first_answer(problem: Quadratic, limits: SparseSimplex) -> Found:
     units = np.union1d(listed[some], limits.include)
     distances = np.diag(target_gram(problem, units, units))
     size = max(fewest, min(most, FIRST_UNITS // 2))
-    return refitted(problem, limits, feasible_support(problem, limits, units[np.argsort(distances)], size))
+    return refitted(
+        problem, limits, feasible_support(problem, limits, units[np.argsort(distances)], size)
+    )
 
 
 def opening(problem: Quadratic, limits: SparseSimplex) -> Answers:
@@ -41,7 +43,9 @@ def opening(problem: Quadratic, limits: SparseSimplex) -> Answers:
         yield None
 
 
-def glimpsed(problem: Quadratic, limits: SparseSimplex, walk: Walk) -> Generator[Found | None, None, Path]:
+def glimpsed(
+    problem: Quadratic, limits: SparseSimplex, walk: Walk
+) -> Generator[Found | None, None, Path]:
     """A walk, with an answer read off it whenever it has twice as many units as at the last; returns its end."""
     size = FIRST_UNITS
     while True:
@@ -60,11 +64,14 @@ def glimpsed(problem: Quadratic, limits: SparseSimplex, walk: Walk) -> Generator
         yield Found(held, p[held], problem.value_at(held, p[held]))
 
 
-def path_supports(problem: Quadratic, limits: SparseSimplex) -> Generator[Indices | Found | None, None, None]:
+def path_supports(
+    problem: Quadratic, limits: SparseSimplex
+) -> Generator[Indices | Found | None, None, None]:
     """Supports from the path without the sum constraint: at k units, from there a sixth further with it, and without.
 
-    Each is the k heaviest units of where the path stands. Where it ends early, or its weights do not nearly sum to
-    one, also from the path with the constraint from the beginning. In between answers read off it, or None: pauses.
+    Each is the k heaviest units of where the path stands. Where it ends early, or its weights do
+    not nearly sum to one, also from the path with the constraint from the beginning. In between
+    answers read off it, or None: pauses.
     """
     k = limits.sizes[1]
     more = k + max(16, k // 6)
@@ -85,8 +92,9 @@ def path_supports(problem: Quadratic, limits: SparseSimplex) -> Generator[Indice
 def capped(problem: Quadratic, limits: SparseSimplex, found: Found | None) -> Answers:
     """The optimum over the whole simplex cut by max_weight, by column generation, where it has at most k units.
 
-    The paths know no max_weight. Steep units join an answer, and the best weights on all of them leave some at zero,
-    while F falls; it ends where too many have weight, and is not tried where other rules decide what is held.
+    The paths know no max_weight. Steep units join an answer, and the best weights on all of them
+    leave some at zero, while F falls; it ends where too many have weight, and is not tried where
+    other rules decide what is held.
     """
     other = limits.min_weight > 0.0 or len(limits.include) or limits.counts is not None
     if found is None or limits.max_weight >= 1.0 or other or int(limits.open.sum()) > MOST_CAPPED:
@@ -107,7 +115,8 @@ def starts(
 ) -> Generator[tuple[Indices | None, Found] | None, None, None]:
     """Supports of the paths with their best weights; one that reaches the target is the last. None is a pause.
 
-    An answer without a support was only passed by. It ends early where the time left is too short to refit.
+    An answer without a support was only passed by. It ends early where the time left is too short
+    to refit.
     """
     for met in path_supports(problem, limits):
         if met is None or isinstance(met, Found):

@@ -64,7 +64,9 @@ class Supports:
         known = self._known.get(support)
         if known is not None and (known[1] or known[0].bound >= enough):
             return known[0]
-        found = self._solved(self.face(support), enough, None if known is None else known[0].weights)
+        found = self._solved(
+            self.face(support), enough, None if known is None else known[0].weights
+        )
         if len(self._known) >= MOST_KEPT:
             self._known.clear()
         solved = found.value < math.inf if enough == math.inf else found.bound < enough
@@ -89,7 +91,9 @@ class Supports:
         value = math.inf if math.isnan(value) else value
         return FaceOptimum(np.empty(0), value, value)
 
-    def _searched(self, face: Indices, enough: float, rough: bool, start: Vector | None) -> FaceOptimum:
+    def _searched(
+        self, face: Indices, enough: float, rough: bool, start: Vector | None
+    ) -> FaceOptimum:
         """F on a face by a search, which is work."""
         solver = self.solver
         evaluations, games = solver.evaluations, solver.games
@@ -108,12 +112,16 @@ class Supports:
             return best
         return self.solver.spread(face, self.look(support).weights)
 
-    def relaxed(self, units: Indices, enough: float, rough: bool, start: Vector | None) -> FaceRelaxation:
+    def relaxed(
+        self, units: Indices, enough: float, rough: bool, start: Vector | None
+    ) -> FaceRelaxation:
         """The minimum over the face of these units, however many they are."""
         face = self.face(units)
         if not face.size:
             return FaceRelaxation(np.zeros(self.objective.space.size), math.inf, math.inf)
-        if self.closed_form and not (face.size > LARGE_RELAXATION and implements(self.objective, Quadratic)):
+        if self.closed_form and not (
+            face.size > LARGE_RELAXATION and implements(self.objective, Quadratic)
+        ):
             self.work += EVALUATION + face.size + self._squares * face.size**2
             if self._gram is not None:
                 p = np.zeros(self.objective.space.size)
@@ -123,7 +131,9 @@ class Supports:
             value = float(self.objective.value(p))
             return FaceRelaxation(p, value, value)
         found = self._searched(face, enough, rough, None if start is None else start[face])
-        bound = max(found.bound, lower_bound_of(self.objective)) if self.closed_form else found.bound
+        bound = (
+            max(found.bound, lower_bound_of(self.objective)) if self.closed_form else found.bound
+        )
         return FaceRelaxation(self.solver.spread(face, found.weights), found.value, bound)
 
     def slopes(self, support: Support) -> Vector:

@@ -1,7 +1,8 @@
 """The engine for weights under linear side conditions, and for losses that are no quadratics.
 
-A support is valued by a convex programme (engines/_programme.py). Local search and proofs are plain: swaps guided by
-the slopes of F and the prices of the conditions, and branch and bound on the programme without a limit on the support.
+A support is valued by a convex programme (engines/_programme.py). Local search and proofs are
+plain: swaps guided by the slopes of F and the prices of the conditions, and branch and bound on the
+programme without a limit on the support.
 """
 
 import math
@@ -46,8 +47,8 @@ RANDOM = 0.3
 class ConditionedEngine:
     """F over the supports of a sparse set and the weights that meet its conditions.
 
-    `limits` says which entries may be held together (`addable`, `allows`, `lacking`, `fitting`), the bounds of weights,
-    and the conditions.
+    `limits` says which entries may be held together (`addable`, `allows`, `lacking`, `fitting`),
+    the bounds of weights, and the conditions.
     """
 
     def __init__(self, objective: Any, limits: Any, deadline: Deadline) -> None:
@@ -114,7 +115,9 @@ class ConditionedEngine:
         return self._known[key]
 
     def _bounds(self, count: int) -> tuple[Vector, Vector]:
-        return np.full(count, self.limits.min_weight), np.full(count, min(self.limits.max_weight, 1.0))
+        return np.full(count, self.limits.min_weight), np.full(
+            count, min(self.limits.max_weight, 1.0)
+        )
 
     def _value_of(self, units: Indices) -> float:
         """F on a support; if it is better, that is the answer from now on."""
@@ -148,7 +151,11 @@ class ConditionedEngine:
             return self._add_one()
         if self._grown:
             added = 0
-            while added < count and not (self.deadline.passed and self.found is not None) and self._add_one():
+            while (
+                added < count
+                and not (self.deadline.passed and self.found is not None)
+                and self._add_one()
+            ):
                 added += 1
             return added
         self._grown = True
@@ -162,7 +169,9 @@ class ConditionedEngine:
         """The programme without a limit on the support, once."""
         if not self._relaxed:
             units = np.flatnonzero(self.limits.open)
-            self._relaxed.append(self.relaxed.over(units, np.isin(units, self.limits.include), None)[0])
+            self._relaxed.append(
+                self.relaxed.over(units, np.isin(units, self.limits.include), None)[0]
+            )
         return self._relaxed[0]
 
     def _first_supports(self) -> list[Indices]:
@@ -181,7 +190,11 @@ class ConditionedEngine:
         v = np.zeros(self.limits.space.size)
         if relaxed is not None:
             v[relaxed.units] = relaxed.weights
-        held = Feasibility(self.limits, self.limits.all_conditions).best(v) if self.limits.all_conditions else None
+        held = (
+            Feasibility(self.limits, self.limits.all_conditions).best(v)
+            if self.limits.all_conditions
+            else None
+        )
         return np.flatnonzero(held) if held is not None else np.empty(0, np.int64)
 
     def _add_one(self) -> int:
@@ -211,8 +224,8 @@ class ConditionedEngine:
     def _best_addition(self, units: Indices, here: Weighed | None, others: Indices) -> int:
         """The unit whose entry lowers F most, ties to the lowest index; the lowest where F is infinite for all.
 
-        F falls by at most the slope below the level that weights share, conditions priced, so the steepest are fitted
-        until the next cannot be the best.
+        F falls by at most the slope below the level that weights share, conditions priced, so the
+        steepest are fitted until the next cannot be the best.
         """
         lows = np.full(len(others), -math.inf)
         ceiling = math.inf
@@ -220,7 +233,9 @@ class ConditionedEngine:
             ceiling, slopes = here.value, self.programmes.slopes(here)
             low, high = self._bounds(len(units) + 1)
             every = [with_unit(units, int(j)) for j in others]
-            lows = np.array([self.programmes.bound(here, slopes, each, low, high) for each in every])
+            lows = np.array(
+                [self.programmes.bound(here, slopes, each, low, high) for each in every]
+            )
         values = dict.fromkeys(others.tolist(), math.inf)
         least = ceiling
         for position in np.argsort(lows, kind="stable"):
@@ -299,7 +314,9 @@ class ConditionedEngine:
             return False
         count = int(rng.integers(1, max(2, len(loose) // 2) + 1))
         out = rng.permutation(loose)[:count]
-        units = self._refilled(np.setdiff1d(kept.units, out), out, max(len(kept.units), self.limits.sizes[1]), rng)
+        units = self._refilled(
+            np.setdiff1d(kept.units, out), out, max(len(kept.units), self.limits.sizes[1]), rng
+        )
         fit = self._fit(units) if len(units) and not self.limits.lacking(units) else None
         if fit is None:
             self.programmes.work += IDLE_WORK
@@ -313,13 +330,23 @@ class ConditionedEngine:
         self.found, self._settled = kept, True
         return False
 
-    def _refilled(self, units: Indices, out: Indices, size: int, rng: np.random.Generator) -> Indices:
+    def _refilled(
+        self, units: Indices, out: Indices, size: int, rng: np.random.Generator
+    ) -> Indices:
         """A support filled up, at random or by slopes, without the units that just left."""
         random = bool(rng.random() < RANDOM)
-        base = self.found if random or self.limits.lacking(units) or not len(units) else self._fit(units) or self.found
+        base = (
+            self.found
+            if random or self.limits.lacking(units) or not len(units)
+            else self._fit(units) or self.found
+        )
         assert base is not None  # noqa: S101
         rank = rng.random(self.limits.space.size) if random else self.programmes.ranks(base)
-        rank = rank + 0.0 if random else rank + rng.exponential(0.1 * max(float(np.std(rank)), 1e-300), rank.size)
+        rank = (
+            rank + 0.0
+            if random
+            else rank + rng.exponential(0.1 * max(float(np.std(rank)), 1e-300), rank.size)
+        )
         rank[out] = np.inf
         while len(units) < size:
             fits = self.limits.addable(units) & np.isfinite(rank)
@@ -368,7 +395,9 @@ class ConditionedEngine:
         used = np.union1d(relaxed.units[relaxed.weights > MASS], included).astype(np.int64)
         free = np.setdiff1d(used, included)
         if limits.allows(used):
-            self._take(self._fit(used) if not limits.lacking(used) or limits.min_weight == 0.0 else None)
+            self._take(
+                self._fit(used) if not limits.lacking(used) or limits.min_weight == 0.0 else None
+            )
             if self._is_member(relaxed, used):
                 self._floor = min(self._floor, low)
                 return ()

@@ -49,8 +49,8 @@ def coverage_engine(objective: Any, constraint: Any) -> "CoverageEngine | None":
 class CoverageEngine:
     """A face on the move: max Q(S) (KL) or max Q2(S) - (1 - Q(S))² / M(S) (l2) over |S| <= k, or Σ_S costs <= budget.
 
-    Q and Q2 are the sums of q and q² over X_S, M the number of its states. Supports are proven best by all masks of few
-    dimensions, else by branch and bound on prices.
+    Q and Q2 are the sums of q and q² over X_S, M the number of its states. Supports are proven best
+    by all masks of few dimensions, else by branch and bound on prices.
 
     >>> from fewer import KL, DimensionSparse, Lattice
     >>> F = KL(Lattice(3, 2), [0.3, 0.1, 0.2, 0.1, 0.1, 0.1, 0.05, 0.05])
@@ -61,14 +61,18 @@ class CoverageEngine:
     ((), True)
     """
 
-    def __init__(self, objective: Any, constraint: Any, cover: Cover, norm: float, mode: int) -> None:
+    def __init__(
+        self, objective: Any, constraint: Any, cover: Cover, norm: float, mode: int
+    ) -> None:
         self.objective, self.constraint = objective, constraint
         self.cover, self.norm, self.mode, self.k = cover, norm, mode, int(constraint.k)
         self.allowance: Allowance = constraint.allowance
         self._search = Search(cover, self.allowance, mode)
         self._answered: tuple[bytes, Vector | None] = (b"", None)
         self._valued: tuple[bytes, float] = (b"", math.inf)
-        self._beside: Search | None = None  # the search within a proof, on what is left of the cover
+        self._beside: Search | None = (
+            None  # the search within a proof, on what is left of the cover
+        )
         self._began, self._complete, self._looked = False, False, False
         self._left: tuple[Branch, ...] | None = None  # of all supports, after the first looks
         self._rounding, self._more_work = 0.0, 0.0
@@ -115,7 +119,11 @@ class CoverageEngine:
         if not self._began:
             return self._loss(even_bound(self.cover, self.allowance, self.mode))
         close = GAP * (self._search.gain if self.mode == KL else self.norm)
-        return self.value if self._rounding <= close else self._loss(self._search.gain + self._rounding)
+        return (
+            self.value
+            if self._rounding <= close
+            else self._loss(self._search.gain + self._rounding)
+        )
 
     def grow(self, count: int) -> int:
         """Add dimensions: one by Algorithm 3, several by look-ahead."""
@@ -128,7 +136,8 @@ class CoverageEngine:
     def improve(self, moves: int) -> int:
         """Swap a dimension for the one that lowers F most, at most `moves` times; how many moves were made.
 
-        At the first local optimum some looks at all supports may tell that none is better, or find one.
+        At the first local optimum some looks at all supports may tell that none is better, or find
+        one.
         """
         affordable = 1 + int(WORK_PER_CALL / (2.0 * self._search.one_pass + self.k * self.cover.n))
         return self._search.improve(min(moves, affordable)) or int(self._look_at_all())
@@ -137,7 +146,10 @@ class CoverageEngine:
         """Begin the proof, once, for as long as nothing has to be branched on; whether it found a better support."""
         if self._looked or self._began or self._search.lacking:
             return False
-        if self.cover.n <= MAX_DIMENSIONS_BY_MASKS and float(self.cover.n << self.cover.n) > self.patience:
+        if (
+            self.cover.n <= MAX_DIMENSIONS_BY_MASKS
+            and float(self.cover.n << self.cover.n) > self.patience
+        ):
             return False
         gain, until = self._search.gain, self.work + WORK_PER_CALL
         self._looked = True
@@ -199,7 +211,9 @@ class CoverageEngine:
                 if self.cover.n <= MAX_DIMENSIONS_BY_MASKS:
                     return self._value_all_masks()
             touch = self.cover.measure(self.support)[0]
-            node = Proof(self.cover, self.allowance, self.mode, touch).node(branch.included, branch.excluded)
+            node = Proof(self.cover, self.allowance, self.mode, touch).node(
+                branch.included, branch.excluded
+            )
         proof = node.proof
         self._began, self._rounding = True, proof.rounding
         if proof.steps >= LOOKS_BEFORE_MASKS and self.cover.n <= MAX_DIMENSIONS_IN_MEMORY:

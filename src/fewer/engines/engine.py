@@ -13,7 +13,8 @@ NO_UNITS = np.empty(0, np.int64)
 class Branch(NamedTuple):
     """The supports that hold all units of `included` and none of `excluded`.
 
-    bound: no member on such a support has a lower value; memory: what an engine keeps to go on from.
+    bound: no member on such a support has a lower value; memory: what an engine keeps to go on
+    from.
     """
 
     included: Indices = NO_UNITS
@@ -26,7 +27,8 @@ class Branch(NamedTuple):
 class Engine(Protocol):
     """A support on the move, for one objective and one constraint; it starts empty.
 
-    `grow`, `improve` and `perturb` change the support in place. `improve` and `perturb` never raise `value`.
+    `grow`, `improve` and `perturb` change the support in place. `improve` and `perturb` never raise
+    `value`.
     """
 
     @property
@@ -52,7 +54,8 @@ class Engine(Protocol):
     def grow(self, count: int) -> int:
         """Add at most `count` units, the one that lowers F most at a time; 0 when it is full, else something more.
 
-        With count = 1 this is a step of Algorithm 3. A larger count may look at all units once for several.
+        With count = 1 this is a step of Algorithm 3. A larger count may look at all units once for
+        several.
         """
         ...
 
@@ -91,7 +94,8 @@ class Bounding(Protocol):
     def bound(self, branch: Branch) -> tuple[Branch, ...]:
         """Look at a branch for a short while; what is left of it: nothing, one branch to look at again, or two.
 
-        Every support of `branch` is in one of those returned, or has no value below `proven`. The bounds returned are
-        at least that of `branch`. If the look meets a better support, the engine moves there.
+        Every support of `branch` is in one of those returned, or has no value below `proven`. The
+        bounds returned are at least that of `branch`. If the look meets a better support, the
+        engine moves there.
         """
         ...

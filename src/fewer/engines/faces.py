@@ -40,13 +40,14 @@ PATIENCE, PER_SUPPORT, PER_SEARCH = 1e9, 1e5, 5e5
 class FacesEngine:
     """F at the best weights on a support, for any convex F and any constraint made of whole faces.
 
-    min F[p] over p on the face of at most k units. Greedy additions and best swaps look at every unit; a support is
-    bounded by F over the face of all units that a branch leaves.
+    min F[p] over p on the face of at most k units. Greedy additions and best swaps look at every
+    unit; a support is bounded by F over the face of all units that a branch leaves.
 
     Parameters
     ----------
     objective : Objective
-        A convex F with a subgradient, which may be infinite; in closed form where it offers `best_on` and `value_on`.
+        A convex F with a subgradient, which may be infinite; in closed form where it offers
+        `best_on` and `value_on`.
     constraint : Constraint and Sparsity
         A set whose faces are whole.
     deadline : Deadline, optional
@@ -62,7 +63,9 @@ class FacesEngine:
 
     """
 
-    def __init__(self, objective: Objective, constraint: Constraint, deadline: Deadline | None = None) -> None:
+    def __init__(
+        self, objective: Objective, constraint: Constraint, deadline: Deadline | None = None
+    ) -> None:
         self._objective: Any = objective
         self._sparse: Any = constraint
         self._deadline = Deadline.after(None) if deadline is None else deadline
@@ -99,7 +102,11 @@ class FacesEngine:
         while added < count and len(self._units) < self._sparse.k:
             self._move(_with(self._units, self._best_addition(looks_ahead=count > 1)))
             added += 1
-        if added and len(self._units) == self._sparse.k and not self._supports.face(self._units).size:
+        if (
+            added
+            and len(self._units) == self._sparse.k
+            and not self._supports.face(self._units).size
+        ):
             self._move(self._some_support())
         return added
 
@@ -167,8 +174,12 @@ class FacesEngine:
         if low >= self._goal or self._is_member(relaxed):
             return self._close(low)
         unit = self._heaviest(relaxed.p, units, branch.included)
-        inside = branch._replace(included=np.append(branch.included, unit), bound=low, memory=relaxed)
-        outside = branch._replace(excluded=np.append(branch.excluded, unit), bound=low, memory=relaxed.p)
+        inside = branch._replace(
+            included=np.append(branch.included, unit), bound=low, memory=relaxed
+        )
+        outside = branch._replace(
+            excluded=np.append(branch.excluded, unit), bound=low, memory=relaxed.p
+        )
         return inside, outside
 
     def _leaf(self, branch: Branch, units: Indices) -> tuple[Branch, ...]:
@@ -186,7 +197,9 @@ class FacesEngine:
             return branch.memory
         relaxed = self._supports.relaxed(units, self._goal, True, branch.memory)
         if relaxed.bound < self._goal and self._sparse.support(relaxed.p).size <= self._sparse.k:
-            return self._supports.relaxed(units, self._goal, False, relaxed.p)  # it decides, so it has to be precise
+            return self._supports.relaxed(
+                units, self._goal, False, relaxed.p
+            )  # it decides, so it has to be precise
         return relaxed
 
     def _is_member(self, relaxed: FaceRelaxation) -> bool:
@@ -325,7 +338,9 @@ class FacesEngine:
     def _candidates(self) -> Indices:
         """The free units that swaps are tried with: all, or of many the steepest."""
         free = self._free
-        most = (MOST_SWAPS if self._supports.closed_form else MOST_SEARCHED) // max(len(self._units), 1)
+        most = (MOST_SWAPS if self._supports.closed_form else MOST_SEARCHED) // max(
+            len(self._units), 1
+        )
         if len(free) <= max(most, 1):
             return free
         order = np.argsort(self._steepest(free, self._units), kind="stable")

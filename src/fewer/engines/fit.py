@@ -55,7 +55,9 @@ def on_support(problem: Quadratic, units: Indices) -> tuple[Vector, Vector]:
     return problem.cross(units, units), problem.linear(units)
 
 
-def refitted(problem: Quadratic, limits: SparseSimplex, units: Indices, start: Vector | None = None) -> Found:
+def refitted(
+    problem: Quadratic, limits: SparseSimplex, units: Indices, start: Vector | None = None
+) -> Found:
     """The best weights on a support of feasible size, exact to rounding; units at zero are left out unless included.
 
     min F over Σw = 1, min_weight <= w <= max_weight. units: sorted.
@@ -73,8 +75,8 @@ def refitted(problem: Quadratic, limits: SparseSimplex, units: Indices, start: V
 def polished(problem: Quadratic, limits: SparseSimplex, found: Found) -> Found:
     """Newton steps with slopes from F itself rather than from the Gram matrix, kept while they help.
 
-    H_FF d = s_F + mu 1, 1ᵀd = 0 on the weights F strictly inside their bounds. Matters where F is nearly zero, and is
-    left out elsewhere if slopes are costly.
+    H_FF d = s_F + mu 1, 1ᵀd = 0 on the weights F strictly inside their bounds. Matters where F is
+    nearly zero, and is left out elsewhere if slopes are costly.
     """
     if not implements(problem, Centred) and found.value > NEARLY_ZERO * abs(problem.constant):
         return found
@@ -102,8 +104,9 @@ def polished(problem: Quadratic, limits: SparseSimplex, found: Found) -> Found:
 def promising(problem: Quadratic, limits: SparseSimplex, found: Found, count: int) -> Indices:
     """The units outside a support whose vertex lies in the best direction, best first.
 
-    F falls by at most g_j² / c_j on the line to vertex j: g_j = s_j - wᵀs, c_j = H_jj - 2 (Hq)_j + qᵀHq. Where
-    fewer have g_j > 0 than asked for, those that lose least fill up. Source: Frank & Wolfe 1956, exact line search.
+    F falls by at most g_j² / c_j on the line to vertex j: g_j = s_j - wᵀs, c_j = H_jj - 2 (Hq)_j +
+    qᵀHq. Where fewer have g_j > 0 than asked for, those that lose least fill up. Source: Frank &
+    Wolfe 1956, exact line search.
     """
     units, weights = found.units, found.weights
     slopes = problem.slopes(units, weights)
@@ -117,7 +120,9 @@ def promising(problem: Quadratic, limits: SparseSimplex, found: Found, count: in
     return steepest_units(gains, count)
 
 
-def feasible_support(problem: Quadratic, limits: SparseSimplex, ranked: Indices, size: int | None = None) -> Indices:
+def feasible_support(
+    problem: Quadratic, limits: SparseSimplex, ranked: Indices, size: int | None = None
+) -> Indices:
     """The first units of a ranking that fit; where they are too few to carry weight one, steep ones are added."""
     units = limits.fitting(ranked, limits.sizes[1] if size is None else size)
     if not limits.lacking(units):

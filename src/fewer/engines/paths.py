@@ -70,17 +70,22 @@ def paused(walk: Walk) -> Generator[None, None, tuple[Indices, Vector]]:
 
 
 def walked(
-    problem: Quadratic, limits: SparseSimplex, limit: int, summed: bool, begin: tuple[Indices, Vector] | None = None
+    problem: Quadratic,
+    limits: SparseSimplex,
+    limit: int,
+    summed: bool,
+    begin: tuple[Indices, Vector] | None = None,
 ) -> Walk:
     """The active-set path of min F over q >= 0 (and Σq = 1 if `summed`), from zero, up to `limit` units.
 
     `begin` goes on where an earlier call ended.
 
-    One look at all n slopes lists the WIDTH steepest units; the path goes on among those until their slopes fall
-    to SHARE of the first. It ends where F falls no more: units may enter that depend on those held and get no weight.
-    The path without the sum constraint finds the support where b is nearly reachable; it stands still where b points
-    away from all columns, and the summed one does not. Returns (units, weights), heaviest first. Source: Lawson &
-    Hanson 1974; partial pricing as in the simplex method.
+    One look at all n slopes lists the WIDTH steepest units; the path goes on among those until
+    their slopes fall to SHARE of the first. It ends where F falls no more: units may enter that
+    depend on those held and get no weight. The path without the sum constraint finds the support
+    where b is nearly reachable; it stands still where b points away from all columns, and the
+    summed one does not. Returns (units, weights), heaviest first. Source: Lawson & Hanson 1974;
+    partial pricing as in the simplex method.
     """
     open_units = limits.open
     units, weights = begin if begin is not None else (np.empty(0, np.int64), np.empty(0))
@@ -119,33 +124,44 @@ def prepared(problem: Any) -> Iterator[None]:
         yield from problem.prepare()
 
 
-def simplex_bound(problem: Any, limits: SparseSimplex, units: Indices, weights: Vector, value: float) -> float:
+def simplex_bound(
+    problem: Any, limits: SparseSimplex, units: Indices, weights: Vector, value: float
+) -> float:
     """A lower bound on F over all weights of sum one on the open units, none above max_weight: whatever their number.
 
-    F is a squared distance ‖r‖² to a target t, and <r, t - Ap> >= m = F(q) - max_p (pᵀs - qᵀs) for every such p: all of
-    them lie beyond a plane at distance m / ‖r‖, so m² / F(q) <= F where m > 0. The best p fills the steepest units.
+    F is a squared distance ‖r‖² to a target t, and <r, t - Ap> >= m = F(q) - max_p (pᵀs - qᵀs) for
+    every such p: all of them lie beyond a plane at distance m / ‖r‖, so m² / F(q) <= F where m > 0.
+    The best p fills the steepest units.
     """
     slopes = problem.slopes(units, weights)
     full = int(1.0 / limits.max_weight)
     steepest = steepest_units(np.where(limits.open, slopes, -np.inf), full + 1)
     shares = np.full(len(steepest), min(limits.max_weight, 1.0))
     shares[full:] = max(1.0 - full * limits.max_weight, 0.0)
-    margin = value - float(shares @ slopes[steepest] - weights @ slopes[units]) - 2.0 * slope_error(problem, value)
+    margin = (
+        value
+        - float(shares @ slopes[steepest] - weights @ slopes[units])
+        - 2.0 * slope_error(problem, value)
+    )
     return margin * (margin / value) if margin > 0.0 and value > 0.0 else 0.0
 
 
-def relaxed_bounds(problem: Quadratic, limits: SparseSimplex, begin: tuple[Indices, Vector]) -> Iterator[float | None]:
+def relaxed_bounds(
+    problem: Quadratic, limits: SparseSimplex, begin: tuple[Indices, Vector]
+) -> Iterator[float | None]:
     """Lower bounds on F over the whole simplex, better and better, from the path with the sum constraint.
 
-    Ends where the bound is reached, or where it would say little. `begin`: sorted units, and the best weights on them
-    without bounds. None is a pause.
+    Ends where the bound is reached, or where it would say little. `begin`: sorted units, and the
+    best weights on them without bounds. None is a pause.
     """
     units, weights = begin
     value = first = problem.value_at(units, weights)
     while value > POINTLESS * first:
         yield simplex_bound(problem, limits, units, weights, value)
         before = value
-        units, weights = yield from paused(walked(problem, limits, len(units) + WIDTH, True, (units, weights)))
+        units, weights = yield from paused(
+            walked(problem, limits, len(units) + WIDTH, True, (units, weights))
+        )
         value = problem.value_at(units, weights)
         if value > (1.0 - CLOSED) * before:
             return

@@ -1,8 +1,8 @@
 """Local search among supports in a pool of candidates whose whole matrix fits.
 
-A move takes a unit out, puts a candidate in, or both. It is valued by the response table as if no further bound were
-met, which is exact where all other weights stay inside theirs; such a move is made at once. Any other is tried, and
-undone unless it lowers F.
+A move takes a unit out, puts a candidate in, or both. It is valued by the response table as if no
+further bound were met, which is exact where all other weights stay inside theirs; such a move is
+made at once. Any other is tried, and undone unless it lowers F.
 """
 
 import math
@@ -48,7 +48,9 @@ class CandidatePool:
     (1, [0, 2], [0.55, 0.45], 0.015)
     """
 
-    def __init__(self, problem: Quadratic, limits: SparseSimplex, units: Indices, entry_cost: float = 1.0) -> None:
+    def __init__(
+        self, problem: Quadratic, limits: SparseSimplex, units: Indices, entry_cost: float = 1.0
+    ) -> None:
         self.units, self.limits = units, limits
         self.G, self._shift = regular(target_gram(problem, units, units))
         self.rules = rules_of(limits, units, np.diag(self.G).copy())
@@ -57,7 +59,10 @@ class CandidatePool:
         self._barred = np.zeros(len(units), np.bool_)
         numbers = (np.empty(self.k + 2) for _ in range(2))
         self._moves = Moves(
-            next(numbers), np.empty(self.k + 2, np.int64), next(numbers), np.empty(self.k + 2, np.bool_)
+            next(numbers),
+            np.empty(self.k + 2, np.int64),
+            next(numbers),
+            np.empty(self.k + 2, np.bool_),
         )
         self.work = entry_cost * float(len(units)) ** 2
 
@@ -158,11 +163,26 @@ class CandidatePool:
         table, rules, used, made = self.table, self.rules, self._used(), 0
         if not rules.bounded and table.free.all():
             made = sure_moves(
-                self.G, rules, table.arrays, table.size, self._barred, used, limit, table.slope, self._moves
+                self.G,
+                rules,
+                table.arrays,
+                table.size,
+                self._barred,
+                used,
+                limit,
+                table.slope,
+                self._moves,
             )
             table.slopes()
         else:
-            rest = table.slope, self._barred, used, -self._worth(table.value), table.inverse, self._moves
+            rest = (
+                table.slope,
+                self._barred,
+                used,
+                -self._worth(table.value),
+                table.inverse,
+                self._moves,
+            )
             best_moves(rules, table.arrays, table.size, *rest)
         return made
 
@@ -190,7 +210,12 @@ class CandidatePool:
     def _best_addition(self, used: Indices) -> int:
         """The candidate whose entry lowers F most were no bound met, or -1: h rises by ones_residual² / schur."""
         table, rules = self.table.arrays, self.rules
-        fits = (table.ones_residual > 0.0) & ~table.inside & ~self._barred & (table.schur > FLAT * rules.diagonal)
+        fits = (
+            (table.ones_residual > 0.0)
+            & ~table.inside
+            & ~self._barred
+            & (table.schur > FLAT * rules.diagonal)
+        )
         if len(rules.cap) > 1:
             fits &= self._room(used, self.k)[rules.group]
         gain = np.where(fits, table.ones_residual**2 / np.where(fits, table.schur, 1.0), 0.0)
@@ -217,7 +242,13 @@ class CandidatePool:
 
     def perturb(self, rng: np.random.Generator, ceiling: float = -math.inf) -> bool:
         """Replace some units, improve, stay if F is lower, or at least below a ceiling; whether the support is new."""
-        count = int(math.exp(rng.uniform(0.0, math.log(min(self.k, max(MOST_REPLACED, self.k // MOST_REPLACED)) + 1))))
+        count = int(
+            math.exp(
+                rng.uniform(
+                    0.0, math.log(min(self.k, max(MOST_REPLACED, self.k // MOST_REPLACED)) + 1)
+                )
+            )
+        )
         near, random = bool(rng.random() < SHARE_NEAR), bool(rng.random() < SHARE_RANDOM)
         order = rng.permutation(len(self.units))
         leaving = order[self.table.arrays.inside[order] & ~self.rules.held[order]]
@@ -235,11 +266,13 @@ class CandidatePool:
         return better
 
     @quiet
-    def _replace(self, leaving: Indices, entering: Indices, count: int, ceiling: float = -math.inf) -> bool:
+    def _replace(
+        self, leaving: Indices, entering: Indices, count: int, ceiling: float = -math.inf
+    ) -> bool:
         """Replace `count` units, improve, and stay if F fell or is below the ceiling, else go back; whether it stayed.
 
-        The first units of `leaving`, which are in the support, leave; the first candidates of `entering` that fit come
-        in, or where that is empty the best ones that did not just leave.
+        The first units of `leaving`, which are in the support, leave; the first candidates of
+        `entering` that fit come in, or where that is empty the best ones that did not just leave.
         """
         table, made = self.table, 0
         before = table.slopes()
@@ -253,7 +286,9 @@ class CandidatePool:
         if feasible:
             made += self._improve(4 * count + 20)
         fell = table.value < before - self._worth(before)
-        stays = feasible and (fell or before + self._worth(before) < table.value < ceiling + self._shift)
+        stays = feasible and (
+            fell or before + self._worth(before) < table.value < ceiling + self._shift
+        )
         self._cost(made + 1.0 + 0.5 * count)
         if stays:
             self._refresh()
@@ -265,7 +300,16 @@ class CandidatePool:
         """Replace the units `out` by others, whether or not F falls; whether there are weights for the new support."""
         table = self.table
         if not self.rules.bounded and table.free.all():
-            forced_swaps(self.G, self.rules, table.arrays, table.size, out, entering, self._barred, self._used())
+            forced_swaps(
+                self.G,
+                self.rules,
+                table.arrays,
+                table.size,
+                out,
+                entering,
+                self._barred,
+                self._used(),
+            )
         else:
             size = table.size
             for a in np.flatnonzero(~table.free):
@@ -289,7 +333,11 @@ class CandidatePool:
                 return
             if entering.size:
                 firm = table.arrays.schur[unit] > FIRM * rules.diagonal[unit]
-                if table.arrays.inside[unit] or not firm or not self._room(used, self.k)[rules.group[unit]]:
+                if (
+                    table.arrays.inside[unit]
+                    or not firm
+                    or not self._room(used, self.k)[rules.group[unit]]
+                ):
                     continue
             table.make_free(table.join(unit, 0.0))
             used[rules.group[unit]] += 1
@@ -325,7 +373,11 @@ def rules_of(limits: SparseSimplex, units: Indices, diagonal: Vector) -> Rules:
     group, fewest, cap = np.zeros(len(units), np.int64), np.zeros(1, np.int64), np.array([k])
     if limits.counts is not None:
         present, codes = np.unique(limits.counts.codes[units], return_inverse=True)
-        group, fewest, cap = codes.astype(np.int64), limits.counts.fewest[present], limits.counts.most[present]
+        group, fewest, cap = (
+            codes.astype(np.int64),
+            limits.counts.fewest[present],
+            limits.counts.most[present],
+        )
         k = min(k, limits.sizes[1] - int(limits.counts.fewest.sum() - fewest.sum()))
     held = np.isin(units, limits.include)
     high = float(limits.max_weight) if limits.max_weight < 1.0 else 2.0

@@ -71,8 +71,9 @@ LOOSE_BUDGET = 1e8
 class QuadraticEngine:
     """F[p] = pᵀHp - 2cᵀp + constant over at most k weighted units, all rules of a `SparseSimplex` kept.
 
-    The support grows along an active-set path of non-negative least squares; it is improved by swaps in a pool of
-    candidates, which is everything where that is not much and else gathered around the answer again and again.
+    The support grows along an active-set path of non-negative least squares; it is improved by
+    swaps in a pool of candidates, which is everything where that is not much and else gathered
+    around the answer again and again.
     """
 
     def __init__(self, problem: Any, limits: SparseSimplex, deadline: Deadline) -> None:
@@ -116,10 +117,17 @@ class QuadraticEngine:
             return 0.0
         if self.pools.width < self.pools.open:
             pools = IDLE_POOLS if self.pools.centred else KERNEL_IDLE_POOLS
-            return pools * (self.pools.patience + BLAS_WORK * self.pools.entry_cost * float(self.pools.width) ** 2)
+            return pools * (
+                self.pools.patience
+                + BLAS_WORK * self.pools.entry_cost * float(self.pools.width) ** 2
+            )
         each = MOVES_PER_PERTURBATION * move_work(self.limits.sizes[1], self.pools.open)
-        most = (PATIENCE if self.pools.centred else KERNEL_PATIENCE) * (1.0 + FEW_UNITS / self.limits.sizes[1])
-        most = max(most, MATRIX_SHARE * BLAS_WORK * self.pools.entry_cost * float(self.pools.open) ** 2)
+        most = (PATIENCE if self.pools.centred else KERNEL_PATIENCE) * (
+            1.0 + FEW_UNITS / self.limits.sizes[1]
+        )
+        most = max(
+            most, MATRIX_SHARE * BLAS_WORK * self.pools.entry_cost * float(self.pools.open) ** 2
+        )
         return min(most, (FEWEST_IDLE + IDLE_PER_UNIT * self.pools.open) * each)
 
     def answer(self) -> Vector | None:
@@ -140,7 +148,9 @@ class QuadraticEngine:
     @property
     def _reached(self) -> bool:
         """Whether the target or the optimum over the whole simplex is reached: nothing can be gained any more."""
-        return self.found is not None and (self.value <= REACHED * abs(self.problem.constant) or self._convex)
+        return self.found is not None and (
+            self.value <= REACHED * abs(self.problem.constant) or self._convex
+        )
 
     @property
     def _convex(self) -> bool:
@@ -164,7 +174,8 @@ class QuadraticEngine:
     def _start(self) -> Answers:
         """A first answer, then supports of the path; each is kept to start a local search from.
 
-        Where F is known by entries of H alone, slopes cost more than the path gains: it grows in a pool instead.
+        Where F is known by entries of H alone, slopes cost more than the path gains: it grows in a
+        pool instead.
         """
         yield from opening(self.problem, self.limits)
         if not self.pools.centred and not self.limits.bounded and not len(self.limits.include):
@@ -188,7 +199,9 @@ class QuadraticEngine:
     def _compared(self) -> bool:
         """Bound F over the whole simplex from where the answer is; whether nothing can be gained any more."""
         if self.pools.centred and self.found is not None and not self._reached:
-            self._simplex_bound = max(self._simplex_bound, simplex_bound(self.problem, self.limits, *self.found))
+            self._simplex_bound = max(
+                self._simplex_bound, simplex_bound(self.problem, self.limits, *self.found)
+            )
         return self._reached
 
     def _filled(self) -> Answers:
@@ -241,7 +254,9 @@ class QuadraticEngine:
         """Moves that are made in a moment."""
         return min(64, max(1, int(BRIEF / (8.0 * pool.k * len(pool.units)))))
 
-    def _renewing(self, pool: CandidatePool, found: Found) -> Generator[Found | None, None, CandidatePool]:
+    def _renewing(
+        self, pool: CandidatePool, found: Found
+    ) -> Generator[Found | None, None, CandidatePool]:
         """New pools around the answer, and swaps in each, while that helps."""
         for turn in range(1, MOST_POOLS + 1):
             if len(pool.units) == self.pools.open or pool.nothing:
@@ -265,8 +280,9 @@ class QuadraticEngine:
     def perturb(self, rng: np.random.Generator) -> bool:
         """Replace some units and improve; go on from there unless that is much worse than the answer.
 
-        Small pools follow the search, and one that has been searched enough is followed by another around the answer.
-        Source: Lourenço, Martin & Stützle 2003, "Iterated local search", sec. 3.3 (acceptance of worse local optima).
+        Small pools follow the search, and one that has been searched enough is followed by another
+        around the answer. Source: Lourenço, Martin & Stützle 2003, "Iterated local search", sec.
+        3.3 (acceptance of worse local optima).
         """
         pool = self._pool
         if pool is None or self._hopeless(pool):
@@ -288,12 +304,21 @@ class QuadraticEngine:
         """The value below which a search goes on from a worse answer."""
         if self.pools.centred:
             return (1.0 + TOLERATED) * self.value
-        return (1.0 + TOLERATED_OF_FEW) * self.value if self.pools.open <= FEW_CANDIDATES else -math.inf
+        return (
+            (1.0 + TOLERATED_OF_FEW) * self.value
+            if self.pools.open <= FEW_CANDIDATES
+            else -math.inf
+        )
 
     def _hopeless(self, pool: CandidatePool) -> bool:
         """Whether nothing can be gained: the target is reached, or there is no other support."""
-        few = self.pools.open <= max(len(self.limits.include), self.limits.sizes[1]) and not self.limits.bounded
-        return pool.nothing or self._reached or few or len(self.limits.include) == self.limits.sizes[1]
+        few = (
+            self.pools.open <= max(len(self.limits.include), self.limits.sizes[1])
+            and not self.limits.bounded
+        )
+        return (
+            pool.nothing or self._reached or few or len(self.limits.include) == self.limits.sizes[1]
+        )
 
     def _renewed(self, pool: CandidatePool, here: Found | None, settles: bool = False) -> bool:
         """Local search in a new pool around an answer, in place of another pool; whether the best answer is new.
@@ -332,7 +357,9 @@ class QuadraticEngine:
     @property
     def _attained(self) -> bool:
         """Whether F reaches its lower bound outside the constraint."""
-        return implements(self.problem, LowerBoundAttained) and bool(self.problem.lower_bound_attained)
+        return implements(self.problem, LowerBoundAttained) and bool(
+            self.problem.lower_bound_attained
+        )
 
     @property
     def proven(self) -> float:
@@ -374,6 +401,10 @@ class QuadraticEngine:
         assert self._loose is not None  # noqa: S101
         for found in self._loose:
             return (
-                branch._replace(bound=max(branch.bound, min(found if found is not None else -math.inf, self.value))),
+                branch._replace(
+                    bound=max(
+                        branch.bound, min(found if found is not None else -math.inf, self.value)
+                    )
+                ),
             )
         return (branch,)

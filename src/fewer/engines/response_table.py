@@ -1,20 +1,21 @@
 """A support on the move among p candidates, with the responses of all of them kept up to date in a table.
 
-The origin lies in the target, so F(w) = w'Gw on weights of sum one. Each unit of the support S is free, or rests at a
-bound. With F the free ones, M = G_FF^-1, u = M 1 and h = 1'u the table keeps, at one row for each unit of S,
+The origin lies in the target, so F(w) = w'Gw on weights of sum one. Each unit of the support S is
+free, or rests at a bound. With F the free ones, M = G_FF^-1, u = M 1 and h = 1'u the table keeps,
+at one row for each unit of S,
 
     free a       T_a = M_a G_FN      how a's weight falls when a candidate takes some
     resting a    T_a = G_aN - G_aF M G_FN      what is left of its inner products
 
-for each candidate j: schur_j = G_jj - G_jF M G_Fj and ones_residual_j = 1 - G_jF u, and with v_r the weights that
-rest:
+for each candidate j: schur_j = G_jj - G_jF M G_Fj and ones_residual_j = 1 - G_jF u, and with v_r
+the weights that rest:
 
     multiplier = (1 - sum_r v_r ones_residual_r) / h        slope_j = multiplier ones_residual_j - sum_r v_r T_rj
     w_a = multiplier u_a - sum_r v_r T_ar          F = multiplier - sum_r v_r slope_r
 
-slope_j is how fast F falls, halved, when candidate j takes weight from the free ones. One change of S costs a few
-passes over (|S|, p).
-Sources: block inverses; Goodnight 1979, "A tutorial on the SWEEP operator", for carrying all responses along.
+slope_j is how fast F falls, halved, when candidate j takes weight from the free ones. One change of
+S costs a few passes over (|S|, p). Sources: block inverses; Goodnight 1979, "A tutorial on the
+SWEEP operator", for carrying all responses along.
 """
 
 import math
@@ -32,8 +33,8 @@ Matrix = npt.NDArray[np.float64]
 class ResponseTable:
     """The support, its weights, and the table; everything is updated in place.
 
-    `slope` (p,), `value`, `multiplier` and `inverse` (1 / h) are those of the last call of `slopes`; `pivots` counts
-    the units that were made free or fixed at a bound one by one.
+    `slope` (p,), `value`, `multiplier` and `inverse` (1 / h) are those of the last call of
+    `slopes`; `pivots` counts the units that were made free or fixed at a bound one by one.
     """
 
     def __init__(self, G: Matrix, rules: Rules) -> None:
@@ -115,8 +116,8 @@ class ResponseTable:
     def make_free(self, a: int) -> None:
         """Free the resting unit at position a: its weight follows the others from now on.
 
-        With pivot d = T_aa, e = ones_residual_a and v = T_a:  T_b -= T_ba v / d,  M_bc += T_ba T_ca / d,
-        u_b -= T_ba e / d.
+        With pivot d = T_aa, e = ones_residual_a and v = T_a:  T_b -= T_ba v / d,  M_bc += T_ba T_ca
+        / d, u_b -= T_ba e / d.
         """
         s, table = self.size, self.arrays
         self.pivots += 1
@@ -135,11 +136,14 @@ class ResponseTable:
     def fix_at_bound(self, a: int) -> None:
         """Let the free unit at position a rest: its weight stays from now on.
 
-        With m = M_aa and v = T_a:  T_b -= M_ba v / m (free b),  T_b += v_b v / m (resting b),  M_bc -= M_ba M_ac / m.
+        With m = M_aa and v = T_a:  T_b -= M_ba v / m (free b),  T_b += v_b v / m (resting b),  M_bc
+        -= M_ba M_ac / m.
         """
         s, table = self.size, self.arrays
         self.pivots += 1
-        inverse = 1.0 / table.M[a, a] if table.M[a, a] > 0.0 else 0.0  # spoilt by rounding: must not end the search
+        inverse = (
+            1.0 / table.M[a, a] if table.M[a, a] > 0.0 else 0.0
+        )  # spoilt by rounding: must not end the search
         weight, free = float(table.u[a]), self.free
         free[a] = False
         mine = np.where(free, table.M[a, :s], 0.0)
@@ -193,7 +197,8 @@ class ResponseTable:
     def within(self) -> bool:
         """Bring the weights into their bounds and to sum one; whether that is possible.
 
-        w = clip(w, low, high), then what is missing from (or above) one is shared in proportion to the room each has.
+        w = clip(w, low, high), then what is missing from (or above) one is shared in proportion to
+        the room each has.
         """
         s, low, high, w = self.size, self.rules.low, self.rules.high, self.w
         if s == 0 or s * low > 1.0 + SLACK or s * high < 1.0 - SLACK:
@@ -217,13 +222,17 @@ class ResponseTable:
         if len(rest):
             best -= table.T[:s, self.units[rest]] @ w[rest]
         step = np.where(free, best - w, 0.0)
-        hit = np.flatnonzero(free & ~(((low < best) & (best < high)) | ((step == 0.0) & (best > 0.0))))
+        hit = np.flatnonzero(
+            free & ~(((low < best) & (best < high)) | ((step == 0.0) & (best > 0.0)))
+        )
         if not len(hit):
             w += step
             return False
         wall = np.where(best[hit] <= low, low, high)
         moves = step[hit] != 0.0
-        ratio = np.where(moves, np.maximum((wall - w[hit]) / np.where(moves, step[hit], 1.0), 0.0), 0.0)
+        ratio = np.where(
+            moves, np.maximum((wall - w[hit]) / np.where(moves, step[hit], 1.0), 0.0), 0.0
+        )
         first = int(np.argmin(ratio))
         stop = int(hit[first])
         w += ratio[first] * step
@@ -236,8 +245,8 @@ class ResponseTable:
     def solve_weights(self) -> float:
         """Walk to the best weights on the support from feasible ones; returns F.
 
-        Steps to the best free weights, fixing what meets a bound there, then making those resting units free that would
-        gain by leaving theirs.
+        Steps to the best free weights, fixing what meets a bound there, then making those resting
+        units free that would gain by leaving theirs.
         """
         for _ in range(6 * self.size + 20):
             self.slopes()
@@ -262,7 +271,11 @@ class ResponseTable:
             at = int(np.argmin(np.where(lower, slope, np.inf)))
             return int(rest[at]) if lower[at] and curved[at] else -1
         gain = np.abs(slope)
-        moves = np.where(slope > 0.0, w < rules.high - INSIDE, lower) & curved & (gain > INSIDE * diagonal)
+        moves = (
+            np.where(slope > 0.0, w < rules.high - INSIDE, lower)
+            & curved
+            & (gain > INSIDE * diagonal)
+        )
         at = int(np.argmax(np.where(moves, gain, 0.0)))
         return int(rest[at]) if moves[at] else -1
 

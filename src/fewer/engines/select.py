@@ -26,9 +26,9 @@ def engine_of(
 ) -> Engine:
     """The engine for a problem.
 
-    Coverage for L2 and KL over D_k, conditioned where weights have linear conditions or the loss its own programme,
-    quadratic on other sparse simplices, faces for the rest.
-    Raises a sentence where none can serve; `who` is the solver that asks, `deadline` when it has to have an answer.
+    Coverage for L2 and KL over D_k, conditioned where weights have linear conditions or the loss
+    its own programme, quadratic on other sparse simplices, faces for the rest. Raises a sentence
+    where none can serve; `who` is the solver that asks, `deadline` when it has to have an answer.
     """
     until = Deadline.after(None) if deadline is None else deadline
     if implements(constraint, Budgeted) and implements(objective, Covered, FaceSolvable):
@@ -55,14 +55,18 @@ def served(objective: Objective, constraint: Any) -> bool:
     """Whether an engine serves the problem."""
     if implements(constraint, Budgeted) and implements(objective, Covered, FaceSolvable):
         return True
-    return whole_faces(constraint) or distances(objective, constraint) or programmed(objective, constraint)
+    return (
+        whole_faces(constraint)
+        or distances(objective, constraint)
+        or programmed(objective, constraint)
+    )
 
 
 def programmed(objective: Objective, constraint: Any) -> bool:
     """Whether supports are sets of entries with rules of their own, or weights are found by convex programmes.
 
-    That is: conditions on weights, a loss that has its own programme, a quadratic that may be negative, or entries
-    within a few groups.
+    That is: conditions on weights, a loss that has its own programme, a quadratic that may be
+    negative, or entries within a few groups.
     """
     if not implements(constraint, Combining):
         return False
@@ -76,8 +80,8 @@ def programmed(objective: Objective, constraint: Any) -> bool:
 def distances(objective: Any, constraint: Any) -> bool:
     """Whether the engine of squared distances serves the problem: a quadratic on a sparse simplex without conditions.
 
-    Its tables and bounds need F[p] = pᵀGp with G positive semi-definite where Σp = 1. Any other quadratic, as one that
-    falls below zero, is served by quadratic programmes.
+    Its tables and bounds need F[p] = pᵀGp with G positive semi-definite where Σp = 1. Any other
+    quadratic, as one that falls below zero, is served by quadratic programmes.
     """
     simple = isinstance(constraint, SparseSimplex) and constraint.all_conditions is None
     return simple and implements(objective, Quadratic) and squared_distance(objective)

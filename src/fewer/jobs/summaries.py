@@ -7,24 +7,24 @@ from threading import current_thread, main_thread
 from typing import Any
 
 from .._validation import InvalidInput, as_integer, as_seed, gathered, is_frame, known, shown
-from ..data.blocks import Block
-from ..data.cutting import height, width
-from ..data.frames import names_of
 from ..result import Result
 from ..row_blocks import merged_in_tree
+from ..tables.blocks import Block
+from ..tables.cutting import height, width
+from ..tables.frames import names_of
 from ..threads import own_threads
-from ._bins_blocks import BinsSummary, CountedSummary
-from ._dims_blocks import DimsSpec, DimsSummary, LevelsSummary
-from ._points_blocks import solved, spec_of
-from ._points_first import FirstSummary
-from ._points_onepass import coreset_of
-from ._points_plan import plan_of
-from ._points_second import SecondSummary
-from ._terms_blocks import TermsSpec, TermsSummary
-from .bins_options import BinsOptions
-from .dims_options import DimsOptions
-from .points_options import PointsOptions
-from .terms_options import TermsOptions
+from .bins.blocks import BinsSummary, CountedSummary
+from .bins.options import BinsOptions
+from .dims.blocks import DimsSpec, DimsSummary, LevelsSummary
+from .dims.options import DimsOptions
+from .points.blocks import solved, spec_of
+from .points.first_pass import FirstSummary
+from .points.one_pass import coreset_of
+from .points.options import PointsOptions
+from .points.plan import plan_of
+from .points.second_pass import SecondSummary
+from .terms.blocks import TermsSpec, TermsSummary
+from .terms.options import TermsOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +83,10 @@ class Summary:
     def solve(self, k: int, **options: Any) -> Result:
         """The answer of the job; `indices` are columns, or positions of rows in the order in which they were merged.
 
-        Options are those of the job's function that are about the search: `solver`, `time_limit`, `rng`, `callback`; of
-        points `min_weight`, `max_weight`, `equal_weights`; of bins `grid` and `n_bins`; of terms `min_weight`,
-        `max_weight`, `include`, `exclude`, `groups`, `max_per_group`; of dims `objective`, `baseline`, `include`,
-        `exclude`.
+        Options are those of the job's function that are about the search: `solver`, `time_limit`,
+        `rng`, `callback`; of points `min_weight`, `max_weight`, `equal_weights`; of bins `grid` and
+        `n_bins`; of terms `min_weight`, `max_weight`, `include`, `exclude`, `groups`,
+        `max_per_group`; of dims `objective`, `baseline`, `include`, `exclude`.
 
         >>> import numpy as np
         >>> summarize((np.eye(3), np.array([0.7, 0.3, 0.0])), "terms").solve(2).weights.round(2).tolist()
@@ -95,14 +95,17 @@ class Summary:
         return SOLVERS_OF[self.job](self.state, k, options)
 
 
-def summarize(block: Any, job: str | None = None, plan: Summary | None = None, **options: Any) -> Summary:
+def summarize(
+    block: Any, job: str | None = None, plan: Summary | None = None, **options: Any
+) -> Summary:
     """Summarise one block of rows: small, and all that is ever kept of it.
 
-    `merge` puts summaries together, and `solve` answers. Tables with labels (dims) take two passes: the merged summary
-    of the first is the `plan` of the second. Points may take two: of one pass `solve` answers by some thousand rows
-    drawn at random, and `note` says how far these may be from all rows, where no two blocks are the same. Bins take a
-    second pass where there are more than 65,536 distinct values and the value is to be exact. Summaries that do not
-    belong together are refused.
+    `merge` puts summaries together, and `solve` answers. Tables with labels (dims) take two passes:
+    the merged summary of the first is the `plan` of the second. Points may take two: of one pass
+    `solve` answers by some thousand rows drawn at random, and `note` says how far these may be from
+    all rows, where no two blocks are the same. Bins take a second pass where there are more than
+    65,536 distinct values and the value is to be exact. Summaries that do not belong together are
+    refused.
 
     Parameters
     ----------
@@ -113,12 +116,12 @@ def summarize(block: Any, job: str | None = None, plan: Summary | None = None, *
     plan : Summary, optional
         The merged summary of the first pass, for the second.
     **options
-        In the first pass, as in the function of the job: of points `labels`, `sample_weight`, `columns`, `missing`,
-        `similarity`, `gamma`, `standardize`, `rng` (a whole number), `k`, and `candidates`, how many rows k is chosen
-        from. Of bins
-        `sample_weight` and `missing`, of terms `y`, `sample_weight` and `missing`, of dims `sample_weight`, `columns`,
-        `missing` and `max_memory`. With `plan=` the summary of some rows and `kept=400`, blocks of points keep so many
-        weighted rows, which takes one pass with a proven bound in `note`.
+        In the first pass, as in the function of the job: of points `labels`, `sample_weight`,
+        `columns`, `missing`, `similarity`, `gamma`, `standardize`, `rng` (a whole number), `k`, and
+        `candidates`, how many rows k is chosen from. Of bins `sample_weight` and `missing`, of
+        terms `y`, `sample_weight` and `missing`, of dims `sample_weight`, `columns`, `missing` and
+        `max_memory`. With `plan=` the summary of some rows and `kept=400`, blocks of points keep so
+        many weighted rows, which takes one pass with a proven bound in `note`.
 
     Returns
     -------
@@ -159,7 +162,9 @@ def summarize(block: Any, job: str | None = None, plan: Summary | None = None, *
     )
     for name in names:
         value = options.get(name)
-        about[name] = value if value is None or isinstance(value, (str, int, float)) else about.get(name)
+        about[name] = (
+            value if value is None or isinstance(value, (str, int, float)) else about.get(name)
+        )
     return Summary(str(job), state, about)
 
 
@@ -256,7 +261,7 @@ def _solved_points(summary: Any, k: int, given: dict[str, Any]) -> Result:
 
 
 def _solved_bins(summary: Any, k: int, given: dict[str, Any]) -> Result:
-    from ._lazy import solved_bins
+    from .lazy import solved_bins
 
     options = BinsOptions.of({"rng": 0, **given})
     options.serve(*SEARCHED, "grid", "n_bins", road=SOLVE)
@@ -266,7 +271,7 @@ def _solved_bins(summary: Any, k: int, given: dict[str, Any]) -> Result:
 
 
 def _solved_terms(summary: Any, k: int, given: dict[str, Any]) -> Result:
-    from .terms import track
+    from .terms.terms import track
 
     options = TermsOptions.of({"rng": 0, **given})
     own = ("include", "exclude", "groups", "previous", "max_turnover", "constraints")
@@ -277,7 +282,7 @@ def _solved_terms(summary: Any, k: int, given: dict[str, Any]) -> Result:
 
 
 def _solved_dims(summary: Any, k: int, given: dict[str, Any]) -> Result:
-    from .dims import cover
+    from .dims.dims import cover
 
     options = DimsOptions.of({"rng": 0, **given})
     own = ("objective", "baseline", "include", "exclude")

@@ -27,7 +27,9 @@ class ResidualLoss:
     ridge: float = 0.0
 
     def __post_init__(self) -> None:
-        A, b, weights = as_residuals(self.space, self.A, self.b, self.sample_weight, type(self).__name__)
+        A, b, weights = as_residuals(
+            self.space, self.A, self.b, self.sample_weight, type(self).__name__
+        )
         ridge = as_number(self.ridge, "ridge", allow_equal=True)
         self.__dict__.update(A=A, b=b, sample_weight=weights, ridge=ridge)
 
@@ -65,14 +67,20 @@ class ResidualLoss:
         return squared_distances(self.A, product(self.A, p), self.sample_weight)
 
 
-def as_residuals(space: Space, A: Any, b: Any, sample_weight: Any, who: str) -> tuple[Any, Vector, Vector]:
+def as_residuals(
+    space: Space, A: Any, b: Any, sample_weight: Any, who: str
+) -> tuple[Any, Vector, Vector]:
     """(A, b, w): a dense or sparse matrix of float64, the target, and the weight of each row."""
     as_space(space, who)
     A = as_matrix(A)
     if isinstance(A, LinearOperator):
-        raise InvalidInput(f"{who} needs a dense or sparse matrix whose columns can be read, got a LinearOperator")
+        raise InvalidInput(
+            f"{who} needs a dense or sparse matrix whose columns can be read, got a LinearOperator"
+        )
     if A.shape[1] != space.size:
-        raise InvalidInput(f"A must have {space.size} columns, one for each entry of p, got {A.shape[1]}")
+        raise InvalidInput(
+            f"A must have {space.size} columns, one for each entry of p, got {A.shape[1]}"
+        )
     b = as_vector(b, (A.shape[0],), "b")
     weights = np.ones(len(b)) if sample_weight is None else as_row_weights(sample_weight, len(b))
     return A if sp.issparse(A) else np.asarray(A, np.float64), b, np.asarray(weights, np.float64)
@@ -100,4 +108,6 @@ def squared_distances(A: Any, centre: Vector, weights: Vector) -> Vector:
     """Σ_i w_i (A_ij - centre_i)² of each column j."""
     squares = A.multiply(A) if sp.issparse(A) else np.square(A)
     across = np.asarray(A.T @ (weights * centre))
-    return np.asarray(np.asarray(squares.T @ weights).reshape(-1) - 2.0 * across + float(weights @ centre**2))
+    return np.asarray(
+        np.asarray(squares.T @ weights).reshape(-1) - 2.0 * across + float(weights @ centre**2)
+    )

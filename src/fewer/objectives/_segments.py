@@ -25,7 +25,8 @@ ROUNDS = 50
 class Runs:
     """A cumulative distribution as runs of equal values: only where mass sits can the best step function jump.
 
-    F: the distance; k: jumps. `entries` (m,) where mass sits, `P` the cumulative value, `widths` how long it lasts.
+    F: the distance; k: jumps. `entries` (m,) where mass sits, `P` the cumulative value, `widths`
+    how long it lasts.
     """
 
     F: "Cumulative"
@@ -80,7 +81,12 @@ class Runs:
         total, mass = self.total, sums_before(self.weighted)
         levels, jumps = np.linspace(0.0, 1.0, self.k + 1), np.empty(0, np.int64)
         for _ in range(ROUNDS):
-            before, jumps = jumps, np.minimum(np.searchsorted(self.P, (levels[1:] + levels[:-1]) / 2), self.P.size - 1)
+            before, jumps = (
+                jumps,
+                np.minimum(
+                    np.searchsorted(self.P, (levels[1:] + levels[:-1]) / 2), self.P.size - 1
+                ),
+            )
             if np.array_equal(before, jumps):
                 break
             wide = np.diff(total[jumps])

@@ -17,8 +17,8 @@ from ._segments import best_steps, sums_before, sums_from
 class Cumulative:
     """F[p] = Σ_t g_t (P_t - Q_t)² for the cumulative sums P of p and Q of a distribution q on ordered entries.
 
-    The `widths` g are positive, by default one. It is `Moments` with a lower triangular matrix, every block of which
-    has a closed form: H_ij = Σ_{t >= max(i, j)} g_t.
+    The `widths` g are positive, by default one. It is `Moments` with a lower triangular matrix,
+    every block of which has a closed form: H_ij = Σ_{t >= max(i, j)} g_t.
 
     >>> from fewer import Atoms
     >>> F = Cumulative(Atoms(3), [0.5, 0.0, 0.5])
@@ -77,7 +77,10 @@ class Cumulative:
     def scale(self) -> float:
         """The mean over t of what all mass at one entry t would give: what rounding is measured by."""
         n, after = self.space.size, np.arange(1.0, self.space.size + 1.0)
-        return float((self.g * self.Q**2) @ (n - after) + (self.g * (1.0 - self.Q) ** 2) @ after) / n or 1.0
+        return (
+            float((self.g * self.Q**2) @ (n - after) + (self.g * (1.0 - self.Q) ** 2) @ after) / n
+            or 1.0
+        )
 
     def slope_error(self, value: float) -> float:
         """How far rounding may move an entry of `slopes`: n eps times the root of F Σ g."""

@@ -57,7 +57,9 @@ class DownsideError(ResidualLoss):
     @cached_property
     def scale(self) -> float:
         """The squared distance of a typical column from b."""
-        typical = float(np.square(column_sizes(self.A, self.b, 2)).mean() * self.sample_weight.max())
+        typical = float(
+            np.square(column_sizes(self.A, self.b, 2)).mean() * self.sample_weight.max()
+        )
         return max(typical + self.ridge, 1e-300)
 
     def _short(self, p: Vector) -> Vector:
@@ -76,14 +78,18 @@ class DownsideError(ResidualLoss):
     ) -> tuple[Solved, Vector] | None:
         """The best weights on some entries, and the gradient (size,) there.
 
-        Newton's method for a piecewise quadratic: least squares over the rows that fall short, then a line search.
-        Source: Mangasarian 2002, Optim. Methods Softw. 17 (finite Newton method).
+        Newton's method for a piecewise quadratic: least squares over the rows that fall short, then
+        a line search. Source: Mangasarian 2002, Optim. Methods Softw. 17 (finite Newton method).
         """
         part = columns(self.A, entries)
         found = self._newton(part, np.ones(len(self.b), bool), low, high, rows, right)
         if found is None:
             return None
-        w, multipliers, value = found.weights, found.multipliers, self._value_of(part, found.weights)
+        w, multipliers, value = (
+            found.weights,
+            found.multipliers,
+            self._value_of(part, found.weights),
+        )
         for _ in range(MOST_STEPS):
             short = self.b - part @ w > 0.0
             if not short.any() and not self.ridge:
@@ -106,11 +112,15 @@ class DownsideError(ResidualLoss):
         short = np.maximum(self.b - part @ w, 0.0)
         return float(self.sample_weight @ np.square(short) + self.ridge * (w @ w))
 
-    def _newton(self, part: Vector, short: Vector, low: Vector, high: Vector, rows: Vector, right: Vector) -> Any:
+    def _newton(
+        self, part: Vector, short: Vector, low: Vector, high: Vector, rows: Vector, right: Vector
+    ) -> Any:
         """Least squares over some rows, all conditions kept."""
         root = np.sqrt(self.sample_weight[short])
         X, y = part[short] * root[:, None], self.b[short] * root
-        return quadratic_programme(X.T @ X + self.ridge * np.eye(len(low)), X.T @ y, low, high, rows, right)
+        return quadratic_programme(
+            X.T @ X + self.ridge * np.eye(len(low)), X.T @ y, low, high, rows, right
+        )
 
     def _line(self, part: Vector, w: Vector, step: Vector) -> float:
         """The length in [0, 1] at which F along the step is least: its slope, which rises, by bisection."""
@@ -118,7 +128,9 @@ class DownsideError(ResidualLoss):
 
         def slope(t: float) -> float:
             rising = self.ridge * float(step @ (w + t * step))
-            return 2.0 * (rising - float((self.sample_weight * move) @ np.maximum(gap - t * move, 0.0)))
+            return 2.0 * (
+                rising - float((self.sample_weight * move) @ np.maximum(gap - t * move, 0.0))
+            )
 
         if slope(1.0) <= 0.0:
             return 1.0

@@ -17,9 +17,9 @@ STEP = float(np.finfo(np.float64).eps) ** (1 / 3)
 class Functional:
     """Any convex F of your own.
 
-    Without a gradient, F is differentiated exactly by jax when the extra `autodiff` is installed and jax can trace
-    `value` (write it with `jax.numpy`), and otherwise differenced numerically, at two evaluations of F for each entry,
-    with a warning that says so.
+    Without a gradient, F is differentiated exactly by jax when the extra `autodiff` is installed
+    and jax can trace `value` (write it with `jax.numpy`), and otherwise differenced numerically, at
+    two evaluations of F for each entry, with a warning that says so.
 
     Parameters
     ----------
@@ -89,7 +89,9 @@ class Functional:
         """F[p], which must be one real number."""
         value = as_numbers(self.value_function(p), "value(p)")
         if value.size != 1:
-            raise InvalidInput(f"value(p) must be one real number, got {value.dtype} of shape {value.shape}")
+            raise InvalidInput(
+                f"value(p) must be one real number, got {value.dtype} of shape {value.shape}"
+            )
         return float(value.reshape(()))
 
     def gradient(self, p: Vector) -> Vector:
@@ -98,7 +100,9 @@ class Functional:
             return self._differences(p)
         gradient = as_array(self.gradient_function(p), "gradient(p)")
         if gradient.shape != (self.space.size,):
-            raise InvalidInput(f"gradient(p) must have shape ({self.space.size},), got {gradient.shape}")
+            raise InvalidInput(
+                f"gradient(p) must have shape ({self.space.size},), got {gradient.shape}"
+            )
         return gradient.copy()  # solvers write into it
 
     def _differences(self, p: Vector) -> Vector:

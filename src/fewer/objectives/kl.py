@@ -20,10 +20,11 @@ class KL:
 
         F[p] = KL(p‖q) = Σ_x p(x) log(p(x) / q(x))
 
-    Finite only where p > 0 implies q > 0. The derivative log(p/q) + 1 tends to -∞ as p(x) -> 0, which no Euclidean step
-    survives, so `gradient` reads p(x) below `floor` as `floor`: an empty entry then pulls by log(q/floor), the more the
-    likelier it is under q, and entries with q < floor push away. Where q = 0 it reads q as the smallest normal number,
-    so the derivative is large and finite, and no mass goes there.
+    Finite only where p > 0 implies q > 0. The derivative log(p/q) + 1 tends to -∞ as p(x) -> 0,
+    which no Euclidean step survives, so `gradient` reads p(x) below `floor` as `floor`: an empty
+    entry then pulls by log(q/floor), the more the likelier it is under q, and entries with q <
+    floor push away. Where q = 0 it reads q as the smallest normal number, so the derivative is
+    large and finite, and no mass goes there.
 
     Parameters
     ----------
@@ -32,7 +33,8 @@ class KL:
     q : array of shape (size,) or the space's shape
         A distribution.
     floor : float, optional
-        The least mass that `gradient` sees; 1/size, the mass of an entry under the uniform distribution, if not given.
+        The least mass that `gradient` sees; 1/size, the mass of an entry under the uniform
+        distribution, if not given.
 
     Attributes
     ----------

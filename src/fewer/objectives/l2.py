@@ -71,7 +71,8 @@ class L2:
         Returns
         -------
         ListedL2
-            Its `space` holds the listed states, and for each dimension one entry for the mass of the others.
+            Its `space` holds the listed states, and for each dimension one entry for the mass of
+            the others.
 
         Examples
         --------
@@ -89,7 +90,9 @@ class L2:
         as_space(self.space, "L2")
         q = as_vector(self.q, self.space.shape, "q")
         if max(float(q.max()), -float(q.min())) > HUGE:
-            raise InvalidInput(f"q must stay below {HUGE:g} in size, so that squares are finite; rescale it")
+            raise InvalidInput(
+                f"q must stay below {HUGE:g} in size, so that squares are finite; rescale it"
+            )
         object.__setattr__(self, "q", q)
 
     @property
@@ -139,7 +142,9 @@ class L2:
     def value(self, p: Vector) -> float:
         """‖p - q‖²."""
         left: Vector = p - self.q
-        return float(np.square(left, out=left).sum())  # not by BLAS, whose threads cost more than they save here
+        return float(
+            np.square(left, out=left).sum()
+        )  # not by BLAS, whose threads cost more than they save here
 
     def gradient(self, p: Vector) -> Vector:
         """2 (p - q)."""
@@ -152,7 +157,9 @@ class L2:
         p = np.zeros(self.space.size)
         part = self.q[face]
         rest = 1.0 - float(part.sum())
-        plain = rest >= 0.0 and part.min() >= 0.0  # then all entries are raised by the same share of what is missing
+        plain = (
+            rest >= 0.0 and part.min() >= 0.0
+        )  # then all entries are raised by the same share of what is missing
         p[face] = part + rest / face.size if plain else project_simplex(part)
         return p
 
@@ -163,7 +170,11 @@ class L2:
 
     def cover(self, k: int) -> tuple[Cover, float, int] | None:
         """Where q is a distribution on a lattice, min ‖p - q‖² over X_S is ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)."""
-        if not isinstance(self.space, Lattice) or self.q.min() < 0 or abs(self.q.sum() - 1.0) > 1e-12:
+        if (
+            not isinstance(self.space, Lattice)
+            or self.q.min() < 0
+            or abs(self.q.sum() - 1.0) > 1e-12
+        ):
             return None
         return (*cover_of(self.space, self.q, k), L2_MODE)
 

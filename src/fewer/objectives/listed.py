@@ -18,10 +18,10 @@ from .._validation import (
     as_vector,
     shown,
 )
+from ..codes import as_table
 from ..cover import L2 as L2_MODE
 from ..cover import Cover, cover_of
 from ..spaces import States
-from ..tables import as_table
 
 MAX_COPIES = 2**500
 """Copies beyond which mass spread over them costs less than a float beside it can tell."""
@@ -31,15 +31,17 @@ MAX_COPIES = 2**500
 class ListedL2:
     """F[p] = Σ_x (p(x) - q(x))² over all states x, of which only the seen ones are listed.
 
-    A state has n entries, entry i below `states.m[i]`; q is a distribution on the seen ones. The best p on a face X_S
-    is q plus a constant on all of X_S, so a member also has mass on states that were never seen, the same on each.
-    `space` lists the seen states and then, for each dimension, one entry for unseen states: p is the mass of each seen
-    state, and the mass of all unseen ones together, divided among the dimensions of S in any way. On each face F is a
-    convex quadratic, and its minimum is that of `L2` on the whole lattice.
+    A state has n entries, entry i below `states.m[i]`; q is a distribution on the seen ones. The
+    best p on a face X_S is q plus a constant on all of X_S, so a member also has mass on states
+    that were never seen, the same on each. `space` lists the seen states and then, for each
+    dimension, one entry for unseen states: p is the mass of each seen state, and the mass of all
+    unseen ones together, divided among the dimensions of S in any way. On each face F is a convex
+    quadratic, and its minimum is that of `L2` on the whole lattice.
 
-    Where some dimensions are held in any case, `states` tells states apart by the others only, and each stands for
-    `copies`, one for each code on the held ones. Its mass is shared among them as q is, and what exceeds q evenly,
-    which is best on every face; F is then that of all of them times `copies`.
+    Where some dimensions are held in any case, `states` tells states apart by the others only, and
+    each stands for `copies`, one for each code on the held ones. Its mass is shared among them as q
+    is, and what exceeds q evenly, which is best on every face; F is then that of all of them times
+    `copies`.
 
     Attributes
     ----------
@@ -59,8 +61,16 @@ class ListedL2:
         store = object.__setattr__
         q = self.states.weights if self.q is None else as_vector(self.q, self.states.shape, "q")
         store(self, "beyond", as_number(self.beyond, "beyond", allow_equal=True))
-        store(self, "q", q if self.beyond and q.min() >= 0.0 and q.sum() < 1.0 else as_distribution(q, "q"))
-        squares = np.square(q) if self.squares is None else as_vector(self.squares, self.states.shape, "squares")
+        store(
+            self,
+            "q",
+            q if self.beyond and q.min() >= 0.0 and q.sum() < 1.0 else as_distribution(q, "q"),
+        )
+        squares = (
+            np.square(q)
+            if self.squares is None
+            else as_vector(self.squares, self.states.shape, "squares")
+        )
         store(self, "copies", min(as_integer(self.copies, "copies", 1), MAX_COPIES))
         store(self, "squares", float(self.copies) * squares)
 
@@ -146,7 +156,10 @@ class ListedL2:
 
     def _parts(self, face: Indices) -> tuple[Indices, Indices]:
         """The seen states of a face X_S, and its dimensions; other sets of entries are refused."""
-        seen, dims = face[face < self.states.size], face[face >= self.states.size] - self.states.size
+        seen, dims = (
+            face[face < self.states.size],
+            face[face >= self.states.size] - self.states.size,
+        )
         if not np.array_equal(seen, self.states.face(dims)):
             raise InvalidInput(
                 "constraint must have faces of whole dimensions for L2.on_lattice, whose unseen states have no entries "

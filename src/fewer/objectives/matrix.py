@@ -47,7 +47,10 @@ def typical_size(entries: npt.NDArray[Any]) -> float:
     if entries.size == 0:
         return 0.0
     low, high = SAFE32 if entries.dtype == np.float32 else SAFE
-    with own_threads(), np.errstate(over="ignore", under="ignore", invalid="ignore"):  # one pass: threads would wait
+    with (
+        own_threads(),
+        np.errstate(over="ignore", under="ignore", invalid="ignore"),
+    ):  # one pass: threads would wait
         total = _squares(entries)
     if low < total < high:
         return math.sqrt(total / entries.size)
@@ -55,7 +58,9 @@ def typical_size(entries: npt.NDArray[Any]) -> float:
     if largest == 0.0 or not math.isfinite(largest):
         return largest
     exponent, flat = int(np.frexp(largest)[1]), entries.ravel(order="K")
-    blocks = (flat[start : start + BLOCK].astype(np.float64) for start in range(0, flat.size, BLOCK))
+    blocks = (
+        flat[start : start + BLOCK].astype(np.float64) for start in range(0, flat.size, BLOCK)
+    )
     total = math.fsum(float(np.square(scaled(block, -exponent)).sum()) for block in blocks)
     return float(scaled(math.sqrt(total / flat.size), exponent))
 
@@ -86,9 +91,13 @@ def sized_matrix(A: Any) -> tuple[Any, float]:
     elif type(A) is not np.ndarray or A.dtype not in (np.float32, np.float64):
         A = as_array(A, "A")
     if len(A.shape) != 2 or 0 in A.shape:
-        raise InvalidInput(f"A must be a matrix with at least one row and one column, got shape {A.shape}")
+        raise InvalidInput(
+            f"A must be a matrix with at least one row and one column, got shape {A.shape}"
+        )
     if not sp.issparse(A):
-        A = np.ascontiguousarray(A)  # sums depend on the order of memory: the same numbers give the same answer
+        A = np.ascontiguousarray(
+            A
+        )  # sums depend on the order of memory: the same numbers give the same answer
     size = typical_size(A.data if sp.issparse(A) else A)
     if not math.isfinite(size):
         raise InvalidInput(_not_finite(A))
@@ -107,7 +116,9 @@ def _not_finite(A: Any) -> str:
 def _as_sparse(A: Any) -> Any:
     """A sparse matrix as canonical csc of finite float64; the caller's arrays stay as they are."""
     if len(A.shape) != 2:
-        raise InvalidInput(f"A must be a matrix with at least one row and one column, got shape {A.shape}")
+        raise InvalidInput(
+            f"A must be a matrix with at least one row and one column, got shape {A.shape}"
+        )
     if A.dtype.kind not in "fiub":
         raise InvalidInput(f"A must hold real numbers, got dtype {A.dtype} ({type(A).__name__})")
     A = sp.csc_array(as_sparse(A, "A"))
@@ -120,7 +131,9 @@ def _as_sparse(A: Any) -> Any:
 def _as_operator(A: Any) -> Any:
     """A linear operator of real numbers that can also be applied backwards."""
     if 0 in A.shape:
-        raise InvalidInput(f"A must be a matrix with at least one row and one column, got shape {A.shape}")
+        raise InvalidInput(
+            f"A must be a matrix with at least one row and one column, got shape {A.shape}"
+        )
     if A.dtype is not None and np.dtype(A.dtype).kind not in "fiub":
         raise InvalidInput(f"A must hold real numbers, got a LinearOperator of dtype {A.dtype}")
     try:
@@ -159,7 +172,9 @@ def as_row_weights(sample_weight: Any, rows: int) -> Vector:
     """Weights (rows,) that are not negative and not all zero."""
     weights = as_vector(sample_weight, (rows,), "sample_weight")
     if weights.min() < 0:
-        raise InvalidInput(f"sample_weight must be non-negative, got {weights.min()} at index {int(weights.argmin())}")
+        raise InvalidInput(
+            f"sample_weight must be non-negative, got {weights.min()} at index {int(weights.argmin())}"
+        )
     if weights.max() == 0:
         raise InvalidInput("sample_weight must have a positive sum, got all zeros")
     return weights

@@ -62,7 +62,9 @@ class MMD:
             raise InvalidInput(f"gram must have shape ({size}, {size}), got {gram.shape}")
         skew = np.abs(gram - gram.T).max()
         if skew > 1e-8 * max(np.abs(gram).max(), 1e-300):
-            raise InvalidInput(f"gram must be symmetric, got entries that differ from their mirror by {skew:.3g}")
+            raise InvalidInput(
+                f"gram must be symmetric, got entries that differ from their mirror by {skew:.3g}"
+            )
         require_semidefinite(gram, "gram")
         target = as_distribution(as_vector(self.target, self.space.shape, "target"), "target")
         object.__setattr__(self, "gram", gram)
@@ -74,7 +76,9 @@ class MMD:
         if abs(exponent) <= ORDINARY_POWER:
             return self, 0
         other = object.__new__(MMD)
-        other.__dict__.update(space=self.space, gram=np.ldexp(self.gram, -exponent), target=self.target)
+        other.__dict__.update(
+            space=self.space, gram=np.ldexp(self.gram, -exponent), target=self.target
+        )
         return other, exponent
 
     @cached_property
@@ -93,7 +97,9 @@ class MMD:
         """Twice the largest eigenvalue of K."""
         if self.space.size <= 500:
             return 2.0 * float(np.linalg.eigvalsh(self._similarities)[-1])
-        top = eigsh(self._similarities, k=1, return_eigenvectors=False, v0=np.ones(self.space.size))[0]
+        top = eigsh(
+            self._similarities, k=1, return_eigenvectors=False, v0=np.ones(self.space.size)
+        )[0]
         return 2.0 * (1 + 1e-6) * float(top)  # Lanczos comes from below
 
     @cached_property
@@ -137,7 +143,9 @@ class MMD:
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
         """Minus half the gradient at these weights, K (t - q), (size,)."""
-        return np.asarray(self._mean - weights @ self._similarities[units])  # rows are contiguous, and K is symmetric
+        return np.asarray(
+            self._mean - weights @ self._similarities[units]
+        )  # rows are contiguous, and K is symmetric
 
     def value_at(self, units: Indices, weights: Vector) -> float:
         """(q - t)ᵀ K (q - t) for these weights on these entries, never below zero."""

@@ -13,7 +13,16 @@ from scipy.sparse.linalg import LinearOperator, svds
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_number, as_vector
 from ..active_set import simplex_weights
 from ..spaces import Space, as_space
-from .matrix import BLOCK, applied, applied_columns, as_matrix, as_row_weights, rows_of, scaled, sized_matrix
+from .matrix import (
+    BLOCK,
+    applied,
+    applied_columns,
+    as_matrix,
+    as_row_weights,
+    rows_of,
+    scaled,
+    sized_matrix,
+)
 from .tall import is_tall, tall_factor
 
 __all__ = ["Moments", "as_matrix"]
@@ -38,10 +47,10 @@ class Moments:
 
         F[p] = ‖A p - b‖² + ridge ‖p‖²,   or Σ_i w_i (A p - b)_i² + ridge ‖p‖² with row weights w
 
-    As a quadratic it has H = AᵀA + ridge I and c = Aᵀb, of which only the blocks asked for are ever formed. Entries
-    may have any size: all arithmetic is on A and b divided by one power of two, `power`, that brings the largest near
-    one (A itself is not copied), and results are multiplied by its square at the end. Solvers work on `normalised()`,
-    which leaves out that last step.
+    As a quadratic it has H = AᵀA + ridge I and c = Aᵀb, of which only the blocks asked for are ever
+    formed. Entries may have any size: all arithmetic is on A and b divided by one power of two,
+    `power`, that brings the largest near one (A itself is not copied), and results are multiplied
+    by its square at the end. Solvers work on `normalised()`, which leaves out that last step.
 
     Parameters
     ----------
@@ -54,7 +63,8 @@ class Moments:
     sample_weight : array of shape (r,), optional
         Row i counts w_i times.
     ridge : float
-        A larger one spreads the mass over more entries; the error of the expectations alone is `loss`.
+        A larger one spreads the mass over more entries; the error of the expectations alone is
+        `loss`.
     exponent : int
         F is 4**exponent times the above.
 
@@ -88,7 +98,9 @@ class Moments:
         as_space(self.space, "Moments")
         A, size = sized_matrix(self.A)
         if A.shape[1] != self.space.size:
-            raise InvalidInput(f"A must have {self.space.size} columns, one for each entry of p, got {A.shape[1]}")
+            raise InvalidInput(
+                f"A must have {self.space.size} columns, one for each entry of p, got {A.shape[1]}"
+            )
         as_integer(self.exponent, "exponent", -10_000, 10_000)
         ridge = as_number(self.ridge, "ridge", allow_equal=True)
         if isinstance(A, LinearOperator) and A.shape[1] <= WRITTEN_OUT:
@@ -96,13 +108,27 @@ class Moments:
         b = as_vector(self.b, (A.shape[0],), "b")
         if self.sample_weight is not None:
             self.__dict__["sample_weight"] = as_row_weights(self.sample_weight, A.shape[0])
-        self.__dict__.update(A=A, b=b, ridge=ridge, work=0.0, _size=size, _known={}, _one_target=True)
+        self.__dict__.update(
+            A=A, b=b, ridge=ridge, work=0.0, _size=size, _known={}, _one_target=True
+        )
 
     def _like(self, **changes: Any) -> "Moments":
         """The same with some fields changed; what is known of A is shared."""
         other = object.__new__(Moments)
-        names = ("space", "A", "b", "sample_weight", "ridge", "exponent", "_size", "_known", "_one_target")
-        other.__dict__.update({**{name: self.__dict__[name] for name in names}, "work": 0.0, **changes})
+        names = (
+            "space",
+            "A",
+            "b",
+            "sample_weight",
+            "ridge",
+            "exponent",
+            "_size",
+            "_known",
+            "_one_target",
+        )
+        other.__dict__.update(
+            {**{name: self.__dict__[name] for name in names}, "work": 0.0, **changes}
+        )
         return other
 
     def toward(self, b: Any) -> "Moments":
@@ -185,7 +211,9 @@ class Moments:
             columns = applied_columns(self.A, face)
         else:
             part = self.A[:, face]
-            columns = np.asarray(part if isinstance(part, np.ndarray) else part.toarray(), np.float64)
+            columns = np.asarray(
+                part if isinstance(part, np.ndarray) else part.toarray(), np.float64
+            )
         columns = np.asarray(scaled(columns, -self.power))
         if self._roots is not None:
             columns *= self._roots[:, None]
@@ -209,12 +237,16 @@ class Moments:
         half = -self.power // 2
         residual = residual if self._roots is None else residual * self._roots
         dense = isinstance(self.A, np.ndarray)
-        self._count(self.A.size if dense else self.A.nnz if sp.issparse(self.A) else math.prod(self.A.shape))
+        self._count(
+            self.A.size if dense else self.A.nnz if sp.issparse(self.A) else math.prod(self.A.shape)
+        )
         if isinstance(self.A, LinearOperator):
             product = np.asarray(self.A.rmatvec(scaled(residual, half)), np.float64).reshape(-1)
         else:
             dtype = self.A.dtype if dense else np.float64
-            product = np.asarray(self.A.T @ scaled(residual, half).astype(dtype, copy=False), np.float64)
+            product = np.asarray(
+                self.A.T @ scaled(residual, half).astype(dtype, copy=False), np.float64
+            )
         return np.asarray(scaled(product, -self.power - half))
 
     def residual(self, units: Indices, weights: Vector) -> Vector:
@@ -232,7 +264,9 @@ class Moments:
     @property
     def smoothness(self) -> float:
         """2 (‖A‖² + ridge) with the largest squared singular value of A."""
-        return float(self._shared("smoothness", self._smoothness)) + 2.0 * float(self._out(self._ridge))
+        return float(self._shared("smoothness", self._smoothness)) + 2.0 * float(
+            self._out(self._ridge)
+        )
 
     def _smoothness(self) -> float:
         r, size = self.A.shape
@@ -256,8 +290,12 @@ class Moments:
         if min(r, size) == 1:
             row = self._columns(np.arange(1))[:, 0] if size == 1 else self._against(np.ones(r))
             return float(row @ row)
-        operator = LinearOperator((r, size), matvec=self._forward, rmatvec=self._against, dtype=np.float64)
-        largest = svds(operator, k=1, return_singular_vectors=False, rng=np.random.default_rng(0))[0]
+        operator = LinearOperator(
+            (r, size), matvec=self._forward, rmatvec=self._against, dtype=np.float64
+        )
+        largest = svds(operator, k=1, return_singular_vectors=False, rng=np.random.default_rng(0))[
+            0
+        ]
         return float((1 + 1e-6) * largest**2)
 
     def _forward(self, v: Vector) -> Vector:
@@ -283,26 +321,36 @@ class Moments:
     def scale(self) -> float:
         """The squared distance of a typical column from b: what rounding is measured by."""
         typical = float(np.square(self._from_target(self._some)).sum(axis=0).mean())
-        return max(float(self._out(max(typical + self._ridge, 1e-30))), float(np.finfo(np.float64).tiny))
+        return max(
+            float(self._out(max(typical + self._ridge, 1e-30))), float(np.finfo(np.float64).tiny)
+        )
 
     def slope_error(self, value: float) -> float:
         """How far rounding may move an entry of `slopes` at weights of this value: r eps ‖a‖ ‖A q - b‖."""
         precise = isinstance(self.A, np.ndarray) and self.A.dtype == np.float32
         eps = float(np.finfo(np.float32 if precise else np.float64).eps)
-        return float((self.A.shape[0] + 4) * eps * math.sqrt(self._longest) * math.sqrt(max(value, 0.0)))
+        return float(
+            (self.A.shape[0] + 4) * eps * math.sqrt(self._longest) * math.sqrt(max(value, 0.0))
+        )
 
     @property
     def _longest(self) -> float:
         """The largest squared norm of a column; of an operator, of those looked at."""
         if isinstance(self.A, LinearOperator):
-            return float(self._out(np.square(self._columns(self._some)).sum(axis=0).max() + self._ridge))
+            return float(
+                self._out(np.square(self._columns(self._some)).sum(axis=0).max() + self._ridge)
+            )
         return float(self.diagonal.max())
 
     @property
     def _some(self) -> Indices:
         """A few entries, evenly spread."""
         n = self.space.size
-        return np.arange(n) if n <= LOOKED_AT else np.unique(np.linspace(0, n - 1, LOOKED_AT).astype(np.int64))
+        return (
+            np.arange(n)
+            if n <= LOOKED_AT
+            else np.unique(np.linspace(0, n - 1, LOOKED_AT).astype(np.int64))
+        )
 
     @cached_property
     def constant(self) -> float:
@@ -318,7 +366,9 @@ class Moments:
         if sp.issparse(self.A):
             entries = scaled(self.A.data, -self.power)
             entries = entries if self._roots is None else entries * self._roots[self.A.indices]
-            squares = sp.csc_array((np.square(entries), self.A.indices, self.A.indptr), self.A.shape)
+            squares = sp.csc_array(
+                (np.square(entries), self.A.indices, self.A.indptr), self.A.shape
+            )
             return np.asarray(self._out(np.asarray(squares.sum(axis=0), np.float64).reshape(-1)))
         if isinstance(self.A, np.ndarray) and abs(self.power) < SQUARABLE and self._roots is None:
             squares = np.einsum("ij,ij->j", self.A, self.A, dtype=np.float64)
@@ -330,7 +380,11 @@ class Moments:
         """Entries, all unless told, a few at a time: as many as make a small matrix of their columns."""
         units = np.arange(self.space.size) if units is None else units
         wide = max(BLOCK // self.A.shape[0], LOOKED_AT)
-        return [units] if 0 < len(units) <= wide else [units[at : at + wide] for at in range(0, len(units), wide)]
+        return (
+            [units]
+            if 0 < len(units) <= wide
+            else [units[at : at + wide] for at in range(0, len(units), wide)]
+        )
 
     def prepare(self) -> Iterator[None]:
         """Compute `diagonal` and the first slopes, pausing between pieces."""
@@ -418,7 +472,9 @@ class Moments:
         part = self._from_target(face)
         weights = simplex_weights(self._with_ridge(part.T @ part, face, face), np.zeros(face.size))
         residual = part @ weights
-        return weights, float(self._out(float(residual @ residual) + self._ridge * float(weights @ weights)))
+        return weights, float(
+            self._out(float(residual @ residual) + self._ridge * float(weights @ weights))
+        )
 
     def best_on(self, face: Indices) -> Vector:
         """The least-squares weights on the simplex of the face, by an active-set method exact to rounding."""

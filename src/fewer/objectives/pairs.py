@@ -104,7 +104,8 @@ def image_until(
 ) -> tuple[Vector, int]:
     """The same as a mean over as many of the others as the deadline allows, and how many these are.
 
-    They should stand in random order. With labels, of X and of the others, only similarities within a class count.
+    They should stand in random order. With labels, of X and of the others, only similarities within
+    a class count.
     """
     centre, entries = similarity.centre(X), tile_entries(memory)
     most = tile_rows(X.shape[1], memory)
@@ -128,7 +129,9 @@ def image_until(
 
     many = min(threads(), AT_ONCE, len(columns))
     done = spread(work, [columns[i::many] for i in range(many)])
-    return sum(total for total, _, _ in done) / sum(mass for _, mass, _ in done), sum(used for _, _, used in done)
+    return sum(total for total, _, _ in done) / sum(mass for _, mass, _ in done), sum(
+        used for _, _, used in done
+    )
 
 
 def tile_entries(memory: int) -> int:
@@ -152,7 +155,9 @@ def own_image(
 ) -> Vector:
     """Σ_j weights_j k(x_i, x_j) for each row, (n,); each pair is compared once."""
     n = X.shape[0]
-    parts = spans(n, max(1, min(HIGH, int(tile_entries(memory) ** 0.5), tile_rows(X.shape[1], memory))))
+    parts = spans(
+        n, max(1, min(HIGH, int(tile_entries(memory) ** 0.5), tile_rows(X.shape[1], memory)))
+    )
     shares = [list(_every(len(parts), first, AT_ONCE)) for first in range(AT_ONCE)]
 
     def work(rows: list[int]) -> Vector:

@@ -8,14 +8,23 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from .._validation import Indices, InvalidInput, Vector, as_array, as_distribution, as_numbers, as_vector, shown
+from .._validation import (
+    Indices,
+    InvalidInput,
+    Vector,
+    as_array,
+    as_distribution,
+    as_numbers,
+    as_vector,
+    shown,
+)
 from ..active_set import simplex_weights
+from ..codes import as_csr
 from ..deadline import Deadline
 from ..distances import Matrix
 from ..lazy_rows import LazyRows, some_rows
 from ..similarity import Similarity
 from ..spaces import Atoms, Space
-from ..tables import as_csr
 from .mmd import MOST_OFFSET
 from .pairs import PRECISE, check, image, own_block, own_image, spans, tile_rows
 
@@ -26,10 +35,11 @@ class RowsMMD:
 
         F[p] = MMD²(p, t) = pᵀKp - 2 cᵀp + constant,   c = K t, constant = tᵀKt for a target t
 
-    The target may have more rows than these: only c and the constant know it. K is only ever formed in tiles and in
-    blocks of the rows asked for. Where there are more than 2e7 pairs of float32 rows, or 4e8 of any, slopes and means
-    are sums in float64 of similarities in float32 (an absolute error of a few 1e-8); blocks of K are always float64.
-    `RowsMMD.between(rows, target, similarity)` computes c and the constant for a target on the same rows.
+    The target may have more rows than these: only c and the constant know it. K is only ever formed
+    in tiles and in blocks of the rows asked for. Where there are more than 2e7 pairs of float32
+    rows, or 4e8 of any, slopes and means are sums in float64 of similarities in float32 (an
+    absolute error of a few 1e-8); blocks of K are always float64. `RowsMMD.between(rows, target,
+    similarity)` computes c and the constant for a target on the same rows.
 
     Parameters
     ----------
@@ -107,7 +117,9 @@ class RowsMMD:
         everything = np.arange(size)
         if size <= 1000:
             return 2.0 * float(np.linalg.eigvalsh(self.cross(everything, everything))[-1])
-        K = LinearOperator((size, size), lambda v: self._image(everything, v.reshape(-1)), dtype=np.float64)
+        K = LinearOperator(
+            (size, size), lambda v: self._image(everything, v.reshape(-1)), dtype=np.float64
+        )
         top = eigsh(K, k=1, return_eigenvectors=False, v0=np.ones(size), tol=1e-4)[0]
         return 2.0 * 1.001 * float(top)  # Lanczos comes from below
 
@@ -149,7 +161,10 @@ class RowsMMD:
     @cached_property
     def _prepared(self) -> Any:
         """The prepared rows in float64 where they take little of the memory, else None."""
-        if self.space.size * (self.rows.shape[1] + 2) * 8 > self.memory // 8 or not self.similarity.sparse:
+        if (
+            self.space.size * (self.rows.shape[1] + 2) * 8 > self.memory // 8
+            or not self.similarity.sparse
+        ):
             return None
         return self.similarity.left(self.rows[:], self._centre, np.float64)
 
@@ -177,7 +192,9 @@ class RowsMMD:
         total = np.zeros(self.space.size)
         for label in np.unique(self.labels[units]):
             here, mine = np.flatnonzero(self.labels == label), self.labels[units] == label
-            total[here] = image(some_rows(self.rows, here), self.rows[units[mine]], weights[mine], *args)
+            total[here] = image(
+                some_rows(self.rows, here), self.rows[units[mine]], weights[mine], *args
+            )
         return total
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
@@ -217,18 +234,26 @@ class RowsMMD:
 def precision(rows: Any, others: int) -> type:
     """The type in which rows are compared with so many others."""
     pairs = rows.shape[0] * others
-    return np.float32 if pairs > (PRECISE if rows.dtype == np.float32 else 20 * PRECISE) else np.float64
+    return (
+        np.float32
+        if pairs > (PRECISE if rows.dtype == np.float32 else 20 * PRECISE)
+        else np.float64
+    )
 
 
 def as_comparable_rows(rows: Any, similarity: Any) -> Any:
     """Rows (n, d) that a similarity can compare: finite, dense or CSR; the numbers of rows where it is a matrix."""
     if not isinstance(similarity, Similarity):
-        raise InvalidInput(f"similarity must be made by fewer.similarity.similarity_of, got {shown(similarity)}")
+        raise InvalidInput(
+            f"similarity must be made by fewer.similarity.similarity_of, got {shown(similarity)}"
+        )
     if isinstance(rows, LazyRows):
         return rows
     table: Any = as_csr(rows, "rows") if sp.issparse(rows) else as_numbers(rows, "rows")
     if len(table.shape) != 2 or 0 in table.shape:
-        raise InvalidInput(f"rows must have shape (rows, columns) with at least one of each, got {table.shape}")
+        raise InvalidInput(
+            f"rows must have shape (rows, columns) with at least one of each, got {table.shape}"
+        )
     if table.dtype.kind not in "fiub":
         raise InvalidInput(f"rows must hold real numbers, got dtype {table.dtype}")
     entries = table.data if sp.issparse(table) else table
@@ -253,11 +278,15 @@ def own_mean(
         mean = np.zeros(n)
         for label in np.unique(labels):
             here = np.flatnonzero(labels == label)
-            mean[here] = own_mean(some_rows(rows, here), target[here], similarity, None, memory, deadline)
+            mean[here] = own_mean(
+                some_rows(rows, here), target[here], similarity, None, memory, deadline
+            )
         return mean
     if similarity.plain:
         return plain_mean(rows, rows, target, similarity, memory, deadline)
-    return own_image(rows, target, similarity, precision(rows, n), similarity.centre(rows), memory, deadline)
+    return own_image(
+        rows, target, similarity, precision(rows, n), similarity.centre(rows), memory, deadline
+    )
 
 
 def mean_to(
@@ -275,7 +304,9 @@ def mean_to(
         for label in np.unique(labels[0]):
             here, there = np.flatnonzero(labels[0] == label), np.flatnonzero(labels[1] == label)
             part = some_rows(data, there)
-            mean[here] = mean_to(rows[here], part, target[there], similarity, None, memory, deadline)
+            mean[here] = mean_to(
+                rows[here], part, target[there], similarity, None, memory, deadline
+            )
         return mean
     if similarity.plain:
         return plain_mean(rows, data, target, similarity, memory, deadline)
@@ -284,12 +315,19 @@ def mean_to(
 
 
 def plain_mean(
-    rows: Any, data: Any, target: Vector, similarity: Similarity, memory: int, deadline: Deadline | None
+    rows: Any,
+    data: Any,
+    target: Vector,
+    similarity: Similarity,
+    memory: int,
+    deadline: Deadline | None,
 ) -> Vector:
     """The same for an inner product, in float64: with the mean m of the prepared data it is xᵀm for each row x."""
     middle = plain_middle(data, target, similarity, memory, deadline)
     parts = spans(rows.shape[0], tile_rows(rows.shape[1], memory))
-    return np.concatenate([similarity.left(rows[part], dtype=np.float64) @ middle for part in parts])
+    return np.concatenate(
+        [similarity.left(rows[part], dtype=np.float64) @ middle for part in parts]
+    )
 
 
 def plain_middle(

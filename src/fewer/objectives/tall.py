@@ -34,8 +34,8 @@ def is_tall(A: Any) -> bool:
 def factored(rows: Vector, last: Vector | None = None, roots: Vector | None = None) -> Vector:
     """The triangular factor of rows, at most as many as there are columns, with a diagonal that is not negative.
 
-    `last` (n,) is one more column, and `roots` (n,) is what rows are multiplied by. Rows are copied once, a part of
-    them at a time, into the panel that LAPACK factors.
+    `last` (n,) is one more column, and `roots` (n,) is what rows are multiplied by. Rows are copied
+    once, a part of them at a time, into the panel that LAPACK factors.
 
     >>> np.abs(factored(np.array([[3.0, 1.0], [4.0, 1.0], [0.0, 0.0]]))).round(3).tolist()
     [[5.0, 1.4], [0.0, 0.2]]
@@ -57,7 +57,9 @@ def factored(rows: Vector, last: Vector | None = None, roots: Vector | None = No
     return np.asarray(factor * signs[:, None])
 
 
-def _filled(panel: Vector, some: slice, rows: Vector, last: Vector | None, roots: Vector | None) -> None:
+def _filled(
+    panel: Vector, some: slice, rows: Vector, last: Vector | None, roots: Vector | None
+) -> None:
     """Put some rows, with what belongs to them, into a panel."""
     panel[:, : rows.shape[1]] = rows[some]
     if last is not None:
@@ -72,7 +74,9 @@ def _triangle(panel: Vector) -> Vector:
 
     rows, columns = panel.shape
     factored, _, _, _ = dgeqrf(panel, lwork=BLOCK_COLUMNS * columns, overwrite_a=1)
-    return np.asarray(np.where(_upper(min(rows, columns), columns), factored[: min(rows, columns)], 0.0))
+    return np.asarray(
+        np.where(_upper(min(rows, columns), columns), factored[: min(rows, columns)], 0.0)
+    )
 
 
 @lru_cache(maxsize=4)

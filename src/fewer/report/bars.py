@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import Vector
-from ..jobs.bins import bins
+from ..jobs.bins.bins import bins
 from ..result import Result
 from .histogram import Histogram, rms
 from .kept import Table, kept_table
@@ -21,7 +21,9 @@ class BarsProblem(Histogram):
     edges: Vector | None = None
     unit = "bars"
     metric = "root mean squared difference of shares"
-    shares = frozenset({"weight", "share of each bin", "largest difference of cumulative shares", metric})
+    shares = frozenset(
+        {"weight", "share of each bin", "largest difference of cumulative shares", metric}
+    )
 
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job."""
@@ -35,7 +37,10 @@ class BarsProblem(Histogram):
         """The bars in their order: mass, first bin, how many, from where to where, and the share of each bin."""
         table = kept_table(result)
         lengths = np.diff(np.append(result.indices, self.size))
-        return table | {"bins": lengths.tolist(), "share of each bin": result.p[result.indices].tolist()}
+        return table | {
+            "bins": lengths.tolist(),
+            "share of each bin": result.p[result.indices].tolist(),
+        }
 
     def view(self, result: Result) -> Profile:
         """The histogram before and after."""

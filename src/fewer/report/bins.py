@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from .._validation import InvalidInput, Vector, as_array, known
-from ..jobs.bins import bins
-from ..jobs.bins_options import BinsOptions
-from ..jobs.empirical import Empirical
-from ..jobs.grid import as_edges, cuts_of, edges_of
+from ..jobs.bins.bins import bins
+from ..jobs.bins.empirical import Empirical
+from ..jobs.bins.grid import as_edges, cuts_of, edges_of
+from ..jobs.bins.options import BinsOptions
 from ..result import Result
 from .bars import BarsProblem
 from .histogram import Histogram, rms
@@ -20,7 +20,17 @@ from .path import Problem
 from .values import ValuesProblem
 from .views import Cumulative, cumulative
 
-SERVED = ("counts", "grid", "n_bins", "sample_weight", "missing", "edges", "preserve", "contiguous", "max_memory")
+SERVED = (
+    "counts",
+    "grid",
+    "n_bins",
+    "sample_weight",
+    "missing",
+    "edges",
+    "preserve",
+    "contiguous",
+    "max_memory",
+)
 """Options of bins that a path takes beside those of its search."""
 
 
@@ -45,7 +55,9 @@ class BinsProblem(Histogram):
     def metric(self) -> str:
         """The metric that `error` is."""
         whole = self.preserve == "cdf"
-        return "root mean squared difference of " + ("cumulative shares over the data" if whole else "shares")
+        return "root mean squared difference of " + (
+            "cumulative shares over the data" if whole else "shares"
+        )
 
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job."""
@@ -64,7 +76,11 @@ class BinsProblem(Histogram):
         table |= {} if result.counts is None else {"count": result.counts.tolist()}
         if self.edges is not None:
             low, high = self.edges[at], self.edges[at + 1]
-            table |= {"value": (low / 2 + high / 2).tolist(), "from": low.tolist(), "to": high.tolist()}
+            table |= {
+                "value": (low / 2 + high / 2).tolist(),
+                "from": low.tolist(),
+                "to": high.tolist(),
+            }
         return table | {"share before": self.target[at].tolist()}
 
     def view(self, result: Result) -> Cumulative:
@@ -97,10 +113,20 @@ def bins_problem(values: Any = None, **options: Any) -> Problem:
             row = int(array.argmin())
             raise InvalidInput(f"counts must be at least 0, got {array[row]:g} in row {row}")
         bounds = None if own.edges is None else as_edges(own.edges, "edges")
-        return BarsProblem(array, bounds) if own.contiguous else BinsProblem(array, bounds, own.preserve)
-    P = values if isinstance(values, Empirical) else Empirical.of(values, own.sample_weight, own.missing)
+        return (
+            BarsProblem(array, bounds)
+            if own.contiguous
+            else BinsProblem(array, bounds, own.preserve)
+        )
+    P = (
+        values
+        if isinstance(values, Empirical)
+        else Empirical.of(values, own.sample_weight, own.missing)
+    )
     if own.preserve == "cdf" and not own.contiguous:
         return ValuesProblem(P, own.grid, own.n_bins)
     ends = np.asarray(edges_of(P, own.grid, own.n_bins))
     counted = np.diff(cuts_of(P, ends)).astype(np.float64)
-    return BarsProblem(counted, ends) if own.contiguous else BinsProblem(counted, ends, own.preserve)
+    return (
+        BarsProblem(counted, ends) if own.contiguous else BinsProblem(counted, ends, own.preserve)
+    )

@@ -53,11 +53,14 @@ def table(
 ) -> Html:
     """A table that sorts by a click on a heading where there is JavaScript; rows beyond `most` are only counted.
 
-    It scrolls where it is large, by the keyboard too, and `label` names it. `keys` gives each row the k it belongs to;
-    the row of `chosen` is marked, and then that of the slider.
+    It scrolls where it is large, by the keyboard too, and `label` names it. `keys` gives each row
+    the k it belongs to; the row of `chosen` is marked, and then that of the slider.
     """
     rows = len(columns[0].values) if columns else 0
-    heads = [tag("th", tag("span", c.name), scope="col", class_="number" if c.numeric else None) for c in columns]
+    heads = [
+        tag("th", tag("span", c.name), scope="col", class_="number" if c.numeric else None)
+        for c in columns
+    ]
     largest = {c.name: max(c.values, default=0) for c in columns if c.bar}
     body = [
         tag(
@@ -71,7 +74,14 @@ def table(
     left = f"{rows - most} more rows are in the download." if rows > most else None
     inner = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), class_="sortable")
     top = tag("p", caption, class_="caption") if caption else None
-    region = tag("div", inner, class_="scroll", tabindex=0, role="region", aria_label=label or caption or "table")
+    region = tag(
+        "div",
+        inner,
+        class_="scroll",
+        tabindex=0,
+        role="region",
+        aria_label=label or caption or "table",
+    )
     return join(top, region, tag("p", left, class_="caption") if left else None)
 
 
@@ -84,7 +94,11 @@ def cell(column: Column, i: int, largest: float) -> Html:
         return tag("td", value, class_="short" if len(str(value)) <= MAX_UNBROKEN_CHARS else None)
     number = float(value)
     shown = f"{100 * number:.2f} %" if column.share else short(number)
-    inner = tag("span", weight_bar(number, float(largest)), shown, class_="barred") if column.bar else shown
+    inner = (
+        tag("span", weight_bar(number, float(largest)), shown, class_="barred")
+        if column.bar
+        else shown
+    )
     return tag("td", inner, class_="number", data_value=repr(number))
 
 
@@ -97,7 +111,16 @@ def facts(pairs: Mapping[str, Any], *, large: bool = False) -> Html:
 def download(name: str, content: str, label: str) -> Html:
     """A link that saves `content`, which lies in the page itself."""
     data = base64.b64encode(content.encode()).decode()
-    return tag("p", tag("a", label, href=f"data:text/csv;charset=utf-8;base64,{data}", download=name, class_="save"))
+    return tag(
+        "p",
+        tag(
+            "a",
+            label,
+            href=f"data:text/csv;charset=utf-8;base64,{data}",
+            download=name,
+            class_="save",
+        ),
+    )
 
 
 def chooser(panels: Mapping[int, Any], chosen: int, *, name: str = "k") -> Html:
@@ -140,7 +163,11 @@ def pictures(rows: npt.ArrayLike, captions: Sequence[str], shape: tuple[int, int
     scaled = np.zeros(values.shape) if high == low else (values - low) / (high - low)
     grey = np.round(255 * (1.0 - scaled)).astype(np.uint8)
     items = [
-        tag("figure", tag("img", src=png(row.reshape(shape)), alt=caption), tag("figcaption", caption))
+        tag(
+            "figure",
+            tag("img", src=png(row.reshape(shape)), alt=caption),
+            tag("figcaption", caption),
+        )
         for row, caption in zip(grey, captions, strict=True)
     ]
     return tag("div", items, class_="pictures")
@@ -159,5 +186,10 @@ def png(grey: npt.NDArray[np.uint8]) -> str:
         (b"IDAT", zlib.compress(lines, 9)),
         (b"IEND", b""),
     ]
-    chunks = (struct.pack(">I", len(d)) + n + d + struct.pack(">I", zlib.crc32(n + d)) for n, d in parts)
-    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(chunks)).decode()
+    chunks = (
+        struct.pack(">I", len(d)) + n + d + struct.pack(">I", zlib.crc32(n + d)) for n, d in parts
+    )
+    return (
+        "data:image/png;base64,"
+        + base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(chunks)).decode()
+    )

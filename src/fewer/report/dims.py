@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector
-from ..jobs.coding import Coding
-from ..jobs.column_units import ColumnUnits
-from ..jobs.dims import cover
-from ..jobs.dims_options import DimsOptions
-from ..jobs.rows import Rows
+from ..jobs.dims.coding import Coding
+from ..jobs.dims.column_units import ColumnUnits
+from ..jobs.dims.dims import cover
+from ..jobs.dims.options import DimsOptions
+from ..jobs.dims.rows import Rows
 from ..result import Result
 from ..threads import own_threads
 from .kept import Table
@@ -29,8 +29,8 @@ RANDOM_DRAWS = 20
 class DimsProblem:
     """Which k columns of X (N, n) cover the most rows; X dense or sparse, `names` (n,).
 
-    `levels` are the labels of columns whose codes stand for some; `note` is said of every answer. `units` are columns
-    that are kept whole, and `costs` (U,) what they cost: k is a budget then.
+    `levels` are the labels of columns whose codes stand for some; `note` is said of every answer.
+    `units` are columns that are kept whole, and `costs` (U,) what they cost: k is a budget then.
     """
 
     X: Any
@@ -46,7 +46,9 @@ class DimsProblem:
     sample_weight: Any = None
     job = "dims"
     metric = "share of rows not covered"
-    shares = frozenset({metric, "rows covered", "upper bound on coverage", "in rows", "in covered rows"})
+    shares = frozenset(
+        {metric, "rows covered", "upper bound on coverage", "in rows", "in covered rows"}
+    )
 
     @classmethod
     def of(cls, X: Any, *, names: Sequence[Any] | None = None, **options: Any) -> "DimsProblem":
@@ -56,8 +58,13 @@ class DimsProblem:
             raise InvalidInput("budget of a path is each of its ks: give ks")
         found = Coding.of(X, own, None if names is None else list(names))
         called = list(range(found.n)) if found.names is None else found.names
-        chosen = {name: getattr(found, name) for name in ("include", "exclude", "levels", "note", "sample_weight")}
-        return cls(found.X, called, own.objective, found.baseline, found.units, found.costs, **chosen)
+        chosen = {
+            name: getattr(found, name)
+            for name in ("include", "exclude", "levels", "note", "sample_weight")
+        }
+        return cls(
+            found.X, called, own.objective, found.baseline, found.units, found.costs, **chosen
+        )
 
     @property
     def unit(self) -> str:
@@ -69,7 +76,11 @@ class DimsProblem:
         """The number of columns or units that may be held; of costs any."""
         if self.costs is not None:
             return ANY_COST
-        return len(self.names) - len(self.exclude) if self.units is None else len(self.units) - len(self.never)
+        return (
+            len(self.names) - len(self.exclude)
+            if self.units is None
+            else len(self.units) - len(self.never)
+        )
 
     @property
     def never(self) -> Indices:
@@ -80,7 +91,10 @@ class DimsProblem:
     @property
     def coding(self) -> Coding:
         """What the job is asked."""
-        told = {name: getattr(self, name) for name in ("include", "exclude", "sample_weight", "note", "units", "costs")}
+        told = {
+            name: getattr(self, name)
+            for name in ("include", "exclude", "sample_weight", "note", "units", "costs")
+        }
         return Coding(self.X, list(self.names), self.levels, self.baseline, **told)
 
     @cached_property
@@ -117,9 +131,13 @@ class DimsProblem:
         columns = result.indices[order].tolist()
         absent = {"baseline": [self.coding.label(i, self.rows.origin[i]) for i in columns]}
         number = np.arange(len(self.names)) if self.units is None else self.units.number
-        more: Table = {} if self.units is None else {"unit": [self.units.labels[number[i]] for i in columns]}
+        more: Table = (
+            {} if self.units is None else {"unit": [self.units.labels[number[i]] for i in columns]}
+        )
         if self.costs is not None:
-            more["cost" if self.units is None else "cost of the unit"] = self.costs[number[columns]].tolist()
+            more["cost" if self.units is None else "cost of the unit"] = self.costs[
+                number[columns]
+            ].tolist()
         return {
             "column": [self.names[i] for i in columns],
             **more,
@@ -168,7 +186,10 @@ class DimsProblem:
 
     def errors_of(self, rankings: dict[str, list[Any]]) -> Baselines:
         """The mean share of rows not covered, by rankings of columns."""
-        return {name: self._left_over([self._need(order) for order in orders]) for name, orders in rankings.items()}
+        return {
+            name: self._left_over([self._need(order) for order in orders])
+            for name, orders in rankings.items()
+        }
 
     @cached_property
     def baselines(self) -> Baselines:
@@ -181,10 +202,16 @@ class DimsProblem:
         held = np.isin(ranking, include if self.units is None else self.units.of_columns(include))
         order = np.concatenate([ranking[held], ranking[~held]])
         rank = np.full(self.whole.n, np.inf)
-        rank[order] = np.arange(1.0, len(order) + 1) if self.costs is None else np.cumsum(self.costs[order])
+        rank[order] = (
+            np.arange(1.0, len(order) + 1) if self.costs is None else np.cumsum(self.costs[order])
+        )
         rows = self.whole.table
-        table = sp.csr_array((rank[rows.indices] + 1.0, rows.indices, rows.indptr), shape=rows.shape)  # none is zero
-        return table.max(axis=1).toarray().ravel() - 1.0 if table.nnz else np.full(rows.shape[0], -1.0)
+        table = sp.csr_array(
+            (rank[rows.indices] + 1.0, rows.indices, rows.indptr), shape=rows.shape
+        )  # none is zero
+        return (
+            table.max(axis=1).toarray().ravel() - 1.0 if table.nnz else np.full(rows.shape[0], -1.0)
+        )
 
     def _left_over(self, needs: list[Any]) -> Callable[[int], float]:
         weights = self.rows.weights
@@ -210,5 +237,9 @@ class DimsProblem:
 def used(table: Any, weights: Vector) -> Vector:
     """The weight of the rows in which each column is not at its baseline, (n,)."""
     owners = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
-    unit = float(weights.max(initial=0.0)) or 1.0  # so that equal weights are counted without rounding
-    return np.asarray(np.bincount(table.indices, weights[owners] / unit, table.shape[1]) * unit, np.float64)
+    unit = (
+        float(weights.max(initial=0.0)) or 1.0
+    )  # so that equal weights are counted without rounding
+    return np.asarray(
+        np.bincount(table.indices, weights[owners] / unit, table.shape[1]) * unit, np.float64
+    )

@@ -6,7 +6,20 @@ from functools import singledispatch
 from typing import Any
 
 from .html import Html, join, tag
-from .svg import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Axis, Series, curve, frame, short, weight_bar
+from .svg import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    Axis,
+    Series,
+    curve,
+    frame,
+    short,
+    weight_bar,
+)
 from .views import Cloud, Cumulative, Profile, Shares, Tracking
 
 MAX_BARS = 30
@@ -75,14 +88,20 @@ def _(view: Cumulative, captions: Sequence[str] = ()) -> Html:
     x, before, after = view.x.tolist(), view.before.tolist(), view.after.tolist()
     width = x[-1] - x[0]
     first, last = (
-        x[next(i for i, share in enumerate(before) if share >= level * before[-1])] for level in (0.25, 0.75)
+        x[next(i for i, share in enumerate(before) if share >= level * before[-1])]
+        for level in (0.25, 0.75)
     )
     log = x[0] > 0 and last - first < SKEWED * width
     most = max(abs(a - b) for a, b in zip(before, after, strict=True))
     title = "Cumulative shares before and after"
     words = f"Two rising steps from 0 to 1 against the {view.name}; where drawn they differ by at most {most:.2%}."
-    lines = [Series("after", x, after, "ours", "steps"), Series("before", x, before, "baseline", "steps")]
-    return curve(lines, x=view.name, y="cumulative share", title=title, words=words, logs=(log, False))
+    lines = [
+        Series("after", x, after, "ours", "steps"),
+        Series("before", x, before, "baseline", "steps"),
+    ]
+    return curve(
+        lines, x=view.name, y="cumulative share", title=title, words=words, logs=(log, False)
+    )
 
 
 @picture.register
@@ -96,7 +115,9 @@ def _(view: Profile, captions: Sequence[str] = ()) -> Html:
     most = float(abs(view.before - view.after).max())
     words = f"The share of each bin, and of the bar it is in; where drawn they differ by at most {most:.2%}."
     title = "The histogram and its bars"
-    return curve(lines, x=view.name, y="share of each bin", title=title, words=words, logs=(False, False))
+    return curve(
+        lines, x=view.name, y="share of each bin", title=title, words=words, logs=(False, False)
+    )
 
 
 @picture.register
@@ -105,12 +126,20 @@ def _(view: Tracking, captions: Sequence[str] = ()) -> Html:
     if not drawable(view.target, view.tracked):
         return Html("")
     rows = view.rows.tolist()
-    target, tracked, left = view.target.tolist(), view.tracked.tolist(), (view.tracked - view.target).tolist()
+    target, tracked, left = (
+        view.target.tolist(),
+        view.tracked.tolist(),
+        (view.tracked - view.target).tolist(),
+    )
     some = "" if len(rows) == view.total else f", {len(rows)} of {view.total} rows"
     lines = [Series("tracked by the kept columns", rows, tracked, "ours", "line")]
     lines.append(Series("target", rows, target, "baseline", "line"))
     above = curve(
-        lines, x="row", y="target and what tracks it", title=f"The target and what tracks it{some}", logs=(False, False)
+        lines,
+        x="row",
+        y="target and what tracks it",
+        title=f"The target and what tracks it{some}",
+        logs=(False, False),
     )
     largest = max(map(abs, left), default=0.0)
     words = f"What tracks the target minus the target, row by row; where drawn at most {short(largest)} in size."
@@ -129,13 +158,23 @@ def held(view: Tracking) -> Html:
     """What the limits say: a bar for each group, the turnover, and the conditions that bind."""
     parts = []
     if view.groups:
-        more = f" {len(view.groups) - MAX_BARS} more are not shown." if len(view.groups) > MAX_BARS else ""
+        more = (
+            f" {len(view.groups) - MAX_BARS} more are not shown."
+            if len(view.groups) > MAX_BARS
+            else ""
+        )
         parts += [bars(view.groups[:MAX_BARS]), tag("figcaption", f"Weight of each group.{more}")]
     if view.turnover is not None:
         turned, most = view.turnover
-        parts.append(tag("p", f"Turnover from the previous weights: {turned:.4g} of at most {most:g}."))
+        parts.append(
+            tag("p", f"Turnover from the previous weights: {turned:.4g} of at most {most:g}.")
+        )
     if view.binding is not None:
-        what = f"Conditions that bind: {'; '.join(view.binding)}." if view.binding else "No condition binds."
+        what = (
+            f"Conditions that bind: {'; '.join(view.binding)}."
+            if view.binding
+            else "No condition binds."
+        )
         parts.append(tag("p", what))
     return tag("figure", parts) if parts else Html("")
 
@@ -153,7 +192,12 @@ def _(view: Shares, captions: Sequence[str] = ()) -> Html:
 def bars(pairs: Sequence[tuple[str, float]], style: str = "") -> Html:
     """Named shares of one, each with a bar from one common edge."""
     rows = [
-        tag("li", tag("span", name), weight_bar(share, 1.0), tag("span", f"{100 * share:.1f} %", class_="number"))
+        tag(
+            "li",
+            tag("span", name),
+            weight_bar(share, 1.0),
+            tag("span", f"{100 * share:.1f} %", class_="number"),
+        )
         for name, share in pairs
     ]
     return tag("ul", rows, class_=f"bars {style}".strip())
@@ -162,7 +206,9 @@ def bars(pairs: Sequence[tuple[str, float]], style: str = "") -> Html:
 def drawable(*values: Any) -> bool:
     """Whether these arrays fit on an axis: some numbers, all finite, and none whose differences are not."""
     return all(
-        each.size and math.isfinite(4.0 * float(each.max())) and math.isfinite(4.0 * float(each.min()))
+        each.size
+        and math.isfinite(4.0 * float(each.max()))
+        and math.isfinite(4.0 * float(each.min()))
         for each in values
     )
 

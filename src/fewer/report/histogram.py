@@ -47,9 +47,15 @@ class Histogram(ABC):
     def lost(self, result: Result) -> dict[str, float]:
         """The error, the largest difference of the cumulative shares, the value and its gap."""
         facts = {self.metric: self.error(result)}
-        facts["largest difference of cumulative shares"] = float(np.abs(np.cumsum(result.p - self.target)).max())
+        facts["largest difference of cumulative shares"] = float(
+            np.abs(np.cumsum(result.p - self.target)).max()
+        )
         facts["value"] = result.value
-        return facts if result.gap is None or proven_bound(result) is None else {**facts, "gap": result.gap}
+        return (
+            facts
+            if result.gap is None or proven_bound(result) is None
+            else {**facts, "gap": result.gap}
+        )
 
     def largest(self, k: int) -> Vector:
         """The k largest with their shares scaled up, (n,)."""

@@ -36,7 +36,9 @@ def tag(name: str, /, *children: Any, **attributes: Any) -> Html:
         word = key.rstrip("_").replace("_", "-")
         opened.append(word if value is True else f'{word}="{text(value)}"')
     start = " ".join(opened)
-    return Html(f"<{start} />" if name in VOID and not children else f"<{start}>{join(*children)}</{name}>")
+    return Html(
+        f"<{start} />" if name in VOID and not children else f"<{start}>{join(*children)}</{name}>"
+    )
 
 
 def join(*children: Any) -> Html:
@@ -45,5 +47,7 @@ def join(*children: Any) -> Html:
     >>> join("1 < 2 ", [tag("b", 3), None])
     '1 &lt; 2 <b>3</b>'
     """
-    parts = (join(*child) if isinstance(child, (list, tuple)) else text(child) for child in children)
+    parts = (
+        join(*child) if isinstance(child, (list, tuple)) else text(child) for child in children
+    )
     return Html("".join(parts))

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..data.blocks import executed, execution
 from ..options import IN_BLOCKS, refused
 from ..result import Result
+from ..tables.blocks import executed, execution
 from .kept import Table, kept_table
 from .path import ANY_COST, Baselines, Split
 from .views import View
@@ -32,7 +32,12 @@ class BlocksProblem:
 
     @classmethod
     def of(
-        cls, function: Callable[..., Result], X: Any, most: Any, search: dict[str, Any], options: dict[str, Any]
+        cls,
+        function: Callable[..., Result],
+        X: Any,
+        most: Any,
+        search: dict[str, Any],
+        options: dict[str, Any],
     ) -> "BlocksProblem":
         """The problem; options of paths that need all rows are refused."""
         options = dict(options)

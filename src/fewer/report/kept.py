@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from .._result_frame import columns_of, ours
-from ..data.frames import take_rows
 from ..result import Result
+from ..tables.frames import take_rows
 
 Table = dict[str, list[Any]]
 """A table by columns: name -> values."""
@@ -41,7 +41,9 @@ def kept_columns(result: Result, names: Sequence[Any] | None = None) -> Table:
     """Columns with their weights, heaviest first; of dims with the share of covered rows in which each occurs."""
     called = list(range(result.space.n_units)) if names is None and result.labels is None else names
     labels = result.labels if called is None else [called[i] for i in result.indices.tolist()]
-    sizes, name = (uses(result), "in covered rows") if result.weights is None else (result.weights, "weight")
+    sizes, name = (
+        (uses(result), "in covered rows") if result.weights is None else (result.weights, "weight")
+    )
     order = np.argsort(-sizes, kind="stable").tolist()
     table: Table = {"column": [labels[i] for i in order], "index": result.indices[order].tolist()}
     return table | {name: sizes[order].tolist()}
@@ -50,5 +52,11 @@ def kept_columns(result: Result, names: Sequence[Any] | None = None) -> Table:
 def uses(result: Result) -> Any:
     """The share of covered rows in which each column occurs, (k,); zero where no row is covered."""
     found = result.distribution
-    shares = dict(zip(found.dims.tolist(), found.weights @ (found.codes != found.origin[found.dims]), strict=True))
+    shares = dict(
+        zip(
+            found.dims.tolist(),
+            found.weights @ (found.codes != found.origin[found.dims]),
+            strict=True,
+        )
+    )
     return np.array([shares.get(i, 0.0) for i in result.indices.tolist()])

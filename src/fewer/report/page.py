@@ -19,7 +19,9 @@ def page(title: str, *sections: Any, lead: Any = None, eyebrow: Any = None) -> s
     >>> "&lt;b&gt;" in page("<b>", "text")
     True
     """
-    style, script = (files(__package__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    style, script = (
+        files(__package__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js")
+    )
     policy = f"default-src 'none'; img-src data:; style-src '{digest(style)}'; script-src '{digest(script)}'"
     policy += "; base-uri 'none'; form-action 'none'"
     head = join(

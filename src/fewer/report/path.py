@@ -108,8 +108,8 @@ class Problem(Protocol):
 class Answer:
     """The result for one k and its errors: on the data, held out, and of the baselines.
 
-    `held_out` is the mean over splits, `held_outs` what each of them gives, `held_out_se` the standard error;
-    `baselines_held_out` are the means of the baselines over the same splits.
+    `held_out` is the mean over splits, `held_outs` what each of them gives, `held_out_se` the
+    standard error; `baselines_held_out` are the means of the baselines over the same splits.
     """
 
     k: int
@@ -154,7 +154,8 @@ class Path:
     results : list of Result
         The answer for each k.
     errors : dict
-        Arrays with an error for each k, by name: "fewer" and each baseline. `metric` says what they are.
+        Arrays with an error for each k, by name: "fewer" and each baseline. `metric` says what they
+        are.
     held_out : dict
         The same on data that were held out, a mean over splits; empty where nothing was.
     recommended : int
@@ -213,7 +214,9 @@ class Path:
     def table(self) -> Table:
         """One row for each k: errors, held-out errors, the gap, and which k is recommended."""
         columns: dict[str, Any] = {"k": self.ks}
-        columns |= {"error" if name == "fewer" else name: each for name, each in self.errors.items()}
+        columns |= {
+            "error" if name == "fewer" else name: each for name, each in self.errors.items()
+        }
         for name, each in self.held_out.items():
             columns["held out" if name == "fewer" else f"{name}, held out"] = each
         if any(answer.held_out_se is not None for answer in self.answers):
@@ -268,7 +271,8 @@ def by_name(pairs: Any) -> dict[str, Vector]:
     names = dict.fromkeys(name for row in rows for name in row)
     missing = (None, math.nan)
     return {
-        name: np.array([math.nan if row.get(name) in missing else row[name] for row in rows], float) for name in names
+        name: np.array([math.nan if row.get(name) in missing else row[name] for row in rows], float)
+        for name in names
     }
 
 
@@ -299,8 +303,8 @@ def path(
     job : {"points", "bins", "terms", "dims"}
         The function that is called.
     X : array, sparse matrix, table or data in blocks
-        Its data. Of bins the values, or None with `counts`. For data that exceed half of `max_memory` there are
-        neither baselines nor held-out errors, as these need the rows.
+        Its data. Of bins the values, or None with `counts`. For data that exceed half of
+        `max_memory` there are neither baselines nor held-out errors, as these need the rows.
     ks : sequence of int
         How many to keep; of dims with `costs` the budgets.
     y : array, Series or name
@@ -310,10 +314,11 @@ def path(
     names : sequence, optional
         What to call the columns of an array.
     test : "auto", None, float, pair or array of int
-        What is held out: a share of the rows at random; for terms also ("last", share), ("from", date) or row
-        numbers. "auto" is 0.3, and for terms with dates the last 30 %.
+        What is held out: a share of the rows at random; for terms also ("last", share), ("from",
+        date) or row numbers. "auto" is 0.3, and for terms with dates the last 30 %.
     splits : int, optional
-        Random splits over which held-out errors are averaged; five where a k is to be recommended, else one.
+        Random splits over which held-out errors are averaged; five where a k is to be recommended,
+        else one.
     baselines : bool
         Whether to compare with baselines.
     n_criticisms : int
@@ -326,7 +331,8 @@ def path(
     Returns
     -------
     Path
-        `ks`, `results`, `errors`, `held_out`, `recommended`, `reason`, and `to_frame()` and `plot()`.
+        `ks`, `results`, `errors`, `held_out`, `recommended`, `reason`, and `to_frame()` and
+        `plot()`.
 
     Examples
     --------
@@ -339,7 +345,9 @@ def path(
     from .problems import problem_of
 
     if isinstance(rng, np.random.Generator):
-        raise InvalidInput("rng must be a seed, with which every k and every split begins, got a Generator", "rng")
+        raise InvalidInput(
+            "rng must be a seed, with which every k and every split begins, got a Generator", "rng"
+        )
     seed = as_generator(rng)[1] or 0
     budgets = [*ks, *([] if k is None else [k])]
     if not budgets:
@@ -355,7 +363,9 @@ def path(
     for name, some in (("k", [] if k is None else [k]), ("ks", ks)):
         for each in some:
             if not 1 <= each <= problem.size and problem.size < ANY_COST:
-                raise InvalidInput(f"{name} must be in 1..{problem.size} ({problem.unit}), got {each}", name)
+                raise InvalidInput(
+                    f"{name} must be in 1..{problem.size} ({problem.unit}), got {each}", name
+                )
     share = TEST_SHARE if not isinstance(test, float) else test
 
     def watch(label: str) -> AbstractContextManager[Any]:
@@ -388,9 +398,9 @@ def solve_path(
 ) -> Path:
     """Solve for every k and compare; `held_out` is the share of the data on which fits on the rest are tested.
 
-    That is done over `splits` random splits, by default five where a k is to be recommended and one where it is given.
-    `baselines`: whether to compare with them. The answers themselves are fitted on all data. An interrupt ends the
-    path with what it has so far.
+    That is done over `splits` random splits, by default five where a k is to be recommended and one
+    where it is given. `baselines`: whether to compare with them. The answers themselves are fitted
+    on all data. An interrupt ends the path with what it has so far.
     """
     began = time.perf_counter()
     answers: list[Answer] = []
@@ -410,7 +420,9 @@ def solve_path(
             if rivals:
                 most = min(part.problem.size for part in parts)
                 each = [errors_of(rival, min(budget, most)) for rival in rivals]
-                found["baselines_held_out"] = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
+                found["baselines_held_out"] = {
+                    name: float(np.mean([one[name] for one in each])) for name in each[0]
+                }
             answers[-1] = replace(answers[-1], baselines=others, **found)
         chosen, reason = choose(answers, k, held_out or 0.0)
         comparison = compare(problem, chosen)
@@ -419,7 +431,15 @@ def solve_path(
             raise
         interrupted = True
         chosen, reason = answers[-1], "the last before the interrupt"
-    return Path(problem, tuple(answers), chosen, reason, comparison, interrupted, time.perf_counter() - began)
+    return Path(
+        problem,
+        tuple(answers),
+        chosen,
+        reason,
+        comparison,
+        interrupted,
+        time.perf_counter() - began,
+    )
 
 
 def errors_of(baselines: Baselines, k: int) -> dict[str, float]:
@@ -431,7 +451,10 @@ def parts_of(problem: Problem, share: float, seed: int, repeats: int) -> list[Sp
     """Random splits of the data; one where the rows to test on are given, none where a split has no meaning."""
     if getattr(problem, "test_rows", None) is not None:
         repeats = 1
-    found = (problem.split(share, np.random.default_rng([seed, i] if i else seed)) for i in range(repeats))
+    found = (
+        problem.split(share, np.random.default_rng([seed, i] if i else seed))
+        for i in range(repeats)
+    )
     return [part for part in found if part is not None]
 
 
@@ -446,8 +469,8 @@ def averaged(held: Sequence[float], share: float | None) -> dict[str, Any]:
 def resampling_error(values: Vector, share: float) -> float:
     """The standard error of a mean over random splits that hold out a share each, corrected for their overlap.
 
-    √((1/R + share / (1 - share)) s²) for R splits. Source: Nadeau and Bengio (2003), Inference for the generalization
-    error.
+    √((1/R + share / (1 - share)) s²) for R splits. Source: Nadeau and Bengio (2003), Inference for
+    the generalization error.
 
     >>> round(resampling_error(np.array([1.0, 2.0, 3.0]), 0.5), 4)
     1.1547
@@ -460,9 +483,10 @@ def resampling_error(values: Vector, share: float) -> float:
 def sufficient_over_splits(errors: Any, share: float) -> int:
     """The first k whose mean error over splits, errors (R, K), is above the lowest by little.
 
-    That is by at most one standard error of the difference, or by a negligible share of the reduction along the path.
-    Differences are taken split by split: which rows are held out moves the errors of all k alike, and says nothing
-    about k. Without that common part even a gain of no use stands out, hence the share.
+    That is by at most one standard error of the difference, or by a negligible share of the
+    reduction along the path. Differences are taken split by split: which rows are held out moves
+    the errors of all k alike, and says nothing about k. Without that common part even a gain of no
+    use stands out, hence the share.
 
     >>> sufficient_over_splits(np.array([[9.0, 1.1, 1.0], [9.1, 0.9, 1.0], [9.3, 1.0, 0.9]]), 0.3)
     1
@@ -513,8 +537,12 @@ def choose(answers: Sequence[Answer], k: float | None, share: float = 0.3) -> tu
     if splits > 1:
         at = sufficient_over_splits(np.array([a.held_outs[:splits] for a in answers]).T, share)
         if at == len(answers) - 1:
-            return answers[at], f"held-out error still decreasing over {splits} splits; try larger k"
-        return answers[at], f"no larger k has a held-out error that is clearly lower, over {splits} splits"
+            return answers[
+                at
+            ], f"held-out error still decreasing over {splits} splits; try larger k"
+        return answers[
+            at
+        ], f"no larger k has a held-out error that is clearly lower, over {splits} splits"
     held = all(a.held_out is not None for a in answers)
     errors = [float(a.held_out if a.held_out is not None and held else a.error) for a in answers]
     at = sufficient(errors)
@@ -523,7 +551,9 @@ def choose(answers: Sequence[Answer], k: float | None, share: float = 0.3) -> tu
         return answers[at], f"{kind} still decreasing; try larger k"
     if errors[at] == min(errors):
         return answers[at], f"lowest {kind}"
-    return answers[at], f"smallest k with {100 * SUFFICIENT_REDUCTION:.0f} % of the {kind} reduction"
+    return answers[
+        at
+    ], f"smallest k with {100 * SUFFICIENT_REDUCTION:.0f} % of the {kind} reduction"
 
 
 def sufficient(errors: Sequence[float]) -> int:
@@ -533,7 +563,9 @@ def sufficient(errors: Sequence[float]) -> int:
     (2, 1, 1)
     """
     low = min(errors)
-    most = low + (1.0 - SUFFICIENT_REDUCTION) * (errors[0] - low) if math.isfinite(errors[0]) else low
+    most = (
+        low + (1.0 - SUFFICIENT_REDUCTION) * (errors[0] - low) if math.isfinite(errors[0]) else low
+    )
     return next(i for i, error in enumerate(errors) if error <= most)
 
 
@@ -549,15 +581,19 @@ def compare(problem: Problem, answer: Answer) -> str:
     size, tried = matching_size(problem.baselines[best], answer.k, answer.error, most)
     if size is not None:
         return f"baseline {best} matches this with {size:g} {problem.unit} ({size / answer.k:.1f}x)"
-    return f"baseline {best} did not match this with {one_of(tried)} {problem.unit}" if tried else ""
+    return (
+        f"baseline {best} did not match this with {one_of(tried)} {problem.unit}" if tried else ""
+    )
 
 
-def matching_size(baseline: Callable[[int], float], k: int, error: float, most: int) -> tuple[int | None, list[int]]:
+def matching_size(
+    baseline: Callable[[int], float], k: int, error: float, most: int
+) -> tuple[int | None, list[int]]:
     """A size in k + 1..most at which a baseline's error is at most `error`, or None; and the sizes tried without.
 
-    Sizes are doubled, then halved back to the smallest that is found to match. A baseline's error need not fall with
-    its size, so a smaller one may match as well. Sizes it cannot serve, of infinite error, are passed over, and the
-    largest that it can serve is among those tried.
+    Sizes are doubled, then halved back to the smallest that is found to match. A baseline's error
+    need not fall with its size, so a smaller one may match as well. Sizes it cannot serve, of
+    infinite error, are passed over, and the largest that it can serve is among those tried.
 
     >>> matching_size(lambda k: 1 / k, 4, 0.1, 1000), matching_size(lambda k: 1 / k, 4, 0.1, 9)
     ((10, [8, 9]), (None, [8, 9]))
@@ -585,7 +621,9 @@ def matching_size(baseline: Callable[[int], float], k: int, error: float, most: 
     if matching:
         below = [size for size in tried if size < matching[0]]
         matching[0] = turning_point(below[-1] if below else k, matching[0], fits)
-    return next(iter(matching), None), sorted(size for size, value in errors.items() if error < value < math.inf)
+    return next(iter(matching), None), sorted(
+        size for size, value in errors.items() if error < value < math.inf
+    )
 
 
 def turning_point(low: int, high: int, said: Callable[[int], bool]) -> int:

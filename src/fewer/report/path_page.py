@@ -19,14 +19,19 @@ MAX_SHOWN_COLUMNS = 9
 """Columns of the user's table that are shown; those of pictures are not."""
 
 
-def study_page(study: Path, title: str, how: Mapping[str, Any], image_shape: tuple[int, int] | None = None) -> str:
+def study_page(
+    study: Path, title: str, how: Mapping[str, Any], image_shape: tuple[int, int] | None = None
+) -> str:
     """One study as a whole page."""
     blocks = study_blocks(study, title, image_shape), computed(how, [study])
     return page(title, *blocks, lead=verdict(study), eyebrow=f"fewer {study.problem.job}")
 
 
 def studies_page(
-    title: str, lead: str, named: Sequence[tuple[str, str, Path, tuple[int, int] | None]], how: Mapping[str, Any]
+    title: str,
+    lead: str,
+    named: Sequence[tuple[str, str, Path, tuple[int, int] | None]],
+    how: Mapping[str, Any],
 ) -> str:
     """Several studies on one page: each with a heading, a sentence, the study and the shape of its pictures."""
     parts = [article(*part) for part in named]
@@ -36,7 +41,12 @@ def studies_page(
 def article(name: str, words: str, study: Path, image_shape: tuple[int, int] | None) -> Html:
     """One study among several."""
     above = tag("p", f"fewer {study.problem.job}", class_="eyebrow")
-    head = tag("header", above, tag("h2", name, class_="job"), tag("p", f"{words} {verdict(study)}", class_="lead"))
+    head = tag(
+        "header",
+        above,
+        tag("h2", name, class_="job"),
+        tag("p", f"{words} {verdict(study)}", class_="lead"),
+    )
     return tag("article", head, study_blocks(study, name, image_shape))
 
 
@@ -46,8 +56,16 @@ def study_blocks(study: Path, title: str, image_shape: tuple[int, int] | None) -
     curves = section("Which k?", which_k(study)) if several else None
     panels = {a.k: panel(study, a, image_shape) for a in study.answers}
     kept = chooser(panels, study.chosen.k) if several else panels[study.chosen.k]
-    save = download(f"fewer-{study.problem.job}.csv", kept_csv(study), "Download what was kept as csv")
-    return tag("div", curves, section("What was kept, what was lost", kept, save), class_="study", aria_label=title)
+    save = download(
+        f"fewer-{study.problem.job}.csv", kept_csv(study), "Download what was kept as csv"
+    )
+    return tag(
+        "div",
+        curves,
+        section("What was kept, what was lost", kept, save),
+        class_="study",
+        aria_label=title,
+    )
 
 
 def spoken(study: Path, answer: Answer) -> dict[str, str]:
@@ -63,7 +81,12 @@ def spoken(study: Path, answer: Answer) -> dict[str, str]:
 def verdict(study: Path) -> str:
     """What is proven, and what the best baseline needs to match it."""
     return " ".join(
-        map(sentence, filter(None, (str(study.chosen.result.status), study.chosen.result.note, study.comparison)))
+        map(
+            sentence,
+            filter(
+                None, (str(study.chosen.result.status), study.chosen.result.note, study.comparison)
+            ),
+        )
     )
 
 
@@ -75,30 +98,51 @@ def which_k(study: Path) -> Html:
     held = [a for a in answers if a.held_out is not None]
     if held:
         values, spread = [float(a.held_out or 0.0) for a in held], [a.held_out_se for a in held]
-        several = "" if None in spread else f" (mean of {len(held[0].held_outs)} splits, band: standard error)"
+        several = (
+            ""
+            if None in spread
+            else f" (mean of {len(held[0].held_outs)} splits, band: standard error)"
+        )
         around = () if None in spread else tuple(float(each or 0.0) for each in spread)
-        lines.append(Series(f"fewer, held out{several}", [a.k for a in held], values, "held", spread=around))
+        lines.append(
+            Series(f"fewer, held out{several}", [a.k for a in held], values, "held", spread=around)
+        )
     names = list(answers[0].baselines)
     for name, style in zip(names, BASELINES, strict=False):
         having = [a for a in answers if name in a.baselines]
-        lines.append(Series(name, [a.k for a in having], [a.baselines[name] for a in having], style))
+        lines.append(
+            Series(name, [a.k for a in having], [a.baselines[name] for a in having], style)
+        )
     picture = curve(
-        lines, x="k", y=study.problem.metric, title=f"{study.problem.metric} against k", chosen=study.chosen.k
+        lines,
+        x="k",
+        y=study.problem.metric,
+        title=f"{study.problem.metric} against k",
+        chosen=study.chosen.k,
     )
     share = study.problem.metric in study.problem.shares
     columns = [Column("k", ks), Column("error", [a.error for a in answers], share=share)]
     if held:
         columns.append(Column("held out", [a.held_out for a in answers], share=share))
         if any(a.held_out_se is not None for a in answers):
-            columns.append(Column("± standard error", [a.held_out_se for a in answers], share=share))
-    columns += [Column(name, [a.baselines.get(name) for a in answers], share=share) for name in names]
+            columns.append(
+                Column("± standard error", [a.held_out_se for a in answers], share=share)
+            )
+    columns += [
+        Column(name, [a.baselines.get(name) for a in answers], share=share) for name in names
+    ]
     if any("gap" in a.lost for a in answers):
         columns.append(Column("gap", [a.lost.get("gap") for a in answers]))
     take = tag("p", tag("strong", f"Selected k = {study.chosen.k}: "), f"{study.reason}.")
     return join(
         take,
         picture,
-        table(columns, keys=ks, chosen=study.chosen.k, caption=f"Error: {study.problem.metric}; lower is better."),
+        table(
+            columns,
+            keys=ks,
+            chosen=study.chosen.k,
+            caption=f"Error: {study.problem.metric}; lower is better.",
+        ),
     )
 
 
@@ -113,10 +157,18 @@ def panel(study: Path, answer: Answer, image_shape: tuple[int, int] | None) -> H
     more = tag("p", f"{left} more columns are in the download.", class_="caption") if left else None
     shown = images(study, answer, image_shape) if image_shape is not None else None
     drawn = (
-        None if shown and study.problem.job == "points" else picture(study.problem.view(answer.result), named(answer))
+        None
+        if shown and study.problem.job == "points"
+        else picture(study.problem.view(answer.result), named(answer))
     )
     label = f"{study.problem.unit} kept"
-    first = facts(spoken(study, answer), large=True), shown, drawn, table(columns, label=label), more
+    first = (
+        facts(spoken(study, answer), large=True),
+        shown,
+        drawn,
+        table(columns, label=label),
+        more,
+    )
     return join(*first, explained(study, answer, image_shape))
 
 
@@ -126,14 +178,18 @@ def explained(study: Path, answer: Answer, image_shape: tuple[int, int] | None) 
     if not hasattr(problem, "stands_for") or answer.result.source is None:
         return None
     own, missed = problem.stands_for(answer.result), problem.criticisms(answer.result)
-    columns = [Column(n, values, bar=n == "share of rows", share=n in SHARES) for n, values in own.items()]
+    columns = [
+        Column(n, values, bar=n == "share of rows", share=n in SHARES) for n, values in own.items()
+    ]
     words = "The rows that are more similar to this point than to any other, beside its weight."
     each = tag("h3", "What each point represents"), table(columns, caption=words)
     names = list(missed)[:MAX_SHOWN_COLUMNS]
     drawn = None
     if image_shape is not None:
         names = names[: max(len(missed) - math.prod(image_shape), 1)]
-        drawn = pictures(problem.pixels(missed["index"]), [f"row {i}" for i in missed["index"]], image_shape)
+        drawn = pictures(
+            problem.pixels(missed["index"]), [f"row {i}" for i in missed["index"]], image_shape
+        )
     words = "The rows that the points represent worst, the worst first."
     if drawn is not None and names == ["index"]:  # the pictures have these numbers
         return join(*each, tag("h3", "Criticisms"), tag("p", words, class_="caption"), drawn)
@@ -146,7 +202,9 @@ def images(study: Path, answer: Answer, image_shape: tuple[int, int]) -> Html | 
     if not hasattr(study.problem, "rows_of"):
         return None
     weights = answer.kept.get("weight", [])
-    return pictures(study.problem.rows_of(answer.result), [f"{100 * w:.1f} %" for w in weights], image_shape)
+    return pictures(
+        study.problem.rows_of(answer.result), [f"{100 * w:.1f} %" for w in weights], image_shape
+    )
 
 
 def named(answer: Answer) -> list[str]:
@@ -154,7 +212,10 @@ def named(answer: Answer) -> list[str]:
     first = next((name for name in answer.kept if name != "weight"), "")
     weights = answer.kept.get("weight", [])
     values = answer.kept.get(first, weights)[: len(weights)]
-    return [f"{first} {value}: {100 * weight:.2f} %" for value, weight in zip(values, weights, strict=True)]
+    return [
+        f"{first} {value}: {100 * weight:.2f} %"
+        for value, weight in zip(values, weights, strict=True)
+    ]
 
 
 def kept_csv(study: Path) -> str:
@@ -167,4 +228,6 @@ def computed(how: Mapping[str, Any], studies: Sequence[Path]) -> Html:
     """How it was computed."""
     rest = {name: value for name, value in how.items() if name != "command"}
     rest["seconds"] = short(sum(s.seconds for s in studies))
-    return section("How it was computed", tag("pre", tag("code", how.get("command", ""))), facts(rest))
+    return section(
+        "How it was computed", tag("pre", tag("code", how.get("command", ""))), facts(rest)
+    )

@@ -14,16 +14,16 @@ import scipy.sparse as sp
 
 from .._result_frame import columns_of as columns_of_rows
 from .._validation import Indices, Vector, as_generator, as_weights, renamed
-from ..data.frames import is_table, names_of, take_rows
-from ..data.table import role
 from ..deadline import Deadline
-from ..jobs.comparison import Comparison
-from ..jobs.points import points
-from ..jobs.points_options import LIMITS, PointsOptions
-from ..jobs.sample import as_labels
-from ..jobs.setting import Prepared, chosen, compared_move, held_of, prepare
-from ..jobs.units import apart_by_unit
+from ..jobs.points.comparison import Comparison
+from ..jobs.points.options import LIMITS, PointsOptions
+from ..jobs.points.points import points
+from ..jobs.points.sample import as_labels
+from ..jobs.points.setting import Prepared, chosen, compared_move, held_of, prepare
+from ..jobs.points.units import apart_by_unit
 from ..result import Result
+from ..tables.frames import is_table, names_of, take_rows
+from ..tables.table import role
 from ..threads import own_threads
 from .kept import Table, kept_points
 from .path import Baselines, Split
@@ -40,11 +40,12 @@ SHOWN_CRITICISMS = 10
 class PointsProblem:
     """Which k rows of X, with which weights, stand for all; `names` are those of the columns of an array.
 
-    `solve` is `points` of X with `options`, the bandwidth as a number: `comparison` holds it, and how rows are encoded
-    and scaled before they are compared. `rows` (M, d) are the encoded ones, `codes` and `weights` (M,) their labels and
-    weights or None, and `used` which rows of X they are, all if None. Where points stand for another target, the first
-    `choices` of `rows` are of X and the others of the target. `n_criticisms` says how many of the worst represented
-    rows are listed. Make one with `PointsProblem.of`.
+    `solve` is `points` of X with `options`, the bandwidth as a number: `comparison` holds it, and
+    how rows are encoded and scaled before they are compared. `rows` (M, d) are the encoded ones,
+    `codes` and `weights` (M,) their labels and weights or None, and `used` which rows of X they
+    are, all if None. Where points stand for another target, the first `choices` of `rows` are of X
+    and the others of the target. `n_criticisms` says how many of the worst represented rows are
+    listed. Make one with `PointsProblem.of`.
     """
 
     X: Any
@@ -86,9 +87,15 @@ class PointsProblem:
     ) -> "PointsProblem":
         """The problem with its bandwidth as a number, so that every k and every part of the data is measured alike.
 
-        It is the number that `points(X, k, gamma=gamma, rng=seed, ...)` takes; `options` are further ones of `points`.
+        It is the number that `points(X, k, gamma=gamma, rng=seed, ...)` takes; `options` are
+        further ones of `points`.
         """
-        own = {"similarity": similarity, "gamma": gamma, "time_limit": time_limit, "max_memory": max_memory}
+        own = {
+            "similarity": similarity,
+            "gamma": gamma,
+            "time_limit": time_limit,
+            "max_memory": max_memory,
+        }
         asked = PointsOptions.of({**options, **own})
         whole = asked.units is not None
         with own_threads(), renamed(groups="units") if whole else nullcontext():
@@ -106,7 +113,11 @@ class PointsProblem:
             choices = n if given.kept is None else int(np.searchsorted(given.kept, n))
             weights = (np.ones(m) if weights is None else weights) * (np.arange(m) >= choices)
         seen = X, ready.comparison, rows, codes, weights, given.kept
-        more: dict[str, Any] = {"names": names, "n_criticisms": n_criticisms, "max_memory": max_memory}
+        more: dict[str, Any] = {
+            "names": names,
+            "n_criticisms": n_criticisms,
+            "max_memory": max_memory,
+        }
         labels = options.get("labels")
         label = {} if labels is None or isinstance(labels, str) else {"label": np.asarray(labels)}
         more["beside"] = {**label, **(beside or {})}
@@ -141,12 +152,20 @@ class PointsProblem:
     @property
     def masses(self) -> Vector:
         """The weights of the rows, of sum one; zero for those that are not to be stood for."""
-        return np.full(self.size, 1.0 / self.size) if self.weights is None else self.weights / self.weights.sum()
+        return (
+            np.full(self.size, 1.0 / self.size)
+            if self.weights is None
+            else self.weights / self.weights.sum()
+        )
 
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job on rows that were prepared once, but for those in whole units."""
         if self.options.get("units") is not None:
-            how = {"similarity": self.similarity, "gamma": self.gamma, "max_memory": self.max_memory}
+            how = {
+                "similarity": self.similarity,
+                "gamma": self.gamma,
+                "max_memory": self.max_memory,
+            }
             return points(self.X, k, **how, **self.options, **search)
         options, ready = self.prepared
         generator, seed = as_generator(search.pop("rng", None))
@@ -188,7 +207,10 @@ class PointsProblem:
         order = positions(result)
         counts = np.bincount(result.assignment[result.assignment >= 0], minlength=len(order))
         own = {"index": result.indices[order].tolist(), "rows": counts[order].tolist()}
-        return own | {"share of rows": result.shares[order].tolist(), "weight": self.kept(result)["weight"]}
+        return own | {
+            "share of rows": result.shares[order].tolist(),
+            "weight": self.kept(result)["weight"],
+        }
 
     def criticisms(self, result: Result, n: int | None = None) -> Table:
         """The n rows that the points represent worst, as the user's table has them."""
@@ -199,7 +221,11 @@ class PointsProblem:
             return {"index": rows, **self.shown_beside(rows)}
         whole = self.X if self.choices is None else self.options["target"]
         columns = columns_of_rows(take_rows(whole, np.asarray(rows, np.int64)))
-        called = columns if self.names is None or len(self.names) != len(columns) else map(str, self.names)
+        called = (
+            columns
+            if self.names is None or len(self.names) != len(columns)
+            else map(str, self.names)
+        )
         own = {} if self.choices is not None else self.shown_beside(rows)
         return {"index": rows, **own} | dict(zip(called, columns.values(), strict=True))
 
@@ -232,7 +258,11 @@ class PointsProblem:
         if self.names is not None:
             return [str(name) for name in self.names]
         apart = [self.options.get(name) for name in ("labels", "sample_weight", "groups", "units")]
-        return [name for name in map(str, names_of(self.X)) if name not in apart] if is_table(self.X) else []
+        return (
+            [name for name in map(str, names_of(self.X)) if name not in apart]
+            if is_table(self.X)
+            else []
+        )
 
     def view(self, result: Result) -> Cloud:
         """The kept rows among all."""
@@ -258,7 +288,9 @@ class PointsProblem:
         ends = [0, total] if self.choices is None else [0, self.choices, total]
         most = MAX_COMPARED_ROWS // (len(ends) - 1)
         parts = [
-            np.arange(a, b) if b - a <= most else np.sort(a + rng.choice(b - a, most, replace=False))
+            np.arange(a, b)
+            if b - a <= most
+            else np.sort(a + rng.choice(b - a, most, replace=False))
             for a, b in pairwise(ends)
         ]
         few = np.concatenate(parts)
@@ -268,7 +300,9 @@ class PointsProblem:
         b = K @ t
         return Sampled(self, few, K, t, b, float(t @ b), choices)
 
-    def block(self, some: Indices, others: Indices, few: Any = None, rest: Any = None) -> npt.NDArray[np.float64]:
+    def block(
+        self, some: Indices, others: Indices, few: Any = None, rest: Any = None
+    ) -> npt.NDArray[np.float64]:
         """Similarities between rows; zero across labels. `few` and `rest` are where these rows are now, if they moved.
 
         They are compared as they are.
@@ -276,7 +310,10 @@ class PointsProblem:
         if self.similarity == "precomputed":
             found = self.rows[np.ix_(some, others)]
         else:
-            here, there = self.Z[some] if few is None else few, self.Z[others] if rest is None else rest
+            here, there = (
+                self.Z[some] if few is None else few,
+                self.Z[others] if rest is None else rest,
+            )
             found = np.asarray(self.comparison.similarity(here, there), np.float64)
         if self.codes is not None:
             found = found * (self.codes[some][:, None] == self.codes[others][None, :])
@@ -285,12 +322,15 @@ class PointsProblem:
     def errors_on(self, sample: "Sampled") -> Baselines:
         """The errors of baselines by a sample: random rows of equal weight (mean of 10 draws).
 
-        For few rows also k-means centres snapped to rows. Where whole units are kept, random units of equal weight.
+        For few rows also k-means centres snapped to rows. Where whole units are kept, random units
+        of equal weight.
         """
         if self.members is not None:
             return {"random units": sample.units_at_random}
         found: dict[str, Callable[[int], float]] = {"random sampling": sample.at_random}
-        has_centres = self.similarity not in ("precomputed", "hamming") and not sp.issparse(self.rows)
+        has_centres = self.similarity not in ("precomputed", "hamming") and not sp.issparse(
+            self.rows
+        )
         if self.rows.shape[0] <= MAX_COMPARED_ROWS and has_centres:
             found["k-means"] = sample.snapped
         return found
@@ -324,32 +364,51 @@ class PointsProblem:
             cross = float(q @ self.block(units, test, few) @ masses)
             return max(float(q @ self.block(units, units, few, few) @ q) - 2.0 * cross + inner, 0.0)
 
-        rows = self.rows[np.ix_(train, train)] if self.similarity == "precomputed" else self.Z[train]
+        rows = (
+            self.rows[np.ix_(train, train)] if self.similarity == "precomputed" else self.Z[train]
+        )
         codes = None if self.codes is None else self.codes[train]
         weights = None if self.weights is None else self.weights[train]
-        gamma = self.comparison.similarity.gamma or self.gamma  # rows and bandwidth in the units of all rows
+        gamma = (
+            self.comparison.similarity.gamma or self.gamma
+        )  # rows and bandwidth in the units of all rows
         options = {"labels": codes, "sample_weight": weights, "standardize": False, **limits}
-        options |= {name: np.searchsorted(train, self._within(limits[name], train)) for name in ("include", "exclude")}
+        options |= {
+            name: np.searchsorted(train, self._within(limits[name], train))
+            for name in ("include", "exclude")
+        }
         if limits.get("groups") is not None:
             options["groups"] = limits["groups"][train]
         if self.moves:
-            options["move"] = compared_move(self.options["move"], self.X, self.rows, self.comparison)
+            options["move"] = compared_move(
+                self.options["move"], self.X, self.rows, self.comparison
+            )
         if self.members is not None:
             options["units"] = self.members[train]
-        part: dict[str, Any] = {"X": rows, "rows": rows, "codes": codes, "weights": weights, "used": None}
+        part: dict[str, Any] = {
+            "X": rows,
+            "rows": rows,
+            "codes": codes,
+            "weights": weights,
+            "used": None,
+        }
         part |= {"names": None, "beside": {}, "gamma": gamma, "options": options, "ready": None}
         left = replace(self, **part)
 
         def rivals() -> Baselines:
             few = left.sample.rows
-            return left.errors_on(replace(left.sample, b=self.block(train[few], test) @ masses, c=inner))
+            return left.errors_on(
+                replace(left.sample, b=self.block(train[few], test) @ masses, c=inner)
+            )
 
         return Split(left, judge, rivals)
 
     @property
     def limits(self) -> dict[str, Any]:
         """What limits the points, as row numbers of X and labels of the rows that are used."""
-        given: dict[str, Any] = {name: self.options[name] for name in LIMITS if name in self.options}
+        given: dict[str, Any] = {
+            name: self.options[name] for name in LIMITS if name in self.options
+        }
         held = held_of(self.X, self.X.shape[0], PointsOptions.of(given))
         given |= {"include": held.include, "exclude": held.exclude}
         if held.groups is not None:

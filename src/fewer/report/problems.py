@@ -5,12 +5,12 @@ from inspect import signature
 from typing import Any
 
 from .._validation import InvalidInput, as_bytes, known
-from ..data.blocks import as_blocks, is_lazy
-from ..data.names import nearest
-from ..jobs.bins import bins
-from ..jobs.dims import dims
-from ..jobs.points import points
-from ..jobs.terms import terms
+from ..jobs.bins.bins import bins
+from ..jobs.dims.dims import dims
+from ..jobs.points.points import points
+from ..jobs.terms.terms import terms
+from ..tables.blocks import as_blocks, is_lazy
+from ..tables.names import nearest
 from .bins import bins_problem
 from .dims import DimsProblem
 from .in_blocks import BlocksProblem
@@ -32,7 +32,12 @@ OF_PATHS = {"terms": {"test"}, "points": {"n_criticisms"}}
 
 
 def problem_of(
-    job: str, X: Any, most: Any, names: Sequence[Any] | None, search: dict[str, Any], options: dict[str, Any]
+    job: str,
+    X: Any,
+    most: Any,
+    names: Sequence[Any] | None,
+    search: dict[str, Any],
+    options: dict[str, Any],
 ) -> Problem:
     """The problem of a job with these options of its function; `most` is the largest k that is asked for."""
     known(job, FUNCTIONS, "job")
@@ -42,7 +47,9 @@ def problem_of(
             raise InvalidInput(f"{name} is no option of {job}{nearest(name, sorted(allowed))}")
     if is_lazy(X):
         if isinstance(X, Iterator):
-            raise InvalidInput("X must be data that can be read for each k, got an iterator; give a callable")
+            raise InvalidInput(
+                "X must be data that can be read for each k, got an iterator; give a callable"
+            )
         beside = BESIDE.get(job)
         given = options.get(beside or ""), options.get("sample_weight")
         whole = as_blocks(X, *given).gathered(as_bytes(options.get("max_memory", "1GB")) // 2)
@@ -56,7 +63,12 @@ def problem_of(
 
 
 def _in_memory(
-    job: str, X: Any, most: Any, names: Sequence[Any] | None, search: dict[str, Any], options: dict[str, Any]
+    job: str,
+    X: Any,
+    most: Any,
+    names: Sequence[Any] | None,
+    search: dict[str, Any],
+    options: dict[str, Any],
 ) -> Problem:
     """The problem on rows in memory."""
     found: Problem

@@ -48,7 +48,9 @@ class Sampled:
         shares = self.t if self.choices is None else np.full(m, 1.0 / m)
         again = self.problem.weights is not None or k > m or self.problem.size > m
         draws = (rng.choice(m, k, replace=again, p=shares) for _ in range(RANDOM_DRAWS))
-        return float(np.mean([self.discrepancy(np.bincount(draw, minlength=n) / k) for draw in draws]))
+        return float(
+            np.mean([self.discrepancy(np.bincount(draw, minlength=n) / k) for draw in draws])
+        )
 
     def units_at_random(self, k: int) -> float:
         """The mean over draws of k units with equal weights; infinite where there are fewer."""
@@ -56,8 +58,12 @@ class Sampled:
         rng, total = np.random.default_rng(1), np.bincount(members, self.t)
         if k > len(total):
             return math.inf
-        draws = (np.isin(members, rng.choice(len(total), k, replace=False)) for _ in range(RANDOM_DRAWS))
-        return float(np.mean([self.discrepancy(drawn * self.t / total[members] / k) for drawn in draws]))
+        draws = (
+            np.isin(members, rng.choice(len(total), k, replace=False)) for _ in range(RANDOM_DRAWS)
+        )
+        return float(
+            np.mean([self.discrepancy(drawn * self.t / total[members] / k) for drawn in draws])
+        )
 
     def snapped(self, k: int) -> float:
         """The rows nearest to k-means centres, with the shares of their clusters."""
@@ -78,7 +84,9 @@ def clustered(Z: npt.NDArray[np.float64], k: int, weights: Vector) -> Any:
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", ConvergenceWarning)  # of fewer distinct rows than k
-        return KMeans(k, n_init=1, max_iter=MAX_ROUNDS, random_state=0).fit(Z, sample_weight=weights)
+        return KMeans(k, n_init=1, max_iter=MAX_ROUNDS, random_state=0).fit(
+            Z, sample_weight=weights
+        )
 
 
 def nearest(centres: npt.NDArray[np.float64], rows: npt.NDArray[np.float64]) -> Indices:

@@ -16,8 +16,9 @@ MAX_MARKED_PLACES = 14
 class Series:
     """A named curve: y against x, in the order given.
 
-    `style` is ours, held, baseline, baseline2 or baseline3; `form` is points (joined by lines), line, or steps (level
-    until the next x). `spread` is half the height of a band around the curve, one for each x.
+    `style` is ours, held, baseline, baseline2 or baseline3; `form` is points (joined by lines),
+    line, or steps (level until the next x). `spread` is half the height of a band around the curve,
+    one for each x.
     """
 
     name: str
@@ -103,7 +104,8 @@ def curve(
 ) -> Html:
     """Curves with axes and a legend; x and y by their logarithms where they span much, or as `logs` says.
 
-    `chosen` marks one x by a line, which the page's slider moves. `words` describe the picture to who does not see it.
+    `chosen` marks one x by a line, which the page's slider moves. `words` describe the picture to
+    who does not see it.
     """
     xs = [v for s in series for v in s.x]
     ys = [v for s in series for v in s.y if math.isfinite(v)]
@@ -111,7 +113,9 @@ def curve(
         return Html("")
     log_x, log_y = (
         low > 0 and high >= times * low if log is None else log
-        for log, low, high, times in zip(logs, (min(xs), min(ys)), (max(xs), max(ys)), (8, 10.001), strict=True)
+        for log, low, high, times in zip(
+            logs, (min(xs), min(ys)), (max(xs), max(ys)), (8, 10.001), strict=True
+        )
     )
     across = Axis.of(xs, LEFT, WIDTH - RIGHT, log_x)
     up = Axis.of(ys, HEIGHT - BOTTOM, TOP, log_y)
@@ -142,7 +146,14 @@ def frame(across: Axis, up: Axis | None, xs: Sequence[float], x: str, y: str) ->
         if up is None
         else [
             join(
-                tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=f"{up(t):.1f}", y2=f"{up(t):.1f}", class_="grid"),
+                tag(
+                    "line",
+                    x1=LEFT,
+                    x2=WIDTH - RIGHT,
+                    y1=f"{up(t):.1f}",
+                    y2=f"{up(t):.1f}",
+                    class_="grid",
+                ),
                 tag("text", short(t), x=LEFT - 8, y=f"{up(t) + 4:.1f}", text_anchor="end"),
             )
             for t in up.ticks()
@@ -152,9 +163,19 @@ def frame(across: Axis, up: Axis | None, xs: Sequence[float], x: str, y: str) ->
     for t in xs:
         if not shown or across(t) - across(shown[-1]) > 34:
             shown.append(t)
-    columns = [tag("text", short(t), x=f"{across(t):.1f}", y=HEIGHT - BOTTOM + 20, text_anchor="middle") for t in shown]
+    columns = [
+        tag("text", short(t), x=f"{across(t):.1f}", y=HEIGHT - BOTTOM + 20, text_anchor="middle")
+        for t in shown
+    ]
     names = [
-        tag("text", x, x=(LEFT + WIDTH - RIGHT) / 2, y=HEIGHT - 6, text_anchor="middle", class_="axis"),
+        tag(
+            "text",
+            x,
+            x=(LEFT + WIDTH - RIGHT) / 2,
+            y=HEIGHT - 6,
+            text_anchor="middle",
+            class_="axis",
+        ),
         tag("text", y, x=4, y=16, class_="axis"),
     ]
     return join(rows, columns, names)
@@ -162,7 +183,11 @@ def frame(across: Axis, up: Axis | None, xs: Sequence[float], x: str, y: str) ->
 
 def line(series: Series, across: Axis, up: Axis) -> Html:
     """One curve and its points; values that are not finite are left out."""
-    pairs = [(x, y) for x, y in zip(series.x, series.y, strict=True) if math.isfinite(y) and (y > 0 or not up.log)]
+    pairs = [
+        (x, y)
+        for x, y in zip(series.x, series.y, strict=True)
+        if math.isfinite(y) and (y > 0 or not up.log)
+    ]
     points = [(f"{across(x):.1f}", f"{up(y):.1f}") for x, y in pairs]
     if series.form == "steps":
         return tag("g", tag("path", d=stairs(points)), class_=f"series {series.style}")
@@ -173,7 +198,13 @@ def line(series: Series, across: Axis, up: Axis) -> Html:
         tag("circle", tag("title", f"{series.name}, {short(x)}: {short(y)}"), cx=a, cy=b, r=3.4)
         for (a, b), (x, y) in zip(points, pairs, strict=True)
     ]
-    return tag("g", band(series, across, up), tag("polyline", points=path), dots, class_=f"series {series.style}")
+    return tag(
+        "g",
+        band(series, across, up),
+        tag("polyline", points=path),
+        dots,
+        class_=f"series {series.style}",
+    )
 
 
 def band(series: Series, across: Axis, up: Axis) -> Html | None:
@@ -209,11 +240,20 @@ def marker(across: Axis, xs: Sequence[float], chosen: float) -> Html:
     """A vertical line at the chosen x; it carries where the others are, for the slider."""
     at = f"{across(chosen):.1f}"
     positions = " ".join(f"{x:g}:{across(x):.1f}" for x in xs)
-    return tag("line", x1=at, x2=at, y1=TOP, y2=HEIGHT - BOTTOM, class_="marker", data_positions=positions)
+    return tag(
+        "line", x1=at, x2=at, y1=TOP, y2=HEIGHT - BOTTOM, class_="marker", data_positions=positions
+    )
 
 
 def weight_bar(weight: float, largest: float) -> Html:
     """A small bar of this weight's length, for a table's cell."""
     share = 0.0 if largest <= 0 else min(max(weight / largest, 0.0), 1.0)
     bar = tag("rect", x=0, y=1, width=f"{100 * share:.1f}", height=8)
-    return tag("svg", bar, viewBox="0 0 100 10", class_="bar", aria_hidden="true", preserveAspectRatio="none")
+    return tag(
+        "svg",
+        bar,
+        viewBox="0 0 100 10",
+        class_="bar",
+        aria_hidden="true",
+        preserveAspectRatio="none",
+    )

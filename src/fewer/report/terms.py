@@ -12,18 +12,18 @@ import scipy.sparse as sp
 from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, known
 from ..constraints.groups import as_groups
 from ..constraints.sparse_simplex import SparseSimplex
-from ..data.prices import instant
 from ..deadline import Deadline
 from ..engines.conditioned import best_weights
 from ..engines.fit import refitted
-from ..jobs.terms import track
-from ..jobs.terms_options import LOSSES, TermsOptions
-from ..jobs.tracking import Tracked
+from ..jobs.terms.options import LOSSES, TermsOptions
+from ..jobs.terms.terms import track
+from ..jobs.terms.tracking import Tracked
 from ..objectives.matrix import scaled, typical_size
 from ..objectives.moments import Moments
 from ..programmes import nonnegative_least_squares
 from ..result import Result
 from ..spaces import Atoms
+from ..tables.prices import instant
 from ..threads import own_threads
 from .kept import Table, kept_table
 from .path import TEST_SHARE, Baselines, Split
@@ -41,7 +41,8 @@ MAX_NNLS_ENTRIES = 5_000_000
 class TermsProblem:
     """Which k columns of A (r, n) track b (r,) with weights within bounds; `names` (n,).
 
-    `test_rows` are the rows to be held out, where they are not drawn at random; `note` is said of every answer.
+    `test_rows` are the rows to be held out, where they are not drawn at random; `note` is said of
+    every answer.
     """
 
     A: Any
@@ -69,8 +70,18 @@ class TermsProblem:
         A = data.X if data.names is not None or sp.issparse(data.X) else as_numbers(data.X, "X")
         n = A.shape[1]
         called = data.names or list(range(n) if names is None else names)
-        chosen = {name: getattr(data, name) for name in ("include", "exclude", "groups", "sample_weight", "note")}
-        return cls(A, np.asarray(data.y, np.float64), called, own, **chosen, test_rows=held_out_rows(data, test))
+        chosen = {
+            name: getattr(data, name)
+            for name in ("include", "exclude", "groups", "sample_weight", "note")
+        }
+        return cls(
+            A,
+            np.asarray(data.y, np.float64),
+            called,
+            own,
+            **chosen,
+            test_rows=held_out_rows(data, test),
+        )
 
     @property
     def size(self) -> int:
@@ -87,7 +98,14 @@ class TermsProblem:
     @property
     def _tracked(self) -> Tracked:
         columns = self.include, self.exclude, self.groups
-        return Tracked(self.A, self.b, list(self.names), *columns, sample_weight=self.sample_weight, note=self.note)
+        return Tracked(
+            self.A,
+            self.b,
+            list(self.names),
+            *columns,
+            sample_weight=self.sample_weight,
+            note=self.note,
+        )
 
     @cached_property
     def _near_one(self) -> tuple[Any, Vector, int]:
@@ -120,7 +138,9 @@ class TermsProblem:
     def view(self, result: Result) -> Tracking:
         """The target and what tracks it, row by row."""
         A, b, power = self._near_one
-        shown = tracking(np.asarray(scaled(b, power)), np.asarray(scaled(np.asarray(A @ result.p), power)))
+        shown = tracking(
+            np.asarray(scaled(b, power)), np.asarray(scaled(np.asarray(A @ result.p), power))
+        )
         return replace(shown, **self._held(result))
 
     def _held(self, result: Result) -> dict[str, Any]:
@@ -130,7 +150,11 @@ class TermsProblem:
         if self.groups is not None:
             codes, labels = as_groups(self.groups, len(self.names))
             weights = np.bincount(codes, result.p, len(labels))
-            found["groups"] = [(str(labels[g]), float(weights[g])) for g in np.argsort(-weights) if weights[g] > 0.0]
+            found["groups"] = [
+                (str(labels[g]), float(weights[g]))
+                for g in np.argsort(-weights)
+                if weights[g] > 0.0
+            ]
         if conditions is not None:
             found["binding"] = conditions.binding(result.p)
             if conditions.previous is not None:
@@ -258,6 +282,10 @@ def held_out_rows(data: Tracked, test: Any) -> Indices | None:
         raise InvalidInput("test: a date needs date, the column of dates", "test")
     rows = np.flatnonzero(data.dates >= instant(given, "test"))
     if not 0 < rows.size < r:
-        left = "before all dates: nothing is left to fit on" if rows.size else "after all dates: no row is tested"
+        left = (
+            "before all dates: nothing is left to fit on"
+            if rows.size
+            else "after all dates: no row is tested"
+        )
         raise InvalidInput(f"test: {given} is {left}", "test")
     return rows

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from .._validation import Vector
-from ..jobs.bins import bins
-from ..jobs.empirical import Empirical
-from ..jobs.grid import available
+from ..jobs.bins.bins import bins
+from ..jobs.bins.empirical import Empirical
+from ..jobs.bins.grid import available
 from ..result import Result
 from .kept import Table, kept_table
 from .path import Baselines, Split, proven_bound
@@ -69,9 +69,15 @@ class ValuesProblem:
         facts["largest difference of cumulative shares"] = self.P.largest_difference(at, weights)
         for name, q in QUANTILES.items():
             facts[f"{name} of the values"] = float(self.P.quantile(q))
-            facts[f"{name} kept, spread between the edges"] = float(result.distribution.quantile(q, spread=True))
+            facts[f"{name} kept, spread between the edges"] = float(
+                result.distribution.quantile(q, spread=True)
+            )
         facts["value"] = result.value
-        return facts if result.gap is None or proven_bound(result) is None else {**facts, "gap": result.gap}
+        return (
+            facts
+            if result.gap is None or proven_bound(result) is None
+            else {**facts, "gap": result.gap}
+        )
 
     def errors_on(self, P: Empirical) -> Baselines:
         """On other values, the errors of quantiles of equal weight, and of bins of equal width at their centres."""

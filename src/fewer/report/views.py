@@ -112,7 +112,9 @@ def plane_of_rows(Z: Any, names: Sequence[str] = ()) -> Plane:
             lambda rows: np.column_stack([rows[:, 0], np.full(len(rows), 0.5)]),
         )
     if d == 2:
-        both = (str(names[0]), str(names[1])) if len(names) == 2 else ("first column", "second column")
+        both = (
+            (str(names[0]), str(names[1])) if len(names) == 2 else ("first column", "second column")
+        )
         return Plane(drawn, lambda some: np.asarray(Z[some], np.float64), both, n)
     some = np.asarray(Z[drawn], np.float64)
     centre = some.mean(axis=0)
@@ -139,9 +141,13 @@ def plane_of_similarities(block: Callable[[Indices, Indices], Matrix], n: int) -
 
     def place(some: Indices) -> Matrix:
         found = block(some, drawn)
-        return np.asarray((found - found.mean(axis=1, keepdims=True) - means + means.mean()) @ scale)
+        return np.asarray(
+            (found - found.mean(axis=1, keepdims=True) - means + means.mean()) @ scale
+        )
 
-    axes = component_names(np.maximum(values[top], 0.0) / max(float(np.maximum(values, 0.0).sum()), 1e-300))
+    axes = component_names(
+        np.maximum(values[top], 0.0) / max(float(np.maximum(values, 0.0).sum()), 1e-300)
+    )
     return Plane(drawn, place, axes, n)
 
 
@@ -158,7 +164,9 @@ def cumulative(x: Vector, before: Vector, after: Vector, name: str) -> Cumulativ
         levels = np.cumsum(before)
         wanted = np.linspace(0.0, levels[-1], MAX_DRAWN_STEPS // 2)
         even = np.linspace(0, len(x) - 1, MAX_DRAWN_STEPS // 2).astype(np.int64)
-        some = np.concatenate([np.minimum(np.searchsorted(levels, wanted), len(x) - 1), even, np.flatnonzero(after)])
+        some = np.concatenate(
+            [np.minimum(np.searchsorted(levels, wanted), len(x) - 1), even, np.flatnonzero(after)]
+        )
         places = np.unique(some)
     return Cumulative(x[places], np.cumsum(before)[places], np.cumsum(after)[places], name)
 
@@ -168,7 +176,9 @@ def profile(edges: Vector, before: Vector, after: Vector, name: str) -> Profile:
     starts = np.arange(len(before))
     if len(before) > MAX_DRAWN_STEPS:
         even = np.linspace(0, len(before) - 1, MAX_DRAWN_STEPS).astype(np.int64)
-        starts = np.unique(np.concatenate([even, np.flatnonzero(np.append(True, np.diff(after) != 0))]))
+        starts = np.unique(
+            np.concatenate([even, np.flatnonzero(np.append(True, np.diff(after) != 0))])
+        )
     lengths = np.diff(np.append(starts, len(before)))
     drawn = [np.add.reduceat(each, starts) / lengths for each in (before, after)]
     last = [np.append(each, each[-1]) for each in drawn]
@@ -178,5 +188,9 @@ def profile(edges: Vector, before: Vector, after: Vector, name: str) -> Profile:
 def tracking(target: Vector, tracked: Vector) -> Tracking:
     """A target and what tracks it, at every row or at evenly spaced ones."""
     n = len(target)
-    rows = np.arange(n) if n <= MAX_DRAWN_STEPS else np.linspace(0, n - 1, MAX_DRAWN_STEPS).round().astype(np.int64)
+    rows = (
+        np.arange(n)
+        if n <= MAX_DRAWN_STEPS
+        else np.linspace(0, n - 1, MAX_DRAWN_STEPS).round().astype(np.int64)
+    )
     return Tracking(rows.astype(np.float64), target[rows], tracked[rows], n)

@@ -44,12 +44,21 @@ def solve(
     def steps() -> Steps:
         known = lower_bound_of(inner, constraint)
         yield Step(bound=known if known > -math.inf else None)
-        if proves and implements(inner, Direct) and isinstance(constraint, SparseSimplex) and constraint.whole_faces:
+        if (
+            proves
+            and implements(inner, Direct)
+            and isinstance(constraint, SparseSimplex)
+            and constraint.whole_faces
+        ):
             return (yield from directly(inner, constraint.k))
         return (yield from method(engine_of(inner, constraint, name, deadline), generator, work))
 
     as_callback(callback)
-    told: dict[str, Any] = {"time_limit": deadline, "callback": watched(callback, exponent), "seed": seed}
+    told: dict[str, Any] = {
+        "time_limit": deadline,
+        "callback": watched(callback, exponent),
+        "seed": seed,
+    }
     found = in_units(drive(inner, constraint, steps(), solver=name, **told), exponent)
     return found if found.seed == seed else replace(found, seed=seed)
 

@@ -30,8 +30,9 @@ def exact(
 ) -> Result:
     """Local search, then branch and bound until the optimum is proven.
 
-    A branch fixes some units in and some out; the engine bounds F over the supports that are left. The branch of the
-    lowest bound is examined first, so the lowest open bound is a proven one at any moment.
+    A branch fixes some units in and some out; the engine bounds F over the supports that are left.
+    The branch of the lowest bound is examined first, so the lowest open bound is a proven one at
+    any moment.
 
     Parameters
     ----------
@@ -59,7 +60,9 @@ def exact(
     >>> result.support.tolist(), result.value, result.gap
     ([1, 2], 0.0, 0.0)
     """
-    return solve("exact", objective, constraint, proven, budget, time_limit, callback, rng, proves=True)
+    return solve(
+        "exact", objective, constraint, proven, budget, time_limit, callback, rng, proves=True
+    )
 
 
 def proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:
@@ -82,8 +85,8 @@ def proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> St
 def branched(engine: Any, budget: float, rng: np.random.Generator | None = None) -> Steps:
     """Branch and bound from the engine's support: the branch of the lowest bound first.
 
-    A branch that comes back as it was, alone, says that the engine knows no better bound: the proof stays open. With
-    `rng` the search goes on in between, in turns of equal work that get longer.
+    A branch that comes back as it was, alone, says that the engine knows no better bound: the proof
+    stays open. With `rng` the search goes on in between, in turns of equal work that get longer.
     """
     serial = itertools.count(0, -1)  # of equal bounds the newest first
     branches = [(-math.inf, next(serial), Branch())]
@@ -104,4 +107,6 @@ def branched(engine: Any, budget: float, rng: np.random.Generator | None = None)
             break
         lowest = min(branches[0][0] if branches else math.inf, engine.proven)
         yield Step(engine.answer() if engine.value < before else None, lowest)
-    return Outcome(Status.FINISHED, min(branches[0][0] if branches else engine.value, engine.proven))
+    return Outcome(
+        Status.FINISHED, min(branches[0][0] if branches else engine.value, engine.proven)
+    )

@@ -32,9 +32,10 @@ def exchange(
 ) -> Result:
     """Local search: grow a support, swap units while that lowers F, then perturb it and swap again.
 
-    A perturbation replaces some units at random, improves the support again, and is kept if F is lower. The search ends
-    when perturbations in a row have cost `budget` without a gain; with a `time_limit` and no `budget` it goes on until
-    the time is over. The same `rng` gives the same answer unless the clock cut it short.
+    A perturbation replaces some units at random, improves the support again, and is kept if F is
+    lower. The search ends when perturbations in a row have cost `budget` without a gain; with a
+    `time_limit` and no `budget` it goes on until the time is over. The same `rng` gives the same
+    answer unless the clock cut it short.
 
     Parameters
     ----------

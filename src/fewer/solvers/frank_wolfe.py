@@ -44,10 +44,11 @@ def frank_wolfe(
 
         F[p] - (<g, p> - min g) <= min F over the simplex,   g = dF/dp
 
-    is a lower bound over any set inside the simplex: the result's `bound`, or what F can never be below where that is
-    more. For quadratics a step adds the best entries and finds the best weights of all (fully corrective). For other F,
-    and where very many entries have mass, it moves mass from the worst entry that has some to the best one, as far as
-    the curvature along that line, read from one more gradient, allows (pairwise).
+    is a lower bound over any set inside the simplex: the result's `bound`, or what F can never be
+    below where that is more. For quadratics a step adds the best entries and finds the best weights
+    of all (fully corrective). For other F, and where very many entries have mass, it moves mass
+    from the worst entry that has some to the best one, as far as the curvature along that line,
+    read from one more gradient, allows (pairwise).
 
     Parameters
     ----------
@@ -72,7 +73,8 @@ def frank_wolfe(
 
     References
     ----------
-    Lacoste-Julien and Jaggi (2015), On the global linear convergence of Frank-Wolfe optimization variants.
+    Lacoste-Julien and Jaggi (2015), On the global linear convergence of Frank-Wolfe optimization
+    variants.
 
     Examples
     --------
@@ -88,7 +90,9 @@ def frank_wolfe(
     most = math.inf if budget is None else as_number(budget, "budget", allow_equal=True)
     seed = None if rng is None else as_generator(rng)[1]  # nothing in it is random
     if not implements(objective, Quadratic) and objective.smoothness == math.inf:
-        raise InvalidInput("frank_wolfe needs an objective of finite smoothness; use iht with Backtracking()")
+        raise InvalidInput(
+            "frank_wolfe needs an objective of finite smoothness; use iht with Backtracking()"
+        )
     deadline = Deadline.after(time_limit)
 
     steps = within_budget(objective, _path(objective, constraint, max_iter, tol, deadline), most)
@@ -97,12 +101,22 @@ def frank_wolfe(
     return drive(objective, constraint, steps, solver="frank_wolfe", note=note, **told)
 
 
-def _path(objective: Objective, constraint: Constraint, max_iter: int, tol: float, deadline: Deadline) -> Steps:
-    bound, closed, quadratic = lower_bound_of(objective, constraint), False, implements(objective, Quadratic)
-    entries = (
-        np.flatnonzero(constraint.open) if isinstance(constraint, SparseSimplex) else np.arange(constraint.space.size)
+def _path(
+    objective: Objective, constraint: Constraint, max_iter: int, tol: float, deadline: Deadline
+) -> Steps:
+    bound, closed, quadratic = (
+        lower_bound_of(objective, constraint),
+        False,
+        implements(objective, Quadratic),
     )
-    for count, (p, low, closed) in enumerate(relaxation(objective, entries, max_iter, tol, deadline)):
+    entries = (
+        np.flatnonzero(constraint.open)
+        if isinstance(constraint, SparseSimplex)
+        else np.arange(constraint.space.size)
+    )
+    for count, (p, low, closed) in enumerate(
+        relaxation(objective, entries, max_iter, tol, deadline)
+    ):
         last, bound = closed or count == max_iter - 1, max(bound, low)
         known = bound if bound > -math.inf else None
         due = last or count % EVERY == 0 or (quadratic and np.count_nonzero(p) <= MOST_CORRECTED)
@@ -127,9 +141,18 @@ def relaxation(
         yield p, bound, closed
         if closed:
             return
-        corrects = corrects and len(held) <= MOST_CORRECTED and affordable(deadline, refit_cost(2 * len(held)))
+        corrects = (
+            corrects
+            and len(held) <= MOST_CORRECTED
+            and affordable(deadline, refit_cost(2 * len(held)))
+        )
         if corrects:
-            before, p = p, _corrected(objective, p, held, entries[np.argsort(slopes, kind="stable")], gradient)
+            before, p = (
+                p,
+                _corrected(
+                    objective, p, held, entries[np.argsort(slopes, kind="stable")], gradient
+                ),
+            )
             corrects = not np.array_equal(p, before)
         if not corrects:
             p = _shift(objective, p, gradient, best, worst)
@@ -148,7 +171,9 @@ def _vertex(objective: Any, entries: Indices) -> Vector:
     return p
 
 
-def _corrected(objective: Any, p: Vector, held: Indices, ranked: Indices, gradient: Vector) -> Vector:
+def _corrected(
+    objective: Any, p: Vector, held: Indices, ranked: Indices, gradient: Vector
+) -> Vector:
     """The best distribution on the entries with mass and the steepest others, a quarter as many, that lower F."""
     others = ranked[(p[ranked] == 0.0) & (gradient[ranked] < float(gradient[held] @ p[held]))]
     units = np.sort(np.append(held, others[: 1 + len(held) // 4]))
@@ -172,7 +197,9 @@ def _rise(objective: Any, p: Vector, best: int, worst: int, slope: float) -> flo
     """How much the derivative along the line grows until the mass is gone; of a quadratic from two columns alone."""
     if implements(objective, Quadratic):
         pair = np.array([best, worst])
-        block = (objective.centred if implements(objective, Centred) else objective.cross)(pair, pair)
+        block = (objective.centred if implements(objective, Centred) else objective.cross)(
+            pair, pair
+        )
         return float(2.0 * p[worst] * (block[0, 0] + block[1, 1] - block[0, 1] - block[1, 0]))
     far = p.copy()
     far[best] += far[worst]

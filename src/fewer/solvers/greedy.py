@@ -22,10 +22,11 @@ def greedy(
 
         j = argmin_{i not in S} min_{p in P_{S + i}} F[p]
 
-    With F = L2 this is Algorithm 2. Where F is infinite whatever unit is added, that is a tie of all, and so are values
-    that differ by rounding alone, 1e-12 of F where a face has a closed form. Units that must be held come first, and a
-    unit is added only where it fits. Limits on weights are part of F: it is infinite on a face where none meets them.
-    Where the last face has no member at all, one that has is taken instead.
+    With F = L2 this is Algorithm 2. Where F is infinite whatever unit is added, that is a tie of
+    all, and so are values that differ by rounding alone, 1e-12 of F where a face has a closed form.
+    Units that must be held come first, and a unit is added only where it fits. Limits on weights
+    are part of F: it is infinite on a face where none meets them. Where the last face has no member
+    at all, one that has is taken instead.
 
     Parameters
     ----------

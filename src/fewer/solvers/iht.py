@@ -47,20 +47,23 @@ def iht(
 
         p <- Π(p - mu dF/dp)
 
-    The paper's Algorithm 1 is `iht(F, C, step=Doubling(0.008))`, and its "IHT after Greedy" is that call with
-    `start=greedy(F, C).p`. Without a `step`, weights are refitted on each support, which the paper does not do.
+    The paper's Algorithm 1 is `iht(F, C, step=Doubling(0.008))`, and its "IHT after Greedy" is that
+    call with `start=greedy(F, C).p`. Without a `step`, weights are refitted on each support, which
+    the paper does not do.
 
     Parameters
     ----------
     objective, constraint
         F, and the set it is minimised over.
     start : array_like, optional
-        A member of the constraint. By default a random distribution on a random face; for quadratics on sparse
-        simplices without a `step`, where an active-set path of non-negative least squares leads.
+        A member of the constraint. By default a random distribution on a random face; for
+        quadratics on sparse simplices without a `step`, where an active-set path of non-negative
+        least squares leads.
     step : step rule, optional
-        `Constant`, `Doubling`, `Backtracking`, `Momentum` or `Refitting`. By default `Refitting` for quadratics on
-        sparse simplices, the paper's doubling on other sparse sets (each support valued by its best distribution where
-        that is known), and on convex ones momentum, or backtracking where F has no smoothness.
+        `Constant`, `Doubling`, `Backtracking`, `Momentum` or `Refitting`. By default `Refitting`
+        for quadratics on sparse simplices, the paper's doubling on other sparse sets (each support
+        valued by its best distribution where that is known), and on convex ones momentum, or
+        backtracking where F has no smoothness.
     max_iter : int
         Maximum number of iterations.
     tol : float
@@ -95,7 +98,9 @@ def iht(
     tol = as_number(tol, "tol", allow_equal=True)
     max_iter = as_integer(max_iter, "max_iter", 1)
     if step is not None and not implements(step, StepRule):
-        raise InvalidInput(f"step must be a step rule such as Constant(mu) or Doubling(mu), got {shown(step)}")
+        raise InvalidInput(
+            f"step must be a step rule such as Constant(mu) or Doubling(mu), got {shown(step)}"
+        )
     generator, seed = as_generator(rng)
     deadline = Deadline.after(time_limit)
     most = math.inf if budget is None else as_number(budget, "budget", allow_equal=True)

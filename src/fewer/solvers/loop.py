@@ -70,7 +70,9 @@ def as_start(start: Any, constraint: Constraint) -> Vector:
     """`start` as a member of the constraint."""
     p = as_vector(start, constraint.space.shape, "start")
     if not constraint.contains(p):
-        raise InvalidInput(f"start must lie in the constraint {constraint!r}; use constraint.project(start)")
+        raise InvalidInput(
+            f"start must lie in the constraint {constraint!r}; use constraint.project(start)"
+        )
     return p
 
 
@@ -103,15 +105,17 @@ def drive(
 ) -> Result:
     """Run a solver's steps to their end or to a limit, and return the best iterate.
 
-    Whatever the solver says of itself: the answer is a member of the constraint, the bound is at most its value, and
-    the status is OPTIMAL if and only if the two are equal to the tolerance.
+    Whatever the solver says of itself: the answer is a member of the constraint, the bound is at
+    most its value, and the status is OPTIMAL if and only if the two are equal to the tolerance.
     """
     deadline = Deadline.after(time_limit)
     max_iter = None if max_iter is None else as_integer(max_iter, "max_iter", 1)
     as_callback(callback)
     record = _Record(objective, deadline, [note] if note else [])
     try:
-        with own_threads():  # most products are small, and several threads would wait for each other
+        with (
+            own_threads()
+        ):  # most products are small, and several threads would wait for each other
             if start is not None:
                 record.given, record.started = (start, record.take(start)), 1
             status = _run(steps, record, max_iter, callback)
@@ -124,11 +128,15 @@ def drive(
     return _checked(record, constraint, status, solver, seed)
 
 
-def _checked(record: "_Record", constraint: Constraint, status: Status, solver: str, seed: int | None) -> Result:
+def _checked(
+    record: "_Record", constraint: Constraint, status: Status, solver: str, seed: int | None
+) -> Result:
     """The best iterate as a result that claims no more than holds."""
     if record.p is None:
         limit = record.deadline.seconds
-        raise InvalidInput(f"the time limit of {limit:g} s ended before {solver} found a first answer")
+        raise InvalidInput(
+            f"the time limit of {limit:g} s ended before {solver} found a first answer"
+        )
     record.keep_member(constraint, solver)
     record.keep_bound(solver)
     record.keep_scale()
@@ -199,7 +207,9 @@ class _Record:
     @cached_property
     def scale(self) -> float:
         """The size of F's terms; where nothing else tells, that of the first value."""
-        return scale_of(self.objective) or next((abs(v) for v in self.history if math.isfinite(v)), 0.0)
+        return scale_of(self.objective) or next(
+            (abs(v) for v in self.history if math.isfinite(v)), 0.0
+        )
 
     @property
     def tolerance(self) -> float:
@@ -221,10 +231,18 @@ class _Record:
         self.p = constraint.project(self.p)
         if not constraint.contains(self.p):
             reason = "what its project() returns is not a member by its contains() either"
-            raise InvalidInput(f"{solver} ended outside the constraint {constraint!r}, and {reason}")
+            raise InvalidInput(
+                f"{solver} ended outside the constraint {constraint!r}, and {reason}"
+            )
         self.value = self.valued(self.p)
-        self.notes.append(f"the answer of {solver} was no member of the constraint and was projected onto it")
-        if self.given is not None and self.given[1] < self.value and constraint.contains(self.given[0]):
+        self.notes.append(
+            f"the answer of {solver} was no member of the constraint and was projected onto it"
+        )
+        if (
+            self.given is not None
+            and self.given[1] < self.value
+            and constraint.contains(self.given[0])
+        ):
             self.p, self.value = self.given
             self.notes.append("the start is better than that, and is the answer")
 
@@ -245,7 +263,9 @@ class _Record:
         """Say so where F is of a size that floats do not tell apart."""
         scaled: Any = self.objective
         if implements(scaled, Scaled) and not SMALLEST <= scaled.scale <= LARGEST:
-            self.notes.append(f"values of this size, about {scaled.scale:.3g}, are beyond what a float can tell apart")
+            self.notes.append(
+                f"values of this size, about {scaled.scale:.3g}, are beyond what a float can tell apart"
+            )
 
     def valued(self, p: Vector) -> float:
         """F[p], which must be a number."""
@@ -263,7 +283,9 @@ class _Record:
         return value
 
     def progress(self, p: Vector, value: float) -> Progress:
-        return Progress(len(self.history) - self.started, p, value, self.value, self.bound, self.seconds)
+        return Progress(
+            len(self.history) - self.started, p, value, self.value, self.bound, self.seconds
+        )
 
     def raise_bound(self, bound: float | None) -> None:
         """A proven bound can only improve; neither -inf nor nan is one."""
@@ -286,7 +308,11 @@ def _run(steps: Steps, record: _Record, max_iter: int | None, callback: Callback
             reply = record.take(step.p)
         if callback is not None and _called(callback, record, step.p, reply):
             return Status.CALLBACK
-        if max_iter is not None and step.p is not None and len(record.history) - record.started >= max_iter:
+        if (
+            max_iter is not None
+            and step.p is not None
+            and len(record.history) - record.started >= max_iter
+        ):
             return Status.MAX_ITER
         if record.deadline.passed and record.p is not None:
             return Status.TIME_LIMIT
@@ -307,4 +333,6 @@ def says_stop(callback: Callback, progress: Progress) -> bool:
     try:
         return bool(answer)
     except Exception:  # an array is neither true nor false
-        raise InvalidInput(f"callback must return something that is true or false, got {shown(answer)}") from None
+        raise InvalidInput(
+            f"callback must return something that is true or false, got {shown(answer)}"
+        ) from None

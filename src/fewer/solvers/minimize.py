@@ -36,8 +36,20 @@ def auto(
 ) -> Result:
     """The default: `exchange`, then a proof as far as a fixed amount of work goes; `iht` where no support is sought."""
     if not served(objective, constraint):
-        return iht(objective, constraint, budget=budget, time_limit=time_limit, callback=callback, rng=rng)
-    return solve("auto", objective, constraint, searched_and_proven, budget, time_limit, callback, rng, proves=True)
+        return iht(
+            objective, constraint, budget=budget, time_limit=time_limit, callback=callback, rng=rng
+        )
+    return solve(
+        "auto",
+        objective,
+        constraint,
+        searched_and_proven,
+        budget,
+        time_limit,
+        callback,
+        rng,
+        proves=True,
+    )
 
 
 def searched_and_proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:
@@ -81,8 +93,9 @@ def minimize(
     objective, constraint
         F, and the set it is minimised over.
     solver : {"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"} or callable
-        "auto" is a local search (`exchange`) and then, where that is promising, a proof (`exact`) for a fixed amount
-        of work; with a time limit or a budget, search and proof in turns. For convex constraints `iht`.
+        "auto" is a local search (`exchange`) and then, where that is promising, a proof (`exact`)
+        for a fixed amount of work; with a time limit or a budget, search and proof in turns. For
+        convex constraints `iht`.
     progress : bool
         Whether to show a progress bar, in a terminal or a notebook.
     **options
@@ -110,7 +123,9 @@ def minimize(
         check_options(chosen, options)
         result = chosen(objective, constraint, **options)
     if not isinstance(result, Result):
-        raise InvalidInput(f"a solver must return a Result, {shown(solver)} returned {shown(result)}")
+        raise InvalidInput(
+            f"a solver must return a Result, {shown(solver)} returned {shown(result)}"
+        )
     return result
 
 
@@ -125,4 +140,6 @@ def check_options(solve: Callable[..., Result], options: dict[str, Any]) -> None
     own = options_of(solve)
     unknown = sorted(options.keys() - own)
     if unknown:
-        raise InvalidInput(f"{solve.__name__} has no option {unknown[0]!r}; its options are {', '.join(sorted(own))}")
+        raise InvalidInput(
+            f"{solve.__name__} has no option {unknown[0]!r}; its options are {', '.join(sorted(own))}"
+        )

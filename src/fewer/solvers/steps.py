@@ -104,14 +104,14 @@ class Doubling:
     Parameters
     ----------
     mu : float, optional
-        The first step length; if not given 1 / (64 smoothness), which for l2 is the paper's 0.008, and 0.1 where F has
-        no smoothness.
+        The first step length; if not given 1 / (64 smoothness), which for l2 is the paper's 0.008,
+        and 0.1 where F has no smoothness.
     trapped : {"support", "seen", "objective"}
-        What the paper does not say: the support has not changed; the support was met before; the value has not improved
-        on the best so far.
+        What the paper does not say: the support has not changed; the support was met before; the
+        value has not improved on the best so far.
     refit : bool
-        Whether what is valued is the best distribution on the support of each iterate; the path goes on from the
-        iterate itself.
+        Whether what is valued is the best distribution on the support of each iterate; the path
+        goes on from the iterate itself.
 
     Examples
     --------
@@ -142,7 +142,10 @@ class Doubling:
             after = forward(objective, constraint, p, mu * 2.0**doublings)
             before, support = support, constraint.support(after).tobytes()
             if not self.refit or support != last:
-                shown, last = best_near(objective, constraint, after) if self.refit else after, support
+                shown, last = (
+                    best_near(objective, constraint, after) if self.refit else after,
+                    support,
+                )
             value = yield Step(shown)
             escaped = {
                 "support": support != before,
@@ -194,7 +197,9 @@ class Backtracking:
                 after = constraint.project(p - mu * gradient, near=p)
                 change = after - p
                 promised = gradient @ change + change @ change / (2.0 * mu)
-                if not math.isfinite(value) or objective.value(after) <= value + promised + 1e-15 * abs(value):
+                if not math.isfinite(value) or objective.value(
+                    after
+                ) <= value + promised + 1e-15 * abs(value):
                     break
                 mu /= 2.0
                 if mu < smallest:
@@ -211,13 +216,14 @@ class Refitting:
 
         p <- argmin F on the support of Π(u - mu dF/du),   u = p + tau (p - p_before)
 
-    For quadratics, where one more gradient gives the curvature along a line exactly: tau minimises F along the
-    momentum, mu along the gradient of the entries that p or the k steepest descents use. 1 / smoothness is far too
-    short a step where the columns are spread out.
+    For quadratics, where one more gradient gives the curvature along a line exactly: tau minimises
+    F along the momentum, mu along the gradient of the entries that p or the k steepest descents
+    use. 1 / smoothness is far too short a step where the columns are spread out.
 
     References
     ----------
-    Zhang, Khanna, Kyrillidis and Koyejo (2021), Bayesian coresets: revisiting the nonconvex optimization perspective.
+    Zhang, Khanna, Kyrillidis and Koyejo (2021), Bayesian coresets: revisiting the nonconvex
+    optimization perspective.
 
     Examples
     --------
@@ -242,7 +248,9 @@ class Refitting:
                 rank = np.where(able, gradient, np.inf)
                 down[(ahead == 0.0) & (rank > np.partition(rank, sparse.k - 1)[sparse.k - 1])] = 0.0
             mu = line_search(objective, ahead, gradient, down)
-            after = best_near(objective, constraint, constraint.project(ahead - mu * gradient, near=p))
+            after = best_near(
+                objective, constraint, constraint.project(ahead - mu * gradient, near=p)
+            )
             yield Step(after)
             if moved(p, after) <= tol:
                 return Outcome(Status.CONVERGED)

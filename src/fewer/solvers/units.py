@@ -66,11 +66,21 @@ def in_units(result: Result, exponent: int) -> Result:
     history, value_se = times(result.history, exponent), times(result.value_se, exponent)
     notes, status = [result.note] if result.note else [], result.status
     if result.value and not LEAST <= abs(value) <= MOST:
-        if bound != value or status is not Status.OPTIMAL:  # what is apart cannot be told in these units
+        if (
+            bound != value or status is not Status.OPTIMAL
+        ):  # what is apart cannot be told in these units
             bound, status = None, Status.FINISHED if status is Status.OPTIMAL else status
         true = Decimal(result.value) * Decimal(2) ** exponent
-        notes.append(f"in the units of the data the value is {true:.3g}, which no float can hold: here it is {value:g}")
-    changed = {"value": value, "bound": bound, "status": status, "history": history, "value_se": value_se}
+        notes.append(
+            f"in the units of the data the value is {true:.3g}, which no float can hold: here it is {value:g}"
+        )
+    changed = {
+        "value": value,
+        "bound": bound,
+        "status": status,
+        "history": history,
+        "value_se": value_se,
+    }
     return replace(result, **changed, note="; ".join(notes))
 
 
@@ -80,7 +90,9 @@ def watched(callback: Callback | None, exponent: int) -> Callback | None:
         return callback
 
     def shown(progress: Progress) -> Any:
-        value, best, bound = (times(x, exponent) for x in (progress.value, progress.best, progress.bound))
+        value, best, bound = (
+            times(x, exponent) for x in (progress.value, progress.best, progress.bound)
+        )
         return callback(progress._replace(value=value, best=best, bound=bound))
 
     return shown
@@ -89,14 +101,18 @@ def watched(callback: Callback | None, exponent: int) -> Callback | None:
 def in_step(rule: Any, exponent: int) -> Any:
     """The rule that takes for G the steps that this one takes for F = 2**exponent G."""
     mu = getattr(rule, "mu", None)
-    return rule if mu is None else replace(rule, mu=min(max(times(mu, exponent), 1.0 / LONGEST), LONGEST))
+    return (
+        rule
+        if mu is None
+        else replace(rule, mu=min(max(times(mu, exponent), 1.0 / LONGEST), LONGEST))
+    )
 
 
 def near_one(solver: Solver) -> Solver:
     """A solver (objective, constraint, *, callback, ...) that works on numbers near one, whatever the data's units.
 
-    A step rule that is given has its step length in the user's units. One of ours is told the others; for a user's own
-    rule the objective stays as it is.
+    A step rule that is given has its step length in the user's units. One of ours is told the
+    others; for a user's own rule the objective stays as it is.
     """
 
     @wraps(solver)

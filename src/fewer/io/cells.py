@@ -1,0 +1,238 @@
+r"""Columns of texts, as csv and sheets hold them: missing values, numbers in disguise, booleans and dates.
+
+A cell that is one of `MISSING`, blanks around it aside, is missing. A column is of numbers when
+every other cell is, written with one decimal sign: 1234.5 · 1,234.50 · 1.234,50 · 1 234,50 ·
+1'234.50, with one currency ($1,234.00, 1.234,50 €, EUR 5), all in percent (12.5% is 0.125),
+negative by a sign or in parentheses. A column most of whose cells are numbers and some are not is
+refused with the first that is not; other columns are texts, as they are.
+"""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "-", "?", ".")
+"""Cells that say that there is no value, in columns of any kind."""
+TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
+MOSTLY = 0.5
+"""The share of cells above which a column is meant to be of numbers."""
+SAMPLE = 200
+"""Cells on which a date format is tried before all are, and from which is seen whether few or many differ."""
+FEW_CELLS = 2000
+"""Cells up to which Python looks at them sooner than polars does."""
+DATES = (
+    "%Y-%m-%d",
+    "%Y/%m/%d",
+    "%d.%m.%Y",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d-%m-%Y",
+    "%d %b %Y",
+    "%b %d, %Y",
+    "%d-%b-%Y",
+)
+TIMES = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M")
+ZONED = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z")
+MORE_TIMES = (
+    "%d.%m.%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M",
+    "%d/%m/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M",
+)
+
+_CURRENCY = r"[$€£¥₹₩₽₺₫฿]|[A-Z]{0,2}\$|USD|EUR|GBP|CHF|JPY|CNY|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|INR|BRL|MXN|ZAR|kr|zł"
+_BLANKS = r"[ \u00a0\u202f\u2009]"
+_EXPONENT = r"(?:[eE][-+]?\d+)?"
+_THOUSANDS = r"(?:\d{1,3}(?:(?:SIGN\d{3})+|(?:['’]\d{3})+|(?:[ \u00a0\u202f\u2009]\d{3})+)|\d+)"
+"""Whole numbers with one sign between thousands, or none."""
+_DOT = _THOUSANDS.replace("SIGN", ",") + rf"(?:\.\d*)?{_EXPONENT}|\.\d+{_EXPONENT}"
+_COMMA = _THOUSANDS.replace("SIGN", r"\.") + rf"(?:,\d*)?{_EXPONENT}|,\d+{_EXPONENT}"
+
+
+def _pattern(body: str) -> str:
+    """A whole cell: parentheses, sign, currency, the number, percent or currency."""
+    front = rf"^(?P<open>\()?{_BLANKS}*(?P<sign>[-+−])?{_BLANKS}*(?P<front>{_CURRENCY})?{_BLANKS}*(?P<inner>[-−])?"
+    return rf"{front}(?P<body>{body}){_BLANKS}*(?P<back>%|{_CURRENCY})?{_BLANKS}*(?P<close>\))?$"
+
+
+STYLES = {".": _pattern(_DOT), ",": _pattern(_COMMA)}
+"""Numbers by their decimal sign."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A cell that is not what its column is."""
+
+    row: int
+    cell: str
+    expected: str
+
+
+@dataclass(frozen=True, eq=False)
+class Parsed:
+    """A column with its type: what is to be said of it, the decimal sign that it shows, and what is wrong in it."""
+
+    values: pl.Series
+    note: str = ""
+    decimal: str | None = None
+    problem: Problem | None = None
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the column is of numbers or booleans, or is meant to be."""
+        return (
+            self.problem is not None
+            or self.values.dtype.is_numeric()
+            or self.values.dtype == pl.Boolean
+        )
+
+
+def without_missing(cells: pl.Series) -> pl.Series:
+    """The texts with the missing ones as nulls; where few differ, each of them is looked at once."""
+    if len(cells) <= FEW_CELLS and not any(
+        text.strip() in MISSING for text in set(cells.to_list()) if text is not None
+    ):
+        return cells
+    if (
+        cells.head(SAMPLE).n_unique() < SAMPLE // 2
+        and not cells.unique().str.strip_chars().is_in(MISSING).any()
+    ):
+        return cells
+    bare = cells.str.strip_chars()
+    return cells.set(bare.is_in(MISSING), None)
+
+
+def parsed(cells: pl.Series, decimal: str | None = None, comma_first: bool = False) -> Parsed:
+    """A column of texts by its kind.
+
+    `decimal` is the decimal sign of other columns, None where they show none; then 1,234 is a
+    decimal if `comma_first`.
+    """
+    bare = cells.str.strip_chars()
+    gone = bare.is_in(MISSING)
+    kept, bare = cells.set(gone, None), bare.set(gone, None)
+    if bare.null_count() == len(bare):
+        return Parsed(bare.cast(pl.Float64))
+    dated = _dates(bare)
+    if dated is not None:
+        return dated
+    plain = _plain(bare) if not (decimal == "," and is_grouped(bare)) else None
+    if plain is not None:
+        coded = plain.dtype == pl.Int64 and bare.str.contains(r"^0\d").any()
+        note = f"{cells.name!r} holds codes with leading zeros, which are taken as texts"
+        return Parsed(kept, note) if coded else Parsed(plain)
+    return _styled(kept, bare, decimal, comma_first)
+
+
+def _plain(bare: pl.Series) -> pl.Series | None:
+    """Whole numbers, numbers or booleans as programs write them."""
+    for dtype in (pl.Int64, pl.Float64):
+        found = bare.cast(dtype, strict=False)
+        if found.null_count() == bare.null_count():
+            return found
+    if bare.is_in([*TRUE, *FALSE]).all():
+        return bare.is_in(TRUE)
+    return None
+
+
+def is_grouped(bare: pl.Series) -> bool:
+    """Whether every dot may be one between thousands."""
+    dotted = bare.filter(bare.str.contains(".", literal=True))
+    return len(dotted) > 0 and bool(dotted.str.contains(r"^[-+]?\d{1,3}(?:\.\d{3})+$").all())
+
+
+def _dates(bare: pl.Series) -> Parsed | None:
+    """Dates, or dates with times, all in one of the known formats."""
+    sample = bare.drop_nulls().head(SAMPLE)
+    if (
+        not sample.str.contains(r"\d[-/. :,]").all()
+        or not sample.str.len_chars().is_between(6, 40).all()
+    ):
+        return None
+    readable = [
+        fmt
+        for fmt in (*DATES, *TIMES, *ZONED, *MORE_TIMES)
+        if _dated(sample, fmt).null_count() == 0
+    ]
+    found = [
+        (fmt, values)
+        for fmt in readable
+        if (values := _dated(bare, fmt)).null_count() == bare.null_count()
+    ]
+    if not found:
+        return None
+    fmt, values = found[0]
+    note = ""
+    if len(found) > 1 and fmt.startswith("%d/%m"):
+        note = f"{bare.name!r} holds dates such as {sample[0]!r}, which are taken as day/month/year"
+    return Parsed(values, note)
+
+
+def _dated(bare: pl.Series, fmt: str) -> pl.Series:
+    """Texts as dates of one format, null where they are not."""
+    if fmt in DATES:
+        return bare.str.to_date(fmt, strict=False)
+    if fmt in ZONED:
+        return bare.str.to_datetime(fmt, strict=False, time_unit="us", time_zone="UTC")
+    return bare.str.to_datetime(fmt, strict=False, time_unit="us")
+
+
+def _styled(kept: pl.Series, bare: pl.Series, decimal: str | None, comma_first: bool) -> Parsed:
+    """Numbers in disguise, or texts."""
+    filled = bare.is_not_null()
+    count = int(filled.sum())
+    matches = {sign: bare.str.contains(pattern) & filled for sign, pattern in STYLES.items()}
+    fitting = [sign for sign, match in matches.items() if int(match.sum()) == count]
+    if not fitting:
+        either = matches["."] | matches[","]
+        if int(either.sum()) <= MOSTLY * count:
+            return Parsed(kept)
+        sign = max(matches, key=lambda s: int(matches[s].sum()))
+        wrong = int((filled & ~matches[sign].fill_null(False)).arg_max() or 0)
+        like = bare.filter(matches[sign])[0]
+        share = f"{int(matches[sign].sum())} of {count} cells are numbers such as {like!r}"
+        return Parsed(kept, problem=Problem(wrong, bare[wrong], f"a number ({share})"))
+    ambiguous = len(fitting) == 2 and bool(bare.str.contains(r"[.,]").any())
+    sign = (decimal or ("," if comma_first else ".")) if ambiguous else fitting[0]
+    values, problem = _converted(bare, sign)
+    if problem is not None:
+        return Parsed(kept, problem=problem)
+    example = bare.filter(bare.str.contains(r"[^\d+-]"))
+    note = f"{bare.name!r} holds numbers written like {example[0]!r}, taken as {values[_first(bare, example[0])]!r}"
+    return Parsed(values, note, None if len(fitting) == 2 else sign)
+
+
+def _first(cells: pl.Series, cell: str) -> int:
+    """Where a cell is first."""
+    return int((cells == cell).arg_max() or 0)
+
+
+def _converted(bare: pl.Series, sign: str) -> tuple[pl.Series, Problem | None]:
+    """The numbers of cells that all have one decimal sign; a second currency, or percent in some only, is refused."""
+    parts = bare.str.extract_groups(STYLES[sign]).struct.unnest()
+    percent = (parts["back"] == "%").fill_null(False)
+    filled = bare.is_not_null()
+    if percent.any() and not (percent | ~filled).all():
+        wrong = int((filled & ~percent).arg_max() or 0)
+        return bare, Problem(wrong, bare[wrong], "percent, as other cells have it")
+    front = parts["front"].fill_null("")
+    money = front.set(front == "", None).fill_null(parts["back"].set(percent, None))
+    known = money.drop_nulls()
+    if known.n_unique() > 1:
+        wrong = int((money != known[0]).fill_null(False).arg_max() or 0)
+        return bare, Problem(wrong, bare[wrong], f"an amount in {known[0]}, as in other cells")
+    body = parts["body"].str.replace_all(
+        r"['’ \u00a0\u202f\u2009]" if sign == "." else r"[.'’ \u00a0\u202f\u2009]", ""
+    )
+    body = (
+        body.str.replace_all(",", "") if sign == "." else body.str.replace(",", ".", literal=True)
+    )
+    negative = (
+        parts["open"].is_not_null()
+        | parts["sign"].is_in(["-", "−"]).fill_null(False)
+        | parts["inner"].is_not_null()
+    )
+    numbers = body.cast(pl.Float64)
+    numbers = (-numbers).zip_with(negative, numbers)
+    return (numbers / 100.0 if percent.any() else numbers).rename(bare.name), None

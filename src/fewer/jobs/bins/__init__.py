@@ -1,0 +1,1 @@
+"""Few values or bins of a distribution."""

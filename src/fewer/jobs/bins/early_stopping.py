@@ -1,0 +1,153 @@
+"""Early stopping: rows held out say how far down a solver should go."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from ..._validation import InvalidInput, Vector, as_generator, as_number
+from ...constraints.sparse_simplex import SparseSimplex
+from ...deadline import Deadline
+from ...engines.paths import stopped, walked
+from ...objectives.moments import Moments
+from ...result import Result, Status
+from ...solvers.loop import Callback, Outcome, Progress, Step, Steps, drive, says_stop
+from ...solvers.minimize import minimize
+from ...solvers.units import in_units, watched
+
+TINY = 1e-300
+PERTURBING = ("auto", "exact", "exchange")
+"""Solvers that would go on after a first local optimum: here they do not."""
+
+
+def held_out(F: Moments, validation: Any) -> int:
+    """How many rows a share of them is: at least one, and not all."""
+    share, rows = as_number(validation, "validation"), int(F.A.shape[0])
+    if share >= 1.0 or rows < 2 or isinstance(F.A, LinearOperator):
+        raise InvalidInput(
+            f"validation must be a share of the rows in (0, 1) of a dense or sparse matrix with at least two rows, "
+            f"got {share:g} of {rows} rows"
+        )
+    return int(min(max(round(share * rows), 1), rows - 1))
+
+
+def early_stopped(
+    F: Moments,
+    C: SparseSimplex,
+    solver: str,
+    validation: Any,
+    deadline: Deadline,
+    rng: Any,
+    callback: Callback | None,
+) -> Result:
+    """Solve on most rows and let the rest say how far down to go; then go as far on all rows.
+
+    How far is F of an answer as a share of F of the first, which is the projection of non-negative
+    least squares. Of the answers met the first is taken whose error on the rest is not above the
+    best one's by more than the standard error of their difference (the one-standard-error rule,
+    Breiman et al. 1984): a few rows cannot tell more. Half of a time limit is for most rows.
+    """
+    generator, seed = as_generator(rng)
+    inner, exponent = F.near_one()
+    seen, held = watched(callback, exponent), held_out(inner, validation)
+    found = _chosen(inner, C, solver, held, deadline, generator, seen)
+    return replace(in_units(found, exponent), seed=seed)
+
+
+def _chosen(
+    F: Moments,
+    C: SparseSimplex,
+    solver: str,
+    held: int,
+    deadline: Deadline,
+    rng: np.random.Generator,
+    callback: Callback | None,
+) -> Result:
+    """The answer on all rows that is as far down as the rows held out allow."""
+    order = rng.permutation(F.A.shape[0])
+    kept, out = np.sort(order[held:]), np.sort(order[:held])
+    watch = Watch(callback)
+    fitted, judge = (F.of_rows(part).near_one()[0] for part in (kept, out))
+    first = positive(fitted, C, deadline.share(0.25))
+    values, errors = [first.value], [squares(judge, first.p)]
+    options: dict[str, Any] = {"budget": 0.0} if solver in PERTURBING else {}
+
+    def judged(progress: Progress) -> Any:
+        if progress.n_iter >= len(values):  # an iterate, not a pause after it
+            values.append(progress.value)
+            errors.append(squares(judge, progress.p))
+        return watch(progress)
+
+    if not deadline.passed:
+        minimize(
+            fitted, C, solver, time_limit=deadline.share(0.5), rng=rng, callback=judged, **options
+        )
+    whole = positive(F, C, deadline)
+    chosen = first_as_good(np.array(errors))
+    enough = values[chosen] * (whole.value / max(first.value, TINY))
+    late = watch.stopped or deadline.passed
+    if late:
+        whole = min(whole, drive(F, C, answered(first.p)), key=lambda found: found.value)
+    if late or chosen == 0 or enough >= whole.value:
+        return ended(whole, watch.stopped, deadline)
+
+    def far_enough(progress: Progress) -> bool:
+        return watch(progress) or progress.value <= enough
+
+    found = minimize(F, C, solver, time_limit=deadline, rng=rng, callback=far_enough, **options)
+    return ended(found, watch.stopped, deadline)
+
+
+class Watch:
+    """A callback whose wish to stop is kept."""
+
+    def __init__(self, callback: Callback | None) -> None:
+        self.callback, self.stopped = callback, False
+
+    def __call__(self, progress: Progress) -> bool:
+        """Whether it wants to stop, or has wanted to."""
+        if self.callback is not None and not self.stopped:
+            self.stopped = says_stop(self.callback, progress)
+        return self.stopped
+
+
+def ended(result: Result, stopped: bool, deadline: Deadline) -> Result:
+    """A result that was chosen for its error elsewhere: no bound, and how the choice ended."""
+    late = Status.TIME_LIMIT if deadline.passed else Status.FINISHED
+    return replace(result, bound=None, status=Status.CALLBACK if stopped else late)
+
+
+def squares(F: Moments, p: Vector) -> Vector:
+    """The squared error of each row."""
+    held = np.flatnonzero(p)
+    return np.asarray(F.residual(held, p[held]) ** 2)
+
+
+def first_as_good(errors: Vector) -> int:
+    """The first of some answers whose errors (answers, rows) sum to no more than the least, but for a standard error.
+
+    >>> first_as_good(np.array([[9.0, 9.0, 9.0], [1.0, 2.1, 3.0], [1.0, 3.0, 2.0]]))
+    1
+    """
+    best = int(np.argmin(errors.sum(axis=1)))
+    above = errors - errors[best]
+    spread = np.sqrt(above.shape[1]) * above.std(axis=1)
+    return int(np.argmax(above.sum(axis=1) <= spread))
+
+
+def positive(F: Moments, C: SparseSimplex, deadline: Deadline) -> Result:
+    """Non-negative least squares without the sum constraint, projected: an answer that has not been polished."""
+    q = np.zeros(C.space.size)
+    units, weights = stopped(walked(F, C, len(F.b), summed=False), deadline)
+    if len(units):
+        q[units] = weights
+    else:
+        q = F.slopes(units, weights)
+    return drive(F, C, answered(C.project(q)))
+
+
+def answered(p: Vector) -> Steps:
+    """A solver that knows its answer."""
+    yield Step(p)
+    return Outcome(Status.FINISHED)

@@ -1,0 +1,249 @@
+"""Where kept values may sit: a grid of positions among many values, and what it costs not to allow others."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._validation import Indices, InvalidInput, Vector, as_array, as_integer, known
+from ...objectives.cumulative import Cumulative
+from ...spaces import Atoms
+from .empirical import Empirical
+
+COMPARISONS = 2e8
+"""Comparisons that the dynamic program may cost on a grid that is chosen for it: about half a second."""
+COMPARISONS_PER_SECOND = 4e7
+"""... and for each second of a time limit: half of it on a slow machine."""
+MAX_POSITIONS_PER_K, MIN_POSITIONS_PER_K = 5000, 16
+"""With 5000 positions for each one kept, the gap left by the grid is about a millionth of the value."""
+FINER = 1.25
+"""The limit of width x rise is divided by this, round after round."""
+DEFAULT_BINS = 1000
+"""Bins of the other grids where nothing else was asked."""
+SMALLEST_WIDTH = 1e-300
+"""Cells less wide than this share of the range are told apart from nothing, not from each other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Positions x_t among the values; Q may only jump there, P is exact.
+
+        ∫ (Q - P)² dx = Σ_t w_t (Q_t - P̄_t)² + constant
+
+    with P̄_t the mean of P between x_t and x_{t+1}. positions (m,); target: Σ_t w_t (Q_t - P̄_t)²;
+    numbers: the position's bin, (m,), of n_bins; edges: those of the bins, (n_bins + 1,), or None
+    where a position is its own bin.
+
+    slack: how much lower ∫ (Q - P)² dx can be where Q may jump anywhere. Take the best such Q. In a
+    cell of width w, where P rises by d, one jump by b moved to the better end costs at most b w d /
+    2 (P crosses the middle of the jump where that was, so the cost is at most 2 b min(v α, (w -
+    v)(d - α)) for some v and α; the lesser of two products is at most their geometric mean, w d /
+    4). Two jumps or more become one at each end, with the mean of P between them: at most w d² / 4,
+    w times the variance of P. All b sum to one; the d of cells with two jumps, of which there are
+    at most k / 2, sum to at most min(1, k/2 max d). So together it is at most max(w d) (1/2 +
+    min(1, k/2 max d) / 4). Before the first position and after the last it is at most what Q = 0
+    and Q = 1 cost there.
+    """
+
+    positions: Vector
+    target: Cumulative
+    numbers: Indices
+    n_bins: int
+    constant: float
+    slack: float
+    edges: Vector | None = None
+
+    @property
+    def exhaustive(self) -> bool:
+        """Whether no other position could be better."""
+        return self.slack == 0.0
+
+
+def grid_on(
+    P: Empirical,
+    k: int,
+    starts: Indices,
+    numbers: Indices,
+    n_bins: int,
+    edges: Vector | None = None,
+) -> Grid:
+    """The grid of the values x[starts], to keep k of them."""
+    head = starts[0] > 0
+    base, width, first, second = P.moments(np.append(0, starts) if head else starts)
+    lost = [float(base[0] ** 2 * width[0] + 2 * base[0] * first[0] + second[0])] if head else []
+    if head:
+        base, width, first, second = base[1:], width[1:], first[1:], second[1:]
+    after = 1.0 - base[-1]
+    lost.append(
+        max(float(after**2 * width[-1] - 2 * after * first[-1] + second[-1]), 0.0)
+        if after > 0
+        else 0.0
+    )
+    inner = np.maximum(width[:-1], SMALLEST_WIDTH)
+    levels = np.append(base[:-1] + first[:-1] / inner, 1.0)
+    q = np.maximum(np.diff(np.minimum(np.maximum.accumulate(levels), 1.0), prepend=0.0), 0.0)
+    within = np.maximum(second[:-1] - first[:-1] ** 2 / inner, 0.0)
+    rise = P.share_before(starts[1:]) - base[:-1]
+    share = 0.5 + 0.25 * min(1.0, 0.5 * k * float(rise.max(initial=0.0)))
+    slack = share * float((width[:-1] * rise).max(initial=0.0)) + sum(lost)
+    last = inner.mean() if inner.size else 1.0
+    target = Cumulative(Atoms(starts.size), q / q.sum(), np.append(inner, last))
+    constant = float(within[rise > 0].sum()) + sum(lost)
+    return Grid(P.x[starts], target, numbers, n_bins, constant, slack, edges)
+
+
+def grid_of(P: Empirical, k: Any, grid: Any, n_bins: Any, seconds: float = math.inf) -> Grid:
+    """The grid by name, or by edges, to keep k of its positions in so many seconds."""
+    edges = edges_of(P, grid, n_bins)
+    if edges is None:
+        return finest(P, as_integer(k, "k", 1, P.distinct, "distinct values"), seconds)
+    return by_bins(P, edges, k)
+
+
+def available(P: Empirical, grid: Any, n_bins: Any) -> int:
+    """How many positions a grid has to choose from."""
+    edges = edges_of(P, grid, n_bins)
+    return P.distinct if edges is None else int(np.count_nonzero(P.between(cuts_of(P, edges))))
+
+
+def edges_of(P: Empirical, grid: Any, n_bins: Any) -> Vector | None:
+    """The edges of the bins of a grid, which hold all values; None where it is to be chosen."""
+    if isinstance(grid, str):
+        known(grid, {"auto": 0, **EDGES}, "grid")
+        if grid == "auto":
+            if n_bins is not None:
+                raise InvalidInput(
+                    'n_bins is for grid="equal", "log" or "quantile"; "auto" chooses it'
+                )
+            return None
+        count = DEFAULT_BINS if n_bins is None else as_integer(n_bins, "n_bins", 1)
+        edges = np.unique(EDGES[grid](P, count))
+    else:
+        if n_bins is not None:
+            raise InvalidInput("n_bins is for grids by name; edges were given")
+        edges = as_edges(grid, "grid")
+    if edges.size < 2:
+        edges = np.append(edges, np.nextafter(edges[-1], np.inf))
+    if edges[0] > P.x[0] or edges[-1] < P.x[-1]:
+        raise InvalidInput(
+            f"the edges must hold all values: they go from {edges[0]:g} to {edges[-1]:g}, the values from {P.x[0]:g} "
+            f"to {P.x[-1]:g}"
+        )
+    return edges
+
+
+def cuts_of(P: Empirical, edges: Vector) -> Indices:
+    """How many values lie before each edge, the last with all."""
+    cuts = np.searchsorted(P.x, edges)
+    cuts[-1] = P.x.size
+    return cuts
+
+
+def by_bins(P: Empirical, edges: Vector, k: Any) -> Grid:
+    """A position for each bin that holds values: their median, so that it is a value, and quantiles are kept."""
+    cuts = cuts_of(P, edges)
+    numbers = np.flatnonzero(P.between(cuts)).astype(np.int64)
+    kept = as_integer(k, "k", 1, numbers.size, "bins that hold values")
+    middle = P.middles(cuts[numbers], cuts[numbers + 1])
+    return grid_on(P, kept, P.first_of(middle), numbers, edges.size - 1, edges)
+
+
+def histogram(P: Empirical, grid: Grid) -> Vector:
+    """The weight of the values in each bin of a grid that has edges, (n_bins,)."""
+    assert grid.edges is not None  # noqa: S101 - only a grid that is chosen has none
+    return P.between(cuts_of(P, grid.edges))
+
+
+def finest(P: Empirical, k: int, seconds: float) -> Grid:
+    """All distinct values, or so many that the dynamic program is quick, where width times rise of P is large."""
+    most = int(min(COMPARISONS, COMPARISONS_PER_SECOND * seconds) / (18 * k))
+    most = max(MIN_POSITIONS_PER_K * k, min(MAX_POSITIONS_PER_K * k, most))
+    if P.distinct <= most:
+        starts = np.flatnonzero(np.append(True, P.x[1:] != P.x[:-1])).astype(np.int64)
+    else:
+        starts = divided(P, most)
+    return grid_on(P, k, starts, np.arange(starts.size), starts.size)
+
+
+def divided(P: Empirical, most: int) -> Indices:
+    """First indices of at most `most` values: cells are split in two, those of the largest width x rise first."""
+    starts = P.first_of([0, P.x.size - 1])
+    sizes = cell_sizes(P, starts[:-1], starts[1:])
+    limit = float(sizes.max())
+    while limit > 0:
+        large = np.flatnonzero(sizes > limit)
+        if starts.size + large.size > most:
+            break
+        if not large.size:
+            limit /= FINER
+            continue
+        new = split(P, starts[large], starts[large + 1])
+        halves = cell_sizes(P, starts[large], new), cell_sizes(P, new, starts[large + 1])
+        sizes[large] = halves[0]
+        sizes, starts = np.insert(sizes, large + 1, halves[1]), np.insert(starts, large + 1, new)
+    return starts
+
+
+def cell_sizes(P: Empirical, starts: Indices, stops: Indices) -> Vector:
+    """Width times rise of P of the cells between the values of these first indices."""
+    first, further = P.exponents
+    width = np.ldexp(np.ldexp(P.x[stops], -first) - np.ldexp(P.x[starts], -first), -further)
+    return np.asarray(width * (P.share_before(stops) - P.cdf(P.x[starts])))
+
+
+def split(P: Empirical, starts: Indices, stops: Indices) -> Indices:
+    """A value inside each cell: its median or the one at the middle of its range, which leaves the smaller cells."""
+    after = np.searchsorted(P.x, P.x[starts], "right")
+    half = np.searchsorted(P.x, P.x[starts] / 2 + P.x[stops] / 2)
+    trials = [
+        np.searchsorted(P.x, P.x[np.clip(at, after, stops - 1)])
+        for at in ((after + stops) // 2, half)
+    ]
+    costs = [np.maximum(cell_sizes(P, starts, at), cell_sizes(P, at, stops)) for at in trials]
+    return np.where(costs[0] <= costs[1], *trials).astype(np.int64)
+
+
+def _equal(P: Empirical, count: int) -> Vector:
+    """Edges at equal distances."""
+    scale = P.exponents[0]
+    low, high = np.ldexp(P.x[[0, -1]], -scale).tolist()
+    edges = np.ldexp(np.linspace(low, high, count + 1), scale)
+    edges[[0, -1]] = P.x[[0, -1]]
+    return np.asarray(edges)
+
+
+def _log(P: Empirical, count: int) -> Vector:
+    """Edges at equal ratios."""
+    if P.x[0] <= 0:
+        raise InvalidInput(
+            f'grid="log" needs values above 0, got {P.x[0]:g}; use "auto" or "quantile"'
+        )
+    low, high = np.log(P.x[[0, -1]]).tolist()
+    with np.errstate(over="ignore"):
+        edges = np.exp(np.linspace(low, high, count + 1)).clip(P.x[0], P.x[-1])
+    edges[[0, -1]] = P.x[[0, -1]]
+    return np.asarray(edges)
+
+
+def _quantile(P: Empirical, count: int) -> Vector:
+    """Edges at equal shares."""
+    return P.quantile(np.linspace(0.0, 1.0, count + 1))
+
+
+EDGES: dict[str, Callable[[Empirical, int], Vector]] = {
+    "equal": _equal,
+    "log": _log,
+    "quantile": _quantile,
+}
+
+
+def as_edges(edges: Any, name: str) -> Vector:
+    """Increasing edges of at least one bin."""
+    array = as_array(edges, name)
+    if array.ndim != 1 or array.size < 2 or not (array[1:] > array[:-1]).all():
+        raise InvalidInput(
+            f"{name} must be increasing edges, one more than there are bins, got {array.shape} numbers"
+        )
+    return array

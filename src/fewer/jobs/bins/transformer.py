@@ -1,0 +1,282 @@
+"""Columns of numbers, each with few distinct values."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ..._validation import (
+    InvalidInput,
+    Vector,
+    as_integer,
+    as_numbers,
+    as_weights,
+    gathered,
+    is_frame,
+    known,
+    read,
+    unmasked,
+)
+from ...result import Result
+from ...row_blocks import Tree
+from ...tables.blocks import Block, Blocks, as_blocks, head_of, is_lazy, lazily
+from ...tables.frames import put_columns
+from ...tables.missing import nothing_whole
+from ..estimator import Estimator, Streaming, at_most, unchanged_if_it_fails, validated
+from ..lazy import bins_of_blocks, solved_bins
+from .bins import best_histogram
+from .blocks import BinsSummary, table_of
+from .empirical import Empirical
+from .grid import available
+from .options import BinsOptions
+
+
+class FewerBins(
+    Streaming,
+    OneToOneFeatureMixin,  # type: ignore[misc] # scikit-learn is untyped
+    TransformerMixin,  # type: ignore[misc] # scikit-learn is untyped
+    Estimator,
+    options=BinsOptions,
+    withheld=("preserve", "contiguous", "validation", "ridge"),
+):
+    """Keep k values of each column, and map every value to the nearest one that was kept.
+
+        min ∫ (Q(x) - P(x))² dx   over distributions on at most k of the values of a column
+
+    P is the cumulative distribution of the column and Q the new one: `bins(column, k)`. A time
+    limit is for all columns together. With `missing="drop"` missing values are left out of the fit,
+    and `transform` keeps them missing.
+
+    Parameters
+    ----------
+    k : int
+        How many values are kept of each column; a k above the number of distinct values means all
+        of them, with a warning.
+    {options}
+
+    Attributes
+    ----------
+    kept_values_ : ndarray, or a list of one for each column
+        The values that were kept, in ascending order. A column is given alone as x of shape (n,):
+        then this and all that follows is not a list.
+    indices_ : ndarray, or a list of them
+        Their positions in the grid, aligned: among the distinct sorted values with weight, or the
+        bins of the grid.
+    weights_ : ndarray, or a list of them
+        Their weights in Q, aligned. The shares of `transform` come near them but are not the same.
+    value_, bound_, gap_ : float, or a list of them
+        The integral in the units of the column, a proven lower bound on it over all positions, and
+        their difference.
+    result_ : Result, or a list of them
+
+    Examples
+    --------
+    >>> model = FewerBins(k=2).fit([0.0, 0.0, 0.0, 1.0, 9.0, 10.0, 10.0, 10.0])
+    >>> model.kept_values_.tolist(), model.transform([-3.0, 4.0, 5.0, 6.0]).tolist()
+    ([0.0, 10.0], [0.0, 0.0, 0.0, 10.0])
+    """
+
+    def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerBins":
+        """Choose the values of each column of X (n, d), or of one column (n,); y is ignored.
+
+        One column of shape (n,) together with a y is refused, as scikit-learn asks of estimators:
+        give X[:, None].
+        """
+        with unchanged_if_it_fails(self):
+            self._no_stream()
+            options = self._options()
+            if is_lazy(X):
+                blocks = as_blocks(X, None, sample_weight)
+                whole = blocks.gathered(options.max_memory // 2)
+                if whole is None:
+                    self._fit_blocks(blocks, options)
+                    return self
+                X, sample_weight = whole.X, whole.weight
+            one = y is None and is_column(X)
+            X = self._numbers(as_table(X) if one else X)
+            weights = None
+            if sample_weight is not None:
+                weights = as_weights(sample_weight, len(X), "sample_weight")
+            X, weights = without_gaps(X, weights)
+            self._choose([Empirical.of(column, weights) for column in X.T], one, options)
+        return self
+
+    def _numbers(self, X: Any, reset: bool = True) -> npt.NDArray[Any]:
+        """X as numbers (n, d), NaN where a value is missing and may be."""
+        drops = known(self.missing, {"error": False, "drop": True}, "missing")
+        X, gaps = filled(X) if drops and is_frame(X) else (X, None)
+        kinds = [np.float64, np.float32]
+        found = validated(
+            self, X, missing=True, dtype=kinds, ensure_all_finite="allow-nan", reset=reset
+        )
+        if gaps is not None:
+            found = np.where(gaps, np.nan, found)
+        elif not drops and np.isnan(found).any():
+            row, column = (int(i) for i in np.argwhere(np.isnan(found))[0])
+            rule = "missing='drop' leaves such rows out"
+            raise InvalidInput(f"X has a missing value (NaN) in column {column}, row {row}; {rule}")
+        return np.asarray(found)
+
+    def _fit_blocks(self, blocks: Blocks, options: BinsOptions) -> None:
+        """Choose values of columns that come in blocks."""
+        head = blocks.head(1024).X
+        one = is_column(head)
+        self._numbers(as_table(head) if one else head)
+        self._solve_columns(bins_of_blocks(blocks, options), one, options)
+
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None
+    ) -> "FewerBins":
+        """Learn from more rows of a stream, in memory that does not grow with them; y is ignored.
+
+        Values are counted up to 65,536 different ones; beyond, their quantiles are kept, with a
+        proven rank error `error_bound_` (of each column): no share of the values below any x is off
+        by more. `bound_` allows for it.
+        """
+        with unchanged_if_it_fails(self):
+            options = self._options()
+            first = vars(self).get("_stream") is None
+            one = is_column(X) if first else self._stream.one
+            given = as_table(X) if is_column(X) else X
+            rows = self._numbers(given, reset=first)
+            found = BinsSummary.of(Block(rows, None, sample_weight), options.missing)
+            stream = BinsStream(one, Tree(BinsSummary.merged)) if first else self._stream
+            self._streamed(stream.with_block(found))
+        return self
+
+    def _answer(self) -> None:
+        summary = self._stream.tree.root()
+        self._solve_columns(summary, self._stream.one, self._options())
+        errors = [column.error / column.total for column in summary.columns]
+        self.error_bound_ = errors[0] if self._stream.one else errors
+
+    def _solve_columns(self, summary: Any, one: bool, options: BinsOptions) -> None:
+        """Set what `fit` promises, by the summaries of columns."""
+
+        def solved(i: int, P: Empirical, k: int, own: BinsOptions) -> Result:
+            return solved_bins(summary, i, k, own)
+
+        self._keep(self._each(summary.distributions(), options, solved), one)
+
+    def _choose(self, columns: list[Empirical], one: bool, options: BinsOptions) -> None:
+        """Set what `fit` promises."""
+
+        def solved(i: int, P: Empirical, k: int, own: BinsOptions) -> Result:
+            return best_histogram(P, k, own)
+
+        self._keep(self._each(columns, options, solved), one)
+
+    def _each(self, columns: list[Empirical], options: BinsOptions, solved: Any) -> list[Result]:
+        """One result for each column, each with its share of the time that is left."""
+        sizes = [available(P, options.grid, options.n_bins) for P in columns]
+        at_most(self.k, min(sizes), "distinct values" if options.automatic else "bins")
+        k, results = as_integer(self.k, "k", 1), []
+        for done, (P, size) in enumerate(zip(columns, sizes, strict=True)):
+            share = options.deadline.share(1.0 / (len(columns) - done))
+            with options.replace(deadline=share).watched() as own:
+                results.append(solved(done, P, min(k, size), own))
+        return results
+
+    def _keep(self, results: list[Result], one: bool) -> None:
+        """Results as attributes: lists, or alone where there is one column."""
+        found: dict[str, list[Any]] = {
+            "result_": results,
+            "indices_": [result.indices for result in results],
+            "weights_": [result.weights for result in results],
+            "kept_values_": [result.labels for result in results],
+            **{
+                f"{name}_": [getattr(result, name) for result in results]
+                for name in ("value", "bound", "gap")
+            },
+        }
+        for name, each in found.items():
+            setattr(self, name, each[0] if one else each)
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """Each value replaced by the nearest that was kept, of two as near the lower; in the shape of X."""
+        check_is_fitted(self)
+        if is_lazy(X):
+            head = head_of(X)
+            return lazily(X, self.transform, None if is_column(head) else self.n_features_in_)  # type: ignore[no-any-return]
+        one = self.n_features_in_ == 1 and is_column(X)
+        X = self._numbers(as_table(X) if one else X, reset=False)
+        kept = [self.kept_values_] if isinstance(self.result_, Result) else self.kept_values_
+        mapped = np.column_stack(
+            [nearest(column, np.sort(few)) for column, few in zip(X.T, kept, strict=True)]
+        )
+        mapped[np.isnan(X)] = np.nan
+        return (mapped[:, 0] if one else mapped).astype(X.dtype)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.allow_nan = self.missing == "drop"
+        return tags
+
+
+class BinsStream(NamedTuple):
+    """What is kept of a stream, and whether it came as one column without a second axis."""
+
+    one: bool
+    tree: Tree[BinsSummary]
+
+    def with_block(self, summary: BinsSummary) -> "BinsStream":
+        """With one block more; the stream before it stays as it is."""
+        tree = Tree(BinsSummary.merged, [list(level) for level in self.tree.levels])
+        tree.add(summary)
+        return BinsStream(self.one, tree)
+
+
+def is_column(X: Any) -> bool:
+    """Whether X is one column without a second axis: an array, a list or a Series."""
+    return not sp.issparse(X) and not is_frame(X) and read(unmasked(X, "X"), "X").ndim == 1
+
+
+def as_table(x: Any) -> npt.NDArray[Any]:
+    """One column (n,) as a table (n, 1)."""
+    return as_numbers(x, "X")[:, None]
+
+
+def filled(X: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
+    """A table with zeros where values are missing, and where that is; None where none is."""
+    X = gathered(X)
+    values = table_of(X)
+    gaps = np.isnan(values)
+    if not gaps.any():
+        return X, None
+    return put_columns(
+        X, {i: np.where(gaps[:, i], 0.0, values[:, i]) for i in range(values.shape[1])}
+    ), gaps
+
+
+def without_gaps(
+    X: npt.NDArray[Any], weights: Vector | None
+) -> tuple[npt.NDArray[Any], Vector | None]:
+    """The rows in which nothing is missing, and their weights."""
+    whole = ~np.isnan(X).any(axis=1)
+    if whole.all():
+        return X, weights
+    if not whole.any():
+        raise nothing_whole()
+    return X[whole], None if weights is None else as_weights(
+        weights[whole], int(whole.sum()), "sample_weight"
+    )
+
+
+def nearest(x: Vector, kept: Vector) -> Vector:
+    """The nearest of some sorted values, of two as near the lower.
+
+    >>> nearest(np.array([-9.0, 1.0, 1.1, 9.0]), np.array([0.0, 2.0])).tolist()
+    [0.0, 0.0, 2.0, 2.0]
+    """
+    half, low = (
+        x.astype(np.float64) / 2,
+        kept / 2,
+    )  # so that no difference of two values is infinite
+    above = np.searchsorted(kept, x).clip(0, len(kept) - 1)
+    below = np.maximum(above - 1, 0)
+    return np.asarray(np.where(low[above] - half < half - low[below], kept[above], kept[below]))

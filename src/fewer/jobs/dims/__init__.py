@@ -1,0 +1,1 @@
+"""Few columns of discrete data."""

@@ -1,0 +1,1 @@
+"""Weighted rows that stand for a whole data set."""

@@ -1,0 +1,237 @@
+"""What the first pass of points over blocks decides: how rows are compared, with which candidates, by which gamma."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..._validation import Indices, InvalidInput
+from ...bandwidths import Bandwidth, bandwidth_in_units, largest
+from ...deadline import Deadline
+from ...distances import centre_of
+from ...similarity import BANDED, Similarity, similarity_of
+from ...tables.encode import Code, Encoding
+from ...tables.missing import dropped_note
+from ..block_columns import Fills
+from .bandwidth import validated_width
+from .comparison import Comparison, comparison_of, odd
+from .first_pass import Candidates, FirstSummary, PointsSpec
+from .merge import merged
+from .sample import Sample
+from .scaling import NOTE, Standardization
+from .setting import a_child_of
+from .target import MAX_FEATURE_CELLS, MIN_SAMPLED
+from .waves import SPECTRA
+
+MAX_PRECISE_PAIRS = 4 * 10**8
+"""Pairs up to which similarities are float64; beyond, tiles are float32 and their sums float64, as in memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class PointsPlan:
+    """What the first pass decided: how rows are compared, the candidates as they are compared, and the frequencies."""
+
+    first: FirstSummary
+    comparison_parts: Any
+    rows: Any
+    labels: Indices | None
+    classes: Any
+    frequencies: Any
+    centre: Any
+    notes: tuple[str, ...]
+
+    @property
+    def spec(self) -> PointsSpec:
+        """How blocks are read."""
+        return self.first.spec
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """How rows are compared."""
+        return comparison_of(self.comparison_parts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "comparison"}
+
+    @property
+    def precise(self) -> bool:
+        """Whether similarities are float64."""
+        return bool(self.first.rows * self.rows.shape[0] <= MAX_PRECISE_PAIRS)
+
+    @property
+    def sample(self) -> Sample:
+        """The candidates as rows of all, numbered by their positions."""
+        found = self.first.candidates
+        weights = found.weights / found.weights.sum()
+        more = {"labels": self.labels, "classes": self.classes, "total": self.first.columns.total}
+        return Sample(self.rows, weights, found.positions, self.first.rows, **more)
+
+
+def plan_of(first: FirstSummary) -> PointsPlan:
+    """What the merged first pass decides; of the candidates as many remain as can be compared with all rows."""
+    count = first.spec.compared(first.rows, first.candidates.numbers.shape[1])
+    if not first.exact:
+        first = replace(first, candidates=first.candidates.leading(count))
+    spec, found = first.spec, first.candidates
+    if len(found.keys) == 0:
+        raise InvalidInput("there are no rows with weight")
+    encoding = _encoding(first)
+    raw = encoded_candidates(encoding, found)
+    if first.exact:
+        order = order_in_memory(raw, _classes(first)[1], found.positions)
+        first, raw = replace(first, candidates=found.take(order, complete=True)), raw[order]
+        found = first.candidates
+    scaling = _scaling(first, raw, encoding)
+    rows = raw if scaling is None else scaling(raw)[:]
+    exponent, gamma, note = 0, None, ""
+    width: float | None = None
+    if isinstance(spec.similarity, str) and spec.similarity in BANDED:
+        found_width = _width(first, rows)
+        exponent, gamma, note, width = (
+            found_width.exponent,
+            found_width.gamma,
+            odd(found_width),
+            found_width.scaled,
+        )
+        rows = np.ldexp(rows, -exponent) if exponent else rows
+    similarity = similarity_of(spec.similarity, *([] if width is None else [width]))
+    comparison = Comparison(similarity, gamma, exponent, 0, scaling, encoding)
+    classes, labels = _classes(first)
+    frequencies = _frequencies(similarity, first, rows.shape[1])
+    chosen = () if spec.chosen is None else spec.chosen.notes
+    numbers = first.candidates.numbers.shape[1] > 0
+    notes = tuple(
+        filter(None, (NOTE if spec.scales and numbers else "", *chosen, missing_note(first), note))
+    )
+    how = comparison.stored(spec.similarity)
+    return PointsPlan(first, how, rows, labels, classes, frequencies, centre_of(rows), notes)
+
+
+def _width(first: FirstSummary, rows: Any) -> Bandwidth:
+    """The bandwidth by number or rule, from the candidates, which are a random sample."""
+    spec, weights, labels = first.spec, first.candidates.weights, _classes(first)[1]
+    if isinstance(spec.gamma, str) and spec.gamma == "cv":
+        sample = Sample(rows, weights / weights.sum(), None, len(weights), labels)
+        rng, total = (
+            a_child_of(np.random.default_rng(spec.seed)),
+            len(weights) if first.exact else first.rows,
+        )
+        return validated_width(
+            sample, spec.k, spec.similarity, spec.memory, rng, Deadline.after(None), total
+        )
+    return bandwidth_in_units(rows, spec.similarity, spec.gamma, weights, largest(rows))
+
+
+def missing_note(first: FirstSummary) -> str:
+    """What is to be said of missing values."""
+    if isinstance(first.spec.missing, Fills):
+        return first.spec.missing.note
+    return dropped_note(first.dropped, first.rows)
+
+
+def _encoding(first: FirstSummary) -> Encoding | None:
+    """How a table's columns are encoded: numbers first, then a column for each label; None for arrays."""
+    chosen = first.spec.chosen
+    if chosen is None:
+        return None
+    equality = isinstance(first.spec.similarity, str) and first.spec.similarity == "hamming"
+    codes: list[Code] = []
+    places = chosen.places
+    numbers = [i for i, kind in enumerate(chosen.kinds) if kind != "category"]
+    labels = [i for i, kind in enumerate(chosen.kinds) if kind == "category"]
+    fills = first.spec.missing if isinstance(first.spec.missing, Fills) else None
+    at = 0
+    for i in numbers:
+        fill = math.nan if fills is None or fills.rule == "category" else float(fills.numbers[at])
+        codes.append(Code(places[i], chosen.names[i], chosen.kinds[i], at, None, fill))
+        at += 1
+    for j, (i, levels) in enumerate(zip(labels, first.levels, strict=False)):
+        values = np.empty(len(levels), object)
+        values[:] = levels
+        fill = (
+            levels.index(fills.labels[j]) if fills is not None and fills.labels[j] in levels else -1
+        )
+        codes.append(Code(places[i], chosen.names[i], "category", at, values, fill))
+        at += 1 if equality else len(levels)
+    slot = bool(labels) and not equality
+    rule = "error" if fills is None else fills.rule
+    return Encoding(tuple(codes), at + slot, len(numbers), rule, equality=equality)
+
+
+def order_in_memory(rows: Any, labels: Indices | None, positions: Indices) -> Indices:
+    """The order that distinct rows have in memory: with it the search takes the same way to the same answer."""
+    order = np.argsort(positions)
+    first, _ = merged(rows[order], None if labels is None else labels[order], np.ones(len(order)))
+    return np.asarray(order if first is None else order[first])
+
+
+def encoded_candidates(encoding: Encoding | None, found: Candidates) -> Any:
+    """Candidates as the encoding has rows."""
+    if encoding is None:
+        return found.numbers
+    numbers, labels = found.numbers, found.labels
+    rows = np.zeros((len(numbers), encoding.width))
+    rows[:, : encoding.numbers] = numbers
+    categories = [code for code in encoding.codes if code.levels is not None]
+    for j, code in enumerate(categories):
+        assert code.levels is not None  # noqa: S101 - by the choice above
+        number = {label: i for i, label in enumerate(code.levels)}
+        at = np.array([number[label] for label in labels[:, j]], np.int64)
+        if encoding.equality:
+            rows[:, code.start] = at
+        else:
+            rows[np.arange(len(at)), code.start + at] = 1.0
+    return rows
+
+
+def _scaling(first: FirstSummary, raw: Any, encoding: Encoding | None) -> Standardization | None:
+    """How numbers are scaled: where asked for, and for linear without labels to mean zero."""
+    spec, columns, width = first.spec, first.columns, raw.shape[1]
+    if first.exact and spec.scales:  # all rows are here: as in memory
+        weights = first.candidates.weights
+        return Standardization.of(
+            raw, weights / weights.sum(), None if encoding is None else encoding.numbers
+        )
+    linear = isinstance(spec.similarity, str) and spec.similarity == "linear"
+    sparse = sp.issparse(first.candidates.numbers)
+    if not spec.scales and not (linear and not spec.labelled and not sparse):
+        return None
+    mean, spread_ = np.zeros(width), np.ones(width)
+    p = len(columns.mean)
+    flat = columns.low == columns.high
+    mean[:p] = np.where(flat, columns.low, columns.mean)
+    if spec.scales:
+        deviation = np.sqrt(columns.squares / max(columns.total, 1e-300))
+        spread_[:p] = np.where(flat | (deviation == 0), 1.0, deviation)
+    return Standardization(np.zeros(width, np.int32), mean, spread_)
+
+
+def drawn_plan(first: FirstSummary) -> PointsPlan:
+    """How rows are compared, by the candidates; its candidates are the rows that were drawn, apart from these."""
+    plan, drawn = plan_of(first), first.drawn
+    assert drawn is not None  # noqa: S101 - asked before
+    rows = plan.comparison.scaled(encoded_candidates(plan.comparison.encoding, drawn))
+    own = replace(plan.first, candidates=drawn)
+    return replace(plan, first=own, rows=rows, labels=_classes(own)[1], centre=centre_of(rows))
+
+
+def _classes(first: FirstSummary) -> tuple[Any, Indices | None]:
+    """The classes, and the code of each candidate's."""
+    if not first.spec.labelled:
+        return None, None
+    classes = np.array(first.levels[-1])
+    number = {label: i for i, label in enumerate(first.levels[-1])}
+    return classes, np.array([number[label] for label in first.candidates.labels[:, -1]], np.int64)
+
+
+def _frequencies(similarity: Similarity, first: FirstSummary, width: int) -> Any:
+    """Frequencies of random features; None where the similarity has none, or nothing is estimated."""
+    if similarity.name not in SPECTRA or first.exact:
+        return None
+    count = int(np.clip(MAX_FEATURE_CELLS // max(first.rows, 1), 2 * MIN_SAMPLED, 2048))
+    return SPECTRA[similarity.name](
+        similarity.gamma, count, width, np.random.default_rng([first.spec.seed, 1])
+    )

@@ -1,0 +1,1 @@
+"""Few columns whose weighted sum tracks a target."""

@@ -1,0 +1,324 @@
+"""Prices in order of time: sorted by date, gaps filled, and turned into returns."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._validation import (
+    Indices,
+    InvalidInput,
+    Vector,
+    as_numbers,
+    gathered,
+    is_frame,
+    known,
+    shown,
+)
+from .blocks import is_lazy
+from .column import Column
+from .columns import left_out
+from .frames import columns_of, index_of, is_indexed, is_table, names_of, put_columns, take_rows
+from .missing import dropped_note, missing_value, nothing_whole
+from .names import known_name, quoted
+
+RETURNS = {"simple": "p(t) / p(t-1) - 1", "log": "log p(t) - log p(t-1)"}
+"""Kinds of returns."""
+PRICE_FIXES = ("drop", "ffill")
+"""What may be done about missing prices, but for refusing them."""
+Mask = npt.NDArray[np.bool_]
+FEW_ROWS, MANY_ROWS, MANY_COLUMNS = 10, 2000, 64
+"""Rows below which nothing is said of prices, and rows and columns that are looked at."""
+STEADY = 0.5
+"""Squared steps from row to row, relative to the variance: 2 where rows are independent, near 0 for prices."""
+
+
+def resemble_prices(columns: Any, target: Vector) -> bool:
+    """Whether numbers (r, n) and (r,) look like prices in order of time: positive, and each near the one before.
+
+        Σ (x(t) - x(t-1))² <= 0.5 Σ (x(t) - mean x)²
+
+    of the target and of half of the columns; the ratio is von Neumann's. Of many columns some are
+    looked at.
+
+    >>> days = np.arange(12.0)
+    >>> resemble_prices(np.column_stack([50.0 + days, 900.0 - days**2]), 100.0 + days), resemble_prices(
+    ...     np.column_stack([days % 2 + 1.0, days % 3 + 1.0]), days + 1.0)
+    (True, False)
+    """
+    if len(target) < FEW_ROWS:
+        return False
+    some = np.unique(np.linspace(0, columns.shape[1] - 1, MANY_COLUMNS).astype(np.int64))
+    values = np.column_stack([target[:MANY_ROWS], columns[:MANY_ROWS][:, some]]).astype(np.float64)
+    if not (values > 0.0).all():
+        return False
+    values /= values.max(axis=0)
+    steps, spread = (
+        np.square(np.diff(values, axis=0)).sum(axis=0),
+        np.square(values - values.mean(axis=0)).sum(axis=0),
+    )
+    steady = (steps <= STEADY * spread) & (spread > 0.0)
+    return bool(steady[0] and steady[1:].mean() >= 0.5)
+
+
+def returns(prices: Any, kind: str = "simple", *, date: Any = None, missing: str = "error") -> Any:
+    """Returns of prices from each row to the next, in the container of the prices.
+
+        simple  p(t) / p(t-1) - 1
+        log     log p(t) - log p(t-1)
+
+    Parameters
+    ----------
+    prices : array, Series or table of shape (r, n) or (r,)
+        One row for each time, positive numbers. In a table of pandas, polars or pyarrow the columns
+        of numbers are prices; dates, identifiers and texts stay as they are. Rows of a table that
+        are not in the order of the dates in its index or its one column of dates are sorted by
+        them.
+    kind : {"simple", "log"}
+        The formula above.
+    date : name, optional
+        A column of dates, by which rows are sorted; none may occur twice.
+    missing : {"error", "drop", "ffill"}
+        How to treat missing prices: raise an error, drop their rows, or use the last price before.
+
+    Returns
+    -------
+    array, Series or table of shape (r - 1, n) or (r - 1,)
+        There is one row less: each has the date and the label of its later price.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> returns(np.array([[100.0, 20.0], [110.0, 10.0]])).round(6).tolist()
+    [[0.1, -0.5]]
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [12.0, 8.0, 10.0]}, index=["2024-01-03", "2024-01-01", "2024-01-02"])
+    >>> returns(frame).round(6).to_dict()
+    {'a': {'2024-01-02': 0.25, '2024-01-03': 0.2}}
+    """
+    known(kind, RETURNS, "kind")
+    known(missing, dict.fromkeys(("error", *PRICE_FIXES)), "missing")
+    if is_lazy(prices):
+        raise InvalidInput(
+            "prices must be in memory, for returns compare a row with the one before; got data in blocks"
+        )
+    if is_table(prices):
+        return _returns_of_table(gathered(prices), kind, date, missing)
+    if date is not None:
+        raise InvalidInput(f"date names a column of a table, but prices is {type(prices).__name__}")
+    values = as_numbers(prices, "prices").astype(np.float64)
+    if values.ndim not in (1, 2) or 0 in values.shape:
+        raise InvalidInput(
+            f"prices must have shape (r,) or (r, n) with at least one price, got {values.shape}"
+        )
+    matrix = values.reshape(len(values), -1)
+    names = [f"column {i}" for i in range(matrix.shape[1])]
+    whole = fill_gaps(matrix, missing, names, PRICE_FIXES, row_words(None))
+    found = returns_of(whole.values, kind, names, row_words(None, whole.rows))
+    return found.reshape(-1, *values.shape[1:])
+
+
+def _returns_of_table(table: Any, kind: str, date: Any, missing: str) -> Any:
+    """The table with returns in its columns of prices, without its first row in order of time."""
+    if not is_frame(table):
+        frame = table.to_frame()
+        found = _returns_of_table(frame, kind, date, missing)
+        return found.iloc[:, 0] if is_indexed(table) else found.to_series(0)
+    names, columns = names_of(table), columns_of(table)
+    at = None if date is None else names.index(known_name(date, names, "date"))
+    dates = own_dates(table) if at is None else (date, instants(columns[at]))
+    places = [
+        i
+        for i, each in enumerate(columns)
+        if i != at and each.kind == "number" and not left_out(each)
+    ]
+    if not places:
+        raise InvalidInput("prices has no column of numbers")
+    order = np.arange(len(columns[0].values)) if dates is None else by_date(dates[1], dates[0])
+    called = [f"column {shown(names[i])}" for i in places]
+    matrix = np.column_stack([columns[i].values for i in places]).astype(np.float64)[order]
+    labels = index_of(table)
+    whole = fill_gaps(matrix, missing, called, PRICE_FIXES, row_words(labels, order))
+    rows = order[whole.rows]
+    found = returns_of(whole.values, kind, called, row_words(labels, rows))
+    return put_columns(take_rows(table, rows[1:]), dict(zip(places, found.T, strict=True)))
+
+
+def returns_of(
+    prices: Vector, kind: str, names: Sequence[str], row: Callable[[int], str]
+) -> Vector:
+    """Returns (r - 1, n) of prices (r, n) in order of time, without gaps; `names` and `row` are words for errors.
+
+    >>> prices = np.array([[100.0, 20.0], [110.0, 10.0]])
+    >>> returns_of(prices, "log", ["a", "b"], str).round(6).tolist()
+    [[0.09531, -0.693147]]
+    """
+    if len(prices) < 2:
+        raise InvalidInput(f"returns need at least two rows of prices, got {len(prices)}")
+    wrong = ~(prices > 0.0) | ~np.isfinite(prices)
+    if wrong.any():
+        r, c = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+        raise InvalidInput(
+            f"prices must be positive for {kind} returns, got {prices[r, c]:g} in {names[int(c)]}, {row(int(r))}"
+        )
+    if kind == "log":
+        return np.asarray(np.diff(np.log(prices), axis=0))
+    return np.asarray(prices[1:] / prices[:-1] - 1.0)
+
+
+def row_words(labels: Any, rows: Indices | None = None) -> Callable[[int], str]:
+    """Words for the i-th of some rows of a table: its number from 0, and its index label where it has one.
+
+    >>> row_words(["mon", "tue"], np.array([1]))(0)
+    "row 1 ('tue')"
+    """
+
+    def words(i: int) -> str:
+        row = i if rows is None else int(rows[i])
+        return f"row {row}" if labels is None else f"row {row} ({shown(labels[row])})"
+
+    return words
+
+
+class Filled(NamedTuple):
+    """Numbers without gaps, the rows they are of, and a note on what was done."""
+
+    values: Vector
+    rows: Indices
+    note: str = ""
+
+
+def fill_gaps(
+    values: Vector, rule: str, names: Sequence[str], fixes: Sequence[str], row: Callable[[int], str]
+) -> Filled:
+    """Treat missing entries of (r, n) by a rule; "error" names the first and the rules that would help, `fixes`.
+
+    >>> fill_gaps(np.array([[1.0], [np.nan]]), "drop", ["a"], ["drop"], str)
+    Filled(values=array([[1.]]), rows=array([0]), note='1 of 2 rows left out, as values are missing
+    there')
+    """
+    gaps, every = np.isnan(values), np.arange(len(values))
+    if not gaps.any():
+        return Filled(values, every)
+    if rule == "ffill":
+        return Filled(
+            carried_forward(values, names, row),
+            every,
+            f"{gaps.sum()} missing prices carried forward",
+        )
+    if rule == "drop":
+        whole = np.flatnonzero(~gaps.any(axis=1))
+        if whole.size == 0:
+            raise nothing_whole()
+        return Filled(values[whole], whole, dropped_note(len(values) - whole.size, len(values)))
+    column = int(np.argmax(gaps)) % gaps.shape[1]
+    raise missing_value(names[column], gaps[:, column], fixes, row)
+
+
+def carried_forward(values: Vector, names: Sequence[str], row: Callable[[int], str]) -> Vector:
+    """Each missing entry as the last one before it; a column that begins with missing ones is named.
+
+    >>> carried_forward(np.array([[1.0], [np.nan], [3.0]]), ["a"], str).ravel().tolist()
+    [1.0, 1.0, 3.0]
+    """
+    missing = np.isnan(values)
+    late = np.flatnonzero(missing[0])
+    if late.size:
+        column = int(late[0])
+        first = int(np.argmin(missing[:, column]))
+        since = (
+            f"its first is in {row(first)}" if not missing[first, column] else "it has none at all"
+        )
+        raise InvalidInput(
+            f"{names[column]} has no price to carry forward in {row(0)}: {since}; exclude the column or begin later"
+        )
+    last = np.where(missing, 0, np.arange(len(values))[:, None])
+    np.maximum.accumulate(last, axis=0, out=last)
+    return np.asarray(np.take_along_axis(values, last, axis=0))
+
+
+def own_dates(table: Any) -> tuple[Any, Vector] | None:
+    """The name and the dates by which a table of prices must be sorted; None where rows are in order of time.
+
+    A table tells the time by dates in its index or in a column; where several do and none is in
+    order, it is refused.
+    """
+    known = dates_of(table)
+    if not known or any((np.diff(dates) >= 0.0).all() for dates in known.values()):
+        return None
+    if len(known) > 1:
+        raise InvalidInput(
+            f"rows of prices must be in order of time, and are in that of none of {quoted(list(known))}; "
+            f"date={next(iter(known))!r} sorts them"
+        )
+    return next(iter(known.items()))
+
+
+def dates_of(table: Any) -> dict[Any, Vector]:
+    """What in a table has dates, none missing, as seconds from 1970: its index, as dates or as ISO text, and columns.
+
+    >>> import pandas as pd
+    >>> dates_of(pd.DataFrame({"a": [1.0, 2.0]}, index=["1970-01-02", "1970-01-01"]))
+    {'index': array([86400.,     0.])}
+    """
+    found = {}
+    if index_of(table) is not None and table.index.nlevels == 1:
+        name = "index" if table.index.name is None else table.index.name
+        column = columns_of(table.index.to_frame(index=False, name=name))[0]
+        with suppress(InvalidInput):
+            if column.kind == "date" or (
+                column.kind == "category" and str(column.values[0]).count("-") > 1
+            ):
+                found[name] = instants(column)
+    for column in columns_of(table):
+        if column.kind == "date" and column.missing is None:
+            found[column.name] = np.asarray(column.values, np.float64)
+    return found
+
+
+def instants(column: Column) -> Vector:
+    """The dates of a column as seconds from 1970, (N,); text is read as ISO dates, and nothing may be missing."""
+    if column.missing is not None:
+        raise InvalidInput(
+            f"the date in column {shown(column.name)}, row {int(np.argmax(column.missing))} is missing"
+        )
+    if column.kind != "category":
+        return np.asarray(column.values, np.float64)
+    levels, codes = column.levels
+    seconds = np.array(
+        [instant(text, f"column {shown(column.name)}") for text in levels], np.float64
+    )
+    return np.asarray(seconds[codes])
+
+
+def instant(text: Any, where: str) -> float:
+    """A date such as 2019-01-31, or with a time, as seconds from 1970.
+
+    >>> instant("1970-01-02", "--test-from")
+    86400.0
+    """
+    try:
+        return float(np.datetime64(str(text).strip(), "us").astype(np.int64)) * 1e-6
+    except ValueError:
+        raise InvalidInput(
+            f"{where}: expected a date such as 2019-01-31, got {shown(text)}", where
+        ) from None
+
+
+def by_date(dates: Vector, name: Any) -> Indices:
+    """The order of time; no date may occur twice.
+
+    >>> by_date(np.array([3.0, 1.0, 2.0]), "day").tolist()
+    [1, 2, 0]
+    """
+    order = np.argsort(dates, kind="stable")
+    twice = np.flatnonzero(np.diff(dates[order]) == 0.0)
+    if twice.size:
+        a, b = order[twice[0]], order[twice[0] + 1]
+        day = np.datetime64(int(dates[a]), "s")
+        raise InvalidInput(
+            f"the date {day} is in rows {a} and {b} of column {shown(name)}; each date may be there once"
+        )
+    return np.asarray(order)

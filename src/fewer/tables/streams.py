@@ -1,0 +1,181 @@
+"""Blocks from files, by row groups and memory maps, and from callables of the user."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._validation import InvalidInput, read, shown
+from ..io.files import FileTable, expanded, open_table
+from .blocks import Block, Stream
+from .cutting import cut, height
+
+MAPPED_ROWS = 2**16
+"""Rows of a mapped file that are handed on at once."""
+
+
+def of_paths(X: Any, parts: Sequence[Any], names: Sequence[str] | None) -> Stream:
+    """Files as blocks: npy by memory map, all others as polars reads them."""
+    given = [X] if isinstance(X, (str, os.PathLike)) else list(X)
+    paths = [path for file in given for path in expanded(os.fspath(file))]
+    beside = _Beside(*parts)
+    if all(path.endswith(".npy") for path in paths):
+        return _mapped(paths, beside)
+    return of_table(open_table(paths), names, parts)
+
+
+def of_table(
+    table: FileTable, names: Sequence[str] | None = None, parts: Sequence[Any] = (None, None)
+) -> Stream:
+    """Columns of files that are open as blocks, and what belongs to their rows."""
+    columns = table.names if names is None else list(names)
+    beside = _Beside(*parts)
+
+    def raw() -> Iterator[Block]:
+        start = 0
+        for source in sources_of(table):
+            for part in source.batches(columns):
+                yield beside.of(part, start)
+                start += part.height
+
+    return Stream(
+        table.label,
+        raw,
+        lambda positions: table.rows(positions, columns, typed=True),
+        stored_bytes(table, columns),
+    )
+
+
+def _mapped(paths: Sequence[str], beside: "_Beside") -> Stream:
+    """Npy files as blocks that are read when they are looked at."""
+    arrays = [_opened(path) for path in paths]
+    ends = np.cumsum([len(array) for array in arrays])
+
+    def raw() -> Iterator[Block]:
+        start = 0
+        for array in arrays:
+            for low in range(0, len(array), MAPPED_ROWS):
+                part = np.asarray(array[low : low + MAPPED_ROWS])
+                yield beside.of(part, start + low)
+            start += len(array)
+
+    def pick(positions: Any) -> Any:
+        home = np.searchsorted(ends, positions, side="right")
+        first = ends - [len(array) for array in arrays]
+        return np.stack([arrays[i][p - first[i]] for i, p in zip(home, positions, strict=True)])
+
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return Stream(f"{paths[0]}{more}", raw, pick, sum(array.nbytes for array in arrays))
+
+
+def _opened(path: str) -> Any:
+    """An array of numbers in a file, mapped into memory; nothing is unpickled."""
+    if not Path(path).exists():
+        raise InvalidInput(f"{path}: there is no such file")
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise InvalidInput(f"{path}: cannot be read as npy: {error}") from None
+    if array.ndim not in (1, 2) or array.dtype.kind not in "fiub":
+        raise InvalidInput(
+            f"{path}: expected numbers with one or two axes, got {array.dtype} of shape {array.shape}"
+        )
+    return array
+
+
+class _Beside:
+    """What belongs to the rows and is in memory: y and weights (N,), cut as the rows are; names are the job's."""
+
+    def __init__(self, y: Any, weight: Any) -> None:
+        named = ("y", y), ("weight", weight)
+        self.parts = {
+            name: _column(value, "sample_weight" if name == "weight" else name)
+            for name, value in named
+        }
+
+    def of(self, X: Any, start: int) -> Block:
+        """A block of rows with what belongs to them."""
+        return self.on(Block(X, start=start))
+
+    def on(self, block: Block) -> Block:
+        """The same for a block that may have them already."""
+        stop = block.start + height(block.X)
+        for name, values in self.parts.items():
+            if values is not None and len(values) < stop:
+                raise InvalidInput(
+                    f"{name} must have an entry for each row of X, got {len(values)} for more than {stop - 1}"
+                )
+        found = {
+            name: cut(values, block.start, stop)
+            for name, values in self.parts.items()
+            if values is not None
+        }
+        return block._replace(**found)
+
+
+def _column(value: Any, name: str) -> Any:
+    """An array (N,), or None for names and what is not given."""
+    if value is None or isinstance(value, str):
+        return None
+    array = read(value, name)
+    if array.ndim != 1:
+        raise InvalidInput(f"{name} must have shape (N,), got {array.shape}")
+    return array
+
+
+def of_callable(X: Callable[[], Any], parts: Sequence[Any]) -> Stream:
+    """A callable that begins a pass: it returns an iterator of blocks, of (X, y), or of (X, y, weight)."""
+    beside = _Beside(*parts)
+
+    def raw() -> Iterator[Block]:
+        start = 0
+        found = X()
+        if not hasattr(found, "__iter__") or hasattr(found, "shape"):
+            raise InvalidInput(f"X() must return an iterator of blocks, got {shown(found)}")
+        for given in found:
+            block = Block(*given[:3]) if isinstance(given, tuple) else Block(given)
+            yield beside.on(block._replace(start=start))
+            start += height(block.X)
+
+    return Stream(getattr(X, "__name__", "X"), raw)
+
+
+def sources_of(table: FileTable) -> list[Any]:
+    """The files of a table, one by one."""
+    return list(getattr(table.source, "parts", [table.source]))
+
+
+def stored_rows(table: FileTable) -> int | None:
+    """The rows of all files, where their heads say so."""
+    rows = [_rows_of(source) for source in sources_of(table)]
+    return (
+        None
+        if any(count is None for count in rows)
+        else sum(count for count in rows if count is not None)
+    )
+
+
+def _rows_of(source: Any) -> int | None:
+    if getattr(source, "kind", "") in ("parquet", "arrow"):
+        return int(source.rows())
+    arrays = getattr(source, "arrays", None)
+    return None if arrays is None else max(len(array.data) for array in arrays.values())
+
+
+def stored_bytes(table: FileTable, names: Sequence[str]) -> int | None:
+    """About what columns of all files take in memory; None for formats that are not read in blocks."""
+    sizes = [_bytes_of(source, names) for source in sources_of(table)]
+    return (
+        None
+        if any(size is None for size in sizes)
+        else sum(size for size in sizes if size is not None)
+    )
+
+
+def _bytes_of(source: Any, names: Sequence[str]) -> int | None:
+    rows = _rows_of(source)
+    if rows is not None:
+        return 8 * rows * len(names)
+    return int(source.bytes_in_memory(names)) if hasattr(source, "bytes_in_memory") else None

@@ -1,0 +1,100 @@
+"""Transactions: text with one basket per line, as a long table of baskets and items."""
+
+from pathlib import Path
+from typing import Any
+
+from .._validation import InvalidInput
+from ..io.copies import located
+from ..io.formats import check_text, start_of
+from .baskets import ITEMS, ORDERS
+
+MIN_LINES = 6
+"""Lines from which pairs whose first parts repeat, and never are second ones, are taken for a long table."""
+
+
+def open_transactions(file: str) -> tuple[Any, str]:
+    """The baskets of a file as a polars DataFrame with a line for each item, and what to call the file.
+
+    The separator is the first of tab, comma and space that occurs in the first lines, so that items
+    separated by commas may have spaces in them. An empty line is a basket without items.
+
+    Parameters
+    ----------
+    file : str
+        Text with one basket per line, compressed or not, or ``-`` for standard input.
+
+    Returns
+    -------
+    frame : polars.DataFrame
+        Columns `basket`, the number of the line, and `item`, null on an empty line.
+    label : str
+        What to call the file.
+    """
+    path, label = located(file)
+    taste = start_of(path)
+    check_text(taste, label)
+    separator = next((s for s in ("\t", ",", " ") if s.encode() in taste), ",")
+    refuse_long(taste, separator, label)
+    frame = items_of(path, separator, label)
+    if frame["item"].null_count() == frame.height:
+        raise InvalidInput(f"{label}: has no items; expected one basket per line")
+    return frame, label
+
+
+def items_of(path: Path, separator: str, label: str) -> Any:
+    """A line for each item, and one for each empty basket."""
+    import polars as pl
+
+    options: dict[str, Any] = {
+        "has_header": False,
+        "separator": "\x01",
+        "quote_char": None,
+        "infer_schema": False,
+    }
+    item = pl.col("item").str.strip_chars()
+    try:
+        lines = pl.scan_csv(
+            path, new_columns=["line"], truncate_ragged_lines=True, glob=False, **options
+        )
+        items = (
+            lines.with_row_index("basket")
+            .with_columns(pl.col("line").fill_null("").str.split(separator).alias("item"))
+            .select("basket", "item")
+            .explode("item")
+            .with_columns(pl.when(item != "").then(item).alias("item"))
+            .collect(engine="streaming")
+        )
+    except pl.exceptions.NoDataError:
+        return pl.DataFrame(schema={"basket": pl.UInt32, "item": pl.String})
+    except pl.exceptions.PolarsError as error:
+        raise InvalidInput(
+            f"{label}: cannot be read as lines of items: {str(error).splitlines()[0]}"
+        ) from None
+    gaps = items.filter(pl.col("item").is_null())
+    if gaps.height == 0:
+        return items
+    filled = items.filter(pl.col("item").is_not_null())
+    empty = gaps.unique("basket").join(filled, on="basket", how="anti")
+    return pl.concat([filled, empty])
+
+
+def refuse_long(taste: bytes, separator: str, label: str) -> None:
+    """Say so where lines are pairs of an order and an item, whose orders would be taken for products."""
+    text = taste.decode("utf-8", "replace")
+    whole = text.splitlines()[: None if len(text) < len(taste) or text.endswith("\n") else -1]
+    pairs = [
+        tuple(cell.strip().strip('"') for cell in line.split(separator))
+        for line in whole
+        if line.strip()
+    ]
+    if len(pairs) < 2 or any(len(pair) != 2 for pair in pairs):
+        return
+    head, lines = pairs[0], pairs[1:]
+    named = any(ORDERS.search(head[i]) and ITEMS.search(head[1 - i]) for i in (0, 1))
+    first, second = {pair[0] for pair in lines}, {pair[1] for pair in lines}
+    long = len(lines) >= MIN_LINES and len(first) < len(lines) and not first & second
+    if named or long:
+        raise InvalidInput(
+            f"{label}: looks like a table with a line for each item ({head[0]}, {head[1]}), not one basket per line; "
+            f"leave out --transactions, and name the columns by --order and --item"
+        )
