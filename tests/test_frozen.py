@@ -11,6 +11,9 @@ ANSWERS = json.loads(frozen.STORED.read_text())
 CALLS = dict(frozen.calls())
 SAME = 1e-9
 """Values that differ by this share are the same."""
+FLAT = 1e-3
+"""Weights of answers with a value of nearly zero may differ by this share: F is flat there, and rounding
+decides which of many equally good weights come out, from one processor to the next."""
 
 
 def test_every_call_is_stored_once():
@@ -33,4 +36,5 @@ def test_the_answer_is_the_stored_one_or_a_better_one(name):
     if value >= best - slack:
         assert found["indices"] == stored["indices"]
         if stored["weights"] is not None:
-            assert found["weights"] == pytest.approx(stored["weights"], rel=1e-6, abs=1e-8)
+            rel, least = (1e-6, 1e-8) if best > FLAT else (FLAT, SAME**0.5)
+            assert found["weights"] == pytest.approx(stored["weights"], rel=rel, abs=least)

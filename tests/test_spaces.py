@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from fewer import Atoms, InvalidInput, Lattice, States, tables
+from fewer import Atoms, InvalidInput, Lattice, States, codes
 from fewer.codes import as_table
 
 
@@ -160,6 +160,6 @@ def test_tables_of_booleans_and_bytes_stay_narrow(given, kept):
 
 @pytest.mark.parametrize(("rows", "kept"), [(3, np.int32), (4, np.int64)])
 def test_indices_are_narrow_where_they_suffice(rows, kept, monkeypatch):
-    monkeypatch.setattr(tables, "MOST_CODES", 4)
+    monkeypatch.setattr(codes, "MOST_CODES", 4)
     table = as_table(np.eye(rows, 2, dtype=int), "X")
     assert table.indices.dtype == table.indptr.dtype == kept
