@@ -50,7 +50,7 @@ def inside(words, stdin, cwd):
 def outside(words, stdin, cwd, env):
     command = [str(FEWER)] if FEWER.exists() else [sys.executable, "-m", "fewer"]
     environment = {**os.environ, **env}
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [*command, *words], input=stdin, capture_output=True, cwd=cwd, env=environment
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode()

@@ -617,8 +617,8 @@ def cloned(call: Call, given: Container) -> Any:
 
 def pickled(call: Call, given: Container) -> Any:
     model, fitted = estimator_of(call, given)
-    again = pickle.loads(pickle.dumps(model)).fit(given.data(call), **fitted)  # noqa: S301 - our own
-    return pickle.loads(pickle.dumps(again)).result_  # noqa: S301
+    again = pickle.loads(pickle.dumps(model)).fit(given.data(call), **fitted)
+    return pickle.loads(pickle.dumps(again)).result_
 
 
 def partial_fit(call: Call, given: Container) -> Any:

@@ -279,7 +279,7 @@ def test_without_the_extra_one_sentence_says_what_to_install():
     code = (
         "import sys; sys.modules['polars'] = None; from fewer.cli import main; main(['--version'])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == 'fewer: the command line needs polars; run: pip install "fewer[cli]"\n'
 

@@ -127,7 +127,7 @@ print(result.indices.tolist(), repr(result.value))
 
 
 def test_dims_in_l2_under_a_limit_in_a_fresh_process_report_the_value_of_their_answer():
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [sys.executable, "-W", "error", "-c", FRESH], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr

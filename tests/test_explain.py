@@ -133,7 +133,7 @@ def test_planted_outliers_are_among_the_first():
 def test_a_stored_estimator_still_explains():
     X = rows()
     model = FewerPoints(5, random_state=0).fit(X)
-    again = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own bytes
+    again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.criticisms(3, X=X), model.criticisms(3))
     assert (
         len(pickle.dumps(model))
@@ -149,7 +149,7 @@ def test_a_result_knows_which_rows_its_points_stand_for():
     assert np.array_equal(found.assignment, assign(found, X))
     assert found.shares == pytest.approx(np.bincount(found.assignment) / 60)
     assert np.array_equal(found.criticisms(4), criticisms(found, X, 4))
-    assert np.array_equal(pickle.loads(pickle.dumps(found)).assignment, found.assignment)  # noqa: S301 - our own bytes
+    assert np.array_equal(pickle.loads(pickle.dumps(found)).assignment, found.assignment)
     weight = np.arange(1.0, 61.0)
     heavy = points(X.tolist(), 5, gamma=GAMMA, sample_weight=weight, rng=0)
     assert heavy.shares == pytest.approx(np.bincount(assign(heavy, X), weight / weight.sum()))

@@ -152,7 +152,7 @@ def test_a_part_stays_while_its_writer_lives_in_another_process_and_goes_with_it
         "with written_whole('out.csv') as file: print('open', flush=True); sys.stdin.read()\n"
     )
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", code], **pipes) as writer:  # noqa: S603
+    with subprocess.Popen([sys.executable, "-c", code], **pipes) as writer:
         assert writer.stdout.readline() == b"open\n"
         write("out.csv", b"first")
         assert len(names(folder)) == 3
@@ -320,7 +320,7 @@ def shell(redirect, *args, cwd):
     """The command with streams closed as a shell closes them."""
     words = ["sh", "-c", f"{SHELL} {redirect}", "sh", *args]
     environment = {**os.environ, "PYTHON": sys.executable}
-    return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)  # noqa: S603
+    return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,7 @@ def test_a_reader_that_has_gone_is_no_error(tmp_path, args, broken):
     os.close(read)
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, broken: written}
     command = [sys.executable, "-m", "fewer", *args]
-    done = subprocess.run(command, cwd=tmp_path, text=True, **streams)  # noqa: S603
+    done = subprocess.run(command, cwd=tmp_path, text=True, **streams)
     os.close(written)
     assert done.returncode == 0
     assert "Traceback" not in (done.stderr or "")
@@ -376,7 +376,7 @@ def test_a_reader_that_has_gone_is_no_error(tmp_path, args, broken):
 
 
 def python(code, cwd):
-    return subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True)  # noqa: S603
+    return subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("module", ["click", "polars", "fewer.report.page"])
@@ -399,7 +399,7 @@ def test_ctrl_c_during_an_import_is_130_without_a_traceback(tmp_path, module):
 
 def test_the_command_takes_ctrl_c_before_it_imports_anything():
     code = "import sys; before = set(sys.modules); import fewer.cli; print(*sorted(set(sys.modules) - before))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [
         "fewer",
         "fewer.cli",

@@ -456,7 +456,7 @@ print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
 def peak(*args):
     """The exit code and the peak memory (MB) of a command, from outside."""
     command = [sys.executable, "-c", PEAK, *map(str, args)]
-    out = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    out = subprocess.run(command, capture_output=True, text=True, check=True)
     return tuple(map(int, out.stdout.split()))
 
 

@@ -65,7 +65,7 @@ def installed():
 @pytest.mark.skipif(bool(no_nobody()), reason=no_nobody())
 def test_user_nobody_without_a_home_gets_the_answer_and_one_warning(installed):
     unset = {"HOME", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"}
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [sys.executable, "-c", AS_NOBODY, installed],
         env={name: value for name, value in os.environ.items() if name not in unset},
         cwd="/",

@@ -152,7 +152,7 @@ def test_what_is_said_of_rows_is_no_parameter_of_an_estimator():
 
 def test_an_estimator_is_cloned_and_pickled():
     model = fewer.FewerDims(3, objective="l2", random_state=7)
-    for again in (clone(model), pickle.loads(pickle.dumps(model))):  # noqa: S301 - our own
+    for again in (clone(model), pickle.loads(pickle.dumps(model))):
         assert again.get_params() == model.get_params()
     assert repr(model) == "FewerDims(k=3, objective='l2', random_state=7)"
     assert fewer.FewerDims(k=4).k == 4

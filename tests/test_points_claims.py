@@ -395,7 +395,7 @@ def test_an_estimator_scales_new_rows_as_it_scaled_its_own():
     np.testing.assert_allclose(model.transform(frame), want, rtol=1e-8)
     np.testing.assert_array_equal(
         pickle.loads(pickle.dumps(model)).transform(frame),
-        model.transform(frame),  # noqa: S301
+        model.transform(frame),
     )
     tiny = FewerPoints(4, random_state=0).fit(TABLE * 2.0**-700)
     usual = FewerPoints(4, random_state=0).fit(TABLE)

@@ -165,7 +165,7 @@ runner.run("theorem5", runs=8, seed=7, out=sys.argv[1], progress=progress)
 
 
 def test_a_killed_run_goes_on_to_the_same_csv(tmp_path):
-    killed = subprocess.run(  # noqa: S603
+    killed = subprocess.run(
         [sys.executable, "-c", KILLED_IN_THE_MIDDLE, tmp_path / "a"], check=False, cwd=ROOT
     )
     assert killed.returncode == -signal.SIGKILL

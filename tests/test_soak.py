@@ -162,7 +162,7 @@ def soak(folder, *arguments, body="pass", seconds=60, alone=False):
     command = [sys.executable, "-m", "soak", "--parts", "planted", "--jobs", "1", *arguments]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, cwd=folder, env=environment, **pipes)  # noqa: S603 - this interpreter
+    return subprocess.Popen(command, cwd=folder, env=environment, **pipes)
 
 
 def finished(process):

@@ -155,7 +155,7 @@ def test_a_real_ctrl_c_in_another_process_returns_the_best_so_far():
         "r = iht(F, C, step=Doubling(0.01), rng=0, max_iter=10**9)\n"
         "print(r.status.name, C.contains(r.p))\n"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)  # noqa: S603
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "go\n"
     threading.Timer(0.3, process.send_signal, [signal.SIGINT]).start()
     out, _ = process.communicate(timeout=600)

@@ -27,7 +27,7 @@ class Terminal:
         command = [sys.executable, "-m", "fewer", *map(str, args)]
         environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120"}
         streams = {"stdin": line, "stdout": line, "stderr": line}
-        self.process = subprocess.Popen(  # noqa: S603
+        self.process = subprocess.Popen(
             command, cwd=cwd, env=environment, start_new_session=True, **streams
         )
         os.close(line)
@@ -98,7 +98,7 @@ def test_in_a_pipe_there_is_no_bar(hard):
         "-o",
         "best.csv",
     ]
-    done = subprocess.run(args, cwd=folder, capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run(args, cwd=folder, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert "\x1b" not in done.stdout
     assert "[##" not in done.stdout

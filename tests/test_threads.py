@@ -134,7 +134,7 @@ print(before, seen, inside, threads())
 
 def test_a_search_on_another_thread_keeps_blas_to_one_thread_too():
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [sys.executable, "-c", BESIDE], env=environment, capture_output=True, text=True, check=False
     )
     assert done.stdout.split("\n")[0] == "{2} {1} {1} {2}", done.stderr
@@ -172,7 +172,7 @@ def test_the_number_of_threads_decides_no_answer_of_any_job():
     lines = []
     for many in ("1", "2", "5"):
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": many, "OMP_NUM_THREADS": many}
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(
             [sys.executable, "-c", JOBS],
             env=environment,
             capture_output=True,
