@@ -71,12 +71,12 @@ def test_a_call_walks_as_the_page_says(name):
 
 
 def test_files_that_the_page_names_are_there():
-    named = set(re.findall(r"\b(?:cli|engines|jobs|objectives|solvers|_compiled)/\w+\.py", PAGE))
+    named = set(re.findall(r"\b(?:cli|search|jobs|objectives|solvers|_compiled)/\w+\.py", PAGE))
     assert named
     assert [name for name in named if not (PACKAGE / name).exists()] == []
 
 
-@pytest.mark.parametrize("package", ["_compiled", "engines", "jobs", "objectives", "solvers"])
+@pytest.mark.parametrize("package", ["_compiled", "search", "jobs", "objectives", "solvers"])
 def test_the_page_names_every_module(package):
     tree = re.search(rf"^  {package}/.*?(?=^  \w)", PAGE, re.DOTALL | re.MULTILINE)[0]
     modules = [path.stem for path in (PACKAGE / package).glob("*.py") if path.stem != "__init__"]
@@ -94,7 +94,7 @@ def test_the_page_draws_the_layers_that_are_kept():
 def test_no_function_or_class_of_solvers_and_engines_has_the_name_of_another():
     names = [
         node.name
-        for package in ("solvers", "engines")
+        for package in ("solvers", "search")
         for path in (PACKAGE / package).glob("*.py")
         for node in ast.parse(path.read_text()).body
         if isinstance(node, (ast.FunctionDef, ast.ClassDef))
