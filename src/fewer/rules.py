@@ -189,3 +189,70 @@ class Rules:
     def room(self) -> float:
         """What the units of a support may cost together: k where each costs one."""
         return float(self.k) if self.costs is None else self.budget
+
+
+class Ruled:
+    """A set with rules, for the searches that still ask the set itself."""
+
+    rules: Rules
+
+    @property
+    def open(self) -> Mask:
+        """`rules.open`."""
+        return self.rules.open
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """`rules.sizes`."""
+        return self.rules.sizes
+
+    @property
+    def strict(self) -> bool:
+        """`rules.strict`."""
+        return self.rules.strict
+
+    @property
+    def bounded(self) -> bool:
+        """`rules.bounded`."""
+        return self.rules.bounded
+
+    @property
+    def most_held(self) -> int:
+        """`rules.most_held`."""
+        return self.rules.most_held
+
+    @property
+    def all_conditions(self) -> Any:
+        """`rules.conditions`."""
+        return self.rules.conditions
+
+    def lacking(self, units: Indices) -> int:
+        """`rules.lacking`."""
+        return self.rules.lacking(units)
+
+    def addable(self, units: Indices) -> Mask:
+        """`rules.addable`."""
+        return self.rules.addable(units)
+
+    def allows(self, units: Indices) -> bool:
+        """`rules.allows`."""
+        return self.rules.allows(units)
+
+    def reachable(self, units: Indices) -> bool:
+        """`rules.reachable`."""
+        return self.rules.reachable(units)
+
+    def fitting(self, ranked: Indices, size: int) -> Indices:
+        """`rules.fitting`."""
+        return self.rules.fitting(ranked, size)
+
+    @property
+    def counts(self) -> Any:
+        """The counts of `rules` for groups."""
+        from types import SimpleNamespace
+
+        if self.rules.groups is None:
+            return None
+        return SimpleNamespace(
+            codes=self.rules.groups, fewest=self.rules.fewest, most=self.rules.caps
+        )

@@ -78,8 +78,6 @@ def conflict(rules: Rules, most_kinds: int = MOST_KINDS) -> str | None:
     A deletion filter: each condition without which the rest stays impossible is left out, counts
     before rows.
     """
-    if rules.conditions is None:
-        return None
     every = kinds_of(_features(rules), np.arange(rules.n))
     few = _few(rules, every, most_kinds)
     rows, all_rows = list(_rows(rules, few)), list(_rows(rules, every))

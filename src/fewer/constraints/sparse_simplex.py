@@ -1,6 +1,6 @@
 """Distributions with at most k entries: vector sparsity, with bounds on what is held."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from .._validation import (
     as_vector,
     shown,
 )
-from ..rules import Rules
+from ..rules import Ruled, Rules
 from ..spaces import Space, Units, as_space
 from .conditions import Conditions, group_conditions, together
 from .feasibility import conflict
@@ -30,7 +30,7 @@ GROUP_LIMITS = "max_per_group", "min_per_group", "max_group_weight", "min_group_
 
 
 @dataclass(frozen=True, eq=False)
-class SparseSimplex:
+class SparseSimplex(Ruled):
     """At most k entries carry mass, with bounds on what is held; the paper's appendix A. A unit is an entry.
 
         {p in the simplex, ‖p‖₀ <= k, p_i = 0 or min_weight <= p_i <= max_weight}
@@ -87,6 +87,7 @@ class SparseSimplex:
     max_group_weight: Any = None
     min_group_weight: Any = None
     conditions: Any = None
+    labels: tuple[Any, ...] = field(init=False, repr=False, default=())
 
     def __post_init__(self) -> None:
         as_space(self.space, "SparseSimplex")
@@ -104,7 +105,9 @@ class SparseSimplex:
                     f"conditions must be Conditions(G, h, previous, ...), got {shown(self.conditions)}"
                 )
             self.conditions.check(n)
-        problem = self._conflict_of_counts() or self._conflict_of_weights() or conflict(self.rules)
+        problem = self._conflict_of_counts() or self._conflict_of_weights()
+        if problem is None and self.rules.conditions is not None:
+            problem = conflict(self.rules)
         if problem:
             raise InvalidInput(problem)
 
@@ -121,23 +124,22 @@ class SparseSimplex:
             return
         codes, names = as_groups(self.groups, n)
         object.__setattr__(self, "groups", codes)
-        object.__setattr__(self, "_labels", names)
+        object.__setattr__(self, "labels", names)
         for name in limits:
             read = as_counts if name.endswith("per_group") else as_shares
             object.__setattr__(self, name, read(getattr(self, name), names, name, n))
 
     @cached_property
-    def rules(self) -> Rules:
+    def rules(self) -> Rules:  # type: ignore[override]
         """Which entries may be held together, and what their weights must meet."""
         fewest = most = None
         conditions = self.conditions
         if self.groups is not None:
-            labels: tuple[Any, ...] = self._labels
-            counts = np.zeros(len(labels), np.int64)
+            counts = np.zeros(len(self.labels), np.int64)
             fewest = counts + (0 if self.min_per_group is None else self.min_per_group)
             most = counts + (self.space.size if self.max_per_group is None else self.max_per_group)
             limits = self.max_group_weight, self.min_group_weight
-            conditions = together(group_conditions(self.groups, labels, *limits), conditions)
+            conditions = together(group_conditions(self.groups, self.labels, *limits), conditions)
         return Rules(
             self.space.size,
             self.k,
@@ -164,7 +166,7 @@ class SparseSimplex:
         inside, fewest, most = rules.used(self.include), rules.fewest, rules.most
         free = np.bincount(np.delete(self.groups, self.exclude), minlength=len(most))
         for g in np.flatnonzero((fewest > most) | (inside > most) | (fewest > free)):
-            group = f"group {shown(self._labels[g])}"
+            group = f"group {shown(self.labels[g])}"
             if inside[g] > most[g]:
                 return f"include holds {inside[g]} entries of one group, {group}: more than max_per_group = {most[g]}"
             if fewest[g] > most[g]:
@@ -282,28 +284,3 @@ class SparseSimplex:
         codes = rules.groups[rest]
         rank = np.arange(len(rest)) - np.searchsorted(codes, codes)
         return np.union1d(entries, rest[rank < short[codes]])
-
-    # until the searches ask the rules themselves
-
-    def __getattr__(self, name: str) -> Any:
-        names = "open sizes lacking addable allows reachable fitting strict bounded most_held"
-        if name in names.split():
-            return getattr(self.rules, name)
-        raise AttributeError(name)
-
-    @property
-    def all_conditions(self) -> Any:
-        """The conditions of `rules`."""
-        return self.rules.conditions
-
-    @property
-    def counts(self) -> Any:
-        """The counts of `rules` for groups."""
-        from types import SimpleNamespace
-
-        r = self.rules
-        return (
-            None
-            if r.groups is None
-            else SimpleNamespace(codes=r.groups, fewest=r.fewest, most=r.caps)
-        )
