@@ -139,7 +139,7 @@ class Schema:
         known(missing, dict.fromkeys(rules), "missing")
         X = gathered(X)
         named = is_frame(X) or isinstance(X, Table)
-        held = roles_in(X, roles or {})
+        held = roles_in(X, roles) if roles else {}
         if not named:
             if columns is not None:
                 raise InvalidInput(
@@ -148,7 +148,7 @@ class Schema:
             places = tuple(range(width(X)))
             return cls(places, ("number",) * len(places), places, held, missing, named)
         table = Table.of(X)
-        kinds = told_kinds(columns, table.names)
+        kinds = {} if columns is None else told_kinds(columns, table.names)
         apart = {*held.values(), *without}
         compared = [
             column
@@ -502,8 +502,6 @@ def constant_note(columns: Sequence[Column]) -> str:
 
 def told_kinds(columns: Any, names: Sequence[Any]) -> dict[Any, str]:
     """What the user says of columns: a mapping of names to kinds, or a list of the only names to use."""
-    if columns is None:
-        return {}
     if isinstance(columns, Mapping):
         for name, kind in columns.items():
             known_name(name, names, "columns")
