@@ -125,4 +125,7 @@ class TermsSummary:
             notes += [self.spec.missing.note] if self.spec.missing.note else []
         if self.dropped:
             notes.append(dropped_note(self.dropped, self.rows))
-        return Tracked(X, y, names, held, never, codes, note="; ".join(notes))
+        places = np.arange(X.shape[1]) if chosen is None else chosen.places
+        refused = np.intersect1d(excluded, places)
+        note = "; ".join(notes)
+        return Tracked(X, y, names, held, never, codes, note=note, refused=refused)
