@@ -25,10 +25,10 @@ from fewer.constraints import feasibility
 from fewer.constraints._group_projection import greedily
 from fewer.constraints.feasibility import Feasibility, kinds_of
 from fewer.deadline import Deadline
-from fewer.engines import _relaxed_programme
-from fewer.engines._programme import Programmes
-from fewer.engines.select import engine_of
 from fewer.programmes import quadratic_programme
+from fewer.search import _relaxed_programme
+from fewer.search._programme import Programmes
+from fewer.search.select import engine_of
 from soak.structure import LOSSES, best_by_enumeration, drawn, nearest_groups
 
 OBJECTIVES = {"squared": Moments, "absolute": AbsoluteError, "downside": DownsideError}

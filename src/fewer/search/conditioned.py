@@ -1,6 +1,6 @@
 """The engine for weights under linear side conditions, and for losses that are no quadratics.
 
-A support is valued by a convex programme (engines/_programme.py). Local search and proofs are
+A support is valued by a convex programme (search/_programme.py). Local search and proofs are
 plain: swaps guided by the slopes of F and the prices of the conditions, and branch and bound on the
 programme without a limit on the support.
 """
