@@ -22,9 +22,9 @@ from ..._validation import (
     unmasked,
 )
 from ...result import Result
-from ...tables.blocks import Block, as_blocks, head_of, is_lazy, lazily
 from ...tables.frames import put_columns
 from ...tables.missing import nothing_whole
+from ...tables.source import Block, head_of, is_lazy, lazily, source_of
 from ..estimator import Estimator, OfResult, SetWithResult, at_most, validated
 from ..lazy import bins_of_blocks, solved_bins
 from .bins import best_histogram
@@ -95,8 +95,8 @@ class FewerBins(
     def _binned(self, X: Any, y: Any, sample_weight: Any, options: BinsOptions) -> Any:
         """Return the results for columns in memory or in blocks."""
         if is_lazy(X):
-            blocks = as_blocks(X, None, sample_weight)
-            whole = blocks.gathered(options.max_memory // 2)
+            blocks = source_of(X, None, sample_weight)
+            whole = blocks.whole(options.max_memory // 2)
             if whole is None:
                 head = blocks.head(1024).X
                 self._one = is_column(head)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..._validation import as_flag
 from ...options import option
 from ...result import Result
-from ...tables.blocks import Block, is_lazy, lazily
+from ...tables.source import Block, is_lazy, lazily
 from ..estimator import SetWithResult
 from .bandwidth import first_best
 from .blocks import error_bound, solved

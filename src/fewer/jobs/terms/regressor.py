@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._validation import Vector
 from ...spaces import Atoms
-from ...tables.blocks import is_lazy, lazily
 from ...tables.frames import is_table
+from ...tables.source import is_lazy, lazily
 from ..estimator import Estimator, OfResult, at_most, our_error, validated
 from .options import TermsOptions
 from .terms import prepare, tracked_by
