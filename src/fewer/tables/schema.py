@@ -502,6 +502,8 @@ def constant_note(columns: Sequence[Column]) -> str:
 
 def told_kinds(columns: Any, names: Sequence[Any]) -> dict[Any, str]:
     """What the user says of columns: a mapping of names to kinds, or a list of the only names to use."""
+    if columns is None:
+        return {}
     if isinstance(columns, Mapping):
         for name, kind in columns.items():
             known_name(name, names, "columns")
