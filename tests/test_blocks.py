@@ -24,7 +24,7 @@ from fewer.objectives import tall
 from fewer.objectives.tall import PART_ROWS, factored
 from fewer.row_blocks import Tree, canonical_rows
 from fewer.similarity import similarity_of
-from fewer.solvers.units import normalised
+from fewer.solvers.solve import normalised
 from fewer.tables import dask as _dask
 from fewer.tables import sketch, source
 from fewer.tables.schema import Schema

@@ -25,7 +25,7 @@ from ...objectives.matrix import BLOCK
 from ...objectives.moments import Moments, as_matrix
 from ...options import takes
 from ...result import Result
-from ...solvers.units import in_units, watched
+from ...solvers.solve import in_units, watched
 from ...spaces import Atoms
 from ...tables.source import is_lazy, source_of
 from ..lazy import NEEDS_BINS, bins_of_blocks, counted_grid, counted_values, solved_bins

@@ -14,7 +14,7 @@ from ...result import Result, Status
 from ...search.paths import stopped, walked
 from ...solvers.loop import Callback, Outcome, Progress, Step, Steps, drive, says_stop
 from ...solvers.minimize import minimize
-from ...solvers.units import in_units, watched
+from ...solvers.solve import in_units, watched
 
 TINY = 1e-300
 PERTURBING = ("auto", "exact", "exchange")

@@ -10,7 +10,7 @@ from ...constraints.sparse_simplex import SparseSimplex
 from ...distribution import Distribution
 from ...result import Result, Status, Words
 from ...solvers.loop import Callback, Progress
-from ...solvers.units import in_units, watched
+from ...solvers.solve import in_units, watched
 from ...spaces import Atoms
 from ..terms.terms import solve
 from .empirical import Empirical
