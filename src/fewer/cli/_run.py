@@ -21,7 +21,7 @@ from ..report.path import Path as JobPath
 from ..report.path import path
 from ..report.study import UNBOUNDED
 from ..report.study import Study as Problem
-from ..tables.blocks import Execution, executed
+from ..tables.source import Execution, executed
 from ..text import shown_path, visible
 from ._app import complain
 from ._options import Asked

@@ -19,8 +19,8 @@ from ..jobs.points.points import points
 from ..jobs.terms.terms import terms
 from ..progress import search_bar
 from ..result import Result, Status
-from ..tables.blocks import as_blocks, is_lazy
 from ..tables.names import nearest
+from ..tables.source import source_of
 from .bins import bins_study
 from .dims import DimsStudy
 from .points import PointsStudy
@@ -349,14 +349,14 @@ def study_of(
         if name not in allowed:
             hint = nearest(name, sorted(allowed))
             raise InvalidInput(f"{name} is no option of {job}{hint}", name)
-    if is_lazy(X):
-        if isinstance(X, Iterator):
+    if X is not None:
+        role = ROLES.get(job, "")
+        source = source_of(X, options.get(role), options.get("sample_weight"))
+        if source.once:
             raise InvalidInput(
                 "X must be data that can be read for each k, got an iterator; give a callable", "X"
             )
-        role = ROLES.get(job, "")
-        blocks = as_blocks(X, options.get(role), options.get("sample_weight"))
-        whole = blocks.gathered(as_bytes(options.get("max_memory", "1GB")) // 2)
+        whole = source.whole(as_bytes(options.get("max_memory", "1GB")) // 2)
         if whole is None:
             return BlocksStudy.of(function, X, most, {**search, **options})
         parts = {role: whole.y, "sample_weight": whole.weight}

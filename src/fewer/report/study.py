@@ -12,8 +12,8 @@ from .._result_display import proves
 from .._result_frame import columns_of, ours
 from ..options import IN_BLOCKS, refused
 from ..result import Result
-from ..tables.blocks import executed, execution
 from ..tables.frames import take_rows
+from ..tables.source import executed, execution
 from .views import View
 
 Table = dict[str, list[Any]]
