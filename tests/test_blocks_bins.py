@@ -5,8 +5,8 @@ import pytest
 
 import fewer
 from fewer import InvalidInput, row_blocks
-from fewer.jobs.bins import blocks as _bins_blocks
 from fewer.tables import blocks as blocks
+from fewer.tables import sketch as _bins_blocks
 
 X = np.random.default_rng(0).lognormal(size=3000)
 EDGES = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 4.0, 100.0])

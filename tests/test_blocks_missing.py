@@ -7,9 +7,9 @@ import scipy.sparse as sp
 
 import fewer
 from fewer import InvalidInput, row_blocks
-from fewer.jobs.bins import blocks as _bins_blocks
 from fewer.jobs.points import blocks as _points_blocks
 from fewer.tables import blocks as blocks
+from fewer.tables import sketch as _bins_blocks
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from .._validation import InvalidInput, Vector
 from ..tables.blocks import Block, Blocks
 from ..tables.cutting import height
 from ..tables.missing import filled_note, missing_count, nothing_to_impute
-from .bins.blocks import Sketch
+from ..tables.sketch import Sketch
 from .block_columns import Chosen, Fills, checked_weights, united
 
 FILLED = ("impute", "category")

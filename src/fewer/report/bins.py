@@ -10,8 +10,8 @@ import numpy as np
 from .._validation import InvalidInput, Vector, as_array, known
 from ..jobs.bins.bins import bins
 from ..jobs.bins.empirical import Empirical
-from ..jobs.bins.grid import as_edges, cuts_of, edges_of
 from ..jobs.bins.options import BinsOptions
+from ..jobs.bins.values import as_edges, edges_of, weights_of_bins
 from ..result import Result
 from .bars import BarsProblem
 from .histogram import Histogram, rms
@@ -126,7 +126,7 @@ def bins_problem(values: Any = None, **options: Any) -> Problem:
     if own.preserve == "cdf" and not own.contiguous:
         return ValuesProblem(P, own.grid, own.n_bins)
     ends = np.asarray(edges_of(P, own.grid, own.n_bins))
-    counted = np.diff(cuts_of(P, ends)).astype(np.float64)
+    counted = weights_of_bins(P, ends)
     return (
         BarsProblem(counted, ends) if own.contiguous else BinsProblem(counted, ends, own.preserve)
     )

@@ -9,7 +9,7 @@ import numpy as np
 from .._validation import Vector
 from ..jobs.bins.bins import bins
 from ..jobs.bins.empirical import Empirical
-from ..jobs.bins.grid import available
+from ..jobs.bins.values import available
 from ..result import Result
 from .kept import Table, kept_table
 from .path import Baselines, Split, proven_bound
@@ -93,10 +93,10 @@ class ValuesProblem:
 
     def split(self, share: float, rng: np.random.Generator) -> Split | None:
         """Some of the values are held out, each with the same chance."""
-        held = rng.random(self.P.size) < share
-        if held.all() or not held.any():
+        parts = self.P.split(share, rng)
+        if parts is None:
             return None
-        train, test = (replace(self, P=self.P.part(some)) for some in (~held, held))
+        train, test = (replace(self, P=P) for P in parts)
         return Split(train, test.error, lambda: train.errors_on(test.P))
 
 

@@ -27,12 +27,10 @@ from ...tables.blocks import Block, Blocks, as_blocks, head_of, is_lazy, lazily
 from ...tables.frames import put_columns
 from ...tables.missing import nothing_whole
 from ..estimator import Estimator, Streaming, at_most, unchanged_if_it_fails, validated
-from ..lazy import bins_of_blocks, solved_bins
-from .bins import best_histogram
-from .blocks import BinsSummary, table_of
-from .empirical import Empirical
-from .grid import available
+from .bins import best_histogram, distributions_of
+from .empirical import BinsSummary, Empirical, numbers_of_values
 from .options import BinsOptions
+from .values import available
 
 
 class FewerBins(
@@ -126,7 +124,7 @@ class FewerBins(
         head = blocks.head(1024).X
         one = is_column(head)
         self._numbers(as_table(head) if one else head)
-        self._solve_columns(bins_of_blocks(blocks, options), one, options)
+        self._choose(distributions_of(blocks, options), one, options)
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None
@@ -150,36 +148,20 @@ class FewerBins(
 
     def _answer(self) -> None:
         summary = self._stream.tree.root()
-        self._solve_columns(summary, self._stream.one, self._options())
+        self._choose(summary.distributions(), self._stream.one, self._options())
         errors = [column.error / column.total for column in summary.columns]
         self.error_bound_ = errors[0] if self._stream.one else errors
 
-    def _solve_columns(self, summary: Any, one: bool, options: BinsOptions) -> None:
-        """Set what `fit` promises, by the summaries of columns."""
-
-        def solved(i: int, P: Empirical, k: int, own: BinsOptions) -> Result:
-            return solved_bins(summary, i, k, own)
-
-        self._keep(self._each(summary.distributions(), options, solved), one)
-
     def _choose(self, columns: list[Empirical], one: bool, options: BinsOptions) -> None:
-        """Set what `fit` promises."""
-
-        def solved(i: int, P: Empirical, k: int, own: BinsOptions) -> Result:
-            return best_histogram(P, k, own)
-
-        self._keep(self._each(columns, options, solved), one)
-
-    def _each(self, columns: list[Empirical], options: BinsOptions, solved: Any) -> list[Result]:
-        """One result for each column, each with its share of the time that is left."""
+        """Set what `fit` promises, each column with its share of the time that is left."""
         sizes = [available(P, options.grid, options.n_bins) for P in columns]
         at_most(self.k, min(sizes), "distinct values" if options.automatic else "bins")
         k, results = as_integer(self.k, "k", 1), []
         for done, (P, size) in enumerate(zip(columns, sizes, strict=True)):
             share = options.deadline.share(1.0 / (len(columns) - done))
             with options.replace(deadline=share).watched() as own:
-                results.append(solved(done, P, min(k, size), own))
-        return results
+                results.append(best_histogram(P, min(k, size), own))
+        self._keep(results, one)
 
     def _keep(self, results: list[Result], one: bool) -> None:
         """Results as attributes: lists, or alone where there is one column."""
@@ -244,7 +226,7 @@ def as_table(x: Any) -> npt.NDArray[Any]:
 def filled(X: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
     """A table with zeros where values are missing, and where that is; None where none is."""
     X = gathered(X)
-    values = table_of(X)
+    values = numbers_of_values(X)
     gaps = np.isnan(values)
     if not gaps.any():
         return X, None
