@@ -57,7 +57,7 @@ class Sketch:
         return cls(x, mass, low, high, math.fsum(part.error for part in parts)).compressed()
 
     def compressed(self, most: int | None = None) -> "Sketch":
-        """This sketch with at most so many values, `SKETCHED` by default."""
+        """Reduce to at most so many values; `SKETCHED` by default."""
         most = SKETCHED if most is None else most
         if self.x.size <= most:
             return self

@@ -28,8 +28,8 @@ from ...result import Result
 from ...row_blocks import canonical_rows
 from ...solvers.units import in_units, watched
 from ...spaces import Atoms
-from ...tables.blocks import Blocks, as_blocks, is_lazy
 from ...tables.cutting import width
+from ...tables.source import Source, source_of
 from ..terms.terms import loss_of, solve
 from .bars import best_bars
 from .early_stopping import early_stopped
@@ -123,19 +123,17 @@ def distribution_of(values: Any, options: BinsOptions) -> Empirical:
     """The distribution of values, in memory or in blocks."""
     if isinstance(values, Empirical):
         return values
-    if not is_lazy(values):
-        return Empirical.of(values, options.sample_weight, options.missing)
-    blocks = as_blocks(values, None, options.sample_weight)
-    whole = blocks.gathered(options.max_memory // 2)
+    source = source_of(values, None, options.sample_weight)
+    whole = source.whole(options.max_memory // 2)
     if whole is not None:
         return Empirical.of(whole.X, whole.weight, options.missing)
-    distributions = distributions_of(blocks, options)
+    distributions = distributions_of(source, options)
     if len(distributions) > 1:
         raise InvalidInput(f"values must be one column, got {len(distributions)}; give one of them")
     return distributions[0]
 
 
-def distributions_of(blocks: Blocks, options: BinsOptions) -> list[Empirical]:
+def distributions_of(source: Source, options: BinsOptions) -> list[Empirical]:
     """The distributions of columns in blocks: of one pass where that counts all values, else of two.
 
     The second pass counts between the edges of the grid too.
@@ -144,11 +142,11 @@ def distributions_of(blocks: Blocks, options: BinsOptions) -> list[Empirical]:
     def edges(P: Empirical) -> Vector | None:
         return edges_of(P, options.grid, options.n_bins)
 
-    rows = canonical_rows(width(blocks.head(HEAD_ROWS).X))
+    rows = canonical_rows(width(source.head(HEAD_ROWS).X))
     merge = BinsSummary.merged
-    summary = blocks.fold("bins-1", BinsSummary.of, options.missing, merge, rows)
+    summary = source.fold("bins-1", BinsSummary.of, options.missing, merge, rows)
     if not summary.exact:
-        summary = blocks.fold("bins-2", BinsSummary.of, summary.refined(edges), merge, rows)
+        summary = source.fold("bins-2", BinsSummary.of, summary.refined(edges), merge, rows)
     return summary.distributions()
 
 

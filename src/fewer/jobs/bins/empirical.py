@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._validation import Indices, InvalidInput, Vector, as_numbers
-from ...tables.blocks import Block
-from ...tables.cutting import height
 from ...tables.frames import is_table
+from ...tables.schema import checked_weights
 from ...tables.sketch import Sketch
+from ...tables.source import Block
 from ...tables.table import Table, numbers_of_column
-from ..block_columns import checked_weights
 
 PIECE = 2**19
 """Values that are looked at together; what is made from them takes a few times 4 MB."""
@@ -64,20 +63,23 @@ class Empirical:
         >>> P.x.tolist(), P.cdf([1.0, 2.5]).tolist(), P.quantile(0.5).tolist(), P.total
         ([1.0, 2.0, 3.0], [0.25, 0.5], 2.0, 4.0)
         """
-        array, kept = read_values(one_column(values), missing)
+        array, kept = read_values(values, missing)
         if array.shape[1] != 1:
+            names = Table.of(values).names
+            some = ", ".join(map(str, names[:8]))
             raise InvalidInput(
-                f"values must be numbers (n,), at least one, got shape {array.shape}"
+                f"values must be one column, got {len(names)} ({some}); give one of them"
             )
-        x, rows = array[:, 0], height(values)
-        dropped = rows - x.size
+        x, dropped = array[:, 0], 0 if kept is None else int((~kept).sum())
+        rows = x.size + dropped
         if not x.size:
             raise InvalidInput(
                 f"values has {dropped} missing of {rows}; nothing is left without them"
             )
-        weights = checked_weights(sample_weight, rows, kept)
-        if weights is None:
+        if sample_weight is None:
             return cls.counted(np.sort(x), np.arange(x.size + 1.0), dropped)
+        weights = np.asarray(checked_weights(sample_weight, rows, None))
+        weights = weights if kept is None else weights[kept]
         if not weights.max() > 0 or not np.isfinite(weights.sum()):
             raise InvalidInput(
                 f"sample_weight must have a positive, finite sum, got {weights.sum():g}"
@@ -274,12 +276,13 @@ class BinsSummary:
     @classmethod
     def of(cls, block: Block, plan: "str | BinsSummary") -> "BinsSummary":
         """Count the values of a block (n,) or (n, d); `plan` is the rule for missing ones, or the first pass."""
-        first = None if isinstance(plan, str) else plan
-        missing = plan if first is None else first.missing
+        first, missing = (None, plan) if isinstance(plan, str) else (plan, plan.missing)
         values, kept = read_values(block.X, missing)
-        rows, dropped = height(block.X), height(block.X) - len(values)
-        weights = checked_weights(block.weight, rows, kept)
+        dropped = 0 if kept is None else int((~kept).sum())
+        rows = len(values) + dropped
+        weights = checked_weights(block.weight, rows, None)
         if weights is not None:
+            weights = weights if kept is None else weights[kept]
             values, weights = values[weights > 0], weights[weights > 0]
         columns = [np.ascontiguousarray(column) for column in values.T]
         counts: list[Any]
@@ -340,20 +343,8 @@ def numbers_of_values(values: Any) -> npt.NDArray[Any]:
     return np.column_stack([numbers_of_column(column, "values") for column in columns])
 
 
-def one_column(values: Any) -> Any:
-    """Refuse a table of several columns."""
-    if is_table(values):
-        names = Table.of(values).names
-        if len(names) != 1:
-            some = ", ".join(str(name) for name in names[:8])
-            raise InvalidInput(
-                f"values must be one column, got {len(names)} ({some}); give one of them"
-            )
-    return values
-
-
-def read_values(values: Any, missing: str) -> tuple[Vector, Indices | None]:
-    """(x, kept): finite numbers (n, d); where rows with missing ones are dropped, which were kept."""
+def read_values(values: Any, missing: str) -> tuple[Vector, npt.NDArray[np.bool_] | None]:
+    """(x, kept): finite numbers (n, d); where rows with missing ones are dropped, which rows were kept."""
     array = numbers_of_values(values)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or not array.size:
@@ -372,5 +363,5 @@ def read_values(values: Any, missing: str) -> tuple[Vector, Indices | None]:
     if infinite.any():
         at = int(np.argmax(infinite))
         raise InvalidInput(f"values must be finite, got {x[at, np.isinf(x[at])][0]} at index {at}")
-    kept = np.flatnonzero(~gone)
+    kept = np.asarray(~gone)
     return x[kept], kept

@@ -23,9 +23,9 @@ from ..._validation import (
 )
 from ...result import Result
 from ...row_blocks import Tree
-from ...tables.blocks import Block, Blocks, as_blocks, head_of, is_lazy, lazily
 from ...tables.frames import put_columns
 from ...tables.missing import nothing_whole
+from ...tables.source import Block, Source, head_of, is_lazy, lazily, source_of
 from ..estimator import Estimator, Streaming, at_most, unchanged_if_it_fails, validated
 from .bins import best_histogram, distributions_of
 from .empirical import BinsSummary, Empirical, numbers_of_values
@@ -88,8 +88,8 @@ class FewerBins(
             self._no_stream()
             options = self._options()
             if is_lazy(X):
-                blocks = as_blocks(X, None, sample_weight)
-                whole = blocks.gathered(options.max_memory // 2)
+                blocks = source_of(X, None, sample_weight)
+                whole = blocks.whole(options.max_memory // 2)
                 if whole is None:
                     self._fit_blocks(blocks, options)
                     return self
@@ -119,7 +119,7 @@ class FewerBins(
             raise InvalidInput(f"X has a missing value (NaN) in column {column}, row {row}; {rule}")
         return np.asarray(found)
 
-    def _fit_blocks(self, blocks: Blocks, options: BinsOptions) -> None:
+    def _fit_blocks(self, blocks: Source, options: BinsOptions) -> None:
         """Choose values of columns that come in blocks."""
         head = blocks.head(1024).X
         one = is_column(head)

@@ -291,7 +291,7 @@ def with_doubts(result: Result, grid: Grid, P: Empirical) -> Result:
         notes.append(
             f"ranks are off by at most {rank:.2g} (proven), so the value is at most {math.ldexp(most, P.exponent):.6g}"
         )
-    if P.unknown > 0.0:
+    if P.area is not None and P.unknown > 0.0:
         bound, error = max(bound - P.unknown, 0.0), P.unknown
         notes.append(
             f"the value is exact to within {math.ldexp(error, P.exponent):.2g}: values are counted in "

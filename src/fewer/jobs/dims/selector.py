@@ -20,8 +20,8 @@ from ..._validation import Indices, InvalidInput, as_numbers
 from ...options import IN_BLOCKS
 from ...row_blocks import Tree
 from ...tables.align import taken_apart
-from ...tables.blocks import Block, as_blocks, head_of, is_lazy, lazily
 from ...tables.frames import is_table, names_of
+from ...tables.source import Block, head_of, is_lazy, lazily, source_of
 from ..estimator import (
     Estimator,
     Streaming,
@@ -94,8 +94,8 @@ class FewerDims(
         """Set what `fit` promises."""
         weight = options.sample_weight
         if is_lazy(X):
-            blocks = as_blocks(X, None, weight)
-            whole = blocks.gathered(options.max_memory // 2)
+            blocks = source_of(X, None, weight)
+            whole = blocks.whole(options.max_memory // 2)
             if whole is None:
                 head = taken_apart(blocks.head(1024).X, sample_weight=weight)[0]
                 self._check_head(head)

@@ -1,6 +1,7 @@
 """What estimators of points share: X and labels as scikit-learn checks them, the choice, and what is kept of it."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from ..._validation import InvalidInput, as_flag, gathered, is_frame
-from ...tables.blocks import head_of, is_lazy, reread
 from ...tables.frames import take_rows
+from ...tables.source import head_of, is_lazy, source_of
 from ..estimator import Estimator, at_most, our_error, validated
 from .blocks import choose_points
 from .comparison import Comparison, comparison_of
@@ -43,7 +44,7 @@ class PointsEstimator(Estimator):
     def _checked(self, X: Any, **how: Any) -> Any:
         """X as scikit-learn checks it: a table by its names; arrays as float32 or float64, dense or CSR."""
         if is_lazy(X):
-            X = reread(X)
+            X = source_of(X) if isinstance(X, Iterator) else X
             self._checked(head_of(X), **how)
             return X
         X = gathered(X)

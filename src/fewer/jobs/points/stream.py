@@ -1,11 +1,11 @@
 """Points of a stream: what is kept of all rows so far, and the answer when it is asked for."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..._validation import as_integer
 from ...row_blocks import Tree
-from ...tables.blocks import Block
-from ..fills import filled
+from ...tables.source import Block
 from .blocks import error_bound, solved, spec_of
 from .first_pass import FirstSummary
 from .one_pass import Coreset, coreset_of, kept_for
@@ -30,7 +30,7 @@ def continued(stream: PointsStream | None, X: Any, k: Any, options: PointsOption
         k, seed = as_integer(k, "k", 1), options.rng
         weight = options.sample_weight if isinstance(options.sample_weight, str) else None
         spec = spec_of(X, k, options.replace(sample_weight=weight), seed)
-        spec = filled(spec, block, "points", 0, weighted=True)
+        spec = replace(spec, schema=spec.schema.filled(block, "points", 0, weighted=True))
         plan = plan_of(FirstSummary.of(block, spec))
         stream = PointsStream(plan, seed, kept_for(k), Tree(Coreset.merged))
     found = coreset_of(block, stream.plan, stream.most, originals=True)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._validation import as_flag
 from ...options import option
-from ...tables.blocks import is_lazy, lazily
+from ...tables.source import is_lazy, lazily
 from ..estimator import Streaming, unchanged_if_it_fails
 from .bandwidth import first_best
 from .estimator import PointsEstimator

@@ -26,7 +26,7 @@ from ...options import IN_BLOCKS
 from ...result import Result, Status, Words
 from ...solvers.minimize import minimize
 from ...spaces import Atoms
-from ...tables.blocks import as_blocks, is_dask, is_lazy
+from ...tables.source import is_dask, is_lazy, source_of
 from ...text import visible
 from ...threads import own_threads
 from .blocks import with_rows
@@ -102,9 +102,7 @@ def points_of_units(X: Any, k: Any, options: PointsOptions) -> Result:
         "move", "target", road="units; they are kept as they are and stand for the rows of X"
     )
     if is_lazy(X):
-        whole = as_blocks(X, options.labels, options.sample_weight).gathered(
-            options.max_memory // 2
-        )
+        whole = source_of(X, options.labels, options.sample_weight).whole(options.max_memory // 2)
         if whole is None:
             options.refuse("units", road=IN_BLOCKS)
         assert whole is not None  # noqa: S101 - units are refused otherwise

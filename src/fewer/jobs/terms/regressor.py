@@ -13,9 +13,9 @@ from ...objectives.moments import as_matrix
 from ...result import Result
 from ...spaces import Atoms
 from ...tables.align import group_codes, taken_apart
-from ...tables.blocks import Blocks, as_blocks, is_lazy, lazily
 from ...tables.frames import is_table, names_of
 from ...tables.names import positions
+from ...tables.source import Source, is_lazy, lazily, source_of
 from ..bins.transformer import filled
 from ..estimator import Estimator, at_most, our_error, unchanged_if_it_fails, validated
 from ..lazy import HEAD_ROWS, terms_of_blocks
@@ -79,8 +79,8 @@ class FewerTerms(
         """Set what `fit` promises."""
         weight = options.sample_weight
         if is_lazy(X):
-            blocks = as_blocks(X, y, weight)
-            whole = blocks.gathered(options.max_memory // 2)
+            blocks = source_of(X, y, weight)
+            whole = blocks.whole(options.max_memory // 2)
             if whole is None:
                 self._fit_blocks(blocks, y, options)
                 return
@@ -111,7 +111,7 @@ class FewerTerms(
             self.feature_names_in_ = np.array(data.names, object)
         self._keep(self._solve(data, options), True)
 
-    def _fit_blocks(self, blocks: Blocks, y: Any, options: TermsOptions) -> None:
+    def _fit_blocks(self, blocks: Source, y: Any, options: TermsOptions) -> None:
         """Find the weights for rows that come in blocks: y is given likewise, as an array, or names a column."""
         head = blocks.head(HEAD_ROWS).X
         data = terms_of_blocks(blocks, y, options).tracked(options)

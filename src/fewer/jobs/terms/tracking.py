@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from ..._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_units, gathered, shown
 from ...constraints.groups import Groups
 from ...tables.align import aligned, column_beside, group_codes
-from ...tables.columns import left_out
 from ...tables.frames import Column, columns_of, index_of, is_table
 from ...tables.names import known_name, positions, quoted, refuse_twins
 from ...tables.prices import (
@@ -23,6 +22,7 @@ from ...tables.prices import (
     returns_of,
     row_words,
 )
+from ...tables.schema import left_out
 from ...tables.table import Table, numbers_of_column
 from .options import TermsOptions
 
