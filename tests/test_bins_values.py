@@ -193,7 +193,7 @@ def test_missing_values_are_refused_by_their_index_or_dropped_and_counted():
     assert result.labels.tolist() == [1.0, 3.0]
     assert result.total == 3.0
     assert "2 missing values were dropped" in result.note
-    with pytest.raises(InvalidInput, match="nothing is left"):
+    with pytest.raises(InvalidInput, match="every row has a missing value"):
         bins([np.nan], 1, missing="drop")
     with pytest.raises(InvalidInput, match="values must be finite, got inf at index 1"):
         bins([1.0, np.inf], 1, missing="drop")

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..._validation import Indices, InvalidInput, Vector, as_numbers
 from ...tables.frames import is_table
+from ...tables.missing import nothing_whole
 from ...tables.schema import checked_weights
 from ...tables.sketch import Sketch
 from ...tables.source import Block
@@ -63,30 +64,39 @@ class Empirical:
         >>> P.x.tolist(), P.cdf([1.0, 2.5]).tolist(), P.quantile(0.5).tolist(), P.total
         ([1.0, 2.0, 3.0], [0.25, 0.5], 2.0, 4.0)
         """
-        array, kept = read_values(values, missing)
-        if array.shape[1] != 1:
-            names = Table.of(values).names
-            some = ", ".join(map(str, names[:8]))
-            raise InvalidInput(
-                f"values must be one column, got {len(names)} ({some}); give one of them"
-            )
-        x, dropped = array[:, 0], 0 if kept is None else int((~kept).sum())
-        rows = x.size + dropped
+        columns = cls.of_columns(values, sample_weight, missing)
+        if len(columns) == 1:
+            return columns[0]
+        some = ", ".join(map(str, Table.of(values).names[:8]))
+        raise InvalidInput(
+            f"values must be one column, got {len(columns)} ({some}); give one of them"
+        )
+
+    @classmethod
+    def of_columns(
+        cls, values: Any, sample_weight: Any = None, missing: str = "error"
+    ) -> list["Empirical"]:
+        """Sort the values of each column; rows in which any is missing are left out."""
+        x, kept = read_values(values, missing)
+        dropped = 0 if kept is None else int((~kept).sum())
         if not x.size:
-            raise InvalidInput(
-                f"values has {dropped} missing of {rows}; nothing is left without them"
-            )
+            raise nothing_whole()
         if sample_weight is None:
-            return cls.counted(np.sort(x), np.arange(x.size + 1.0), dropped)
-        weights = np.asarray(checked_weights(sample_weight, rows, None))
+            before = np.arange(len(x) + 1.0)
+            return [cls.counted(np.sort(column), before, dropped) for column in x.T]
+        weights = np.asarray(checked_weights(sample_weight, len(x) + dropped, None))
         weights = weights if kept is None else weights[kept]
         if not weights.max() > 0 or not np.isfinite(weights.sum()):
             raise InvalidInput(
                 f"sample_weight must have a positive, finite sum, got {weights.sum():g}"
             )
-        order = np.argsort(x, kind="stable")
-        order = order[weights[order] > 0]
-        return cls.counted(x[order], np.append(0.0, np.cumsum(weights[order])), dropped)
+        columns = []
+        for column in x.T:
+            order = np.argsort(column, kind="stable")
+            order = order[weights[order] > 0]
+            before = np.append(0.0, np.cumsum(weights[order]))
+            columns.append(cls.counted(column[order], before, dropped))
+        return columns
 
     @classmethod
     def counted(
