@@ -14,12 +14,12 @@ from ..tables.cutting import height, width
 from ..tables.frames import names_of
 from ..tables.source import Block
 from ..threads import own_threads
-from .bins.blocks import BinsSummary, CountedSummary
+from .bins.bins import best_histogram
+from .bins.empirical import BinsSummary
 from .bins.options import BinsOptions
 from .dims.blocks import DimsSpec, DimsSummary, LevelsSummary
 from .dims.dims import cover
 from .dims.options import DimsOptions
-from .lazy import solved_bins
 from .points.blocks import solved, spec_of
 from .points.first_pass import FirstSummary
 from .points.one_pass import coreset_of
@@ -218,15 +218,13 @@ def _points_answer(summary: Any, k: Any, options: Any) -> Result:
 
 
 def _bins_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
-    if plan is not None:
-        return CountedSummary.of(block, plan)
-    return BinsSummary.of(block, options.missing)
+    return BinsSummary.of(block, options.missing if plan is None else plan)
 
 
 def _bins_answer(summary: Any, k: Any, options: Any) -> Result:
     if len(summary.columns) != 1:
         raise InvalidInput(f"bins are of one column, got blocks with {len(summary.columns)}")
-    return solved_bins(summary, 0, k, options)
+    return best_histogram(summary.distributions()[0], k, options)
 
 
 def _terms_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
