@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import Indices, Vector, magnitude
-from ..constraints.feasibility import Feasibility
+from ..constraints.feasibility import feasible_member
 from ..deadline import Deadline
 from ..protocols import Scaled, implements
 from ._additions import with_unit
@@ -190,11 +190,7 @@ class ConditionedEngine:
         v = np.zeros(self.limits.space.size)
         if relaxed is not None:
             v[relaxed.units] = relaxed.weights
-        held = (
-            Feasibility(self.limits, self.limits.all_conditions).best(v)
-            if self.limits.all_conditions
-            else None
-        )
+        held = feasible_member(self.limits.rules, v) if self.limits.rules.conditions else None
         return np.flatnonzero(held) if held is not None else np.empty(0, np.int64)
 
     def _add_one(self) -> int:

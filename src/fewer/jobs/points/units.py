@@ -197,9 +197,7 @@ def compared_units(limits: SparseSimplex, most: int, rng: np.random.Generator) -
         return np.arange(n)
     order = rng.permutation(n)
     allowed = limits.fitting(order, limits.sizes[1])
-    one_each = (
-        NO_ROWS if limits.counts is None else np.unique(limits.counts.codes, return_index=True)[1]
-    )
+    one_each = NO_ROWS if limits.groups is None else np.unique(limits.groups, return_index=True)[1]
     needed = np.unique(np.concatenate([allowed, one_each, limits.include]))
     others = order[~np.isin(order, needed)]
     return np.sort(np.concatenate([needed, others[: max(most - len(needed), 0)]]))

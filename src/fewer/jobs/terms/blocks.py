@@ -111,4 +111,6 @@ class TermsSummary:
             never = np.union1d(never, np.setdiff1d(np.arange(len(names)), schema.places))
         codes = group_codes(groups, names, np.setdiff1d(np.arange(X.shape[1]), never), excluded)
         notes = [*schema.notes, schema.note, dropped_note(self.dropped, self.rows)]
-        return Tracked(X, y, names, held, never, codes, note="; ".join(filter(None, notes)))
+        refused = np.intersect1d(excluded, schema.places)
+        note = "; ".join(filter(None, notes))
+        return Tracked(X, y, names, held, never, codes, note=note, refused=refused)
