@@ -99,7 +99,7 @@ def bins(
         made = {"grid": chosen, "n_bins": count}
         if X is None:
             X = read_values(table, name, missing)
-            what = f"{X.size} {what}"
+            what = f"{X.total:.0f} {what}"
             note = "\n".join(
                 filter(
                     None, [note, f"{X.dropped} missing values were dropped." if X.dropped else ""]
