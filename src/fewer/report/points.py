@@ -16,10 +16,11 @@ from .._result_frame import columns_of as columns_of_rows
 from .._validation import Indices, Vector, as_generator, as_weights, renamed
 from ..deadline import Deadline
 from ..jobs.points.comparison import Comparison
+from ..jobs.points.limits import Limits
 from ..jobs.points.options import LIMITS, PointsOptions
 from ..jobs.points.points import points
 from ..jobs.points.sample import as_labels
-from ..jobs.points.setting import Prepared, chosen, compared_move, held_of, prepare
+from ..jobs.points.setting import Prepared, chosen, compared_move, prepare
 from ..jobs.points.units import apart_by_unit
 from ..result import Result
 from ..tables.frames import is_table, names_of, take_rows
@@ -409,7 +410,7 @@ class PointsProblem:
         given: dict[str, Any] = {
             name: self.options[name] for name in LIMITS if name in self.options
         }
-        held = held_of(self.X, self.X.shape[0], PointsOptions.of(given))
+        held = Limits.of(self.X, self.X.shape[0], PointsOptions.of(given))
         given |= {"include": held.include, "exclude": held.exclude}
         if held.groups is not None:
             codes = held.groups.codes if self.used is None else held.groups.codes[self.used]

@@ -18,7 +18,7 @@ from ...threads import own_threads
 from ..block_columns import Fills, chosen_columns
 from ..fills import filled
 from .first_pass import FirstSummary, PointsSpec
-from .held import on_gathered
+from .limits import on_gathered
 from .one_pass import Coreset, OnePassPlan, bare_coreset, kept_for
 from .options import GROUP_LIMITS, PointsOptions
 from .plan import PointsPlan, drawn_plan, plan_of

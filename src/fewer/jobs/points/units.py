@@ -30,7 +30,7 @@ from ...tables.blocks import as_blocks, is_dask, is_lazy
 from ...text import visible
 from ...threads import own_threads
 from .blocks import with_rows
-from .held import as_groups_of, held_of
+from .limits import Limits, groups_of
 from .options import PointsOptions
 from .sample import Sample
 from .setting import in_users_terms, prepare
@@ -285,14 +285,14 @@ def constraint_of(
 ) -> SparseSimplex:
     """At most k units, within what was asked of rows: an included or excluded row stands for its unit."""
     n = len(patients.codes)
-    held = held_of(X, n, options.replace(groups=None, min_per_group=None, max_per_group=None))
+    held = Limits.of(X, n, options.replace(groups=None, min_per_group=None, max_per_group=None))
     include, exclude = (
         np.flatnonzero(np.isin(present, patients.codes[some])) if some.size else NO_ROWS
         for some in (held.include, held.exclude)
     )
     groups = None
     if options.groups is not None:
-        rows = as_groups_of(X, options.groups, n)
+        rows = groups_of(X, options.groups, n)
         found, codes = np.unique(
             patients.one_each(rows.codes, "groups")[present], return_inverse=True
         )
