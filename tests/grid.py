@@ -32,7 +32,7 @@ from fewer import (
     greedy,
     iht,
 )
-from fewer.engines.select import served
+from fewer.search.select import served
 from fewer.similarity import similarity_of
 
 RNG = np.random.default_rng(7)

@@ -15,9 +15,9 @@ from fewer._compiled import fold as _fold
 from fewer._compiled import prices as _prices
 from fewer.codes import grouped
 from fewer.cover import KL, L2, Allowance, Cover, cover_of
-from fewer.engines._masks import best_mask, subset_sums
-from fewer.engines._prices import Proof, common_unit, even_bound
-from fewer.engines._search import NOTHING, Search
+from fewer.search._masks import best_mask, subset_sums
+from fewer.search._prices import Proof, common_unit, even_bound
+from fewer.search._search import NOTHING, Search
 from fewer.spaces import States
 
 MODES = [KL, L2]

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from fewer import KL, L2, DimensionSparse, Lattice, States, Status, dims, exact, iht, minimize
 from fewer.datasets import baskets
-from fewer.engines.coverage import CoverageEngine, coverage_engine
-from fewer.engines.engine import Bounding, Branch, Engine
-from fewer.engines.select import engine_of
 from fewer.jobs.dims.column_units import Limit
 from fewer.jobs.dims.dims import problem
 from fewer.jobs.dims.rows import Rows
 from fewer.protocols import implements
+from fewer.search.coverage import CoverageEngine, coverage_engine
+from fewer.search.engine import Bounding, Branch, Engine
+from fewer.search.select import engine_of
 
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 OBJECTIVES = ("kl", "l2", "seen")
@@ -201,7 +201,7 @@ def test_branch_and_bound_beyond_all_masks(objective, n):
 
 
 def test_a_long_proof_ends_in_all_masks(monkeypatch):
-    monkeypatch.setattr("fewer.engines.coverage.LOOKS_BEFORE_MASKS", 2)
+    monkeypatch.setattr("fewer.search.coverage.LOOKS_BEFORE_MASKS", 2)
     X = (np.random.default_rng(3).random((400, 22)) < 0.3).astype(int)
     F = KL(States(X), States(X).weights)
     C = DimensionSparse(F.space, 8)

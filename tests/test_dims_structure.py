@@ -12,9 +12,9 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from fewer import DimensionSparse, FewerDims, InvalidInput, Status, coverage, dims
 from fewer.cover import Allowance
 from fewer.datasets import baskets
-from fewer.engines._prices import Proof
 from fewer.jobs.dims.column_units import ColumnUnits
 from fewer.jobs.dims.rows import Rows
+from fewer.search._prices import Proof
 from fewer.spaces import Lattice, States
 from test_dims_restricted import loss
 

@@ -25,11 +25,11 @@ from fewer import (
     exchange,
 )
 from fewer.deadline import Deadline
-from fewer.engines._cuts import Cuts, game
-from fewer.engines._face import LARGE_FACE, FaceSolver, face_best
-from fewer.engines.engine import Branch
-from fewer.engines.faces import FacesEngine
-from fewer.engines.select import engine_of
+from fewer.search._cuts import Cuts, game
+from fewer.search._face import LARGE_FACE, FaceSolver, face_best
+from fewer.search.engine import Branch
+from fewer.search.faces import FacesEngine
+from fewer.search.select import engine_of
 from grid import SPACES, gram, matrix, target
 
 

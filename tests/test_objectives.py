@@ -25,7 +25,7 @@ from fewer import (
     greedy,
     iht,
 )
-from fewer.engines.faces import face_best
+from fewer.search.faces import face_best
 
 
 def by_cvxpy(make, face, size):

@@ -11,10 +11,10 @@ from scipy.optimize import linprog
 from scipy.special import kl_div
 
 from fewer import Atoms, Simplex, SparseSimplex, Status, exact, exchange, greedy, iht, minimize
-from fewer.engines.engine import Bounding, Engine
-from fewer.engines.faces import FacesEngine
-from fewer.engines.select import engine_of
 from fewer.protocols import implements
+from fewer.search.engine import Bounding, Engine
+from fewer.search.faces import FacesEngine
+from fewer.search.select import engine_of
 
 
 @dataclass(frozen=True, eq=False)

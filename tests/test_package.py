@@ -62,7 +62,7 @@ def test_every_private_module_is_protected():
     named = {name for contract in contracts for name in contract.get("protected_modules", ())}
     there = {
         f"fewer.{path.parent.name}.{path.stem}"
-        for package in ("cli", "constraints", "data", "engines", "jobs", "objectives", "solvers")
+        for package in ("cli", "constraints", "data", "search", "jobs", "objectives", "solvers")
         for path in (ROOT / "src/fewer" / package).glob("_[a-z]*.py")
     }
     assert named == there
@@ -70,7 +70,7 @@ def test_every_private_module_is_protected():
 
 def test_no_name_is_defined_twice_across_solvers_and_engines():
     homes: dict[str, list[str]] = {}
-    for package in ("solvers", "engines"):
+    for package in ("solvers", "search"):
         for path in (ROOT / "src/fewer" / package).glob("*.py"):
             for node in ast.parse(path.read_text()).body:
                 if isinstance(node, (ast.FunctionDef, ast.ClassDef)):

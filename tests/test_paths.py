@@ -11,9 +11,9 @@ from scipy.optimize import nnls
 import naive_quadratic as naive
 from fewer import MMD, Atoms, Moments, SparseSimplex, Status, minimize
 from fewer.deadline import Deadline
-from fewer.engines.fit import refitted
-from fewer.engines.paths import simplex_bound, stopped, walked
-from fewer.engines.quadratic import QuadraticEngine
+from fewer.search.fit import refitted
+from fewer.search.paths import simplex_bound, stopped, walked
+from fewer.search.quadratic import QuadraticEngine
 
 
 def least_squares(A, b):

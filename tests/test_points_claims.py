@@ -32,8 +32,6 @@ from fewer.bandwidths import bandwidth, bandwidth_in_units, weighted_median
 from fewer.cli.points import points as command
 from fewer.deadline import Deadline
 from fewer.distances import distance_blocks
-from fewer.engines import _gather
-from fewer.engines.quadratic import QuadraticEngine
 from fewer.jobs.points import merge as _merge
 from fewer.jobs.points import target as _target
 from fewer.jobs.points.bandwidth import most_rows
@@ -44,6 +42,8 @@ from fewer.jobs.points.sums import CandidateRows, RandomFeatures
 from fewer.jobs.points.target import TargetRows, WorkPlan, target_of
 from fewer.lazy_rows import LazyRows, in_memory, some_rows
 from fewer.objectives.pairs import OutOfTime
+from fewer.search import _gather
+from fewer.search.quadratic import QuadraticEngine
 from fewer.similarity import similarity_of
 
 OVER = Deadline(-1e6, 1e5)

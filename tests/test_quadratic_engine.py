@@ -26,11 +26,11 @@ from fewer import (
 )
 from fewer.active_set import box_weights
 from fewer.deadline import Deadline
-from fewer.engines import _gather, quadratic
-from fewer.engines.engine import Bounding, Branch, Engine
-from fewer.engines.fit import feasible_support, polished, refitted
-from fewer.engines.quadratic import QuadraticEngine
-from fewer.engines.select import engine_of
+from fewer.search import _gather, quadratic
+from fewer.search.engine import Bounding, Branch, Engine
+from fewer.search.fit import feasible_support, polished, refitted
+from fewer.search.quadratic import QuadraticEngine
+from fewer.search.select import engine_of
 from fewer.similarity import similarity_of
 
 some = settings(max_examples=40)

@@ -16,9 +16,9 @@ import naive_proof as naive
 from fewer import Atoms, InvalidInput, SparseSimplex
 from fewer._compiled import certificate, dnn_admm
 from fewer.active_set import simplex_weights
-from fewer.engines._relaxation import Relaxations, begin
-from fewer.engines._spectral_start import shrunk, spectral_start
-from fewer.engines.engine import Branch
+from fewer.search._relaxation import Relaxations, begin
+from fewer.search._spectral_start import shrunk, spectral_start
+from fewer.search.engine import Branch
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "index_tracking.npz"
 

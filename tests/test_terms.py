@@ -24,7 +24,7 @@ from fewer import (
     deadline,
     terms,
 )
-from fewer.engines.fit import refitted
+from fewer.search.fit import refitted
 from reproduction.baselines import least_squares as baselines
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")

@@ -28,11 +28,11 @@ from fewer import (
     terms,
 )
 from fewer.deadline import Deadline
-from fewer.engines import quadratic
-from fewer.engines._starts import starts
-from fewer.engines.fit import affordable
-from fewer.engines.paths import relaxed_bounds, slope_error
 from fewer.report.terms import TermsProblem
+from fewer.search import quadratic
+from fewer.search._starts import starts
+from fewer.search.fit import affordable
+from fewer.search.paths import relaxed_bounds, slope_error
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 RNG = np.random.default_rng(0)

@@ -272,61 +272,6 @@ class Approximating(Protocol):
 
 
 @runtime_checkable
-class Combining(Protocol):
-    """A sparse set whose units are entries, that says which of them may be held together and what weights must meet."""
-
-    @property
-    def open(self) -> Any:
-        """Which entries may be held, (size,)."""
-        ...
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """The fewest and the most entries that can be held."""
-        ...
-
-    @property
-    def min_weight(self) -> float:
-        """What is held has at least so much mass."""
-        ...
-
-    @property
-    def max_weight(self) -> float:
-        """And at most so much."""
-        ...
-
-    @property
-    def include(self) -> Any:
-        """Entries that are always held."""
-        ...
-
-    @property
-    def all_conditions(self) -> Any:
-        """Linear conditions on the weights, or None."""
-        ...
-
-    def addable(self, entries: Indices) -> Any:
-        """Which entries fit beside these, (size,)."""
-        ...
-
-    def allows(self, entries: Indices) -> bool:
-        """Whether no more are held than may be."""
-        ...
-
-    def reachable(self, entries: Indices) -> bool:
-        """Whether some of these may be a support."""
-        ...
-
-    def lacking(self, entries: Indices) -> int:
-        """How many further entries a support needs."""
-        ...
-
-    def fitting(self, ranked: Indices, size: int) -> Indices:
-        """The first of a ranking that may be held together."""
-        ...
-
-
-@runtime_checkable
 class Budgeted(Protocol):
     """A constraint whose faces are those of dimensions within an allowance, each of them whole."""
 

@@ -19,7 +19,7 @@ from ..io.files import FileTable
 from ..progress import rows_bar
 from ..report.path import ANY_COST, Problem, path
 from ..report.path import Path as JobPath
-from ..tables.blocks import Execution, executed
+from ..tables.source import Execution, executed
 from ..text import shown_path, visible
 from ._app import complain
 from ._options import Asked

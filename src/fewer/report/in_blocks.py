@@ -9,7 +9,7 @@ import numpy as np
 
 from ..options import IN_BLOCKS, refused
 from ..result import Result
-from ..tables.blocks import executed, execution
+from ..tables.source import executed, execution
 from .kept import Table, kept_table
 from .path import ANY_COST, Baselines, Split
 from .views import View

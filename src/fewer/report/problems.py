@@ -9,8 +9,8 @@ from ..jobs.bins.bins import bins
 from ..jobs.dims.dims import dims
 from ..jobs.points.points import points
 from ..jobs.terms.terms import terms
-from ..tables.blocks import as_blocks, is_lazy
 from ..tables.names import nearest
+from ..tables.source import is_lazy, source_of
 from .bins import bins_problem
 from .dims import DimsProblem
 from .in_blocks import BlocksProblem
@@ -52,7 +52,7 @@ def problem_of(
             )
         beside = BESIDE.get(job)
         given = options.get(beside or ""), options.get("sample_weight")
-        whole = as_blocks(X, *given).gathered(as_bytes(options.get("max_memory", "1GB")) // 2)
+        whole = source_of(X, *given).whole(as_bytes(options.get("max_memory", "1GB")) // 2)
         if whole is None:
             return BlocksProblem.of(FUNCTIONS[job], X, most, search, options)
         X = whole.X

@@ -13,8 +13,6 @@ from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, k
 from ..constraints.groups import as_groups
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..engines.conditioned import best_weights
-from ..engines.fit import refitted
 from ..jobs.terms.options import LOSSES, TermsOptions
 from ..jobs.terms.terms import track
 from ..jobs.terms.tracking import Tracked
@@ -22,6 +20,8 @@ from ..objectives.matrix import scaled, typical_size
 from ..objectives.moments import Moments
 from ..programmes import nonnegative_least_squares
 from ..result import Result
+from ..search.conditioned import best_weights
+from ..search.fit import refitted
 from ..spaces import Atoms
 from ..tables.prices import instant
 from ..threads import own_threads

@@ -8,11 +8,11 @@ from typing import Any
 from .._validation import as_generator, as_number
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..engines.engine import Engine
-from ..engines.paths import lower_bound_of
-from ..engines.select import engine_of
 from ..protocols import Constraint, Direct, Objective, implements
 from ..result import Result, Status
+from ..search.engine import Engine
+from ..search.paths import lower_bound_of
+from ..search.select import engine_of
 from .loop import Callback, Outcome, Step, Steps, as_callback, check_partners, drive
 from .units import in_units, normalised, watched
 

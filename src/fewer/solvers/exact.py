@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._validation import InvalidInput
-from ..engines.engine import Bounding, Branch, Engine
 from ..protocols import Constraint, Objective, implements
 from ..result import Result, Status
+from ..search.engine import Bounding, Branch, Engine
 from ._solve import solve
 from .exchange import grown, improved, perturbed
 from .loop import Callback, Outcome, Step, Steps

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engines.engine import Engine
 from ..protocols import Constraint, Objective
 from ..result import Result, Status
+from ..search.engine import Engine
 from ._solve import solve
 from .loop import Callback, Outcome, Step, Steps
 

@@ -10,11 +10,11 @@ from .._validation import Indices, InvalidInput, Vector, as_generator, as_intege
 from ..active_set import box_weights
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..engines.fit import affordable, on_support, refit_cost
-from ..engines.paths import lower_bound_of, slope_error
 from ..probe import scale_of
 from ..protocols import Centred, Constraint, Objective, Quadratic, implements, projection_note
 from ..result import Result, Status
+from ..search.fit import affordable, on_support, refit_cost
+from ..search.paths import lower_bound_of, slope_error
 from .iht import within_budget
 from .loop import Callback, Outcome, Step, Steps, check_partners, drive
 from .steps import best_near

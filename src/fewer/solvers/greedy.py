@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from ..engines.engine import Engine
 from ..protocols import Constraint, Objective
 from ..result import Result, Status
+from ..search.engine import Engine
 from ._solve import solve
 from .loop import Callback, Outcome, Step, Steps
 

@@ -8,8 +8,6 @@ import numpy.typing as npt
 
 from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, shown
 from ..deadline import Deadline
-from ..engines.paths import lower_bound_of
-from ..engines.select import distances, engine_of, programmed
 from ..protocols import (
     Constraint,
     Counted,
@@ -23,6 +21,8 @@ from ..protocols import (
     whole_faces,
 )
 from ..result import Result, Status
+from ..search.paths import lower_bound_of
+from ..search.select import distances, engine_of, programmed
 from .exchange import grown
 from .loop import Callback, Outcome, Step, Steps, as_start, check_partners, drive
 from .steps import Backtracking, Doubling, Momentum, Refitting, StepRule, best_near

@@ -10,11 +10,11 @@ import numpy as np
 
 from .._validation import InvalidInput, known, shown
 from ..deadline import Deadline
-from ..engines.engine import Bounding, Engine
-from ..engines.select import served
 from ..progress import watched_by_user
 from ..protocols import Constraint, Objective, implements
 from ..result import Result
+from ..search.engine import Bounding, Engine
+from ..search.select import served
 from ._solve import solve
 from .exact import SHARE, branched, exact
 from .exchange import exchange, grown, improved, local_search, perturbed

@@ -8,12 +8,12 @@ import numpy as np
 
 from .._validation import Vector, as_number, known
 from ..constraints.sparse_simplex import SparseSimplex
-from ..engines.conditioned import best_weights
-from ..engines.faces import face_best
-from ..engines.fit import refitted
-from ..engines.select import distances, programmed
 from ..protocols import Constraint, Objective, Sparsity, implements, refits
 from ..result import Status
+from ..search.conditioned import best_weights
+from ..search.faces import face_best
+from ..search.fit import refitted
+from ..search.select import distances, programmed
 from .loop import Outcome, Step, Steps
 
 MOST_DOUBLINGS = 60

@@ -9,9 +9,9 @@ from scipy.sparse.linalg import LinearOperator
 from ..._validation import InvalidInput, Vector, as_generator, as_number
 from ...constraints.sparse_simplex import SparseSimplex
 from ...deadline import Deadline
-from ...engines.paths import stopped, walked
 from ...objectives.moments import Moments
 from ...result import Result, Status
+from ...search.paths import stopped, walked
 from ...solvers.loop import Callback, Outcome, Progress, Step, Steps, drive, says_stop
 from ...solvers.minimize import minimize
 from ...solvers.units import in_units, watched

@@ -10,8 +10,8 @@ from ...bandwidths import Bandwidth, bandwidth_in_units, scaled_rows
 from ...constraints.sparse_simplex import SparseSimplex
 from ...deadline import Deadline
 from ...distances import MAX_RELATIVE_ERROR, Matrix, distance_blocks
-from ...engines.pool import CandidatePool
 from ...objectives.rows_mmd import RowsMMD
+from ...search.pool import CandidatePool
 from ...similarity import Similarity, similarity_of
 from .sample import Sample
 

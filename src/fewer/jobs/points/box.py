@@ -96,7 +96,7 @@ class MovingColumns(NamedTuple):
                 fixed[:, at] = dense(rows[:, [flag]])[:, 0] > 0
         return Box(self.columns, low, high, fixed)
 
-    def put(self, rows: Any, numbers: Matrix, missing: Any, encoding: Encoding | None) -> Any:
+    def put(self, rows: Any, numbers: Vector, missing: Any, encoding: Encoding | None) -> Any:
         """Put encoded numbers (k, m) into rows of the user; what is missing stays so."""
         numbers = np.clip(numbers, self.low, self.high)
         if encoding is not None and encoding.shift is not None:

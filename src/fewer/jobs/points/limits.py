@@ -1,6 +1,5 @@
 """Which rows points must be, which never, and how many of each group: rows by position, mask or label."""
 
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,9 +9,9 @@ from ...constraints.groups import Groups, as_counts, as_groups, numbers_of
 from ...constraints.sparse_simplex import SparseSimplex
 from ...spaces import Space
 from ...tables.align import aligned
-from ...tables.blocks import as_blocks, is_dask
 from ...tables.frames import columns_of, index_of, is_table
 from ...tables.names import nearest
+from ...tables.source import is_dask
 from ...tables.table import role
 from .options import PointsOptions
 
@@ -143,29 +142,15 @@ def groups_of(X: Any, groups: Any, n: int) -> Groups:
     return Groups(np.asarray(codes, np.int64), tuple(column.levels.values.tolist()))
 
 
-def on_gathered(n: int, options: PointsOptions) -> PointsOptions:
+def by_position(n: int, options: PointsOptions) -> PointsOptions:
     """Make options for n rows of blocks that were gathered: rows by position, whatever the index of the blocks."""
-    groups = options.groups
-    if is_dask(groups):
-        whole = as_blocks(groups).gathered(sys.maxsize)
-        groups = None if whole is None else whole.X
+    rows = {
+        name: np.isin(np.arange(n), rows_named(getattr(options, name), None, n, name))
+        for name in ("include", "exclude")
+    }
+    groups, units = (
+        np.asarray(value) if is_dask(value) else value for value in (options.groups, options.units)
+    )
     if groups is not None and not isinstance(groups, str):
         groups = read(groups, "groups")
-    include, exclude = (
-        _mask_of(getattr(options, name), n, name) for name in ("include", "exclude")
-    )
-    return options.replace(include=include, exclude=exclude, groups=groups)
-
-
-def _mask_of(value: Any, n: int, name: str) -> Any:
-    """Read rows of blocks, by position or by a mask, as a mask of n rows."""
-    array = read(unmasked(value, name), name)
-    if array.dtype == bool:
-        return array
-    if array.size and (array.dtype.kind not in "iu" or array.min() < 0):
-        raise InvalidInput(
-            f"{name}: rows of data in blocks are named by position, from 0, got {shown(value)}"
-        )
-    mask = np.zeros(n, bool)
-    mask[as_units(array, n, "rows", name)] = True
-    return mask
+    return options.replace(groups=groups, units=units, **rows)

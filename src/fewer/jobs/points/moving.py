@@ -136,10 +136,10 @@ class MovingMMD:
                 staying = (scale**2 * staying).astype(dtype)
             sums = np.column_stack([t[:, None] * z, t]).astype(dtype)
             classes.append(ClassRows(own, _beside(z).astype(dtype), sums, staying, t))
-        own = points[:, others]
+        fixed = points[:, others]
         staying = np.zeros((len(points), len(points)))
         if others.size:
-            staying = scale**2 * np.asarray(distance_blocks(own, own))
+            staying = scale**2 * distance_blocks(fixed, fixed)
         same = (codes[:, None] == codes[None]).astype(np.float64)
         return cls(similarity, tuple(classes), centre, staying, same, *bounds)
 
@@ -195,7 +195,7 @@ def _beside(Z: Matrix) -> Matrix:
     return np.column_stack([Z, squared_lengths(Z), np.ones(len(Z))])
 
 
-def _exponents(Z: Matrix, lengths: Vector, rows: Any) -> Any:
+def _exponents(Z: Matrix, lengths: Matrix, rows: Any) -> Any:
     """Compute -‖y - z‖² by one product, never above zero, (k, n)."""
     left = np.column_stack([2.0 * Z, -np.ones(len(Z)), -lengths]).astype(rows.dtype)
     v = left @ rows.T

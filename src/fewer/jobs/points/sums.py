@@ -135,9 +135,11 @@ class CandidateRows:
         """Sum over some rows, all of them at once."""
         (m, d), D = self.rows.shape, 0 if self.frequencies is None else len(self.frequencies)
         similarities, features = np.zeros(m), np.zeros((self.classes, D), complex)
-        middles = np.zeros((self.classes, 0))
+        middles = np.zeros((self.classes, d if self.similarity.plain else 0))
         near = None if self.narrow is None else self.narrow.near(rows)
-        if self.similarity.plain:
+        if not len(weights):
+            pass  # sums over nothing
+        elif self.similarity.plain:
             prepared = self.similarity.left(rows, dtype=np.float64)
             shares = class_weights(weights, codes, self.classes)
             middles = np.asarray(shares @ prepared).reshape(self.classes, d)
@@ -219,9 +221,15 @@ class RandomFeatures(NamedTuple):
         codes = np.zeros(len(units), np.int64) if F.labels is None else F.labels[units]
         own = np.zeros_like(self.means)
         for part in spans(len(units), CHUNK_ROWS):
-            chunk = F.rows[units[part]], weights[part], codes[part]
-            how = len(own), self.frequencies, self.centre, np.float64
-            own += feature_sums(*chunk, *how)
+            own += feature_sums(
+                F.rows[units[part]],
+                weights[part],
+                codes[part],
+                len(own),
+                self.frequencies,
+                self.centre,
+                np.float64,
+            )
         squared = (np.abs(own - self.means) ** 2).sum(axis=0)
         extra = float(self.variance.mean())
         value = max(float(squared.mean()) - extra, 0.0)

@@ -26,11 +26,12 @@ from ...options import IN_BLOCKS
 from ...result import Result, Status, Words
 from ...solvers.minimize import minimize
 from ...spaces import Atoms
-from ...tables.blocks import as_blocks, is_dask, is_lazy
+from ...tables.cutting import height
+from ...tables.source import is_lazy, source_of
 from ...text import visible
 from ...threads import own_threads
 from .blocks import with_rows
-from .limits import Limits, groups_of
+from .limits import Limits, by_position, groups_of
 from .options import PointsOptions
 from .sample import Sample
 from .setting import in_users_terms, prepare
@@ -102,16 +103,11 @@ def points_of_units(X: Any, k: Any, options: PointsOptions) -> Result:
         "move", "target", road="units; they are kept as they are and stand for the rows of X"
     )
     if is_lazy(X):
-        whole = as_blocks(X, options.labels, options.sample_weight).gathered(
-            options.max_memory // 2
-        )
+        whole = source_of(X, options.labels, options.sample_weight).whole(options.max_memory // 2)
         if whole is None:
             options.refuse("units", road=IN_BLOCKS)
         assert whole is not None  # noqa: S101 - units are refused otherwise
-        X, options = whole.X, with_rows(options, whole)
-        options = options.replace(
-            units=np.asarray(options.units) if is_dask(options.units) else options.units
-        )
+        X, options = whole.X, by_position(height(whole.X), with_rows(options, whole))
     X = gathered(X)
     generator, seed = as_generator(options.rng)
     deadline = options.deadline
@@ -199,9 +195,7 @@ def compared_units(limits: SparseSimplex, most: int, rng: np.random.Generator) -
         return np.arange(n)
     order = rng.permutation(n)
     allowed = limits.fitting(order, limits.sizes[1])
-    one_each = (
-        NO_ROWS if limits.counts is None else np.unique(limits.counts.codes, return_index=True)[1]
-    )
+    one_each = NO_ROWS if limits.groups is None else np.unique(limits.groups, return_index=True)[1]
     needed = np.unique(np.concatenate([allowed, one_each, limits.include]))
     others = order[~np.isin(order, needed)]
     return np.sort(np.concatenate([needed, others[: max(most - len(needed), 0)]]))

@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from ..constraints.group_sparse import GroupSparse
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..probe import is_ours
 from ..protocols import (
     Budgeted,
     Centred,
-    Combining,
     Covered,
     FaceSolvable,
     Objective,
@@ -68,13 +68,11 @@ def programmed(objective: Objective, constraint: Any) -> bool:
     That is: conditions on weights, a loss that has its own programme, a quadratic that may be
     negative, or entries within a few groups.
     """
-    if not implements(constraint, Combining):
-        return False
     if isinstance(constraint, SparseSimplex):
         return implements(objective, Programmed) or (
             implements(objective, Quadratic) and not distances(objective, constraint)
         )
-    return not whole_faces(constraint)
+    return isinstance(constraint, GroupSparse) and not constraint.whole_faces
 
 
 def distances(objective: Any, constraint: Any) -> bool:

@@ -1,6 +1,6 @@
 """The engine for weights under linear side conditions, and for losses that are no quadratics.
 
-A support is valued by a convex programme (engines/_programme.py). Local search and proofs are
+A support is valued by a convex programme (search/_programme.py). Local search and proofs are
 plain: swaps guided by the slopes of F and the prices of the conditions, and branch and bound on the
 programme without a limit on the support.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import Indices, Vector, magnitude
-from ..constraints.feasibility import Feasibility
+from ..constraints.feasibility import feasible_member
 from ..deadline import Deadline
 from ..protocols import Scaled, implements
 from ._additions import with_unit
@@ -190,11 +190,7 @@ class ConditionedEngine:
         v = np.zeros(self.limits.space.size)
         if relaxed is not None:
             v[relaxed.units] = relaxed.weights
-        held = (
-            Feasibility(self.limits, self.limits.all_conditions).best(v)
-            if self.limits.all_conditions
-            else None
-        )
+        held = feasible_member(self.limits.rules, v) if self.limits.rules.conditions else None
         return np.flatnonzero(held) if held is not None else np.empty(0, np.int64)
 
     def _add_one(self) -> int:

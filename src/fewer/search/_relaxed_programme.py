@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import Indices, Vector
-from ..constraints.feasibility import Feasibility
+from ..constraints.feasibility import feasible_member
 from ..deadline import Deadline
 from ._programme import Programmes, Weighed
 
@@ -102,8 +102,7 @@ class Relaxed:
     def _feasible_start(self, v: Vector) -> Indices:
         """Some units on which conditions can be met, steep ones first."""
         steep = np.argsort(-v, kind="stable")[:ENTERING]
-        conditions = self.limits.all_conditions
-        if conditions is None:
+        if self.limits.rules.conditions is None:
             return steep
-        held = Feasibility(self.limits, conditions).best(v)
+        held = feasible_member(self.limits.rules, v)
         return steep if held is None else np.union1d(steep, np.flatnonzero(held))

@@ -34,7 +34,7 @@ Answers = Generator[Found | None, None, None]
 
 def bounds(limits: SparseSimplex, count: int) -> tuple[Vector, Vector]:
     """Lower and upper bounds of `count` units."""
-    return np.full(count, limits.min_weight), np.full(count, limits.max_weight)
+    return limits.rules.bounds(count)
 
 
 def affordable(deadline: Deadline | None, multiplications: float) -> bool:
