@@ -18,7 +18,7 @@ SET = fewer.DimensionSparse(fewer.Lattice(6, 2), 2)
 F = fewer.L2(SET.space, np.random.default_rng(1).dirichlet(np.ones(64)))
 START = fewer.greedy(F, SET).p
 WALKS = {
-    "points": (lambda: fewer.FewerPoints(20).fit(TABLE), 68, 470),
+    "points": (lambda: fewer.FewerPoints(20).fit(TABLE), 68, 480),
     "blocks": (
         lambda: fewer.points(lambda: iter(np.array_split(X, 4)), 5, max_memory="20KB"),
         63,

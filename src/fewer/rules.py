@@ -21,9 +21,9 @@ class Rules:
     """Which of n units may be held together, and what their weights must meet.
 
     At most k units are held, those of `include` always and those of `exclude` never, and their
-    costs sum to at most `budget`. With `groups` each group g gives at most `most[g]` units, and at
-    most `most_groups` groups give any. `fewest[g]` places are kept for group g: what may be held is
-    a matroid, the sets S with Σ_g max(|S in g|, fewest_g) <= k and no group above its cap.
+    costs sum to at most `budget`. With `groups`, codes from 0, group g gives at most `most[g]`
+    units, at least `fewest[g]` places are kept for it, and at most `most_groups` groups give any.
+    What may be held is a matroid: S with Σ_g max(|S in g|, fewest_g) <= k, no group above its cap.
 
     Attributes
     ----------
@@ -54,6 +54,13 @@ class Rules:
     min_weight: float = 0.0
     max_weight: float = 1.0
     conditions: Any = None
+
+    def __post_init__(self) -> None:
+        if self.groups is not None:
+            counts = np.zeros(int(self.groups.max()) + 1, np.int64)
+            fewest, most = self.fewest, self.most
+            object.__setattr__(self, "fewest", counts + (0 if fewest is None else fewest))
+            object.__setattr__(self, "most", counts + (self.n if most is None else most))
 
     @cached_property
     def open(self) -> Mask:
@@ -175,6 +182,24 @@ class Rules:
                 taken += not within
                 kept.append(unit)
         return np.sort(np.array(kept, np.int64))
+
+    def most_worth(self, worth: Vector, among: Any = None, room: float | None = None) -> float:
+        """No allowed set has more of `worth` (n,): the best by worth for its cost first, the last in part.
+
+        >>> Rules(3, 3, costs=np.array([2.0, 1.0, 4.0]), budget=3.0).most_worth(np.array([2.0, 3.0, 8.0]))
+        7.0
+        """
+        units = np.arange(self.n) if among is None else np.flatnonzero(among)
+        left = self.room if room is None else room
+        rates = worth[units] / self.prices[units]
+        order = units[np.argsort(-rates, kind="stable")]
+        spent = np.cumsum(self.prices[order])
+        whole = int(np.searchsorted(spent, left, side="right"))
+        total = float(worth[order[:whole]].sum())
+        left -= float(spent[whole - 1]) if whole else 0.0
+        if whole < len(order) and left > 0.0:
+            total += left * float(worth[order[whole]] / self.prices[order[whole]])
+        return total
 
     def bounds(self, count: int) -> tuple[Vector, Vector]:
         """The least and the largest weight of `count` units that are held."""

@@ -136,8 +136,8 @@ class GroupSparse(Ruled):
         """Which groups may carry mass together, or with `max_per_group` which entries."""
         if self.max_per_group is None:
             return Rules(self.n_units, self.k)
-        n, most = self.space.size, np.full(self.n_units, self.max_per_group)
-        return Rules(n, n, groups=self.groups, fewest=0 * most, most=most, most_groups=self.k)
+        n = self.space.size
+        return Rules(n, n, groups=self.groups, most=self.max_per_group, most_groups=self.k)
 
     @cached_property
     def matrix(self) -> npt.NDArray[np.bool_]:

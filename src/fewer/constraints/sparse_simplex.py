@@ -132,12 +132,8 @@ class SparseSimplex(Ruled):
     @cached_property
     def rules(self) -> Rules:  # type: ignore[override]
         """Which entries may be held together, and what their weights must meet."""
-        fewest = most = None
         conditions = self.conditions
         if self.groups is not None:
-            counts = np.zeros(len(self.labels), np.int64)
-            fewest = counts + (0 if self.min_per_group is None else self.min_per_group)
-            most = counts + (self.space.size if self.max_per_group is None else self.max_per_group)
             limits = self.max_group_weight, self.min_group_weight
             conditions = together(group_conditions(self.groups, self.labels, *limits), conditions)
         return Rules(
@@ -146,8 +142,8 @@ class SparseSimplex(Ruled):
             self.include,
             self.exclude,
             self.groups,
-            fewest,
-            most,
+            self.min_per_group,
+            self.max_per_group,
             min_weight=self.min_weight,
             max_weight=self.max_weight,
             conditions=conditions,

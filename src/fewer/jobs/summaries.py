@@ -13,7 +13,8 @@ from ..tables.cutting import height, width
 from ..tables.frames import names_of
 from ..tables.source import Block
 from ..threads import own_threads
-from .bins.blocks import BinsSummary, CountedSummary
+from .bins.bins import best_histogram
+from .bins.empirical import BinsSummary
 from .bins.options import BinsOptions
 from .dims.blocks import DimsSpec, DimsSummary, LevelsSummary
 from .dims.options import DimsOptions
@@ -202,9 +203,7 @@ def _bins_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
     options = BinsOptions.of(given)
     options.serve("sample_weight", "missing", road=FIRST_PASS)
     block = _beside(block, None, options.sample_weight)
-    if plan is not None:
-        return CountedSummary.of(block, plan)
-    return BinsSummary.of(block, options.missing)
+    return BinsSummary.of(block, options.missing if plan is None else plan)
 
 
 def _dims_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
@@ -261,13 +260,11 @@ def _solved_points(summary: Any, k: int, given: dict[str, Any]) -> Result:
 
 
 def _solved_bins(summary: Any, k: int, given: dict[str, Any]) -> Result:
-    from .lazy import solved_bins
-
     options = BinsOptions.of({"rng": 0, **given})
     options.serve(*SEARCHED, "grid", "n_bins", road=SOLVE)
     if len(summary.columns) != 1:
         raise InvalidInput(f"bins are of one column, got blocks with {len(summary.columns)}")
-    return solved_bins(summary, 0, k, options)
+    return best_histogram(summary.distributions()[0], k, options)
 
 
 def _solved_terms(summary: Any, k: int, given: dict[str, Any]) -> Result:

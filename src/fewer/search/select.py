@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from ..constraints.dimension_sparse import DimensionSparse
 from ..constraints.group_sparse import GroupSparse
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..probe import is_ours
 from ..protocols import (
-    Budgeted,
     Centred,
     Covered,
     FaceSolvable,
@@ -31,7 +31,7 @@ def engine_of(
     where none can serve; `who` is the solver that asks, `deadline` when it has to have an answer.
     """
     until = Deadline.after(None) if deadline is None else deadline
-    if implements(constraint, Budgeted) and implements(objective, Covered, FaceSolvable):
+    if covered(objective, constraint):
         from .coverage import coverage_engine
 
         engine = coverage_engine(objective, constraint)
@@ -53,13 +53,18 @@ def engine_of(
 
 def served(objective: Objective, constraint: Any) -> bool:
     """Whether an engine serves the problem."""
-    if implements(constraint, Budgeted) and implements(objective, Covered, FaceSolvable):
+    if covered(objective, constraint):
         return True
     return (
         whole_faces(constraint)
         or distances(objective, constraint)
         or programmed(objective, constraint)
     )
+
+
+def covered(objective: Objective, constraint: Any) -> bool:
+    """Whether the minimum on a face depends only on the mass that its dimensions cover."""
+    return isinstance(constraint, DimensionSparse) and implements(objective, Covered, FaceSolvable)
 
 
 def programmed(objective: Objective, constraint: Any) -> bool:

@@ -1,7 +1,7 @@
 """Solving in numbers near one, answering in the user's units."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import wraps
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
@@ -96,6 +96,46 @@ def watched(callback: Callback | None, exponent: int) -> Callback | None:
         return callback(progress._replace(value=value, best=best, bound=bound))
 
     return shown
+
+
+@dataclass(frozen=True)
+class Affine:
+    """F = factor G + shift, where a bound on G says `slack` less of F."""
+
+    factor: float = 1.0
+    shift: float = 0.0
+    slack: float = 0.0
+
+    def value(self, x: Any) -> Any:
+        """Values of F for those of G."""
+        return self.factor * x + self.shift
+
+    def bound(self, x: float | None) -> float | None:
+        """A lower bound on F >= 0 for one on G."""
+        return None if x is None else max(self.value(x) - self.slack, 0.0)
+
+    def result(self, result: Result) -> Result:
+        """A result for G as one for F."""
+        return replace(
+            result,
+            value=self.value(result.value),
+            bound=self.bound(result.bound),
+            history=self.value(result.history),
+            value_se=self.factor * result.value_se,
+        )
+
+    def callback(self, callback: Callback | None) -> Callback | None:
+        """A callback of F for a solver that works on G."""
+        if callback is None or not callable(callback):
+            return callback
+
+        def shown(progress: Progress) -> Any:
+            value, best = self.value(progress.value), self.value(progress.best)
+            return callback(
+                progress._replace(value=value, best=best, bound=self.bound(progress.bound))
+            )
+
+        return shown
 
 
 def in_step(rule: Any, exponent: int) -> Any:

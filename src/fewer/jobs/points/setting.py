@@ -17,14 +17,14 @@ from ...spaces import Atoms
 from ...tables.frames import index_of, take_rows
 from ...threads import own_threads
 from .bandwidth import validated_width
-from .box import MovingColumns, move_points
+from .box import move_points
 from .comparison import Comparison, checked_function, in_unit, odd, ordinary_exponent
 from .explain import Source
 from .limits import Limits
 from .options import PointsOptions
 from .row_input import Given, given_rows
 from .sample import Sample, as_gram, as_rows
-from .scaling import NOTE, Standardization, column_ends, standardizes
+from .scaling import NOTE, Standardization, standardizes
 from .target import Target, target_of
 from .target_set import Aim, Together, alone
 
@@ -256,17 +256,6 @@ def search(
         until = options.deadline.share(SEARCH_TIME_SHARE)
     found = minimize(target.F, C, solver, time_limit=until, callback=options.callback, rng=rng)
     return replace(found, seed=seed)
-
-
-def compared_move(move: Any, X: Any, rows: Any, comparison: Comparison) -> Any:
-    """What `move` says of X, in the units in which its encoded rows (N, d) are compared."""
-    if isinstance(move, (bool, str)):
-        return move
-    columns = MovingColumns.of(X, rows, comparison.encoding, move)
-    box = columns.box(comparison, rows[:0])
-    low, high = (np.array(end, np.float64) for end in column_ends(comparison.scaled(rows)))
-    low[box.columns], high[box.columns] = box.low, box.high
-    return low, high
 
 
 CHILD = 2**31
