@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..io.files import FileTable
-    from ..report.path import Problem
+    from ..report.study import Study as Problem
     from ._options import Asked
     from ._run import Data
 
@@ -122,8 +122,9 @@ def title_of(label: str) -> "Callable[[Problem], str]":
     def title(problem: Any) -> str:
         if not hasattr(problem, "coding"):
             return f"{of_all(problem, 'columns')} for the rows of {label}"
-        whole = "" if problem.units is None else f" in whole units ({len(problem.units)} in all)"
-        return f"of {len(problem.names) - len(problem.exclude)} columns{whole} for {problem.X.shape[0]} rows of {label}"
+        coding = problem.coding
+        whole = "" if coding.units is None else f" in whole units ({len(coding.units)} in all)"
+        return f"of {coding.n - len(coding.exclude)} columns{whole} for {coding.X.shape[0]} rows of {label}"
 
     return title
 
@@ -156,7 +157,6 @@ def tabled(table: "FileTable", options: dict[str, Any], common: "Asked") -> "Dat
     """The rows of a wide table, or of a long one: as asked, or found by its two columns."""
     from ..tables.baskets import long_columns
     from ..tables.frames import columns_of
-    from ..tables.streams import stored_rows
     from ._table import asked_columns, framed, known_column, noted, numbered, stored
 
     long = options["order"] is not None
@@ -170,7 +170,7 @@ def tabled(table: "FileTable", options: dict[str, Any], common: "Asked") -> "Dat
     X = stored(table, names, common)
     if X is not None:
         data = as_data(X, table.label, options, kinds, None if long else numbered(table, names))
-        return replace(data, rows=stored_rows(table))
+        return replace(data, rows=table.stored_rows)
     if long:
         texts = [name for name in (*names, options["units"]) if name in table.names]
         return as_data(

@@ -172,6 +172,10 @@ def tolerance(objective: Any, value: float, scale: float | None = None) -> float
     return RELATIVE_GAP * abs(value) + ROUNDING * (scale_of(objective) if scale is None else scale)
 
 
+ULPS = 8.0
+"""Units in the last place by which a weight, or a product with it, may be off."""
+
+
 class _Record:
     """The best iterate, the history, the bound, the notes and the clock of one solve."""
 
@@ -201,6 +205,14 @@ class _Record:
         """The gap below which the answer counts as optimal."""
         return tolerance(self.objective, self.value, self.scale)
 
+    def rounding(self) -> float:
+        """Return how far the last digits of the weights, or of F's own terms, may move F."""
+        assert self.p is not None  # noqa: S101 - asked for after the first answer
+        objective: Any = self.objective
+        moved = float(np.abs(objective.gradient(self.p) * self.p).sum())
+        by_weights = ULPS * np.finfo(float).eps * moved if math.isfinite(moved) else 0.0
+        return max(by_weights, getattr(objective, "rounding", 0.0))
+
     @property
     def closed(self) -> bool:
         """Whether the bound reaches the value, to the tolerance."""
@@ -229,16 +241,20 @@ class _Record:
             self.notes.append("the start is better than that, and is the answer")
 
     def keep_bound(self, solver: str) -> None:
-        """A bound at most the value; one that lies above by more than rounding was none."""
+        """Keep a bound at or below the value; drop one that lies above it by more than rounding."""
         if self.bound is None or self.bound <= self.value:
             return
-        above = self.bound - self.value > self.tolerance
-        self.bound = None if above else self.value
-        if above:
+        least = getattr(self.objective, "lower_bound", -math.inf)
+        if self.bound - self.value <= self.tolerance or self.value <= least:
+            self.bound = self.value
+        elif self.bound - self.value <= self.rounding():
+            self.bound = max(least, self.bound - self.rounding())
+        else:
             self.notes.append(
                 f"no bound is claimed: that of {solver} lies above the value, so the objective is not convex or its "
                 f"gradient is wrong"
             )
+            self.bound = None
 
     def keep_scale(self) -> None:
         """Say so where F is of a size that floats do not tell apart."""

@@ -2,8 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
-from decimal import Decimal
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -15,9 +13,9 @@ from ..result import Result, Status
 from ..search.engine import Engine
 from ..search.paths import lower_bound_of
 from ..search.select import engine_of, knows_its_optimum
-from .loop import Callback, Outcome, Progress, Step, Steps, as_callback, check_partners, drive
+from .loop import Callback, Outcome, Step, Steps, as_callback, check_partners, drive
+from .units import in_units, normalised, watched
 
-LEAST, MOST = float(np.finfo(float).tiny), float(np.finfo(float).max)
 TABLES_PER_STEP = 4.0
 """What a first-order step costs, in passes over all entries, where an objective does not count."""
 
@@ -109,64 +107,3 @@ def counted(method: Method) -> Method:
         return Outcome(Status.FINISHED)
 
     return within
-
-
-def normalised(objective: Any, limited: bool = False) -> tuple[Any, int]:
-    """(G, e) with F = 2**e G and the numbers of G near one, where the objective can tell; else (F, 0).
-
-    `normalised()` may compute something for that; within a time limit `near_one()` is asked first,
-    which does not.
-    """
-    for name in ("near_one", "normalised") if limited else ("normalised",):
-        if hasattr(objective, name):
-            return cast("tuple[Any, int]", getattr(objective, name)())
-    return objective, 0
-
-
-def times(x: Any, exponent: int) -> Any:
-    """x times 2**exponent; infinite or zero beyond the range of a float; None stays None."""
-    if x is None or exponent == 0:
-        return x
-    with np.errstate(over="ignore", under="ignore"):
-        product = np.ldexp(x, exponent)
-    return product if isinstance(x, np.ndarray) else float(product)
-
-
-def in_units(result: Result, exponent: int) -> Result:
-    """A result for G as one for F = 2**exponent G; the note says where a float cannot hold its value."""
-    if exponent == 0:
-        return result
-    value, bound = times(result.value, exponent), times(result.bound, exponent)
-    notes, status = [result.note] if result.note else [], result.status
-    if result.value and not LEAST <= abs(value) <= MOST:
-        proven = bound == value and status is Status.OPTIMAL
-        if not proven:  # these units cannot tell value and bound apart
-            bound = None
-            status = Status.FINISHED if status is Status.OPTIMAL else status
-        true = Decimal(result.value) * Decimal(2) ** exponent
-        notes.append(
-            f"in the units of the data the value is {true:.3g}, which no float can hold: here it is {value:g}"
-        )
-    return replace(
-        result,
-        value=value,
-        bound=bound,
-        status=status,
-        history=times(result.history, exponent),
-        value_se=times(result.value_se, exponent),
-        note="; ".join(notes),
-    )
-
-
-def watched(callback: Callback | None, exponent: int) -> Callback | None:
-    """A callback of F for a solver that works on G, F = 2**exponent G."""
-    if callback is None or exponent == 0:
-        return callback
-
-    def show(progress: Progress) -> Any:
-        values = {name: getattr(progress, name) for name in ("value", "best", "bound")}
-        return callback(
-            progress._replace(**{name: times(x, exponent) for name, x in values.items()})
-        )
-
-    return show

@@ -14,7 +14,7 @@ from ..search.faces import face_best
 from ..search.fit import refitted
 from ..search.select import distances, programmed
 from .loop import Outcome, Step, Steps
-from .solve import times
+from .units import times
 
 MOST_DOUBLINGS = 60
 """A step this many times doubled is as good as infinite: nothing leaves the point."""
