@@ -106,12 +106,12 @@ def renamed(**names: str) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        found = re.match(rf"({'|'.join(names)})\b", str(error))
-        if found is None:
+        match = re.match(rf"({'|'.join(names)})\b", str(error))
+        if match is None:
             raise
-        parameter = names[found[1]]
+        parameter = names[match[1]]
         raise InvalidInput(
-            parameter + str(error)[found.end() :], parameter, error.fixes
+            parameter + str(error)[match.end() :], parameter, error.fixes
         ) from error.__cause__
 
 
@@ -287,13 +287,13 @@ def _index(at: int, shape: tuple[int, ...]) -> str:
 
 def as_array(x: Any, name: str) -> Vector:
     """`x` as finite float64 of any shape; see `as_numbers` for what is welcome."""
-    given = as_numbers(x, name)
+    entries = as_numbers(x, name)
     with np.errstate(over="ignore"):  # a longdouble beyond float64 is met below
-        array = given.astype(np.float64, order="C", copy=False)
+        array = entries.astype(np.float64, order="C", copy=False)
     finite = np.isfinite(array)
     if not finite.all():
         at = int(np.argmin(finite))
-        value = given.reshape(-1)[at]
+        value = entries.reshape(-1)[at]
         limit = ", more than float64 can hold" if np.isfinite(value) else ""
         raise InvalidInput(
             f"{name} must be finite, got {value!s}{limit} at index {_index(at, array.shape)}", name

@@ -159,9 +159,9 @@ UNITS: tuple[Measure, ...] = (lambda entries: 1.0, np.median, np.max)
 def _median(X: Any, name: str, weights: Any) -> tuple[float, int, str]:
     """One over the median distance (rbf: twice its square) in a unit, its exponent, and what is odd about the rows."""
     n = X.shape[0]
-    kept = evenly(n, SAMPLED_ROWS) if n > 2 * SAMPLED_ROWS else np.arange(n)
-    rows = X[kept]
-    mass = None if weights is None or weights.min() == weights.max() else weights[kept]
+    sampled = evenly(n, SAMPLED_ROWS) if n > 2 * SAMPLED_ROWS else np.arange(n)
+    rows = X[sampled]
+    mass = None if weights is None or weights.min() == weights.max() else weights[sampled]
     for size in UNITS[: 1 if name == "hamming" else 3]:
         exponent = _exponent(rows, size)
         unit = scaled_rows(rows, -exponent)
