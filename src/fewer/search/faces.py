@@ -87,7 +87,7 @@ class FacesEngine:
         self.objective: Any = objective
         self.constraint: Any = constraint
         self.deadline = Deadline.after(None) if deadline is None else deadline
-        self.rules = rules_of(constraint)
+        self.rules = unit_rules(constraint)
         self.k, self.n = self.rules.sizes[1], self.rules.n
         self.solver = FaceSolver(objective)
         self.closed_form = implements(objective, FaceSolvable)
@@ -369,7 +369,9 @@ class FacesEngine:
         single = len(units) <= self.k and self.rules.allows(units)
         if single:
             relaxed = self._leaf(units)
-        elif not isinstance(relaxed, FaceRelaxation):  # its parent's, where no unit was excluded since
+        elif not isinstance(
+            relaxed, FaceRelaxation
+        ):  # its parent's, where no unit was excluded since
             relaxed = self._relaxed(units, rough=True, start=branch.memory)
             if relaxed.bound < self._goal and self._used(relaxed) is not None:
                 relaxed = self._relaxed(units, rough=False, start=relaxed.p)  # it decides
@@ -445,7 +447,7 @@ class FacesEngine:
         return int(candidates[int(np.argmin(left))])
 
 
-def rules_of(constraint: Any) -> Rules:
+def unit_rules(constraint: Any) -> Rules:
     """What may be held together: what a constraint says, or any k of its units."""
     if isinstance(getattr(constraint, "rules", None), Rules):
         rules: Rules = constraint.rules
