@@ -186,7 +186,11 @@ def test_the_page_holds_every_claim(tmp_path):
     assert "![Theorem 2" in text
     assert "<svg" in (done.out / "theorem2.svg").read_text()
     again = run("theorem1", runs=1, quick=True, jobs=1, out=done.out)
-    assert set(again.claims) == {"theorem1", "theorem2", "theorem5"}  # what the folder holds whole, together
+    assert set(again.claims) == {
+        "theorem1",
+        "theorem2",
+        "theorem5",
+    }  # what the folder holds whole, together
 
 
 @pytest.mark.parametrize("name", [name for name in EXPERIMENTS if EXPERIMENTS[name].picture])
