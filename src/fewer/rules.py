@@ -31,6 +31,8 @@ class Rules:
         The interval of each weight that is held.
     conditions : Conditions or None
         Linear conditions on the weights.
+    labels : tuple
+        What messages call the groups.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class Rules:
     min_weight: float = 0.0
     max_weight: float = 1.0
     conditions: Any = None
+    labels: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         if self.groups is not None:
@@ -94,6 +97,17 @@ class Rules:
             return fewest, self.most_held
         most = (1.0 + SUM_ERROR) / self.min_weight
         return fewest, self.most_held if most >= self.most_held else math.floor(most)
+
+    @property
+    def possible(self) -> bool:
+        """Whether some support has the counts and the sizes that are asked for, conditions left aside."""
+        if self.sizes[0] > self.sizes[1] or self.min_weight > self.max_weight:
+            return False
+        if self.groups is None:
+            return True
+        free = np.bincount(np.delete(self.groups, self.exclude), minlength=len(self.most))
+        least = np.maximum(self.fewest, self.used(self.include))
+        return bool((least <= self.most).all() and (self.fewest <= free).all())
 
     @property
     def strict(self) -> bool:
