@@ -9,8 +9,7 @@ from ..constraints.conditions import Conditions
 from ..programmes import Solved, linear_programme, quadratic_programme
 from ..protocols import FaceSolvable, Programmed, Quadratic, implements
 from ._face import face_best
-from ._relaxation import vertex
-from .fit import on_support
+from .fit import on_support, vertex
 
 LOOSE = 1e-8
 """A bound that is further below the value asks for better multipliers."""

@@ -20,6 +20,10 @@ from ._programme import Programmes, Weighed
 from ._programme import best_weights as best_weights
 from ._relaxed_programme import CLOSED, Relaxed
 from .engine import Branch
+from .relaxation import Relaxations
+from ._gram import target_gram
+from ..probe import is_ours
+from ..protocols import Centred
 from .paths import lower_bound_of
 
 TRIED = 6
@@ -75,7 +79,7 @@ class ConditionedEngine:
     @property
     def work(self) -> float:
         """Multiplications so far, about."""
-        return self.programmes.work
+        return self.programmes.work + (0.0 if "_doubly" not in self.__dict__ or self._doubly is None else self._doubly.work)
 
     @property
     def patience(self) -> float:
@@ -359,6 +363,15 @@ class ConditionedEngine:
 
     # proofs
 
+    @cached_property
+    def _doubly(self):
+        if not self.programmes.quadratic or self.limits.all_conditions is None or self.limits.space.size > 600:
+            return None
+        if not (is_ours(self.problem) or implements(self.problem, Centred)):
+            return None
+        units = np.arange(self.limits.space.size)
+        return Relaxations(target_gram(self.problem, units, units), self.limits)
+
     @property
     def proof_refusal(self) -> str:
         """A proof without limits is for few supports."""
@@ -374,6 +387,8 @@ class ConditionedEngine:
     @property
     def proven(self) -> float:
         """What is known of closed branches."""
+        if self._doubly is not None:
+            return self._doubly.proven
         if self._floor == math.inf and self.found is None:
             return lower_bound_of(self.problem, self.limits)
         return min(self._floor, self.value - CLOSED * abs(self.value))
@@ -381,6 +396,14 @@ class ConditionedEngine:
     def bound(self, branch: Branch) -> tuple[Branch, ...]:
         """The programme over all units that a branch leaves; a leaf where its answer is a member."""
         limits = self.limits
+        if self._doubly is not None:
+            known = self._doubly
+            if self.found is not None:
+                known.offer(self.found.units, self.found.weights)
+            rest = known.look(branch)
+            if known.value < self.value:
+                self._take(self._fit(known.support))
+            return rest
         included = np.union1d(branch.included, limits.include).astype(np.int64)
         if not limits.allows(included):
             return ()

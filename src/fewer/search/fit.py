@@ -1,20 +1,26 @@
 """The best weights on a support, and which units look promising beside it."""
 
 from collections.abc import Generator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from .._validation import Indices, Vector
 from ..active_set import box_weights
+from ..constraints.conditions import Conditioned as Priced
+from ..constraints.conditions import Conditions
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
+from ..programmes import quadratic_programme
 from ..protocols import Centred, Quadratic, implements
 from ._gram import steepest_units, target_gram
 
 NONE = np.empty(0, np.int64)
 NEARLY_ZERO = 1e-8
 """The share of the constant term below which F has lost half of its digits."""
+SLACK, MET = 1e-12, 1e-12
+"""How far sums of bounds may miss one, and weights of the active set a condition."""
 EPS = float(np.finfo(float).eps)
 MULTIPLICATIONS_PER_SECOND, NEGLIGIBLE_SECONDS = 1e9, 0.1
 """Multiplications in a second, about, and how many seconds are no matter."""
@@ -53,6 +59,53 @@ def on_support(problem: Quadratic, units: Indices) -> tuple[Vector, Vector]:
     if implements(problem, Centred):
         return target_gram(problem, units, units), np.zeros(len(units))
     return problem.cross(units, units), problem.linear(units)
+
+
+def best_weights(
+    H: Vector,
+    c: Vector,
+    low: Vector,
+    high: Vector,
+    start: Vector,
+    conditions: Conditions | None,
+    units: Indices,
+) -> Priced | None:
+    """argmin w'Hw - 2c'w over Σw = 1, low <= w <= high and conditions, and their price; None where nothing is feasible.
+
+    By the active set, and where its weights miss a condition by a quadratic programme. H: (s, s),
+    the other arrays (s,).
+    """
+    if low.sum() > 1.0 + SLACK or high.sum() < 1.0 - SLACK:
+        return None
+    w = box_weights(H, c, low, high, start)
+    if conditions is None:
+        return Priced(w, np.zeros(1), 0.0)
+    p = np.zeros(conditions_size(conditions))
+    p[units] = w
+    if conditions.holds(p, MET):
+        return Priced(w, np.zeros(1), 0.0)
+    return conditions.solved(units, partial(quadratic_programme, H, c, low, high))
+
+
+def conditions_size(conditions: Conditions) -> int:
+    """How many entries conditions are about."""
+    return len(conditions.previous) if conditions.G is None else int(conditions.G.shape[1])
+
+
+def vertex(slopes: Vector, lower: Vector, upper: Vector) -> Vector:
+    """The vertex of {lower <= w <= upper, 1'w = 1} with the least slopes'w: lower bounds, the rest to the least slopes.
+
+    >>> vertex(np.array([3.0, 1.0, 2.0]), np.zeros(3), np.full(3, 0.6)).tolist()
+    [0.0, 0.6, 0.4]
+    """
+    order = np.argsort(slopes, kind="stable")
+    room = (upper - lower)[order]
+    taken = np.minimum(
+        room, np.maximum(1.0 - lower.sum() - np.append(0.0, np.cumsum(room)[:-1]), 0.0)
+    )
+    w = lower.copy()
+    w[order] += taken
+    return w
 
 
 def refitted(

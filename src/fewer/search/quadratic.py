@@ -14,7 +14,7 @@ from ..protocols import LowerBoundAttained, implements
 from ._additions import additions
 from ._gather import BLAS_WORK, Pools
 from ._gram import target_gram
-from ._relaxation import Relaxations
+from .relaxation import Relaxations
 from ._starts import capped, opening, starts
 from .engine import Branch
 from .fit import Answers, Found, affordable, polished, refit_cost, refitted
@@ -382,7 +382,7 @@ class QuadraticEngine:
             units = np.arange(size)
             G = target_gram(self.problem, units, units)
             spectral = self._attained and size > SPECTRAL
-            self._relaxations = Relaxations(G, np.zeros(size), 0.0, self.limits, spectral)
+            self._relaxations = Relaxations(G, self.limits, spectral)
         known = self._relaxations
         if self.found is not None:
             known.offer(self.found.units, self.found.weights)
