@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from fewer import Atoms, Moments, summarize
 from fewer._compiled import cover, dnn_admm
 from fewer.objectives.pairs import own_image
-from fewer.search._relaxation import begin
+from fewer.search.relaxation import begin
 from fewer.similarity import similarity_of
 
 Loop = tuple[str, str, Callable[[], Any], Callable[[], Any]]

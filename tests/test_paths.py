@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 import naive_quadratic as naive
 from fewer import MMD, Atoms, Moments, SparseSimplex, Status, minimize
 from fewer.deadline import Deadline
-from fewer.search.fit import refitted
+from fewer.search.fit import Fit, refitted
 from fewer.search.paths import simplex_bound, stopped, walked
 from fewer.search.quadratic import QuadraticEngine
 
@@ -95,8 +95,10 @@ def test_the_bound_over_the_whole_simplex_holds_everywhere_and_is_reached_at_its
         weights,
         *(0.9**i * weights + (1.0 - 0.9**i) * whole(best, 9)[units] for i in (10, 30)),
     ):
-        assert simplex_bound(F, limits, units, q, F.value_at(units, q)) <= best.value * (1 + 1e-12)
-    assert simplex_bound(F, limits, *best) == pytest.approx(best.value, rel=1e-9, abs=1e-9)
+        assert simplex_bound(F, limits, Fit(units, q, F.value_at(units, q))) <= best.value * (
+            1 + 1e-12
+        )
+    assert simplex_bound(F, limits, best) == pytest.approx(best.value, rel=1e-9, abs=1e-9)
 
 
 def whole(found, n):

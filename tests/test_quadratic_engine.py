@@ -245,7 +245,7 @@ def test_any_quadratic_will_do():
 def test_greedy_takes_the_best_unit_each_time_and_exchange_beats_it():
     F, limits = problem(9, 30, 20, 5)
     engine = engine_of(F, limits)
-    answers = [engine.found for _ in range(6) if engine.grow(1)]
+    answers = [engine.best for _ in range(6) if engine.grow(1)]
     assert [len(found.units) for found in answers] == [1, 2, 3, 4, 5]
     assert answers[0].value == pytest.approx(
         min(F.value_on(np.array([j])) for j in range(30)), rel=1e-9
@@ -280,9 +280,9 @@ def test_polishing_reaches_zero_where_the_target_is_reachable():
     for _ in visited(engine, 2):
         pass
     assert engine.value < 1e-20
-    assert polished(F, limits, engine.found).value <= engine.value
-    rough = engine.found._replace(
-        weights=engine.found.weights + 1e-9 * np.resize([1, -1], len(engine.found.weights))
+    assert polished(F, limits, engine.best).value <= engine.value
+    rough = engine.best._replace(
+        weights=engine.best.weights + 1e-9 * np.resize([1, -1], len(engine.best.weights))
     )
     rough = rough._replace(value=F.value_at(rough.units, rough.weights / rough.weights.sum()))
     assert polished(F, limits, rough).value < 1e-3 * rough.value

@@ -26,8 +26,6 @@ from fewer.constraints._group_projection import greedily
 from fewer.constraints.feasibility import Feasibility, kinds_of
 from fewer.deadline import Deadline
 from fewer.programmes import quadratic_programme
-from fewer.search import _relaxed_programme
-from fewer.search._programme import Programmes
 from fewer.search.select import engine_of
 from soak.structure import LOSSES, best_by_enumeration, drawn, nearest_groups
 
@@ -343,25 +341,6 @@ def test_few_of_many_kinds_find_a_member_or_leave_the_question_open(seed, monkey
     assert C.contains(found)
     assert not whole.impossible()
     assert Feasibility(C, Conditions(np.ones((1, n)), [0.5])).impossible()
-
-
-def test_a_relaxation_of_very_many_units_is_left_open_where_a_programme_fails(monkeypatch):
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((5, 300))
-    F = Moments(Atoms(300), A, 5.0 * rng.standard_normal(5))
-    C = SparseSimplex(Atoms(300), 2, conditions=Conditions(A[:1], [0.5]))
-    monkeypatch.setattr(_relaxed_programme, "MOST_WHOLE", 200)
-    fitted = Programmes.fitted
-    monkeypatch.setattr(
-        Programmes,
-        "fitted",
-        lambda self, units, *b: fitted(self, units, *b) if len(units) < 9 else None,
-    )
-    for solver in ("greedy", "exact"):
-        found = minimize(F, C, solver, rng=0)
-        assert C.contains(found.p)
-        assert found.status is not Status.OPTIMAL
-        assert found.bound is None or found.bound <= found.value
 
 
 def test_a_proof_goes_on_where_no_unit_can_be_replaced():

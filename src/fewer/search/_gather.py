@@ -10,7 +10,7 @@ from .._validation import Indices
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..protocols import Centred, Costly, Counted, implements
-from .fit import Found, promising
+from .fit import Fit, promising
 from .pool import CandidatePool, move_work
 
 # Tuned by `python benchmarks/against.py a220a01`: values and seconds beside the search before engines.
@@ -88,7 +88,7 @@ class Pools:
         entry = 1.0 if self.counts else BLAS_WORK * self.entry_cost
         return CandidatePool(self.problem, self.limits, units, entry)
 
-    def around(self, found: Found, known: Indices) -> CandidatePool:
+    def around(self, found: Fit, known: Indices) -> CandidatePool:
         """A pool around an answer: what is known, the most promising units, and some random ones."""
         units = np.flatnonzero(self.limits.open)
         width = max(self.width, len(known))
@@ -107,7 +107,7 @@ class Pools:
         pool.stand(found.units, found.weights)
         return pool
 
-    def after(self, pool: CandidatePool, found: Found) -> CandidatePool:
+    def after(self, pool: CandidatePool, found: Fit) -> CandidatePool:
         """The pool that follows one that ends, in its place in memory."""
         self.spent += pool.work
         pool.release()

@@ -8,7 +8,7 @@ from .._validation import Indices, Vector
 from ..active_set import box_weights
 from ..programmes import quadratic_programme
 from ..protocols import Centred, Direct, FaceSolvable, Quadratic, implements
-from ._gram import target_gram
+from .fit import target_gram
 
 MOST_ENTRIES = 1000
 """Entries up to which the Gram matrix is kept: 8 MB."""

@@ -9,8 +9,16 @@ from .._validation import Indices
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..protocols import Quadratic
-from ._gram import steepest_units, target_gram
-from .fit import Answers, Found, affordable, feasible_support, refit_cost, refitted
+from .fit import (
+    Answers,
+    Fit,
+    affordable,
+    feasible_support,
+    refit_cost,
+    refitted,
+    steepest_units,
+    target_gram,
+)
 from .paths import REACHED, WIDTH, Path, Walk, paused, prepared, walked
 
 MAX_UNITS_OF_FURTHER_START = 350
@@ -23,7 +31,7 @@ MAX_SUM_ERROR = 0.15
 """How far from one the weights of the path without the sum constraint may sum before the other path is tried."""
 
 
-def first_answer(problem: Quadratic, limits: SparseSimplex) -> Found:
+def first_answer(problem: Quadratic, limits: SparseSimplex) -> Fit:
     """The best weights on units near the target among a few that are evenly spread: quick, however many there are."""
     fewest, most = limits.sizes
     listed = np.flatnonzero(limits.open)
@@ -45,7 +53,7 @@ def opening(problem: Quadratic, limits: SparseSimplex) -> Answers:
 
 def glimpsed(
     problem: Quadratic, limits: SparseSimplex, walk: Walk
-) -> Generator[Found | None, None, Path]:
+) -> Generator[Fit | None, None, Path]:
     """A walk, with an answer read off it whenever it has twice as many units as at the last; returns its end."""
     size = FIRST_UNITS
     while True:
@@ -61,12 +69,12 @@ def glimpsed(
         q[units] = weights
         p = limits.project(q)
         held = limits.support(p)
-        yield Found(held, p[held], problem.value_at(held, p[held]))
+        yield Fit(held, p[held], problem.value_at(held, p[held]))
 
 
 def path_supports(
     problem: Quadratic, limits: SparseSimplex
-) -> Generator[Indices | Found | None, None, None]:
+) -> Generator[Indices | Fit | None, None, None]:
     """Supports from the path without the sum constraint: at k units, from there a sixth further with it, and without.
 
     Each is the k heaviest units of where the path stands. Where it ends early, or its weights do
@@ -89,7 +97,7 @@ def path_supports(
         yield feasible_support(problem, limits, summed[0])
 
 
-def capped(problem: Quadratic, limits: SparseSimplex, found: Found | None) -> Answers:
+def capped(problem: Quadratic, limits: SparseSimplex, found: Fit | None) -> Answers:
     """The optimum over the whole simplex cut by max_weight, by column generation, where it has at most k units.
 
     The paths know no max_weight. Steep units join an answer, and the best weights on all of them
@@ -112,14 +120,14 @@ def capped(problem: Quadratic, limits: SparseSimplex, found: Found | None) -> An
 
 def starts(
     problem: Quadratic, limits: SparseSimplex, deadline: Deadline | None = None
-) -> Generator[tuple[Indices | None, Found] | None, None, None]:
+) -> Generator[tuple[Indices | None, Fit] | None, None, None]:
     """Supports of the paths with their best weights; one that reaches the target is the last. None is a pause.
 
     An answer without a support was only passed by. It ends early where the time left is too short
     to refit.
     """
     for met in path_supports(problem, limits):
-        if met is None or isinstance(met, Found):
+        if met is None or isinstance(met, Fit):
             yield None if met is None else (None, met)
             continue
         if not affordable(deadline, refit_cost(len(met))):

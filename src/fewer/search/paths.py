@@ -12,7 +12,7 @@ from ..active_set import climb
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..protocols import BoundedBelow, Prepared, Quadratic, Rounded, SparseBounded, implements
-from ._gram import steepest_units
+from .fit import Fit, steepest_units
 
 Mask = npt.NDArray[np.bool_]
 
@@ -124,15 +124,14 @@ def prepared(problem: Any) -> Iterator[None]:
         yield from problem.prepare()
 
 
-def simplex_bound(
-    problem: Any, limits: SparseSimplex, units: Indices, weights: Vector, value: float
-) -> float:
+def simplex_bound(problem: Any, limits: SparseSimplex, fit: Fit) -> float:
     """A lower bound on F over all weights of sum one on the open units, none above max_weight: whatever their number.
 
     F is a squared distance ‖r‖² to a target t, and <r, t - Ap> >= m = F(q) - max_p (pᵀs - qᵀs) for
     every such p: all of them lie beyond a plane at distance m / ‖r‖, so m² / F(q) <= F where m > 0.
     The best p fills the steepest units.
     """
+    units, weights, value = fit.units, fit.weights, fit.value
     slopes = problem.slopes(units, weights)
     full = int(1.0 / limits.max_weight)
     steepest = steepest_units(np.where(limits.open, slopes, -np.inf), full + 1)
@@ -157,7 +156,7 @@ def relaxed_bounds(
     units, weights = begin
     value = first = problem.value_at(units, weights)
     while value > POINTLESS * first:
-        yield simplex_bound(problem, limits, units, weights, value)
+        yield simplex_bound(problem, limits, Fit(units, weights, value))
         before = value
         units, weights = yield from paused(
             walked(problem, limits, len(units) + WIDTH, True, (units, weights))

@@ -15,7 +15,7 @@ from .._validation import Indices, Vector
 from ..active_set import box_weights
 from ..constraints.sparse_simplex import SparseSimplex
 from ..protocols import Quadratic
-from ._gram import Matrix, target_gram
+from .fit import Matrix, target_gram
 from .response_table import ResponseTable
 
 RIDGE, SHIFT = 1e-12, 1e-10

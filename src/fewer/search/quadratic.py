@@ -3,6 +3,7 @@
 import math
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,14 @@ from .._validation import Indices, Vector
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..protocols import LowerBoundAttained, implements
-from ._additions import additions
 from ._gather import BLAS_WORK, Pools
-from ._gram import target_gram
-from .relaxation import Relaxations
 from ._starts import capped, opening, starts
+from .additions import QuadraticAdditions, additions
 from .engine import Branch
-from .fit import Answers, Found, affordable, polished, refit_cost, refitted
+from .fit import Answers, Fit, affordable, polished, refit_cost, refitted, target_gram
 from .paths import REACHED, lower_bound_of, relaxed_bounds, simplex_bound
 from .pool import CandidatePool, move_work
+from .relaxation import PROVABLE, Relaxations
 
 # Tuned by `python benchmarks/against.py a220a01`: values and seconds beside the search before engines.
 FIRST_FILLED = 128
@@ -50,10 +50,8 @@ PROVEN_GAP = 1e-7
 """Share of the value within which the bound over the whole simplex proves an answer."""
 BRIEF = 5e7
 """Work between two chances to stop: some hundredths of a second."""
-PROVABLE = 600
-"""Units up to which a proof forms their whole matrix; beyond, the convex relaxation gives a bound."""
 PROVABLE_ATTAINED = 2000
-"""The same under a time limit where F reaches its lower bound outside the constraint: the convex relaxation would say
+"""Units up to which it does so under a time limit where F reaches its lower bound outside the constraint: the convex relaxation would say
 nothing there, and a proof takes hours."""
 SPECTRAL = 150
 """Units from which on a proof starts from the best value, where F reaches its lower bound outside the constraint: with
@@ -79,13 +77,12 @@ class QuadraticEngine:
     def __init__(self, problem: Any, limits: SparseSimplex, deadline: Deadline) -> None:
         self.problem, self.limits, self.deadline = problem, limits, deadline
         self.pools = Pools(problem, limits, deadline)
-        self.found: Found | None = None
+        self.best: Fit | None = None
         self._pool: CandidatePool | None = None
         self._starts: list[Indices] = []
         self._pool_began, self._moved = 0.0, 0
         self._simplex_bound = -math.inf
         self._growing = self._start()
-        self._adding = additions(problem, limits)
         self._improving: Answers | None = None
         self._relaxations: Relaxations | None = None
         self._loose: Iterator[float | None] | None = None
@@ -95,12 +92,12 @@ class QuadraticEngine:
     @property
     def value(self) -> float:
         """F at the answer."""
-        return math.inf if self.found is None else self.found.value
+        return math.inf if self.best is None else self.best.value
 
     @property
     def support(self) -> Indices:
         """The units in use, sorted."""
-        return np.empty(0, np.int64) if self.found is None else self.found.units
+        return np.empty(0, np.int64) if self.best is None else self.best.units
 
     @property
     def work(self) -> float:
@@ -132,23 +129,23 @@ class QuadraticEngine:
 
     def answer(self) -> Vector | None:
         """The weights on all units."""
-        if self.found is None:
+        if self.best is None:
             return None
         p = np.zeros(self.limits.space.size)
-        p[self.found.units] = self.found.weights
+        p[self.best.units] = self.best.weights
         return p
 
-    def _take(self, found: Found | None) -> bool:
+    def _take(self, found: Fit | None) -> bool:
         """Move to an answer if it is better; whether it is."""
         if found is None or not found.value < self.value:
             return False
-        self.found = found
+        self.best = found
         return True
 
     @property
     def _reached(self) -> bool:
         """Whether the target or the optimum over the whole simplex is reached: nothing can be gained any more."""
-        return self.found is not None and (
+        return self.best is not None and (
             self.value <= REACHED * abs(self.problem.constant) or self._convex
         )
 
@@ -159,11 +156,16 @@ class QuadraticEngine:
 
     # growing
 
+    @cached_property
+    def _adding(self) -> Iterator[Fit]:
+        oracle = QuadraticAdditions(self.problem, self.limits)
+        return additions(oracle, self.limits, self.deadline)
+
     def grow(self, count: int) -> int:
         """Algorithm 3 (count = 1), or a stretch of the path from which searches start."""
         if count == 1:
             for added in self._adding:
-                self.found = added
+                self.best = added
                 return 1
             return 0
         for found in self._growing:
@@ -191,16 +193,16 @@ class QuadraticEngine:
             yield found
             if self._compared():
                 return
-        for better in capped(self.problem, self.limits, self.found):
+        for better in capped(self.problem, self.limits, self.best):
             yield better
             if self._compared():
                 return
 
     def _compared(self) -> bool:
         """Bound F over the whole simplex from where the answer is; whether nothing can be gained any more."""
-        if self.pools.centred and self.found is not None and not self._reached:
+        if self.pools.centred and self.best is not None and not self._reached:
             self._simplex_bound = max(
-                self._simplex_bound, simplex_bound(self.problem, self.limits, *self.found)
+                self._simplex_bound, simplex_bound(self.problem, self.limits, self.best)
             )
         return self._reached
 
@@ -230,12 +232,12 @@ class QuadraticEngine:
 
     def _improved(self) -> Answers:
         """Local search from every start; the best one is polished."""
-        if self._reached or self.found is None:
+        if self._reached or self.best is None:
             return
         k = self.limits.sizes[1]
         if not affordable(self.deadline, refit_cost(k) + k * float(self.pools.width) ** 2):
             return
-        best, known = self.found, np.unique(np.concatenate([self.found.units, *self._starts]))
+        best, known = self.best, np.unique(np.concatenate([self.best.units, *self._starts]))
         pool = self.pools.around(best, known) if self._pool is None else self._pool
         for units in self._starts or [pool.support]:
             pool.stand(np.sort(units))
@@ -248,15 +250,15 @@ class QuadraticEngine:
         pool.stand(best.units, best.weights)
         self._pool = yield from self._renewing(pool, best)
         self._pool_began = self._pool.work
-        yield polished(self.problem, self.limits, self.found)
+        yield polished(self.problem, self.limits, self.best)
 
     def _brief(self, pool: CandidatePool) -> int:
         """Moves that are made in a moment."""
         return min(64, max(1, int(BRIEF / (8.0 * pool.k * len(pool.units)))))
 
     def _renewing(
-        self, pool: CandidatePool, found: Found
-    ) -> Generator[Found | None, None, CandidatePool]:
+        self, pool: CandidatePool, found: Fit
+    ) -> Generator[Fit | None, None, CandidatePool]:
         """New pools around the answer, and swaps in each, while that helps."""
         for turn in range(1, MOST_POOLS + 1):
             if len(pool.units) == self.pools.open or pool.nothing:
@@ -271,7 +273,7 @@ class QuadraticEngine:
                 break
         return pool
 
-    def _answer_of(self, pool: CandidatePool) -> Found:
+    def _answer_of(self, pool: CandidatePool) -> Fit:
         """The support of a pool with its best weights."""
         return refitted(self.problem, self.limits, pool.support, pool.weights)
 
@@ -289,14 +291,14 @@ class QuadraticEngine:
             self.pools.spent += math.inf
             return False
         if len(pool.units) < self.pools.open and pool.work - self._pool_began > self.pools.patience:
-            return self._renewed(pool, self.found)
+            return self._renewed(pool, self.best)
         if not pool.perturb(rng, self._ceiling()):
             return False
         found = self._answer_of(pool) if pool.promises(self.value) else None
         better = found is not None and self._take(polished(self.problem, self.limits, found))
         self._moved = 0 if better else self._moved + 1
         if self.pools.follows and (better or self._moved == MOVED):
-            here, self._moved = self.found if better else self._answer_of(pool), 0
+            here, self._moved = self.best if better else self._answer_of(pool), 0
             better |= self._renewed(pool, here, settles=better)
         return better
 
@@ -320,7 +322,7 @@ class QuadraticEngine:
             pool.nothing or self._reached or few or len(self.limits.include) == self.limits.sizes[1]
         )
 
-    def _renewed(self, pool: CandidatePool, here: Found | None, settles: bool = False) -> bool:
+    def _renewed(self, pool: CandidatePool, here: Fit | None, settles: bool = False) -> bool:
         """Local search in a new pool around an answer, in place of another pool; whether the best answer is new.
 
         If it `settles`, the lightest units are replaced too, and this is repeated while it helps.
@@ -384,8 +386,8 @@ class QuadraticEngine:
             spectral = self._attained and size > SPECTRAL
             self._relaxations = Relaxations(G, self.limits, spectral)
         known = self._relaxations
-        if self.found is not None:
-            known.offer(self.found.units, self.found.weights)
+        if self.best is not None:
+            known.offer(self.best.units, self.best.weights)
         rest = known.look(branch)
         if known.value < self.value:
             self._take(refitted(self.problem, self.limits, known.support, known.weights))
@@ -393,10 +395,10 @@ class QuadraticEngine:
 
     def _bound_loosely(self, branch: Branch) -> tuple[Branch, ...]:
         """The convex relaxation, a stretch further; when it has no more to say the branch stays open."""
-        assert self.found is not None  # noqa: S101 - a proof follows a search
+        assert self.best is not None  # noqa: S101 - a proof follows a search
         if self._loose is None:
             loose = replace(self.limits, min_weight=0.0, max_weight=1.0, include=())
-            start = refitted(self.problem, loose, self.found.units)
+            start = refitted(self.problem, loose, self.best.units)
             self._loose = relaxed_bounds(self.problem, loose, (start.units, start.weights))
         assert self._loose is not None  # noqa: S101
         for found in self._loose:

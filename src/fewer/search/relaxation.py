@@ -14,19 +14,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from .._compiled import certificate, dnn_admm
 from .._validation import Indices, Vector
+from ..constraints.conditions import Conditioned
 from ..constraints.sparse_simplex import SparseSimplex
-from ..programmes import linear_programme, quadratic_programme
+from ..programmes import linear_programme
 from ..threads import own_threads
 from .engine import Branch
-from .fit import Priced, best_weights, vertex
+from .fit import Mask, Matrix, bounds, conditioned_weights, spread, vertex
 
-Matrix = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-
+PROVABLE = 600
+"""Units up to which a proof forms their whole matrix."""
 RELATIVE = 5e-10
 """Of the value: a branch that could only win less is closed."""
 ABSOLUTE = 1e-14
@@ -56,6 +55,8 @@ LEAN = 2.0
 """The ratio that the root aims at: bounds come from the multipliers, whose residual a lower penalty keeps small."""
 UNLIKELY = 1e-2
 """An indicator counts for at least so much where conditions are priced."""
+SETTLING = 0.3
+"""The share of the way that prices go at a time: whole steps swing from one side of the best ones to the other."""
 POWER = 0.4
 """Eigenvalues e of H shrink by a multiple of e^POWER: what those of M do on digits, for 150 and 300 rows alike."""
 LOST = 2.0
@@ -280,9 +281,7 @@ class Relaxations:
         short = (used < self._fewest)[group] & (low > 0.0)
         return np.asarray((q < low) & ((q > 0.0) | short))
 
-    def _fit(
-        self, units: Indices, inside: Mask, bend: Vector | None = None
-    ) -> Priced | None:
+    def _fit(self, units: Indices, inside: Mask, bend: Vector | None = None) -> Conditioned | None:
         """The best weights (s,) on units, those inside with their least weight; None where conditions leave none.
 
         `bend` (s,) is added to the diagonal of H.
@@ -290,27 +289,22 @@ class Relaxations:
         H = self._H[np.ix_(units, units)]
         if bend is not None:
             H = H + np.diag(bend)
-        low, high = self._ends(inside)
-        start = vertex(np.diag(H), low, high)
-        return best_weights(H, np.zeros(len(units)), low, high, start, self.conditions, units)
+        ends = bounds(self.rules, inside)
+        start, zero = vertex(np.diag(H), *ends), np.zeros(len(units))
+        return conditioned_weights(H, zero, ends, start, self.conditions, units)
 
-    def _ends(self, inside: Mask) -> tuple[Vector, Vector]:
-        """The least and the largest weights of units, some of them inside."""
-        least = np.where(inside, self.rules.min_weight, 0.0)
-        return least, np.full(len(inside), min(self.rules.max_weight, 1.0))
-
-    def _bound_of(self, fit: Priced, node: Relaxation) -> float:
+    def _bound_of(self, fit: Conditioned, node: Relaxation) -> float:
         """No weights on the units of a node that meet all conditions have a lower value: by the slopes, priced."""
         q, slopes = fit.weights, 2.0 * (self._H[np.ix_(node.units, node.units)] @ fit.weights)
         priced = slopes + np.broadcast_to(fit.price, len(self._group))[node.units]
-        least = float(priced @ vertex(priced, *self._ends(node.inside)))
+        least = float(priced @ vertex(priced, *bounds(self.rules, node.inside)))
         return min(float(-0.5 * slopes @ q) + least - fit.charge, 0.5 * float(slopes @ q))
 
     def _feasible(self, node: Relaxation) -> bool:
         """Whether a linear programme finds weights on the units of a node that meet all conditions."""
         if self.conditions is None:
             return True
-        ends = self._ends(node.inside)
+        ends = bounds(self.rules, node.inside)
         if ends[0].sum() > 1.0 or ends[1].sum() < 1.0:
             return False
         solve = partial(linear_programme, np.zeros(len(node.units)), *ends)
@@ -341,13 +335,21 @@ class Relaxations:
         if node.mark == -math.inf:
             self._round(node)
         cutoff = self._cutoff()
-        if self.conditions is not None and (node.mark == -math.inf or node.rounds >= WATCH):
+        if node.mark == -math.inf or node.rounds >= WATCH:
             repriced = self._repriced(node, Z)
             if repriced is None:
                 return
             Z, node = Z + (repriced.Z - node.Z), repriced
         low, price_in, price_out, limits = certificate.certify(
-            node.priced(H), float(node.Y[0, 0]), Z, node.limits, node.inside, room, group, left, cutoff
+            node.priced(H),
+            float(node.Y[0, 0]),
+            Z,
+            node.limits,
+            node.inside,
+            room,
+            group,
+            left,
+            cutoff,
         )
         if low >= cutoff:
             return
@@ -374,9 +376,8 @@ class Relaxations:
         With the indicators z of the relaxation and d of the certificate, they are those of
         min q'(H - diag(d)) q + sum d_i q_i^2 / z_i.
         """
-        q = np.zeros(len(self._group))
-        q[node.units] = node.weights() / node.weights().sum()
-        if not node.price.any() and self.conditions.holds(q):
+        q = spread(node.units, node.weights() / node.weights().sum(), len(self._group))
+        if self.conditions is None or (not node.price.any() and self.conditions.holds(q)):
             return node
         d = np.maximum(np.diag(self._H)[node.units] + np.diag(Z)[1:], 0.0)
         z = np.clip(node.indicators(), UNLIKELY, 1.0)
@@ -385,7 +386,10 @@ class Relaxations:
         if fit is None:
             return node if self._feasible(node) else None
         price = np.broadcast_to(fit.price, len(self._group))[node.units]
-        return node.reprice((1-0.2) * node.price + 0.2 * price, (1-0.2) * node.charge + 0.2 * fit.charge)
+        return node.reprice(
+            node.price + SETTLING * (price - node.price),
+            node.charge + SETTLING * (fit.charge - node.charge),
+        )
 
     def _split(
         self, bound: float, low: float, node: Relaxation, price_in: Vector, price_out: Vector
