@@ -48,7 +48,7 @@ def textbook(X: np.ndarray, k: int, seconds: float) -> tuple[float, float, bool]
     """Max Σ w_e y_e, y_e <= x_i for i in supp(e), Σ x <= k, x binary: as it stands, given to HiGHS."""
     began = time.perf_counter()
     states = States(X)
-    cover, _ = cover_of(states, states.weights, X.shape[1])
+    cover = cover_of(states, states.weights, X.shape[1])
     n, E = cover.n, len(cover)
     owner, entry = np.repeat(np.arange(E), np.diff(cover.indptr)), np.arange(len(cover.indices))
     signs = np.r_[np.ones(entry.size), -np.ones(entry.size)]

@@ -68,8 +68,10 @@ def dims_loop(rng: np.random.Generator) -> Loop:
     n, size, each = 500, 200_000, 8
     indices = np.sort(rng.integers(0, n, (size, each)), axis=1).reshape(-1)
     indptr = np.arange(0, size * each + 1, each)
-    mass, inside, missing = rng.random(size), np.zeros(n, np.bool_), np.full(size, each)
-    args = indptr, indices, mass, inside, missing, np.ones(n), float(each)
+    mass, none = rng.random(size), (np.zeros(0, np.int64), np.zeros(0, np.int32))
+    values = mass, mass, mass, np.ones(n), 0, np.ones(n), float(each)
+    face = cover.Face(np.zeros(n, np.bool_), np.full(size, each, np.int32))
+    args = face, cover.Supports(indptr, indices.astype(np.int32), *none, *values)
     return "dims", "200,000 x 8", lambda: cover.look_ahead(*args), lambda: np.bincount(indices)
 
 

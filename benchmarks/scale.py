@@ -123,7 +123,7 @@ def peak() -> int:
 def child(what: dict) -> None:
     """One measurement in a process of its own; what it found goes to stdout as JSON."""
     import fewer
-    from fewer.tables.blocks import Execution, executed
+    from fewer.tables.source import Execution, executed
 
     empty, started, spent = peak(), time.perf_counter(), time.process_time()
     found: dict = {}
@@ -239,11 +239,11 @@ def never_gather() -> None:
     """Have all data take the road of blocks, however small, cut into several canonical ones, with 1,000 candidates."""
     from fewer import row_blocks
     from fewer.jobs.points import blocks as _points_blocks
-    from fewer.tables import blocks as blocks
     from fewer.tables import dask as _dask
+    from fewer.tables import source
 
-    blocks.Stream.gathered = lambda self, memory: None
-    _dask.DaskBlocks.gathered = lambda self, memory: None
+    source.Stream.whole = lambda self, memory: None
+    _dask.DaskBlocks.whole = lambda self, memory: None
     row_blocks.MAX_BLOCK_ROWS = 2**12
     _points_blocks.MAX_CANDIDATES = _points_blocks.MIN_CANDIDATES = 1000
 
@@ -514,7 +514,7 @@ def workers(given) -> None:
     from fewer.jobs.points import blocks as _points_blocks
     from fewer.tables import dask as _dask
 
-    _dask.DaskBlocks.gathered = lambda self, memory: None
+    _dask.DaskBlocks.whole = lambda self, memory: None
     _points_blocks.MAX_CANDIDATES = (
         2000  # as many as very large data have: below 3.6 million rows there are more
     )
@@ -618,7 +618,7 @@ def one_block(rows: int) -> dict:
     from fewer.jobs.points.first_pass import FirstSummary
     from fewer.jobs.points.options import PointsOptions
     from fewer.row_blocks import canonical_rows
-    from fewer.tables.blocks import Block
+    from fewer.tables.source import Block
 
     X = mixture(canonical_rows(8), 0)
     options = PointsOptions(standardize=False)
@@ -647,7 +647,7 @@ def block(given) -> None:
     from fewer.jobs.points import second_pass as _points_second
     from fewer.jobs.points.first_pass import FirstSummary
     from fewer.jobs.points.options import PointsOptions
-    from fewer.tables.blocks import Block
+    from fewer.tables.source import Block
     from fewer.threads import one_thread
 
     _narrow.MAX_NARROW_COLUMNS = 10**6

@@ -13,16 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from fewer.report.dims import DimsProblem
 from fewer.report.path import (
     SPLITS,
     resampling_error,
     solve_path,
+    study_of,
     sufficient,
     sufficient_over_splits,
 )
-from fewer.report.points import PointsProblem
-from fewer.report.terms import TermsProblem
 
 GRID = (1, 2, 3, 5, 8, 12, 18)
 RIGHT = 5
@@ -35,7 +33,7 @@ def tracked(noise: float) -> Callable[[np.random.Generator], Any]:
     def draw(rng: np.random.Generator) -> Any:
         X = rng.normal(size=(150, 30))
         y = X[:, :RIGHT] @ rng.dirichlet(np.full(RIGHT, 5.0)) + noise * rng.normal(size=150)
-        return TermsProblem(X, y, [f"c{j}" for j in range(30)])
+        return study_of("terms", X, y=y)
 
     return draw
 
@@ -46,7 +44,7 @@ def clusters(width: float) -> Callable[[np.random.Generator], Any]:
     def draw(rng: np.random.Generator) -> Any:
         centres = 6.0 * rng.normal(size=(RIGHT, 3))
         X = centres[rng.integers(0, RIGHT, 150)] + width * rng.normal(size=(150, 3))
-        return PointsProblem.of(X, max(GRID), 0)
+        return study_of("points", X, max(GRID))
 
     return draw
 
@@ -57,7 +55,7 @@ def orders(rate: float) -> Callable[[np.random.Generator], Any]:
     def draw(rng: np.random.Generator) -> Any:
         X = (rng.random((150, 25)) < rate).astype(int)
         X[:, :RIGHT] = rng.random((150, RIGHT)) < 0.5
-        return DimsProblem(X, [f"c{j}" for j in range(25)])
+        return study_of("dims", X)
 
     return draw
 

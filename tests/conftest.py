@@ -6,8 +6,8 @@ import pytest
 from hypothesis import settings
 
 from fewer import row_blocks
-from fewer.tables import blocks as blocks
 from fewer.tables import dask as _dask
+from fewer.tables import source
 
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")
@@ -23,5 +23,5 @@ def blocks_of_64(monkeypatch):
     """Blocks of 64 rows, and nothing gathered."""
     monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", 64)
     monkeypatch.setattr(row_blocks, "MIN_BLOCK_ROWS", 64)
-    monkeypatch.setattr(blocks.Stream, "gathered", lambda self, memory: None)
-    monkeypatch.setattr(_dask.DaskBlocks, "gathered", lambda self, memory: None)
+    monkeypatch.setattr(source.Stream, "whole", lambda self, memory: None)
+    monkeypatch.setattr(_dask.DaskBlocks, "whole", lambda self, memory: None)

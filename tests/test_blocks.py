@@ -16,7 +16,6 @@ import scipy.sparse as sp
 
 import fewer
 from fewer import InvalidInput, row_blocks
-from fewer.jobs.bins import blocks as _bins_blocks
 from fewer.jobs.points import blocks as _points_blocks
 from fewer.jobs.points import first_pass as _points_first
 from fewer.jobs.points import plan as _points_plan
@@ -26,9 +25,10 @@ from fewer.objectives.tall import PART_ROWS, factored
 from fewer.row_blocks import Tree, canonical_rows
 from fewer.similarity import similarity_of
 from fewer.solvers.units import normalised
-from fewer.tables import blocks as blocks
 from fewer.tables import dask as _dask
-from fewer.tables.blocks import Block, Execution, as_blocks, executed, is_lazy, recut
+from fewer.tables import sketch, source
+from fewer.tables.schema import Schema
+from fewer.tables.source import Block, Execution, executed, is_lazy, recut, source_of
 
 PARTS = (1, 7, 64)
 
@@ -39,13 +39,13 @@ def small(monkeypatch):
     monkeypatch.setattr(row_blocks, "BLOCK_CELLS", 2**9)
     monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", 256)
     monkeypatch.setattr(row_blocks, "MIN_BLOCK_ROWS", 64)
-    monkeypatch.setattr(blocks.Stream, "gathered", lambda self, memory: None)
-    monkeypatch.setattr(_dask.DaskBlocks, "gathered", lambda self, memory: None)
+    monkeypatch.setattr(source.Stream, "whole", lambda self, memory: None)
+    monkeypatch.setattr(_dask.DaskBlocks, "whole", lambda self, memory: None)
     monkeypatch.setattr(_points_blocks, "MAX_CANDIDATES", 200)
     monkeypatch.setattr(_points_blocks, "MIN_CANDIDATES", 200)
     monkeypatch.setattr(_points_first, "MAX_CANDIDATE_WORK", 0)
     monkeypatch.setattr(_points_plan, "MAX_FEATURE_CELLS", 0)
-    monkeypatch.setattr(_bins_blocks, "SKETCHED", 512)
+    monkeypatch.setattr(sketch, "SKETCHED", 512)
 
 
 @pytest.fixture(scope="module")
@@ -248,10 +248,10 @@ def test_the_sketch_keeps_its_promise(small):
     rng = np.random.default_rng(0)
     x, w = np.round(rng.lognormal(size=6000), 3), rng.random(6000)
     parts = [
-        _bins_blocks.Sketch.of(a, b)
+        sketch.Sketch.of(a, b)
         for a, b in zip(np.array_split(x, 9), np.array_split(w, 9), strict=True)
     ]
-    found = _bins_blocks.Sketch.merged(parts)
+    found = sketch.Sketch.merged(parts)
     at = np.unique(x)
     true = np.array([w[x <= v].sum() for v in at])
     kept = np.array([found.weights[found.x <= v].sum() for v in at])
@@ -279,7 +279,7 @@ def naive_mmd(X, weights, rows, q, gamma):
 def test_candidates_are_distinct_rows_with_their_weights():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 9, size=(5000, 3)).astype(float)
-    spec = PointsSpec(candidates=50, seed=4)
+    spec = PointsSpec(Schema.of(X), candidates=50, seed=4)
     found = FirstSummary.merged(
         [FirstSummary.of(Block(part), spec) for part in np.array_split(X, 6)]
     )
@@ -566,7 +566,7 @@ def test_recutting_and_the_tree():
         assert tree.root() == nodes[0]
     assert not is_lazy(np.zeros(3))
     assert not is_lazy([[1.0]])
-    assert as_blocks(lambda: iter([np.zeros((2, 1))])).head(5).X.shape == (2, 1)
+    assert source_of(lambda: iter([np.zeros((2, 1))])).head(5).X.shape == (2, 1)
 
 
 def slowly(part):
@@ -579,7 +579,7 @@ def test_a_worker_that_is_killed_changes_nothing(data, small, monkeypatch):
     """Jobs on two worker processes, one of which is killed with -9 in the middle of each."""
     from distributed import Client, LocalCluster
 
-    monkeypatch.setattr(_bins_blocks, "SKETCHED", 2**16)  # as in the workers
+    monkeypatch.setattr(sketch, "SKETCHED", 2**16)  # as in the workers
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "20s"}),
         LocalCluster(

@@ -5,8 +5,7 @@ import pytest
 
 import fewer
 from fewer import InvalidInput, row_blocks
-from fewer.jobs.bins import blocks as _bins_blocks
-from fewer.tables import blocks as blocks
+from fewer.tables import sketch, source
 
 X = np.random.default_rng(0).lognormal(size=3000)
 EDGES = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 4.0, 100.0])
@@ -17,7 +16,7 @@ def small(monkeypatch):
     """Blocks of 256 values, and nothing gathered."""
     monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", 256)
     monkeypatch.setattr(row_blocks, "MIN_BLOCK_ROWS", 256)
-    monkeypatch.setattr(blocks.Stream, "gathered", lambda self, memory: None)
+    monkeypatch.setattr(source.Stream, "whole", lambda self, memory: None)
 
 
 def cut(n):
@@ -38,7 +37,7 @@ WAYS = [
 @pytest.mark.parametrize("sketched", [10**5, 512])
 @pytest.mark.parametrize("how", WAYS, ids=lambda how: " ".join(map(str, how)))
 def test_as_in_memory_whatever_the_cut(how, sketched, small, monkeypatch):
-    monkeypatch.setattr(_bins_blocks, "SKETCHED", sketched)
+    monkeypatch.setattr(sketch, "SKETCHED", sketched)
     whole = fewer.bins(X, 5, rng=0, **how)
     first, *others = [fewer.bins(cut(n), 5, rng=0, **how) for n in (1, 7, 64)]
     for other in others:
@@ -53,7 +52,7 @@ def test_as_in_memory_whatever_the_cut(how, sketched, small, monkeypatch):
 
 
 def test_quantiles_and_what_is_refused(small, monkeypatch):
-    monkeypatch.setattr(_bins_blocks, "SKETCHED", 512)
+    monkeypatch.setattr(sketch, "SKETCHED", 512)
     whole = fewer.bins(X, 5, grid="quantile", n_bins=40)
     found = fewer.bins(cut(7), 5, grid="quantile", n_bins=40)
     assert found.value == pytest.approx(whole.value, rel=0.1)

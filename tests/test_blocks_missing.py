@@ -7,9 +7,8 @@ import scipy.sparse as sp
 
 import fewer
 from fewer import InvalidInput, row_blocks
-from fewer.jobs.bins import blocks as _bins_blocks
 from fewer.jobs.points import blocks as _points_blocks
-from fewer.tables import blocks as blocks
+from fewer.tables import sketch, source
 
 
 @pytest.fixture
@@ -17,7 +16,7 @@ def small(monkeypatch):
     """Blocks of 64 rows, and nothing gathered."""
     monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", 64)
     monkeypatch.setattr(row_blocks, "MIN_BLOCK_ROWS", 64)
-    monkeypatch.setattr(blocks.Stream, "gathered", lambda self, memory: None)
+    monkeypatch.setattr(source.Stream, "whole", lambda self, memory: None)
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ def test_points_impute_as_in_memory(weighted, small, table, monkeypatch):
 @pytest.mark.parametrize("labels", [None, "plan"])
 def test_points_of_few_distinct_rows_are_those_in_memory(labels, monkeypatch, table):
     """Candidates stand in the order that memory has them: it decides gamma beyond 2,000 rows, and the search's way."""
-    monkeypatch.setattr(blocks.Stream, "gathered", lambda self, memory: None)
+    monkeypatch.setattr(source.Stream, "whole", lambda self, memory: None)
     rng = np.random.default_rng(4)
     many = pd.concat([table] * 8, ignore_index=True).assign(c=rng.lognormal(size=2400))
     many["plan"] = many["plan"].fillna("basic")
@@ -109,7 +108,7 @@ def test_dims_fill_as_in_memory(rule, small, table):
 
 
 def test_medians_beyond_the_sketch_say_how_far_they_are_off(small, monkeypatch):
-    monkeypatch.setattr(_bins_blocks, "SKETCHED", 64)
+    monkeypatch.setattr(sketch, "SKETCHED", 64)
     monkeypatch.setattr(_points_blocks, "MIN_CANDIDATES", 50)
     monkeypatch.setattr(_points_blocks, "MAX_CANDIDATES", 50)
     X = np.random.default_rng(3).normal(size=(600, 2))

@@ -9,7 +9,7 @@ import pytest
 
 import fewer
 from commands import run
-from fewer.report.in_blocks import NOTE
+from fewer.report.study import BLOCKS_NOTE as NOTE
 
 
 @pytest.fixture

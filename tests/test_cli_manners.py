@@ -11,7 +11,7 @@ import pytest
 from commands import run, write_tables
 from fewer.cli import _app
 from fewer.cli.demo import requests
-from fewer.report.dims import DimsProblem
+from fewer.report.dims import DimsStudy
 from fewer.solvers.minimize import SOLVERS
 
 
@@ -37,7 +37,7 @@ def test_without_baselines_nothing_is_compared(files):
 
 def test_baselines_are_computed_only_where_something_tells_of_them(files, monkeypatch):
     asked = []
-    monkeypatch.setattr(DimsProblem, "baselines", property(lambda self: asked.append(1) or {}))
+    monkeypatch.setattr(DimsStudy, "baselines", property(lambda self: asked.append(1) or {}))
     run("dims", "wide.csv", "-k", 3, "-q", "-o", "out.csv", cwd=files)
     assert asked == []
     run("dims", "wide.csv", "-k", 3, "-q", "-o", "out.json", cwd=files)
@@ -68,7 +68,7 @@ def test_short_options(files):
 
 
 def test_an_output_that_cannot_be_written_is_found_before_the_work(files, monkeypatch):
-    monkeypatch.setattr(DimsProblem, "solve", lambda *a, **k: pytest.fail("it worked first"))
+    monkeypatch.setattr(DimsStudy, "solve", lambda *a, **k: pytest.fail("it worked first"))
 
     def full(target):
         raise OSError(28, "No space left on device", f"{target}.part")

@@ -1,5 +1,6 @@
 """Covers: compiled functions against twins, searches and bounds against enumeration and HiGHS."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -14,10 +15,11 @@ from fewer._compiled import cover as _cover
 from fewer._compiled import fold as _fold
 from fewer._compiled import prices as _prices
 from fewer.codes import grouped
-from fewer.cover import KL, L2, Allowance, Cover, cover_of
+from fewer.cover import KL, L2, Cover, cover_of
+from fewer.rules import NO_UNITS, Rules
 from fewer.search._masks import best_mask, subset_sums
 from fewer.search._prices import Proof, common_unit, even_bound
-from fewer.search._search import NOTHING, Search
+from fewer.search._search import Search
 from fewer.spaces import States
 
 MODES = [KL, L2]
@@ -28,16 +30,11 @@ quick = settings(max_examples=60, deadline=None)
 def folded(x, weights=None, m=None, max_size=None):
     """The cover of a table, dense or sparse."""
     states = States(x, weights, m)
-    return cover_of(states, states.weights, max_size or states.n)[0]
+    return cover_of(states, states.weights, max_size or states.n)
 
 
-def counted_out(cover, k):
-    """Any k dimensions; an allowance as it is."""
-    return k if isinstance(k, Allowance) else Allowance.count(cover.n, k)
-
-
-def filled(cover, k, mode, face=NOTHING):
-    search = Search(cover, counted_out(cover, k), mode, face)
+def filled(cover, k):
+    search = Search(cover, Rules(cover.n, k))
     search.grow(cover.n)
     return search
 
@@ -47,7 +44,7 @@ def fitting(cover, k):
     return cover.take(np.flatnonzero(np.diff(cover.indptr) <= k))
 
 
-def random_cover(rng, n=None, rows=None, counted=True):
+def random_cover(rng, n=None, rows=None, counted=True, mode=KL):
     """A cover of random rows with varying cardinalities, density and weights; some columns may repeat."""
     n = n or int(rng.integers(2, 10))
     rows = rows or int(rng.integers(1, 60))
@@ -56,7 +53,7 @@ def random_cover(rng, n=None, rows=None, counted=True):
     if rng.random() < 0.3:
         x[:, -1] = x[:, 0]
     weights = np.full(rows, 1 / rows) if counted else rng.dirichlet(np.ones(rows))
-    return folded(x, weights, np.maximum(m, x.max(axis=0) + 1))
+    return replace(folded(x, weights, np.maximum(m, x.max(axis=0) + 1)), mode=mode)
 
 
 def random_inside(rng, n, k):
@@ -65,19 +62,18 @@ def random_inside(rng, n, k):
     return inside
 
 
-def prove(cover, k, mode):
+def prove(cover, k):
     """(face, gain, bounds) by branch and bound from the first dimensions, the newest branch first."""
-    allowance = counted_out(cover, k)
-    face = np.arange(k) if allowance.counts else np.zeros(0, np.int64)
-    gain = cover.gain(face, mode)
-    proof = Proof(cover, allowance, mode, cover.measure(face)[0])
-    nodes, bounds = [(np.inf, proof.node(NOTHING, NOTHING))], []
+    face = np.arange(k)
+    gain = cover.gain(face)
+    proof = Proof(cover, Rules(cover.n, k), cover.measure(face)[0])
+    nodes, bounds = [(np.inf, proof.node(NO_UNITS, NO_UNITS))], []
     while nodes:
         above, node = nodes.pop()
         bound, left, found = proof.look(node, gain)
         nodes += [(min(above, bound), after) for after in left]
-        if found is not None and cover.gain(found, mode) > gain:
-            face, gain = found, cover.gain(found, mode)
+        if found is not None and cover.gain(found) > gain:
+            face, gain = found, cover.gain(found)
         bounds.append(max([gain, *(proof.rounded(top) for top, _ in nodes)]) + proof.rounding)
     return face, gain, bounds
 
@@ -133,42 +129,34 @@ def test_group_rows_survives_hash_collisions(bits):
 @given(seeds, st.sampled_from(MODES))
 def test_kernels_equal_their_twins(seed, mode):
     rng = np.random.default_rng(seed)
-    cover = random_cover(rng, counted=False)
+    cover = random_cover(rng, counted=False, mode=mode)
     k = int(rng.integers(1, cover.n))
     inside = random_inside(rng, cover.n, k)
     face = np.flatnonzero(inside)
     missing = cover.missing(face)
     assert missing.tolist() == [len(s - set(face.tolist())) for s in naive.supports(cover)]
     np.testing.assert_allclose(cover.measure(face), naive.measure(cover, face.tolist()), atol=1e-14)
-    one = np.ones(cover.n)
-    scores = _cover.look_ahead(cover.indptr, cover.indices, cover.mass, inside, missing, one, 3.0)
-    np.testing.assert_allclose(scores, naive.lookahead(cover, cover.mass, inside, 3), atol=1e-14)
-    r, a, after, before = _cover.best_swap(
-        cover.indptr,
-        cover.indices,
-        inside,
-        missing,
-        cover.mass,
-        cover.squares,
-        cover.log_m,
-        mode,
-        one,
-        0.0,
-    )
+    index = cover.indptr, cover.indices, *cover.index
+    values = cover.mass, cover.squares, cover.mass, cover.log_m, mode, np.ones(cover.n)
+    state = _cover.Face(inside, missing)
+    ahead = _cover.look_ahead(state, _cover.Supports(*index, *values, k + 3.0))
+    np.testing.assert_allclose(ahead, naive.lookahead(cover, cover.mass, inside, 3), atol=1e-14)
+    full = _cover.Supports(*index, *values, float(k))
+    r, a, after, before = _cover.best_swap(state, full)
     assert inside[r]
     assert not inside[a]
-    assert before == pytest.approx(cover.gain(face, mode), abs=1e-14)
+    assert before == pytest.approx(cover.gain(face), abs=1e-14)
     assert after == pytest.approx(naive.best_swap_gain(cover, face.tolist(), mode), abs=1e-13)
-    assert after == pytest.approx(cover.gain(np.append(face[face != r], a), mode), abs=1e-13)
+    assert after == pytest.approx(cover.gain(np.append(face[face != r], a)), abs=1e-13)
     prices, base = naive.even(cover, cover.mass)
-    assert even_bound(cover, counted_out(cover, k), KL) == pytest.approx(
+    assert even_bound(replace(cover, mode=KL), Rules(cover.n, k)) == pytest.approx(
         base + np.sort(prices)[cover.n - k :].sum()
     )
-    search = Search(cover, counted_out(cover, k), mode)
+    search = Search(cover, Rules(cover.n, k))
     while search.add_best():
         pass
-    assert search.face.tolist() == naive.greedy(cover, k, mode)
-    assert search.gain == pytest.approx(cover.gain(search.face, mode), abs=1e-14)
+    assert search.units.tolist() == naive.greedy(cover, k, mode)
+    assert search.gain == pytest.approx(cover.gain(search.units), abs=1e-14)
     for i in range(cover.n):
         starts, holders = cover.index
         assert holders[starts[i] : starts[i + 1]].tolist() == [
@@ -182,15 +170,14 @@ def test_look_ahead_equals_its_twin_and_swaps_end_where_none_helps(seed):
     rng = np.random.default_rng(seed)
     cover = random_cover(rng, counted=False)
     k = int(rng.integers(1, cover.n))
-    assert filled(cover, k, KL).face.tolist() == naive.fill(cover, cover.mass, [], k).tolist()
+    assert filled(cover, k).units.tolist() == naive.fill(cover, cover.mass, [], k).tolist()
     for mode in MODES:
-        search = Search(
-            cover, counted_out(cover, k), mode, face=rng.choice(cover.n, k, replace=False)
-        )
+        either = replace(cover, mode=mode)
+        search = Search(either, Rules(cover.n, k), rng.choice(cover.n, k, replace=False))
         search.improve()
-        gain = cover.gain(search.face, mode)
+        gain = either.gain(search.units)
         assert (
-            naive.best_swap_gain(cover, search.face.tolist(), mode)
+            naive.best_swap_gain(cover, search.units.tolist(), mode)
             <= gain + 1e-11 * abs(gain) + 1e-15
         )
 
@@ -203,7 +190,9 @@ def test_moves_need_no_index():
         results = []
         for index in (cover.index, none):
             now, missing = inside.copy(), cover.missing(np.flatnonzero(inside))
-            _cover.move(i, step, now, missing, cover.indptr, cover.indices, *index)
+            supports = cover.indptr, cover.indices, *index, cover.mass, cover.squares, cover.mass
+            limits = cover.log_m, KL, np.ones(9), 4.0
+            _cover.move(i, step, _cover.Face(now, missing), _cover.Supports(*supports, *limits))
             assert (missing == cover.missing(np.flatnonzero(now))).all()
             results.append(missing)
         assert (results[0] == results[1]).all()
@@ -264,13 +253,11 @@ def test_prices_bound_every_face(seed):
     ended, bound, _, work = _prices.tighten(
         cover.indptr, cover.indices, values, split, fixed, np.ones(cover.n), k, floor, np.inf, 50
     )
-    better = [
-        f for f in combinations(range(cover.n), k) if cover.gain(np.array(f), KL) > floor + 1e-12
-    ]
+    better = [f for f in combinations(range(cover.n), k) if cover.gain(np.array(f)) > floor + 1e-12]
     assert not (better and ended == _prices.CLOSED)
     assert work >= 0
     for face in better:
-        assert cover.gain(np.array(face), KL) <= bound + 1e-12
+        assert cover.gain(np.array(face)) <= bound + 1e-12
         assert all(fixed[j] != _prices.OUT for j in face)
         assert all(j in face for j in np.flatnonzero(fixed == _prices.IN))
         covered = [s <= set(face) for s in naive.supports(cover)]
@@ -293,38 +280,36 @@ def test_the_dearest_equal_a_sort(seed):
 @given(seeds, st.sampled_from(MODES), st.booleans())
 def test_everything_agrees_with_enumeration(seed, mode, counted):
     rng = np.random.default_rng(seed)
-    cover = random_cover(rng, counted=counted)
+    cover = random_cover(rng, counted=counted, mode=mode)
     for k in range(1, cover.n + 1):
         best = naive.best(cover, k, mode)
-        assert cover.gain(best_mask(cover, counted_out(cover, k), mode), mode) == pytest.approx(
-            best, abs=1e-13
-        )
-        face, gain, bounds = prove(fitting(cover, k), k, mode)
-        assert cover.gain(face, mode) == pytest.approx(best, abs=1e-11)
+        assert cover.gain(best_mask(cover, Rules(cover.n, k))) == pytest.approx(best, abs=1e-13)
+        face, gain, bounds = prove(fitting(cover, k), k)
+        assert cover.gain(face) == pytest.approx(best, abs=1e-11)
         assert min(bounds) >= best - 1e-13
         assert bounds[-1] <= best + 1e-9
         assert gain == pytest.approx(best, abs=1e-11)
-        assert even_bound(cover, counted_out(cover, k), mode) >= best - 1e-12
-        search = filled(cover, k, mode)
-        gains = [cover.gain(search.face, mode)]
+        assert even_bound(cover, Rules(cover.n, k)) >= best - 1e-12
+        search = filled(cover, k)
+        gains = [cover.gain(search.units)]
         search.improve()
-        gains.append(cover.gain(search.face, mode))
+        gains.append(cover.gain(search.units))
         for _ in range(0 if search.exhausted else 5):
             search.perturb(rng)
-            gains.append(cover.gain(search.face, mode))
+            gains.append(cover.gain(search.units))
             assert search.gain == pytest.approx(gains[-1], abs=1e-13)
-            assert (search._missing == cover.missing(search.face)).all()
+            assert (search.face.missing == cover.missing(search.units)).all()
         assert (np.diff([*gains, best]) >= -1e-12).all()
-        assert len(search.face) == k
+        assert len(search.units) == k
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_proof_agrees_with_all_masks_on_larger_problems(mode):
     for seed in range(4):
-        cover = random_cover(np.random.default_rng(seed), n=16, rows=3000)
+        cover = random_cover(np.random.default_rng(seed), n=16, rows=3000, mode=mode)
         for k in (4, 8, 12):
-            gain = cover.gain(best_mask(cover, counted_out(cover, k), mode), mode)
-            assert prove(fitting(cover, k), k, mode)[1] == pytest.approx(gain, abs=1e-11)
+            gain = cover.gain(best_mask(cover, Rules(cover.n, k)))
+            assert prove(fitting(cover, k), k)[1] == pytest.approx(gain, abs=1e-11)
 
 
 def test_the_proof_agrees_with_highs():
@@ -350,7 +335,7 @@ def test_the_proof_agrees_with_highs():
             bounds=Bounds(0, 1),
             options={"mip_rel_gap": 0},
         )
-        assert prove(c, k, KL)[1] == pytest.approx(-answer.fun, abs=1e-9)
+        assert prove(c, k)[1] == pytest.approx(-answer.fun, abs=1e-9)
 
 
 def test_common_unit():
@@ -363,8 +348,8 @@ def test_masses_that_are_nearly_whole_rows_are_told_apart_by_the_bound():
     """The second mass is 4e-7 rows above the first: a face of as many rows may be better by that."""
     mass = np.array([1.0, 1.0 + 4e-7])
     near = Cover(np.arange(3), np.arange(2), mass / mass.sum(), np.square(mass), np.log([2.0, 2.0]))
-    proof = Proof(near, counted_out(near, 1), KL, 0.0)
-    _bound, left, found = proof.look(proof.node(NOTHING, NOTHING), near.gain(np.array([0]), KL))
+    proof = Proof(near, Rules(near.n, 1), 0.0)
+    _bound, left, found = proof.look(proof.node(NO_UNITS, NO_UNITS), near.gain(np.array([0])))
     assert not left
     assert found is None or found.tolist() == [1]
-    assert near.gain(np.array([0]), KL) + proof.rounding >= near.gain(np.array([1]), KL)
+    assert near.gain(np.array([0])) + proof.rounding >= near.gain(np.array([1]))

@@ -1,6 +1,7 @@
 """dims with units that are chosen whole and columns that cost: against enumeration, HiGHS and each other."""
 
 import math
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -10,10 +11,10 @@ import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from fewer import DimensionSparse, FewerDims, InvalidInput, Status, coverage, dims
-from fewer.cover import Allowance
 from fewer.datasets import baskets
 from fewer.jobs.dims.column_units import ColumnUnits
 from fewer.jobs.dims.rows import Rows
+from fewer.rules import Rules
 from fewer.search._prices import Proof
 from fewer.spaces import Lattice, States
 from test_dims_restricted import loss
@@ -175,25 +176,24 @@ def test_bounds_of_prices_hold_within_a_budget():
     for seed in range(40):
         rng = np.random.default_rng(seed)
         cover = random_cover(rng, n=7, counted=bool(seed % 2))
-        allowance = Allowance(rng.uniform(0.3, 2.0, 7), 4.0)
+        rules = Rules(7, 7, costs=rng.uniform(0.3, 2.0, 7), budget=4.0)
         faces = [
-            np.array(s, np.int64)
-            for s in subsets(range(7))
-            if allowance.costs[list(s)].sum() <= 4.0
+            np.array(s, np.int64) for s in subsets(range(7)) if rules.costs[list(s)].sum() <= 4.0
         ]
-        fits = allowance.of_supports(cover.indptr, cover.indices) <= allowance.room
+        fits = cover.costs(rules.prices) <= rules.room
         small = cover.take(np.flatnonzero(fits))
         for mode in MODES:
-            best = max(cover.gain(face, mode) for face in faces)
-            gain, proof = -1.0, Proof(small, allowance, mode, 0.5)
+            small = replace(small, mode=mode)
+            best = max(replace(cover, mode=mode).gain(face) for face in faces)
+            gain, proof = -1.0, Proof(small, rules, 0.5)
             nodes = [proof.node(np.zeros(0, np.int64), np.zeros(0, np.int64))]
             while nodes:
                 bound, left, face = proof.look(nodes.pop(), gain)
                 assert gain >= best - 1e-9 or proof.rounded(bound) >= gain - 1e-12
                 nodes += left
                 if face is not None:
-                    assert allowance.allows(face)
-                    gain = max(gain, cover.gain(face, mode))
+                    assert rules.allows(face)
+                    gain = max(gain, small.gain(face))
             assert gain == pytest.approx(best, abs=1e-9)
 
 

@@ -10,7 +10,7 @@ from fewer.jobs.points.first_pass import FirstSummary
 from fewer.jobs.points.narrow import MAX_NARROW_LENGTH, NarrowSums
 from fewer.jobs.points.options import PointsOptions
 from fewer.similarity import similarity_of
-from fewer.tables.blocks import Block
+from fewer.tables.source import Block
 
 
 def twin(points, labels, frequencies, gamma, rows, weights, codes):

@@ -2,6 +2,8 @@
 
 import io
 import sys
+import time
+from contextlib import redirect_stderr
 from types import SimpleNamespace
 
 import numpy as np
@@ -45,36 +47,30 @@ class Tty(io.StringIO):
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch):
-    stream = Tty()
-    monkeypatch.setattr(progress, "sys", SimpleNamespace(modules=sys.modules, stderr=stream))
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN", 0.0)
-    return stream
+def in_terminal(call):
+    """What `call()` returns, and what a terminal shows meanwhile."""
+    with redirect_stderr(Tty()) as stream:
+        answer = call()
+    return answer, stream.getvalue()
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_shows_a_bar_and_the_same_answer(name, terminal):
-    plain, watched = FUNCTIONS[name](), FUNCTIONS[name](progress=True)
+def test_a_function_shows_a_bar_and_the_same_answer(name):
+    plain = FUNCTIONS[name]()
+    watched, text = in_terminal(lambda: FUNCTIONS[name](progress=True, time_limit=100.0))
     assert watched.indices.tolist() == plain.indices.tolist()
     assert watched.value == plain.value
-    lines = terminal.getvalue().split("\r")
-    assert lines[1].startswith(f"{name} [")
-    assert progress.STARTING in lines[1]
-    assert any("value" in line and "#" in line for line in lines[2:-1])
-    assert lines[-1].startswith(f"{name}: ")
-    assert lines[-1].endswith("\n")
-    assert float(lines[-1].split("value ")[1].split(",")[0]) == pytest.approx(
-        plain.value, rel=1e-3, abs=1e-12
-    )
+    lines = text.strip().split("\r")
+    assert lines[0].startswith(f"{name} |")
+    assert progress.STARTING in "".join(lines[:2])
+    value = float(lines[-1].split("value ")[1].split(",")[0])
+    assert value == pytest.approx(plain.value, rel=1e-3, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_an_estimator_shows_a_bar_where_it_is_verbose(name, terminal):
-    ESTIMATORS[name]()
-    assert terminal.getvalue() == ""
-    ESTIMATORS[name](verbose=1)
-    assert terminal.getvalue().startswith(f"\r{name} [")
+def test_an_estimator_shows_a_bar_where_it_is_verbose(name):
+    assert in_terminal(ESTIMATORS[name])[1] == ""
+    assert in_terminal(lambda: ESTIMATORS[name](verbose=1))[1].startswith(f"\r{name} |")
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -83,47 +79,48 @@ def test_nothing_is_written_where_nobody_looks(name, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_shorter_line_wipes_a_longer_one():
-    stream = io.StringIO()
-    place = progress.Terminal(stream)
-    place.draw("points", 0.5, 3.0, "a long text")
-    place.close("points", 4.0, "b")
-    first, last = stream.getvalue().split("\r")[1:]
-    assert len(last.rstrip("\n")) == len(first)
+def test_the_bar_fills_with_the_time_limit():
+    def work():
+        deadline = Deadline(time.perf_counter() - 25.0, 100.0)
+        with progress.watched_by_user(True, "terms", deadline, None) as watch:
+            watch(SimpleNamespace(best=2.0, bound=1.5))
+
+    last = in_terminal(work)[1].strip().split("\r")[-1]
+    assert "value 2, gap 0.5" in last
+    full = last.split("|")[1]
+    assert len(full) == 24
+    assert len(full.rstrip()) in (6, 7)
 
 
-def test_the_bar_fills_with_the_time_limit_and_runs_without_one():
-    assert [progress.bar(share, 0.0).count("#") for share in (0.0, 0.25, 1.0, 7.0)] == [
-        0,
-        6,
-        24,
-        24,
-    ]
-    places = [progress.bar(None, seconds).index("#") for seconds in (0.0, 0.5, 1.0, 1.5, 2.0)]
-    assert places[0] == places[4] == 0
-    assert places[2] == max(places) == 21
+def test_rows_are_counted_and_the_line_is_wiped():
+    def work():
+        with progress.rows_bar(100) as update:
+            update("points-1", 40)
+            time.sleep(0.12)
+            update("points-2", 100)
+
+    text = in_terminal(work)[1]
+    assert "points-2: 100%" in text
+    assert text.endswith("\r")
 
 
-def test_the_users_callback_is_still_asked(terminal):
+def test_the_users_callback_is_still_asked():
     seen = []
-    result = fewer.terms(
-        A,
-        A.mean(axis=1),
-        3,
-        rng=0,
-        solver="greedy",
-        progress=True,
-        callback=lambda step: seen.append(step) or True,
+    result, _ = in_terminal(
+        lambda: FUNCTIONS["terms"](progress=True, callback=lambda step: seen.append(step) or True)
     )
     assert result.status is fewer.Status.CALLBACK
     assert len(seen) == 1
 
 
-def test_an_error_ends_the_line(terminal):
-    with pytest.raises(fewer.InvalidInput, match="k must be"):
-        fewer.points(A, 0, progress=True)
-    assert terminal.getvalue().rstrip().endswith("no answer")
-    assert terminal.getvalue().endswith("\n")
+def test_an_error_ends_the_line():
+    def work():
+        with pytest.raises(fewer.InvalidInput, match="k must be"):
+            fewer.points(A, 0, progress=True)
+
+    text = in_terminal(work)[1]
+    assert text.rstrip().endswith("no answer")
+    assert text.endswith("\n")
 
 
 @pytest.mark.parametrize("wrong", [1, "yes", None, np.array([True, False])])
@@ -138,20 +135,12 @@ def test_what_is_no_verbosity_is_refused(wrong):
         fewer.FewerPoints(2, verbose=wrong).fit(A)
 
 
-def test_in_a_notebook_the_bar_is_html(monkeypatch):
-    shown = []
-    handle = SimpleNamespace(update=shown.append)
-    display = SimpleNamespace(HTML=str, display=lambda html, display_id: handle)
+def test_in_a_notebook_there_is_a_bar_without_a_terminal(monkeypatch, capsys):
     shell = SimpleNamespace(kernel=object())
-    monkeypatch.setitem(
-        sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell, display=display)
-    )
-    monkeypatch.setitem(sys.modules, "IPython.display", display)
-    with progress.watched_by_user(True, "terms", Deadline.after(50.0), None) as told:
-        told(SimpleNamespace(best=2.0, bound=1.5))
-    assert "<progress value=" in shown[0]
-    assert "value 2, gap 0.5" in shown[1]
-    assert '<progress value="1">' in shown[-1]
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    with progress.watched_by_user(True, "terms", Deadline.after(50.0), None) as watch:
+        watch(SimpleNamespace(best=2.0, bound=1.5))
+    assert "value 2, gap 0.5" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

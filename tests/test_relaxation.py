@@ -62,7 +62,7 @@ def gram(A, b):
 
 def relaxations(A, b, k, rules=PLAIN, spectral=False):
     B = A - b[:, None]
-    return Relaxations(B.T @ B, rules.constraint(A.shape[1], k), spectral)
+    return Relaxations(B.T @ B, rules.constraint(A.shape[1], k).rules, spectral)
 
 
 def looks(proof):
@@ -287,7 +287,7 @@ def test_arguments_are_untouched():
     A, b = data(0, 9, 8)
     G = (A - b[:, None]).T @ (A - b[:, None])
     before = G.copy()
-    finish(Relaxations(G, PLAIN.constraint(8, 3)))
+    finish(Relaxations(G, PLAIN.constraint(8, 3).rules))
     assert (before == G).all()
 
 
@@ -372,7 +372,7 @@ def test_bounds_from_the_best_value_equal_enumeration(seed, k, least):
     """`finish` checks the bound at every look, from the first on; a value that is not the best starts it as well."""
     H, rules = kernel_gram(seed, 11, 8.0), Rules(least, 1.0, (seed,))
     best, _ = naive.enumerate_supports(H, np.zeros(11), 0.0, k, rules)
-    proof = Relaxations(H, rules.constraint(11, k), True)
+    proof = Relaxations(H, rules.constraint(11, k).rules, True)
     units = np.unique([seed, *range(k)])[-k:] if seed < k else np.append(np.arange(k - 1), seed)
     assert proof.offer(units, np.full(k, 1.0 / k))
     assert finish(proof, best) == pytest.approx(best, rel=1e-7)

@@ -13,11 +13,9 @@ import pytest
 from chromium import started
 from fewer.files import written_whole
 from fewer.report import Column, Html, Series, curve, page, pictures, table, tag
-from fewer.report.bins import BinsProblem
-from fewer.report.dims import DimsProblem
-from fewer.report.path import solve_path
-from fewer.report.path_page import studies_page, study_page
-from fewer.report.points import PointsProblem
+from fewer.report.bins import HistogramStudy
+from fewer.report.path import solve_path, study_of
+from fewer.report.path_page import path_page, paths_page
 from fewer.report.svg import Axis
 from fewer.text import csv_cell
 
@@ -36,7 +34,7 @@ EVIL = [
 @pytest.fixture(scope="module")
 def found():
     rows = (np.random.default_rng(0).random((200, len(EVIL))) < 0.3).astype(np.int8)
-    return solve_path(DimsProblem(rows, EVIL), [2, 4, 6], held_out=0.3, time_limit=5.0)
+    return solve_path(study_of("dims", rows, names=EVIL), [2, 4, 6], held_out=0.3, time_limit=5.0)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +44,7 @@ def document(found):
         "seed": 0,
         "versions": "fewer <1>",
     }
-    return study_page(found, "<i>evil</i>.csv & friends", how)
+    return path_page(found, "<i>evil</i>.csv & friends", how)
 
 
 class Tags(HTMLParser):
@@ -119,7 +117,7 @@ def test_curves_place_points_where_they_belong():
         x="k",
         y="error",
         title="t",
-        chosen=10,
+        marked=10,
     )
     xs = [float(v) for v in re.findall(r'cx="([\d.]+)"', drawing)]
     ys = [float(v) for v in re.findall(r'cy="([\d.]+)"', drawing)]
@@ -132,7 +130,7 @@ def test_curves_place_points_where_they_belong():
 
 def test_baselines_of_dims_are_what_they_say():
     rows = (np.random.default_rng(3).random((80, 7)) < 0.3).astype(np.int8)
-    problem = DimsProblem(rows, list("abcdefg"))
+    problem = study_of("dims", rows, names="abcdefg")
     order = np.argsort(-rows.sum(axis=0), kind="stable")
     for k in range(1, 8):
         left = rows[:, order[k:]].any(axis=1).mean()
@@ -141,14 +139,14 @@ def test_baselines_of_dims_are_what_they_say():
 
 def test_held_out_bins_are_a_random_part_of_the_values():
     counts = np.random.default_rng(2).integers(0, 9, 50).astype(float)
-    train, judge, _ = BinsProblem(counts).split(0.3, np.random.default_rng(0))
+    train, judge, _ = HistogramStudy(counts).split(0.3, np.random.default_rng(0))
     held = counts - train.counts
     assert (held >= 0).all()
     assert 0 < held.sum() < counts.sum()
     P, Q = np.cumsum(held / held.sum()), np.cumsum(train.target)
     same = replace(train.solve(5), table=train.target)
     assert judge(same) == pytest.approx(np.sqrt(held / held.sum() @ (P - Q) ** 2))
-    assert BinsProblem(counts + 0.5).split(0.3, np.random.default_rng(0)) is None
+    assert HistogramStudy(counts + 0.5).split(0.3, np.random.default_rng(0)) is None
 
 
 def test_files_are_written_whole_or_not_at_all(tmp_path):
@@ -160,7 +158,7 @@ def test_files_are_written_whole_or_not_at_all(tmp_path):
 
 
 def test_an_interrupt_after_the_search_keeps_its_answer():
-    class Stopped(BinsProblem):
+    class Stopped(HistogramStudy):
         @property
         def baselines(self):
             raise KeyboardInterrupt
@@ -168,12 +166,12 @@ def test_an_interrupt_after_the_search_keeps_its_answer():
     stopped = solve_path(Stopped(np.ones(30)), [3, 5])
     assert stopped.interrupted
     assert stopped.ks == [3]
-    assert stopped.chosen.baselines == {}
-    assert "What was kept" in study_page(stopped, "stopped", {})
+    assert stopped.answer.baselines == {}
+    assert "What was kept" in path_page(stopped, "stopped", {})
 
 
 def test_an_interrupt_before_any_answer_is_passed_on():
-    class Stopped(BinsProblem):
+    class Stopped(HistogramStudy):
         def solve(self, k, **search):
             raise KeyboardInterrupt
 
@@ -185,11 +183,11 @@ def test_a_path_takes_the_first_k_that_is_good_enough():
     counts = (
         np.random.default_rng(5).poisson(30 * np.exp(-(np.linspace(-3, 3, 200) ** 2))).astype(float)
     )
-    found = solve_path(BinsProblem(counts), [2, 5, 10, 40, 100], held_out=0.5)
+    found = solve_path(HistogramStudy(counts), [2, 5, 10, 40, 100], held_out=0.5)
     held = [answer.held_out for answer in found.answers]
     enough = min(held) + 0.1 * (held[0] - min(held))
-    assert found.chosen.k == next(a.k for a in found.answers if a.held_out <= enough)
-    assert solve_path(BinsProblem(counts), [2, 5], k=5).chosen.k == 5
+    assert found.answer.k == next(a.k for a in found.answers if a.held_out <= enough)
+    assert solve_path(HistogramStudy(counts), [2, 5], k=5).answer.k == 5
 
 
 @pytest.fixture(scope="module")
@@ -293,7 +291,7 @@ def test_in_chromium_the_policy_stops_what_escaping_would_miss(browser, tmp_path
 
 
 def test_in_chromium_two_studies_slide_apart(browser, found, tmp_path):
-    text = studies_page(
+    text = paths_page(
         "two",
         "lead",
         [("a", "words.", found, None), ("b", "words.", found, None)],
@@ -311,8 +309,8 @@ def test_in_chromium_two_studies_slide_apart(browser, found, tmp_path):
 
 def test_in_chromium_points_say_what_they_represent_and_miss(browser, tmp_path):
     X = np.random.default_rng(0).random((40, 4))
-    problem = PointsProblem.of(X, 3, 0, n_criticisms=5)
-    text = study_page(solve_path(problem, [2, 3]), "pixels", {"command": "x"}, image_shape=(2, 2))
+    problem = study_of("points", X, 3, n_criticisms=5)
+    text = path_page(solve_path(problem, [2, 3]), "pixels", {"command": "x"}, shape=(2, 2))
     (tmp_path / "points.html").write_text(text, encoding="utf-8")
     view = browser.new_page()
     view.goto((tmp_path / "points.html").as_uri())

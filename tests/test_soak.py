@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +12,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fewer import Moments, SparseSimplex
+from fewer import Moments
+from fewer.rules import Rules
 from fewer.solvers.loop import _Record
 from soak.judge import bounded
 from soak.parts import attempt, existing, find
@@ -269,14 +269,10 @@ def test_a_loop_that_keeps_the_worst_iterate_is_noticed(monkeypatch):
 
 
 def test_weights_that_leave_their_bounds_are_noticed(monkeypatch):
-    honest = SparseSimplex.fit_box
+    def bounds(self, count):
+        return np.zeros(count), np.ones(count)
 
-    def fit_box(self, v):
-        return honest(replace(self, min_weight=0.0, max_weight=1.0), v)
-
-    assert noticed(
-        monkeypatch, SparseSimplex, "fit_box", fit_box, ""
-    )  # outside, or refused by the loop
+    assert noticed(monkeypatch, Rules, "bounds", bounds, "")  # outside, or refused by the loop
 
 
 def test_a_value_that_is_slightly_off_is_noticed(monkeypatch):

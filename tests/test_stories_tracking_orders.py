@@ -10,9 +10,7 @@ import pytest
 
 import fewer
 from commands import run
-from fewer.jobs.terms.options import TermsOptions
-from fewer.report.path import compare, solve_path
-from fewer.report.terms import TermsProblem
+from fewer.report.path import compare, solve_path, study_of
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -221,17 +219,18 @@ def test_baselines_are_refitted_within_all_bounds():
     b = A @ rng.dirichlet(np.full(30, 0.5))
     groups = [i % 5 for i in range(30)]
     bounds = {
-        "limits": TermsOptions(min_weight=0.05, max_per_group=2),
+        "min_weight": 0.05,
+        "max_per_group": 2,
         "groups": groups,
         "exclude": [0, 1],
     }
-    problem = TermsProblem(A, b, [f"c{i}" for i in range(30)], **bounds)
+    problem = study_of("terms", A, y=b, **bounds)
     for baseline in problem.baselines.values():
         assert baseline(11) == math.inf  # five groups of two
         assert math.isfinite(baseline(10))
     found = solve_path(problem, [6], solver="greedy")
-    assert found.comparison == compare(problem, found.chosen)
+    assert found.comparison == compare(problem, found.answer)
     if "matches this with" in found.comparison:
         size = int(found.comparison.split("matches this with ")[1].split()[0])
         name = found.comparison.removeprefix("baseline ").split(" matches")[0]
-        assert problem.baselines[name](size) <= found.chosen.error
+        assert problem.baselines[name](size) <= found.answer.error

@@ -8,27 +8,21 @@ import pytest
 
 import fewer
 from fewer import Status
-from fewer.jobs.bins.empirical import Empirical
-from fewer.jobs.terms.options import TermsOptions
-from fewer.report.bins import BinsProblem
 from fewer.report.path import (
     SPLITS,
-    Split,
     compare,
     matching_size,
-    proven_bound,
     solve_path,
+    study_of,
     sufficient_over_splits,
 )
-from fewer.report.path_page import study_page
-from fewer.report.points import PointsProblem
-from fewer.report.terms import TermsProblem
-from fewer.report.values import ValuesProblem
+from fewer.report.path_page import path_page
+from fewer.report.study import Split, Study
 
 
 def test_a_size_that_matches_was_measured_and_the_one_below_did_not():
-    problem = BinsProblem(
-        np.random.default_rng(1).integers(0, 40, 120).astype(float), preserve="entries"
+    problem = study_of(
+        "bins", None, counts=np.random.default_rng(1).integers(0, 40, 120), preserve="entries"
     )
     baseline = problem.baselines["quantile binning"]
     error = problem.error(problem.solve(6))
@@ -63,9 +57,7 @@ def test_a_baseline_under_the_same_bounds_is_tried_where_it_can_hold_them():
     rng = np.random.default_rng(4)
     A = rng.standard_normal((80, 60))
     b = A @ rng.dirichlet(np.full(60, 0.3))
-    problem = TermsProblem(
-        A, b, [f"c{i}" for i in range(60)], TermsOptions(min_weight=0.03)
-    )  # at most 33 columns
+    problem = study_of("terms", A, y=b, min_weight=0.03)  # at most 33 columns
     found = solve_path(problem, [8])
     assert " 60 " not in found.comparison
     words = found.comparison.replace(",", "").replace(" or", "").split()
@@ -73,15 +65,15 @@ def test_a_baseline_under_the_same_bounds_is_tried_where_it_can_hold_them():
     name = "NNLS ranking" if "NNLS" in found.comparison else "correlation ranking"
     if "did not match" in found.comparison:
         assert max(sizes) == 33
-        assert all(found.chosen.error < problem.baselines[name](size) < np.inf for size in sizes)
+        assert all(found.answer.error < problem.baselines[name](size) < np.inf for size in sizes)
     else:
-        assert problem.baselines[name](sizes[0]) <= found.chosen.error
+        assert problem.baselines[name](sizes[0]) <= found.answer.error
 
 
 def test_what_a_baseline_does_is_said_as_it_is():
-    problem = BinsProblem(np.random.default_rng(1).integers(1, 40, 30).astype(float))
+    problem = study_of("bins", None, counts=np.random.default_rng(1).integers(1, 40, 30))
     found = solve_path(problem, [5])
-    answer = found.chosen
+    answer = found.answer
     assert found.comparison.startswith("baseline quantile binning matches this with ")
     equal = replace(answer, baselines={"other": answer.error})
     assert compare(problem, equal) == "baseline other does as well here"
@@ -91,34 +83,24 @@ def test_what_a_baseline_does_is_said_as_it_is():
     )
     assert compare(problem, replace(answer, baselines={})) == ""
     without = solve_path(problem, [5], baselines=False)
-    assert (without.comparison, without.chosen.baselines) == ("", {})
-    assert without.chosen.error == answer.error
+    assert (without.comparison, without.answer.baselines) == ("", {})
+    assert without.answer.error == answer.error
 
 
 def test_that_no_error_is_below_zero_is_no_proof():
     rows = np.random.default_rng(0).standard_normal((60, 2))
-
-    class Bounded(PointsProblem):
-        def solve(self, k, **search):
-            return replace(super().solve(k, solver="exchange", rng=0), bound=self.told)
-
-        def lost(self, result):
-            return {"gap": result.gap}
-
-    problem = Bounded.of(rows, 4, 0)
-    for told, shown in ((0.0, False), (1e-5, True)):
-        object.__setattr__(problem, "told", told)
-        answer = solve_path(problem, [4]).chosen
-        assert answer.result.status is Status.FINISHED
-        assert proven_bound(answer.result) == (told if shown else None)
-        assert ("gap" in answer.lost) is shown
-    whole = TermsProblem(np.eye(3), np.array([0.5, 0.5, 0.0]), list("abc"))
-    exact = solve_path(whole, [2], solver="exact").chosen
-    assert exact.result.status is Status.OPTIMAL
-    assert proven_bound(exact.result) == exact.result.bound
+    problem = study_of("points", rows, 4)
+    result = problem.solve(4, solver="exchange", rng=0)
+    assert result.status is Status.FINISHED
+    for bound in (0.0, 1e-5):
+        assert ("gap" in problem.lost(replace(result, bound=bound))) is (bound > 0.0)
+    problem = study_of("terms", np.eye(3), y=np.array([0.5, 0.5, 0.0]))
+    exact = problem.solve(2, solver="exact")
+    assert exact.status is Status.OPTIMAL
+    assert problem.lost(exact)["gap"] == exact.gap
 
 
-class Noisy:
+class Noisy(Study):
     """A problem whose errors are known: a curve on all data, and the same with noise where some are held out."""
 
     job, metric, size, shares, unit = "bins", "error", 9, frozenset(), "bins"
@@ -144,7 +126,7 @@ class Noisy:
     def split(self, share, rng):
         noise = 0.3 * rng.normal() + 0.02 * rng.normal(size=10)  # splits differ more than k do
         judge = lambda result: self.curve[len(result.indices)] + float(noise[len(result.indices)])
-        return Split(self, judge, dict)
+        return Split(self, judge, {})
 
 
 def test_several_splits_are_averaged_and_the_smallest_k_within_their_error_is_taken():
@@ -154,13 +136,13 @@ def test_several_splits_are_averaged_and_the_smallest_k_within_their_error_is_ta
         assert answer.held_out == pytest.approx(np.mean(answer.held_outs))
         spread = np.var(answer.held_outs, ddof=1) * (1 / SPLITS + 0.3 / 0.7)
         assert answer.held_out_se == pytest.approx(spread**0.5)
-    assert found.chosen.k == 2
+    assert found.answer.k == 2
     assert found.reason == "no larger k has a held-out error that is clearly lower, over 5 splits"
-    chosen = [solve_path(Noisy(), [1, 2, 3, 4], held_out=0.3, seed=s).chosen.k for s in range(20)]
+    chosen = [solve_path(Noisy(), [1, 2, 3, 4], held_out=0.3, seed=s).answer.k for s in range(20)]
     assert chosen.count(2) >= 14
     assert 1 not in chosen
-    assert len(solve_path(Noisy(), [1, 2], k=2, held_out=0.3).chosen.held_outs) == 1
-    page = study_page(found, "title", {})
+    assert len(solve_path(Noisy(), [1, 2], k=2, held_out=0.3).answer.held_outs) == 1
+    page = path_page(found, "title", {})
     assert 'class="band"' in page
     assert "± standard error" in page
 
@@ -188,7 +170,7 @@ def test_an_infinite_first_error_makes_no_gain_negligible():
 
 def test_rows_that_are_given_to_test_on_are_not_split_again():
     X = np.random.default_rng(0).normal(size=(20, 4))
-    problem = TermsProblem(X, X[:, 0], list("abcd"), test_rows=np.arange(15, 20))
+    problem = study_of("terms", X, y=X[:, 0], test=np.arange(15, 20))
     assert [
         len(a.held_outs)
         for a in solve_path(problem, [1, 2], held_out=0.25, solver="greedy").answers
@@ -197,7 +179,7 @@ def test_rows_that_are_given_to_test_on_are_not_split_again():
 
 def test_one_far_value_does_not_lower_the_error_of_bins():
     x = np.random.default_rng(0).lognormal(size=2000)
-    near, far = (ValuesProblem(Empirical.of(values)) for values in (x, np.append(x, 1e6)))
+    near, far = (study_of("bins", values) for values in (x, np.append(x, 1e6)))
     before, after = (problem.error(problem.solve(10)) for problem in (near, far))
     assert after > before / 2
     assert near.lost(near.solve(10))[near.metric] == before
@@ -205,12 +187,12 @@ def test_one_far_value_does_not_lower_the_error_of_bins():
 
 def test_the_error_of_bins_is_a_mean_over_the_data():
     x = np.array([1.0, 1.0, 2.0, 5.0])
-    problem = ValuesProblem(Empirical.of(x))
+    problem = study_of("bins", x)
     result = problem.solve(2)
     differences = [result.weights[result.labels <= v].sum() - (x <= v).mean() for v in x]
     assert problem.error(result) == pytest.approx(np.sqrt(np.mean(np.square(differences))))
     counts = np.array([2.0, 1.0, 0.0, 1.0])
-    problem = BinsProblem(counts)
+    problem = study_of("bins", None, counts=counts)
     result = problem.solve(2)
     differences = np.repeat(np.cumsum(result.p - counts / 4), counts.astype(int))
     assert problem.error(result) == pytest.approx(np.sqrt(np.mean(np.square(differences))))

@@ -16,9 +16,8 @@ from sklearn.pipeline import make_pipeline
 from fewer import FewerPoints, FewerPointsClassifier, FewerSampler, InvalidInput, points
 from fewer.similarity import similarity_of
 from fewer.tables import encoded_rows as _encoded_rows
-from fewer.tables.columns import used_columns
 from fewer.tables.encode import encoded
-from fewer.tables.frames import columns_of
+from fewer.tables.schema import Schema
 
 
 def customers(n=40, seed=0):
@@ -98,7 +97,8 @@ def test_hamming_codes_tables_of_categories_by_themselves():
 
 
 def kinds(table, told=None):
-    return {column.name: kind for column, kind in used_columns(columns_of(table), told).columns}
+    schema = Schema.of(table, told)
+    return dict(zip(schema.names, schema.kinds, strict=True))
 
 
 def test_kinds_are_inferred_and_overridden():
@@ -137,13 +137,12 @@ def test_identifiers_free_text_and_constants_are_said():
             "x": rng.standard_normal(n),
         }
     )
-    found = used_columns(columns_of(table))
-    assert [column.name for column, _ in found.columns] == ["one", "x"]
-    assert found.notes == (
+    assert list(kinds(table)) == ["one", "x"]
+    assert encoded(table).notes == [
         "identifiers left out: 'uuid', 'name'",
         "free text left out: 'comment'",
         "constant: 'one'",
-    )
+    ]
     assert kinds(table.with_columns(pl.col("name").cast(pl.Categorical)))["name"] == "category"
     big = pl.DataFrame({"order_id": [2**60 + i for i in range(9)], "x": np.arange(9.0)})
     assert list(kinds(big)) == ["x"]

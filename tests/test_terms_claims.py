@@ -28,7 +28,7 @@ from fewer import (
     terms,
 )
 from fewer.deadline import Deadline
-from fewer.report.terms import TermsProblem
+from fewer.report.path import study_of
 from fewer.search import quadratic
 from fewer.search._starts import starts
 from fewer.search.fit import affordable
@@ -245,7 +245,7 @@ def test_slopes_know_how_precise_they_are():
 def test_bounds_of_the_relaxation_rise_to_its_optimum():
     F, C = Moments(Atoms(8), A, 3 * B), SparseSimplex(Atoms(8), 3)
     start = np.array([0]), np.ones(1)
-    found = [bound for bound in relaxed_bounds(F, C, start) if bound is not None]
+    found = [bound for bound in relaxed_bounds(F, C.rules, start) if bound is not None]
     assert found[-1] > found[0]
     assert found[-1] <= F.value_on(np.arange(8)) * (1 + 1e-12)
 
@@ -349,7 +349,7 @@ def test_a_long_path_shows_answers_on_its_way():
     rng = np.random.default_rng(7)
     Z = rng.standard_normal((200, 800))
     F = Moments(Atoms(800), Z, Z @ rng.dirichlet(np.ones(800)))
-    met = [pair for pair in starts(F, SparseSimplex(F.space, 150)) if pair is not None]
+    met = [pair for pair in starts(F, SparseSimplex(F.space, 150).rules) if pair is not None]
     passed = [found for units, found in met if units is None]
     assert [units is None for units, _ in met][:2] == [True, True]
     for found in passed:
@@ -535,7 +535,7 @@ def test_weights_may_be_off_by_the_tolerance_and_no_more():
 
 @pytest.mark.parametrize("power", [-660, 0, 1000])
 def test_a_study_measures_errors_of_any_size(power):
-    problem = TermsProblem(np.ldexp(A, power), np.ldexp(B, power), list("abcdefgh"))
+    problem = study_of("terms", np.ldexp(A, power), y=np.ldexp(B, power))
     result = problem.solve(3, rng=0)
     share, judge, _ = problem.split(0.25, np.random.default_rng(0))
     error = np.sqrt(np.mean((A @ result.p - B) ** 2))
@@ -548,10 +548,10 @@ def test_a_study_measures_errors_of_any_size(power):
 
 
 def test_an_answer_worse_than_the_mean_of_the_target_is_said_to_be_so():
-    problem = TermsProblem(np.full((4, 2), 100.0), np.array([1.0, 2.0, 3.0, 2.0]), ["a", "b"])
+    problem = study_of("terms", np.full((4, 2), 100.0), y=(y := np.array([1.0, 2.0, 3.0, 2.0])))
     lost = problem.lost(problem.solve(1, rng=0))
-    error = np.sqrt(np.mean((100.0 - problem.b) ** 2))
+    error = np.sqrt(np.mean((100.0 - y) ** 2))
     assert lost["worse than the mean of the target by a factor of"] == pytest.approx(
-        error / problem.b.std()
+        error / y.std()
     )
     assert "variance explained" not in lost

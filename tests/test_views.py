@@ -7,18 +7,14 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from fewer.report.bins import BinsProblem
-from fewer.report.dims import DimsProblem
 from fewer.report.drawings import picture
-from fewer.report.path import solve_path
-from fewer.report.path_page import study_page
-from fewer.report.points import PointsProblem
+from fewer.report.path import solve_path, study_of
+from fewer.report.path_page import path_page
 from fewer.report.svg import stairs
-from fewer.report.terms import TermsProblem
 from fewer.report.views import (
     MAX_DRAWN_ROWS,
     Tracking,
-    cumulative,
+    cumulative_steps,
     plane_of_rows,
     plane_of_similarities,
     tracking,
@@ -37,7 +33,7 @@ def test_the_plane_of_rows_is_that_of_principal_components():
     expected = PCA(2).fit(ROWS)
     some = np.arange(0, 90, 7)
     places = expected.transform(ROWS[some])
-    assert up_to_sign(plane.place(some), places) == pytest.approx(places)
+    assert up_to_sign(plane.place(ROWS[some]), places) == pytest.approx(places)
     assert f"({100 * expected.explained_variance_ratio_[0]:.0f} %" in plane.axes[0]
     assert f"({100 * expected.explained_variance_ratio_[1]:.0f} %" in plane.axes[1]
 
@@ -51,10 +47,10 @@ def test_the_plane_of_similarities_is_that_of_rows_for_products():
 def test_one_and_two_columns_are_drawn_as_they_are():
     two = plane_of_rows(ROWS[:, :2], ["height", "width"])
     assert two.axes == ("height", "width")
-    assert two.place(np.array([3])).tolist() == ROWS[3:4, :2].tolist()
+    assert two.place(ROWS[[3], :2]).tolist() == ROWS[3:4, :2].tolist()
     one = plane_of_rows(ROWS[:, :1], ["height"])
     assert one.axes == ("height", "")
-    assert one.place(np.array([3, 8]))[:, 0].tolist() == ROWS[[3, 8], 0].tolist()
+    assert one.place(ROWS[[3, 8], :1])[:, 0].tolist() == ROWS[[3, 8], 0].tolist()
 
 
 def test_long_curves_are_thinned_and_keep_every_step_of_the_answer():
@@ -62,7 +58,7 @@ def test_long_curves_are_thinned_and_keep_every_step_of_the_answer():
     before /= before.sum()
     after = np.zeros(50_000)
     after[RNG.choice(50_000, 40, replace=False)] = 1 / 40
-    view = cumulative(np.arange(50_000.0), before, after, "bin")
+    view = cumulative_steps(np.arange(50_000.0), before, after, "bin")
     places = view.x.astype(int)
     assert len(places) <= 700
     assert set(np.flatnonzero(after)) <= set(places.tolist())
@@ -70,7 +66,7 @@ def test_long_curves_are_thinned_and_keep_every_step_of_the_answer():
     assert view.after == pytest.approx(np.cumsum(after)[places])
     line = tracking(np.arange(5000.0), np.arange(5000.0) + 1)
     assert (line.rows[0], line.rows[-1], line.total, len(line.rows)) == (0, 4999, 5000, 600)
-    assert (line.tracked - line.target == 1).all()
+    assert (line.track - line.target == 1).all()
 
 
 @pytest.mark.parametrize("points", [[("0", "9"), ("1", "9"), ("2", "9")], [("0", "9"), ("1", "4")]])
@@ -81,15 +77,17 @@ def test_stairs_end_where_their_points_do(points):
 
 
 PROBLEMS = {
-    "points": lambda: PointsProblem.of(ROWS, 6, 0, names=["c0", "c1", "c2", "c3"]),
-    "hamming": lambda: PointsProblem.of((ROWS > 0).astype(float), 6, 0, similarity="hamming"),
-    "bins": lambda: BinsProblem(np.bincount(RNG.poisson(20, 900)).astype(float), None),
-    "edges": lambda: BinsProblem(RNG.integers(1, 9, 30).astype(float), np.geomspace(1, 1e6, 31)),
-    "terms": lambda: TermsProblem(
-        ROWS @ RNG.random((4, 9)), ROWS[:, 0], [f"<b>{i}" for i in range(9)]
+    "points": lambda: study_of("points", ROWS, 6, ["c0", "c1", "c2", "c3"]),
+    "hamming": lambda: study_of("points", (ROWS > 0).astype(float), 6, similarity="hamming"),
+    "bins": lambda: study_of("bins", None, counts=np.bincount(RNG.poisson(20, 900))),
+    "edges": lambda: study_of(
+        "bins", None, counts=RNG.integers(1, 9, 30), edges=np.geomspace(1, 1e6, 31)
     ),
-    "dims": lambda: DimsProblem(
-        (RNG.random((60, 9)) < 0.2).astype(np.int8), [f"<b>{i}" for i in range(9)]
+    "terms": lambda: study_of(
+        "terms", ROWS @ RNG.random((4, 9)), 6, [f"<b>{i}" for i in range(9)], y=ROWS[:, 0]
+    ),
+    "dims": lambda: study_of(
+        "dims", (RNG.random((60, 9)) < 0.2).astype(np.int8), 6, [f"<b>{i}" for i in range(9)]
     ),
 }
 
@@ -97,20 +95,20 @@ PROBLEMS = {
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_page_of_every_job_has_a_picture_without_a_path(name):
     found = solve_path(PROBLEMS[name](), [6], solver="greedy")
-    page = study_page(found, "title", {})
+    page = path_page(found, "title", {})
     assert "Which k?" not in page
     assert "<b>" not in page
-    kept = len(found.chosen.result.indices)
+    kept = len(found.answer.result.indices)
     drawings = re.findall(r'<svg viewBox="0 0 640 340".*?</svg>', page)
     assert all("<title>" in d and 'role="img"' in d and "nan" not in d for d in drawings)
-    if found.problem.job == "points":
+    if found.study.job == "points":
         (drawing,) = drawings
         assert drawing.count("<circle") == kept
-        assert drawing.count("h0") == found.problem.size
+        assert drawing.count("h0") == found.study.size
         radii = sorted((float(r) for r in re.findall(r' r="([\d.]+)"', drawing)), reverse=True)
-        shares = np.sqrt(found.chosen.result.heaviest_first()[1] / found.chosen.result.p.max())
+        shares = np.sqrt(found.answer.result.heaviest_first()[1] / found.answer.result.p.max())
         assert radii == pytest.approx(np.maximum(18.0 * shares, 3.0).tolist(), abs=0.06)
-    elif found.problem.job == "dims":
+    elif found.study.job == "dims":
         assert page.count('class="bars') == 2
         assert page.count("<li><span>") == kept + 1
     else:
@@ -121,7 +119,8 @@ def test_the_page_of_every_job_has_a_picture_without_a_path(name):
 
 def test_many_rows_are_drawn_in_part_and_that_is_said():
     rows = RNG.standard_normal((4000, 2))
-    cloud = plane_of_rows(rows).cloud(np.array([5, 9]), np.array([0.75, 0.25]))
+    plane = plane_of_rows(rows)
+    cloud = plane.cloud(rows[plane.drawn], rows[[5, 9]], np.array([0.75, 0.25]))
     drawing = picture(cloud, ["row 5: 75 %", "row 9: 25 %"])
     assert drawing.count("h0") == MAX_DRAWN_ROWS
     assert f"{MAX_DRAWN_ROWS} of 4000 rows" in drawing
@@ -133,6 +132,7 @@ def test_what_no_axis_holds_is_not_drawn():
     assert picture(huge) == ""
     flat = Tracking(np.arange(3.0), np.zeros(3), np.zeros(3), 3)
     assert "nan" not in picture(flat)
-    same = plane_of_rows(np.ones((5, 3))).cloud(np.array([0]), np.array([1.0]))
+    ones = np.ones((5, 3))
+    same = plane_of_rows(ones).cloud(ones, ones[:1], np.array([1.0]))
     assert "nan" not in picture(same)
     assert picture(None) is None

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _distribution_format as form
-from ._distribution_checks import as_integers, as_points, check_line, check_states, unwrapped
-from ._distribution_ramp import Ramp
+from ._distribution_format import as_integers
 from ._validation import (
     Indices,
     InvalidInput,
@@ -99,40 +98,77 @@ class Distribution:
     edges: Any = None
 
     def __post_init__(self) -> None:
-        weights = as_array(self.weights, "weights")
         sizes = as_integers(self.shape, "shape")
-        origin = (
-            np.zeros(sizes.shape, np.int64)
-            if self.origin is None
-            else as_integers(self.origin, "origin")
-        )
-        codes, dims = as_integers(self.codes, "codes"), as_integers(self.dims, "dims")
-        check_states(codes, weights, dims, sizes, origin)
-        rest = as_number(self.rest, "rest", allow_equal=True)
+        fields = {
+            "codes": as_integers(self.codes, "codes"),
+            "weights": as_array(self.weights, "weights"),
+            "dims": as_integers(self.dims, "dims"),
+            "shape": tuple(sizes.reshape(-1).tolist()),
+            "rest": as_number(self.rest, "rest", allow_equal=True),
+            "origin": as_integers(0 * sizes if self.origin is None else self.origin, "origin"),
+            "values": None if self.values is None else as_array(self.values, "values"),
+            "edges": None if self.edges is None else as_array(self.edges, "edges"),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        self._check_states(sizes)
         with np.errstate(over="ignore"):
-            total = float(weights.sum()) + rest
-        if (weights < 0).any() or not abs(total - 1.0) <= 1e-6:
+            total = float(self.weights.sum()) + self.rest
+        if (self.weights < 0).any() or not abs(total - 1.0) <= 1e-6:
             raise InvalidInput(
                 f"the weights are not a distribution: with rest they sum to {total:.6g}, not to 1"
             )
-        fields: dict[str, Any] = {
-            "codes": codes,
-            "weights": weights,
-            "dims": dims,
-            "shape": tuple(sizes.tolist()),
-        }
-        values, edges = check_line(self.values, self.edges, weights.size, fields["shape"], rest)
-        for name, value in {
-            **fields,
-            "rest": rest,
-            "origin": origin,
-            "values": values,
-            "edges": edges,
-        }.items():
-            object.__setattr__(self, name, value)
-        if rest and self._unlisted < 1:
+        self._check_line()
+        if self.rest and self._unlisted < 1:
             raise InvalidInput(
-                f"rest must be 0 where all {len(self._table)} states of the face are listed, got {rest:g}"
+                f"rest must be 0 where all {len(self._table)} states of the face are listed, got {self.rest:g}"
+            )
+
+    def _check_states(self, sizes: Indices) -> None:
+        """Refuse arrays that do not list states of a space with so many entries in each dimension."""
+        codes, dims, origin = self.codes, self.dims, self.origin
+        fits = self.weights.ndim == dims.ndim == sizes.ndim == 1 and sizes.size > 0
+        if not fits or codes.shape != (len(self), dims.size) or origin.shape != sizes.shape:
+            raise InvalidInput(
+                f"the arrays do not fit together: codes {codes.shape}, weights {self.weights.shape}, dims {dims.shape}, "
+                f"shape {sizes.shape}, origin {origin.shape}; codes must have a row for each weight and a column for "
+                f"each of dims"
+            )
+        if sizes.min() < 1:
+            raise InvalidInput(
+                f"shape must hold the entries of each dimension, at least 1, got {sizes.min()}"
+            )
+        if np.unique(dims).size != dims.size:
+            raise InvalidInput(f"dims must be distinct, got {shown(dims.tolist())}")
+        inside = not dims.size or (dims.min() >= 0 and dims.max() < sizes.size)
+        inside = inside and ((codes >= 0) & (codes < sizes[dims])).all()
+        if not inside or not ((origin >= 0) & (origin < sizes)).all():
+            raise InvalidInput("a state lies outside its space")
+
+    def _check_line(self) -> None:
+        """Refuse values and edges that are not those of the states of one dimension."""
+        values, edges, count = self.values, self.edges, len(self)
+        if values is None:
+            if edges is not None:
+                raise InvalidInput("edges belong to values, and there are none")
+            return
+        if len(self.shape) > 1 or self.rest:
+            raise InvalidInput(
+                f"values are for one dimension without rest, got {len(self.shape)} dimensions and rest {self.rest:g}"
+            )
+        if values.shape != (count,):
+            raise InvalidInput(
+                f"values must be one for each of {count} states, got shape {values.shape}"
+            )
+        if edges is None:
+            return
+        if edges.shape != (count, 2):
+            raise InvalidInput(f"edges must have shape ({count}, 2), got {edges.shape}")
+        outside = (values < edges[:, 0]) | (values > edges[:, 1])
+        if outside.any():
+            i = int(outside.argmax())
+            raise InvalidInput(
+                f"edges must hold their values: value {i} is {values[i]:g}, its edges are {edges[i].tolist()}"
             )
 
     @classmethod
@@ -149,8 +185,12 @@ class Distribution:
     @property
     def states(self) -> npt.NDArray[np.int64]:
         """The listed states: (s, n), or (s,) when there is one dimension."""
-        rows = np.tile(self.origin, (self.weights.size, 1))
-        rows[:, self.dims] = self.codes
+        return self._states_of(self.codes)
+
+    def _states_of(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return whole states from their codes on `dims`."""
+        rows = np.tile(self.origin, (len(codes), 1))
+        rows[:, self.dims] = codes
         return rows if len(self.shape) > 1 else rows[:, 0]
 
     def __len__(self) -> int:
@@ -180,26 +220,23 @@ class Distribution:
     def pmf(self, x: npt.ArrayLike) -> Any:
         """The probability of a state, or of a value where states have values, or of each of many; zero for others."""
         if self.values is not None:
-            at, (values, _, masses) = as_points(x, "x"), self._line
+            at, (values, _, masses) = as_points(x), self._line
             near = np.minimum(np.searchsorted(values, at), values.size - 1)
             return unwrapped(np.where(values[near] == at, masses[near], 0.0))
         rows = as_numbers(x, "x")
-        n, given = len(self.shape), rows.shape
-        if n == 1 and given[-1:] != (1,):
+        n, shape = len(self.shape), rows.shape
+        if n == 1 and shape[-1:] != (1,):
             rows = rows[..., None]
         if rows.shape[-1:] != (n,) or (rows.dtype.kind not in "iub" and rows.size):
             raise InvalidInput(
-                f"x must be integers of shape (..., {n}), got {rows.dtype} of shape {given}"
+                f"x must be integers of shape (..., {n}), got {rows.dtype} of shape {shape}"
             )
-        flat = rows.reshape(-1, n).astype(
-            np.int64
-        )  # a code beyond int64 turns negative: outside, as it should be
+        flat = rows.reshape(-1, n).astype(np.int64)  # codes beyond int64 turn negative: outside
         on_face = np.delete(flat == self.origin, self.dims, axis=1).all(axis=1)
         on_face &= ((flat >= 0) & (flat < np.array(self.shape))).all(axis=1)
         codes = np.ascontiguousarray(flat[:, self.dims])
-        found = [self._table.get(code.tobytes(), self._share) for code in codes]
-        values = np.where(on_face, found, 0.0).reshape(rows.shape[:-1])
-        return unwrapped(values)
+        each = [self._table.get(code.tobytes(), self._share) for code in codes]
+        return unwrapped(np.where(on_face, each, 0.0).reshape(rows.shape[:-1]))
 
     @cached_property
     def _line(self) -> tuple[Vector, Vector, Vector]:
@@ -223,12 +260,12 @@ class Distribution:
         With `spread` half of the mass of each state is spread evenly from its lower edge to its
         value, half from there to its upper edge, instead of all sitting at its value.
         """
+        at = as_points(x)
         if spread:
-            return unwrapped(self._spread.cdf(as_points(x, "x")))
+            return unwrapped(self._ramp_levels(at))
         values, cumulative, _ = self._line
-        return unwrapped(
-            np.append(0.0, cumulative)[np.searchsorted(values, as_points(x, "x"), "right")]
-        )
+        levels = np.append(0.0, cumulative)
+        return unwrapped(levels[np.searchsorted(values, at, "right")])
 
     def quantile(self, q: npt.ArrayLike, *, spread: bool = False) -> Any:
         """The least x with P(X <= x) >= q (to 1e-12) in one dimension, for a number q or for each of many.
@@ -241,17 +278,49 @@ class Distribution:
         if levels.size and not (levels.min() >= 0 and levels.max() <= 1):
             raise InvalidInput(f"q must be in 0..1, got {levels.min():g}..{levels.max():g}")
         if spread:
-            return unwrapped(self._spread.quantile(levels))
-        return unwrapped(
-            values[np.minimum(np.searchsorted(cumulative, levels - 1e-12), values.size - 1)]
-        )
+            return unwrapped(self._ramp_points(levels))
+        at = np.searchsorted(cumulative, levels - 1e-12)
+        return unwrapped(values[np.minimum(at, values.size - 1)])
 
     @cached_property
-    def _spread(self) -> Ramp:
-        """The cumulative distribution where mass is spread between edges."""
+    def _ramp(self) -> tuple[Vector, Vector]:
+        """Points between which the cumulative distribution of spread mass is linear, and its levels there.
+
+        Equal points are a jump. Half of each mass lies on either side of its value.
+        """
         if self.edges is None:
             raise InvalidInput("spread needs edges, and this distribution has none")
-        return Ramp.of(self.edges, self.values, self.weights)
+        order = np.lexsort((self.edges[:, 1], self.edges[:, 0]))
+        low, high = self.edges[order].T
+        points = np.column_stack([low, self.values[order], high]).reshape(-1)
+        if (points[1:] < points[:-1]).any():
+            raise InvalidInput("spread needs edges that do not overlap")
+        after = np.cumsum(self.weights[order])
+        after /= after[-1]
+        before = np.append(0.0, after[:-1])
+        return points, np.column_stack([before, before / 2 + after / 2, after]).reshape(-1)
+
+    def _ramp_levels(self, x: npt.NDArray[Any]) -> Vector:
+        """Return P(X <= x) of spread mass."""
+        points, levels = self._ramp
+        at = np.searchsorted(points, x, "right")
+        low, high = np.maximum(at - 1, 0), np.minimum(at, points.size - 1)
+        rise = np.asarray(x) / 2 - points[low] / 2  # halves, so that no difference is infinite
+        reach = points[high] / 2 - points[low] / 2
+        share = np.zeros(np.shape(x))
+        np.divide(rise, reach, out=share, where=(at > 0) & (at < points.size))
+        level = levels[low] + share * (levels[high] - levels[low])
+        return np.asarray(np.where(at > 0, level, 0.0))
+
+    def _ramp_points(self, q: Vector) -> Vector:
+        """Return the least points at which the levels q of spread mass are reached."""
+        points, levels = self._ramp
+        high = np.minimum(np.searchsorted(levels, q - 1e-12), levels.size - 1)
+        low = np.maximum(high - 1, 0)
+        rise, reach = np.minimum(q, levels[high]) - levels[low], levels[high] - levels[low]
+        share = np.ones(np.shape(q))
+        np.divide(rise, reach, out=share, where=reach > 0)
+        return np.asarray((1.0 - share) * points[low] + share * points[high])
 
     def mean(self) -> Any:
         """E X: a float in one dimension, else an array (n,)."""
@@ -291,10 +360,10 @@ class Distribution:
         if self.values is not None:
             return np.asarray(self.values[draws])
         listed = draws < len(self)
-        rows = np.tile(self.origin, (size, 1))
-        rows[np.ix_(listed, self.dims)] = self.codes[draws[listed]]
-        rows[np.ix_(~listed, self.dims)] = self._sample_rest(int((~listed).sum()), generator)
-        return rows if len(self.shape) > 1 else rows[:, 0]
+        codes = np.empty((size, self.dims.size), np.int64)
+        codes[listed] = self.codes[draws[listed]]
+        codes[~listed] = self._sample_rest(int((~listed).sum()), generator)
+        return self._states_of(codes)
 
     def _sample_rest(self, size: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Uniform codes of the face that are not listed: drawn again while they are."""
@@ -365,18 +434,11 @@ class Distribution:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, ready for JSON; the entries are described in docs/distribution-format.md."""
-        return {
-            "format": form.FORMAT,
-            "version": form.VERSION,
-            "shape": list(self.shape),
-            "states": self.states.tolist(),
-            "weights": self.weights.tolist(),
-            "rest": self.rest,
-            "dims": self.dims.tolist(),
-            "origin": self.origin.tolist(),
-            "values": None if self.values is None else self.values.tolist(),
-            "edges": None if self.edges is None else self.edges.tolist(),
-        }
+        arrays = {"states": self.states, **vars(self)}
+        names = ("states", "weights", "dims", "origin", "values", "edges")
+        lists = {name: np.asarray(arrays[name]).tolist() for name in names}
+        head = {"format": form.FORMAT, "version": form.VERSION, "shape": list(self.shape)}
+        return {**head, "rest": self.rest, **lists}
 
     @classmethod
     def from_dict(cls, content: Any) -> "Distribution":
@@ -416,3 +478,16 @@ class Distribution:
             return cls(**form.fields_of(content))
         except InvalidInput as error:
             raise InvalidInput(f"{path} is damaged: {error}") from None
+
+
+def as_points(x: Any) -> npt.NDArray[Any]:
+    """Return numbers x of any shape, infinite ones too."""
+    array = as_numbers(x, "x")
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        raise InvalidInput("x must be numbers, got nan")
+    return array
+
+
+def unwrapped(values: npt.NDArray[Any]) -> Any:
+    """Return a float for an array without dimensions."""
+    return float(values) if values.ndim == 0 else values

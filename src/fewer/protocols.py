@@ -5,7 +5,7 @@ from functools import cache, lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 from ._validation import Indices, InvalidInput, Vector, lacking
-from .cover import Allowance, Cover
+from .cover import Cover
 from .spaces import Space, Units
 
 
@@ -210,8 +210,8 @@ class Covered(Protocol):
         """The mass at each entry of the space."""
         ...
 
-    def cover(self, k: int) -> tuple[Cover, float, int] | None:
-        """(cover, ‖q‖², mode) for faces of k dimensions, or None where this q or space does not allow it."""
+    def cover(self, k: int) -> Cover | None:
+        """The cover for faces of k dimensions, or None where this q or space does not allow it."""
         ...
 
 
@@ -271,71 +271,6 @@ class Approximating(Protocol):
         ...
 
 
-@runtime_checkable
-class Combining(Protocol):
-    """A sparse set whose units are entries, that says which of them may be held together and what weights must meet."""
-
-    @property
-    def open(self) -> Any:
-        """Which entries may be held, (size,)."""
-        ...
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """The fewest and the most entries that can be held."""
-        ...
-
-    @property
-    def min_weight(self) -> float:
-        """What is held has at least so much mass."""
-        ...
-
-    @property
-    def max_weight(self) -> float:
-        """And at most so much."""
-        ...
-
-    @property
-    def include(self) -> Any:
-        """Entries that are always held."""
-        ...
-
-    @property
-    def all_conditions(self) -> Any:
-        """Linear conditions on the weights, or None."""
-        ...
-
-    def addable(self, entries: Indices) -> Any:
-        """Which entries fit beside these, (size,)."""
-        ...
-
-    def allows(self, entries: Indices) -> bool:
-        """Whether no more are held than may be."""
-        ...
-
-    def reachable(self, entries: Indices) -> bool:
-        """Whether some of these may be a support."""
-        ...
-
-    def lacking(self, entries: Indices) -> int:
-        """How many further entries a support needs."""
-        ...
-
-    def fitting(self, ranked: Indices, size: int) -> Indices:
-        """The first of a ranking that may be held together."""
-        ...
-
-
-@runtime_checkable
-class Budgeted(Protocol):
-    """A constraint whose faces are those of dimensions within an allowance, each of them whole."""
-
-    @property
-    def allowance(self) -> Allowance:
-        """What dimensions cost, and how much a face may."""
-        ...
-
-
 def implements(thing: object, *protocols: type) -> bool:
     """Whether `thing` has every member; unlike isinstance it never evaluates a costly property."""
     kind = thing if isinstance(thing, type) else type(thing)
@@ -365,7 +300,7 @@ def projection_note(constraint: object) -> str:
 
 def refits(constraint: object) -> bool:
     """Whether every distribution on the face of a member's support is a member."""
-    return whole_faces(constraint) or implements(constraint, Budgeted)
+    return whole_faces(constraint) or getattr(constraint, "costs", None) is not None
 
 
 def require_whole_faces(constraint: object, who: str) -> None:

@@ -1,5 +1,6 @@
 """Texts of the user's files on their way out: no terminal obeys them, and no spreadsheet runs them."""
 
+import math
 import os
 import re
 from collections.abc import Iterable
@@ -42,6 +43,22 @@ def sentence(words: str) -> str:
     ('Columns were scaled.', 'Optimal (proven).')
     """
     return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+
+
+def short(value: float) -> str:
+    """Return a number in few characters.
+
+    >>> short(0.25), short(46020.0), short(12345.6), short(0.00012), short(0.0), short(math.inf)
+    ('0.25', '46020', '12346', '1.2e-4', '0', 'inf')
+    """
+    if not math.isfinite(value):
+        return f"{value}"
+    if value == round(value) and abs(value) < 1e9:
+        return f"{value:.0f}"
+    if 1e-3 <= abs(value) < 1e6:
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    digits, power = f"{value:.2e}".split("e")
+    return f"{digits.rstrip('0').rstrip('.')}e{int(power)}"
 
 
 def csv_cell(value: Any) -> str:

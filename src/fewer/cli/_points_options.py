@@ -237,7 +237,7 @@ def assigned(path: Path, found: "JobPath") -> bytes:
     """The most similar point of each row, as csv or parquet: its position among those kept, and the row it began as."""
     from ._write import as_csv, as_parquet
 
-    result = found.chosen.result
+    result = found.answer.result
     at = result.assignment.tolist()
     points = [None if i < 0 else int(result.indices[i]) for i in at]
     table: dict[str, list[Any]] = {

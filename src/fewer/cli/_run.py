@@ -17,9 +17,11 @@ from .._validation import InvalidInput, renamed
 from ..files import written_whole
 from ..io.files import FileTable
 from ..progress import rows_bar
-from ..report.path import ANY_COST, Problem, path
 from ..report.path import Path as JobPath
-from ..tables.blocks import Execution, executed
+from ..report.path import path
+from ..report.study import UNBOUNDED
+from ..report.study import Study as Problem
+from ..tables.source import Execution, executed
 from ..text import shown_path, visible
 from ._app import complain
 from ._options import Asked
@@ -80,11 +82,11 @@ def perform(
     except InvalidInput as error:
         raise error.at(asked.file) from None
     found = in_file(found, data.places)
-    note = "\n".join(filter(None, (data.note, getattr(found.problem, "note_of_path", ""))))
+    note = "\n".join(filter(None, (data.note, found.study.note)))
     deliver(
         found,
         asked,
-        f"{len(found.chosen.result.indices)} {data.title(found.problem)}",
+        f"{len(found.answer.result.indices)} {data.title(found.study)}",
         note,
         data.table,
         also,
@@ -98,10 +100,10 @@ def of_all(problem: Problem, what: str) -> str:
     """How many there were to choose from, where that is known.
 
     >>> from types import SimpleNamespace
-    >>> of_all(SimpleNamespace(size=9), "rows"), of_all(SimpleNamespace(size=ANY_COST), "rows")
+    >>> of_all(SimpleNamespace(size=9), "rows"), of_all(SimpleNamespace(size=UNBOUNDED), "rows")
     ('of 9 rows', 'rows')
     """
-    return what if problem.size >= ANY_COST else f"of {problem.size} {what}"
+    return what if problem.size >= UNBOUNDED else f"of {problem.size} {what}"
 
 
 def in_file(found: JobPath, places: Sequence[int] | None) -> JobPath:
@@ -112,7 +114,7 @@ def in_file(found: JobPath, places: Sequence[int] | None) -> JobPath:
         replace(answer, kept={**answer.kept, "index": [places[i] for i in answer.kept["index"]]})
         for answer in found.answers
     )
-    return replace(found, answers=answers, chosen=answers[found.answers.index(found.chosen)])
+    return replace(found, answers=answers, answer=answers[found.answers.index(found.answer)])
 
 
 def compared(asked: Asked) -> bool:
@@ -168,11 +170,11 @@ def write_files(kept: Kept, asked: Asked, title: str, summary: dict[str, Any]) -
         write_result(kept, asked.out, summary, asked.force)
     if asked.report is not None:
         from ..report import save_page
-        from ..report.path_page import study_page
+        from ..report.path_page import path_page
 
         save_page(
             asked.report,
-            study_page(kept.path, title, how(asked), asked.image_shape),
+            path_page(kept.path, title, how(asked), asked.image_shape),
             replace=asked.force,
         )
 

@@ -10,10 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..report.kept import Table as Columns
 from ..report.path import Path
-from ..report.svg import short
-from ..text import sentence, visible
+from ..report.study import Table as Columns
+from ..text import sentence, short, visible
 
 MAX_SHOWN_COLUMNS = 8
 MAX_SHOWN_ROWS = 20
@@ -59,26 +58,26 @@ def console(carried: bool = False) -> Console:
 
 def show(out: Console, found: Path, title: str, pixels: int = 0) -> None:
     """What was kept and lost, and what the best baseline needs; the last `pixels` columns are not shown."""
-    answer = found.chosen
+    answer = found.answer
     out.print(Text(visible(title), style="bold"))
     if len(found.answers) > 1:
-        out.print(Text(f"metric: {found.problem.metric} (lower is better)", style="dim"))
+        out.print(Text(f"metric: {found.study.metric} (lower is better)", style="dim"))
         out.print(path_table(found))
         out.print(Text(f"k = {answer.k}: {found.reason}."))
-    out.print(kept_table(answer.kept, found.problem.shares, pixels))
+    out.print(kept_table(answer.kept, found.study.shares, pixels))
     rest = left_out(answer.kept, pixels)
     if rest:
         out.print(Text(rest, style="dim"))
-    for name, table in answer.more.items():
+    for name, table in answer.tables.items():
         out.print(Text(name, style="bold"))
-        out.print(kept_table(table, found.problem.shares, pixels))
+        out.print(kept_table(table, found.study.shares, pixels))
     for name, value in answer.lost.items():
-        out.print(Text.assemble((f"{name} ", "dim"), number(value, name in found.problem.shares)))
+        out.print(Text.assemble((f"{name} ", "dim"), number(value, name in found.study.shares)))
     if answer.held_out is not None and len(found.answers) == 1:
         out.print(
             Text.assemble(
-                (f"held-out {found.problem.metric} ", "dim"),
-                number(answer.held_out, found.problem.metric in found.problem.shares),
+                (f"held-out {found.study.metric} ", "dim"),
+                number(answer.held_out, found.study.metric in found.study.shares),
             )
         )
     for words in filter(None, (str(answer.result.status), answer.result.note)):
@@ -118,7 +117,7 @@ def left_out(kept: Columns, pixels: int) -> str:
 
 def path_table(found: Path) -> Table:
     """One line for each k: its error, held out, the baselines', and the gap where one is known."""
-    answers, share = found.answers, found.problem.metric in found.problem.shares
+    answers, share = found.answers, found.study.metric in found.study.shares
     columns: dict[str, list[Any]] = {"error": [a.error for a in answers]}
     if any(a.held_out is not None for a in answers):
         columns["held out"] = [a.held_out for a in answers]
@@ -131,7 +130,7 @@ def path_table(found: Path) -> Table:
     table = plain_table(["k", *texts, ""], [True] * (len(texts) + 1) + [False])
     for i, a in enumerate(answers):
         table.add_row(
-            str(a.k), *(cells[i] for cells in texts.values()), "<" if a is found.chosen else ""
+            str(a.k), *(cells[i] for cells in texts.values()), "<" if a is found.answer else ""
         )
     return table
 

@@ -93,7 +93,7 @@ def asked_columns(
     A name alone chooses; a name with a kind says what it is, and chooses too where names stand
     alone beside it.
     """
-    from ..tables.columns import KINDS
+    from ..tables.schema import KINDS
 
     kinds: dict[str, str] = {}
     chosen, alone = [], False
@@ -173,7 +173,7 @@ def pairs_of(frame: Any, item: str, column: str, label: str) -> dict[str, Any]:
 
 def stored(table: "FileTable", names: Sequence[str], asked: "Asked") -> Any:
     """Columns of files as blocks, where these take more than half of --max-memory and can be read so; else None."""
-    from ..tables.blocks import as_blocks
+    from ..tables.source import source_of
     from ..tables.streams import of_table, stored_bytes
 
     memory = as_bytes(asked.max_memory, "--max-memory")
@@ -181,7 +181,7 @@ def stored(table: "FileTable", names: Sequence[str], asked: "Asked") -> Any:
     if size is None or size <= memory // 2:
         return None
     mapped = list(names) == list(table.names) and all(file.endswith(".npy") for file in asked.files)
-    return as_blocks(list(asked.files)) if mapped else of_table(table, names)
+    return source_of(list(asked.files)) if mapped else of_table(table, names)
 
 
 def refuse_in_blocks(options: dict[str, Any], *names: str) -> None:

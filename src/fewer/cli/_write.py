@@ -165,15 +165,15 @@ def summary_of(
     """Everything a machine may want to know."""
     found = kept.path
     return {
-        "job": found.problem.job,
+        "job": found.study.job,
         "file": asked.file,
         "command": command,
         "versions": versions,
         "seed": asked.seed,
         "interrupted": found.interrupted,
         "seconds": found.seconds,
-        "metric": found.problem.metric,
-        "k": found.chosen.k,
+        "metric": found.study.metric,
+        "k": found.answer.k,
         "why": found.reason,
         "comparison": found.comparison,
         "notes": note.splitlines(),
@@ -186,14 +186,14 @@ def summary_of(
 
 def answer_summary(answer: "Answer", kept: Columns) -> dict[str, Any]:
     """One k."""
-    from ..report.path import proven_bound
+    from .._result_display import proves
 
     result = answer.result
     found = {
         "value": result.value,
         "value_se": result.value_se,
-        "bound": proven_bound(result),
-        "gap": None if proven_bound(result) is None else result.gap,
+        "bound": result.bound if proves(result) else None,
+        "gap": result.gap if proves(result) else None,
         "status": result.status.name.lower(),
         "note": result.note,
     }
@@ -212,7 +212,7 @@ def answer_summary(answer: "Answer", kept: Columns) -> dict[str, Any]:
     }
     on_a_line = result.kept is not None and result.kept.values is not None
     more: dict[str, Any] = {"distribution": result.distribution.to_dict()} if on_a_line else {}
-    more |= dict(answer.more)
+    more |= dict(answer.tables)
     return {"k": answer.k, **found, **errors, **search, "kept": kept, **more}
 
 
@@ -224,8 +224,8 @@ def write_result(kept: Kept, path: Path, summary: dict[str, Any], force: bool) -
     elif kind == ".json":
         content = as_json(summary).encode()
     elif kind == ".npz":
-        chosen = kept.path.ks.index(kept.path.chosen.k)
-        content = saved(kept.path.chosen.result.distribution, kept.answers[chosen])
+        chosen = kept.path.ks.index(kept.path.answer.k)
+        content = saved(kept.path.answer.result.distribution, kept.answers[chosen])
     else:
         content = as_parquet(kept.typed)
     with written_whole(path, replace=force) as file:

@@ -12,7 +12,7 @@ from ._table import known_column, noted, refuse_in_blocks, stored
 if TYPE_CHECKING:
     from ..io.files import FileTable
     from ..jobs.bins.empirical import Empirical
-    from ..report.path import Problem
+    from ..report.study import Study as Problem
 
 MAX_BINS = 10_000_000
 """Bins up to which edges are made."""

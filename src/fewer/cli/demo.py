@@ -44,7 +44,7 @@ class Part:
 def demo(folder: Path, quiet: bool) -> int:
     """Points, bins, terms and dims in turn on bundled data; ends with the path of a page."""
     from ..report import save_page
-    from ..report.path_page import studies_page
+    from ..report.path_page import paths_page
     from ._process import stoppable
     from ._run import command, versions
 
@@ -63,7 +63,7 @@ def demo(folder: Path, quiet: bool) -> int:
     }
     lead = "Bundled and made-up data, said with fewer points, bins, terms and dimensions, and what each loses."
     page = save_page(
-        folder / "fewer.html", studies_page("The same thing, with fewer", lead, done, how)
+        folder / "fewer.html", paths_page("The same thing, with fewer", lead, done, how)
     )
     click.echo(f"page: {page}")
     return 0
@@ -86,7 +86,7 @@ def studied(quiet: bool) -> tuple[list[Any], dict[str, float]]:
         bar = partial(search_bar, time_limit=part.search.get("time_limit"))
         watch = (lambda label: nullcontext()) if quiet else bar
         found = solve_path(part.problem, part.path, held_out=0.3, watch=watch, **part.search)
-        kept = f"{len(found.chosen.result.indices)} {part.name}"
+        kept = f"{len(found.answer.result.indices)} {part.name}"
         done.append((kept, part.words, found, part.image_shape))
         seconds[f"seconds for {part.problem.job}"] = round(found.seconds, 1)
         if not quiet:
@@ -157,38 +157,38 @@ def parts() -> Iterator[Part]:
     import numpy as np
     import polars as pl
 
-    from ..jobs.bins.empirical import Empirical
-    from ..report.dims import DimsProblem
-    from ..report.points import PointsProblem
-    from ..report.terms import TermsProblem
-    from ..report.values import ValuesProblem
+    from ..report.bins import bins_study
+    from ..report.dims import DimsStudy
+    from ..report.points import PointsStudy
+    from ..report.terms import TermsStudy
 
     data = bundled()
     digits = data["digits"].pop("digit")
     X = np.column_stack(list(data["digits"].values()))
-    problem = PointsProblem.of(X, 20, 0, "median", beside={"digit": digits})
-    small = PointsProblem.of(X[:60], 2, 0, "median")
+    problem = PointsStudy.of(X, 20, captions={"digit": digits})
+    small = PointsStudy.of(X[:60], 2)
     words = "A few weighted digits, as near as possible to all of them in maximum mean discrepancy."
     yield Part("digits stand for all 1,797", words, problem, small, (5, 10, 20, 50), SEARCH, (8, 8))
     log = pl.DataFrame(data["requests"])
-    mixed = PointsProblem.of(log, 20, 0, "median", missing="impute")
-    tiny = PointsProblem.of(log[:60], 2, 0, "median", missing="impute")
+    mixed = PointsStudy.of(log, 20, missing="impute")
+    tiny = PointsStudy.of(log[:60], 2, missing="impute")
     words = "A log as it comes: a time, categories, numbers and missing values; a few weighted requests stand for all."
     yield Part("requests stand for all 1,000", words, mixed, tiny, (4, 8, 16, 32), SEARCH)
-    latencies = ValuesProblem(Empirical.of(data["requests"]["latency"]))
-    few_values = ValuesProblem(Empirical.of(np.arange(9.0)))
+    latencies = bins_study(data["requests"]["latency"])
+    few_values = bins_study(np.arange(9.0))
     words = "How long the requests took: few weighted values with the nearest cumulative shares."
     yield Part("values for the latencies", words, latencies, few_values, (4, 8, 16, 32), {})
-    ink = ValuesProblem(Empirical.of(data["ink"]["ink"]))
+    ink = bins_study(data["ink"]["ink"])
     words = "How much ink a digit takes: few weighted values with the nearest cumulative shares."
     yield Part("values for the ink of a digit", words, ink, few_values, (3, 5, 10, 20, 40), {})
     average = data["average"].pop("average")
-    mix = TermsProblem(np.ascontiguousarray(X.T), average, list(data["average"]))
-    few = TermsProblem(np.ascontiguousarray(X[:60].T), average, list(data["average"])[:60])
+    mix = TermsStudy.of(np.ascontiguousarray(X.T), average, names=list(data["average"]))
+    few = TermsStudy.of(np.ascontiguousarray(X[:60].T), average, names=list(data["average"])[:60])
     words = "A few digits laid over each other, with weights that sum to one, give the average of all 1,797."
     yield Part("digits mix to the average digit", words, mix, few, (2, 4, 8, 16), SEARCH, (8, 8))
-    unusual = DimsProblem(np.column_stack(list(data["unusual"].values())), list(data["unusual"]))
-    rare = DimsProblem(unusual.X[:60, :24], unusual.names[:24])
+    high, names = np.column_stack(list(data["unusual"].values())), list(data["unusual"])
+    unusual = DimsStudy.of(high, names=names)
+    rare = DimsStudy.of(high[:60, :24], names=names[:24])
     words = "Which measurements hold everything unusual (the top tenth of each) about the most of 569 patients?"
     yield Part(
         "of 30 measurements cover the most patients", words, unusual, rare, (5, 10, 15, 20), {}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..io.files import FileTable
-    from ..report.path import Problem
+    from ..report.study import Study as Problem
     from ._options import Asked
     from ._run import Data
 
@@ -122,8 +122,9 @@ def title_of(label: str) -> "Callable[[Problem], str]":
     def title(problem: Any) -> str:
         if not hasattr(problem, "coding"):
             return f"{of_all(problem, 'columns')} for the rows of {label}"
-        whole = "" if problem.units is None else f" in whole units ({len(problem.units)} in all)"
-        return f"of {len(problem.names) - len(problem.exclude)} columns{whole} for {problem.X.shape[0]} rows of {label}"
+        coding = problem.coding
+        whole = "" if coding.units is None else f" in whole units ({len(coding.units)} in all)"
+        return f"of {coding.n - len(coding.exclude)} columns{whole} for {coding.X.shape[0]} rows of {label}"
 
     return title
 

@@ -183,7 +183,7 @@ def tracked(
     def title(problem: Any) -> str:
         from ._run import of_all
 
-        count = f"{len(problem.b)} {kind}" if hasattr(problem, "b") else kind
+        count = f"{len(problem.data.y)} {kind}" if hasattr(problem, "data") else kind
         return f"{of_all(problem, 'columns')} of {table.label} that track {target}, on {count}"
 
     test = next(

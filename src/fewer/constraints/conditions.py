@@ -229,28 +229,26 @@ def as_unit_rows(G: Matrix, h: Vector) -> tuple[Matrix, Vector]:
         return np.ldexp(G, -exponents[:, None]), np.clip(np.ldexp(h, -exponents), -LARGEST, LARGEST)
 
 
-def group_rows(
-    codes: Indices, names: tuple[Any, ...], most: Vector | None, least: Vector | None
-) -> tuple[Matrix, Vector, tuple[str, ...]]:
-    """Rows, right sides and names for the weights of groups, at most and at least; those that say nothing left out."""
-    asked = []
-    for limit, sign, option in ((most, 1.0, "max_group_weight"), (least, -1.0, "min_group_weight")):
-        if limit is not None:
-            says = sign * limit < (1.0 if sign > 0 else 0.0)
-            asked += [(g, sign, float(limit[g]), option) for g in np.flatnonzero(says)]
-    rows = np.zeros((len(asked), len(codes)))
-    for row, (g, sign, _, _) in zip(rows, asked, strict=True):
-        row[codes == g] = sign
-    right = np.array([sign * limit for _, sign, limit, _ in asked])
-    return (
-        rows,
-        right,
-        tuple(f"{option} = {limit:g} of group {shown(names[g])}" for g, _, limit, option in asked),
-    )
+def group_conditions(
+    codes: Indices, labels: tuple[Any, ...], most: Vector | None, least: Vector | None
+) -> Conditions | None:
+    """The limits of the weights of groups, at most and at least; None where they say nothing."""
+    rows, right, names = [], [], []
+    for option, limits, sign, idle in (
+        ("max_group_weight", most, 1.0, 1.0),
+        ("min_group_weight", least, -1.0, 0.0),
+    ):
+        if limits is None:
+            continue
+        for g in np.flatnonzero(limits != idle):
+            rows.append(sign * (codes == g))
+            right.append(sign * limits[g])
+            names.append(f"{option} = {limits[g]:g} of group {shown(labels[g])}")
+    return Conditions(np.array(rows), np.array(right), names=names) if rows else None
 
 
 def together(first: Conditions | None, second: Conditions | None) -> Conditions | None:
-    """Both."""
+    """The conditions of both; at most one of them limits a turnover."""
     if first is None or second is None:
         return first or second
     parts = [c for c in (first, second) if c.G is not None]

@@ -21,7 +21,7 @@ from .._validation import (
     magnitude,
     shown,
 )
-from ..cover import Allowance
+from ..rules import Rules
 from ..spaces import Lattice, States, Units
 from .simplex import is_distribution
 
@@ -103,8 +103,10 @@ class DimensionSparse:
             raise InvalidInput(f"incumbent must be True or False, got {shown(self.incumbent)}")
         known(self.projection, {"greedy": greedy_units, "exact": exact_units}, "projection")
         if isinstance(self.space, States):
-            least = float(self.allowance.of_supports(self.space.indptr, self.space.indices).min())
-            if least > self.allowance.room:
+            uses = np.repeat(np.arange(self.space.size), np.diff(self.space.indptr))
+            costs = self.rules.prices[self.space.indices]
+            least = float(np.bincount(uses, costs, self.space.size).min())
+            if least > self.rules.room:
                 limit, verb = f"k = {self.k} dimensions", "the smallest uses"
                 if self.budget is not None:
                     limit, verb = f"the budget of {self.budget:g}", "the cheapest costs"
@@ -130,7 +132,9 @@ class DimensionSparse:
             )
         object.__setattr__(self, "costs", tuple(costs.tolist()))
         object.__setattr__(self, "budget", as_number(self.budget, "budget", allow_equal=True))
-        object.__setattr__(self, "k", self.allowance.most)
+        cheapest = np.cumsum(np.sort(costs))
+        affordable = np.searchsorted(cheapest, self.budget * (1.0 + ROUNDING), side="right")
+        object.__setattr__(self, "k", int(affordable))
 
     @property
     def n_units(self) -> int:
@@ -143,11 +147,12 @@ class DimensionSparse:
         return self.costs is None
 
     @cached_property
-    def allowance(self) -> Allowance:
-        """What dimensions cost, and how much a face may: one each and k without `costs`."""
+    def rules(self) -> Rules:
+        """Which dimensions may be used together."""
         if self.costs is None or self.budget is None:
-            return Allowance.count(self.space.n, self.k)
-        return Allowance(np.array(self.costs), self.budget * (1.0 + ROUNDING))
+            return Rules(self.space.n, self.k)
+        budget = self.budget * (1.0 + ROUNDING)
+        return Rules(self.space.n, self.space.n, costs=np.array(self.costs), budget=budget)
 
     @cached_property
     def _largest(self) -> int:
@@ -183,7 +188,7 @@ class DimensionSparse:
 
     def _search(self, v: Vector) -> Indices:
         """The dimensions that the chosen projection picks for v."""
-        exact, limit = self.projection == "exact", (self.allowance.costs, self.allowance.room)
+        exact, limit = self.projection == "exact", (self.rules.prices, self.rules.room)
         if isinstance(self.space, States):
             states = v, self.space.indptr, self.space.indices
             return (
@@ -200,7 +205,7 @@ class DimensionSparse:
         positive = np.flatnonzero(v > 0)
         for entry in positive[np.argsort(-v[positive], kind="stable")]:
             grown = units | set(np.flatnonzero(self.space.unravel(entry)).tolist())
-            if self.allowance.allows(np.array(sorted(grown), np.int64)):
+            if self.rules.allows(np.array(sorted(grown), np.int64)):
                 units = grown
             if len(units) == self.k:
                 break
@@ -209,9 +214,8 @@ class DimensionSparse:
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
         """Whether p is a distribution whose dimensions are within the limit, to within tol."""
         p, tol = as_vector(p, self.space.shape, "p"), as_number(tol, "tol", allow_equal=True)
-        return is_distribution(p, tol) and self.allowance.allows(
-            self.support(np.where(np.abs(p) > tol, p, 0.0))
-        )
+        units = self.support(np.where(np.abs(p) > tol, p, 0.0))
+        return is_distribution(p, tol) and self.rules.allows(units)
 
     def support(self, p: Vector) -> Indices:
         """The dimensions that the states with mass use."""

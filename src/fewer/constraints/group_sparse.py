@@ -18,8 +18,9 @@ from .._validation import (
     as_vector,
     read,
 )
+from ..rules import Ruled, Rules
 from ..spaces import Space, Units, as_space
-from ._group_projection import branched, greedily
+from ._group_projection import greedy_groups, nearest_groups
 from .groups import as_groups
 from .simplex import is_distribution
 
@@ -32,7 +33,7 @@ MOST_COVERS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class GroupSparse:
+class GroupSparse(Ruled):
     """At most k groups of entries carry mass. A unit is a group.
 
         {p in the simplex : supp(p) lies in the union of k groups, at most max_per_group entries of
@@ -81,20 +82,19 @@ class GroupSparse:
     def __post_init__(self) -> None:
         as_space(self.space, "GroupSparse")
         n, store = self.space.size, object.__setattr__
-        given = self.groups if isinstance(self.groups, tuple) else read(self.groups, "groups")
-        if not isinstance(given, tuple) and given.ndim == 2:
-            if given.dtype != bool or given.shape[1] != n or not given.any(axis=1).all():
+        groups = self.groups if isinstance(self.groups, tuple) else read(self.groups, "groups")
+        if np.ndim(groups) == 2 and not isinstance(groups, tuple):
+            if groups.dtype != bool or groups.shape[1] != n or not groups.any(axis=1).all():
                 raise InvalidInput(
                     f"groups must be (size,) labels, or a boolean matrix (groups, {n}) whose groups have entries, got "
-                    f"{given.dtype} of shape {given.shape}"
+                    f"{groups.dtype} of shape {groups.shape}"
                 )
-            overlap = bool((given.sum(axis=0) != 1).any())
-            store(self, "groups", given if overlap else given.argmax(axis=0))
-            store(self, "names", tuple(range(len(given))))
+            disjoint = bool((groups.sum(axis=0) == 1).all())
+            codes, names = groups.argmax(axis=0) if disjoint else groups, tuple(range(len(groups)))
         else:
             codes, names = as_groups(self.groups, n)
-            store(self, "groups", codes)
-            store(self, "names", names)
+        store(self, "groups", codes)
+        store(self, "names", names)
         store(self, "k", as_integer(self.k, "k", 1, self.n_units, "groups"))
         if self.max_per_group is not None:
             store(self, "max_per_group", min(as_integer(self.max_per_group, "max_per_group", 1), n))
@@ -132,6 +132,14 @@ class GroupSparse:
         return self.max_per_group is None
 
     @cached_property
+    def rules(self) -> Rules:  # type: ignore[override]
+        """Which groups may carry mass together, or with `max_per_group` which entries."""
+        if self.max_per_group is None:
+            return Rules(self.n_units, self.k)
+        n = self.space.size
+        return Rules(n, n, groups=self.groups, most=self.max_per_group, most_groups=self.k)
+
+    @cached_property
     def matrix(self) -> npt.NDArray[np.bool_]:
         """Which entries each group has, (groups, size)."""
         if self.overlapping:
@@ -140,10 +148,10 @@ class GroupSparse:
 
     def face(self, units: Units) -> Indices:
         """The entries of these groups, sorted."""
-        chosen = as_units(units, self.n_units, "groups")
+        groups = as_units(units, self.n_units, "groups")
         if self.overlapping:
-            return np.flatnonzero(self.groups[chosen].any(axis=0))
-        return np.flatnonzero(np.isin(self.groups, chosen))
+            return np.flatnonzero(self.groups[groups].any(axis=0))
+        return np.flatnonzero(np.isin(self.groups, groups))
 
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
         """argmin ‖p - v‖²: exact or greedy, see `projection`; a greedy one also looks at the groups of `near`.
@@ -154,31 +162,20 @@ class GroupSparse:
         """
         v = as_vector(v, self.space.shape, "v")
         if np.abs(v).max() > HUGE:  # what lies more than 1 below the largest entry never has mass
-            inside = self.groups.any(axis=0) if self.overlapping else np.ones(v.size, bool)
+            inside = self.face(np.arange(self.n_units))
             with np.errstate(over="ignore"):
                 v = np.maximum(v - v[inside].max(), -2.0)
-        p = np.zeros(v.size)
-        if self.overlapping:
-            units = greedily(v, self.groups, self.k)
-            entries = np.flatnonzero(self.groups[units].any(axis=0))
-        else:
-            kept = self._largest_of_each(v)
-            search = branched if self.n_units <= MOST_GROUPS else greedily
-            units = search(v[kept], self.matrix[:, kept], self.k)
-            entries = kept[np.isin(self.groups[kept], units)]
-        p[entries] = project_simplex(v[entries])
-        if near is not None and self.projection == "greedy":
-            p = min(
-                (p, self._on(self.support(near), v)),
-                key=lambda each: float(np.square(each - v).sum()),
-            )
-        return p
-
-    def _on(self, units: Indices, v: Vector) -> Vector:
-        """The projection of v onto the groups of a member."""
-        p, face = np.zeros(v.size), self.face(units)
         kept = self._largest_of_each(v)
-        entries = face if self.overlapping else np.intersect1d(face, kept)
+        search = nearest_groups if self.projection == "exact" else greedy_groups
+        p = self._projected(search(v[kept], self.matrix[:, kept], self.k), v, kept)
+        if near is None or self.projection == "exact":
+            return p
+        other = self._projected(self.support(near), v, kept)
+        return min((p, other), key=lambda each: float(np.square(each - v).sum()))
+
+    def _projected(self, groups: Indices, v: Vector, kept: Indices) -> Vector:
+        """The projection of v onto the entries `kept` of some groups."""
+        p, entries = np.zeros(v.size), np.intersect1d(self.face(groups), kept)
         p[entries] = project_simplex(v[entries])
         return p
 
@@ -195,100 +192,45 @@ class GroupSparse:
         """Whether p is a distribution on at most k groups, within `max_per_group`."""
         p, tol = as_vector(p, self.space.shape, "p"), as_number(tol, "tol", allow_equal=True)
         used = np.flatnonzero(p)
-        if (
-            not is_distribution(p, tol)
-            or not self.matrix[:, used].any(axis=0).all()
-            or len(self.support(p)) > self.k
-        ):
+        if not is_distribution(p, tol) or len(self.support(p)) > self.k:
             return False
-        return (
-            self.max_per_group is None
-            or int(np.bincount(self.groups[used]).max()) <= self.max_per_group
-        )
+        if self.overlapping:
+            return bool(self.groups[:, used].any(axis=0).all())
+        return self.max_per_group is None or self.rules.allows(used)
+
+    include, min_weight, max_weight = np.empty(0, np.int64), 0.0, 1.0
 
     def support(self, p: Vector) -> Indices:
         """The groups that carry mass; of groups that overlap a few that hold it all."""
         used = np.flatnonzero(as_vector(p, self.space.shape, "p"))
         if not self.overlapping:
             return np.unique(self.groups[used])
-        return covering(self.groups[:, used], self.k)
-
-    # entries within groups: what an engine asks where max_per_group is given
-
-    min_weight, max_weight, include, all_conditions = 0.0, 1.0, np.empty(0, np.int64), None
-
-    @cached_property
-    def open(self) -> npt.NDArray[np.bool_]:
-        """Which entries may carry mass, (size,)."""
-        return np.asarray(self.matrix.any(axis=0))
-
-    @cached_property
-    def sizes(self) -> tuple[int, int]:
-        """The fewest and the most entries that can carry mass."""
-        each = np.sort(np.minimum(self.matrix.sum(axis=1), self.max_per_group or self.space.size))[
-            ::-1
-        ]
-        return 1, int(each[: self.k].sum())
-
-    def addable(self, entries: Indices) -> npt.NDArray[np.bool_]:
-        """Which entries fit beside these, (size,)."""
-        used = np.bincount(self.groups[entries], minlength=self.n_units)
-        fits = used < (self.max_per_group or self.space.size)
-        if (used > 0).sum() >= self.k:
-            fits &= used > 0
-        return np.asarray(fits[self.groups])
-
-    def allows(self, entries: Indices) -> bool:
-        """Whether these entries may carry mass together."""
-        used = np.bincount(self.groups[entries], minlength=self.n_units)
-        return bool(
-            (used > 0).sum() <= self.k and used.max() <= (self.max_per_group or self.space.size)
-        )
-
-    def reachable(self, entries: Indices) -> bool:
-        """Whether some of these entries may carry mass."""
-        return len(entries) > 0
-
-    def lacking(self, entries: Indices) -> int:
-        """How many further entries are needed: one where there is none."""
-        return int(len(entries) == 0)
-
-    def fitting(self, ranked: Indices, size: int) -> Indices:
-        """The first of a ranking of entries that may carry mass together."""
-        kept: list[int] = []
-        used = np.zeros(self.n_units, np.int64)
-        for entry in ranked:
-            g = self.groups[entry]
-            room = used[g] > 0 or (used > 0).sum() < self.k
-            if len(kept) < size and room and used[g] < (self.max_per_group or self.space.size):
-                used[g] += 1
-                kept.append(int(entry))
-        return np.sort(np.array(kept, np.int64))
+        return covering_groups(self.groups[:, used], self.k)
 
 
-def covering(groups: npt.NDArray[np.bool_], k: int) -> Indices:
+def covering_groups(groups: npt.NDArray[np.bool_], k: int) -> Indices:
     """Groups (g, m) that together have all m entries: greedily; where these are more than k, k if a search finds them.
 
-    >>> covering(np.array([[True, True, False], [True, False, True], [False, True, True]]), 2).tolist()
+    >>> groups = np.array([[True, True, False], [True, False, True], [False, True, True]])
+    >>> covering_groups(groups, 2).tolist()
     [0, 1]
     """
-    chosen: list[int] = []
-    left = groups.any(axis=0)
+    units: list[int] = []
+    everything = groups.any(axis=0)
+    left = everything.copy()
     while left.any():
-        best = int(np.argmax((groups & left).sum(axis=1)))
-        chosen.append(best)
-        left &= ~groups[best]
-    if len(chosen) > k:
-        stack: list[tuple[tuple[int, ...], Any]] = [((), groups.any(axis=0))]
-        looks = 0
-        while stack and looks < MOST_COVERS:
-            units, rest = stack.pop()
-            looks += 1
-            if not rest.any():
-                return np.sort(np.array(units, np.int64))
-            if len(units) < k:
-                entry = int(np.flatnonzero(rest)[np.argmin(groups[:, rest].sum(axis=0))])
-                stack += [
-                    ((*units, int(g)), rest & ~groups[g]) for g in np.flatnonzero(groups[:, entry])
-                ]
-    return np.sort(np.array(chosen, np.int64))
+        units.append(int(np.argmax((groups & left).sum(axis=1))))
+        left &= ~groups[units[-1]]
+    stack: list[tuple[list[int], Any]] = [([], everything)] if len(units) > k else []
+    for _ in range(MOST_COVERS):
+        if not stack:
+            break
+        cover, left = stack.pop()
+        if not left.any():
+            units = cover
+            break
+        if len(cover) < k:
+            entry = np.flatnonzero(left)[np.argmin(groups[:, left].sum(axis=0))]
+            others = np.flatnonzero(groups[:, entry]).tolist()
+            stack += [([*cover, g], left & ~groups[g]) for g in others]
+    return np.sort(np.array(units, np.int64))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .._validation import (
     Indices,
@@ -145,30 +144,3 @@ def _hint(label: Any, names: tuple[Any, ...]) -> str:
         return f"; did you mean {close[0]!r}?"
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return f"; the groups are {', '.join(shown(name) for name in names[:SHOWN])}{more}"
-
-
-class Counts(NamedTuple):
-    """How many entries of each group are held: (groups,) at least and at most.
-
-    What may be held together is a matroid: a set S where Σ_g max(|S in g|, fewest_g) <= k and no
-    group is above its cap. Its largest sets are those that also hold the fewest of every group, as
-    far as k allows.
-    """
-
-    codes: Indices
-    fewest: Indices
-    most: Indices
-
-    def used(self, entries: Indices) -> Indices:
-        """How many of these entries are in each group."""
-        return np.bincount(self.codes[entries], minlength=len(self.fewest))
-
-    def needed(self, entries: Indices) -> int:
-        """How many entries a set takes up, those included that its groups still lack."""
-        return int(np.maximum(self.used(entries), self.fewest).sum())
-
-    def room(self, entries: Indices, size: int) -> npt.NDArray[np.bool_]:
-        """For each group whether one more entry of it fits beside these in a set of `size`."""
-        used = self.used(entries)
-        spare = np.maximum(used, self.fewest).sum() < size
-        return np.asarray((used < self.most) & (spare | (used < self.fewest)))

@@ -1,12 +1,10 @@
 """Distributions with at most k entries: vector sparsity, with bounds on what is held."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._compiled.box import project_box
 from .._compiled.simplex import project_simplex
@@ -20,16 +18,19 @@ from .._validation import (
     as_vector,
     shown,
 )
+from ..rules import Ruled, Rules
 from ..spaces import Space, Units, as_space
-from ._nearest import nearest
-from .conditions import Conditions, group_rows, together
-from .feasibility import Feasibility
-from .groups import Counts, as_counts, as_groups, as_shares, numbers_of
+from .conditions import Conditions, group_conditions, together
+from .feasibility import conflict
+from .groups import as_counts, as_groups, as_shares
+from .nearest import nearest_member
 from .simplex import is_distribution, largest
+
+GROUP_LIMITS = "max_per_group", "min_per_group", "max_group_weight", "min_group_weight"
 
 
 @dataclass(frozen=True, eq=False)
-class SparseSimplex:
+class SparseSimplex(Ruled):
     """At most k entries carry mass, with bounds on what is held; the paper's appendix A. A unit is an entry.
 
         {p in the simplex, ‖p‖₀ <= k, p_i = 0 or min_weight <= p_i <= max_weight}
@@ -86,6 +87,7 @@ class SparseSimplex:
     max_group_weight: Any = None
     min_group_weight: Any = None
     conditions: Any = None
+    labels: tuple[Any, ...] = field(init=False, repr=False, default=())
 
     def __post_init__(self) -> None:
         as_space(self.space, "SparseSimplex")
@@ -96,26 +98,25 @@ class SparseSimplex:
         store(self, "max_weight", as_number(self.max_weight, "max_weight"))
         for name in ("include", "exclude"):
             store(self, name, as_units(getattr(self, name), n, "entries", name))
-        self._take_groups(n)
+        self._read_groups(n)
         if self.conditions is not None:
             if not isinstance(self.conditions, Conditions):
                 raise InvalidInput(
                     f"conditions must be Conditions(G, h, previous, ...), got {shown(self.conditions)}"
                 )
             self.conditions.check(n)
-        problem = self._trouble()
-        if not problem and self.all_conditions is not None:
-            problem = Feasibility(self, self.all_conditions).conflict()
+        problem = self._conflict_of_counts() or self._conflict_of_weights()
+        if problem is None and self.rules.conditions is not None:
+            problem = conflict(self.rules)
         if problem:
             raise InvalidInput(problem)
 
-    def _take_groups(self, n: int) -> None:
-        """Read the labels, and the counts that hold for each."""
-        limits = "max_per_group", "min_per_group", "max_group_weight", "min_group_weight"
-        given = [name for name in limits if getattr(self, name) is not None]
-        if self.groups is None and given:
-            raise InvalidInput(f"groups and {given[0]} go together: give both or neither")
-        if self.groups is not None and not given:
+    def _read_groups(self, n: int) -> None:
+        """Read the labels, and the limits that hold for each."""
+        limits = [name for name in GROUP_LIMITS if getattr(self, name) is not None]
+        if self.groups is None and limits:
+            raise InvalidInput(f"groups and {limits[0]} go together: give both or neither")
+        if self.groups is not None and not limits:
             raise InvalidInput(
                 "groups and max_per_group go together: give both, or another limit of groups"
             )
@@ -123,139 +124,87 @@ class SparseSimplex:
             return
         codes, names = as_groups(self.groups, n)
         object.__setattr__(self, "groups", codes)
-        object.__setattr__(self, "_names", names)
-        for name in given:
+        object.__setattr__(self, "labels", names)
+        for name in limits:
             read = as_counts if name.endswith("per_group") else as_shares
             object.__setattr__(self, name, read(getattr(self, name), names, name, n))
 
-    def _trouble(self) -> str | None:
-        """Why no distribution can meet the bounds, or None."""
-        both = np.intersect1d(self.include, self.exclude) if self.include.size else self.include
+    @cached_property
+    def rules(self) -> Rules:  # type: ignore[override]
+        """Which entries may be held together, and what their weights must meet."""
+        conditions = self.conditions
+        if self.groups is not None:
+            limits = self.max_group_weight, self.min_group_weight
+            conditions = together(group_conditions(self.groups, self.labels, *limits), conditions)
+        return Rules(
+            self.space.size,
+            self.k,
+            self.include,
+            self.exclude,
+            self.groups,
+            self.min_per_group,
+            self.max_per_group,
+            min_weight=self.min_weight,
+            max_weight=self.max_weight,
+            conditions=conditions,
+        )
+
+    def _conflict_of_counts(self) -> str | None:
+        """Why no support has the entries and the counts that are asked for, or None."""
+        both = np.intersect1d(self.include, self.exclude)
         if both.size:
             return f"include and exclude must not overlap, both hold {both.tolist()}"
         if self.include.size > self.k:
             return f"include must hold at most k = {self.k} entries, got {self.include.size}"
-        if self.min_weight > self.max_weight:
-            return f"min_weight must be at most max_weight = {self.max_weight:g}, got {self.min_weight:g}"
-        if self.groups is not None:
-            problem = self._trouble_with_groups()
-            if problem:
-                return problem
-        most = self.most_held
-        if most * self.max_weight < 1.0 - 1e-12:
-            return (
-                f"max_weight = {self.max_weight:g} is too small: the {most} entries that may be held "
-                f"sum to at most {most * self.max_weight:g}, not 1"
-            )
-        least = self._fewest_held
-        if least * self.min_weight > 1.0 + 1e-12:
-            return f"min_weight = {self.min_weight:g} is too large: {least} entries held sum to more than 1"
-        if not any(True for _ in self._counts(most)):
-            return (
-                f"no number of entries from {least} to {most} can have weights in "
-                f"[{self.min_weight:g}, {self.max_weight:g}] that sum to 1"
-            )
-        return None
-
-    def _trouble_with_groups(self) -> str | None:
-        """Why no support has the counts that groups ask for, or None."""
-        names: tuple[Any, ...] = self._names  # type: ignore[attr-defined] # set beside `groups`
-        fewest, most = (numbers_of(given, len(names), rest) for given, rest in self._asked)
-        held = np.bincount(self.groups[self.include], minlength=len(names))
-        free = np.bincount(np.delete(self.groups, self.exclude), minlength=len(names))
-        for g in np.flatnonzero((fewest > most) | (held > most) | (fewest > free)):
-            group = f"group {shown(names[g])}"
-            if held[g] > most[g]:
-                return f"include holds {held[g]} entries of one group, {group}: more than max_per_group = {most[g]}"
+        if self.groups is None:
+            return None
+        rules = self.rules
+        inside, fewest, most = rules.used(self.include), rules.fewest, rules.most
+        free = np.bincount(np.delete(self.groups, self.exclude), minlength=len(most))
+        for g in np.flatnonzero((fewest > most) | (inside > most) | (fewest > free)):
+            group = f"group {shown(self.labels[g])}"
+            if inside[g] > most[g]:
+                return f"include holds {inside[g]} entries of one group, {group}: more than max_per_group = {most[g]}"
             if fewest[g] > most[g]:
                 return f"min_per_group = {fewest[g]} is above max_per_group = {most[g]} in {group}"
             return f"min_per_group asks for {fewest[g]} entries of {group}, of which only {free[g]} may be held"
-        needed = int(np.maximum(fewest, held).sum())
+        needed = rules.needed(self.include)
         if needed > self.k:
-            beside = " beside those of include" if (held > fewest).any() else ""
+            beside = " beside those of include" if (inside > fewest).any() else ""
             return f"min_per_group{beside} asks for {needed} entries in all, more than k = {self.k}"
         return None
 
-    @cached_property
-    def all_conditions(self) -> Conditions | None:
-        """What weights must meet beside their own bounds: limits of groups, and `conditions`; None where nothing."""
-        if self.max_group_weight is None and self.min_group_weight is None:
-            return self.conditions  # type: ignore[no-any-return] # checked
-        names: tuple[Any, ...] = self._names  # type: ignore[attr-defined] # set beside `groups`
-        G, h, called = group_rows(self.groups, names, self.max_group_weight, self.min_group_weight)
-        return together(Conditions(G, h, names=called) if len(G) else None, self.conditions)
-
-    @property
-    def _asked(self) -> tuple[tuple[Any, int], ...]:
-        """What was asked of each group, at least and at most, and what holds where nothing was."""
-        return (self.min_per_group, 0), (self.max_per_group, self.space.size)
-
-    @cached_property
-    def counts(self) -> Counts | None:
-        """How many entries of each group may be held; None without groups.
-
-        The largest counts are those that are left when all other groups hold no more than they
-        must.
-        """
-        if self.groups is None:
-            return None
-        size = int(self.groups.max()) + 1
-        fewest, most = (numbers_of(given, size, rest) for given, rest in self._asked)
-        base = np.maximum(fewest, np.bincount(self.groups[self.include], minlength=size))
-        free = np.bincount(np.delete(self.groups, self.exclude), minlength=size)
-        return Counts(
-            self.groups, fewest, np.minimum(np.minimum(most, free), self.k - base.sum() + base)
-        )
-
-    @property
-    def strict(self) -> bool:
-        """Whether groups must hold their fewest with mass: where weights have a lower bound above zero."""
-        return self.counts is not None and self.min_weight > 0.0 and bool(self.counts.fewest.any())
-
-    @cached_property
-    def most_held(self) -> int:
-        """How many entries can be held at once."""
-        free = (
-            self.space.size - self.exclude.size
-            if self.counts is None
-            else int(self.counts.most.sum())
-        )
-        return int(min(self.k, free))
-
-    @cached_property
-    def _fewest_held(self) -> int:
-        """How many entries must be held, whatever the weights."""
-        return max(
-            self.include.size if self.counts is None else self.counts.needed(self.include), 1
-        )
-
-    def _counts(self, most: int) -> Iterator[int]:
-        """The numbers of entries that weights in the box can sum to one on."""
-        for count in range(self._fewest_held, most + 1):
-            if count * self.min_weight <= 1.0 + 1e-12 and count * self.max_weight >= 1.0 - 1e-12:
-                yield count
+    def _conflict_of_weights(self) -> str | None:
+        """Why no number of entries can have weights within their bounds, or None."""
+        low, high, most = self.min_weight, self.max_weight, self.rules.most_held
+        least = max(self.rules.needed(self.include), 1)
+        if low > high:
+            return f"min_weight must be at most max_weight = {high:g}, got {low:g}"
+        if most * high < 1.0 - 1e-12:
+            return (
+                f"max_weight = {high:g} is too small: the {most} entries that may be held "
+                f"sum to at most {most * high:g}, not 1"
+            )
+        if least * low > 1.0 + 1e-12:
+            return f"min_weight = {low:g} is too large: {least} entries held sum to more than 1"
+        if self.rules.sizes[0] > self.rules.sizes[1]:
+            return (
+                f"no number of entries from {least} to {most} can have weights in "
+                f"[{low:g}, {high:g}] that sum to 1"
+            )
+        return None
 
     @property
     def whole_faces(self) -> bool:
         """Whether k is the only bound."""
-        free = (
-            not self.include.size
-            and not self.exclude.size
-            and self.groups is None
-            and self.conditions is None
-        )
-        return free and self.min_weight == 0.0 and self.max_weight >= 1.0
+        return self.rules.only_k
 
     @property
     def projection_note(self) -> str:
         """What a result says that depends on a projection which is not exact."""
-        few = "projections under conditions on weights look at a few promising supports only"
-        return few if self.all_conditions is not None else ""
-
-    @property
-    def bounded(self) -> bool:
-        """Whether weights have bounds of their own."""
-        return self.min_weight > 0.0 or self.max_weight < 1.0
+        if self.rules.conditions is None:
+            return ""
+        return "projections under conditions on weights look at a few promising supports only"
 
     @property
     def n_units(self) -> int:
@@ -278,130 +227,56 @@ class SparseSimplex:
         Source (k alone): Kyrillidis, Becker, Cevher & Koch, "Sparse projections onto the simplex",
         ICML 2013.
         """
-        v = as_vector(v, self.space.shape, "v")
+        v, rules = as_vector(v, self.space.shape, "v"), self.rules
         p = np.zeros(v.size)
-        if self.whole_faces:
+        if rules.only_k:
             entries = largest(v, self.k)
             p[entries] = project_simplex(v[entries])
             return p
-        if self.all_conditions is not None:
-            return nearest(self, self.all_conditions, v, near)
+        if rules.conditions is not None:
+            return nearest_member(self, v, near)
         order = np.argsort(-v, kind="stable")
-        counts = list(self._counts(self.most_held))
-        if self.min_weight == 0.0:
-            counts = counts[-1:]  # a larger face is never worse
-        supports = [self.fitting(order, count) for count in counts]
-        trials = [(entries, self.fit_box(v[entries])) for entries in supports]
-        entries, weights = min(
-            trials, key=lambda t: float(((t[1] - v[t[0]]) ** 2).sum() - (v[t[0]] ** 2).sum())
-        )
-        p[entries] = weights
+        fewest, most = rules.sizes
+        least = np.inf
+        for count in range(fewest if rules.min_weight > 0.0 else most, most + 1):
+            entries = rules.fitting(order, count)
+            weights = project_box(v[entries], *rules.bounds(len(entries)))
+            distance = float(np.square(weights - v[entries]).sum() - np.square(v[entries]).sum())
+            if distance < least:
+                least, best, best_weights = distance, entries, weights
+        p[best] = best_weights
         return p
-
-    def fit_box(self, v: Vector) -> Vector:
-        """The projection of v onto the weights in [min_weight, max_weight] that sum to one."""
-        return project_box(
-            v, np.full(v.size, self.min_weight), np.full(v.size, min(self.max_weight, 1.0))
-        )
-
-    @cached_property
-    def sizes(self) -> tuple[int, int]:
-        """The fewest and the most entries that can be held."""
-        counts = list(self._counts(self.most_held))
-        return counts[0], counts[-1]
-
-    @cached_property
-    def open(self) -> npt.NDArray[np.bool_]:
-        """Which entries may be held, (size,)."""
-        mask = np.ones(self.space.size, bool)
-        mask[self.exclude] = False
-        return mask if self.counts is None else mask & (self.counts.most[self.counts.codes] > 0)
-
-    def lacking(self, entries: Indices) -> int:
-        """How many further entries a support needs: for its size, and for the fewest of each group."""
-        short = max(self.sizes[0] - len(entries), 0)
-        return (
-            max(short, self.counts.needed(entries) - len(entries))
-            if self.counts is not None
-            else short
-        )
-
-    def addable(self, entries: Indices) -> npt.NDArray[np.bool_]:
-        """Which entries fit beside these, (size,): all that may be held, where there is room for one more."""
-        if self.counts is None:
-            return self.open & (len(entries) < self.sizes[1])
-        return np.asarray(self.open & self.counts.room(entries, self.sizes[1])[self.counts.codes])
-
-    def allows(self, entries: Indices) -> bool:
-        """Whether no more are held than may be, in all and of each group."""
-        if len(entries) > self.sizes[1] or not self.open[entries].all():
-            return False
-        C = self.counts
-        return C is None or (
-            bool((C.used(entries) <= C.most).all()) and C.needed(entries) <= self.sizes[1]
-        )
-
-    def reachable(self, entries: Indices) -> bool:
-        """Whether some of these entries may be a support, as far as counts tell."""
-        if len(entries) < self.sizes[0] and (self.counts is None or self.strict):
-            return False
-        if not self.strict or self.counts is None:
-            return True
-        return bool((self.counts.used(entries) >= self.counts.fewest).all())
-
-    def fitting(self, ranked: Indices, size: int) -> Indices:
-        """`include` and the first of a ranking of entries that fit beside it, `size` in all, sorted.
-
-        Excluded entries, those past their group's cap, and those that leave no room for the fewest
-        of other groups are passed over.
-        """
-        rest = ranked[self.open[ranked] & ~np.isin(ranked, self.include)]
-        room = size - self.include.size
-        if self.counts is None:
-            return np.sort(np.concatenate([self.include, rest[: max(room, 0)]]))
-        used = self.counts.used(self.include)
-        kept, taken = list(self.include), self.counts.needed(self.include)
-        for entry in rest:
-            if len(kept) >= size:
-                break
-            g = self.counts.codes[entry]
-            within = used[g] < self.counts.fewest[g]
-            if used[g] < self.counts.most[g] and (within or taken < size):
-                used[g] += 1
-                taken += not within
-                kept.append(entry)
-        return np.sort(np.array(kept, np.int64))
 
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
         """Whether p is a distribution within all bounds; masses may be off by tol, the entries held may not."""
         p, tol = as_vector(p, self.space.shape, "p"), as_number(tol, "tol", allow_equal=True)
-        used = np.flatnonzero(p != 0.0)
-        held = used if self.counts is None and not self.include.size else self.support(p)
-        if not is_distribution(p, tol) or held.size > self.k or not self.open[used].all():
+        rules, units = self.rules, self.support(p)
+        if not is_distribution(p, tol) or units.size > self.k or not rules.open[p != 0.0].all():
             return False
-        if p[held].min() < self.min_weight - tol or p[held].max() > self.max_weight + tol:
+        if p[units].min() < self.min_weight - tol or p[units].max() > self.max_weight + tol:
             return False
-        if self.all_conditions is not None and not self.all_conditions.holds(p, max(tol, 1e-9)):
+        if rules.conditions is not None and not rules.conditions.holds(p, max(tol, 1e-9)):
             return False
-        if self.counts is None:
+        if rules.groups is None:
             return True
-        used = self.counts.used(held)
-        return bool((used <= self.counts.most).all() and (used >= self.counts.fewest).all())
+        used = rules.used(units)
+        return bool((used <= rules.caps).all() and (used >= rules.fewest).all())
 
     def support(self, p: Vector) -> Indices:
         """The entries that are held: those with mass, those of `include`, and where groups still lack some the first.
 
         With a min_weight above zero none is added.
         """
-        entries = np.flatnonzero(as_vector(p, self.space.shape, "p") != 0.0)
-        entries = np.union1d(entries, self.include) if self.include.size else entries
-        if self.counts is None or self.min_weight > 0.0 or not self.counts.fewest.any():
+        entries, rules = np.flatnonzero(as_vector(p, self.space.shape, "p") != 0.0), self.rules
+        if self.include.size:
+            entries = np.union1d(entries, self.include)
+        if rules.groups is None or self.min_weight > 0.0:
             return entries
-        short = np.maximum(self.counts.fewest - self.counts.used(entries), 0)
+        short = np.maximum(rules.fewest - rules.used(entries), 0)
         if not short.any():
             return entries
-        rest = np.setdiff1d(np.flatnonzero(self.open), entries)
-        rest = rest[np.argsort(self.counts.codes[rest], kind="stable")]
-        codes = self.counts.codes[rest]
+        rest = np.setdiff1d(np.flatnonzero(rules.open), entries)
+        rest = rest[np.argsort(rules.groups[rest], kind="stable")]
+        codes = rules.groups[rest]
         rank = np.arange(len(rest)) - np.searchsorted(codes, codes)
         return np.union1d(entries, rest[rank < short[codes]])

@@ -1,9 +1,10 @@
-"""What estimators share: scikit-learn's checks with our error, and fits that leave nothing behind when they fail."""
+"""What estimators share: parameters that are a job's options, fits that fail without a trace, attributes of `result_`."""
 
 import numbers
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
@@ -32,10 +33,136 @@ from .._validation import (
 from ..options import Option, Options, documented, parameters
 from ..progress import as_verbose
 from ..result import Result
+from ..row_blocks import Tree
+
+SKLEARN_OPTIONS = {
+    "rng": Option(
+        "random_state",
+        None,
+        "None, int or RandomState",
+        "Seed or generator of the random choices.",
+    ),
+    "progress": Option("verbose", 0, "int", "1 shows a progress bar, in a terminal or a notebook."),
+}
+"""Options of functions that scikit-learn calls otherwise."""
+MAX_SHOWN_RESULTS = 5
+"""Results of one estimator, for its columns or targets, that a notebook shows."""
+ABOUT_COLUMNS = ("n_features_in_", "feature_names_in_")
+"""What `partial_fit` learns at its first call and keeps."""
 
 
-class Shown:
-    """The diagram of scikit-learn in notebooks, with what was kept once it is fitted, and a picture."""
+class OfResult:
+    """An attribute of a fitted estimator that its `result_` has; a list where there are several results."""
+
+    def __init__(self, field: str) -> None:
+        self.field = field
+
+    def __get__(self, estimator: Any, owner: Any = None) -> Any:
+        if estimator is None:
+            return self
+        results = estimator.result_
+        if isinstance(results, list):
+            return [getattr(result, self.field) for result in results]
+        return getattr(results, self.field)
+
+
+class SetWithResult:
+    """An attribute of a fitted estimator that is set together with its `result_`."""
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self.name = name
+
+    def __get__(self, estimator: Any, owner: Any = None) -> Any:
+        if estimator is None:
+            return self
+        _ = estimator.result_
+        if self.name not in vars(estimator):
+            raise AttributeError(f"{type(estimator).__name__} has no {self.name} after this fit")
+        return vars(estimator)[self.name]
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+    """An estimator whose parameters are k and the options of a job that are not about single rows.
+
+    `class FewerDims(Estimator, options=DimsOptions, withheld=("order", "item"))` has all options
+    but `callback` and those withheld; `{options}` in its docstring becomes their text. A fit sets
+    `result_`, from which the other attributes are read. Rows of `partial_fit` are summarised in
+    `_stream`, and `result_` is found by `_solved` when it is first read.
+    """
+
+    _job: ClassVar[type[Options]] = Options
+    _option_names: ClassVar[tuple[str, ...]] = ()
+    _stream: Tree[Any] | None = None
+
+    indices_: Any = OfResult("indices")
+    value_: Any = OfResult("value")
+    bound_: Any = OfResult("bound")
+    gap_: Any = OfResult("gap")
+
+    def __init_subclass__(
+        cls, options: type[Options] | None = None, withheld: Sequence[str] = (), **more: Any
+    ) -> None:
+        if options is not None:
+            without = {"callback", *withheld}
+            every = [one for one in options.fields() if not one.rows and one.name not in without]
+            cls._job = options
+            cls._option_names = tuple(one.name for one in every if one.name not in SKLEARN_OPTIONS)
+            every = [SKLEARN_OPTIONS.get(one.name, one) for one in every]
+            cls.__init__ = _constructor(every)  # type: ignore[method-assign]
+            cls.__doc__ = documented(cls.__doc__, every)
+        super().__init_subclass__(**more)
+
+    def _options(self, **rows: Any) -> Any:
+        """Return the options of a fit: the parameters, and what is said of single rows."""
+        parameters = {name: getattr(self, name) for name in self._option_names}
+        parameters["rng"] = seed_of(self.random_state)
+        parameters["progress"] = as_verbose(self.verbose)
+        return self._job.of({**parameters, **rows}, label=type(self).__name__)
+
+    @contextmanager
+    def _fitting(self, **rows: Any) -> Iterator[Any]:
+        """Learn anew within it, with the options; where that fails the estimator stays as it was."""
+        with self._restored(), self._options(**rows).watched() as options:
+            self._forget()
+            yield options
+
+    @contextmanager
+    def _restored(self) -> Iterator[None]:
+        """Within it, an error leaves the attributes as they were before."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _forget(self, *kept: str) -> None:
+        """Delete what was learned, but for the attributes `kept`."""
+        self._stream = None
+        for name in list(vars(self)):
+            if name.endswith("_") and name not in kept:
+                delattr(self, name)
+
+    def _update(self, summary: Any) -> None:
+        """Merge the summary of more rows into the stream; the answer is found when it is asked for."""
+        levels = [] if self._stream is None else [list(level) for level in self._stream.levels]
+        tree = Tree(type(summary).merged, levels)
+        tree.add(summary)
+        self._forget(*ABOUT_COLUMNS)
+        self._stream = tree
+
+    @cached_property
+    def result_(self) -> Any:
+        """The result for the rows of `partial_fit`; `fit` sets it at once."""
+        if self._stream is None:
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        with self._restored(), self._options().watched() as options:
+            return self._solved(self._stream.root(), options)
+
+    def _solved(self, summary: Any, options: Any) -> Any:
+        """Return the result, or one for each column, from the summary of all rows."""
+        raise NotImplementedError
 
     def plot(self, ax: Any = None) -> Any:
         """Draw what was kept; where there are several results, the first.
@@ -50,153 +177,46 @@ class Shown:
         matplotlib Axes
         """
         check_is_fitted(self)
-        return _results(self)[0].plot(ax)
+        return self._results()[0].plot(ax)
+
+    def _results(self) -> list[Result]:
+        """Return the results, one for each column or target; none before it is fitted."""
+        results = getattr(self, "result_", [])
+        return results if isinstance(results, list) else [results]
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        text = {"text/plain": repr(self)}
-        return (
-            {**text, "text/html": self._repr_html_()}
-            if get_config()["display"] == "diagram"
-            else text
-        )
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._repr_html_()
+        return bundle
 
     def _repr_html_(self) -> str:
-        """The diagram, and the tables of the results."""
-        tables = [result._repr_html_() for result in _results(self)]
-        return str(estimator_html_repr(self)) + "".join(tables[:MAX_SHOWN_RESULTS])
-
-
-OF_ESTIMATORS = {
-    "rng": Option(
-        "random_state",
-        None,
-        "None, int or RandomState",
-        "Seed or generator of the random choices.",
-    ),
-    "progress": Option("verbose", 0, "int", "1 shows a progress bar, in a terminal or a notebook."),
-}
-"""What scikit-learn calls options of functions."""
-
-
-class Estimator(Shown, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
-    """An estimator whose parameters are k and the options of a job that are not about single rows.
-
-    `class FewerDims(Estimator, options=DimsOptions, withheld=("order", "item"))` has all options
-    but `callback` and those withheld; `{options}` in its docstring becomes their text.
-    """
-
-    _of_job: ClassVar[type[Options]] = Options
-    _given: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(
-        cls, options: type[Options] | None = None, withheld: Sequence[str] = (), **more: Any
-    ) -> None:
-        if options is not None:
-            without = {"callback", *withheld}
-            every = [one for one in options.fields() if not one.rows and one.name not in without]
-            cls._of_job = options
-            cls._given = tuple(one.name for one in every if one.name not in OF_ESTIMATORS)
-            every = [OF_ESTIMATORS.get(one.name, one) for one in every]
-            cls.__init__ = _constructor(every)  # type: ignore[method-assign]
-            cls.__doc__ = documented(cls.__doc__, every)
-        super().__init_subclass__(**more)
-
-    def _options(self, **rows: Any) -> Any:
-        """The options of a fit: the parameters, and what is said of single rows."""
-        given = {name: getattr(self, name) for name in self._given}
-        given["rng"] = seed_of(self.random_state)
-        given["progress"] = as_verbose(self.verbose)
-        return self._of_job.of({**given, **rows}, label=type(self).__name__)
+        """Return the diagram of scikit-learn, and tables of the results."""
+        tables = [result._repr_html_() for result in self._results()[:MAX_SHOWN_RESULTS]]
+        return "".join([str(estimator_html_repr(self)), *tables])
 
 
 def _constructor(options: Sequence[Option]) -> Any:
-    """`__init__(self, k=10, *, ...)`, which sets parameters as attributes and nothing else."""
+    """Return `__init__(self, k=10, *, ...)`, which sets parameters as attributes and nothing else."""
     first = [
         Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
         Parameter("k", Parameter.POSITIONAL_OR_KEYWORD, default=10),
     ]
-    named = Signature([*first, *parameters(options)])
+    signature = Signature([*first, *parameters(options)])
 
-    def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807
-        bound = named.bind(self, *args, **given)
+    def __init__(self: Any, *args: Any, **named: Any) -> None:  # noqa: N807
+        bound = signature.bind(self, *args, **named)
         bound.apply_defaults()
         for name, value in list(bound.arguments.items())[1:]:
             setattr(self, name, value)
 
-    __init__.__signature__ = named  # type: ignore[attr-defined]
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
     return __init__
-
-
-MAX_SHOWN_RESULTS = 5
-"""Results of one estimator, for its columns or targets, that a notebook shows."""
-
-
-def _results(estimator: Any) -> list[Result]:
-    """What was found, one for each column or target; nothing before it is fitted."""
-    found = getattr(estimator, "result_", [])
-    return found if isinstance(found, list) else [found]
-
-
-@contextmanager
-def unchanged_if_it_fails(estimator: Any) -> Iterator[None]:
-    """Within the block, an error leaves the estimator's attributes as they were before."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
-class Streaming:
-    """What estimators with `partial_fit` share: an answer is found when one of its attributes is asked for.
-
-    `_stream` holds what is kept of the rows so far. An estimator says how it answers by `_answer`,
-    which sets the attributes that `fit` sets.
-    """
-
-    def __getattr__(self, name: str) -> Any:
-        own = vars(self)
-        if (
-            name.endswith("_")
-            and not name.endswith("__")
-            and own.get("_stream") is not None
-            and not own["_answered"]
-        ):
-            own["_answered"] = True
-            try:
-                self._answer()
-            except BaseException:
-                own["_answered"] = False
-                raise
-            if name in own:
-                return own[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def _answer(self) -> None:
-        raise NotImplementedError
-
-    def _streamed(self, stream: Any) -> None:
-        """Go on with a stream: what was answered before is forgotten, but for what is known of the columns."""
-        for name in [
-            name for name in vars(self) if name.endswith("_") and name not in ABOUT_COLUMNS
-        ]:
-            delattr(self, name)
-        self._stream, self._answered = stream, False
-
-    def _no_stream(self) -> None:
-        """Begin anew."""
-        self._stream, self._answered = None, False
-
-
-ABOUT_COLUMNS = ("n_features_in_", "feature_names_in_")
-"""What `partial_fit` learns at its first call and keeps."""
 
 
 @contextmanager
 def our_error() -> Iterator[None]:
-    """What scikit-learn's checks raise within it becomes `InvalidInput`; that a model is not fitted stays."""
+    """Turn what scikit-learn's checks raise into `InvalidInput`, but for a model that is not fitted."""
     try:
         yield
     except (InvalidInput, NotFittedError):
@@ -207,46 +227,40 @@ def our_error() -> Iterator[None]:
         ) from None
 
 
-def readable(X: Any, name: str = "X", missing: bool = False) -> Any:
-    """X for scikit-learn's checks, once it is known to be a table of numbers without masked or missing entries.
+def readable(X: Any, missing: bool = False) -> Any:
+    """Return X for scikit-learn's checks, once it is known to hold numbers, none masked or missing.
 
     They would drop a mask, read text as numbers, and not say where in a frame a value is missing. A
     dict they refuse themselves, in words that their own tests of estimators ask for.
     """
-    X = unmasked(gathered(X), name)
+    X = unmasked(gathered(X), "X")
     if sp.issparse(X):
         if len(X.shape) != 2:
             raise InvalidInput(
-                f"{name} must have shape (rows, columns), got a sparse array of shape {X.shape}"
+                f"X must have shape (rows, columns), got a sparse array of shape {X.shape}"
             )
-        as_sparse(X, name)
+        as_sparse(X, "X")
         return X
-    array = read(X, name)
+    array = read(X, "X")
     objects = array.dtype.kind == "O" and not any(isinstance(x, dict) for x in array.flat)
     if objects and missing and not is_frame(X):
-        as_numbers(_without_gaps(array), name)
+        gaps = [x is None or (isinstance(x, float) and x != x) for x in array.flat]
+        as_numbers(np.where(np.reshape(gaps, array.shape), 0.0, array), "X")
     elif is_frame(X) or objects or array.dtype.kind in "mMSUV":
-        as_numbers(X, name)
-    return as_array(X, name) if array.dtype == np.longdouble else X
-
-
-def _without_gaps(array: Any) -> Any:
-    """An array of objects with 0 where there is None or NaN."""
-    gaps = [entry is None or (isinstance(entry, float) and entry != entry) for entry in array.flat]
-    return np.where(np.reshape(gaps, array.shape), 0.0, array)
+        as_numbers(X, "X")
+    return as_array(X, "X") if array.dtype == np.longdouble else X
 
 
 def validated(estimator: Any, X: Any, *data: Any, missing: bool = False, **options: Any) -> Any:
-    """scikit-learn's `validate_data`; what it refuses is an `InvalidInput` with its sentence.
+    """Return what scikit-learn's `validate_data` returns; what it refuses is an `InvalidInput`.
 
     `missing` says whether values of X may be missing.
     """
-    X = readable(gathered(X), missing=missing)
+    X = readable(X, missing)
     for y in data:
         labels = read(unmasked(y, "y"), "y")
-        if (
-            options.get("y_numeric") and y is not None and labels.dtype.kind != "c"
-        ):  # which scikit-learn names
+        numeric = options.get("y_numeric") and y is not None
+        if numeric and labels.dtype.kind != "c":  # which scikit-learn names
             labels = as_numbers(y, "y")
         if labels.dtype == np.longdouble:
             as_array(labels, "y")
@@ -254,17 +268,23 @@ def validated(estimator: Any, X: Any, *data: Any, missing: bool = False, **optio
         return validate_data(estimator, X, *data, **options)
 
 
+def check_columns(estimator: Any, X: Any, reset: bool) -> None:
+    """Keep the names and the number of the columns of a table, or compare them with those that are kept."""
+    with our_error():
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
+
+
 def at_most(k: Any, most: int, what: str) -> int:
-    """The number k, or all there is with a warning where it is more."""
-    asked = as_integer(k, "k", 1)
-    if asked > most:
-        sentence = f"k = {shown(asked)} is more than the {most} {what} there are; all are kept"
+    """Return the number k, or all there is with a warning where it is more."""
+    count = as_integer(k, "k", 1)
+    if count > most:
+        sentence = f"k = {shown(count)} is more than the {most} {what} there are; all are kept"
         warnings.warn(sentence, stacklevel=callers_level())
-    return min(asked, most)
+    return min(count, most)
 
 
 def seed_of(random_state: Any) -> int:
-    """The seed `random_state`, as `rng` of the functions takes it; drawn where it is None or a RandomState."""
+    """Return the seed `random_state`, as `rng` of the functions takes it; drawn where it is none."""
     try:
         if isinstance(random_state, numbers.Integral) and 0 <= int(random_state) < 2**32:
             return int(random_state)

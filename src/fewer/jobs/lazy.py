@@ -7,16 +7,15 @@ from .._validation import InvalidInput, as_integer
 from ..options import IN_BLOCKS
 from ..result import Result
 from ..row_blocks import canonical_rows
-from ..tables.blocks import Block, Blocks, as_blocks
 from ..tables.cutting import width
+from ..tables.source import Block, Source, source_of
 from ..threads import own_threads
 from .bins.blocks import BinsSummary, CountedSummary
 from .bins.options import BinsOptions
 from .dims.blocks import DimsSpec, DimsSummary, LevelsSummary
 from .dims.long import LongSpec, long_summary
 from .dims.options import DimsOptions
-from .fills import filled
-from .terms.blocks import TermsSpec, TermsSummary
+from .terms.blocks import TermsSummary, terms_schema
 from .terms.options import TermsOptions
 
 NEEDS_BINS = (
@@ -26,12 +25,12 @@ HEAD_ROWS = 1024
 """Rows by which the width of blocks is known."""
 
 
-def rows_of(blocks: Blocks) -> int:
+def rows_of(blocks: Source) -> int:
     """The rows of a canonical block, by the number of columns."""
     return canonical_rows(width(blocks.head(HEAD_ROWS).X))
 
 
-def bins_of_blocks(blocks: Blocks, options: BinsOptions) -> Any:
+def bins_of_blocks(blocks: Source, options: BinsOptions) -> Any:
     """The summary of values in blocks: of one pass where that counts all values, else of two.
 
     The second counts between the edges of the grid too.
@@ -87,8 +86,8 @@ def dims_of_blocks(X: Any, k: Any, options: DimsOptions) -> Result | Block:
     """The answer for rows in blocks; where they fit into half of the memory, all of them instead."""
     from .dims.dims import cover
 
-    blocks = as_blocks(X, None, options.sample_weight)
-    whole = blocks.gathered(options.max_memory // 2)
+    blocks = source_of(X, None, options.sample_weight)
+    whole = blocks.whole(options.max_memory // 2)
     if whole is not None:
         return whole
     summary = dims_summary(blocks, k, options)
@@ -97,22 +96,23 @@ def dims_of_blocks(X: Any, k: Any, options: DimsOptions) -> Result | Block:
     return judged
 
 
-def dims_summary(blocks: Blocks, k: Any, options: DimsOptions) -> Any:
+def dims_summary(blocks: Source, k: Any, options: DimsOptions) -> Any:
     """The states of rows in blocks; of a table with labels after a pass for these."""
     options.refuse("units", "costs", "budget", road=IN_BLOCKS)
     if options.order is not None:
         most = k if options.objective == "kl" else None
-        spec = LongSpec(options.order, options.item, options.max_memory, most, options.missing)
-        return long_summary(blocks, spec)
+        lines = LongSpec(options.order, options.item, options.max_memory, most, options.missing)
+        return long_summary(blocks, lines)
     rows = rows_of(blocks)
-    spec = filled(dims_spec(blocks, k, options), blocks, "dims", rows, most_frequent=True)
+    spec = dims_spec(blocks, k, options)
+    spec = replace(spec, schema=spec.schema.filled(blocks, "dims", rows, mode=True))
     plan: Any = spec
     if spec.labelled:
         plan = blocks.fold("dims-1", LevelsSummary.of, spec, LevelsSummary.merged, rows)
     return blocks.fold("dims-2", DimsSummary.of, plan, DimsSummary.merged, rows)
 
 
-def dims_spec(blocks: Blocks, k: Any, options: DimsOptions) -> DimsSpec:
+def dims_spec(blocks: Source, k: Any, options: DimsOptions) -> DimsSpec:
     """How rows are read; where only the share covered counts, states of more than k columns are not kept."""
     head = blocks.head(canonical_rows(width(blocks.head(HEAD_ROWS).X))).X
     spec = DimsSpec.of(head, options)
@@ -122,11 +122,11 @@ def dims_spec(blocks: Blocks, k: Any, options: DimsOptions) -> DimsSpec:
     return spec
 
 
-def terms_of_blocks(blocks: Blocks, y: Any, options: TermsOptions) -> TermsSummary:
+def terms_of_blocks(blocks: Source, y: Any, options: TermsOptions) -> TermsSummary:
     """The triangular factor of [X y] of rows in blocks."""
     options.refuse("loss", "returns", "date", road=IN_BLOCKS)
     head = blocks.head(HEAD_ROWS).X
     rows = canonical_rows(width(head))
-    spec = filled(TermsSpec.of(head, y, options), blocks, "terms", rows)
+    schema = terms_schema(head, y, options).filled(blocks, "terms", rows)
     with own_threads():  # panels are too small for several
-        return blocks.fold("terms-1", TermsSummary.of, spec, TermsSummary.merged, rows)
+        return blocks.fold("terms-1", TermsSummary.of, schema, TermsSummary.merged, rows)

@@ -9,9 +9,9 @@ from typing import Any
 from .._validation import InvalidInput, as_integer, as_seed, gathered, is_frame, known, shown
 from ..result import Result
 from ..row_blocks import merged_in_tree
-from ..tables.blocks import Block
 from ..tables.cutting import height, width
 from ..tables.frames import names_of
+from ..tables.source import Block
 from ..threads import own_threads
 from .bins.blocks import BinsSummary, CountedSummary
 from .bins.options import BinsOptions
@@ -23,7 +23,7 @@ from .points.one_pass import coreset_of
 from .points.options import PointsOptions
 from .points.plan import plan_of
 from .points.second_pass import SecondSummary
-from .terms.blocks import TermsSpec, TermsSummary
+from .terms.blocks import TermsSummary, terms_schema
 from .terms.options import TermsOptions
 
 
@@ -222,10 +222,10 @@ def _terms_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
     options = TermsOptions.of(given)
     options.serve("sample_weight", "missing", road=FIRST_PASS)
     block = _beside(block, y, options.sample_weight)
-    spec = TermsSpec.of(block.X, y, options)
+    schema = terms_schema(block.X, y, options)
     alone = current_thread() is main_thread()  # else another thread may be limiting BLAS
     with own_threads() if alone else nullcontext():
-        return TermsSummary.of(block, spec)
+        return TermsSummary.of(block, schema)
 
 
 MAKERS: dict[str, Callable[[Block, Any, dict[str, Any]], Any]] = {

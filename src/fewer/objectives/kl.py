@@ -90,11 +90,11 @@ class KL:
         """q."""
         return np.asarray(self.q)
 
-    def cover(self, k: int) -> tuple[Cover, float, int] | None:
+    def cover(self, k: int) -> Cover | None:
         """KL over D_k is -log of the largest mass that k dimensions cover."""
         if not isinstance(self.space, (Lattice, States)):
             return None
-        return (*cover_of(self.space, self.q, k), KL_MODE)
+        return cover_of(self.space, self.q, k, KL_MODE)
 
     def value_on(self, face: Indices) -> float:
         """-log of the mass of q on the face."""

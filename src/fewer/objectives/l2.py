@@ -168,7 +168,7 @@ class L2:
         """q."""
         return np.asarray(self.q)
 
-    def cover(self, k: int) -> tuple[Cover, float, int] | None:
+    def cover(self, k: int) -> Cover | None:
         """Where q is a distribution on a lattice, min ‖p - q‖² over X_S is ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)."""
         if (
             not isinstance(self.space, Lattice)
@@ -176,7 +176,7 @@ class L2:
             or abs(self.q.sum() - 1.0) > 1e-12
         ):
             return None
-        return (*cover_of(self.space, self.q, k), L2_MODE)
+        return cover_of(self.space, self.q, k, L2_MODE)
 
     def solved(self, k: int) -> Iterator[tuple[Vector | None, float | None]]:
         """The projection of q: its k largest entries (of equals the first), projected onto their simplex."""

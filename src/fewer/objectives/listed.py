@@ -1,7 +1,7 @@
 """Squared distance to a distribution over more states than can be listed."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -149,10 +149,10 @@ class ListedL2:
         """q, and nothing on the unseen states."""
         return np.concatenate([self.q, np.zeros(self.states.n)])
 
-    def cover(self, k: int) -> tuple[Cover, float, int] | None:
+    def cover(self, k: int) -> Cover | None:
         """min ‖p - q‖² over X_S is ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)."""
-        cover, norm = cover_of(self.states, self.q, k, self.squares)
-        return cover, self.lower_bound + norm, L2_MODE
+        cover = cover_of(self.states, self.q, k, L2_MODE, self.squares)
+        return replace(cover, norm=self.lower_bound + cover.norm)
 
     def _parts(self, face: Indices) -> tuple[Indices, Indices]:
         """The seen states of a face X_S, and its dimensions; other sets of entries are refused."""

@@ -1,9 +1,20 @@
-"""The self-contained page: blocks of escaped text, tables, curves and pictures, and the file they make."""
+"""Studies of jobs, paths over several k, and the self-contained page that shows them."""
 
-from .blocks import Column, chooser, download, facts, pictures, section, table
-from .html import Html, tag
-from .page import page, save_page
-from .svg import Series, curve, weight_bar
+from .html import (
+    Column,
+    Html,
+    chooser,
+    download,
+    facts,
+    page,
+    pictures,
+    save_page,
+    section,
+    table,
+    tag,
+    weight_bar,
+)
+from .svg import Series, curve
 
 __all__ = [
     "Column",

@@ -1,107 +1,55 @@
-"""A job at several k: solve, compare with baselines, hold out rows, and recommend a k."""
+"""A job at several k: solve, compare with baselines, hold out data, and recommend a k."""
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from inspect import signature
+from typing import Any
 
 import numpy as np
 
 from .._result_display import axes
 from .._result_frame import frame_of
-from .._validation import InvalidInput, Vector, as_generator
+from .._validation import InvalidInput, Vector, as_bytes, as_generator, known
+from ..jobs.bins.bins import bins
+from ..jobs.dims.dims import dims
+from ..jobs.points.points import points
+from ..jobs.terms.terms import terms
 from ..progress import search_bar
 from ..result import Result, Status
-from .kept import Table
-from .views import View
+from ..tables.names import nearest
+from ..tables.source import source_of
+from .bins import bins_study
+from .dims import DimsStudy
+from .points import PointsStudy
+from .study import UNBOUNDED, Baselines, BlocksStudy, Split, Study, Table
+from .terms import TermsStudy
 
-Judge = Callable[[Result], float]
-Baselines = Mapping[str, Callable[[int], float]]
-"""The error of each baseline, for any k."""
 Watch = Callable[[str], AbstractContextManager[Any]]
-"""Gives, for what is being computed, a callback to hand to the solver."""
-ANY_COST = 10**18
-"""No budget is above this."""
+"""Gives, for a label, a callback to hand to the solver."""
+FUNCTIONS: dict[str, Any] = {"points": points, "bins": bins, "terms": terms, "dims": dims}
+ROLES = {"points": "labels", "terms": "y"}
+"""The option that has an entry for each row, beside `sample_weight`."""
+OF_PATHS = {"terms": {"test"}, "points": {"n_criticisms"}}
+"""Options of a path that the function does not have."""
+DEFAULT_SEARCH = {"solver": "auto", "time_limit": None, "rng": 0}
+"""How answers are searched for."""
+SEARCHED = ("dims", "points", "terms")
+"""Jobs whose default is a search followed by a proof."""
 MAX_BASELINE_FACTOR = 100
 """A baseline is given at most this many times k units."""
 SAME = 1e-9
 """Errors that differ by less than this share of them are equal."""
 SPLITS = 5
-"""Random splits over which held-out errors are averaged where a k is to be recommended (benchmarks/which_k.py)."""
+"""Random splits over which held-out errors are averaged where a k is to be recommended."""
 TEST_SHARE = 0.3
 """The share of the data that is held out."""
-SEARCHED = ("dims", "points", "terms")
-"""Jobs whose default is a search followed by a proof."""
 SUFFICIENT_REDUCTION = 0.9
-"""The share of the error reduction along a path that makes a k sufficient where there is one split, or none."""
+"""The share of the error reduction along a path that makes a k sufficient without several splits."""
 NEGLIGIBLE_REDUCTION = 0.05
-"""The share of the held-out reduction, over several splits, that is not worth a larger k (benchmarks/which_k.py)."""
-
-
-class Split(NamedTuple):
-    """Data in two parts: the problem on most of them, and errors on those held out, of results and of baselines."""
-
-    problem: "Problem"
-    judge: Judge
-    baselines: Callable[[], Baselines]
-
-
-class Problem(Protocol):
-    """What a path asks of a job on a data set; errors are such that less is better."""
-
-    shares: frozenset[str]
-    """The columns and facts that are shares of one."""
-
-    @property
-    def job(self) -> str:
-        """The name of the job."""
-        ...
-
-    @property
-    def unit(self) -> str:
-        """What is kept, in the plural."""
-        ...
-
-    @property
-    def metric(self) -> str:
-        """The metric that `error` is, in a few words; lower is better."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """How many units there are to choose from."""
-        ...
-
-    @property
-    def baselines(self) -> Baselines:
-        """The error of each baseline, for any k."""
-        ...
-
-    def solve(self, k: int, **search: Any) -> Result:
-        """Run the job."""
-        ...
-
-    def error(self, result: Result) -> float:
-        """What was lost."""
-        ...
-
-    def kept(self, result: Result) -> Table:
-        """What was kept, heaviest first."""
-        ...
-
-    def lost(self, result: Result) -> dict[str, float]:
-        """What was lost, in several measures."""
-        ...
-
-    def view(self, result: Result) -> View | None:
-        """What a picture of the answer shows; None where there is nothing to see."""
-        ...
-
-    def split(self, share: float, rng: np.random.Generator) -> Split | None:
-        """The data in two parts, of which a `share` is held out; None where that has no meaning."""
-        ...
+"""The share of the held-out reduction, over several splits, that is not worth a larger k."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +65,10 @@ class Answer:
     error: float
     kept: Table
     lost: dict[str, float]
-    baselines: dict[str, float]
-    held_out: float | None = None
-    more: Mapping[str, Table] = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
     """Further tables that were asked for, by name."""
+    baselines: dict[str, float] = field(default_factory=dict)
+    held_out: float | None = None
     held_outs: tuple[float, ...] = ()
     held_out_se: float | None = None
     baselines_held_out: dict[str, float] = field(default_factory=dict)
@@ -132,11 +80,11 @@ class Path:
 
     Parameters
     ----------
-    problem : object
+    study : object
         The job on its data.
     answers : tuple
         What is known of each k.
-    chosen : object
+    answer : object
         The answer for the k to take.
     reason : str
         Why that k.
@@ -166,14 +114,14 @@ class Path:
     Examples
     --------
     >>> import fewer
-    >>> found = fewer.path("bins", [1.0, 1.0, 2.0, 4.0, 4.5, 7.0, 9.0, 9.0], [1, 2, 4])
-    >>> found.ks, sorted(found.errors), found.recommended in found.ks
+    >>> path = fewer.path("bins", [1.0, 1.0, 2.0, 4.0, 4.5, 7.0, 9.0, 9.0], [1, 2, 4])
+    >>> path.ks, sorted(path.errors), path.recommended in path.ks
     ([1, 2, 4], ['equal-width bins', 'fewer', 'quantile binning'], True)
     """
 
-    problem: Problem
+    study: Study
     answers: tuple[Answer, ...]
-    chosen: Answer
+    answer: Answer
     reason: str
     comparison: str
     interrupted: bool
@@ -192,12 +140,12 @@ class Path:
     @property
     def recommended(self) -> int:
         """The k to take."""
-        return self.chosen.k
+        return self.answer.k
 
     @property
     def metric(self) -> str:
         """What errors are; lower is better."""
-        return self.problem.metric
+        return self.study.metric
 
     @property
     def errors(self) -> dict[str, Vector]:
@@ -211,19 +159,15 @@ class Path:
             return {}
         return by_name((answer.held_out, answer.baselines_held_out) for answer in self.answers)
 
-    def table(self) -> Table:
-        """One row for each k: errors, held-out errors, the gap, and which k is recommended."""
-        columns: dict[str, Any] = {"k": self.ks}
-        columns |= {
-            "error" if name == "fewer" else name: each for name, each in self.errors.items()
-        }
-        for name, each in self.held_out.items():
-            columns["held out" if name == "fewer" else f"{name}, held out"] = each
-        if any(answer.held_out_se is not None for answer in self.answers):
-            columns["standard error"] = [answer.held_out_se for answer in self.answers]
-        columns["gap"] = [answer.lost.get("gap") for answer in self.answers]
-        columns["recommended"] = [answer is self.chosen for answer in self.answers]
-        return {name: np.asarray(each, object).tolist() for name, each in columns.items()}
+    def columns(self) -> Table:
+        """Return a row for each k: its error, held out, of the baselines, and the gap if known."""
+        columns: dict[str, Any] = {"k": self.ks, "error": [one.error for one in self.answers]}
+        columns["held out"] = [one.held_out for one in self.answers]
+        columns["± standard error"] = [one.held_out_se for one in self.answers]
+        for name in self.answers[0].baselines:
+            columns[name] = [one.baselines.get(name) for one in self.answers]
+        columns["gap"] = [one.lost.get("gap") for one in self.answers]
+        return {name: each for name, each in columns.items() if any(x is not None for x in each)}
 
     def to_frame(self, backend: str | None = None) -> Any:
         """One row for each k: `k`, `error`, baselines, held-out errors, `gap` and `recommended`.
@@ -237,10 +181,19 @@ class Path:
         -------
         DataFrame
         """
-        return frame_of(self.table(), backend)
+        columns: dict[str, Any] = {"k": self.ks}
+        for name, each in self.errors.items():
+            columns["error" if name == "fewer" else name] = each.tolist()
+        for name, each in self.held_out.items():
+            columns["held out" if name == "fewer" else f"{name}, held out"] = each.tolist()
+        if any(answer.held_out_se is not None for answer in self.answers):
+            columns["standard error"] = [answer.held_out_se for answer in self.answers]
+        columns["gap"] = [answer.lost.get("gap") for answer in self.answers]
+        columns["recommended"] = [answer is self.answer for answer in self.answers]
+        return frame_of(columns, backend)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw errors against k: solid on the data, dashed where held out; the recommended k is a vertical line.
+        """Draw errors against k: solid on the data, dashed where held out; a line at the recommended k.
 
         Parameters
         ----------
@@ -252,28 +205,25 @@ class Path:
         matplotlib Axes
         """
         ax = axes() if ax is None else ax
-        for style, errors in (("-", self.errors), ("--", self.held_out)):
+        for style, ending, errors in (("-", "", self.errors), ("--", ", held out", self.held_out)):
             for number, (name, each) in enumerate(errors.items()):
-                label = name if style == "-" else f"{name}, held out"
-                ax.plot(self.ks, each, style, marker="o", color=f"C{number}", label=label)
+                look = {"marker": "o", "color": f"C{number}", "label": f"{name}{ending}"}
+                ax.plot(self.ks, each, style, **look)
         ax.axvline(self.recommended, color="0.8", zorder=0)
         ax.set(xlabel="k", ylabel=self.metric)
         ax.legend()
         return ax
 
     def __repr__(self) -> str:
-        return f"Path({self.problem.job}, k in {self.ks}, recommended k = {self.recommended}: {self.reason})"
+        k = f"k in {self.ks}, recommended k = {self.recommended}"
+        return f"Path({self.study.job}, {k}: {self.reason})"
 
 
-def by_name(pairs: Any) -> dict[str, Vector]:
-    """Errors of `fewer` and of baselines by name, with one for each k; NaN where one was not measured."""
+def by_name(pairs: Iterator[tuple[float | None, dict[str, float]]]) -> dict[str, Vector]:
+    """Return errors of `fewer` and of baselines by name, one for each k; NaN where none was measured."""
     rows = [{"fewer": own, **others} for own, others in pairs]
     names = dict.fromkeys(name for row in rows for name in row)
-    missing = (None, math.nan)
-    return {
-        name: np.array([math.nan if row.get(name) in missing else row[name] for row in rows], float)
-        for name in names
-    }
+    return {name: np.array([row.get(name) for row in rows], np.float64) for name in names}
 
 
 def path(
@@ -294,7 +244,7 @@ def path(
     progress: bool = False,
     **options: Any,
 ) -> Path:
-    """Solve a job for several k, beside its baselines, on the data and on held-out parts of them; recommend a k.
+    """Solve a job for several k, beside its baselines, on the data and on held-out parts; recommend a k.
 
     Rows are read and prepared once for all k.
 
@@ -338,139 +288,192 @@ def path(
     --------
     >>> import numpy as np, fewer
     >>> orders = (np.random.default_rng(0).random((300, 8)) < 0.2).astype(int)
-    >>> found = fewer.path("dims", orders, [2, 4, 6], baselines=False)
-    >>> found.ks, list(found.held_out), found.to_frame().shape
+    >>> path = fewer.path("dims", orders, [2, 4, 6], baselines=False)
+    >>> path.ks, list(path.held_out), path.to_frame().shape
     ([2, 4, 6], ['fewer'], (3, 6))
     """
-    from .problems import problem_of
-
     if isinstance(rng, np.random.Generator):
         raise InvalidInput(
             "rng must be a seed, with which every k and every split begins, got a Generator", "rng"
         )
-    seed = as_generator(rng)[1] or 0
-    budgets = [*ks, *([] if k is None else [k])]
-    if not budgets:
-        raise InvalidInput("ks must have at least one k, got none")
+    requested = {"ks": list(ks), "k": [] if k is None else [k]}
+    every = requested["ks"] + requested["k"]
+    if not every:
+        raise InvalidInput("ks must have at least one k, got none", "ks")
     if job == "terms":
         options |= {"y": y, "test": test}
     elif y is not None:
-        raise InvalidInput(f"y is the target of terms, and {job} has none")
+        raise InvalidInput(f"y is the target of terms, and {job} has none", "y")
     if job == "points":
         options["n_criticisms"] = n_criticisms
-    search = {"solver": solver, "time_limit": time_limit}
-    problem = problem_of(job, X, max(budgets), names, {**search, "rng": seed}, options)
-    for name, some in (("k", [] if k is None else [k]), ("ks", ks)):
+    search: dict[str, Any] = {
+        "solver": solver,
+        "time_limit": time_limit,
+        "rng": as_generator(rng)[1] or 0,
+    }
+    study = study_of(job, X, max(every), names, search, **options)
+    for name, some in requested.items():
         for each in some:
-            if not 1 <= each <= problem.size and problem.size < ANY_COST:
-                raise InvalidInput(
-                    f"{name} must be in 1..{problem.size} ({problem.unit}), got {each}", name
-                )
-    share = TEST_SHARE if not isinstance(test, float) else test
+            if study.size != UNBOUNDED and not 1 <= each <= study.size:
+                limits = f"1..{study.size} ({study.unit})"
+                raise InvalidInput(f"{name} must be in {limits}, got {each}", name)
 
     def watch(label: str) -> AbstractContextManager[Any]:
         return search_bar(label, time_limit) if progress else nullcontext()
 
+    share = test if isinstance(test, float) else TEST_SHARE
     return solve_path(
-        problem,
-        budgets,
+        study,
+        every,
         k=k,
         held_out=None if test is None else share,
         splits=splits,
-        seed=seed,
         baselines=baselines,
         watch=watch,
         **search,
     )
 
 
+def study_of(
+    job: str,
+    X: Any,
+    most: Any = 1,
+    names: Sequence[Any] | None = None,
+    search: Mapping[str, Any] = DEFAULT_SEARCH,
+    **options: Any,
+) -> Study:
+    """Return the study of a job with options of its function; `most` is the largest k."""
+    function = known(job, FUNCTIONS, "job")
+    allowed = {*signature(function).parameters, *OF_PATHS.get(job, ())} - {"callback"}
+    for name in options:
+        if name not in allowed:
+            hint = nearest(name, sorted(allowed))
+            raise InvalidInput(f"{name} is no option of {job}{hint}", name)
+    if X is not None:
+        role = ROLES.get(job, "")
+        source = source_of(X, options.get(role), options.get("sample_weight"))
+        if source.once:
+            raise InvalidInput(
+                "X must be data that can be read for each k, got an iterator; give a callable", "X"
+            )
+        whole = source.whole(as_bytes(options.get("max_memory", "1GB")) // 2)
+        if whole is None:
+            return BlocksStudy.of(function, X, most, {**search, **options})
+        parts = {role: whole.y, "sample_weight": whole.weight}
+        options = options | {name: part for name, part in parts.items() if part is not None}
+        X = whole.X
+    if job == "points":
+        limit = {"time_limit": search["time_limit"]}
+        return PointsStudy.of(X, most, search["rng"], names=names, **limit, **options)
+    if job == "bins":
+        return bins_study(X, **options)
+    kind: Any = TermsStudy if job == "terms" else DimsStudy
+    study: Study = kind.of(X, names=names, **options)
+    return study
+
+
 def solve_path(
-    problem: Problem,
+    study: Study,
     ks: Sequence[int],
     *,
     k: float | None = None,
     held_out: float | None = None,
     splits: int | None = None,
-    seed: int = 0,
     baselines: bool = True,
     watch: Watch = lambda label: nullcontext(),
+    rng: int = 0,
     **search: Any,
 ) -> Path:
-    """Solve for every k and compare; `held_out` is the share of the data on which fits on the rest are tested.
+    """Solve for every k and compare; `held_out` is the share of the data that tests fits on the rest.
 
     That is done over `splits` random splits, by default five where a k is to be recommended and one
-    where it is given. `baselines`: whether to compare with them. The answers themselves are fitted
-    on all data. An interrupt ends the path with what it has so far.
+    where it is given. The answers themselves are fitted on all data. An interrupt ends the path
+    with what it has so far.
     """
     began = time.perf_counter()
     answers: list[Answer] = []
     interrupted, comparison = False, ""
-    repeats = splits or (SPLITS if k is None and len(set(ks)) > 1 else 1)
-    parts = [] if held_out is None else parts_of(problem, held_out, seed, repeats)
-    rivals = [part.baselines() for part in parts] if baselines else []
-    search = {"rng": seed, **search}
+    if splits is None:
+        splits = SPLITS if k is None and len(set(ks)) > 1 else 1
+    parts = [] if held_out is None else parts_of(study, held_out, rng, splits)
+    search = {"rng": rng, **search}
     try:
         for budget in sorted(set(ks)):
-            answers.append(_answer(problem, budget, watch, search))
+            answers.append(answered(study, budget, watch, search))
             if answers[-1].result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
-            others = errors_of(problem.baselines, budget) if baselines else {}
-            held = tuple(_held_out(budget, part, watch, search) for part in parts)
-            found = averaged(held, held_out)
-            if rivals:
-                most = min(part.problem.size for part in parts)
-                each = [errors_of(rival, min(budget, most)) for rival in rivals]
-                found["baselines_held_out"] = {
-                    name: float(np.mean([one[name] for one in each])) for name in each[0]
-                }
-            answers[-1] = replace(answers[-1], baselines=others, **found)
-        chosen, reason = choose(answers, k, held_out or 0.0)
-        comparison = compare(problem, chosen)
+            others = errors_at(study.baselines, budget) if baselines else {}
+            held = held_out_errors(parts, held_out or 0.0, budget, baselines, watch, search)
+            answers[-1] = replace(answers[-1], baselines=others, **held)
+        answer, reason = recommended(answers, k, held_out or 0.0)
+        comparison = compare(study, answer)
     except KeyboardInterrupt:
         if not answers:
             raise
         interrupted = True
-        chosen, reason = answers[-1], "the last before the interrupt"
-    return Path(
-        problem,
-        tuple(answers),
-        chosen,
-        reason,
-        comparison,
-        interrupted,
-        time.perf_counter() - began,
-    )
+        answer, reason = answers[-1], "the last before the interrupt"
+    seconds = time.perf_counter() - began
+    return Path(study, tuple(answers), answer, reason, comparison, interrupted, seconds)
 
 
-def errors_of(baselines: Baselines, k: int) -> dict[str, float]:
-    """The errors of baselines at one k."""
+def parts_of(study: Study, share: float, seed: int, splits: int) -> list[Split]:
+    """Return random splits of the data; one where the test rows are fixed, none without a meaning."""
+    seeds: list[Any] = [seed, *([seed, i] for i in range(1, splits))]
+    if not study.random_splits:
+        seeds = seeds[:1]
+    parts = (study.split(share, np.random.default_rng(one)) for one in seeds)
+    return [part for part in parts if part is not None]
+
+
+def answered(study: Study, k: int, watch: Watch, search: dict[str, Any]) -> Answer:
+    """Return the answer for one k on all data."""
+    with watch(f"{study.job} k = {k}") as callback:
+        result = study.solve(k, callback=callback, **search)
+    error, kept = study.error(result), study.kept(result)
+    return Answer(k, result, error, kept, study.lost(result), study.tables(result))
+
+
+def held_out_errors(
+    parts: Sequence[Split],
+    share: float,
+    k: int,
+    baselines: bool,
+    watch: Watch,
+    search: dict[str, Any],
+) -> dict[str, Any]:
+    """Return the fields of an answer that tell its errors, and those of baselines, on splits."""
+    if not parts:
+        return {}
+    if search.get("solver", "auto") == "auto" and parts[0].study.job in SEARCHED:
+        search = {**search, "solver": "exchange"}  # nothing is to be proven here
+    errors = []
+    for part in parts:
+        with watch(f"{part.study.job} k = {k}, on the training part") as callback:
+            result = part.study.solve(min(k, part.study.size), callback=callback, **search)
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        errors.append(part.error(result))
+    fields: dict[str, Any] = {"held_out": float(np.mean(errors)), "held_outs": tuple(errors)}
+    if len(parts) > 1:
+        fields["held_out_se"] = resampling_error(np.array(errors), share)
+    if baselines:
+        most = min(part.study.size for part in parts)
+        each = [errors_at(part.baselines, min(k, most)) for part in parts]
+        means = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
+        fields["baselines_held_out"] = means
+    return fields
+
+
+def errors_at(baselines: Baselines, k: int) -> dict[str, float]:
+    """Return the errors of baselines at one k."""
     return {name: baseline(k) for name, baseline in baselines.items()}
 
 
-def parts_of(problem: Problem, share: float, seed: int, repeats: int) -> list[Split]:
-    """Random splits of the data; one where the rows to test on are given, none where a split has no meaning."""
-    if getattr(problem, "test_rows", None) is not None:
-        repeats = 1
-    found = (
-        problem.split(share, np.random.default_rng([seed, i] if i else seed))
-        for i in range(repeats)
-    )
-    return [part for part in found if part is not None]
-
-
-def averaged(held: Sequence[float], share: float | None) -> dict[str, Any]:
-    """The fields of an answer from its errors on several splits."""
-    if not held:
-        return {}
-    error = resampling_error(np.array(held), share or 0.0) if len(held) > 1 else None
-    return {"held_out": float(np.mean(held)), "held_outs": tuple(held), "held_out_se": error}
-
-
 def resampling_error(values: Vector, share: float) -> float:
-    """The standard error of a mean over random splits that hold out a share each, corrected for their overlap.
+    """Return the standard error of a mean over random splits that hold out a share each.
 
-    √((1/R + share / (1 - share)) s²) for R splits. Source: Nadeau and Bengio (2003), Inference for
-    the generalization error.
+    √((1/R + share / (1 - share)) s²) for R splits, corrected for their overlap. Source: Nadeau and
+    Bengio (2003), Inference for the generalization error.
 
     >>> round(resampling_error(np.array([1.0, 2.0, 3.0]), 0.5), 4)
     1.1547
@@ -480,8 +483,31 @@ def resampling_error(values: Vector, share: float) -> float:
     return math.sqrt((1.0 / len(values) + share / (1.0 - share)) * float(np.var(values, ddof=1)))
 
 
+def recommended(answers: Sequence[Answer], k: Any, share: float) -> tuple[Answer, str]:
+    """Return the answer for a k that is given, else for the smallest sufficient k, and why."""
+    if k is not None or len(answers) == 1:
+        return next(one for one in answers if k is None or one.k == k), "as requested"
+    splits = min(len(one.held_outs) for one in answers)
+    last = len(answers) - 1
+    if splits > 1:
+        at = sufficient_over_splits(np.array([one.held_outs[:splits] for one in answers]).T, share)
+        kind, over = "held-out error", f" over {splits} splits"
+        reason = f"no larger k has a held-out error that is clearly lower, over {splits} splits"
+    else:
+        held = [one.held_out for one in answers if one.held_out is not None]
+        errors = held if len(held) == len(answers) else [one.error for one in answers]
+        at = sufficient(errors)
+        kind, over = "held-out error" if errors is held else "error", ""
+        reason = f"smallest k with {100 * SUFFICIENT_REDUCTION:.0f} % of the {kind} reduction"
+        if errors[at] == min(errors):
+            reason = f"lowest {kind}"
+    if at == last:
+        reason = f"{kind} still decreasing{over}; try larger k"
+    return answers[at], reason
+
+
 def sufficient_over_splits(errors: Any, share: float) -> int:
-    """The first k whose mean error over splits, errors (R, K), is above the lowest by little.
+    """Return the first k whose mean error over splits, errors (R, K), is hardly above the lowest.
 
     That is by at most one standard error of the difference, or by a negligible share of the
     reduction along the path. Differences are taken split by split: which rows are held out moves
@@ -501,97 +527,46 @@ def sufficient_over_splits(errors: Any, share: float) -> int:
     return best
 
 
-def _answer(problem: Problem, k: int, watch: Watch, search: dict[str, Any]) -> Answer:
-    """One k on all data."""
-    with watch(f"{problem.job} k = {k}") as callback:
-        result = problem.solve(k, callback=callback, **search)
-    lost = problem.lost(result)
-    if proven_bound(result) is None:
-        lost.pop("gap", None)
-    more = problem.more(result) if hasattr(problem, "more") else {}
-    return Answer(k, result, problem.error(result), problem.kept(result), lost, {}, more=more)
-
-
-def proven_bound(result: Result) -> float | None:
-    """The bound where it tells something: that no error is below zero is no proof, unless the error is zero."""
-    return result.bound if result.bound or result.status is Status.OPTIMAL else None
-
-
-def _held_out(k: int, part: Split, watch: Watch, search: dict[str, Any]) -> float:
-    """The error on the held-out data of the same search on the rest."""
-    train, judge, _ = part
-    if train.job in SEARCHED and search.get("solver", "auto") == "auto":
-        search = {**search, "solver": "exchange"}  # nothing is to be proven here
-    with watch(f"{train.job} k = {k}, on the training part") as callback:
-        result = train.solve(min(k, train.size), callback=callback, **search)
-    if result.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return judge(result)
-
-
-def choose(answers: Sequence[Answer], k: float | None, share: float = 0.3) -> tuple[Answer, str]:
-    """The answer for the given k; else the smallest sufficient k by held-out error, or by error if none is held out."""
-    if k is not None or len(answers) == 1:
-        return next((a, "as requested") for a in answers if k is None or a.k == k)
-    splits = min(len(a.held_outs) for a in answers)
-    if splits > 1:
-        at = sufficient_over_splits(np.array([a.held_outs[:splits] for a in answers]).T, share)
-        if at == len(answers) - 1:
-            return answers[
-                at
-            ], f"held-out error still decreasing over {splits} splits; try larger k"
-        return answers[
-            at
-        ], f"no larger k has a held-out error that is clearly lower, over {splits} splits"
-    held = all(a.held_out is not None for a in answers)
-    errors = [float(a.held_out if a.held_out is not None and held else a.error) for a in answers]
-    at = sufficient(errors)
-    kind = "held-out error" if held else "error"
-    if at == len(answers) - 1:
-        return answers[at], f"{kind} still decreasing; try larger k"
-    if errors[at] == min(errors):
-        return answers[at], f"lowest {kind}"
-    return answers[
-        at
-    ], f"smallest k with {100 * SUFFICIENT_REDUCTION:.0f} % of the {kind} reduction"
-
-
 def sufficient(errors: Sequence[float]) -> int:
-    """The first with 90 % of the reduction from the first error to the lowest.
+    """Return the first with 90 % of the reduction from the first error to the lowest.
 
     >>> sufficient([1.0, 0.4, 0.15, 0.1]), sufficient([0.2, 0.1]), sufficient([0.2, 0.1, 0.3])
     (2, 1, 1)
     """
-    low = min(errors)
-    most = (
-        low + (1.0 - SUFFICIENT_REDUCTION) * (errors[0] - low) if math.isfinite(errors[0]) else low
-    )
+    low = most = min(errors)
+    if math.isfinite(errors[0]):
+        most = low + (1.0 - SUFFICIENT_REDUCTION) * (errors[0] - low)
     return next(i for i, error in enumerate(errors) if error <= most)
 
 
-def compare(problem: Problem, answer: Answer) -> str:
-    """How many units the best baseline matches the error with: only what was measured."""
-    feasible = {name: error for name, error in answer.baselines.items() if not math.isnan(error)}
-    if not feasible or not math.isfinite(answer.error):
+def compare(study: Study, answer: Answer) -> str:
+    """Say with how many units the best baseline matches the error: only what was measured."""
+    errors = {name: error for name, error in answer.baselines.items() if not math.isnan(error)}
+    if not errors or not math.isfinite(answer.error):
         return ""
-    best = min(feasible, key=lambda name: feasible[name])
-    if feasible[best] <= answer.error * (1 + SAME):
-        return f"baseline {best} {'is better' if feasible[best] < answer.error * (1 - SAME) else 'does as well'} here"
-    most = min(problem.size, MAX_BASELINE_FACTOR * answer.k)
-    size, tried = matching_size(problem.baselines[best], answer.k, answer.error, most)
+    best = min(errors, key=lambda name: errors[name])
+    if errors[best] < answer.error * (1 - SAME):
+        return f"baseline {best} is better here"
+    if errors[best] <= answer.error * (1 + SAME):
+        return f"baseline {best} does as well here"
+    most = min(study.size, MAX_BASELINE_FACTOR * answer.k)
+    size, tried = matching_size(study.baselines[best], answer.k, answer.error, most)
     if size is not None:
-        return f"baseline {best} matches this with {size:g} {problem.unit} ({size / answer.k:.1f}x)"
-    return (
-        f"baseline {best} did not match this with {one_of(tried)} {problem.unit}" if tried else ""
-    )
+        times = f"{size:g} {study.unit} ({size / answer.k:.1f}x)"
+        return f"baseline {best} matches this with {times}"
+    if not tried:
+        return ""
+    *some, last = (f"{size:g}" for size in tried)
+    sizes = f"{', '.join(some)} or {last}" if some else last
+    return f"baseline {best} did not match this with {sizes} {study.unit}"
 
 
 def matching_size(
     baseline: Callable[[int], float], k: int, error: float, most: int
 ) -> tuple[int | None, list[int]]:
-    """A size in k + 1..most at which a baseline's error is at most `error`, or None; and the sizes tried without.
+    """Return a size in k + 1..most at which a baseline's error is at most `error`, and sizes without.
 
-    Sizes are doubled, then halved back to the smallest that is found to match. A baseline's error
+    Sizes are doubled, then halved back to the smallest that is known to match. A baseline's error
     need not fall with its size, so a smaller one may match as well. Sizes it cannot serve, of
     infinite error, are passed over, and the largest that it can serve is among those tried.
 
@@ -621,24 +596,13 @@ def matching_size(
     if matching:
         below = [size for size in tried if size < matching[0]]
         matching[0] = turning_point(below[-1] if below else k, matching[0], fits)
-    return next(iter(matching), None), sorted(
-        size for size, value in errors.items() if error < value < math.inf
-    )
+    without = sorted(size for size, value in errors.items() if error < value < math.inf)
+    return next(iter(matching), None), without
 
 
-def turning_point(low: int, high: int, said: Callable[[int], bool]) -> int:
-    """By halving, a size above `low` at which the answer turns from no to yes, given that `high` says yes."""
+def turning_point(low: int, high: int, turned: Callable[[int], bool]) -> int:
+    """Return by halving a size above `low` at which the answer turns to yes, which it is at `high`."""
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if said(middle) else (middle, high)
+        low, high = (low, middle) if turned(middle) else (middle, high)
     return high
-
-
-def one_of(sizes: Sequence[int]) -> str:
-    """Numbers in words.
-
-    >>> one_of([5]), one_of([5, 10, 20])
-    ('5', '5, 10 or 20')
-    """
-    *some, last = (f"{size:g}" for size in sizes)
-    return f"{', '.join(some)} or {last}" if some else last

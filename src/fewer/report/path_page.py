@@ -1,233 +1,192 @@
-"""A study as a page: what was asked, kept and lost, the error against k with baselines, how it was computed."""
+"""A path as a page: what was asked, kept and lost, the error against k, how it was computed."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..text import csv_text, sentence
-from .blocks import Column, chooser, download, facts, pictures, section, table
+from ..text import csv_text, sentence, short
 from .drawings import picture
-from .html import Html, join, tag
-from .page import page
+from .html import (
+    Column,
+    Html,
+    caption,
+    chooser,
+    download,
+    facts,
+    join,
+    number_text,
+    page,
+    pictures,
+    section,
+    table,
+    tag,
+)
 from .path import Answer, Path
-from .svg import Series, curve, short
+from .points import PointsStudy
+from .study import Table
+from .svg import Series, curve
 
+Shape = tuple[int, int] | None
+"""Height and width of rows that are pictures."""
 BASELINES = ("baseline", "baseline2", "baseline3")
 """The styles of their curves."""
-SHARES = ("share of rows", "weight")
 MAX_SHOWN_COLUMNS = 9
 """Columns of the user's table that are shown; those of pictures are not."""
 
 
-def study_page(
-    study: Path, title: str, how: Mapping[str, Any], image_shape: tuple[int, int] | None = None
-) -> str:
-    """One study as a whole page."""
-    blocks = study_blocks(study, title, image_shape), computed(how, [study])
-    return page(title, *blocks, lead=verdict(study), eyebrow=f"fewer {study.problem.job}")
+def path_page(path: Path, title: str, how: Mapping[str, Any], shape: Shape = None) -> str:
+    """Return one path as a whole page."""
+    blocks = path_blocks(path, title, shape), computed(how, [path])
+    return page(title, *blocks, lead=verdict(path), eyebrow=f"fewer {path.study.job}")
 
 
-def studies_page(
+def paths_page(
     title: str,
     lead: str,
-    named: Sequence[tuple[str, str, Path, tuple[int, int] | None]],
+    parts: Sequence[tuple[str, str, Path, Shape]],
     how: Mapping[str, Any],
 ) -> str:
-    """Several studies on one page: each with a heading, a sentence, the study and the shape of its pictures."""
-    parts = [article(*part) for part in named]
-    return page(title, parts, computed(how, [s for _, _, s, _ in named]), lead=lead)
+    """Return several paths as a page: each with a heading, a sentence, and the shape of pictures."""
+    articles = []
+    for name, words, path, shape in parts:
+        head = tag(
+            "header",
+            tag("p", f"fewer {path.study.job}", class_="eyebrow"),
+            tag("h2", name, class_="job"),
+            tag("p", f"{words} {verdict(path)}", class_="lead"),
+        )
+        articles.append(tag("article", head, path_blocks(path, name, shape)))
+    return page(title, articles, computed(how, [part[2] for part in parts]), lead=lead)
 
 
-def article(name: str, words: str, study: Path, image_shape: tuple[int, int] | None) -> Html:
-    """One study among several."""
-    above = tag("p", f"fewer {study.problem.job}", class_="eyebrow")
-    head = tag(
-        "header",
-        above,
-        tag("h2", name, class_="job"),
-        tag("p", f"{words} {verdict(study)}", class_="lead"),
+def path_blocks(path: Path, title: str, shape: Shape) -> Html:
+    """Return the blocks of one path."""
+    panels = {answer.k: panel(path, answer, shape) for answer in path.answers}
+    curves, kept = None, panels[path.recommended]
+    if len(panels) > 1:
+        curves, kept = section("Which k?", which_k(path)), chooser(panels, path.recommended)
+    save = download(f"fewer-{path.study.job}.csv", kept_csv(path), "Download what was kept as csv")
+    last = section("What was kept, what was lost", kept, save)
+    return tag("div", curves, last, class_="study", aria_label=title)
+
+
+def verdict(path: Path) -> str:
+    """Return what is proven, and what the best baseline needs to match it."""
+    result = path.answer.result
+    words = str(result.status), result.note, path.comparison
+    return " ".join(sentence(one) for one in words if one)
+
+
+def which_k(path: Path) -> Html:
+    """Return the curve, the table, and the k to take with the reason."""
+    metric, ks = path.metric, path.ks
+    errors, spreads = path.errors, [answer.held_out_se for answer in path.answers]
+    lines = [Series("fewer", ks, errors.pop("fewer").tolist(), "ours")]
+    if path.held_out:
+        name, band = "fewer, held out", [spread or 0.0 for spread in spreads]
+        if None in spreads:
+            band = []
+        else:
+            splits = len(path.answers[0].held_outs)
+            name += f" (mean of {splits} splits, band: standard error)"
+        held = path.held_out["fewer"].tolist()
+        lines.append(Series(name, ks, held, "held", spread=band))
+    for (name, each), style in zip(errors.items(), BASELINES, strict=False):
+        lines.append(Series(name, ks, each.tolist(), style))
+    drawing = curve(lines, x="k", y=metric, title=f"{metric} against k", marked=path.recommended)
+    share = metric in path.study.shares
+    columns = [
+        Column(name, values, share=share and name not in ("k", "gap"))
+        for name, values in path.columns().items()
+    ]
+    title = f"Error: {metric}; lower is better."
+    take = tag("p", tag("strong", f"Selected k = {path.recommended}: "), f"{path.reason}.")
+    return join(take, drawing, table(columns, keys=ks, marked=path.recommended, title=title))
+
+
+def panel(path: Path, answer: Answer, shape: Shape) -> Html:
+    """Return what one k keeps: pictures where rows are pictures, then the table."""
+    study = path.study
+    names = shown_names(answer.kept, shape)
+    columns = [
+        Column(name, answer.kept[name], bar=name == "weight", share=name in study.shares)
+        for name in names
+    ]
+    drawing = None
+    if shape is not None:
+        captions = [f"{100 * weight:.1f} %" for weight in answer.kept["weight"]]
+        drawing = pictures(study.pixels(answer.kept, math.prod(shape)), captions, shape)
+    if drawing is None or not isinstance(study, PointsStudy):
+        drawing = join(drawing, picture(study.view(answer.result), captions_of(answer)))
+    rest = len(answer.kept) - len(names)
+    return join(
+        facts(spoken(path, answer), large=True),
+        drawing,
+        table(columns, label=f"{study.unit} kept"),
+        caption(f"{rest} more columns are in the download." if rest else None),
+        explained(study, answer, shape) if isinstance(study, PointsStudy) else None,
     )
-    return tag("article", head, study_blocks(study, name, image_shape))
 
 
-def study_blocks(study: Path, title: str, image_shape: tuple[int, int] | None) -> Html:
-    """The blocks of one study."""
-    several = len(study.answers) > 1
-    curves = section("Which k?", which_k(study)) if several else None
-    panels = {a.k: panel(study, a, image_shape) for a in study.answers}
-    kept = chooser(panels, study.chosen.k) if several else panels[study.chosen.k]
-    save = download(
-        f"fewer-{study.problem.job}.csv", kept_csv(study), "Download what was kept as csv"
-    )
-    return tag(
-        "div",
-        curves,
-        section("What was kept, what was lost", kept, save),
-        class_="study",
-        aria_label=title,
-    )
+def shown_names(rows: Table, shape: Shape) -> list[str]:
+    """Return the columns of a table of rows that are shown: few, and no pixels."""
+    names = list(rows)
+    if shape is not None and len(names) > math.prod(shape):
+        names = names[: -math.prod(shape)]
+    return names[:MAX_SHOWN_COLUMNS]
 
 
-def spoken(study: Path, answer: Answer) -> dict[str, str]:
-    """The losses as texts."""
-    shares = study.problem.shares
-    texts = {n: f"{100 * v:.2f} %" if n in shares else short(v) for n, v in answer.lost.items()}
+def spoken(path: Path, answer: Answer) -> dict[str, str]:
+    """Return the losses as texts."""
+    losses = dict(answer.lost)
+    texts = {name: number_text(value, name in path.study.shares) for name, value in losses.items()}
     if answer.held_out is not None:
-        name, held = study.problem.metric, answer.held_out
-        texts[f"held-out {name}"] = f"{100 * held:.2f} %" if name in shares else short(held)
+        share = path.metric in path.study.shares
+        texts[f"held-out {path.metric}"] = number_text(answer.held_out, share)
     return texts
 
 
-def verdict(study: Path) -> str:
-    """What is proven, and what the best baseline needs to match it."""
-    return " ".join(
-        map(
-            sentence,
-            filter(
-                None, (str(study.chosen.result.status), study.chosen.result.note, study.comparison)
-            ),
-        )
-    )
-
-
-def which_k(study: Path) -> Html:
-    """The curve, the table, and the k to take with the reason."""
-    answers = study.answers
-    ks = [a.k for a in answers]
-    lines = [Series("fewer", ks, [a.error for a in answers], "ours")]
-    held = [a for a in answers if a.held_out is not None]
-    if held:
-        values, spread = [float(a.held_out or 0.0) for a in held], [a.held_out_se for a in held]
-        several = (
-            ""
-            if None in spread
-            else f" (mean of {len(held[0].held_outs)} splits, band: standard error)"
-        )
-        around = () if None in spread else tuple(float(each or 0.0) for each in spread)
-        lines.append(
-            Series(f"fewer, held out{several}", [a.k for a in held], values, "held", spread=around)
-        )
-    names = list(answers[0].baselines)
-    for name, style in zip(names, BASELINES, strict=False):
-        having = [a for a in answers if name in a.baselines]
-        lines.append(
-            Series(name, [a.k for a in having], [a.baselines[name] for a in having], style)
-        )
-    picture = curve(
-        lines,
-        x="k",
-        y=study.problem.metric,
-        title=f"{study.problem.metric} against k",
-        chosen=study.chosen.k,
-    )
-    share = study.problem.metric in study.problem.shares
-    columns = [Column("k", ks), Column("error", [a.error for a in answers], share=share)]
-    if held:
-        columns.append(Column("held out", [a.held_out for a in answers], share=share))
-        if any(a.held_out_se is not None for a in answers):
-            columns.append(
-                Column("± standard error", [a.held_out_se for a in answers], share=share)
-            )
-    columns += [
-        Column(name, [a.baselines.get(name) for a in answers], share=share) for name in names
-    ]
-    if any("gap" in a.lost for a in answers):
-        columns.append(Column("gap", [a.lost.get("gap") for a in answers]))
-    take = tag("p", tag("strong", f"Selected k = {study.chosen.k}: "), f"{study.reason}.")
-    return join(
-        take,
-        picture,
-        table(
-            columns,
-            keys=ks,
-            chosen=study.chosen.k,
-            caption=f"Error: {study.problem.metric}; lower is better.",
-        ),
-    )
-
-
-def panel(study: Path, answer: Answer, image_shape: tuple[int, int] | None) -> Html:
-    """What one k keeps: pictures where rows are pictures, then the table."""
-    shares = study.problem.shares
-    names = list(answer.kept)[:MAX_SHOWN_COLUMNS]
-    if image_shape is not None and len(answer.kept) > math.prod(image_shape):
-        names = names[: len(answer.kept) - math.prod(image_shape)]
-    columns = [Column(n, answer.kept[n], bar=n == "weight", share=n in shares) for n in names]
-    left = len(answer.kept) - len(names)
-    more = tag("p", f"{left} more columns are in the download.", class_="caption") if left else None
-    shown = images(study, answer, image_shape) if image_shape is not None else None
-    drawn = (
-        None
-        if shown and study.problem.job == "points"
-        else picture(study.problem.view(answer.result), named(answer))
-    )
-    label = f"{study.problem.unit} kept"
-    first = (
-        facts(spoken(study, answer), large=True),
-        shown,
-        drawn,
-        table(columns, label=label),
-        more,
-    )
-    return join(*first, explained(study, answer, image_shape))
-
-
-def explained(study: Path, answer: Answer, image_shape: tuple[int, int] | None) -> Html | None:
-    """What each point represents, and the rows that the points represent worst, where the job knows."""
-    problem: Any = study.problem
-    if not hasattr(problem, "stands_for") or answer.result.source is None:
+def explained(study: PointsStudy, answer: Answer, shape: Shape) -> Html | None:
+    """Return what each point represents, and the rows that the points represent worst."""
+    if answer.result.source is None:
         return None
-    own, missed = problem.stands_for(answer.result), problem.criticisms(answer.result)
+    shares, missed = study.stands_for(answer.result), study.criticisms(answer.result)
     columns = [
-        Column(n, values, bar=n == "share of rows", share=n in SHARES) for n, values in own.items()
+        Column(name, values, bar=name == "share of rows", share=name in ("share of rows", "weight"))
+        for name, values in shares.items()
     ]
     words = "The rows that are more similar to this point than to any other, beside its weight."
-    each = tag("h3", "What each point represents"), table(columns, caption=words)
-    names = list(missed)[:MAX_SHOWN_COLUMNS]
-    drawn = None
-    if image_shape is not None:
-        names = names[: max(len(missed) - math.prod(image_shape), 1)]
-        drawn = pictures(
-            problem.pixels(missed["index"]), [f"row {i}" for i in missed["index"]], image_shape
-        )
+    each = tag("h3", "What each point represents"), table(columns, title=words)
     words = "The rows that the points represent worst, the worst first."
-    if drawn is not None and names == ["index"]:  # the pictures have these numbers
-        return join(*each, tag("h3", "Criticisms"), tag("p", words, class_="caption"), drawn)
-    worst = table([Column(n, missed[n]) for n in names], caption=words)
-    return join(*each, tag("h3", "Criticisms"), drawn, worst)
+    worst = tag("h3", "Criticisms")
+    names = shown_names(missed, shape)
+    if shape is None:
+        return join(*each, worst, table([Column(n, missed[n]) for n in names], title=words))
+    numbers = [f"row {i}" for i in missed["index"]]
+    drawing = pictures(study.pixels(missed, math.prod(shape)), numbers, shape)
+    if names == ["index"]:  # the pictures have these numbers
+        return join(*each, worst, caption(words), drawing)
+    return join(*each, worst, drawing, table([Column(n, missed[n]) for n in names], title=words))
 
 
-def images(study: Path, answer: Answer, image_shape: tuple[int, int]) -> Html | None:
-    """The kept rows as pictures, where they are."""
-    if not hasattr(study.problem, "rows_of"):
-        return None
-    weights = answer.kept.get("weight", [])
-    return pictures(
-        study.problem.rows_of(answer.result), [f"{100 * w:.1f} %" for w in weights], image_shape
-    )
+def captions_of(answer: Answer) -> list[str]:
+    """Return a caption for each that was kept: its first column and its weight."""
+    if "weight" not in answer.kept:
+        return []
+    first = next((name for name in answer.kept if name != "weight"), "weight")
+    pairs = zip(answer.kept[first], answer.kept["weight"], strict=True)
+    return [f"{first} {value}: {100 * weight:.2f} %" for value, weight in pairs]
 
 
-def named(answer: Answer) -> list[str]:
-    """A caption for each that was kept: its first column and its weight."""
-    first = next((name for name in answer.kept if name != "weight"), "")
-    weights = answer.kept.get("weight", [])
-    values = answer.kept.get(first, weights)[: len(weights)]
-    return [
-        f"{first} {value}: {100 * weight:.2f} %"
-        for value, weight in zip(values, weights, strict=True)
-    ]
+def kept_csv(path: Path) -> str:
+    """Return what was kept, for every k, as csv."""
+    rows = [[one.k, *row] for one in path.answers for row in zip(*one.kept.values(), strict=True)]
+    return csv_text(["k", *path.answers[0].kept], rows)
 
 
-def kept_csv(study: Path) -> str:
-    """What was kept, for every k, as csv."""
-    rows = [[a.k, *row] for a in study.answers for row in zip(*a.kept.values(), strict=True)]
-    return csv_text(["k", *study.answers[0].kept], rows)
-
-
-def computed(how: Mapping[str, Any], studies: Sequence[Path]) -> Html:
-    """How it was computed."""
+def computed(how: Mapping[str, Any], paths: Sequence[Path]) -> Html:
+    """Return how it was computed."""
     rest = {name: value for name, value in how.items() if name != "command"}
-    rest["seconds"] = short(sum(s.seconds for s in studies))
-    return section(
-        "How it was computed", tag("pre", tag("code", how.get("command", ""))), facts(rest)
-    )
+    rest["seconds"] = short(sum(path.seconds for path in paths))
+    command = tag("pre", tag("code", how.get("command", "")))
+    return section("How it was computed", command, facts(rest))

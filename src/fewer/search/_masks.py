@@ -3,7 +3,8 @@
 import numpy as np
 
 from .._validation import Indices, Vector
-from ..cover import KL, Allowance, Cover, Ints
+from ..cover import KL, Cover, Ints
+from ..rules import Rules
 
 CACHED = 2**14
 """Numbers that stay in a core's cache: their bits are done block by block."""
@@ -11,30 +12,27 @@ SHORT = 16
 """Runs below this are not worth a loop of their own in NumPy: one strided sum for each of their entries instead."""
 
 
-def best_mask(cover: Cover, allowance: Allowance, mode: int) -> Indices:
+def best_mask(cover: Cover, rules: Rules) -> Indices:
     """The best allowed face among all masks (of k dimensions where these count), of equals the lowest.
 
     n 2^n additions, some 2^n numbers.
 
     >>> supports = np.array([0, 2, 3]), np.array([1, 2, 0])
     >>> cover = Cover(*supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0]))
-    >>> best_mask(cover, Allowance.count(3, 2), KL).tolist()
+    >>> best_mask(cover, Rules(3, 2)).tolist()
     [1, 2]
     """
     masks = masks_of(cover)
-    if allowance.counts:
-        chosen = np.flatnonzero(over_masks(np.ones(cover.n, np.int8)) == allowance.most)
+    if rules.costs is None:
+        allowed = np.flatnonzero(over_masks(np.ones(cover.n, np.int8)) == rules.most_held)
     else:
-        chosen = np.flatnonzero(over_masks(allowance.costs) <= allowance.room)
-    gains = subset_sums(
-        np.bincount(masks, cover.mass, 1 << cover.n).astype(np.float64, copy=False)
-    )[chosen]
-    if mode != KL:
-        squares = subset_sums(
-            np.bincount(masks, cover.squares, 1 << cover.n).astype(np.float64, copy=False)
-        )[chosen]
-        gains = squares - (1.0 - gains) ** 2 * np.exp(-over_masks(cover.log_m)[chosen])
-    return np.flatnonzero((chosen[gains.argmax()] >> np.arange(cover.n)) & 1)
+        allowed = np.flatnonzero(over_masks(rules.prices) <= rules.room)
+    gains = subset_sums(np.bincount(masks, cover.mass, 1 << cover.n).astype(np.float64))[allowed]
+    if cover.mode != KL:
+        squares = subset_sums(np.bincount(masks, cover.squares, 1 << cover.n).astype(np.float64))
+        uncovered = (1.0 - gains) ** 2 * np.exp(-over_masks(cover.log_m)[allowed])
+        gains = squares[allowed] - uncovered
+    return np.flatnonzero((allowed[gains.argmax()] >> np.arange(cover.n)) & 1)
 
 
 def masks_of(cover: Cover) -> Ints:

@@ -8,7 +8,8 @@ import numpy.typing as npt
 from .._compiled import prices as _prices
 from .._compiled.prices import FREE, IN, LEAF, MORE, OUT, STUCK
 from .._validation import Indices, Vector
-from ..cover import KL, Allowance, Cover
+from ..cover import KL, Cover
+from ..rules import Rules
 
 Fixed = npt.NDArray[np.int8]
 ENTRIES_PER_CALL = 4_000_000
@@ -35,39 +36,35 @@ def common_unit(mass: Vector) -> tuple[float, float]:
     return 0.0, 0.0
 
 
-def tangent(
-    cover: Cover, allowance: Allowance, mode: int, fixed: Fixed, h: float
-) -> tuple[Vector, float]:
+def tangent(cover: Cover, rules: Rules, fixed: Fixed, h: float) -> tuple[Vector, float]:
     """Values (E,) and a constant with values(S) + constant >= gain(S) for every face S that agrees with `fixed`.
 
     l2 is bounded by its tangent at h, with the largest M the branch allows:
     -(1 - Q)² / M <= 2 (1 - h) Q / M - (1 - h²) / M.
     """
-    if mode == KL:
+    if cover.mode == KL:
         return cover.mass.copy(), 0.0
-    kept = fixed == IN
-    room = allowance.room - float(allowance.costs[kept].sum())
-    shrink = float(
-        np.exp(-cover.log_m[kept].sum() - allowance.most_worth(cover.log_m, fixed == FREE, room))
-    )
+    inside = fixed == IN
+    room = rules.room - float(rules.prices[inside].sum())
+    largest = cover.log_m[inside].sum() + rules.most_worth(cover.log_m, fixed == FREE, room)
+    shrink = float(np.exp(-largest))
     values: Vector = cover.squares + 2.0 * (1.0 - h) * shrink * cover.mass
     return values, -(1.0 - h * h) * shrink
 
 
-def even_bound(cover: Cover, allowance: Allowance, mode: int) -> float:
+def even_bound(cover: Cover, rules: Rules) -> float:
     """A gain that no allowed face exceeds: values split evenly, the dearest dimensions paid.
 
     >>> supports = np.array([0, 2, 3]), np.array([1, 2, 0])
     >>> cover = Cover(*supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0]))
-    >>> even_bound(cover, Allowance.count(3, 2), KL)
+    >>> even_bound(cover, Rules(3, 2))
     0.7
     """
-    values, constant = tangent(cover, allowance, mode, np.zeros(cover.n, np.int8), 0.0)
+    values, constant = tangent(cover, rules, np.zeros(cover.n, np.int8), 0.0)
     sizes = np.diff(cover.indptr)
-    prices: Vector = np.bincount(
-        cover.indices, np.repeat(values / np.maximum(sizes, 1), sizes), cover.n
-    ).astype(np.float64)
-    return float(values[sizes == 0].sum() + allowance.most_worth(prices)) + constant
+    shares = np.repeat(values / np.maximum(sizes, 1), sizes)
+    prices: Vector = np.bincount(cover.indices, shares, cover.n).astype(np.float64)
+    return float(values[sizes == 0].sum() + rules.most_worth(prices)) + constant
 
 
 class Node(NamedTuple):
@@ -93,10 +90,10 @@ class Proof:
     `touch`.
     """
 
-    def __init__(self, cover: Cover, allowance: Allowance, mode: int, touch: float) -> None:
-        self.cover, self.allowance, self.mode, self.touch = cover, allowance, mode, touch
+    def __init__(self, cover: Cover, rules: Rules, touch: float) -> None:
+        self.cover, self.rules, self.touch = cover, rules, touch
         self.shrunk, self.steps, self.work = False, 0, 0.0
-        self._unit, error = common_unit(cover.mass) if mode == KL else (0.0, 0.0)
+        self._unit, error = common_unit(cover.mass) if cover.mode == KL else (0.0, 0.0)
         self._split = np.zeros(len(cover.indices))
         total = float(self._linear(np.zeros(cover.n, np.int8))[0].sum())
         self.slack = (1.0 - WHOLE) * self._unit or ROUNDING * total
@@ -128,18 +125,9 @@ class Proof:
         scale = self._unit or 1.0
         floor = (gain + self.slack - constant) / scale
         rounds = _prices.PATIENCE + ENTRIES_PER_CALL // (1 + len(self._split))
-        allowed = self.allowance.costs, self.allowance.room
-        ended, raw, i, work = _prices.tighten(
-            cover.indptr,
-            cover.indices,
-            values,
-            self._split,
-            fixed,
-            *allowed,
-            floor,
-            node.mark,
-            rounds,
-        )
+        supports = cover.indptr, cover.indices, values, self._split, fixed
+        limits = self.rules.prices, self.rules.room, floor, node.mark, rounds
+        ended, raw, i, work = _prices.tighten(*supports, *limits)
         self.steps += 1
         self.work += work
         bound = raw * scale + constant
@@ -156,7 +144,7 @@ class Proof:
 
     def _linear(self, fixed: Fixed) -> tuple[Vector, float]:
         """Values (E,) and a constant such that unit * values(S) + constant >= gain(S) for every S of the branch."""
-        values, constant = tangent(self.cover, self.allowance, self.mode, fixed, self.touch)
+        values, constant = tangent(self.cover, self.rules, fixed, self.touch)
         return (np.rint(values / self._unit) if self._unit else values), constant
 
     def _child(self, node: Node, i: int, side: int) -> Node:

@@ -8,9 +8,9 @@ import numpy as np
 
 from .._validation import Indices, Vector
 from ..active_set import box_weights
-from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..protocols import Quadratic, Rounded, implements
+from ..rules import Rules
 from .fit import NONE, SLACK, Fit, bounds, on_support, with_unit
 
 TIE, NOISE = 1e-12, 1e-15
@@ -37,21 +37,21 @@ class Adding(Protocol):
         ...
 
 
-def additions(oracle: Adding, limits: Any, deadline: Deadline) -> Iterator[Fit]:
+def additions(oracle: Adding, rules: Rules, deadline: Deadline) -> Iterator[Fit]:
     """Hold `include`, add the unit that lowers F most until the support is full; yields feasible answers."""
-    units = np.sort(limits.include)
+    units = np.sort(rules.include)
     while True:
         fit = oracle.fit(units)
-        if fit is not None and not limits.lacking(units):
-            kept = (fit.weights > 0.0) | np.isin(units, limits.include)
+        if fit is not None and not rules.lacking(units):
+            kept = (fit.weights > 0.0) | np.isin(units, rules.include)
             yield fit._replace(units=units[kept], weights=fit.weights[kept])
-        fits = limits.addable(units)
+        fits = rules.addable(units)
         fits[units] = False
         others = np.flatnonzero(fits)
         if not len(others):
             return
         lows, ceiling = oracle.lows(units, fit, others), math.inf
-        if fit is not None and limits.min_weight == 0.0:
+        if fit is not None and rules.min_weight == 0.0:
             ceiling = fit.value  # a further unit may have no weight
 
         def value_of(unit: int, units: Indices = units) -> float:
@@ -100,11 +100,11 @@ class QuadraticAdditions:
     from r is its curvature beside S.
     """
 
-    def __init__(self, problem: Quadratic, limits: SparseSimplex) -> None:
-        self.problem, self.limits = problem, limits
+    def __init__(self, problem: Quadratic, rules: Rules) -> None:
+        self.problem, self.rules = problem, rules
         self._origin = problem.slopes(NONE, np.empty(0))
         self._diagonal = np.asarray(problem.diagonal, np.float64)
-        rows = min(limits.sizes[1], 8), len(self._origin)
+        rows = min(rules.sizes[1], 8), len(self._origin)
         self._slopes, self._whitened = np.empty(rows), np.empty(rows)
         self._order: list[int] = []
         self._pivots = 0
@@ -113,15 +113,11 @@ class QuadraticAdditions:
 
     def fit(self, units: Indices) -> Fit | None:
         """The best weights on a support, from those on the support before."""
-        limits, size = self.limits, len(units)
-        short = not size or (limits.min_weight > 0.0 and limits.lacking(units))
-        if (
-            short
-            or size * limits.min_weight > 1.0 + SLACK
-            or size * limits.max_weight < 1.0 - SLACK
-        ):
+        rules, size = self.rules, len(units)
+        short = not size or (rules.min_weight > 0.0 and rules.lacking(units))
+        if short or size * rules.min_weight > 1.0 + SLACK or size * rules.max_weight < 1.0 - SLACK:
             return None
-        return self._fit(units, *bounds(limits, np.ones(size, np.bool_)))
+        return self._fit(units, *bounds(rules, np.ones(size, np.bool_)))
 
     def _fit(self, units: Indices, low: Vector, high: Vector) -> Fit:
         start = np.full(len(units), 1.0 / len(units))
@@ -174,7 +170,7 @@ class QuadraticAdditions:
             terms = self._diagonal[others], 2.0 * self._origin[others]
             error = MARGIN * (terms[0] + np.abs(terms[1]))
             return np.asarray(terms[0] - terms[1] + self.problem.constant - error)
-        low, high = self.limits.min_weight, min(self.limits.max_weight, 1.0)
+        low, high = self.rules.min_weight, min(self.rules.max_weight, 1.0)
         if fit is None:
             low, high = 0.0, 1.0
             fit = self._fit(units, np.zeros(len(units)), np.ones(len(units)))

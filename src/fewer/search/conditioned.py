@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from .._validation import Indices, Vector, magnitude
-from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..probe import is_ours
 from ..protocols import Centred, implements
+from ..rules import Rules
 from .additions import additions
 from .convex import CLOSED, Programmes
 from .convex import best_weights as best_weights
@@ -38,8 +38,8 @@ PATIENCE, PROOF_BUDGET = 4e8, 8e8
 """Work of perturbations in a row without a gain, and of a proof, by default."""
 PER_SUPPORT = 5e5
 """The same for each support, where there are few."""
-MOST_SUPPORTS = 5_000_000
-"""Without a limit, a proof by programmes over more supports is refused."""
+FEW_SUPPORTS, MOST_SUPPORTS = 10_000, 5_000_000
+"""Up to so many supports a proof goes by programmes; without a limit, one over more than these is refused."""
 NEARLY = 0.99
 """Where the programme of all units has a bound of this share of the value, branching on programmes ends soon."""
 RANDOM = 0.3
@@ -47,17 +47,14 @@ RANDOM = 0.3
 
 
 class ConditionedEngine:
-    """F over the supports of a sparse set and the weights that meet its conditions.
+    """F over the supports of a sparse set and the weights that meet its conditions."""
 
-    `limits` says which entries may be held together (`addable`, `allows`, `lacking`, `fitting`),
-    the bounds of weights, and the conditions.
-    """
-
-    def __init__(self, objective: Any, limits: Any, deadline: Deadline) -> None:
-        self.problem, self.limits, self.deadline = objective, limits, deadline
-        self.programmes = Programmes(objective, limits, deadline)
+    def __init__(self, objective: Any, rules: Rules, deadline: Deadline) -> None:
+        rules = with_implied_counts(rules)
+        self.problem, self.rules, self.deadline = objective, rules, deadline
+        self.programmes = Programmes(objective, rules, deadline)
         self.best: Fit | None = None
-        self._adding = additions(self.programmes, limits, deadline)
+        self._adding = additions(self.programmes, rules, deadline)
         self._grown = self._settled = self._unbound = False
         self._floor = math.inf
         self._free = self._without_conditions()
@@ -84,29 +81,29 @@ class ConditionedEngine:
         """Work of idle perturbations; none where there is only one support."""
         if self._unbound and self._free is not None:
             return self._free.patience
-        alone = len(self.limits.include) == self.limits.sizes[1] or self._n_open <= 1
+        alone = len(self.rules.include) == self.rules.sizes[1] or self._n_open <= 1
         return 0.0 if alone else min(PATIENCE, PER_SUPPORT * self._n_supports)
 
     @property
     def _n_open(self) -> int:
-        return int(self.limits.open.sum())
+        return int(self.rules.open.sum())
 
     @cached_property
     def _n_supports(self) -> int:
         """How many supports there are, were it for their size alone."""
-        n, k = self._n_open, min(self.limits.sizes[1], self._n_open)
+        n, k = self._n_open, min(self.rules.sizes[1], self._n_open)
         return sum(math.comb(n, size) for size in range(1, k + 1))
 
     def answer(self) -> Vector | None:
         """The weights on all units."""
-        return None if self.best is None else self.best.on_all(self.limits.space.size)
+        return None if self.best is None else self.best.on_all(self.rules.n)
 
     def _take(self, fit: Fit | None) -> bool:
         """Move to weights that are better; whether they are."""
         if fit is None or not fit.value < self.value - self._worth:
             return False
-        kept = (fit.weights > 0.0) | np.isin(fit.units, self.limits.include)
-        if self.limits.min_weight == 0.0 and not kept.all():
+        kept = (fit.weights > 0.0) | np.isin(fit.units, self.rules.include)
+        if self.rules.min_weight == 0.0 and not kept.all():
             fit = fit._replace(units=fit.units[kept], weights=fit.weights[kept])
         self.best, self._settled = fit, False
         return True
@@ -147,13 +144,9 @@ class ConditionedEngine:
 
     def _without_conditions(self) -> QuadraticEngine | None:
         """The search for a squared distance without conditions on weights; None for anything else."""
-        limits = self.limits
-        if limits.all_conditions is None or not self._squared:
+        if self.rules.conditions is None or not self._squared:
             return None
-        counted = limits.max_per_group is not None or limits.min_per_group is not None
-        groups = limits.groups if counted else None
-        free = {"max_group_weight": None, "min_group_weight": None, "conditions": None}
-        return QuadraticEngine(self.problem, replace(limits, groups=groups, **free), self.deadline)
+        return QuadraticEngine(self.problem, replace(self.rules, conditions=None), self.deadline)
 
     def _follow(self) -> bool:
         """Take the support of the search without conditions; whether they do not bind there."""
@@ -178,21 +171,21 @@ class ConditionedEngine:
     @cached_property
     def _relaxed(self) -> tuple[Fit | None, float]:
         """The programme without a limit on the support, and its bound."""
-        units = np.flatnonzero(self.limits.open)
-        return self.programmes.relaxed(units, np.isin(units, self.limits.include), None)
+        units = np.flatnonzero(self.rules.open)
+        return self.programmes.relaxed(units, np.isin(units, self.rules.include), None)
 
     def _first_supports(self) -> list[Indices]:
         """The heaviest units of the relaxation, and then the steepest."""
         relaxed = self._relaxed[0]
         if relaxed is None:
             return []
-        weights = relaxed.on_all(self.limits.space.size)
+        weights = relaxed.on_all(self.rules.n)
         order = np.lexsort((self.programmes.slopes(relaxed), -weights))
-        return [self.limits.fitting(order, size) for size in dict.fromkeys(self.limits.sizes[::-1])]
+        return [self.rules.fitting(order, size) for size in dict.fromkeys(self.rules.sizes[::-1])]
 
     def _by_highs(self) -> Fit | None:
         """The best weights on a support on which the conditions can be met, found by HiGHS."""
-        relaxed, size = self._relaxed[0], self.limits.space.size
+        relaxed, size = self._relaxed[0], self.rules.n
         v = np.zeros(size) if relaxed is None else relaxed.on_all(size)
         return self.programmes.fit(self.programmes.feasible_support(v))
 
@@ -212,7 +205,7 @@ class ConditionedEngine:
         for unit in [-1, *start.units[np.argsort(start.weights, kind="stable")].tolist()]:
             if self.deadline.passed or made >= moves:
                 break
-            if unit in self.limits.include or (unit >= 0 and unit not in self.support):
+            if unit in self.rules.include or (unit >= 0 and unit not in self.support):
                 continue
             before = self.value
             self._try_place(unit)
@@ -223,11 +216,11 @@ class ConditionedEngine:
         """Fit the best candidates for the place of a unit, or for a free place (-1)."""
         here = self.best
         rest, base = self.support[self.support != unit], here
-        if unit >= 0 and len(rest) and not self.limits.lacking(rest):
+        if unit >= 0 and len(rest) and not self.rules.lacking(rest):
             base = self.programmes.fit(rest) or here
             self._take(base)
         assert base is not None  # noqa: S101 - there is an answer
-        fits = self.limits.addable(rest)
+        fits = self.rules.addable(rest)
         fits[rest] = False
         if unit >= 0:
             fits[unit] = False
@@ -235,7 +228,7 @@ class ConditionedEngine:
         ranked = others[np.argsort(-self.programmes.gains(base)[others], kind="stable")[:TRIED]]
         for j in ranked:
             support = with_unit(rest, int(j))
-            if not self.limits.lacking(support):
+            if not self.rules.lacking(support):
                 self._take(self.programmes.fit(support))
 
     def perturb(self, rng: np.random.Generator) -> bool:
@@ -261,14 +254,14 @@ class ConditionedEngine:
 
     def _replaced(self, here: Fit, rng: np.random.Generator) -> Fit | None:
         """The best weights after some units, drawn at random, made place for others; None where none are feasible."""
-        loose = np.setdiff1d(here.units, self.limits.include)
+        loose = np.setdiff1d(here.units, self.rules.include)
         if not len(loose):
             return None
         count = int(rng.integers(1, max(2, len(loose) // 2) + 1))
         out = rng.permutation(loose)[:count]
-        size = max(len(here.units), self.limits.sizes[1])
+        size = max(len(here.units), self.rules.sizes[1])
         units = self._refilled(here, np.setdiff1d(here.units, out), out, size, rng)
-        if not len(units) or self.limits.lacking(units):
+        if not len(units) or self.rules.lacking(units):
             return None
         return self.programmes.fit(units)
 
@@ -277,14 +270,14 @@ class ConditionedEngine:
     ) -> Indices:
         """A support filled up, at random or by slopes, without the units that just left."""
         if rng.random() < RANDOM:
-            rank = rng.random(self.limits.space.size)
+            rank = rng.random(self.rules.n)
         else:
-            lacks = self.limits.lacking(units) or not len(units)
+            lacks = self.rules.lacking(units) or not len(units)
             rank = -self.programmes.gains(here if lacks else self.programmes.fit(units) or here)
             rank += rng.exponential(0.1 * max(float(np.std(rank)), 1e-300), rank.size)
         rank[out] = np.inf
         while len(units) < size:
-            fits = self.limits.addable(units) & np.isfinite(rank)
+            fits = self.rules.addable(units) & np.isfinite(rank)
             fits[units] = False
             others = np.flatnonzero(fits)
             if not len(others):
@@ -294,24 +287,24 @@ class ConditionedEngine:
 
     @property
     def _squared(self) -> bool:
-        """Whether F is a squared distance, and the set that of `Relaxations` and `QuadraticEngine`."""
+        """Whether F is a squared distance, under rules that `QuadraticEngine` and `Relaxations` know."""
         ours = is_ours(self.problem) or implements(self.problem, Centred)
-        return self.programmes.quadratic and ours and isinstance(self.limits, SparseSimplex)
+        return self.programmes.quadratic and ours and self.rules.most_groups is None
 
     # proofs
 
     @property
     def _few(self) -> bool:
-        """Whether doubly non-negative relaxations can bound F."""
-        return self._squared and self.limits.space.size <= PROVABLE
+        """Whether doubly non-negative relaxations can bound F, and enumeration by programmes is no shorter."""
+        return self._squared and self.rules.n <= PROVABLE and self._n_supports > FEW_SUPPORTS
 
     @cached_property
     def _relaxations(self) -> Relaxations | None:
         """The relaxations that bound a squared distance on few units; None where programmes do that."""
         if not self._few or self._relaxed[1] >= NEARLY * self.value:
             return None
-        units = np.arange(self.limits.space.size)
-        return Relaxations(target_gram(self.problem, units, units), self.limits)
+        units = np.arange(self.rules.n)
+        return Relaxations(target_gram(self.problem, units, units), self.rules)
 
     @property
     def proof_refusal(self) -> str:
@@ -328,7 +321,7 @@ class ConditionedEngine:
     @property
     def proven(self) -> float:
         """What is known of closed branches."""
-        known = lower_bound_of(self.problem, self.limits)
+        known = lower_bound_of(self.problem, self.rules)
         tree = self.__dict__.get("_relaxations")
         if tree is not None:
             return max(float(tree.proven), known)
@@ -352,13 +345,13 @@ class ConditionedEngine:
 
     def _bound_by_programme(self, branch: Branch) -> tuple[Branch, ...]:
         """The programme over all units that a branch leaves; a leaf where its answer is a member."""
-        limits = self.limits
-        included = np.union1d(branch.included, limits.include).astype(np.int64)
-        if not limits.allows(included):
+        rules = self.rules
+        included = np.union1d(branch.included, rules.include).astype(np.int64)
+        if not rules.allows(included):
             return ()
-        units = np.flatnonzero(limits.addable(included) & limits.open)
+        units = np.flatnonzero(rules.addable(included) & rules.open)
         units = np.union1d(np.setdiff1d(units, branch.excluded), included).astype(np.int64)
-        if not limits.reachable(units):
+        if not rules.reachable(units):
             return ()
         relaxed, low = self.programmes.relaxed(units, np.isin(units, included), self.best)
         if relaxed is None:
@@ -366,8 +359,8 @@ class ConditionedEngine:
         low = max(low, branch.bound)
         used = np.union1d(relaxed.units[relaxed.weights > MASS], included).astype(np.int64)
         closed = low >= self.value - CLOSED * abs(self.value)
-        if limits.allows(used):
-            if not limits.lacking(used) or limits.min_weight == 0.0:
+        if rules.allows(used):
+            if not rules.lacking(used) or rules.min_weight == 0.0:
                 self._take(self.programmes.fit(used))
             closed |= self._is_member(relaxed, used)
         at = -1 if closed else self._branching(relaxed, units, used, included)
@@ -379,12 +372,10 @@ class ConditionedEngine:
 
     def _is_member(self, relaxed: Fit, used: Indices) -> bool:
         """Whether weights of a relaxation obey all rules."""
-        if self.limits.min_weight == 0.0:
+        if self.rules.min_weight == 0.0:
             return True
         w = relaxed.weights[relaxed.weights > MASS]
-        return not bool((w < self.limits.min_weight - 1e-12).any()) and not self.limits.lacking(
-            used
-        )
+        return not bool((w < self.rules.min_weight - 1e-12).any()) and not self.rules.lacking(used)
 
     def _branching(self, relaxed: Fit, units: Indices, used: Indices, included: Indices) -> int:
         """The heaviest unit that is not decided; where all that weigh are, any that may still enter; -1 for none."""
@@ -394,3 +385,25 @@ class ConditionedEngine:
             return int(relaxed.units[at][np.argmax(relaxed.weights[at])])
         rest = np.setdiff1d(units, included)
         return int(rest[0]) if len(rest) else -1
+
+
+def with_implied_counts(rules: Rules) -> Rules:
+    """Rules whose groups hold as many units as conditions on their weight alone ask for.
+
+    Where Gq <= h < 0 needs units of one group, Σ_j |G_j| q_j >= |h| there, so at least
+    |h| / (max_j |G_j| max_weight) of them.
+
+    >>> from fewer import Atoms, SparseSimplex
+    >>> C = SparseSimplex(Atoms(4), 3, max_weight=0.4, groups=[0, 0, 1, 1], min_group_weight=[0.6, 0])
+    >>> with_implied_counts(C.rules).fewest.tolist()
+    [2, 0]
+    """
+    if rules.groups is None or rules.conditions is None or rules.conditions.G is None:
+        return rules
+    fewest = rules.fewest.copy()
+    for row, right in zip(rules.conditions.G, rules.conditions.h, strict=True):
+        groups = np.unique(rules.groups[row < 0.0])
+        if right < 0.0 and len(groups) == 1:
+            share = right / (float(row.min()) * min(rules.max_weight, 1.0))
+            fewest[groups] = np.maximum(fewest[groups], math.ceil(share * (1.0 - 1e-9)))
+    return replace(rules, fewest=fewest)

@@ -8,10 +8,11 @@ import numpy as np
 
 from .._validation import Indices, Vector
 from ..constraints.conditions import Conditioned
-from ..constraints.feasibility import Feasibility
+from ..constraints.feasibility import feasible_member
 from ..deadline import Deadline
 from ..programmes import Solved, linear_programme
 from ..protocols import FaceSolvable, Programmed, Quadratic, Scaled, implements
+from ..rules import Rules
 from ._face import face_best
 from .fit import (
     SLACK,
@@ -53,9 +54,9 @@ CLOSED = 1e-8
 class Programmes:
     """Weights of one objective under all rules of one constraint; `work` counts multiplications, about."""
 
-    def __init__(self, objective: Any, limits: Any, deadline: Deadline) -> None:
-        self.objective, self.limits, self.deadline = objective, limits, deadline
-        self.conditions = limits.all_conditions
+    def __init__(self, objective: Any, rules: Rules, deadline: Deadline) -> None:
+        self.objective, self.rules, self.deadline = objective, rules, deadline
+        self.conditions = rules.conditions
         self.own = implements(objective, Programmed)
         self.quadratic = not self.own and implements(objective, Quadratic)
         self.scale = float(objective.scale) if implements(objective, Scaled) else 0.0
@@ -64,7 +65,7 @@ class Programmes:
 
     def fit(self, units: Indices) -> Fit | None:
         """The best weights on a support, remembered; None where no weights meet all rules."""
-        short = self.limits.min_weight > 0.0 and self.limits.lacking(units)
+        short = self.rules.min_weight > 0.0 and self.rules.lacking(units)
         if short or not len(units):
             return None
         key = np.asarray(units, np.int64).tobytes()
@@ -78,7 +79,7 @@ class Programmes:
 
     def solve(self, units: Indices, inside: Mask) -> Fit | None:
         """The best weights on any units, those inside with their least; None where no weights meet all conditions."""
-        ends = bounds(self.limits, inside)
+        ends = bounds(self.rules, inside)
         if not _room(units, ends):
             return None
         size, n = len(units), self.objective.space.size
@@ -89,7 +90,7 @@ class Programmes:
             p = face_best(self.objective, units)
             value = float(self.objective.value(p))
             return Fit(units, p[units], value) if value < math.inf else None
-        start = np.full(size, 1.0 / size) if size <= self.limits.sizes[1] else np.zeros(size)
+        start = np.full(size, 1.0 / size) if size <= self.rules.sizes[1] else np.zeros(size)
         H, c = on_support(self.objective, units)
         best = conditioned_weights(H, c, ends, start, self.conditions, units)
         if best is None:
@@ -122,7 +123,7 @@ class Programmes:
 
     def feasible(self, units: Indices, inside: Mask) -> bool:
         """Whether some weights on these units meet all conditions, by a linear programme."""
-        ends = bounds(self.limits, inside)
+        ends = bounds(self.rules, inside)
         if not _room(units, ends):
             return False
         self.work += QP_COST
@@ -155,7 +156,7 @@ class Programmes:
 
     def lows(self, units: Indices, fit: Fit | None, others: Indices) -> Vector:
         """F is at least this where a support and one of the others have weight, (m,)."""
-        if fit is None or self.limits.min_weight > 0.0:
+        if fit is None or self.rules.min_weight > 0.0:
             return np.full(len(others), -math.inf)
         slopes, inside = self.slopes(fit), np.ones(len(units) + 1, np.bool_)
         longer = [with_unit(units, int(unit)) for unit in others]
@@ -174,7 +175,7 @@ class Programmes:
         """
         if not self.own and not self.quadratic and implements(self.objective, FaceSolvable):
             return float(self.objective.value_on(units)) - ROUNDING * max(1.0, abs(at.value))
-        ends, g = bounds(self.limits, inside), slopes - at.price
+        ends, g = bounds(self.rules, inside), slopes - at.price
 
         def lowest(price: Vector | float, charge: float) -> float:
             priced = (g + price)[units]
@@ -246,7 +247,7 @@ class Programmes:
         """A support near v on which the conditions can be met, found by HiGHS; empty where none is found."""
         if self.conditions is None:
             return np.empty(0, np.int64)
-        held = Feasibility(self.limits, self.conditions).best(v)
+        held = feasible_member(self.rules, v)
         return np.empty(0, np.int64) if held is None else np.flatnonzero(held)
 
 
@@ -258,6 +259,6 @@ def _room(units: Indices, ends: tuple[Vector, Vector]) -> bool:
 def best_weights(objective: Any, constraint: Any, p: Vector) -> Vector:
     """The best member with the support of p under all conditions; p where none is found."""
     units = constraint.support(p)
-    programmes = Programmes(objective, constraint, Deadline.after(None))
+    programmes = Programmes(objective, constraint.rules, Deadline.after(None))
     fit = programmes.solve(units, np.ones(len(units), np.bool_))
     return p if fit is None else fit.on_all(p.size)

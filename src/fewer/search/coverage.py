@@ -7,8 +7,7 @@ import numpy as np
 
 from .._compiled.prices import IN, OUT
 from .._validation import Indices, Vector
-from ..cover import KL, Allowance, Cover
-from ..spaces import States
+from ..cover import KL, Cover
 from ._masks import best_mask
 from ._prices import Node, Proof, even_bound
 from ._search import Search
@@ -36,14 +35,12 @@ GAP = 1e-11
 
 def coverage_engine(objective: Any, constraint: Any) -> "CoverageEngine | None":
     """The engine of a `Covered` objective over allowed faces, or None where its q or its space does not allow it."""
-    covered = objective.cover(constraint.k)
-    if covered is None:
+    cover, rules = objective.cover(constraint.k), constraint.rules
+    if cover is None:
         return None
-    cover, norm, mode = covered
-    if not constraint.allowance.counts:
-        costs = constraint.allowance.of_supports(cover.indptr, cover.indices)
-        cover = cover.take(np.flatnonzero(costs <= constraint.allowance.room))
-    return CoverageEngine(objective, constraint, cover, norm, mode)
+    if rules.costs is not None:
+        cover = cover.take(np.flatnonzero(cover.costs(rules.prices) <= rules.room))
+    return CoverageEngine(objective, constraint, cover)
 
 
 class CoverageEngine:
@@ -61,18 +58,14 @@ class CoverageEngine:
     ((), True)
     """
 
-    def __init__(
-        self, objective: Any, constraint: Any, cover: Cover, norm: float, mode: int
-    ) -> None:
-        self.objective, self.constraint = objective, constraint
-        self.cover, self.norm, self.mode, self.k = cover, norm, mode, int(constraint.k)
-        self.allowance: Allowance = constraint.allowance
-        self._search = Search(cover, self.allowance, mode)
-        self._answered: tuple[bytes, Vector | None] = (b"", None)
-        self._valued: tuple[bytes, float] = (b"", math.inf)
-        self._beside: Search | None = (
-            None  # the search within a proof, on what is left of the cover
-        )
+    proof_refusal, proof_budget = "", PROOF_WORK
+
+    def __init__(self, objective: Any, constraint: Any, cover: Cover) -> None:
+        self.objective, self.constraint, self.cover = objective, constraint, cover
+        self.rules = constraint.rules
+        self._search = Search(cover, self.rules)
+        self._near: Search | None = None  # within a proof, on what is left of the cover
+        self._known: tuple[bytes, Vector | None, float] = (b"", None, math.inf)
         self._began, self._complete, self._looked = False, False, False
         self._left: tuple[Branch, ...] | None = None  # of all supports, after the first looks
         self._rounding, self._more_work = 0.0, 0.0
@@ -80,16 +73,12 @@ class CoverageEngine:
     @property
     def value(self) -> float:
         """F at `answer()`; infinite while there is no answer."""
-        key = self._search.key
-        if self._valued[0] != key:
-            p = self.answer()
-            self._valued = key, math.inf if p is None else float(self.objective.value(p))
-        return self._valued[1]
+        return self._best()[1]
 
     @property
     def support(self) -> Indices:
-        """The dimensions chosen, sorted."""
-        return self._search.face
+        """The dimensions of the face, sorted."""
+        return self._search.units
 
     @property
     def work(self) -> float:
@@ -101,29 +90,31 @@ class CoverageEngine:
         """The work of some perturbations; none where swaps see every face, or the face is known to be best."""
         if self._search.exhausted or self._complete:
             return 0.0
-        return min(max(PERTURBATIONS * self.k * self._search.one_pass, LEAST_WORK), MOST_WORK)
-
-    @property
-    def proof_refusal(self) -> str:
-        """Nothing: the proof ends, if late."""
-        return ""
-
-    @property
-    def proof_budget(self) -> float:
-        """About a second."""
-        return PROOF_WORK
+        passes = PERTURBATIONS * self._search.k * self._search.one_pass
+        return min(max(passes, LEAST_WORK), MOST_WORK)
 
     @property
     def proven(self) -> float:
         """The value less rounding, once `bound` was called; before that what one pass proves of all supports."""
         if not self._began:
-            return self._loss(even_bound(self.cover, self.allowance, self.mode))
-        close = GAP * (self._search.gain if self.mode == KL else self.norm)
-        return (
-            self.value
-            if self._rounding <= close
-            else self._loss(self._search.gain + self._rounding)
-        )
+            return self.cover.loss(even_bound(self.cover, self.rules))
+        gain = self._search.gain
+        if self._rounding <= GAP * (gain if self.cover.mode == KL else self.cover.norm):
+            return self.value
+        return self.cover.loss(gain + self._rounding)
+
+    def answer(self) -> Vector | None:
+        """The best distribution on the face, or None while the face holds no state."""
+        return self._best()[0]
+
+    def _best(self) -> tuple[Vector | None, float]:
+        """The best distribution on the face and F there, remembered."""
+        key = self._search.key
+        if self._known[0] != key:
+            states = self.constraint.face(self.support)
+            p = self.objective.best_on(states) if states.size else None
+            self._known = key, p, math.inf if p is None else float(self.objective.value(p))
+        return self._known[1:]
 
     def grow(self, count: int) -> int:
         """Add dimensions: one by Algorithm 3, several by look-ahead."""
@@ -139,17 +130,15 @@ class CoverageEngine:
         At the first local optimum some looks at all supports may tell that none is better, or find
         one.
         """
-        affordable = 1 + int(WORK_PER_CALL / (2.0 * self._search.one_pass + self.k * self.cover.n))
+        each = 2.0 * self._search.one_pass + self._search.k * self.cover.n
+        affordable = 1 + int(WORK_PER_CALL / each)
         return self._search.improve(min(moves, affordable)) or int(self._look_at_all())
 
     def _look_at_all(self) -> bool:
         """Begin the proof, once, for as long as nothing has to be branched on; whether it found a better support."""
         if self._looked or self._began or self._search.lacking:
             return False
-        if (
-            self.cover.n <= MAX_DIMENSIONS_BY_MASKS
-            and float(self.cover.n << self.cover.n) > self.patience
-        ):
+        if self._few and float(self.cover.n << self.cover.n) > self.patience:
             return False
         gain, until = self._search.gain, self.work + WORK_PER_CALL
         self._looked = True
@@ -159,6 +148,11 @@ class CoverageEngine:
         self._left, self._complete = left, not left
         return self._search.gain > gain
 
+    @property
+    def _few(self) -> bool:
+        """Whether valuing all masks is the fastest proof."""
+        return self.cover.n <= MAX_DIMENSIONS_BY_MASKS
+
     def perturb(self, rng: np.random.Generator) -> bool:
         """Replace some dimensions at random, swap until none helps, and go back where F is not lower or equal."""
         if self._search.exhausted:
@@ -166,37 +160,16 @@ class CoverageEngine:
             return False
         return self._search.perturb(rng)
 
-    def answer(self) -> Vector | None:
-        """The best distribution on the face, or None while the face holds no state."""
-        key = self._search.key
-        if self._answered[0] != key:
-            states = self.constraint.face(self.support)
-            self._answered = key, self.objective.best_on(states) if states.size else None
-        return self._answered[1]
-
     def _hold_a_state(self) -> None:
-        """Take another face: around the heaviest support, or where there is none the smallest state."""
+        """Take another face: around the heaviest support, or where there is none the cheapest state."""
         if len(self.cover):
-            e = int(self.cover.mass.argmax())
-            units = self.cover.indices[self.cover.indptr[e] : self.cover.indptr[e + 1]]
+            source, e = self.cover, int(self.cover.mass.argmax())
         else:
-            rows = self._states.rows
-            smallest = int(self.allowance.of_supports(rows.indptr, rows.indices).argmin())
-            units = rows.indices[rows.indptr[smallest] : rows.indptr[smallest + 1]]
-        self._search.go_to(units)
-        self._search.grow(self.k)
-
-    @property
-    def _states(self) -> States:
-        space = self.constraint.space
-        assert isinstance(space, States)  # noqa: S101 - every face of a lattice holds the origin
-        return space
-
-    def _loss(self, gain: float) -> float:
-        """F of a face of this gain."""
-        if self.mode == KL:
-            return -math.log(min(gain, 1.0)) if gain > 0.0 else math.inf
-        return max(self.norm - gain, 0.0)
+            source = self.constraint.space.rows  # listed states: a lattice always holds the origin
+            uses = np.repeat(np.arange(source.shape[0]), np.diff(source.indptr))
+            e = int(np.bincount(uses, self.rules.prices[source.indices], source.shape[0]).argmin())
+        self._search.go_to(source.indices[source.indptr[e] : source.indptr[e + 1]])
+        self._search.grow(self._search.k)
 
     def bound(self, branch: Branch) -> tuple[Branch, ...]:
         """Look at a branch once: all masks of few dimensions, or a round of prices, and sometimes perturbations."""
@@ -208,12 +181,11 @@ class CoverageEngine:
                 if self._left is not None:
                     left, self._left = self._left, None
                     return left
-                if self.cover.n <= MAX_DIMENSIONS_BY_MASKS:
+                if self._few:
                     return self._value_all_masks()
             touch = self.cover.measure(self.support)[0]
-            node = Proof(self.cover, self.allowance, self.mode, touch).node(
-                branch.included, branch.excluded
-            )
+            proof = Proof(self.cover, self.rules, touch)
+            node = proof.node(branch.included, branch.excluded)
         proof = node.proof
         self._began, self._rounding = True, proof.rounding
         if proof.steps >= LOOKS_BEFORE_MASKS and self.cover.n <= MAX_DIMENSIONS_IN_MEMORY:
@@ -223,43 +195,42 @@ class CoverageEngine:
         self._more_work += proof.work - before
         moved = face is not None and self._offer(face)
         if nodes and proof.shrunk:
-            moved |= self._search_beside(proof)
+            moved |= self._search_near(proof)
         if moved and len(nodes) == 1 and nodes[0].whole:
             proof.shrunk = False  # a better face leaves fewer supports that matter
-        lowest = max(self._loss(proof.rounded(bound)), branch.bound)
+        lowest = max(self.cover.loss(proof.rounded(bound)), branch.bound)
         return tuple(_branch(lowest, after) for after in nodes)
 
     def _offer(self, face: Indices) -> bool:
         """Move to a face if it is better; whether it was."""
-        gain = self.cover.gain(face, self.mode)
-        better = gain > self._search.gain + 1e-12 * abs(self._search.gain)
+        gain = self._search.gain
+        better = self.cover.gain(face) > gain + 1e-12 * abs(gain)
         if better:
             self._search.go_to(face)
         return better
 
     def _value_all_masks(self) -> tuple[Branch, ...]:
         """Move to the best face of all; nothing is left then."""
-        self._offer(best_mask(self.cover, self.allowance, self.mode))
+        self._offer(best_mask(self.cover, self.rules))
         self._more_work += float(self.cover.n << self.cover.n)
         self._began, self._rounding, self._complete = True, 0.0, True
         return ()
 
-    def _search_beside(self, proof: Proof) -> bool:
+    def _search_near(self, proof: Proof) -> bool:
         """Perturbations on what is left of the cover, for a share of the proof's work; whether they found better."""
-        if self._beside is None or self._beside.cover is not proof.cover:
-            self._beside = Search(proof.cover, self.allowance, self.mode, self.support)
-            self._beside.work = 0.0
-        search, before = self._beside, self._beside.work
-        if search.exhausted or before >= SEARCH_SHARE * proof.work:
+        if self._near is None or self._near.cover is not proof.cover:
+            self._near = Search(proof.cover, self.rules, self.support)
+            self._near.work = 0.0
+        search, before, improved = self._near, self._near.work, False
+        if search.exhausted:
             return False
         rng = np.random.default_rng(proof.steps)
-        improved = False
         for _ in range(MOST_SEARCHES):
             if search.work >= SEARCH_SHARE * proof.work:
                 break
             improved |= search.perturb(rng)
         self._more_work += search.work - before
-        return improved and self._offer(search.face)
+        return improved and self._offer(search.units)
 
 
 def _branch(bound: float, node: Node) -> Branch:

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from .._validation import Indices, Vector
 from ..active_set import box_weights
 from ..constraints.conditions import Conditioned, Conditions
-from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..programmes import quadratic_programme
 from ..protocols import Centred, Quadratic, implements
+from ..rules import Rules
 
 Matrix = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -93,10 +93,10 @@ def with_unit(units: Indices, unit: int) -> Indices:
     return np.concatenate([units[:at], [unit], units[at:]])
 
 
-def bounds(limits: Any, inside: Mask) -> tuple[Vector, Vector]:
+def bounds(rules: Rules, inside: Mask) -> tuple[Vector, Vector]:
     """The least and the largest weights of units; those that are not inside may have none."""
-    low = np.where(inside, limits.min_weight, 0.0)
-    return low, np.full(len(inside), min(limits.max_weight, 1.0))
+    low = np.where(inside, rules.min_weight, 0.0)
+    return low, np.full(len(inside), min(rules.max_weight, 1.0))
 
 
 def affordable(deadline: Deadline | None, multiplications: float) -> bool:
@@ -146,24 +146,22 @@ def vertex(slopes: Vector, lower: Vector, upper: Vector) -> Vector:
     return w
 
 
-def refitted(
-    problem: Quadratic, limits: SparseSimplex, units: Indices, start: Vector | None = None
-) -> Fit:
+def refitted(problem: Quadratic, rules: Rules, units: Indices, start: Vector | None = None) -> Fit:
     """The best weights on a support of feasible size, exact to rounding; units at zero are left out unless included.
 
     min F over Σw = 1, min_weight <= w <= max_weight. units: sorted.
     """
     first = np.full(len(units), 1.0 / len(units)) if start is None else start
     H, c = on_support(problem, units)
-    w = box_weights(H, c, limits.min_weight, limits.max_weight, first)
+    w = box_weights(H, c, rules.min_weight, rules.max_weight, first)
     kept = w > 0.0
-    if len(limits.include):
-        kept |= np.isin(units, limits.include)
+    if len(rules.include):
+        kept |= np.isin(units, rules.include)
     units, w = units[kept], w[kept]
     return Fit(units, w, problem.value_at(units, w))
 
 
-def polished(problem: Quadratic, limits: SparseSimplex, fit: Fit) -> Fit:
+def polished(problem: Quadratic, rules: Rules, fit: Fit) -> Fit:
     """Newton steps with slopes from F itself rather than from the Gram matrix, kept while they help.
 
     H_FF d = s_F + mu 1, 1ᵀd = 0 on the weights F strictly inside their bounds. Matters where F is
@@ -171,7 +169,7 @@ def polished(problem: Quadratic, limits: SparseSimplex, fit: Fit) -> Fit:
     """
     if not implements(problem, Centred) and fit.value > NEARLY_ZERO * abs(problem.constant):
         return fit
-    low, high = limits.min_weight, limits.max_weight
+    low, high = rules.min_weight, rules.max_weight
     free = (fit.weights > low) & (fit.weights < high)
     units, size = fit.units[free], int(free.sum())
     if size < 2:
@@ -208,23 +206,23 @@ def line_gains(problem: Quadratic, fit: Fit) -> Vector:
     return np.asarray(slopes / np.sqrt(np.maximum(curvature, 1e-300)))
 
 
-def promising(problem: Quadratic, limits: SparseSimplex, fit: Fit, count: int) -> Indices:
+def promising(problem: Quadratic, rules: Rules, fit: Fit, count: int) -> Indices:
     """The units outside a support that look best, best first; those that lose least fill up."""
     gains = line_gains(problem, fit)
     gains[fit.units] = -np.inf
-    gains[~limits.open] = -np.inf
+    gains[~rules.open] = -np.inf
     return steepest_units(gains, count)
 
 
 def feasible_support(
-    problem: Quadratic, limits: SparseSimplex, ranked: Indices, size: int | None = None
+    problem: Quadratic, rules: Rules, ranked: Indices, size: int | None = None
 ) -> Indices:
     """The first units of a ranking that fit; where they are too few to carry weight one, steep ones are added."""
-    units = limits.fitting(ranked, limits.sizes[1] if size is None else size)
-    if not limits.lacking(units):
+    units = rules.fitting(ranked, rules.sizes[1] if size is None else size)
+    if not rules.lacking(units):
         return units
     slopes = problem.slopes(units, np.full(len(units), 1.0 / max(1, len(units))))
-    slopes[~limits.open] = -np.inf
+    slopes[~rules.open] = -np.inf
     slopes[units] = -np.inf
     rest = steepest_units(slopes, problem.space.size)
-    return limits.fitting(np.concatenate([units, rest]), len(units) + limits.lacking(units))
+    return rules.fitting(np.concatenate([units, rest]), len(units) + rules.lacking(units))

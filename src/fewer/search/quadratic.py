@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from .._validation import Indices, Vector
-from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..protocols import LowerBoundAttained, implements
+from ..rules import Rules
 from ._gather import BLAS_WORK, Pools
 from ._starts import capped, opening, starts
 from .additions import QuadraticAdditions, additions
 from .engine import Branch
-from .fit import Answers, Fit, affordable, polished, refit_cost, refitted, target_gram
+from .fit import NONE, Answers, Fit, affordable, polished, refit_cost, refitted, target_gram
 from .paths import REACHED, lower_bound_of, relaxed_bounds, simplex_bound
 from .pool import CandidatePool, move_work
 from .relaxation import PROVABLE, Relaxations
@@ -74,9 +74,9 @@ class QuadraticEngine:
     around the answer again and again.
     """
 
-    def __init__(self, problem: Any, limits: SparseSimplex, deadline: Deadline) -> None:
-        self.problem, self.limits, self.deadline = problem, limits, deadline
-        self.pools = Pools(problem, limits, deadline)
+    def __init__(self, problem: Any, rules: Rules, deadline: Deadline) -> None:
+        self.problem, self.rules, self.deadline = problem, rules, deadline
+        self.pools = Pools(problem, rules, deadline)
         self.best: Fit | None = None
         self._pool: CandidatePool | None = None
         self._starts: list[Indices] = []
@@ -118,9 +118,9 @@ class QuadraticEngine:
                 self.pools.patience
                 + BLAS_WORK * self.pools.entry_cost * float(self.pools.width) ** 2
             )
-        each = MOVES_PER_PERTURBATION * move_work(self.limits.sizes[1], self.pools.open)
+        each = MOVES_PER_PERTURBATION * move_work(self.rules.sizes[1], self.pools.open)
         most = (PATIENCE if self.pools.centred else KERNEL_PATIENCE) * (
-            1.0 + FEW_UNITS / self.limits.sizes[1]
+            1.0 + FEW_UNITS / self.rules.sizes[1]
         )
         most = max(
             most, MATRIX_SHARE * BLAS_WORK * self.pools.entry_cost * float(self.pools.open) ** 2
@@ -131,7 +131,7 @@ class QuadraticEngine:
         """The weights on all units."""
         if self.best is None:
             return None
-        p = np.zeros(self.limits.space.size)
+        p = np.zeros(self.rules.n)
         p[self.best.units] = self.best.weights
         return p
 
@@ -158,8 +158,8 @@ class QuadraticEngine:
 
     @cached_property
     def _adding(self) -> Iterator[Fit]:
-        oracle = QuadraticAdditions(self.problem, self.limits)
-        return additions(oracle, self.limits, self.deadline)
+        oracle = QuadraticAdditions(self.problem, self.rules)
+        return additions(oracle, self.rules, self.deadline)
 
     def grow(self, count: int) -> int:
         """Algorithm 3 (count = 1), or a stretch of the path from which searches start."""
@@ -179,11 +179,11 @@ class QuadraticEngine:
         Where F is known by entries of H alone, slopes cost more than the path gains: it grows in a
         pool instead.
         """
-        yield from opening(self.problem, self.limits)
-        if not self.pools.centred and not self.limits.bounded and not len(self.limits.include):
+        yield from opening(self.problem, self.rules)
+        if not self.pools.centred and not self.rules.bounded and not len(self.rules.include):
             yield from self._filled()
             return
-        for begun in starts(self.problem, self.limits, self.deadline):
+        for begun in starts(self.problem, self.rules, self.deadline):
             if begun is None:
                 yield None
                 continue
@@ -193,7 +193,7 @@ class QuadraticEngine:
             yield found
             if self._compared():
                 return
-        for better in capped(self.problem, self.limits, self.best):
+        for better in capped(self.problem, self.rules, self.best):
             yield better
             if self._compared():
                 return
@@ -202,13 +202,13 @@ class QuadraticEngine:
         """Bound F over the whole simplex from where the answer is; whether nothing can be gained any more."""
         if self.pools.centred and self.best is not None and not self._reached:
             self._simplex_bound = max(
-                self._simplex_bound, simplex_bound(self.problem, self.limits, self.best)
+                self._simplex_bound, simplex_bound(self.problem, self.rules, self.best)
             )
         return self._reached
 
     def _filled(self) -> Answers:
         """Best additions in a pool of everything, or of random units; an answer whenever the support has doubled."""
-        k, units = self.limits.sizes[1], np.flatnonzero(self.limits.open)
+        k, units = self.rules.sizes[1], np.flatnonzero(self.rules.open)
         if not affordable(self.deadline, self.pools.entry_cost * float(self.pools.width) ** 2):
             return
         if self.pools.width < len(units):
@@ -234,7 +234,7 @@ class QuadraticEngine:
         """Local search from every start; the best one is polished."""
         if self._reached or self.best is None:
             return
-        k = self.limits.sizes[1]
+        k = self.rules.sizes[1]
         if not affordable(self.deadline, refit_cost(k) + k * float(self.pools.width) ** 2):
             return
         best, known = self.best, np.unique(np.concatenate([self.best.units, *self._starts]))
@@ -250,7 +250,7 @@ class QuadraticEngine:
         pool.stand(best.units, best.weights)
         self._pool = yield from self._renewing(pool, best)
         self._pool_began = self._pool.work
-        yield polished(self.problem, self.limits, self.best)
+        yield polished(self.problem, self.rules, self.best)
 
     def _brief(self, pool: CandidatePool) -> int:
         """Moves that are made in a moment."""
@@ -275,7 +275,7 @@ class QuadraticEngine:
 
     def _answer_of(self, pool: CandidatePool) -> Fit:
         """The support of a pool with its best weights."""
-        return refitted(self.problem, self.limits, pool.support, pool.weights)
+        return refitted(self.problem, self.rules, pool.support, pool.weights)
 
     # leaving local optima
 
@@ -295,7 +295,7 @@ class QuadraticEngine:
         if not pool.perturb(rng, self._ceiling()):
             return False
         found = self._answer_of(pool) if pool.promises(self.value) else None
-        better = found is not None and self._take(polished(self.problem, self.limits, found))
+        better = found is not None and self._take(polished(self.problem, self.rules, found))
         self._moved = 0 if better else self._moved + 1
         if self.pools.follows and (better or self._moved == MOVED):
             here, self._moved = self.best if better else self._answer_of(pool), 0
@@ -315,11 +315,11 @@ class QuadraticEngine:
     def _hopeless(self, pool: CandidatePool) -> bool:
         """Whether nothing can be gained: the target is reached, or there is no other support."""
         few = (
-            self.pools.open <= max(len(self.limits.include), self.limits.sizes[1])
-            and not self.limits.bounded
+            self.pools.open <= max(len(self.rules.include), self.rules.sizes[1])
+            and not self.rules.bounded
         )
         return (
-            pool.nothing or self._reached or few or len(self.limits.include) == self.limits.sizes[1]
+            pool.nothing or self._reached or few or len(self.rules.include) == self.rules.sizes[1]
         )
 
     def _renewed(self, pool: CandidatePool, here: Fit | None, settles: bool = False) -> bool:
@@ -352,7 +352,7 @@ class QuadraticEngine:
         """Work of a proof by default; none for many units where the convex relaxation says nothing new."""
         if self._convex:
             return LOOSE_BUDGET
-        if self.limits.space.size <= PROVABLE:
+        if self.rules.n <= PROVABLE:
             return ATTAINED_BUDGET if self._attained else PROOF_BUDGET
         return 0.0 if self._attained else LOOSE_BUDGET
 
@@ -368,14 +368,14 @@ class QuadraticEngine:
         """What is known of branches that were closed, and before that what F can never be below."""
         if self._loose is not None:
             return math.inf  # it closes none
-        known = max(self._simplex_bound, lower_bound_of(self.problem, self.limits))
+        known = max(self._simplex_bound, lower_bound_of(self.problem, self.rules))
         return known if self._relaxations is None else max(self._relaxations.proven, known)
 
     def bound(self, branch: Branch) -> tuple[Branch, ...]:
         """Branch and bound on doubly non-negative relaxations; for many units the convex relaxation at the root."""
         if self._convex:
             return ()
-        size = self.limits.space.size
+        size = self.rules.n
         if size > (PROVABLE_ATTAINED if self._attained and self.deadline.limited else PROVABLE):
             return self._bound_loosely(branch)
         if size > PROVABLE and not affordable(self.deadline, LOOK_WORK * float(size) ** 3):
@@ -384,20 +384,20 @@ class QuadraticEngine:
             units = np.arange(size)
             G = target_gram(self.problem, units, units)
             spectral = self._attained and size > SPECTRAL
-            self._relaxations = Relaxations(G, self.limits, spectral)
+            self._relaxations = Relaxations(G, self.rules, spectral)
         known = self._relaxations
         if self.best is not None:
             known.offer(self.best.units, self.best.weights)
         rest = known.look(branch)
         if known.value < self.value:
-            self._take(refitted(self.problem, self.limits, known.support, known.weights))
+            self._take(refitted(self.problem, self.rules, known.support, known.weights))
         return rest
 
     def _bound_loosely(self, branch: Branch) -> tuple[Branch, ...]:
         """The convex relaxation, a stretch further; when it has no more to say the branch stays open."""
         assert self.best is not None  # noqa: S101 - a proof follows a search
         if self._loose is None:
-            loose = replace(self.limits, min_weight=0.0, max_weight=1.0, include=())
+            loose = replace(self.rules, min_weight=0.0, max_weight=1.0, include=NONE)
             start = refitted(self.problem, loose, self.best.units)
             self._loose = relaxed_bounds(self.problem, loose, (start.units, start.weights))
         assert self._loose is not None  # noqa: S101

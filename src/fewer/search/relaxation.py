@@ -18,8 +18,8 @@ import numpy as np
 from .._compiled import certificate, dnn_admm
 from .._validation import Indices, Vector
 from ..constraints.conditions import Conditioned
-from ..constraints.sparse_simplex import SparseSimplex
 from ..programmes import linear_programme
+from ..rules import Rules
 from ..threads import own_threads
 from .engine import Branch
 from .fit import Mask, Matrix, bounds, conditioned_weights, spread, vertex
@@ -161,16 +161,16 @@ class Relaxations:
     best value known suggests; else from none.
     """
 
-    def __init__(self, G: Matrix, rules: SparseSimplex, spectral: bool = False) -> None:
-        self.rules, self.conditions = rules, rules.all_conditions
+    def __init__(self, G: Matrix, rules: Rules, spectral: bool = False) -> None:
+        self.rules, self.conditions = rules, rules.conditions
         self.spectral = spectral and self.conditions is None
         self.k, self.nodes = rules.sizes[1], 0
         self.work = 0.0  # multiplications so far, about
         self.value, self.support, self.weights = math.inf, np.zeros(0, np.int64), np.zeros(0)
-        n, counts = rules.space.size, rules.counts
-        self._group = np.zeros(n, np.int64) if counts is None else counts.codes
-        self._caps = np.array([n]) if counts is None else counts.most
-        self._fewest = np.zeros_like(self._caps) if counts is None else counts.fewest
+        n, grouped = rules.n, rules.groups is not None
+        self._group: Indices = rules.groups if grouped else np.zeros(n, np.int64)
+        self._caps: Indices = rules.caps if grouped else np.array([n])
+        self._fewest: Indices = rules.fewest if grouped else np.zeros(1, np.int64)
         self._scale = float(np.diag(G).mean()) or 1.0
         self._H = np.ascontiguousarray(G / self._scale)
         self._H[np.diag_indices(n)] = np.maximum(np.diag(self._H), 0.0)  # rounding of a zero
@@ -243,7 +243,7 @@ class Relaxations:
         most = self.k - room + min(room, int(np.minimum(free, left).sum()))
         least = (self.k - room) * self.rules.min_weight
         here = np.bincount(self._group[node.units], minlength=len(left))
-        if self.rules.strict and (here < self._fewest).any():
+        if self.rules.strict and np.any(here < self._fewest):
             return False
         return most > 0 and most * self.rules.max_weight >= 1.0 - 1e-12 and least <= 1.0 + 1e-12
 

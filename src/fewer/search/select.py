@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from ..constraints.dimension_sparse import DimensionSparse
+from ..constraints.group_sparse import GroupSparse
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..probe import is_ours
 from ..protocols import (
-    Budgeted,
     Centred,
-    Combining,
     Covered,
     FaceSolvable,
     Objective,
@@ -31,7 +31,7 @@ def engine_of(
     where none can serve; `who` is the solver that asks, `deadline` when it has to have an answer.
     """
     until = Deadline.after(None) if deadline is None else deadline
-    if implements(constraint, Budgeted) and implements(objective, Covered, FaceSolvable):
+    if covered(objective, constraint):
         from .coverage import coverage_engine
 
         engine = coverage_engine(objective, constraint)
@@ -40,11 +40,11 @@ def engine_of(
     if programmed(objective, constraint):
         from .conditioned import ConditionedEngine
 
-        return ConditionedEngine(objective, constraint, until)
+        return ConditionedEngine(objective, constraint.rules, until)
     if distances(objective, constraint):
         from .quadratic import QuadraticEngine
 
-        return QuadraticEngine(objective, constraint, until)
+        return QuadraticEngine(objective, constraint.rules, until)
     require_whole_faces(constraint, who)
     from .faces import FacesEngine
 
@@ -53,7 +53,7 @@ def engine_of(
 
 def served(objective: Objective, constraint: Any) -> bool:
     """Whether an engine serves the problem."""
-    if implements(constraint, Budgeted) and implements(objective, Covered, FaceSolvable):
+    if covered(objective, constraint):
         return True
     return (
         whole_faces(constraint)
@@ -62,19 +62,22 @@ def served(objective: Objective, constraint: Any) -> bool:
     )
 
 
+def covered(objective: Objective, constraint: Any) -> bool:
+    """Whether the minimum on a face depends only on the mass that its dimensions cover."""
+    return isinstance(constraint, DimensionSparse) and implements(objective, Covered, FaceSolvable)
+
+
 def programmed(objective: Objective, constraint: Any) -> bool:
     """Whether supports are sets of entries with rules of their own, or weights are found by convex programmes.
 
     That is: conditions on weights, a loss that has its own programme, a quadratic that may be
     negative, or entries within a few groups.
     """
-    if not implements(constraint, Combining):
-        return False
     if isinstance(constraint, SparseSimplex):
         return implements(objective, Programmed) or (
             implements(objective, Quadratic) and not distances(objective, constraint)
         )
-    return not whole_faces(constraint)
+    return isinstance(constraint, GroupSparse) and not constraint.whole_faces
 
 
 def distances(objective: Any, constraint: Any) -> bool:

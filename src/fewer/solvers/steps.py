@@ -263,7 +263,7 @@ def best_near(objective: Any, constraint: Any, p: Vector) -> Vector:
         return best_weights(objective, constraint, p)
     if distances(objective, constraint):
         units = constraint.support(p)
-        found = refitted(objective, constraint, units, p[units])
+        found = refitted(objective, constraint.rules, units, p[units])
         best = np.zeros(p.size)
         best[found.units] = found.weights
         return best

@@ -16,8 +16,8 @@ from dask.delayed import Delayed, delayed
 
 from .._validation import InvalidInput, shown
 from ..row_blocks import FAN_IN, Merge, S
-from .blocks import Block, Work, located
 from .cutting import cut, height, size_in_bytes, some, stacked
+from .source import Block, Work, located
 
 compute: Any = base.compute
 """The scheduler there is: that of the active client, or threads."""
@@ -70,6 +70,7 @@ class DaskBlocks:
     y: Partitions | None
     weight: Partitions | None
     label: str = "X"
+    once: bool = False
 
     @property
     def beside(self) -> list[Partitions | None]:
@@ -120,7 +121,7 @@ class DaskBlocks:
         order = np.concatenate([np.flatnonzero(home == i) for i in homes])
         return some(found, np.argsort(order))
 
-    def gathered(self, memory: int) -> Block | None:
+    def whole(self, memory: int) -> Block | None:
         """All rows, where they fit."""
         self._check()
         first = self.head(min(1000, self.X.rows))

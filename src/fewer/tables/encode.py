@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import Indices, InvalidInput, Vector, known
+from .._validation import Indices, InvalidInput, Vector
 from ..parallel import in_threads
 from .column import Column, Mask
-from .columns import Used, as_kind, used_columns
 from .encoded_rows import MISMATCH, DenseRows, SparseRows, is_thin
 from .missing import (
     dropped_note,
@@ -21,15 +20,10 @@ from .missing import (
     refuse_missing,
     whole_rows,
 )
+from .schema import MEDIANS, OWN_CATEGORY, RULES, Schema, as_kind, constant_note
 from .table import Table
 
-RULES = ("error", "drop", "impute", "category")
-"""What is done with missing values."""
-FILLED = {
-    "error": "",
-    "impute": "replaced by medians and modes",
-    "category": "taken as a category of their own",
-}
+FILLED = {"error": "", "impute": MEDIANS, "category": OWN_CATEGORY}
 """What was done about missing values that stay."""
 BLOCK_ROWS = 16384
 """Rows that are encoded at a time: some columns of them fit into the cache."""
@@ -193,26 +187,27 @@ def encoded(
     in the table, for missing="drop". `equality` asks for codes, `sparse` says whether rows may be
     CSR, and `shifts` whether numbers in these are to have mean zero.
     """
-    known(missing, dict.fromkeys(RULES), "missing")
     table = Table.of(X)
-    given = used_columns(table.columns, columns, apart)
-    used = [column for column, _ in given.columns]
+    schema = Schema.of(table, columns, missing=missing, without=apart)
+    used = schema.columns(table)
     n = table.rows
     if missing == "error":
         refuse_missing(used, RULES[1:], ignorable=True)
     kept = whole_rows(used, n, complete) if missing == "drop" else None
     shares = np.broadcast_to(1.0 / max(n, 1), n) if weights is None else weights
-    encoding = _fitted(given, shares, missing, kept, equality, sparse, shifts)
+    encoding = _fitted(schema, used, shares, missing, kept, equality, sparse, shifts)
     rows = encoding.rows(used, n, kept)
     if missing == "drop":
         note = dropped_note(0 if kept is None else n - len(kept), n)
     else:
         note = filled_note({column.name: missing_count(column) for column in used}, FILLED[missing])
-    return Encoded(rows, kept, encoding, [*given.notes, *filter(None, [note])])
+    said = [*schema.notes, constant_note(used), note]
+    return Encoded(rows, kept, encoding, [part for part in said if part])
 
 
 def _fitted(
-    given: Used,
+    schema: Schema,
+    used: Sequence[Column],
     shares: Vector,
     missing: str,
     kept: Indices | None,
@@ -222,27 +217,27 @@ def _fitted(
 ) -> Encoding:
     """How columns are encoded: numbers first, then what says that they are missing, then categories."""
     some: Any = slice(None) if kept is None else kept
-    places = given.places
-    is_number = [kind in ("number", "date") and not equality for _, kind in given.columns]
+    places = schema.places
+    is_number = [kind in ("number", "date") and not equality for kind in schema.kinds]
     order = sorted(range(len(places)), key=lambda i: not is_number[i])
     numbers = sum(is_number)
     codes: dict[int, Code] = {}
     at = numbers
     for i in order[:numbers]:
-        column = given.columns[i][0]
+        column = used[i]
         flag = at if missing == "category" and column.missing is not None else -1
         at += flag >= 0
         fill = middle(column, shares, missing)
-        codes[i] = Code(places[i], column.name, given.columns[i][1], len(codes), None, fill, flag)
+        codes[i] = Code(places[i], column.name, schema.kinds[i], len(codes), None, fill, flag)
     for i in order[numbers:]:
-        column, kind = given.columns[i]
+        column, kind = used[i], schema.kinds[i]
         levels, fill = levels_of(column, some, shares, missing)
         codes[i] = Code(places[i], column.name, kind, at, levels, fill)
         at += 1 if equality else len(levels)
     slot = not equality and (numbers < len(places) or missing == "category")
     width = at + slot
     is_sparse = sparse and not equality and is_thin(len(codes), width)
-    chosen = [given.columns[i][0] for i in order[:numbers]]
+    chosen = [used[i] for i in order[:numbers]]
     narrow = numbers > 0 and all(column.dtype in NARROW for column in chosen)
     shift = (
         np.array([_mean(column, shares, some) for column in chosen])

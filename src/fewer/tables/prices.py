@@ -17,12 +17,12 @@ from .._validation import (
     known,
     shown,
 )
-from .blocks import is_lazy
 from .column import Column
-from .columns import left_out
 from .frames import columns_of, index_of, is_indexed, is_table, names_of, put_columns, take_rows
 from .missing import dropped_note, missing_value, nothing_whole
 from .names import known_name, quoted
+from .schema import left_out
+from .source import is_lazy
 
 RETURNS = {"simple": "p(t) / p(t-1) - 1", "log": "log p(t) - log p(t-1)"}
 """Kinds of returns."""

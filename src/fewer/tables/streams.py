@@ -9,8 +9,8 @@ import numpy as np
 
 from .._validation import InvalidInput, read, shown
 from ..io.files import FileTable, expanded, open_table
-from .blocks import Block, Stream
 from .cutting import cut, height
+from .source import Block, ReadAhead, Stream
 
 MAPPED_ROWS = 2**16
 """Rows of a mapped file that are handed on at once."""
@@ -125,7 +125,9 @@ def _column(value: Any, name: str) -> Any:
     return array
 
 
-def of_callable(X: Callable[[], Any], parts: Sequence[Any]) -> Stream:
+def of_callable(
+    X: Callable[[], Any], parts: Sequence[Any], ahead: ReadAhead | None = None
+) -> Stream:
     """A callable that begins a pass: it returns an iterator of blocks, of (X, y), or of (X, y, weight)."""
     beside = _Beside(*parts)
 
@@ -139,7 +141,13 @@ def of_callable(X: Callable[[], Any], parts: Sequence[Any]) -> Stream:
             yield beside.on(block._replace(start=start))
             start += height(block.X)
 
-    return Stream(getattr(X, "__name__", "X"), raw)
+    return Stream(getattr(X, "__name__", "X"), raw, ahead=ahead)
+
+
+def with_rows(raw: Callable[[], Iterator[Block]], y: Any, weight: Any) -> Callable[[], Any]:
+    """Passes over blocks with what belongs to their rows."""
+    beside = _Beside(y, weight)
+    return lambda: (beside.on(block) for block in raw())
 
 
 def sources_of(table: FileTable) -> list[Any]:

@@ -27,7 +27,7 @@ from ...options import takes
 from ...result import Result
 from ...solvers.units import in_units, watched
 from ...spaces import Atoms
-from ...tables.blocks import as_blocks, is_lazy
+from ...tables.source import is_lazy, source_of
 from ..lazy import NEEDS_BINS, bins_of_blocks, counted_grid, counted_values, solved_bins
 from ..terms.terms import loss_of, solve
 from .bars import with_bars
@@ -114,8 +114,8 @@ def best_histogram(values: Any, k: Any, options: BinsOptions) -> Result:
         )
     options.refuse("positions", "edges", road=OF_COUNTS)
     if is_lazy(values):
-        blocks = as_blocks(values, None, options.sample_weight)
-        whole = blocks.gathered(options.max_memory // 2)
+        blocks = source_of(values, None, options.sample_weight)
+        whole = blocks.whole(options.max_memory // 2)
         if whole is not None:
             values, weight = whole.X, whole.weight
         else:

@@ -1,13 +1,4 @@
-"""Bins of values in blocks: a sketch that is exact up to some hundred thousand distinct values, then exact counts.
-
-The sketch is a list of values with weights. Merging adds lists up; one of more than `SKETCHED`
-values keeps its ends as they are, and what lies between, of weight W, is replaced by its quantiles
-at (j + 1/2) / s, each with weight W / s. With F the cumulative weight before and F' after, F'(x) =
-(W / s) floor(s F(x) / W + 1/2) between the ends, so |F' - F| <= W / 2s at every x, whatever the
-weights were. Errors of lists that are added up add up too. So `error` is a proven bound on how far
-any rank is off, with certainty and not only with high probability; in a tree of H levels it is at
-most H W / 2s.
-"""
+"""Bins of values in blocks: a sketch that is exact up to some hundred thousand distinct values, then exact counts."""
 
 import math
 from collections.abc import Sequence
@@ -19,78 +10,15 @@ import numpy as np
 
 from ..._validation import Indices, InvalidInput, Vector, as_numbers
 from ...result import Result
-from ...tables.blocks import Block
 from ...tables.frames import is_table
+from ...tables.schema import checked_weights
+from ...tables.sketch import Sketch
+from ...tables.source import Block
 from ...tables.table import Table, numbers_of_column
-from ..block_columns import checked_weights
 from .empirical import ROUNDING, Empirical, as_values, column_of
 
-SKETCHED = 2**16
-"""Values that a sketch keeps, and distinct ones up to which it is exact."""
 EMPTY = 1e-14
 """Shares that are none but for rounding."""
-END_SHARE = 16
-"""One in so many of these are the least values, and as many the largest, which are all kept."""
-
-
-@dataclass(frozen=True, eq=False)
-class Sketch:
-    """One column: sorted distinct values x (s,), their weights (s,), and by how much any cumulative weight is off."""
-
-    x: Vector
-    weights: Vector
-    low: float
-    high: float
-    error: float = 0.0
-
-    @classmethod
-    def of(cls, values: Vector, weights: Vector | None) -> "Sketch":
-        """Of values in any order."""
-        if weights is not None:
-            values, weights = values[weights > 0], weights[weights > 0]
-        x, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-        mass = (
-            counts.astype(np.float64)
-            if weights is None
-            else np.bincount(inverse.reshape(-1), weights).astype(np.float64)
-        )
-        ends = (float(x[0]), float(x[-1])) if x.size else (math.inf, -math.inf)
-        return cls(x, mass, *ends).compressed()
-
-    @classmethod
-    def merged(cls, parts: Sequence["Sketch"]) -> "Sketch":
-        """Of all their values."""
-        x, inverse = np.unique(np.concatenate([part.x for part in parts]), return_inverse=True)
-        every = np.concatenate([part.weights for part in parts])
-        mass = np.bincount(inverse.reshape(-1), every, len(x)).astype(np.float64)
-        low, high = min(part.low for part in parts), max(part.high for part in parts)
-        return cls(x, mass, low, high, math.fsum(part.error for part in parts)).compressed()
-
-    def compressed(self) -> "Sketch":
-        """The same with at most `SKETCHED` values."""
-        most = SKETCHED
-        if self.x.size <= most:
-            return self
-        end = most // END_SHARE
-        inner, size = slice(end, self.x.size - end), most - 2 * end
-        middle = self.x[inner]
-        before = np.cumsum(self.weights[inner])
-        total = float(before[-1])
-        at = np.searchsorted(before, (np.arange(size) + 0.5) * (total / size))
-        x, counts = np.unique(middle[np.minimum(at, middle.size - 1)], return_counts=True)
-        x = np.concatenate([self.x[:end], x, self.x[self.x.size - end :]])
-        ends = self.weights[:end], self.weights[self.x.size - end :]
-        weights = np.concatenate([ends[0], counts * (total / size), ends[1]])
-        return replace(self, x=x, weights=weights, error=self.error + total / (2 * size))
-
-    @property
-    def total(self) -> float:
-        """The weight of all values."""
-        return float(self.weights.sum())
-
-    def empirical(self, dropped: int) -> Empirical:
-        """The distribution of the values, as far as it is known."""
-        return Empirical.weighted(self.x, self.weights, dropped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +64,9 @@ class BinsSummary:
         for column in self.columns:
             if not column.x.size:
                 raise InvalidInput("there are no values with weight")
-        return [column.empirical(self.dropped) for column in self.columns]
+        return [
+            Empirical.weighted(column.x, column.weights, self.dropped) for column in self.columns
+        ]
 
     def judged(self, result: Result, column: int) -> Result:
         """A result on the sketch with what is proven of all values: ‖Q - P‖ differs by at most rank error √range."""

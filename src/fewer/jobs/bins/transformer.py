@@ -1,6 +1,6 @@
 """Columns of numbers, each with few distinct values."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +22,10 @@ from ..._validation import (
     unmasked,
 )
 from ...result import Result
-from ...row_blocks import Tree
-from ...tables.blocks import Block, Blocks, as_blocks, head_of, is_lazy, lazily
 from ...tables.frames import put_columns
 from ...tables.missing import nothing_whole
-from ..estimator import Estimator, Streaming, at_most, unchanged_if_it_fails, validated
+from ...tables.source import Block, head_of, is_lazy, lazily, source_of
+from ..estimator import Estimator, OfResult, SetWithResult, at_most, validated
 from ..lazy import bins_of_blocks, solved_bins
 from .bins import best_histogram
 from .blocks import BinsSummary, table_of
@@ -36,7 +35,6 @@ from .options import BinsOptions
 
 
 class FewerBins(
-    Streaming,
     OneToOneFeatureMixin,  # type: ignore[misc] # scikit-learn is untyped
     TransformerMixin,  # type: ignore[misc] # scikit-learn is untyped
     Estimator,
@@ -80,30 +78,43 @@ class FewerBins(
     ([0.0, 10.0], [0.0, 0.0, 0.0, 10.0])
     """
 
+    kept_values_: Any = OfResult("labels")
+    weights_: Any = OfResult("weights")
+    error_bound_: Any = SetWithResult()
+
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerBins":
         """Choose the values of each column of X (n, d), or of one column (n,); y is ignored.
 
         One column of shape (n,) together with a y is refused, as scikit-learn asks of estimators:
         give X[:, None].
         """
-        with unchanged_if_it_fails(self):
-            self._no_stream()
-            options = self._options()
-            if is_lazy(X):
-                blocks = as_blocks(X, None, sample_weight)
-                whole = blocks.gathered(options.max_memory // 2)
-                if whole is None:
-                    self._fit_blocks(blocks, options)
-                    return self
-                X, sample_weight = whole.X, whole.weight
-            one = y is None and is_column(X)
-            X = self._numbers(as_table(X) if one else X)
-            weights = None
-            if sample_weight is not None:
-                weights = as_weights(sample_weight, len(X), "sample_weight")
-            X, weights = without_gaps(X, weights)
-            self._choose([Empirical.of(column, weights) for column in X.T], one, options)
+        with self._fitting() as options:
+            self.result_ = self._binned(X, y, sample_weight, options)
         return self
+
+    def _binned(self, X: Any, y: Any, sample_weight: Any, options: BinsOptions) -> Any:
+        """Return the results for columns in memory or in blocks."""
+        if is_lazy(X):
+            blocks = source_of(X, None, sample_weight)
+            whole = blocks.whole(options.max_memory // 2)
+            if whole is None:
+                head = blocks.head(1024).X
+                self._one = is_column(head)
+                self._numbers(as_table(head) if self._one else head)
+                return self._solved(bins_of_blocks(blocks, options), options)
+            X, sample_weight = whole.X, whole.weight
+        self._one = y is None and is_column(X)
+        X = self._numbers(as_table(X) if self._one else X)
+        weights = None
+        if sample_weight is not None:
+            weights = as_weights(sample_weight, len(X), "sample_weight")
+        X, weights = without_gaps(X, weights)
+        columns = [Empirical.of(column, weights) for column in X.T]
+
+        def solve(i: int, k: int, own: BinsOptions) -> Result:
+            return best_histogram(columns[i], k, own)
+
+        return self._each(columns, options, solve)
 
     def _numbers(self, X: Any, reset: bool = True) -> npt.NDArray[Any]:
         """X as numbers (n, d), NaN where a value is missing and may be."""
@@ -121,13 +132,6 @@ class FewerBins(
             raise InvalidInput(f"X has a missing value (NaN) in column {column}, row {row}; {rule}")
         return np.asarray(found)
 
-    def _fit_blocks(self, blocks: Blocks, options: BinsOptions) -> None:
-        """Choose values of columns that come in blocks."""
-        head = blocks.head(1024).X
-        one = is_column(head)
-        self._numbers(as_table(head) if one else head)
-        self._solve_columns(bins_of_blocks(blocks, options), one, options)
-
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None
     ) -> "FewerBins":
@@ -137,64 +141,35 @@ class FewerBins(
         proven rank error `error_bound_` (of each column): no share of the values below any x is off
         by more. `bound_` allows for it.
         """
-        with unchanged_if_it_fails(self):
+        with self._restored():
             options = self._options()
-            first = vars(self).get("_stream") is None
-            one = is_column(X) if first else self._stream.one
-            given = as_table(X) if is_column(X) else X
-            rows = self._numbers(given, reset=first)
-            found = BinsSummary.of(Block(rows, None, sample_weight), options.missing)
-            stream = BinsStream(one, Tree(BinsSummary.merged)) if first else self._stream
-            self._streamed(stream.with_block(found))
+            first = self._stream is None
+            if first:
+                self._one = is_column(X)
+            rows = self._numbers(as_table(X) if is_column(X) else X, reset=first)
+            self._update(BinsSummary.of(Block(rows, None, sample_weight), options.missing))
         return self
 
-    def _answer(self) -> None:
-        summary = self._stream.tree.root()
-        self._solve_columns(summary, self._stream.one, self._options())
-        errors = [column.error / column.total for column in summary.columns]
-        self.error_bound_ = errors[0] if self._stream.one else errors
+    def _solved(self, summary: Any, options: BinsOptions) -> Any:
+        """Return the results for the summaries of columns."""
 
-    def _solve_columns(self, summary: Any, one: bool, options: BinsOptions) -> None:
-        """Set what `fit` promises, by the summaries of columns."""
-
-        def solved(i: int, P: Empirical, k: int, own: BinsOptions) -> Result:
+        def solve(i: int, k: int, own: BinsOptions) -> Result:
             return solved_bins(summary, i, k, own)
 
-        self._keep(self._each(summary.distributions(), options, solved), one)
+        if self._stream is not None:
+            errors = [column.error / column.total for column in summary.columns]
+            self.error_bound_ = errors[0] if self._one else errors
+        return self._each(summary.distributions(), options, solve)
 
-    def _choose(self, columns: list[Empirical], one: bool, options: BinsOptions) -> None:
-        """Set what `fit` promises."""
-
-        def solved(i: int, P: Empirical, k: int, own: BinsOptions) -> Result:
-            return best_histogram(P, k, own)
-
-        self._keep(self._each(columns, options, solved), one)
-
-    def _each(self, columns: list[Empirical], options: BinsOptions, solved: Any) -> list[Result]:
-        """One result for each column, each with its share of the time that is left."""
+    def _each(self, columns: list[Empirical], options: BinsOptions, solve: Any) -> Any:
+        """Return one result for each column, each with its share of the time that is left."""
         sizes = [available(P, options.grid, options.n_bins) for P in columns]
         at_most(self.k, min(sizes), "distinct values" if options.automatic else "bins")
         k, results = as_integer(self.k, "k", 1), []
-        for done, (P, size) in enumerate(zip(columns, sizes, strict=True)):
+        for done, size in enumerate(sizes):
             share = options.deadline.share(1.0 / (len(columns) - done))
-            with options.replace(deadline=share).watched() as own:
-                results.append(solved(done, P, min(k, size), own))
-        return results
-
-    def _keep(self, results: list[Result], one: bool) -> None:
-        """Results as attributes: lists, or alone where there is one column."""
-        found: dict[str, list[Any]] = {
-            "result_": results,
-            "indices_": [result.indices for result in results],
-            "weights_": [result.weights for result in results],
-            "kept_values_": [result.labels for result in results],
-            **{
-                f"{name}_": [getattr(result, name) for result in results]
-                for name in ("value", "bound", "gap")
-            },
-        }
-        for name, each in found.items():
-            setattr(self, name, each[0] if one else each)
+            results.append(solve(done, min(k, size), options.replace(deadline=share)))
+        return results[0] if self._one else results
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Each value replaced by the nearest that was kept, of two as near the lower; in the shape of X."""
@@ -216,19 +191,6 @@ class FewerBins(
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.allow_nan = self.missing == "drop"
         return tags
-
-
-class BinsStream(NamedTuple):
-    """What is kept of a stream, and whether it came as one column without a second axis."""
-
-    one: bool
-    tree: Tree[BinsSummary]
-
-    def with_block(self, summary: BinsSummary) -> "BinsStream":
-        """With one block more; the stream before it stays as it is."""
-        tree = Tree(BinsSummary.merged, [list(level) for level in self.tree.levels])
-        tree.add(summary)
-        return BinsStream(self.one, tree)
 
 
 def is_column(X: Any) -> bool:

@@ -11,10 +11,20 @@ import scipy.sparse as sp
 from ..._validation import InvalidInput, Vector, is_frame, known, shown
 from ...codes import MOST_CODES, as_table, distinct_rows
 from ...result import Result, Status
-from ...tables.blocks import Block
+from ...tables.column import Column
+from ...tables.cutting import height
 from ...tables.missing import dropped_note
 from ...tables.names import positions
-from ..block_columns import Chosen, Fills, Read, chosen_columns, read_block, united
+from ...tables.schema import (
+    Rows,
+    Schema,
+    checked_weights,
+    label_weights,
+    left_out,
+    summed_labels,
+    united,
+)
+from ...tables.source import Block
 from .coding import Coding
 from .options import DimsOptions
 
@@ -28,31 +38,26 @@ MEMORY_SHARE = 0.125
 class DimsSpec:
     """How blocks are read and what may be left out: states of more than `most` columns are only counted."""
 
-    chosen: Chosen | None = None
-    missing: Any = "error"
+    schema: Schema
     most: int | None = None
     memory: int = 10**9
 
     @classmethod
     def of(cls, head: Any, options: DimsOptions) -> "DimsSpec":
         """What the first rows say."""
-        columns, missing = options.columns, options.missing
-        weight = options.sample_weight if isinstance(options.sample_weight, str) else None
-        chosen = None
-        if is_frame(head):
-            found = chosen_columns(head, columns, {"sample_weight": weight}, missing)
-            assert found is not None  # noqa: S101 - of a table
-            chosen = found.without("date", "dates")
-        elif columns is not None:
-            raise InvalidInput(
-                f"columns are those of a table, but blocks are {type(head).__name__}"
-            )
-        return cls(chosen, missing, None, options.max_memory)
+        weight = {"sample_weight": options.sample_weight} if is_frame(head) else {}
+        schema = Schema.of(head, options.columns, weight, options.missing, reason=without_dates)
+        return cls(schema, None, options.max_memory)
 
     @property
     def labelled(self) -> bool:
         """Whether there are columns of labels, whose codes need a pass of their own."""
-        return self.chosen is not None and "category" in self.chosen.kinds
+        return bool(self.schema.categories)
+
+
+def without_dates(column: Column) -> str:
+    """Why a column is left out unasked, "" where it is not."""
+    return "dates" if column.kind == "date" else left_out(column)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,45 +73,26 @@ class LevelsSummary:
     @classmethod
     def of(cls, block: Block, spec: DimsSpec) -> "LevelsSummary":
         """Of a block."""
-        read = read_block(block, spec.chosen, spec.missing)
-        found = []
-        for column in read.categories:
-            mass = np.bincount(column.codes, read.weight, len(column.values))
-            found.append({label: float(m) for label, m in zip(column.values, mass, strict=True)})
-        return cls(tuple(found), spec, read.size)
+        read = spec.schema.read(block)
+        found = tuple(label_weights(levels, read.weight) for levels in read.categories)
+        return cls(found, spec, read.size)
 
     @classmethod
     def merged(cls, parts: Sequence["LevelsSummary"]) -> "LevelsSummary":
         """Of all their blocks."""
-        names = _labelled_names(parts[0].spec)
-        found = []
-        for j, name in enumerate(names):
-            labels = united([list(part.levels[j]) for part in parts], name)
-            found.append(
-                {
-                    label: math.fsum(part.levels[j].get(label, 0.0) for part in parts)
-                    for label in labels
-                }
-            )
-        return cls(tuple(found), parts[0].spec, sum(part.rows for part in parts))
+        each = zip(*(part.levels for part in parts), strict=True)
+        names = parts[0].spec.schema.categories
+        found = tuple(summed_labels(levels, name) for levels, name in zip(each, names, strict=True))
+        return cls(found, parts[0].spec, sum(part.rows for part in parts))
 
     @property
     def codes(self) -> list[dict[Any, int]]:
         """The code of each label, in sorted order."""
-        names = _labelled_names(self.spec)
+        names = self.spec.schema.categories
         return [
             {label: i for i, label in enumerate(united([list(found)], name))}
             for found, name in zip(self.levels, names, strict=True)
         ]
-
-
-def _labelled_names(spec: DimsSpec) -> list[Any]:
-    assert spec.chosen is not None  # noqa: S101 - only tables have labels
-    return [
-        name
-        for name, kind in zip(spec.chosen.names, spec.chosen.kinds, strict=True)
-        if kind == "category"
-    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,46 +211,37 @@ class DimsSummary:
             counts = np.append(counts, self.heavy)
         if not counts.size or not counts.max() > 0:
             raise InvalidInput("there are no rows with weight")
-        chosen = self.spec.chosen
-        names = None if chosen is None else list(chosen.table)
+        schema = self.spec.schema
+        names = list(schema.table) if schema.named else None
         held, never = (
             positions(value, names, name)
             for name, value in (("include", include), ("exclude", exclude))
         )
-        ignored = (
-            frozenset()
-            if chosen is None
-            else frozenset(range(len(chosen.table))) - set(chosen.places)
-        )
+        ignored = frozenset(range(len(schema.table))) - set(schema.places)
         never = (
             np.union1d(np.asarray(never, np.int64), np.array(sorted(ignored), np.int64))
             if ignored
             else never
         )
-        notes = [*(() if chosen is None else chosen.notes)]
-        if isinstance(self.spec.missing, Fills):
-            notes += [self.spec.missing.note] if self.spec.missing.note else []
-        if self.dropped:
-            notes.append(dropped_note(self.dropped, self.rows))
+        notes = [*schema.notes, schema.note, dropped_note(self.dropped, self.rows)]
         levels, rule = self._levels(baseline)
-        return Coding(table, names, levels, rule, held, never, counts, "; ".join(notes), ignored)
+        note = "; ".join(filter(None, notes))
+        return Coding(table, names, levels, rule, held, never, counts, note, ignored)
 
     def _levels(self, baseline: Any) -> tuple[list[Any] | None, Any]:
         """The labels of each column, and the codes that count as absent."""
-        chosen = self.spec.chosen
-        if self.levels is None or chosen is None:
+        names = list(self.spec.schema.table)
+        if self.levels is None:
             if isinstance(baseline, Mapping):
                 from .coding import named_baseline
 
-                return None, named_baseline(
-                    baseline, list(chosen.table) if chosen else range(self.table.shape[1])
-                )
+                return None, named_baseline(baseline, names)
             return None, "zero" if isinstance(baseline, str) and baseline == "auto" else baseline
-        levels: list[Any] = [None] * len(chosen.table)
-        origin = np.zeros(len(chosen.table), np.int64)
+        levels: list[Any] = [None] * len(names)
+        origin = np.zeros(len(names), np.int64)
         told = baseline if isinstance(baseline, Mapping) else {}
-        for name, mass in zip(_labelled_names(self.spec), self.levels.levels, strict=True):
-            place = chosen.table.index(name)
+        for name, mass in zip(self.spec.schema.categories, self.levels.levels, strict=True):
+            place = names.index(name)
             labels = united([list(mass)], name)
             levels[place] = labels
             origin[place] = int(np.argmax([mass[label] for label in labels]))
@@ -287,8 +264,8 @@ class DimsSummary:
         elif not isinstance(baseline, Mapping | str):
             return levels, baseline
         for name, code in told.items():
-            if name not in _labelled_names(self.spec):
-                origin[positions([name], list(chosen.table), "baseline")] = code
+            if name not in self.spec.schema.categories:
+                origin[positions([name], names, "baseline")] = code
         return levels, origin
 
     def judged(self, result: Result, objective: str) -> Result:
@@ -319,24 +296,21 @@ def codes_of(
     block: Block, spec: DimsSpec, levels: LevelsSummary | None
 ) -> tuple[Any, Vector | None, int]:
     """The rows of a block as codes, CSR (n, columns), their weights, and how many rows the block has."""
-    if spec.chosen is None:
-        from ...tables.cutting import height
-        from ..block_columns import checked_weights
-
+    if not spec.schema.named:
         size = height(block.X)
         if not size:
             raise InvalidInput("a block must have at least one row")
         return as_table(block.X, "X"), checked_weights(block.weight, size, None), size
-    read = read_block(block, spec.chosen, spec.missing)
-    columns = _codes(read, spec.chosen, levels)
+    read = spec.schema.read(block)
+    columns = _codes(read, spec.schema, levels)
     rows = len(read.numbers)
-    table = np.zeros((rows, len(spec.chosen.table)), np.int32)
+    table = np.zeros((rows, len(spec.schema.table)), np.int32)
     for place, codes in columns.items():
         table[:, place] = codes
     return (as_table(table, "X") if rows else sp.csr_array(table)), read.weight, read.size
 
 
-def _codes(read: Read, chosen: Chosen, levels: LevelsSummary | None) -> dict[int, Any]:
+def _codes(read: Rows, chosen: Schema, levels: LevelsSummary | None) -> dict[int, Any]:
     """The codes of each used column, by its place in the table."""
     found: dict[int, Any] = {}
     numbers = labels = 0

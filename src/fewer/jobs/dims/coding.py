@@ -23,8 +23,6 @@ from ...codes import MOST_CODES
 from ...tables.align import column_beside
 from ...tables.baskets import baskets_of
 from ...tables.column import Column
-from ...tables.columns import as_kind, left_out, told_kinds
-from ...tables.encode import RULES
 from ...tables.frames import is_table
 from ...tables.missing import (
     dropped_note,
@@ -35,6 +33,7 @@ from ...tables.missing import (
     whole_rows,
 )
 from ...tables.names import known_name, positions, quoted, refuse_twins
+from ...tables.schema import RULES, as_kind, left_out, told_kinds
 from ...tables.table import Table
 from .column_units import ColumnUnits, as_costs
 from .options import DimsOptions

@@ -15,10 +15,10 @@ from ..._validation import InvalidInput, shown
 from ...result import Result
 from ...row_blocks import canonical_rows
 from ...tables.baskets import NO_ORDERS, check_items, levels_of, orders_left_out
-from ...tables.blocks import Block, Blocks
 from ...tables.frames import is_table
+from ...tables.schema import MAX_LEVELS, Schema
+from ...tables.source import Block, Source
 from ...tables.table import Table
-from ..block_columns import MAX_LEVELS
 from .blocks import DimsSpec, DimsSummary
 from .coding import Coding, named_baseline
 
@@ -215,7 +215,8 @@ def _united(parts: Sequence[LongSummary], closed: list[Open], first: Any, last: 
 
 def folded_baskets(number: Any, codes: Any, count: int, plan: ItemsPlan) -> tuple[DimsSummary, int]:
     """The distinct baskets of orders numbered below `count`, and how many have missing items."""
-    spec = DimsSpec(None, "error", plan.spec.most, plan.spec.memory)
+    schema = Schema.of(np.empty((0, len(plan.names))))
+    spec = DimsSpec(schema, plan.spec.most, plan.spec.memory)
     return _baskets(number, codes, count, spec, len(plan.names))
 
 
@@ -263,7 +264,7 @@ def lines_of(block: Block, spec: LongSpec) -> tuple[Any, Any, list[Any]]:
     return orders, codes, names
 
 
-def long_summary(blocks: Blocks, spec: LongSpec) -> LongSummary:
+def long_summary(blocks: Source, spec: LongSpec) -> LongSummary:
     """Two passes over a long table: items, then baskets."""
     rows = canonical_rows(2)
     first = blocks.fold("dims-1", ItemsSummary.of, spec, ItemsSummary.merged, rows)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..._validation import Indices, InvalidInput, Vector
-from ...cover import Allowance
 from ...objectives.kl import KL
 from ...objectives.l2 import L2
 from ...objectives.listed import MAX_COPIES, ListedL2
 from ...result import Result, Status, Words
+from ...rules import Rules
 from ...solvers.loop import Callback, Progress
 from ...spaces import States
 from .column_units import Limit
@@ -156,7 +156,7 @@ def _decided(rows: Rows, objective: str, held: Restriction, left: Limit) -> Resu
             -math.fsum(math.log(rows.shape[i]) for i in indices)
         )
         most = (
-            Allowance(left.costs, left.room).most_worth(sizes)
+            Rules(sizes.size, sizes.size, costs=left.costs, budget=left.room).most_worth(sizes)
             if left.size and left.costs is not None
             else 0.0
         )

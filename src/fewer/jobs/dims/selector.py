@@ -9,26 +9,22 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_n_features,
-    check_is_fitted,
-    check_non_negative,
-)
+from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from ..._validation import Indices, InvalidInput, as_numbers
 from ...options import IN_BLOCKS
-from ...row_blocks import Tree
+from ...result import Result
 from ...tables.align import taken_apart
-from ...tables.blocks import Block, as_blocks, head_of, is_lazy, lazily
 from ...tables.frames import is_table, names_of
+from ...tables.source import Block, head_of, is_lazy, lazily, source_of
 from ..estimator import (
     Estimator,
-    Streaming,
+    OfResult,
+    SetWithResult,
     at_most,
+    check_columns,
     our_error,
     readable,
-    unchanged_if_it_fails,
     validated,
 )
 from ..lazy import dims_summary
@@ -39,7 +35,6 @@ from .options import DimsOptions
 
 
 class FewerDims(
-    Streaming,
     SelectorMixin,  # type: ignore[misc] # scikit-learn is untyped
     Estimator,
     options=DimsOptions,
@@ -82,25 +77,39 @@ class FewerDims(
 
     """
 
+    distribution_: Any = OfResult("distribution")
+    levels_: Any = SetWithResult()
+    coverage_: Any = SetWithResult()
+
+    @property
+    def support_(self) -> npt.NDArray[np.bool_]:
+        """The columns that were kept as a mask."""
+        mask = np.zeros(self.n_features_in_, bool)
+        mask[self.indices_] = True
+        return mask
+
+    @property
+    def baseline_(self) -> Indices:
+        """The code that counts as absent in each column."""
+        origin: Indices = self.distribution_.origin
+        return origin
+
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerDims":
         """Choose the columns; y is ignored."""
-        with unchanged_if_it_fails(self):
-            self._no_stream()
-            with self._options(sample_weight=sample_weight).watched() as options:
-                self._choose(X, options)
+        with self._fitting(sample_weight=sample_weight) as options:
+            self.result_ = self._chosen_columns(X, options)
         return self
 
-    def _choose(self, X: Any, options: DimsOptions) -> None:
-        """Set what `fit` promises."""
+    def _chosen_columns(self, X: Any, options: DimsOptions) -> Result:
+        """Return the result for rows in memory or in blocks."""
         weight = options.sample_weight
         if is_lazy(X):
-            blocks = as_blocks(X, None, weight)
-            whole = blocks.gathered(options.max_memory // 2)
+            blocks = source_of(X, None, weight)
+            whole = blocks.whole(options.max_memory // 2)
             if whole is None:
                 head = taken_apart(blocks.head(1024).X, sample_weight=weight)[0]
                 self._check_head(head)
-                self._fit_summary(dims_summary(blocks, self.k, options), options)
-                return
+                return self._solved(dims_summary(blocks, self.k, options), options)
             X, weight = whole.X, weight if isinstance(weight, str) else whole.weight
         X, weight = taken_apart(X, sample_weight=weight)
         options = options.replace(sample_weight=weight)
@@ -113,23 +122,16 @@ class FewerDims(
             if isinstance(baseline, Mapping) and names is not None:
                 baseline = named_baseline(baseline, names)
             own = options.replace(columns=None, baseline=baseline)
-            self._fit(Coding.of(X, own, names), options)
-        else:
-            self._check_columns(X, reset=True)
-            self._fit(Coding.of(X, options), options)
+            return self._covered(Coding.of(X, own, names), options)
+        check_columns(self, X, reset=True)
+        return self._covered(Coding.of(X, options), options)
 
     def _check_head(self, X: Any, reset: bool = True) -> None:
         """What scikit-learn keeps of the columns."""
         if is_table(X):
-            self._check_columns(X, reset)
+            check_columns(self, X, reset)
         else:
             validated(self, X, accept_sparse="csr", dtype="numeric", reset=reset)
-
-    def _check_columns(self, X: Any, reset: bool) -> None:
-        """Keep the names and the number of the columns of a table, or compare them with those that are kept."""
-        with our_error():
-            _check_feature_names(self, X, reset=reset)
-            _check_n_features(self, X, reset=reset)
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None
@@ -140,8 +142,8 @@ class FewerDims(
         them. Columns hold small whole numbers; `baseline` is zero unless it is told. Columns are
         chosen when the answer is asked for.
         """
-        with unchanged_if_it_fails(self):
-            first = vars(self).get("_stream") is None
+        with self._restored():
+            first = self._stream is None
             options = self._options()
             options.refuse("units", "costs", "budget", road=IN_BLOCKS)
             X, sample_weight = taken_apart(X, sample_weight=sample_weight)
@@ -152,52 +154,33 @@ class FewerDims(
                     "partial_fit needs columns of whole numbers, got labels: code them first"
                 )
             coded = X if is_table(X) or sp.issparse(X) else as_numbers(X, "X")
-            levels = [] if first else [list(level) for level in self._stream.levels]
-            tree = Tree(DimsSummary.merged, levels)
-            tree.add(DimsSummary.of(Block(coded, None, sample_weight), spec))
-            self._streamed(tree)
+            self._update(DimsSummary.of(Block(coded, None, sample_weight), spec))
         return self
 
-    def _answer(self) -> None:
-        with self._options().watched() as options:
-            self._fit_summary(self._stream.root(), options)
+    def _solved(self, summary: DimsSummary, options: DimsOptions) -> Result:
+        """Return the result for states of rows in blocks."""
+        coding = summary.coding(options.baseline, options.include, options.exclude)
+        result: Result = summary.judged(self._covered(coding, options), options.objective)
+        self.coverage_ *= 1.0 - summary.lost / summary.total
+        return result
 
-    def _fit_summary(self, summary: DimsSummary, options: DimsOptions) -> None:
-        """Set what `fit` promises, by the states of rows in blocks."""
-        self._fit(summary.coding(options.baseline, options.include, options.exclude), options)
-        found: Any = vars(self)["result_"]
-        self.result_ = summary.judged(found, options.objective)
-        self.value_, self.bound_, self.gap_ = (
-            self.result_.value,
-            self.result_.bound,
-            self.result_.gap,
-        )
-        self.coverage_ = float(vars(self)["coverage_"]) * (1.0 - summary.lost / summary.total)
-
-    def _fit(self, coding: Coding, options: DimsOptions) -> None:
-        """Fit checked rows."""
+    def _covered(self, coding: Coding, options: DimsOptions) -> Result:
+        """Return the result for rows that were checked and coded."""
         limit = options.limit(self.k if options.budget is None else None)
         if options.budget is None:
             units = coding.units
             most = coding.X.shape[1] if units is None else len(units)
             limit = at_most(limit, most, "columns" if units is None else "units")
-        self.result_ = cover(coding, limit, options)
+        result = cover(coding, limit, options)
         self._coding = replace(coding, X=None, sample_weight=None)
         self.levels_ = coding.levels
-        self.indices_: Indices = self.result_.indices
-        self.support_ = np.zeros(coding.X.shape[1], bool)
-        self.support_[self.indices_] = True
-        self.value_, self.bound_, self.gap_ = (
-            self.result_.value,
-            self.result_.bound,
-            self.result_.gap,
-        )
-        self.distribution_ = self.result_.distribution
-        self.baseline_ = self.distribution_.origin
-        weight = coding.sample_weight
         self.coverage_ = coverage(
-            coding.X, self.indices_, sample_weight=weight, baseline=self.baseline_
+            coding.X,
+            result.indices,
+            sample_weight=coding.sample_weight,
+            baseline=result.distribution.origin,
         )
+        return result
 
     def transform(self, X: Any) -> Any:
         """The chosen columns of X; of a table with labels in its own container."""
@@ -205,7 +188,7 @@ class FewerDims(
         if is_lazy(X):
             return lazily(X, self.transform, len(self.indices_), np.asarray(head_of(X)).dtype)
         if self.levels_ is not None and is_table(X):
-            self._check_columns(X, reset=False)
+            check_columns(self, X, reset=False)
             return take_columns(X, self.indices_)
         with our_error():
             return super().transform(readable(X))
@@ -220,7 +203,7 @@ class FewerDims(
         """The share of these rows that the chosen columns cover."""
         check_is_fitted(self)
         if self.levels_ is not None and is_table(X):
-            self._check_columns(X, reset=False)
+            check_columns(self, X, reset=False)
             X = self._coding.again(X)
         else:
             X = validated(self, X, accept_sparse="csr", dtype="numeric", reset=False)

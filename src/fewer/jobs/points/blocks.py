@@ -12,11 +12,10 @@ from ...objectives.rows_mmd import RowsMMD
 from ...options import IN_BLOCKS
 from ...result import Result, Status
 from ...row_blocks import MAX_BLOCK_ROWS, canonical_rows
-from ...tables.blocks import Block, Blocks, OnceReadStream, as_blocks, is_lazy
 from ...tables.cutting import height, some, width
+from ...tables.schema import Schema
+from ...tables.source import Block, Source, is_lazy, source_of
 from ...threads import own_threads
-from ..block_columns import Fills, chosen_columns
-from ..fills import filled
 from .first_pass import FirstSummary, PointsSpec
 from .held import on_gathered
 from .one_pass import Coreset, OnePassPlan, bare_coreset, kept_for
@@ -48,17 +47,14 @@ def spec_of(head: Any, k: int, options: PointsOptions, seed: int) -> PointsSpec:
     options.refuse("move", road=MOVED)
     options.refuse("target", road=OTHER_TARGET)
     options.refuse("include", "exclude", "groups", *GROUP_LIMITS, road=IN_BLOCKS)
-    apart = {"labels": options.labels, "sample_weight": options.sample_weight}
-    chosen = chosen_columns(head, options.columns, apart, options.missing)
-    if chosen is not None:
-        chosen = replace(
-            chosen, kinds=tuple("category" if kind == "boolean" else kind for kind in chosen.kinds)
-        )
+    roles = {"labels": options.labels, "sample_weight": options.sample_weight}
+    recode = {"boolean": "category"}
+    schema = Schema.of(head, options.columns, roles, options.missing, recode=recode)
     scales = standardizes(options.standardize, head, options.similarity)
     least = max(MIN_CANDIDATES, CANDIDATES_PER_POINT * k)
     count = max(least, min(MAX_CANDIDATES, MAX_KEPT_CELLS // width(head)))
-    how = (options.missing, options.similarity, options.gamma, scales, seed, count, least)
-    return PointsSpec(chosen, *how, options.labels is not None, options.max_memory, k)
+    how = (options.similarity, options.gamma, scales, seed, count, least)
+    return PointsSpec(schema, *how, options.labels is not None, options.max_memory, k)
 
 
 def choose_points(X: Any, k: int, options: PointsOptions, most: bool = True) -> Chosen:
@@ -69,8 +65,8 @@ def choose_points(X: Any, k: int, options: PointsOptions, most: bool = True) -> 
     if not is_lazy(X):
         return solve_points(gathered(X), k, options, most)
     k = as_integer(k, "k", 1)
-    blocks = as_blocks(X, options.labels, options.sample_weight)
-    whole = blocks.gathered(options.max_memory // 2)
+    blocks = source_of(X, options.labels, options.sample_weight)
+    whole = blocks.whole(options.max_memory // 2)
     if whole is not None:
         options = on_gathered(height(whole.X), with_rows(options, whole))
         return solve_points(whole.X, k, options, most)
@@ -87,14 +83,15 @@ def with_rows(options: PointsOptions, whole: Block) -> PointsOptions:
     )
 
 
-def _chosen(blocks: Blocks, k: int, options: PointsOptions, most: bool) -> Chosen:
+def _chosen(blocks: Source, k: int, options: PointsOptions, most: bool) -> Chosen:
     generator, seed = as_generator(options.rng)
     number = int(generator.integers(2**32)) if seed is None else int(seed)
-    once = isinstance(blocks, OnceReadStream)
+    once = blocks.once
     head = blocks.head(canonical_rows(1) if once else MAX_BLOCK_ROWS)
     rows = canonical_rows(width(head.X))
     spec = spec_of(head.X, k, options, number)
-    spec = filled(spec, head if once else blocks, "points", rows, weighted=True)
+    filled = spec.schema.filled(head if once else blocks, "points", rows, weighted=True)
+    spec = replace(spec, schema=filled)
     if once:
         plan = plan_of(FirstSummary.of(head, spec))
         found: Any = blocks.fold(
@@ -121,7 +118,7 @@ def _as_they_came(rows: Any, head: Any, spec: PointsSpec) -> Any:
         and head.ndim == 2
         and (head.dtype.kind == "f" or head.dtype.itemsize <= 4)
     )
-    if rows is None or not plain or head.dtype.itemsize > 8 or isinstance(spec.missing, Fills):
+    if rows is None or not plain or head.dtype.itemsize > 8 or spec.schema.fills is not None:
         return None
     return np.asarray(rows).astype(head.dtype)
 
@@ -211,7 +208,7 @@ def _searched(
 
 def _own_rows(plan: PointsPlan, target: Target, found: Result, result: Result) -> Any:
     """Kept rows as arrays, where they are arrays and were kept."""
-    if plan.spec.chosen is not None or len(plan.first.candidates.keys) != len(target.candidates):
+    if plan.spec.schema.named or len(plan.first.candidates.keys) != len(target.candidates):
         return None
     order = np.argsort(plan.first.candidates.positions[target.candidates[found.indices]])
     return plan.first.candidates.numbers[target.candidates[found.indices][order]]

@@ -16,7 +16,7 @@ from ...deadline import Deadline
 from ...options import option
 from ...tables.frames import take_rows
 from ...threads import own_threads
-from ..estimator import our_error, unchanged_if_it_fails
+from ..estimator import our_error
 from .bandwidth import first_best, log_similarities, nearest
 from .estimator import PointsEstimator
 from .options import GROUP_LIMITS, WEIGHT_LIMITS, PointsOptions, as_gamma
@@ -104,8 +104,7 @@ class FewerPointsClassifier(
         self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None
     ) -> "FewerPointsClassifier":
         """Choose the points of all classes together."""
-        with unchanged_if_it_fails(self):
-            options = self._options(sample_weight=sample_weight)
+        with self._fitting(sample_weight=sample_weight) as options:
             X, y = self._checked(X), self._checked_labels(X, y)
             self.classes_ = np.unique(y)
             until, solver = options.deadline, options.solver

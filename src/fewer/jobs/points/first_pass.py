@@ -16,10 +16,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..._validation import Indices, Vector
-from ...tables.blocks import Block
 from ...tables.column import Levels
 from ...tables.cutting import stacked
-from ..block_columns import Chosen, Read, read_block, united
+from ...tables.schema import Rows, Schema, united
+from ...tables.source import Block
 from .merge import row_hashes
 from .target import MAX_CANDIDATE_WORK
 
@@ -30,8 +30,7 @@ Keys = npt.NDArray[np.uint64]
 class PointsSpec:
     """How blocks are read and compared: everything that is decided before the first pass."""
 
-    chosen: Chosen | None = None
-    missing: Any = "error"
+    schema: Schema
     similarity: Any = "rbf"
     gamma: Any = "median"
     scales: bool = False
@@ -50,13 +49,7 @@ class PointsSpec:
     @property
     def categories(self) -> list[Any]:
         """Names of the columns of labels."""
-        if self.chosen is None:
-            return []
-        return [
-            name
-            for name, kind in zip(self.chosen.names, self.chosen.kinds, strict=True)
-            if kind == "category"
-        ]
+        return self.schema.categories
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +68,7 @@ class Candidates:
     complete: bool
 
     @classmethod
-    def of(cls, read: Read, classes: Levels | None, spec: PointsSpec) -> "Candidates":
+    def of(cls, read: Rows, classes: Levels | None, spec: PointsSpec) -> "Candidates":
         """Of the rows of a block."""
         columns = [*read.categories, *([] if classes is None else [classes])]
         hashes = row_keys(read.numbers, columns, spec.seed)
@@ -230,7 +223,7 @@ class FirstSummary:
     @classmethod
     def of(cls, block: Block, spec: PointsSpec) -> "FirstSummary":
         """Of one block."""
-        read = read_block(block, spec.chosen, spec.missing)
+        read = spec.schema.read(block)
         classes = classes_of(read.y, read.numbers.shape[0]) if spec.labelled else None
         found = Candidates.of(read, classes, spec)
         levels = tuple(

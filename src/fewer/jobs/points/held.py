@@ -10,9 +10,9 @@ from ...constraints.groups import Groups, as_counts, as_groups, numbers_of
 from ...constraints.sparse_simplex import SparseSimplex
 from ...spaces import Space
 from ...tables.align import aligned
-from ...tables.blocks import as_blocks, is_dask
 from ...tables.frames import columns_of, index_of, is_table
 from ...tables.names import nearest
+from ...tables.source import is_dask, source_of
 from ...tables.table import role
 from .options import GROUP_LIMITS, PointsOptions
 from .target import Choice
@@ -45,7 +45,7 @@ def on_gathered(n: int, options: PointsOptions) -> PointsOptions:
     """Options for n rows of blocks that were gathered: rows by position, whatever the index of the blocks."""
     groups = options.groups
     if is_dask(groups):
-        whole = as_blocks(groups).gathered(sys.maxsize)
+        whole = source_of(groups).whole(sys.maxsize)
         groups = None if whole is None else whole.X
     if groups is not None and not isinstance(groups, str):
         groups = read(groups, "groups")

@@ -16,8 +16,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ..._validation import Indices, InvalidInput, Vector
 from ...row_blocks import merged_in_tree
-from ...tables.blocks import Block
 from ...tables.cutting import some, stacked
+from ...tables.source import Block
 from .plan import PointsPlan
 from .second_pass import compared_rows
 
@@ -182,11 +182,9 @@ def coreset_of(block: Block, plan: PointsPlan, most: int, originals: bool = Fals
 
 def kept_positions(block: Block, plan: PointsPlan, size: int) -> Indices:
     """Which rows of the block are used."""
-    from ..block_columns import read_block
-
-    if plan.spec.missing == "error":
+    if plan.spec.schema.missing == "error":
         return np.arange(size)
-    read = read_block(block, plan.spec.chosen, plan.spec.missing)
+    read = plan.spec.schema.read(block)
     return np.arange(size) if read.kept is None else read.kept
 
 

@@ -15,7 +15,6 @@ from ...distances import centre_of
 from ...similarity import BANDED, Similarity, similarity_of
 from ...tables.encode import Code, Encoding
 from ...tables.missing import dropped_note
-from ..block_columns import Fills
 from .bandwidth import validated_width
 from .comparison import Comparison, comparison_of, odd
 from .first_pass import Candidates, FirstSummary, PointsSpec
@@ -101,10 +100,17 @@ def plan_of(first: FirstSummary) -> PointsPlan:
     comparison = Comparison(similarity, gamma, exponent, 0, scaling, encoding)
     classes, labels = _classes(first)
     frequencies = _frequencies(similarity, first, rows.shape[1])
-    chosen = () if spec.chosen is None else spec.chosen.notes
     numbers = first.candidates.numbers.shape[1] > 0
     notes = tuple(
-        filter(None, (NOTE if spec.scales and numbers else "", *chosen, missing_note(first), note))
+        filter(
+            None,
+            (
+                NOTE if spec.scales and numbers else "",
+                *spec.schema.notes,
+                missing_note(first),
+                note,
+            ),
+        )
     )
     how = comparison.stored(spec.similarity)
     return PointsPlan(first, how, rows, labels, classes, frequencies, centre_of(rows), notes)
@@ -127,25 +133,27 @@ def _width(first: FirstSummary, rows: Any) -> Bandwidth:
 
 def missing_note(first: FirstSummary) -> str:
     """What is to be said of missing values."""
-    if isinstance(first.spec.missing, Fills):
-        return first.spec.missing.note
+    if first.spec.schema.fills is not None:
+        return first.spec.schema.note
     return dropped_note(first.dropped, first.rows)
 
 
 def _encoding(first: FirstSummary) -> Encoding | None:
     """How a table's columns are encoded: numbers first, then a column for each label; None for arrays."""
-    chosen = first.spec.chosen
-    if chosen is None:
+    chosen = first.spec.schema
+    if not chosen.named:
         return None
     equality = isinstance(first.spec.similarity, str) and first.spec.similarity == "hamming"
     codes: list[Code] = []
     places = chosen.places
     numbers = [i for i, kind in enumerate(chosen.kinds) if kind != "category"]
     labels = [i for i, kind in enumerate(chosen.kinds) if kind == "category"]
-    fills = first.spec.missing if isinstance(first.spec.missing, Fills) else None
+    fills = chosen.fills
     at = 0
     for i in numbers:
-        fill = math.nan if fills is None or fills.rule == "category" else float(fills.numbers[at])
+        fill = (
+            math.nan if fills is None or chosen.missing == "category" else float(fills.numbers[at])
+        )
         codes.append(Code(places[i], chosen.names[i], chosen.kinds[i], at, None, fill))
         at += 1
     for j, (i, levels) in enumerate(zip(labels, first.levels, strict=False)):
@@ -157,7 +165,7 @@ def _encoding(first: FirstSummary) -> Encoding | None:
         codes.append(Code(places[i], chosen.names[i], "category", at, values, fill))
         at += 1 if equality else len(levels)
     slot = bool(labels) and not equality
-    rule = "error" if fills is None else fills.rule
+    rule = "error" if fills is None else chosen.missing
     return Encoding(tuple(codes), at + slot, len(numbers), rule, equality=equality)
 
 

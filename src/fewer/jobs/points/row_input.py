@@ -8,7 +8,8 @@ import scipy.sparse as sp
 
 from ..._validation import Indices, InvalidInput, Vector, as_weights, is_frame, known
 from ...tables.column import Column
-from ...tables.encode import RULES, Encoding, encoded
+from ...tables.encode import Encoding, encoded
+from ...tables.schema import RULES
 from ...tables.table import Table, role
 from .sample import rows_and_top
 

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_consistent_length
 from ..._validation import as_flag
 from ...options import option
 from ...tables.frames import take_rows
-from ..estimator import our_error, unchanged_if_it_fails
+from ..estimator import OfResult, our_error
 from .estimator import PointsEstimator
 from .options import GROUP_LIMITS, WEIGHT_LIMITS, PointsOptions
 
@@ -57,20 +57,19 @@ class FewerSampler(
     ['a', 'b']
     """
 
+    sample_indices_: Any = OfResult("indices")
+
     def fit_resample(
         self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None
     ) -> Any:
         """The chosen rows of X, and their labels where y is given, in the containers that they came in."""
-        with unchanged_if_it_fails(self):
-            options = self._options(
-                labels=self._labels(y, self.by_label), sample_weight=sample_weight
-            )
+        labels = self._labels(y, self.by_label)
+        with self._fitting(labels=labels, sample_weight=sample_weight) as options:
             rows = self._checked(X)
             if y is not None:
                 with our_error():
                     check_consistent_length(rows, y)
             self._choose(rows, options)
-            self.sample_indices_ = self.indices_
         few = take_rows(X, self.sample_indices_)
         return few if y is None else (few, take_rows(y, self.sample_indices_))
 

@@ -11,9 +11,8 @@ from ..._validation import Indices, InvalidInput, Vector
 from ...objectives.pairs import spread
 from ...objectives.rows_mmd import RowsMMD
 from ...spaces import Atoms
-from ...tables.blocks import Block
 from ...tables.cutting import some
-from ..block_columns import read_block
+from ...tables.source import Block
 from .first_pass import classes_of
 from .narrow import NarrowSums
 from .plan import PointsPlan
@@ -155,8 +154,8 @@ def _features(
 def compared_rows(block: Block, plan: PointsPlan) -> tuple[Any, Vector, Indices, int]:
     """The rows of a block as they are compared, their weights, the codes of their classes, and the block's size."""
     spec, comparison = plan.spec, plan.comparison
-    read = read_block(block, spec.chosen, spec.missing)
-    if spec.chosen is None:
+    read = spec.schema.read(block)
+    if not spec.schema.named:
         rows = comparison.scaled(read.numbers)
     else:
         X = block.X if read.kept is None else some(block.X, read.kept)

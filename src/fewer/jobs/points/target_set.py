@@ -16,9 +16,8 @@ from ..._validation import (
     library_of,
     shown,
 )
-from ...tables.columns import used_columns
-from ...tables.encode import RULES
 from ...tables.missing import refuse_missing
+from ...tables.schema import RULES, Schema
 from ...tables.stack import stacked_arrays
 from ...tables.table import Table, role
 from .explain import Source
@@ -99,8 +98,8 @@ class Aim(NamedTuple):
             )
         here, there = Table.of(X), Table.of(target)
         apart = [name for name in (labels, sample_weight, groups) if isinstance(name, str)]
-        found = used_columns(here.columns, columns, apart)
-        kinds = {column.name: kind for column, kind in found.columns}
+        schema = Schema.of(here, columns, without=apart)
+        kinds = dict(zip(schema.names, schema.kinds, strict=True))
         needed = [*kinds, *([labels] if labels is not None else [])]
         both = here.below(there, needed, "target")
         if missing == "error":
@@ -115,12 +114,11 @@ class Aim(NamedTuple):
             for column in here.columns
             if column.name != labels
         }
-        notes = tuple(note for note in found.notes if not note.startswith("constant"))
         weights = (
             _values(here, sample_weight, "sample_weight"),
             _values(there, self.weight, "target_weight"),
         )
-        return _together(both, here.rows, there.rows, labels, weights, told, notes)
+        return _together(both, here.rows, there.rows, labels, weights, told, schema.notes)
 
     def _arrays(
         self, X: Any, target: Any, labels: Any, sample_weight: Any, columns: Any, missing: str

@@ -11,13 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._validation import as_flag
 from ...options import option
-from ...tables.blocks import is_lazy, lazily
-from ..estimator import Streaming, unchanged_if_it_fails
+from ...result import Result
+from ...tables.source import Block, is_lazy, lazily
+from ..estimator import SetWithResult
 from .bandwidth import first_best
+from .blocks import error_bound, solved
 from .estimator import PointsEstimator
 from .explain import criticisms
+from .one_pass import Coreset, coreset_of, kept_for
 from .options import PointsOptions
-from .stream import answered_points, continued
+from .stream import streamed_plan
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -33,7 +36,6 @@ class TransformerOptions(PointsOptions):
 
 
 class FewerPoints(
-    Streaming,
     TransformerMixin,  # type: ignore[misc] # scikit-learn is untyped
     PointsEstimator,
     options=TransformerOptions,
@@ -79,6 +81,8 @@ class FewerPoints(
     ([0, 3], [0.4, 0.6], (5, 2))
     """
 
+    error_bound_: Any = SetWithResult()
+
     def fit(
         self,
         X: Any,
@@ -96,17 +100,16 @@ class FewerPoints(
         What is said of single rows is given here: `include`, `exclude`, `groups`, and a `target`;
         see `points`.
         """
-        with unchanged_if_it_fails(self):
-            self._no_stream()
-            options = self._options(
-                labels=self._labels(y, self.by_label),
-                sample_weight=sample_weight,
-                include=include,
-                exclude=exclude,
-                groups=groups,
-                target=target,
-                target_weight=target_weight,
-            )
+        rows = {
+            "labels": self._labels(y, self.by_label),
+            "sample_weight": sample_weight,
+            "include": include,
+            "exclude": exclude,
+            "groups": groups,
+            "target": target,
+            "target_weight": target_weight,
+        }
+        with self._fitting(**rows) as options:
             self._choose(self._checked(X), options)
         return self
 
@@ -122,19 +125,24 @@ class FewerPoints(
         `error_bound_` a proven bound on the MMD of the points to all rows so far. The points are
         chosen when one of these is first asked for.
         """
-        with unchanged_if_it_fails(self):
-            first = vars(self).get("_stream") is None
+        with self._restored():
             options = self._options(
                 labels=self._labels(y, self.by_label), sample_weight=sample_weight
             )
+            first = self._stream is None
             X = self._checked(X, reset=first)
-            self._streamed(continued(None if first else self._stream, X, self.k, options))
-            self._encoding = self._stream.plan.comparison.encoding
+            if first:
+                self._plan = streamed_plan(X, self.k, options)
+                self._encoding = self._plan.comparison.encoding
+            block = Block(X, options.labels, options.sample_weight)
+            self._update(coreset_of(block, self._plan, kept_for(self.k), originals=True))
         return self
 
-    def _answer(self) -> None:
-        found, self.error_bound_ = answered_points(self._stream, self.k, self._options())
-        self._keep(found, None)
+    def _solved(self, summary: Coreset, options: PointsOptions) -> Result:
+        """Return the result for the weighted rows that stand for all rows so far."""
+        choice = solved(summary, self.k, options, self._plan.spec.seed, most=False)
+        self.error_bound_ = error_bound(choice.result)
+        return self._kept(choice, None)
 
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
         """The similarity of each row to each point, (n, k); of data in blocks block by block, when asked for."""

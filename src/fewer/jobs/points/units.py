@@ -26,7 +26,7 @@ from ...options import IN_BLOCKS
 from ...result import Result, Status, Words
 from ...solvers.minimize import minimize
 from ...spaces import Atoms
-from ...tables.blocks import as_blocks, is_dask, is_lazy
+from ...tables.source import is_dask, is_lazy, source_of
 from ...text import visible
 from ...threads import own_threads
 from .blocks import with_rows
@@ -102,9 +102,7 @@ def points_of_units(X: Any, k: Any, options: PointsOptions) -> Result:
         "move", "target", road="units; they are kept as they are and stand for the rows of X"
     )
     if is_lazy(X):
-        whole = as_blocks(X, options.labels, options.sample_weight).gathered(
-            options.max_memory // 2
-        )
+        whole = source_of(X, options.labels, options.sample_weight).whole(options.max_memory // 2)
         if whole is None:
             options.refuse("units", road=IN_BLOCKS)
         assert whole is not None  # noqa: S101 - units are refused otherwise
@@ -199,9 +197,7 @@ def compared_units(limits: SparseSimplex, most: int, rng: np.random.Generator) -
         return np.arange(n)
     order = rng.permutation(n)
     allowed = limits.fitting(order, limits.sizes[1])
-    one_each = (
-        NO_ROWS if limits.counts is None else np.unique(limits.counts.codes, return_index=True)[1]
-    )
+    one_each = NO_ROWS if limits.groups is None else np.unique(limits.groups, return_index=True)[1]
     needed = np.unique(np.concatenate([allowed, one_each, limits.include]))
     others = order[~np.isin(order, needed)]
     return np.sort(np.concatenate([needed, others[: max(most - len(needed), 0)]]))

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..._validation import InvalidInput, Vector, as_vector, is_frame, known
+from ..._validation import InvalidInput, Vector, as_vector, is_frame
 from ...objectives.tall import factored, merged_factors
-from ...tables.blocks import Block
+from ...tables.column import Column
 from ...tables.missing import dropped_note
-from ...tables.table import role
-from ..block_columns import Chosen, Fills, chosen_columns, read_block
+from ...tables.schema import Schema, left_out
+from ...tables.source import Block
 from .options import TermsOptions
 from .tracking import Tracked
 
@@ -24,33 +24,23 @@ MAX_FACTOR_COLUMNS = 4096
 """Columns up to which X in blocks is factored; wider ones are refused."""
 
 
-@dataclass(frozen=True)
-class TermsSpec:
-    """How blocks are read."""
+def terms_schema(head: Any, y: Any, options: TermsOptions) -> Schema:
+    """How blocks are read: of a table the columns of numbers are candidates."""
+    roles = {"y": y} | ({"sample_weight": options.sample_weight} if is_frame(head) else {})
+    rules = ("error", "drop", "impute")
+    return Schema.of(head, None, roles, options.missing, rules=rules, reason=_not_numbers)
 
-    chosen: Chosen | None = None
-    missing: Any = "error"
 
-    @classmethod
-    def of(cls, head: Any, y: Any, options: TermsOptions) -> "TermsSpec":
-        """What the first rows say: of a table the columns of numbers are candidates."""
-        missing = options.missing
-        known(missing, dict.fromkeys(("error", "drop", "impute")), "missing of data in blocks")
-        weight = options.sample_weight if isinstance(options.sample_weight, str) else None
-        if not is_frame(head):
-            role(head, y, "y")
-            return cls(None, missing)
-        found = chosen_columns(head, None, {"y": y, "sample_weight": weight}, missing)
-        assert found is not None  # noqa: S101 - of a table
-        found = found.without("date", "dates")
-        texts = [
-            name for name, kind in zip(found.names, found.kinds, strict=True) if kind == "category"
-        ]
-        if texts:
-            raise InvalidInput(
-                f"column {texts[0]!r} holds texts; expected numbers, or leave it out of the blocks"
-            )
-        return cls(found, missing)
+def _not_numbers(column: Column) -> str:
+    """Why a column is left out unasked, "" where it is not; texts are refused."""
+    if column.kind == "date":
+        return "dates"
+    reason = left_out(column)
+    if column.kind == "category" and not reason:
+        raise InvalidInput(
+            f"column {column.name!r} holds texts; expected numbers, or leave it out of the blocks"
+        )
+    return reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,16 +48,16 @@ class TermsSummary:
     """R (at most n + 1, n + 1) of [X y], with rows multiplied by the roots of their weights."""
 
     factor: Vector
-    spec: TermsSpec
+    schema: Schema
     rows: int
     dropped: int = 0
     job = "terms"
     exact = True
 
     @classmethod
-    def of(cls, block: Block, spec: TermsSpec) -> "TermsSummary":
+    def of(cls, block: Block, schema: Schema) -> "TermsSummary":
         """Of a block."""
-        read = read_block(block, spec.chosen, spec.missing)
+        read = schema.read(block)
         X = read.numbers.toarray() if sp.issparse(read.numbers) else read.numbers
         if read.y is None:
             raise InvalidInput(
@@ -84,7 +74,7 @@ class TermsSummary:
             raise InvalidInput(
                 "X or y holds numbers too large to be squared in blocks; divide them by a power of ten"
             )
-        return cls(factor, spec, read.size, read.size - len(X))
+        return cls(factor, schema, read.size, read.size - len(X))
 
     @classmethod
     def merged(cls, parts: Sequence["TermsSummary"]) -> "TermsSummary":
@@ -107,22 +97,20 @@ class TermsSummary:
         include, exclude, groups = options.include, options.exclude, options.groups
 
         X, y = self.factor[:, :-1], self.factor[:, -1]
-        chosen = self.spec.chosen
-        names = None if chosen is None else list(chosen.table)
+        schema = self.schema
+        names = list(schema.table) if schema.named else None
         held, never = (
             positions(value, names, name)
             for name, value in (("include", include), ("exclude", exclude))
         )
-        notes = [] if chosen is None else list(chosen.notes)
         excluded = never
-        if chosen is not None:
-            wide = np.zeros((len(y), len(chosen.table)))
-            wide[:, chosen.places] = X
+        if names is not None:
+            wide = np.zeros((len(y), len(names)))
+            wide[:, schema.places] = X
             X = wide
-            never = np.union1d(never, np.setdiff1d(np.arange(len(chosen.table)), chosen.places))
+            never = np.union1d(never, np.setdiff1d(np.arange(len(names)), schema.places))
         codes = group_codes(groups, names, np.setdiff1d(np.arange(X.shape[1]), never), excluded)
-        if isinstance(self.spec.missing, Fills):
-            notes += [self.spec.missing.note] if self.spec.missing.note else []
-        if self.dropped:
-            notes.append(dropped_note(self.dropped, self.rows))
-        return Tracked(X, y, names, held, never, codes, note="; ".join(notes))
+        notes = [*schema.notes, schema.note, dropped_note(self.dropped, self.rows)]
+        refused = np.intersect1d(excluded, schema.places)
+        note = "; ".join(filter(None, notes))
+        return Tracked(X, y, names, held, never, codes, note=note, refused=refused)

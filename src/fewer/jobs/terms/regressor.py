@@ -8,19 +8,13 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..._validation import as_units, is_frame
-from ...objectives.moments import as_matrix
-from ...result import Result
+from ..._validation import Vector
 from ...spaces import Atoms
-from ...tables.align import group_codes, taken_apart
-from ...tables.blocks import Blocks, as_blocks, is_lazy, lazily
-from ...tables.frames import is_table, names_of
-from ...tables.names import positions
-from ..bins.transformer import filled
-from ..estimator import Estimator, at_most, our_error, unchanged_if_it_fails, validated
-from ..lazy import HEAD_ROWS, terms_of_blocks
+from ...tables.frames import is_table
+from ...tables.source import is_lazy, lazily
+from ..estimator import Estimator, OfResult, at_most, our_error, validated
 from .options import TermsOptions
-from .terms import tracked_by
+from .terms import prepare, tracked_by
 from .tracking import Tracked
 
 
@@ -63,89 +57,49 @@ class FewerTerms(
     ([0, 2], [0.25, 0.75], [0.25, 0.0, 0.75])
     """
 
-    indices_: Any
-    weights_: Any
+    weights_: Any = OfResult("weights")
+
+    @property
+    def coef_(self) -> Vector:
+        """The weights of all columns, one row for each target where there are several."""
+        if isinstance(self.result_, list):
+            return np.array([result.p for result in self.result_])
+        weights: Vector = self.result_.p
+        return weights
 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> "FewerTerms":
         """Find the weights, for each column of y; a time limit is for all of them together."""
-        with (
-            unchanged_if_it_fails(self),
-            self._options(sample_weight=sample_weight).watched() as options,
-        ):
-            self._find(X, y, options)
+        with self._fitting(sample_weight=sample_weight) as options:
+            self.result_ = self._solved(self._features(X, y, options), options)
         return self
 
-    def _find(self, X: Any, y: Any, options: TermsOptions) -> None:
-        """Set what `fit` promises."""
-        weight = options.sample_weight
-        if is_lazy(X):
-            blocks = as_blocks(X, y, weight)
-            whole = blocks.gathered(options.max_memory // 2)
-            if whole is None:
-                self._fit_blocks(blocks, y, options)
-                return
-            X, y = whole.X, y if isinstance(y, str) else whole.y
-            weight = weight if isinstance(weight, str) else whole.weight
-            options = options.replace(sample_weight=weight)
-        if any(map(options.differs, ("missing", "returns", "date"))):
-            self._fit_prepared(X, y, options)
-            return
-        X, y, weight = taken_apart(X, y=y, sample_weight=weight)
-        names = names_of(X) if is_table(X) else None
-        X, y = validated(self, X, y, accept_sparse="csc", y_numeric=True, multi_output=True)
-        matrix, targets = as_matrix(X), np.asarray(y, np.float64)
-        include, exclude = (
-            positions(getattr(options, name), names, name) for name in ("include", "exclude")
-        )
-        without = as_units(exclude, matrix.shape[1], "columns", "exclude")
-        held = np.setdiff1d(np.arange(matrix.shape[1]), without)
-        groups = group_codes(options.groups, names, held, without)
-        data = Tracked(matrix, targets, names, include, exclude, groups, weight)
-        self._keep(self._solve(data, options), y.ndim == 1)
-
-    def _fit_prepared(self, X: Any, y: Any, options: TermsOptions) -> None:
-        """Find the weights for one target after rows are sorted, gaps filled and prices turned into returns."""
-        data = Tracked.of(X, y, options).of_features()
-        validated(self, data.X, data.y, y_numeric=True)
+    def _features(self, X: Any, y: Any, options: TermsOptions) -> Tracked:
+        """Return the columns that may be used and the target, and keep the number and names of these columns."""
+        cleans = any(map(options.differs, ("missing", "returns", "date")))
+        is_array = not is_lazy(X) and not is_table(X)
+        if is_array and not cleans:
+            X, y = validated(self, X, y, accept_sparse="csc", y_numeric=True, multi_output=True)
+        data = prepare(X, y, options).of_features()
+        if is_array and cleans:
+            validated(self, data.X, data.y, y_numeric=True)
+        self.n_features_in_ = data.X.shape[1]
         if data.names is not None and all(isinstance(name, str) for name in data.names):
             self.feature_names_in_ = np.array(data.names, object)
-        self._keep(self._solve(data, options), True)
+        return data
 
-    def _fit_blocks(self, blocks: Blocks, y: Any, options: TermsOptions) -> None:
-        """Find the weights for rows that come in blocks: y is given likewise, as an array, or names a column."""
-        head = blocks.head(HEAD_ROWS).X
-        data = terms_of_blocks(blocks, y, options).tracked(options)
-        columns = head[data.names] if isinstance(y, str) else head
-        gaps = options.missing != "error"
-        if gaps and is_frame(columns):
-            columns, _ = filled(columns)
-        finite = "allow-nan" if gaps else True
-        validated(self, columns, missing=gaps, accept_sparse="csc", ensure_all_finite=finite)
-        self._keep(self._solve(data, options), True)
-
-    def _keep(self, results: list[Result], one: bool) -> None:
-        """Set what `fit` promises: plain values for one target, lists for several."""
-        indices, weights = (
-            [result.indices for result in results],
-            [result.weights for result in results],
-        )
-        self.result_ = results[0] if one else results
-        self.coef_ = results[0].p if one else np.array([result.p for result in results])
-        self.indices_, self.weights_ = (indices[0], weights[0]) if one else (indices, weights)
-        for name in ("value", "bound", "gap"):
-            found = [getattr(result, name) for result in results]
-            setattr(self, f"{name}_", found[0] if one else found)
-
-    def _solve(self, data: Tracked, options: TermsOptions) -> list[Result]:
-        """One result for each target, each with its share of the time that is left."""
+    def _solved(self, data: Tracked, options: TermsOptions) -> Any:
+        """Return the result, or one for each target, each with its share of the time that is left."""
         n = data.X.shape[1]
         C = options.constraint(Atoms(n), at_most(self.k, n, "columns"), data)
-        targets = data.y.reshape(len(data.y), -1)
-        F, results = options.objective(data.X, targets[:, 0], data.sample_weight), []
-        for done, b in enumerate(targets.T):
-            share = options.deadline.share(1.0 / (targets.shape[1] - done))
-            toward = F if targets.shape[1] == 1 else F.toward(b)
-            results.append(tracked_by(toward, C, data, options.replace(deadline=share)))
+        if np.ndim(data.y) == 1:
+            return tracked_by(
+                options.objective(data.X, data.y, data.sample_weight), C, data, options
+            )
+        targets = np.asarray(data.y, np.float64).T
+        F, results = options.objective(data.X, targets[0], data.sample_weight), []
+        for done, target in enumerate(targets):
+            share = options.deadline.share(1.0 / (len(targets) - done))
+            results.append(tracked_by(F.toward(target), C, data, options.replace(deadline=share)))
         return results
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:

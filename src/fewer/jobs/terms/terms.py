@@ -10,8 +10,8 @@ from ...constraints.sparse_simplex import SparseSimplex
 from ...options import takes
 from ...result import Result, Words
 from ...solvers.minimize import minimize
-from ...tables.blocks import as_blocks, is_lazy
 from ...tables.prices import resemble_prices
+from ...tables.source import is_lazy, source_of
 from ..bins.options import BinsOptions
 from ..lazy import terms_of_blocks
 from .options import TermsOptions
@@ -89,8 +89,8 @@ def prepare(X: Any, y: Any, options: TermsOptions) -> Tracked:
     if not is_lazy(X):
         return Tracked.of(X, y, options)
     weight = options.sample_weight
-    blocks = as_blocks(X, y, weight)
-    whole = blocks.gathered(options.max_memory // 2)
+    blocks = source_of(X, y, weight)
+    whole = blocks.whole(options.max_memory // 2)
     if whole is None:
         return terms_of_blocks(blocks, y, options).tracked(options)
     own = options.replace(sample_weight=weight if isinstance(weight, str) else whole.weight)

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from ..._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_units, gathered, shown
 from ...constraints.groups import Groups
 from ...tables.align import aligned, column_beside, group_codes
-from ...tables.columns import left_out
 from ...tables.frames import Column, columns_of, index_of, is_table
 from ...tables.names import known_name, positions, quoted, refuse_twins
 from ...tables.prices import (
@@ -23,6 +22,7 @@ from ...tables.prices import (
     returns_of,
     row_words,
 )
+from ...tables.schema import left_out
 from ...tables.table import Table, numbers_of_column
 from .options import TermsOptions
 
@@ -215,15 +215,13 @@ def _reason(column: Column) -> str:
 
 
 def _vector(y: Any, name: str, rows: int) -> Vector:
-    """One number for each row, NaN where missing."""
+    """One number for each row, or one for each target, NaN where missing."""
     if is_table(y):
-        columns = columns_of(y)
-        if len(columns) != 1:
-            raise InvalidInput(f"{name} must be one column, got {len(columns)}")
-        values = numbers_of_column(columns[0], name)
+        columns = [numbers_of_column(column, name) for column in columns_of(y)]
+        values = columns[0] if len(columns) == 1 else np.column_stack(columns)
     else:
         values = as_numbers(y, name).astype(np.float64)
-    if values.shape != (rows,):
+    if len(values) != rows or values.ndim > 2:
         raise InvalidInput(
             f"{name} must have one entry for each of the {rows} rows of X, got shape {values.shape}"
         )

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, cast
 
-from .._validation import InvalidInput, shown
+from .._validation import InvalidInput, gathered, shown
 from ..row_blocks import MIN_BLOCK_ROWS, Merge, S, Tree
 from ..threads import one_thread
+from .align import aligned
 from .checksum import checksum
 from .cutting import cut, height, size_in_bytes, some, stacked
 
@@ -48,12 +49,17 @@ class Block(NamedTuple):
         return Block.put((cut(part, start, stop) for part in self.parts), self.start + start)
 
 
-class Blocks(Protocol):
-    """Data that come in blocks, over which any number of passes can be made."""
+class Source(Protocol):
+    """Rows, in memory or in blocks."""
 
     @property
     def label(self) -> str:
         """What to call them."""
+        ...
+
+    @property
+    def once(self) -> bool:
+        """Whether only one pass can be made."""
         ...
 
     def head(self, rows: int) -> Block:
@@ -68,8 +74,8 @@ class Blocks(Protocol):
         """Rows by their positions, in the container of the blocks."""
         ...
 
-    def gathered(self, memory: int) -> Block | None:
-        """All rows in memory, where they take no more than so many bytes."""
+    def whole(self, memory: int) -> Block | None:
+        """All rows, where they are in memory or take no more than so many bytes of it."""
         ...
 
 
@@ -133,6 +139,34 @@ def execution() -> Execution:
     return _EXECUTION.get()
 
 
+class ReadAhead:
+    """Blocks of an iterator, which can be read again from the first on until the pass that takes them."""
+
+    def __init__(self, blocks: Iterator[Any]) -> None:
+        self.blocks, self.kept, self.last = blocks, deque[Any](), False
+
+    def __call__(self) -> Iterator[Any]:
+        """Begin again; in the last pass blocks are kept no more."""
+        return self._taken() if self.last else self._read()
+
+    def _read(self) -> Iterator[Any]:
+        yield from list(self.kept)
+        for block in self.blocks:
+            self.kept.append(block)
+            yield block
+
+    def _taken(self) -> Iterator[Any]:
+        if self.blocks is None:
+            raise InvalidInput(
+                "an iterator of blocks is read once, and this takes two passes; give a callable that returns an "
+                "iterator for each pass"
+            )
+        blocks, self.blocks = self.blocks, None  # type: ignore[assignment] # nothing is read after this pass
+        while self.kept:
+            yield self.kept.popleft()
+        yield from blocks
+
+
 @dataclass(frozen=True, eq=False)
 class Stream:
     """Blocks that come one after the other on this machine.
@@ -145,10 +179,23 @@ class Stream:
     raw: Callable[[], Iterator[Block]]
     pick: Callable[[Any], Any] | None = None
     size: int | None = None
+    ahead: ReadAhead | None = None
+    """The iterator, where there is only one pass."""
     seen: dict[int, int] = field(default_factory=dict)
     """Numbers of rows after which blocks ended in any pass, and the checksum of the rows before."""
     ends: list[int] = field(default_factory=list)
     """The number of all rows, once a pass has come to its end."""
+
+    @property
+    def once(self) -> bool:
+        """Whether only one pass can be made."""
+        return self.ahead is not None
+
+    def beside(self, y: Any, weight: Any) -> "Stream":
+        """These blocks with what belongs to their rows."""
+        from .streams import with_rows
+
+        return replace(self, raw=with_rows(self.raw, y, weight), seen={}, ends=[])
 
     def parts(self) -> Iterator[Block]:
         """Blocks of a pass as they come."""
@@ -186,6 +233,8 @@ class Stream:
         how = execution()
         if how.passes is not None and name in how.passes:
             return cast(S, how.passes[name])
+        if self.ahead is not None:
+            self.ahead.last = True
         tree = Tree(merge)
         for block, summary in _in_order(self.blocks(rows), work, plan, how.workers):
             tree.add(summary)
@@ -214,7 +263,7 @@ class Stream:
         order = [wanted.index(int(p)) for p in positions]
         return some(stacked(found), order)
 
-    def gathered(self, memory: int) -> Block | None:
+    def whole(self, memory: int) -> Block | None:
         """All rows, if they fit; reading stops where they do not."""
         if self.size is not None and self.size > memory:
             return None
@@ -230,50 +279,34 @@ class Stream:
         return joined(parts, 0)
 
 
-class ReadAhead:
-    """Blocks of an iterator that can be read once: those read so far are kept until the pass that counts."""
-
-    def __init__(self, blocks: Iterator[Any]) -> None:
-        self.blocks, self.kept, self.last = blocks, deque[Any](), False
-
-    def __call__(self) -> Iterator[Any]:
-        """Begin again, with the blocks read so far; only once after `last` is set."""
-        if self.blocks is None:
-            raise InvalidInput(
-                "an iterator of blocks is read once, and this takes two passes; give a callable that returns an "
-                "iterator for each pass"
-            )
-        return self._all() if self.last else self._ahead()
-
-    def _ahead(self) -> Iterator[Any]:
-        at = 0
-        while True:
-            if at == len(self.kept):
-                try:
-                    self.kept.append(next(self.blocks))
-                except StopIteration:
-                    return
-            yield self.kept[at]
-            at += 1
-
-    def _all(self) -> Iterator[Any]:
-        blocks, self.blocks = self.blocks, None  # type: ignore[assignment] # nothing is read after this pass
-        while self.kept:
-            yield self.kept.popleft()
-        yield from blocks
-
-
 @dataclass(frozen=True, eq=False)
-class OnceReadStream(Stream):
-    """Blocks of an iterator: one pass after those first rows that were looked at."""
+class InMemory:
+    """Rows in memory: a source of one block, which is always whole."""
 
-    source: ReadAhead | None = None
+    block: Block
+    label: str = "X"
+    once: bool = False
+
+    def beside(self, y: Any, weight: Any) -> "InMemory":
+        """These rows with what belongs to them."""
+        X = self.block.X
+        return InMemory(Block(X, aligned(y, X), aligned(weight, X, "sample_weight")))
+
+    def head(self, rows: int) -> Block:
+        """The first rows."""
+        return self.block.cut(0, min(rows, height(self.block.X)))
 
     def fold(self, name: str, work: Work[S], plan: Any, merge: Merge[S], rows: int) -> S:
-        """Summarise and merge in the only pass."""
-        assert self.source is not None  # noqa: S101 - made by `as_blocks` alone
-        self.source.last = True
-        return super().fold(name, work, plan, merge, rows)
+        """Summarise canonical blocks and merge them."""
+        return Stream(self.label, lambda: iter([self.block])).fold(name, work, plan, merge, rows)
+
+    def take(self, positions: Any) -> Any:
+        """Rows by their positions."""
+        return some(self.block.X, positions)
+
+    def whole(self, memory: int) -> Block:
+        """All rows."""
+        return self.block
 
 
 def _in_order(
@@ -324,7 +357,7 @@ def is_lazy(X: Any) -> bool:
     (True, True, False, True)
     """
     try:
-        if is_paths(X) or is_dask(X) or isinstance(X, (Stream, Iterator)):
+        if is_paths(X) or is_dask(X) or isinstance(X, (Stream, InMemory, Iterator)):
             return True
         return callable(X) and not hasattr(X, "shape") and not isinstance(X, type)
     except Exception:  # an object that cannot even be asked; whoever reads it says so
@@ -352,20 +385,23 @@ def is_dask(X: Any) -> bool:
     return all(is_dask_collection(x) for x in X) if listed else bool(is_dask_collection(X))
 
 
-def as_blocks(
+def source_of(
     X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | None = None
-) -> Blocks:
-    """What comes in blocks; `y` and `weight` belong to its rows, given likewise or as arrays (N,).
+) -> Source:
+    """Rows as a source, whatever they came in; `y` and `weight` belong to them, given likewise or as arrays (N,).
 
     Of files only the columns `names` are read, all if None. A callable's blocks may be (X, y) or
-    (X, y, weight).
+    (X, y, weight). What is in memory is one block, and Series of pandas that belong to it are
+    brought into the order of its index.
     """
-    if isinstance(X, Stream):
-        return X
+    if isinstance(X, Stream | InMemory):
+        return X if y is None and weight is None else X.beside(y, weight)
     if is_dask(X):
         from .dask import dask_blocks
 
         return dask_blocks(X, y, weight)
+    if not is_lazy(X):
+        return InMemory(Block(gathered(X))).beside(y, weight)
     from .streams import of_callable, of_paths
 
     for value, option in ((y, "y"), (weight, "sample_weight")):
@@ -376,14 +412,8 @@ def as_blocks(
     beside = y, weight
     if is_paths(X):
         return of_paths(X, beside, names)
-    X = reread(X)
-    stream = of_callable(X, beside)
-    return OnceReadStream("X", stream.raw, source=X) if isinstance(X, ReadAhead) else stream
-
-
-def reread(X: Any) -> Any:
-    """X, whose first rows can be looked at: an iterator keeps what was read of it."""
-    return ReadAhead(X) if isinstance(X, Iterator) else X
+    ahead = ReadAhead(X) if isinstance(X, Iterator) else None
+    return of_callable(X if ahead is None else ahead, beside, ahead)
 
 
 def lazily(X: Any, function: Callable[[Any], Any], columns: int | None, dtype: Any = float) -> Any:
@@ -396,10 +426,10 @@ def lazily(X: Any, function: Callable[[Any], Any], columns: int | None, dtype: A
         from .dask import lazily as on_dask
 
         return on_dask(X, function, columns, dtype)
-    stream: Any = as_blocks(X)  # of files or a callable, which have `parts`
+    stream: Any = source_of(X)  # of files or a callable, which have `parts`
     return (function(block.X) for block in stream.parts() if height(block.X))
 
 
 def head_of(X: Any) -> Any:
     """The first rows of data in blocks: what estimators check."""
-    return as_blocks(X).head(MIN_BLOCK_ROWS).X
+    return source_of(X).head(MIN_BLOCK_ROWS).X

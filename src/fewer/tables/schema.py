@@ -1,0 +1,630 @@
+"""Which columns of a table a job uses, as which kind, and what stands for missing values: decided once for all rows."""
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._validation import (
+    Fix,
+    Indices,
+    InvalidInput,
+    Vector,
+    as_array,
+    as_vector,
+    gathered,
+    is_frame,
+    known,
+    library_of,
+    shown,
+)
+from ..parallel import in_threads
+from .column import NUMBER, Column, Levels, Mask
+from .cutting import height, some, width
+from .missing import filled_note, missing_count, nothing_to_impute, refuse_missing, whole_rows
+from .names import known_name, quoted
+from .sketch import Sketch
+from .source import Block, Source
+from .table import Table
+
+KINDS = ("number", "boolean", "category", "date", "ignore")
+RULES = ("error", "drop", "impute", "category")
+"""What is done about missing values."""
+FILLING = ("impute", "category")
+"""Rules that put something in the place of missing values."""
+MEDIANS, MODES = "replaced by medians and modes", "replaced by the most frequent of their column"
+"""What was done about missing values by the rule "impute"."""
+OWN_CATEGORY = "taken as a category of their own"
+MAX_LEVELS = 10_000
+"""Different labels that a column of data in blocks may have: all of them are kept."""
+MIN_IDENTIFIER_ROWS = 20
+"""Rows from which texts that are all different are taken for identifiers, whatever their column is called."""
+MAX_DISTINCT_SHARE, MIN_TEXT_ROWS = 0.5, 100
+"""Texts of which more than this share of the rows differ are free text, in a table of at least so many rows."""
+MAX_EXACT = 2.0**53
+"""Whole numbers beyond it are told apart no more by float64: they are names, not quantities."""
+IDENTIFIER = re.compile(r"(?:^|[\W_])(?i:id|uuid|guid|key|index)$|[a-z](?:Id|ID|Key)$|^Unnamed: 0$")
+
+
+class Rows(NamedTuple):
+    """Rows as columns: numbers (n, p) dense or CSR, labels of categories, and what belongs to the rows.
+
+    `kept` (n,) are the rows of the block that these are, None where they are all `size` of it.
+    `gone` are for each column of numbers the missing ones that were filled, None where none was.
+    """
+
+    numbers: Any
+    categories: list[Levels]
+    y: Any
+    weight: Vector | None
+    size: int
+    kept: Indices | None = None
+    gone: tuple[Mask | None, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Fills:
+    """What stands for missing values: numbers (p,), and a label for each column of labels, None for one of its own."""
+
+    numbers: Vector
+    labels: tuple[Any, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """The columns that are used, each with its kind, and those with a role, by its option.
+
+    `table` are the names of all columns, those of an array their places. `ignored` are columns left
+    out unasked; `notes` say so.
+
+    >>> import polars
+    >>> table = polars.DataFrame({"id": [7, 8, 9], "age": [30, 40, 30], "plan": ["a", "b", "a"]})
+    >>> schema = Schema.of(table, {"age": "category"})
+    >>> schema.names, schema.kinds, schema.notes
+    (('age', 'plan'), ('category', 'category'), ("identifiers left out: 'id'",))
+    """
+
+    names: tuple[Any, ...]
+    kinds: tuple[str, ...]
+    table: tuple[Any, ...]
+    roles: Mapping[str, Any]
+    missing: str = "error"
+    named: bool = True
+    notes: tuple[str, ...] = ()
+    ignored: tuple[Any, ...] = ()
+    fills: Fills | None = None
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        columns: Any = None,
+        roles: Mapping[str, Any] | None = None,
+        missing: str = "error",
+        *,
+        rules: Sequence[str] = RULES,
+        reason: Callable[[Column], str] | None = None,
+        recode: Mapping[str, str] | None = None,
+        without: Sequence[Any] = (),
+    ) -> "Schema":
+        """What the columns of X say, which may be the first of many rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or table
+            Arrays hold numbers, all of which are used.
+        columns : mapping or sequence, optional
+            Kinds by name, or the only names to use.
+        roles : mapping, optional
+            Options with the name of a column that belongs to rows and is no part of them; what is
+            no name is passed over.
+        missing : {"error", "drop", "impute", "category"}
+            What is done about missing values; one of `rules`.
+        reason : callable
+            Why a column is left out unasked, "" where it is used: identifiers and free text, by
+            default.
+        recode : mapping, optional
+            Kinds that are taken as others.
+        without : sequence
+            Names of columns that are not looked at.
+        """
+        known(missing, dict.fromkeys(rules), "missing")
+        X = gathered(X)
+        named = is_frame(X) or isinstance(X, Table)
+        held = roles_in(X, roles) if roles else {}
+        if not named:
+            if columns is not None:
+                raise InvalidInput(
+                    f"columns are those of a table, but X is {type(X).__name__}", "columns"
+                )
+            places = tuple(range(width(X)))
+            return cls(places, ("number",) * len(places), places, held, missing, named)
+        table = Table.of(X)
+        kinds = {} if columns is None else told_kinds(columns, table.names)
+        apart = {*held.values(), *without}
+        compared = [
+            column
+            for column in table.columns
+            if column.name not in apart and kinds.get(column.name) != "ignore"
+        ]
+        in_threads(lambda column: column.levels, [c for c in compared if c.kind == "category"])
+        why = {c.name: (reason or left_out)(c) for c in compared if c.name not in kinds}
+        left: dict[str, list[Any]] = {}
+        for name, words in why.items():
+            left.setdefault(words, []).append(name)
+        left.pop("", None)
+        notes = tuple(f"{words} left out: {quoted(names)}" for words, names in left.items())
+        ignored = tuple(name for names in left.values() for name in names)
+        used = [column for column in compared if not why.get(column.name)]
+        if not used:
+            raise nothing_to_use(table.names, ignored, notes)
+        for column in used:
+            as_kind(column, kinds.get(column.name, column.kind))
+        names = tuple(column.name for column in used)
+        asked = [kinds.get(column.name, column.kind) for column in used]
+        taken = tuple((recode or {}).get(kind, kind) for kind in asked)
+        return cls(names, taken, tuple(table.names), held, missing, named, notes, ignored)
+
+    @property
+    def places(self) -> list[int]:
+        """Where in the table each used column is."""
+        place = {name: at for at, name in enumerate(self.table)}
+        return [place[name] for name in self.names]
+
+    @property
+    def numbers(self) -> list[Any]:
+        """Names of the columns of numbers, dates and truth values."""
+        return [n for n, kind in zip(self.names, self.kinds, strict=True) if kind != "category"]
+
+    @property
+    def categories(self) -> list[Any]:
+        """Names of the columns of labels."""
+        return [n for n, kind in zip(self.names, self.kinds, strict=True) if kind == "category"]
+
+    @property
+    def note(self) -> str:
+        """What stands for missing values."""
+        return "" if self.fills is None else self.fills.note
+
+    def table_of(self, X: Any) -> Table:
+        """X, which must have the columns that are looked at."""
+        X = gathered(X)
+        if not (is_frame(X) or isinstance(X, Table)):
+            raise InvalidInput(f"all blocks must be tables, got {shown(type(X).__name__)}")
+        table = Table.of(X)
+        names = table.names
+        for name in [*self.names, *self.roles.values()]:
+            if name not in names:
+                raise InvalidInput(f"all blocks must have the column {name!r}, got {shown(names)}")
+        return table
+
+    def columns(self, X: Any) -> list[Column]:
+        """The columns of X that are used, each of its kind."""
+        columns = {column.name: column for column in Table.of(X).columns}
+        both = zip(self.names, self.kinds, strict=True)
+        return [as_kind(columns[name], kind) for name, kind in both]
+
+    def read(self, block: Block) -> Rows:
+        """The rows of a block that are used; what is missing is refused, dropped or filled."""
+        if self.missing in FILLING and self.fills is None:
+            raise InvalidInput(
+                f"missing={self.missing!r} takes a pass of its own; in own loops fill the blocks first, or drop"
+            )
+        size = height(block.X)
+        if not self.named:
+            return self._read_array(block, size)
+        table = self.table_of(block.X)
+        roles = {option: table.column(name, option) for option, name in self.roles.items()}
+        used = self.columns(table)
+        needed = [*(used if self.fills is None else ()), *roles.values()]
+        if self.missing != "drop":
+            refuse_missing(needed)
+        kept = whole_rows(needed, size, block=True)
+        both = list(zip(used, self.kinds, strict=True))
+        numbers = [column for column, kind in both if kind != "category"]
+        labels = [column for column, kind in both if kind == "category"]
+        weight = roles["sample_weight"].values if "sample_weight" in roles else block.weight
+        target = roles.get("y", roles.get("labels"))
+        y = block.y if target is None else target.values
+        return Rows(
+            self._matrix(numbers, size, kept),
+            [self._levels(column, kept, j) for j, column in enumerate(labels)],
+            y if kept is None else some(y, kept),
+            checked_weights(weight, size, kept),
+            size,
+            kept,
+            tuple(column.missing for column in numbers) if self.fills is not None else (),
+        )
+
+    def _matrix(self, numbers: Sequence[Column], size: int, kept: Indices | None) -> Vector:
+        """Columns of numbers side by side."""
+        matrix = np.empty((size if kept is None else len(kept), len(numbers)))
+        for j, column in enumerate(numbers):
+            if column.kind == "category":
+                raise InvalidInput(
+                    f"column {column.name!r} holds numbers in the first rows, and texts here"
+                )
+            matrix[:, j] = column.values if kept is None else column.values[kept]
+            if self.fills is not None and column.missing is not None:
+                matrix[column.missing, j] = self.fills.numbers[j]
+        if not np.isfinite(matrix.sum()) and not np.isfinite(matrix).all():
+            row, place = (int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
+            raise InvalidInput(
+                f"column {numbers[place].name!r}, row {row}: expected a finite number, got {matrix[row, place]}"
+            )
+        return matrix
+
+    def _levels(self, column: Column, kept: Indices | None, place: int) -> Levels:
+        """The labels of a column, and which of them each row has."""
+        values, codes = column.levels
+        if self.fills is not None and (codes < 0).any():
+            label = self.fills.labels[place]
+            labels = list(values)
+            if label not in labels:
+                labels.append(label)
+                values = np.empty(len(labels), object)
+                values[:] = labels
+            codes = np.where(codes < 0, labels.index(label), codes)
+        return Levels(values, codes if kept is None else codes[kept])
+
+    def _read_array(self, block: Block, size: int) -> Rows:
+        """Rows of numbers, dense or sparse."""
+        weight = checked_weights(block.weight, size, None)
+        if sp.issparse(block.X):
+            rows = sp.csr_array(block.X)
+            rows = rows if rows.dtype.kind == "f" else rows.astype(np.float64)
+            return Rows(rows, [], block.y, weight, size)
+        plain = self.missing == "error"
+        rows = as_array(block.X, "X") if plain else np.asarray(block.X, np.float64)
+        rows = rows[:, None] if rows.ndim == 1 else rows
+        gone = np.isnan(rows)
+        if not gone.any():
+            return Rows(rows, [], block.y, weight, size)
+        if self.fills is not None:
+            return Rows(np.where(gone, self.fills.numbers, rows), [], block.y, weight, size)
+        kept = np.flatnonzero(~gone.any(axis=1))
+        y = None if block.y is None else np.asarray(block.y)[kept]
+        return Rows(rows[kept], [], y, None if weight is None else weight[kept], size, kept)
+
+    def filled(
+        self,
+        data: Source | Block,
+        name: str,
+        rows: int,
+        *,
+        weighted: bool = False,
+        mode: bool = False,
+        whole: bool = False,
+    ) -> "Schema":
+        """Return the schema with what stands for missing values, if its rule puts anything there.
+
+        Medians and most frequent labels are those of all rows of a source, by a pass of its own, or
+        of the rows of a block; with `whole` there will be no others, and nothing is approximate.
+        `weighted` says whether weights of rows count, `mode` whether numbers are replaced by the
+        most frequent one.
+        """
+        if self.missing not in FILLING:
+            return self
+        plan = GapPlan(self, weighted, mode, whole)
+        if isinstance(data, Block):
+            found = Gaps.of(data, plan)
+        else:
+            found = data.fold(f"{name}-0", Gaps.of, plan, Gaps.merged, rows)
+        return replace(self, fills=found.fills())
+
+
+class GapPlan(NamedTuple):
+    """How what stands for missing values is found; see `Schema.filled`."""
+
+    schema: Schema
+    weighted: bool
+    mode: bool
+    whole: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Of each column of numbers a sketch, of each column of labels their weights, and how many are missing in each."""
+
+    numbers: tuple[Sketch, ...]
+    labels: tuple[dict[Any, float], ...]
+    counts: tuple[int, ...]
+    plan: GapPlan
+
+    @classmethod
+    def of(cls, block: Block, plan: GapPlan) -> "Gaps":
+        """Count the values of a block."""
+        schema, size = plan.schema, height(block.X)
+        weight = block.weight
+        if schema.named:
+            table = schema.table_of(block.X)
+            columns = schema.columns(table)
+            role = schema.roles.get("sample_weight")
+            weight = weight if role is None else table.column(role, "sample_weight").values
+        else:
+            columns = list(Table.of(_as_rows(block.X)).columns)
+        mass = checked_weights(weight, size, None) if plan.weighted else None
+        both = list(zip(columns, schema.kinds, strict=True))
+        numbers = [column for column, kind in both if kind != "category"]
+        labels = [column for column, kind in both if kind == "category"]
+        return cls(
+            tuple(_sketch(column, mass, plan.whole) for column in numbers),
+            tuple(label_weights(column.levels, mass) for column in labels),
+            tuple(missing_count(column) for column in [*numbers, *labels]),
+            plan,
+        )
+
+    @classmethod
+    def merged(cls, parts: Sequence["Gaps"]) -> "Gaps":
+        """Count the values of several blocks."""
+        numbers = zip(*(part.numbers for part in parts), strict=True)
+        labels = zip(*(part.labels for part in parts), strict=True)
+        counts = zip(*(part.counts for part in parts), strict=True)
+        return cls(
+            tuple(Sketch.merged(each) for each in numbers),
+            tuple(summed_labels(each, "labels") for each in labels),
+            tuple(sum(each) for each in counts),
+            parts[0].plan,
+        )
+
+    @property
+    def names(self) -> list[Any]:
+        """The columns of numbers, then those of labels."""
+        return [*self.plan.schema.numbers, *self.plan.schema.categories]
+
+    def fills(self) -> Fills:
+        """What stands for missing values: medians or most frequent values, or a category of their own."""
+        p = len(self.numbers)
+        own = self.plan.schema.missing == "category"
+        named = list(zip(self.names, self.counts, strict=True))
+        numbers = [
+            self._number(sketch, gone, name, own)
+            for sketch, (name, gone) in zip(self.numbers, named[:p], strict=True)
+        ]
+        labels = []
+        for weights, (name, gone) in zip(self.labels, named[p:], strict=True):
+            if gone and not own and not weights:
+                raise nothing_to_impute(name)
+            labels.append(None if own or not weights else max(weights, key=weights.__getitem__))
+        return Fills(np.array(numbers, np.float64), tuple(labels), self._note(own))
+
+    def _number(self, sketch: Sketch, gone: int, name: Any, own: bool) -> float:
+        """What stands for the missing numbers of a column."""
+        if gone and own and not self.plan.whole:
+            raise InvalidInput(
+                f"column {name!r} holds numbers, and some are missing: in blocks missing='category' is for labels, "
+                f"'impute' and 'drop' for all"
+            )
+        if gone and not sketch.x.size and not own:
+            raise nothing_to_impute(name)
+        if not gone or not sketch.x.size:
+            return 0.0
+        return sketch.mode if self.plan.mode else sketch.median
+
+    def _note(self, own: bool) -> str:
+        """What was done about missing values, and how far medians are off."""
+        how = OWN_CATEGORY if own else MODES if self.plan.mode else MEDIANS
+        note = filled_note(dict(zip(self.names, self.counts, strict=True)), how)
+        pairs = zip(self.numbers, self.counts, strict=False)
+        off = max((sketch.error / sketch.total for sketch, gone in pairs if gone), default=0.0)
+        return f"{note}; ranks of medians are off by at most {off:.2g}" if note and off else note
+
+
+def _as_rows(X: Any) -> Vector:
+    """An array of numbers with two axes."""
+    rows = np.asarray(X, np.float64)
+    return rows[:, None] if rows.ndim == 1 else rows
+
+
+def _sketch(column: Column, weight: Vector | None, whole: bool) -> Sketch:
+    """The numbers of a column that are not missing."""
+    values = column.values
+    if column.missing is not None:
+        values = values[~column.missing]
+        weight = None if weight is None else weight[~column.missing]
+    return Sketch.of(values, weight, max(len(values), 1) if whole else None)
+
+
+def label_weights(levels: Levels, weight: Vector | None) -> dict[Any, float]:
+    """The weight of each label."""
+    present = levels.codes >= 0
+    mass = None if weight is None else weight[present]
+    sums = np.bincount(levels.codes[present], mass, len(levels.values))
+    return dict(zip(levels.values, sums.astype(np.float64).tolist(), strict=True))
+
+
+def summed_labels(parts: Sequence[Mapping[Any, float]], name: Any) -> dict[Any, float]:
+    """The labels of several blocks in order, each with its weight in all of them."""
+    labels = united([list(part) for part in parts], name)
+    return {label: math.fsum(part.get(label, 0.0) for part in parts) for label in labels}
+
+
+def united(levels: Sequence[Sequence[Any]], name: Any) -> npt.NDArray[Any]:
+    """All labels of a column, sorted where they can be; too many are refused."""
+    found = {label for part in levels for label in part}
+    if len(found) > MAX_LEVELS:
+        fix = Fix("columns", {name: "ignore"})
+        text = (
+            f"column {name!r} has more than {MAX_LEVELS} different labels; leave it out with {fix}"
+        )
+        raise InvalidInput(text, fixes=[fix])
+    values = np.empty(len(found), object)
+    try:
+        values[:] = sorted(found)
+    except TypeError:  # of different types
+        values[:] = sorted(found, key=lambda label: (type(label).__name__, str(label)))
+    return values
+
+
+def checked_weights(weight: Any, size: int, kept: Indices | None) -> Vector | None:
+    """Weights that are finite and not negative."""
+    if weight is None:
+        return None
+    given = weight.to_numpy() if library_of(weight) is not None else weight
+    values = as_vector(given, (size,), "sample_weight")
+    if values.size and values.min() < 0:
+        at = int(values.argmin())
+        raise InvalidInput(f"sample_weight must be non-negative, got {values[at]} at index {at}")
+    return values if kept is None else values[kept]
+
+
+def roles_in(X: Any, roles: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that name a column of X, each with the column's name."""
+    from .table import role
+
+    found = {option: role(X, value, option) for option, value in roles.items()}
+    return {option: column.name for option, column in found.items() if column is not None}
+
+
+def nothing_to_use(
+    names: Sequence[Any], ignored: Sequence[Any], notes: Sequence[str]
+) -> InvalidInput:
+    """The error that all columns were left out."""
+    fixes = [Fix("columns", {name: "category"}) for name in ignored[:1]]
+    known_reasons = f": {'; '.join(notes)}; {fixes[0]} takes it" if ignored else ""
+    got = quoted(names) if names else "no columns"
+    return InvalidInput(f"X has no column to compare{known_reasons}, got {got}", fixes=fixes)
+
+
+def constant_note(columns: Sequence[Column]) -> str:
+    """What is said of columns in which all rows are alike."""
+    constant = [column.name for column in columns if is_constant(column)]
+    return f"constant: {quoted(constant)}" if constant else ""
+
+
+def told_kinds(columns: Any, names: Sequence[Any]) -> dict[Any, str]:
+    """What the user says of columns: a mapping of names to kinds, or a list of the only names to use."""
+    if columns is None:
+        return {}
+    if isinstance(columns, Mapping):
+        for name, kind in columns.items():
+            known_name(name, names, "columns")
+            if kind not in KINDS:
+                near = difflib.get_close_matches(str(kind), KINDS, 1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise InvalidInput(
+                    f"columns[{name!r}] must be one of {', '.join(map(repr, KINDS))}, got {shown(kind)}{hint}"
+                )
+        return dict(columns)
+    if isinstance(columns, str) or not isinstance(columns, Sequence | np.ndarray):
+        raise InvalidInput(f"columns must map names to kinds or list names, got {shown(columns)}")
+    only = [known_name(name, names, "columns") for name in columns]
+    return {name: "ignore" for name in names if name not in only}
+
+
+def left_out(column: Column) -> str:
+    """Why a column is left out unasked, "" where it is not; a sentence where nobody can tell what it is."""
+    if column.kind == "other":
+        fix = Fix("columns", {column.name: "ignore"})
+        text = f"column {column.name!r} holds {column.dtype}, which cannot be compared; leave it out with {fix}"
+        raise InvalidInput(text, fixes=[fix])
+    if column.kind == "category" and column.dtype != "category":
+        refuse_mixed(column)
+        levels, codes = column.levels
+        present = len(codes) if column.missing is None else int((codes >= 0).sum())
+        if len(levels) == present and (
+            present >= MIN_IDENTIFIER_ROWS or (is_identifier(column.name) and present > 1)
+        ):
+            return "identifiers"
+        if present >= MIN_TEXT_ROWS and len(levels) > MAX_DISTINCT_SHARE * present:
+            return "free text"
+    if (
+        column.kind == "number"
+        and is_identifier(column.name)
+        and has_distinct_whole_numbers(column)
+    ):
+        return "identifiers"
+    return ""
+
+
+def is_identifier(name: Any) -> bool:
+    """Whether a column is called as identifiers are.
+
+    >>> [is_identifier(name) for name in ("id", "customer_id", "CustomerID", "uuid", "grid", "paid", 0)]
+    [True, True, True, True, False, False, False]
+    """
+    return isinstance(name, str) and IDENTIFIER.search(name) is not None
+
+
+def has_distinct_whole_numbers(column: Column) -> bool:
+    """Whether the numbers are whole and all different, as far as float64 tells, and there are several."""
+    values = column.values if column.missing is None else column.values[~column.missing]
+    if len(values) < 2 or not np.isfinite(values).all() or (values != np.floor(values)).any():
+        return False
+    return float(np.abs(values).max()) > MAX_EXACT or len(np.unique(values)) == len(values)
+
+
+def is_constant(column: Column) -> bool:
+    """Whether all rows are alike in a column."""
+    if column.kind == "category":
+        levels, codes = column.levels
+        return len(codes) == 0 or (len(levels) < 2 and bool((codes == codes[:1]).all()))
+    if column.missing is not None:
+        return False
+    if column.part is not None and len(np.unique(column.part(0, MIN_TEXT_ROWS))) > 1:
+        return False
+    values = column.values
+    return bool((values == values[:1]).all())
+
+
+def refuse_mixed(column: Column) -> None:
+    """A sentence with the first text among numbers, or number among texts."""
+    levels, codes = column.levels
+    kinds = {kind: issubclass(kind, NUMBER) for kind in set(map(type, levels))}
+    if len(set(kinds.values())) < 2:
+        return
+    numbers = np.array([kinds[type(value)] for value in levels], bool)
+    mostly = int(np.isin(codes, np.flatnonzero(numbers)).sum()) * 2 >= int((codes >= 0).sum())
+    stray = np.flatnonzero(~numbers if mostly else numbers)
+    row = int(np.argmax(np.isin(codes, stray)))
+    what, among = ("no number", "numbers") if mostly else ("a number", "texts")
+    fixes = [Fix("columns", {column.name: kind}) for kind in ("category", "ignore")]
+    raise InvalidInput(
+        f"column {column.name!r}, row {row}: {shown(levels[codes[row]])} is {what} among {among}; mend it, or say "
+        f"{fixes[0]} or {fixes[1]}",
+        fixes=fixes,
+    )
+
+
+def as_kind(column: Column, kind: str) -> Column:
+    """A column taken as another kind: text is parsed, and what cannot be is refused with its cell."""
+    if column.kind == "other":
+        raise InvalidInput(f"column {column.name!r} holds {column.dtype}, which cannot be a {kind}")
+    if kind == column.kind or kind in ("category", "boolean"):
+        if kind == "boolean" and len(column.levels.values) > 2:
+            found = shown(column.levels.values[:3].tolist())
+            raise InvalidInput(
+                f"column {column.name!r} must hold two values to be a boolean, got {found}"
+            )
+        return column
+    if column.kind != "category":
+        return column
+    levels, codes = column.levels
+    table = np.append([_parsed(value, kind) for value in levels], np.nan)
+    values = np.asarray(table[codes], np.float64)
+    wrong = np.isnan(values) & (codes >= 0)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InvalidInput(
+            f"column {column.name!r}, row {row}: expected a {kind}, got {shown(levels[codes[row]])}"
+        )
+    return Column(column.name, kind, column.missing, lambda: values)
+
+
+def _parsed(value: Any, kind: str) -> float:
+    """A level as a number, or as seconds from 1970; NaN where it is none."""
+    try:
+        if kind == "number":
+            return float(value)
+        moment = datetime.fromisoformat(str(value).strip())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
