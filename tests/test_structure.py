@@ -25,9 +25,7 @@ from fewer import (
 )
 from fewer.constraints._group_projection import greedy_groups
 from fewer.constraints.feasibility import conflict, feasible_member
-from fewer.deadline import Deadline
 from fewer.programmes import quadratic_programme
-from fewer.search.select import engine_of
 from soak.structure import LOSSES, best_by_enumeration, drawn, nearest_groups
 
 OBJECTIVES = {"squared": Moments, "absolute": AbsoluteError, "downside": DownsideError}
@@ -349,16 +347,3 @@ def test_a_proof_goes_on_where_no_unit_can_be_replaced():
         F.space, 2, groups=[0, 0, 0, 0], max_per_group=1, include=[3], min_weight=0.05
     )
     assert minimize(F, C, "exact", rng=0).status is Status.OPTIMAL
-
-
-def test_growing_ends_with_the_time_once_there_is_an_answer():
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(20, 30))
-    grown = {}
-    for limit in (None, 1e-9):
-        F, C = AbsoluteError(Atoms(30), A, A[:, :6].mean(axis=1)), SparseSimplex(Atoms(30), 5)
-        engine = engine_of(F, C, "exchange", Deadline.after(limit))
-        engine.grow(64)
-        grown[limit] = engine.answer() is not None, engine.grow(64)
-    assert grown[None][1] > 1
-    assert grown[1e-9] == (True, 0)

@@ -83,7 +83,6 @@ def bins(
     if bin_width is not None and not (np.isfinite(bin_width) and bin_width > 0):
         raise click.UsageError(f"--bin-width must be a number above 0, got {bin_width:g}")
     from ..io.files import open_table
-    from ..tables.streams import stored_rows
     from ._run import Data, of_all, perform
     from ._write import check_targets
 
@@ -100,7 +99,7 @@ def bins(
         made = {"grid": chosen, "n_bins": count}
         if X is None:
             X = read_values(table, name, missing)
-            what = f"{X.size} {what}"
+            what = f"{X.total:.0f} {what}"
             note = "\n".join(
                 filter(
                     None, [note, f"{X.dropped} missing values were dropped." if X.dropped else ""]
@@ -122,7 +121,7 @@ def bins(
             else f"{of_all(problem, problem.unit)} for the {what}"
         )
 
-    return perform("bins", Data(X, made, title, note, rows=stored_rows(table)), common)
+    return perform("bins", Data(X, made, title, note, rows=table.stored_rows), common)
 
 
 def read_values(table: "FileTable", name: str, missing: str) -> "Empirical":
