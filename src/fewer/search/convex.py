@@ -13,7 +13,7 @@ from ..deadline import Deadline
 from ..programmes import Solved, linear_programme
 from ..protocols import FaceSolvable, Programmed, Quadratic, Scaled, implements
 from ..rules import Rules
-from ._face import face_best
+from .face import face_best
 from .fit import (
     SLACK,
     Fit,

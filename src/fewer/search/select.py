@@ -9,6 +9,7 @@ from ..deadline import Deadline
 from ..probe import is_ours
 from ..protocols import (
     Centred,
+    Choosing,
     Covered,
     Direct,
     FaceSolvable,
@@ -46,7 +47,8 @@ def engine_of(
         from .quadratic import QuadraticEngine
 
         return QuadraticEngine(objective, constraint.rules, until)
-    require_whole_faces(constraint, who)
+    if not implements(constraint, Choosing):
+        require_whole_faces(constraint, who)
     from .faces import FacesEngine
 
     return FacesEngine(objective, constraint, until)
@@ -58,6 +60,7 @@ def served(objective: Objective, constraint: Any) -> bool:
         return True
     return (
         whole_faces(constraint)
+        or implements(constraint, Choosing)
         or distances(objective, constraint)
         or programmed(objective, constraint)
     )
