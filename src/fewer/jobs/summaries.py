@@ -9,8 +9,7 @@ from typing import Any
 from .._validation import InvalidInput, as_integer, as_seed, gathered, is_frame, known, shown
 from ..result import Result
 from ..row_blocks import merged_in_tree
-from ..tables.cutting import height, width
-from ..tables.frames import names_of
+from ..tables.frames import height, names_of, width
 from ..tables.source import Block
 from ..threads import own_threads
 from .bins.bins import best_histogram

@@ -91,8 +91,7 @@ class TermsSummary:
 
     def tracked(self, options: TermsOptions) -> Tracked:
         """The small problem with the same errors."""
-        from ...tables.align import group_codes
-        from ...tables.names import positions
+        from ...tables.names import group_codes, positions
 
         include, exclude, groups = options.include, options.exclude, options.groups
 

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 from ..._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_units, gathered, shown
 from ...constraints.groups import Groups
-from ...tables.align import aligned, column_beside, group_codes
-from ...tables.frames import Column, columns_of, index_of, is_table
-from ...tables.names import known_name, positions, quoted, refuse_twins
+from ...tables.column import Column, Table, column_beside, columns_of, numbers_of_column
+from ...tables.frames import index_of, is_table
+from ...tables.names import aligned, group_codes, known_name, positions, quoted, refuse_twins
 from ...tables.prices import (
     PRICE_FIXES,
     by_date,
@@ -23,7 +23,6 @@ from ...tables.prices import (
     row_words,
 )
 from ...tables.schema import left_out
-from ...tables.table import Table, numbers_of_column
 from .options import TermsOptions
 
 
