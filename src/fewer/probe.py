@@ -85,6 +85,8 @@ def probe(objective: Any, constraint: Any) -> None:
         )
     if implements(objective, Derived) or not is_ours(objective):
         require_convex(objective)
+        if implements(objective, Quadratic) and not is_ours(objective):
+            _require_quadratic(objective)
         if implements(objective, Quadratic, Centred):
             _require_distance(objective)
     if not is_ours(constraint):
@@ -105,6 +107,30 @@ def probe(objective: Any, constraint: Any) -> None:
             support,
             _is_units,
         )
+
+
+def _require_quadratic(objective: Any) -> None:
+    """Raise a sentence where the members of a quadratic contradict its value and its gradient."""
+    size, name = objective.space.size, type(objective).__name__
+    units = np.unique(np.linspace(0, size - 1, min(size, 3)).astype(np.int64))
+    weights = np.arange(1.0, units.size + 1) / np.arange(1.0, units.size + 1).sum()
+    p = np.zeros(size)
+    p[units] = weights
+    pairs = {
+        "value_at(units, weights) must be value(p)": (
+            objective.value_at(units, weights),
+            objective.value(p.copy()),
+        ),
+        "slopes(units, weights) must be -gradient(p) / 2": (
+            objective.slopes(units, weights),
+            -0.5 * np.asarray(objective.gradient(p.copy())),
+        ),
+    }
+    for sentence, (got, expected) in pairs.items():
+        apart = float(np.abs(np.asarray(got) - expected).max())
+        largest = max(float(np.abs(expected).max()), float(np.abs(objective.constant)))
+        if apart > SLOPE_TOLERANCE * largest:
+            raise InvalidInput(f"{name}.{sentence}, for the same p; they differ by {apart:.3g}")
 
 
 def _require_distance(objective: Any) -> None:

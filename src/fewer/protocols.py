@@ -262,6 +262,15 @@ class Sparsity(Protocol):
 
 
 @runtime_checkable
+class Choosing(Protocol):
+    """A sparse set whose faces are not whole, that knows what is best on one."""
+
+    def best_with(self, objective: Any, units: Indices) -> Vector | None:
+        """The best member on the face of these units, or a good one; None where there is none."""
+        ...
+
+
+@runtime_checkable
 class Approximating(Protocol):
     """A constraint whose projection may not be the nearest member."""
 

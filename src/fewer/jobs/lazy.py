@@ -9,12 +9,9 @@ from ..result import Result
 from ..row_blocks import canonical_rows
 from ..tables.frames import width
 from ..tables.source import Block, Source, source_of
-from ..threads import own_threads
 from .dims.blocks import DimsSpec, DimsSummary, LevelsSummary
 from .dims.long import LongSpec, long_summary
 from .dims.options import DimsOptions
-from .terms.blocks import TermsSummary, terms_schema
-from .terms.options import TermsOptions
 
 HEAD_ROWS = 1024
 """Rows by which the width of blocks is known."""
@@ -63,13 +60,3 @@ def dims_spec(blocks: Source, k: Any, options: DimsOptions) -> DimsSpec:
     if from_zero and options.objective == "kl" and not spec.labelled:
         return replace(spec, most=as_integer(k, "k", 1))
     return spec
-
-
-def terms_of_blocks(blocks: Source, y: Any, options: TermsOptions) -> TermsSummary:
-    """The triangular factor of [X y] of rows in blocks."""
-    options.refuse("loss", "returns", "date", road=IN_BLOCKS)
-    head = blocks.head(HEAD_ROWS).X
-    rows = canonical_rows(width(head))
-    schema = terms_schema(head, y, options).filled(blocks, "terms", rows)
-    with own_threads():  # panels are too small for several
-        return blocks.fold("terms-1", TermsSummary.of, schema, TermsSummary.merged, rows)

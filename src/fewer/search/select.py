@@ -9,7 +9,9 @@ from ..deadline import Deadline
 from ..probe import is_ours
 from ..protocols import (
     Centred,
+    Choosing,
     Covered,
+    Direct,
     FaceSolvable,
     Objective,
     Programmed,
@@ -45,7 +47,8 @@ def engine_of(
         from .quadratic import QuadraticEngine
 
         return QuadraticEngine(objective, constraint, until)
-    require_whole_faces(constraint, who)
+    if not implements(constraint, Choosing):
+        require_whole_faces(constraint, who)
     from .faces import FacesEngine
 
     return FacesEngine(objective, constraint, until)
@@ -57,6 +60,7 @@ def served(objective: Objective, constraint: Any) -> bool:
         return True
     return (
         whole_faces(constraint)
+        or implements(constraint, Choosing)
         or distances(objective, constraint)
         or programmed(objective, constraint)
     )
@@ -88,6 +92,16 @@ def distances(objective: Any, constraint: Any) -> bool:
     """
     simple = isinstance(constraint, SparseSimplex) and constraint.all_conditions is None
     return simple and implements(objective, Quadratic) and squared_distance(objective)
+
+
+def entrywise(constraint: Any) -> bool:
+    """Whether a unit is an entry with weights of its own: a sparse simplex."""
+    return isinstance(constraint, SparseSimplex)
+
+
+def knows_its_optimum(objective: Any, constraint: Any) -> bool:
+    """Whether the objective finds the best k entries by itself."""
+    return implements(objective, Direct) and entrywise(constraint) and constraint.whole_faces
 
 
 def squared_distance(objective: Any) -> bool:
