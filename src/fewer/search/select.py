@@ -8,7 +8,6 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..probe import is_ours
 from ..protocols import (
-    Centred,
     Choosing,
     Covered,
     Direct,
@@ -47,8 +46,7 @@ def engine_of(
         from .quadratic import QuadraticEngine
 
         return QuadraticEngine(objective, constraint, until)
-    if not implements(constraint, Choosing):
-        require_whole_faces(constraint, who)
+    require_whole_faces(constraint, who)
     from .faces import FacesEngine
 
     return FacesEngine(objective, constraint, until)
@@ -106,4 +104,4 @@ def knows_its_optimum(objective: Any, constraint: Any) -> bool:
 
 def squared_distance(objective: Any) -> bool:
     """Whether a quadratic is a squared distance to a target: ours are, others where they offer `centred`."""
-    return is_ours(objective) or implements(objective, Centred)
+    return is_ours(objective) or hasattr(objective, "centred")
