@@ -121,7 +121,7 @@ BAD = [
     ({"min_per_group": 1}, "groups and min_per_group go together"),
     (
         {"groups": list("aabbcc"), "min_per_group": 2},
-        "cannot hold together: k = 3 and min_per_group = 2",
+        "cannot hold together: k = 3, min_per_group = 2 of group 'b' and min_per_group = 2 of group 'c'",
     ),
     (
         {"groups": list("aabbcc"), "min_per_group": {"b": 2}, "max_per_group": {"b": 1}},
@@ -145,7 +145,7 @@ BAD = [
     ),
     (
         {"groups": list("aabbcc"), "min_per_group": {"a": 2, "b": 1}, "include": [4]},
-        "cannot hold together: k = 3, include, min_per_group = 1 of group 'b' and min_per_group = 2",
+        "cannot hold together: k = 3, include, min_per_group = 2 of group 'a' and min",
     ),
 ]
 

@@ -187,12 +187,12 @@ def test_what_is_included_does_not_move_and_weights_keep_their_bounds():
         ({"max_per_group": 1}, "max_per_group needs groups"),
         (
             {"groups": GROUPS, "min_per_group": 2},
-            "cannot hold together: k = 3 and min_per_group = 2",
+            "cannot hold together: k = 3, min_per_group = 2 of group",
         ),
         ({"groups": GROUPS, "min_per_group": {7: 1}}, "min_per_group: there is no group 7"),
         (
             {"groups": GROUPS, "min_per_group": 1, "exclude": GROUPS == 2},
-            "cannot hold together: exclude and min_per_group = 1",
+            "cannot hold together: exclude and min_per_group = 1 of group 2",
         ),
         ({"groups": GROUPS[:4], "max_per_group": 1}, r"groups must have shape \(13,\)"),
         ({"groups": "team", "max_per_group": 1}, "names a column, which needs a table"),

@@ -498,17 +498,20 @@ def test_an_operator_without_rmatvec_gets_a_sentence():
 )
 def test_a_constraint_knows_which_bounds_it_has(options, bounded, whole):
     C = SparseSimplex(Atoms(4), 2, **options)
-    assert C.bounded is bounded
+    assert C.rules.bounded is bounded
     assert C.whole_faces is whole
 
 
 def test_a_constraint_knows_how_many_places_it_can_hold():
-    assert SparseSimplex(Atoms(6), 5, min_weight=0.3, max_weight=0.4).sizes == (3, 3)
-    assert SparseSimplex(Atoms(6), 5, max_weight=0.5).sizes == (2, 5)
-    assert SparseSimplex(Atoms(6), 5, exclude=[0, 1, 2]).sizes == (1, 3)
-    assert SparseSimplex(Atoms(6), 5, include=[0, 1]).sizes == (2, 5)
-    assert SparseSimplex(Atoms(6), 5, groups=[0, 0, 0, 1, 1, 1], max_per_group=2).sizes == (1, 4)
-    assert SparseSimplex(Atoms(6), 2, min_weight=0.5, max_weight=0.5).sizes == (2, 2)
+    assert SparseSimplex(Atoms(6), 5, min_weight=0.3, max_weight=0.4).rules.sizes == (3, 3)
+    assert SparseSimplex(Atoms(6), 5, max_weight=0.5).rules.sizes == (2, 5)
+    assert SparseSimplex(Atoms(6), 5, exclude=[0, 1, 2]).rules.sizes == (1, 3)
+    assert SparseSimplex(Atoms(6), 5, include=[0, 1]).rules.sizes == (2, 5)
+    assert SparseSimplex(Atoms(6), 5, groups=[0, 0, 0, 1, 1, 1], max_per_group=2).rules.sizes == (
+        1,
+        4,
+    )
+    assert SparseSimplex(Atoms(6), 2, min_weight=0.5, max_weight=0.5).rules.sizes == (2, 2)
 
 
 def test_membership_asks_for_every_bound_by_itself():

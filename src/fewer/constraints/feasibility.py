@@ -13,6 +13,8 @@ SECONDS = 10.0
 """What one question may take; one that stays open is no conflict."""
 MOST_KINDS = 2000
 """Kinds of entries up to which HiGHS looks at all of them; beyond, at those with the largest and least coefficients."""
+MOST_NAMED = 20
+"""Groups with limits that are told apart."""
 SHOWN = 6
 """Conditions that a message lists."""
 INFEASIBLE = 2
@@ -188,13 +190,13 @@ def _rows(rules: Rules, kinds: Kinds) -> Iterator[Row]:
             ("max_per_group", rules.most, rules.n),
             ("min_per_group", rules.fewest, 0),
         ):
-            for limit in np.unique(limits[limits != idle]):
-                of = np.flatnonzero(limits == limit)
-                name = f"{option} = {limit}"
-                if len(of) == 1:
-                    name += f" of group {shown(rules.labels[of[0]])}"
-                ends = (0.0, limit) if option == "max_per_group" else (limit, np.inf)
-                yield Row(name, counts[of], *ends)
+            limited = np.flatnonzero(limits != idle)
+            for g in limited:
+                name = f"{option} = {limits[g]}"
+                if len(limited) <= MOST_NAMED:
+                    name += f" of group {shown(rules.labels[g])}"
+                ends = (0.0, limits[g]) if option == "max_per_group" else (limits[g], np.inf)
+                yield Row(name, counts[[g]], *ends)
     if conditions is None:
         return
     if conditions.G is not None:

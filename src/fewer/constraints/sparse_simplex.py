@@ -18,7 +18,7 @@ from .._validation import (
     as_vector,
     shown,
 )
-from ..rules import Ruled, Rules
+from ..rules import Rules
 from ..spaces import Space, Units, as_space
 from .conditions import Conditions, group_conditions, together
 from .feasibility import conflict
@@ -30,7 +30,7 @@ GROUP_LIMITS = "max_per_group", "min_per_group", "max_group_weight", "min_group_
 
 
 @dataclass(frozen=True, eq=False)
-class SparseSimplex(Ruled):
+class SparseSimplex:
     """At most k entries carry mass, with bounds on what is held; the paper's appendix A. A unit is an entry.
 
         {p in the simplex, ‖p‖₀ <= k, p_i = 0 or min_weight <= p_i <= max_weight}
@@ -132,7 +132,7 @@ class SparseSimplex(Ruled):
             object.__setattr__(self, name, read(getattr(self, name), names, name, n))
 
     @cached_property
-    def rules(self) -> Rules:  # type: ignore[override]
+    def rules(self) -> Rules:
         """Which entries may be held together, and what their weights must meet."""
         conditions = self.conditions
         if self.groups is not None:
