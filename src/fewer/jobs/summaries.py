@@ -16,8 +16,9 @@ from ..threads import own_threads
 from .bins.bins import best_histogram
 from .bins.empirical import BinsSummary
 from .bins.options import BinsOptions
-from .dims.blocks import DimsSpec, DimsSummary, LevelsSummary
+from .dims.dims import DimsProblem
 from .dims.options import DimsOptions
+from .dims.summary import DimsPlan, DimsSummary, schema_of
 from .points.blocks import solved, spec_of
 from .points.first_pass import FirstSummary
 from .points.one_pass import coreset_of
@@ -101,8 +102,7 @@ def summarize(
 ) -> Summary:
     """Summarise one block of rows: small, and all that is ever kept of it.
 
-    `merge` puts summaries together, and `solve` answers. Tables with labels (dims) take two passes:
-    the merged summary of the first is the `plan` of the second. Points may take two: of one pass
+    `merge` puts summaries together, and `solve` answers. Points may take two passes: of one pass
     `solve` answers by some thousand rows drawn at random, and `note` says how far these may be from
     all rows, where no two blocks are the same. Bins take a second pass where there are more than
     65,536 distinct values and the value is to be exact. Summaries that do not belong together are
@@ -210,10 +210,8 @@ def _dims_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
     options = DimsOptions.of(given)
     options.serve(*DIMS_ROWS, road=FIRST_PASS)
     block = _beside(block, None, options.sample_weight)
-    if plan is not None:
-        return DimsSummary.of(block, plan)
-    spec = DimsSpec.of(block.X, options)
-    return LevelsSummary.of(block, spec) if spec.labelled else DimsSummary.of(block, spec)
+    schema, memory = schema_of(block.X, options), options.max_memory
+    return DimsSummary.of(block, DimsPlan(schema, is_frame(block.X), None, memory))
 
 
 def _terms_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
@@ -279,18 +277,10 @@ def _solved_terms(summary: Any, k: int, given: dict[str, Any]) -> Result:
 
 
 def _solved_dims(summary: Any, k: int, given: dict[str, Any]) -> Result:
-    from .dims.dims import cover
-
     options = DimsOptions.of({"rng": 0, **given})
     own = ("objective", "baseline", "include", "exclude")
     options.serve(*SEARCHED, *own, road=SOLVE)
-    if isinstance(summary, LevelsSummary):
-        raise InvalidInput(
-            "a table with labels takes two passes: summarize the blocks again with plan= the merged summaries"
-        )
-    coding = summary.coding(options.baseline, options.include, options.exclude)
-    judged: Result = summary.judged(cover(coding, k, options), options.objective)
-    return judged
+    return DimsProblem.of(summary, options).solve(k, options)
 
 
 SOLVERS_OF: dict[str, Callable[[Any, int, dict[str, Any]], Result]] = {
