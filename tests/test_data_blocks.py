@@ -6,28 +6,11 @@ import pytest
 
 from fewer import InvalidInput
 from fewer import parallel as _blocks
-from fewer.io import csv as _csv
-from fewer.io.files import open_table
 from fewer.tables import encode as encode
+from fewer.tables.column import columns_of
 from fewer.tables.encode import encoded
-from fewer.tables.frames import columns_of
 
 RNG = np.random.default_rng(0)
-
-
-def test_the_first_rows_of_a_large_file_are_those_of_the_file(tmp_path, monkeypatch):
-    path = tmp_path / "t.csv"
-    cells = ['"two\nlines"' if i % 3 == 0 else f"word {i % 5}" for i in range(3000)]
-    path.write_text("x,text\n" + "".join(f"{i}.5,{cell}\n" for i, cell in enumerate(cells)))
-    whole = open_table(path)
-    expected = whole.frame()
-    for size in (500, 507, 508, 509, 510, 40_000):  # ends inside cells, too few rows, enough rows
-        monkeypatch.setattr(_csv, "HEAD_BYTES", size)
-        monkeypatch.setattr(_csv, "HEAD_ROWS", 100)
-        table = open_table(path)
-        assert table.source.native == whole.source.native
-        assert table.frame().equals(expected)
-    assert expected["text"][0] == "two\nlines"
 
 
 @pytest.mark.parametrize("dtype", [pl.String, pl.Categorical, pl.Enum(["c", "b", "a", "unused"])])
@@ -55,26 +38,7 @@ def test_levels_of_nothing_and_of_columns_that_share_their_categories():
     assert column.levels.codes.tolist() == [0, 1] * 3
 
 
-def test_blocks_make_the_table_that_columns_make(monkeypatch):
-    n = 5000
-    table = pl.DataFrame(
-        {
-            "x": RNG.standard_normal(n),
-            "plan": RNG.choice(["a", "b", "c"], n),
-            "n": RNG.integers(0, 9, n),
-        }
-    )
-    monkeypatch.setattr(encode, "BLOCK_ROWS", 300)
-    monkeypatch.setattr(_blocks, "MIN_MAPPED_BYTES", 1)
-    rows = encoded(table).rows
-    one_hot = (table["plan"].to_numpy()[:, None] == np.array(["a", "b", "c"])).astype(float)
-    expected = np.column_stack([table["x"].to_numpy(), table["n"].to_numpy(), one_hot, np.zeros(n)])
-    assert np.array_equal(rows, expected)
-    assert rows.flags.writeable
-
-
-def test_numbers_whose_sum_overflows_are_taken_and_infinite_ones_refused(monkeypatch):
-    monkeypatch.setattr(encode, "BLOCK_ROWS", 4)
+def test_numbers_whose_sum_overflows_are_taken_and_infinite_ones_refused():
     values = np.full(10, 1e308)
     assert np.array_equal(encoded(pl.DataFrame({"x": values})).rows[:, 0], values)
     values[7] = -np.inf

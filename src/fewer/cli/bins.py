@@ -83,7 +83,6 @@ def bins(
     if bin_width is not None and not (np.isfinite(bin_width) and bin_width > 0):
         raise click.UsageError(f"--bin-width must be a number above 0, got {bin_width:g}")
     from ..io.files import open_table
-    from ..tables.streams import stored_rows
     from ._run import Data, of_all, perform
     from ._write import check_targets
 
@@ -122,7 +121,7 @@ def bins(
             else f"{of_all(problem, problem.unit)} for the {what}"
         )
 
-    return perform("bins", Data(X, made, title, note, rows=stored_rows(table)), common)
+    return perform("bins", Data(X, made, title, note, rows=table.stored_rows), common)
 
 
 def read_values(table: "FileTable", name: str, missing: str) -> "Empirical":

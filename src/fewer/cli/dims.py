@@ -156,8 +156,7 @@ def transacted(files: tuple[str, ...], options: dict[str, Any]) -> "Data":
 def tabled(table: "FileTable", options: dict[str, Any], common: "Asked") -> "Data":
     """The rows of a wide table, or of a long one: as asked, or found by its two columns."""
     from ..tables.baskets import long_columns
-    from ..tables.frames import columns_of
-    from ..tables.streams import stored_rows
+    from ..tables.column import columns_of
     from ._table import asked_columns, framed, known_column, noted, numbered, stored
 
     long = options["order"] is not None
@@ -171,7 +170,7 @@ def tabled(table: "FileTable", options: dict[str, Any], common: "Asked") -> "Dat
     X = stored(table, names, common)
     if X is not None:
         data = as_data(X, table.label, options, kinds, None if long else numbered(table, names))
-        return replace(data, rows=stored_rows(table))
+        return replace(data, rows=table.stored_rows)
     if long:
         texts = [name for name in (*names, options["units"]) if name in table.names]
         return as_data(

@@ -107,7 +107,6 @@ def points(
             "--gamma cv needs --label: it is chosen by how well the points tell labels apart"
         )
     from ..io.files import open_table
-    from ..tables.streams import stored_rows
     from ._run import Data, of_all, perform
     from ._table import asked_columns, check_weights, known_column, noted, refuse_in_blocks, stored
     from ._write import check_target, check_targets
@@ -176,7 +175,7 @@ def points(
         noted(table),
         names=called,
         table=whole,
-        rows=stored_rows(table),
+        rows=table.stored_rows,
         spelling=SPELLING,
     )
     also = None if options["assign"] is None else (options["assign"], assigned)

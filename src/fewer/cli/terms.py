@@ -147,7 +147,6 @@ def tracked(
 ) -> "Data":
     """The file's columns as `terms` takes them, and its options."""
     from ..tables.names import quoted
-    from ..tables.streams import stored_rows
     from ._run import Data
     from ._table import chosen_columns, framed, known_column, listed, noted, numbered, stored
 
@@ -195,7 +194,7 @@ def tracked(
         title,
         note,
         places=numbered(table, names),
-        rows=stored_rows(table),
+        rows=table.stored_rows,
         spelling={"test": test},
     )
 

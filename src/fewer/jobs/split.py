@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import Indices, InvalidInput, gathered
-from ..tables.frames import is_table, n_rows
+from ..tables.frames import height, is_table
 from .points.points import points
 
 FIXED = ("equal_weights", "max_weight", "min_weight", "move", "sample_weight")
@@ -43,16 +43,16 @@ def split_evenly(X: Any, k: int, **options: Any) -> tuple[Indices, Indices]:
     >>> len(first), len(second), sorted(int(i > 1) for i in second)
     (2, 2, [0, 1])
     """
-    given = [name for name in FIXED if name in options]
-    if given:
-        raise InvalidInput(f"{given[0]} is not for a split: its rows count alike, and stay rows")
+    fixed = [name for name in FIXED if name in options]
+    if fixed:
+        raise InvalidInput(f"{fixed[0]} is not for a split: its rows count alike, and stay rows")
     if options.get("missing") == "drop":
         raise InvalidInput(
             "missing='drop' would leave rows in neither part; use 'impute' or 'category', or drop them"
         )
     X = gathered(X)
     second = points(X, k, equal_weights=True, **options).indices
-    n = n_rows(X) if is_table(X) else X.shape[0] if hasattr(X, "shape") else len(X)
+    n = height(X) if is_table(X) else X.shape[0] if hasattr(X, "shape") else len(X)
     if len(second) == n:
         raise InvalidInput(
             f"k must be below the number of rows, {n}, so that a first part is left, got {k}"

@@ -8,8 +8,9 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..probe import is_ours
 from ..protocols import (
-    Centred,
+    Choosing,
     Covered,
+    Direct,
     FaceSolvable,
     Objective,
     Programmed,
@@ -40,11 +41,11 @@ def engine_of(
     if programmed(objective, constraint):
         from .conditioned import ConditionedEngine
 
-        return ConditionedEngine(objective, constraint, until)
+        return ConditionedEngine(objective, constraint.rules, until)
     if distances(objective, constraint):
         from .quadratic import QuadraticEngine
 
-        return QuadraticEngine(objective, constraint, until)
+        return QuadraticEngine(objective, constraint.rules, until)
     require_whole_faces(constraint, who)
     from .faces import FacesEngine
 
@@ -57,6 +58,7 @@ def served(objective: Objective, constraint: Any) -> bool:
         return True
     return (
         whole_faces(constraint)
+        or implements(constraint, Choosing)
         or distances(objective, constraint)
         or programmed(objective, constraint)
     )
@@ -90,6 +92,16 @@ def distances(objective: Any, constraint: Any) -> bool:
     return simple and implements(objective, Quadratic) and squared_distance(objective)
 
 
+def entrywise(constraint: Any) -> bool:
+    """Whether a unit is an entry with weights of its own: a sparse simplex."""
+    return isinstance(constraint, SparseSimplex)
+
+
+def knows_its_optimum(objective: Any, constraint: Any) -> bool:
+    """Whether the objective finds the best k entries by itself."""
+    return implements(objective, Direct) and entrywise(constraint) and constraint.whole_faces
+
+
 def squared_distance(objective: Any) -> bool:
     """Whether a quadratic is a squared distance to a target: ours are, others where they offer `centred`."""
-    return is_ours(objective) or implements(objective, Centred)
+    return is_ours(objective) or hasattr(objective, "centred")

@@ -17,9 +17,9 @@ import scipy.sparse as sp
 from ..._validation import Indices, InvalidInput, shown
 from ...row_blocks import canonical_rows
 from ...tables.baskets import NO_ORDERS, baskets_of, check_items, levels_of, orders_left_out
+from ...tables.column import Table
 from ...tables.frames import is_table
 from ...tables.source import Block, Source
-from ...tables.table import Table
 from .options import DimsOptions
 from .summary import DimsPlan, DimsSummary, most_used
 

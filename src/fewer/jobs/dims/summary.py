@@ -13,13 +13,12 @@ from ..._validation import Fix, Indices, InvalidInput, Vector, as_numbers, is_fr
 from ...codes import MOST_CODES, as_table, distinct_rows
 from ...result import Result, Status
 from ...row_blocks import canonical_rows
-from ...tables.column import Column
-from ...tables.cutting import width
+from ...tables.column import Column, Table
+from ...tables.frames import width
 from ...tables.missing import dropped_note, refuse_missing
 from ...tables.names import known_name, positions, quoted
-from ...tables.schema import RULES, Schema, checked_weights, left_out, united
+from ...tables.schema import FILLING, RULES, Schema, checked_weights, left_out, united
 from ...tables.source import Block, Source
-from ...tables.table import Table
 from .options import DimsOptions
 
 BYTES_PER_ENTRY, BYTES_PER_STATE = 5, 24
@@ -296,7 +295,8 @@ def summary_of_rows(source: Source, k: Any, options: DimsOptions) -> DimsSummary
             refuse_missing(schema.columns(whole.X), RULES[1:], ignorable=True)
         if schema.named and not named:
             whole = whole._replace(X=Table.of(whole.X))
-        schema = schema.filled(whole, "dims", 0, mode=True, whole=True)
+        if schema.missing in FILLING:
+            schema = schema.filled(whole, "dims", 0, mode=True, whole=True)
         return DimsSummary.of(whole, DimsPlan(schema, named))
     rows = canonical_rows(width(source.head(HEAD_ROWS).X))
     head = source.head(rows).X

@@ -19,8 +19,7 @@ from ..._validation import (
     unmasked,
 )
 from ...codes import MOST_CODES, as_table
-from ...tables.align import by_name
-from ...tables.names import nearest, positions, quoted
+from ...tables.names import by_name, nearest, positions, quoted
 
 
 def is_hashable(label: Any) -> bool:

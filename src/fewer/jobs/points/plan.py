@@ -1,6 +1,5 @@
 """What the first pass of points over blocks decides: how rows are compared, with which candidates, by which gamma."""
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +12,8 @@ from ...bandwidths import Bandwidth, bandwidth_in_units, largest
 from ...deadline import Deadline
 from ...distances import centre_of
 from ...similarity import BANDED, Similarity, similarity_of
-from ...tables.encode import Code, Encoding
+from ...tables.column import Levels, objects
+from ...tables.encode import Encoding
 from ...tables.missing import dropped_note
 from .bandwidth import validated_width
 from .comparison import Comparison, comparison_of, odd
@@ -22,11 +22,8 @@ from .merge import merged
 from .sample import Sample
 from .scaling import NOTE, Standardization
 from .setting import a_child_of
-from .target import MAX_FEATURE_CELLS, MIN_SAMPLED
-from .waves import SPECTRA
-
-MAX_PRECISE_PAIRS = 4 * 10**8
-"""Pairs up to which similarities are float64; beyond, tiles are float32 and their sums float64, as in memory."""
+from .sums import frequencies_of
+from .target import MAX_FEATURE_CELLS, MAX_FEATURES, MIN_SAMPLED
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +51,6 @@ class PointsPlan:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "comparison"}
-
-    @property
-    def precise(self) -> bool:
-        """Whether similarities are float64."""
-        return bool(self.first.rows * self.rows.shape[0] <= MAX_PRECISE_PAIRS)
 
     @property
     def sample(self) -> Sample:
@@ -144,29 +136,8 @@ def _encoding(first: FirstSummary) -> Encoding | None:
     if not chosen.named:
         return None
     equality = isinstance(first.spec.similarity, str) and first.spec.similarity == "hamming"
-    codes: list[Code] = []
-    places = chosen.places
-    numbers = [i for i, kind in enumerate(chosen.kinds) if kind != "category"]
-    labels = [i for i, kind in enumerate(chosen.kinds) if kind == "category"]
-    fills = chosen.fills
-    at = 0
-    for i in numbers:
-        fill = (
-            math.nan if fills is None or chosen.missing == "category" else float(fills.numbers[at])
-        )
-        codes.append(Code(places[i], chosen.names[i], chosen.kinds[i], at, None, fill))
-        at += 1
-    for j, (i, levels) in enumerate(zip(labels, first.levels, strict=False)):
-        values = np.empty(len(levels), object)
-        values[:] = levels
-        fill = (
-            levels.index(fills.labels[j]) if fills is not None and fills.labels[j] in levels else -1
-        )
-        codes.append(Code(places[i], chosen.names[i], "category", at, values, fill))
-        at += 1 if equality else len(levels)
-    slot = bool(labels) and not equality
-    rule = "error" if fills is None else chosen.missing
-    return Encoding(tuple(codes), at + slot, len(numbers), rule, equality=equality)
+    levels = first.levels[: len(chosen.categories)]
+    return Encoding(chosen, tuple(objects(each) for each in levels), equality=equality)
 
 
 def order_in_memory(rows: Any, labels: Indices | None, positions: Indices) -> Indices:
@@ -180,19 +151,12 @@ def encoded_candidates(encoding: Encoding | None, found: Candidates) -> Any:
     """Candidates as the encoding has rows."""
     if encoding is None:
         return found.numbers
-    numbers, labels = found.numbers, found.labels
-    rows = np.zeros((len(numbers), encoding.width))
-    rows[:, : encoding.numbers] = numbers
-    categories = [code for code in encoding.codes if code.levels is not None]
-    for j, code in enumerate(categories):
-        assert code.levels is not None  # noqa: S101 - by the choice above
-        number = {label: i for i, label in enumerate(code.levels)}
-        at = np.array([number[label] for label in labels[:, j]], np.int64)
-        if encoding.equality:
-            rows[:, code.start] = at
-        else:
-            rows[np.arange(len(at)), code.start + at] = 1.0
-    return rows
+    categories = []
+    for j, levels in enumerate(encoding.levels):
+        number = {label: i for i, label in enumerate(levels)}
+        codes = np.array([number[label] for label in found.labels[:, j]], np.int64)
+        categories.append(Levels(levels, codes))
+    return encoding.rows(found.numbers, categories)
 
 
 def _scaling(first: FirstSummary, raw: Any, encoding: Encoding | None) -> Standardization | None:
@@ -237,9 +201,7 @@ def _classes(first: FirstSummary) -> tuple[Any, Indices | None]:
 
 def _frequencies(similarity: Similarity, first: FirstSummary, width: int) -> Any:
     """Frequencies of random features; None where the similarity has none, or nothing is estimated."""
-    if similarity.name not in SPECTRA or first.exact:
+    if first.exact:
         return None
-    count = int(np.clip(MAX_FEATURE_CELLS // max(first.rows, 1), 2 * MIN_SAMPLED, 2048))
-    return SPECTRA[similarity.name](
-        similarity.gamma, count, width, np.random.default_rng([first.spec.seed, 1])
-    )
+    count = int(np.clip(MAX_FEATURE_CELLS // max(first.rows, 1), 2 * MIN_SAMPLED, MAX_FEATURES))
+    return frequencies_of(similarity, count, width, np.random.default_rng([first.spec.seed, 1]))

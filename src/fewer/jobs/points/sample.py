@@ -24,9 +24,8 @@ from ...codes import as_csr
 from ...deadline import Deadline
 from ...lazy_rows import some_rows
 from ...similarity import require_semidefinite
-from ...tables.column import Column
+from ...tables.column import Column, Table
 from ...tables.frames import is_table
-from ...tables.table import Table
 from .merge import merged, seconds_for
 
 MERGING_TIME_SHARE = 0.2
@@ -198,6 +197,23 @@ class Sample:
     def at(self, index: Indices) -> Indices:
         """Indices in X of some of the rows."""
         return index if self.first is None else self.first[index]
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes of the labels, 1 where there are none."""
+        return 1 if self.classes is None else len(self.classes)
+
+    def loaded(self) -> "Sample":
+        """The same rows as an array or CSR."""
+        return replace(self, rows=self.rows[:])
+
+    def distinct(self, index: Indices) -> Indices:
+        """Those of some rows that are not equal, in order."""
+        if self.note == "":  # equal rows are merged already
+            return index
+        some = self.take(index).loaded()
+        first, _ = merged(some.rows, some.kinds, np.ones(len(index)))
+        return index if first is None else np.sort(index[first])
 
     def merged(self, deadline: Deadline | None) -> "Sample":
         """The distinct rows, or all of them with a note where there is no time to compare them."""
