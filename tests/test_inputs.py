@@ -251,6 +251,12 @@ def test_huge_numbers_leak_no_warning():
     model.score(np.full((3, 2), 1e300), [1.0, 2.0, 3.0])
 
 
+@pytest.mark.parametrize("least", [5e-324, 1e-320, 1e-300])
+def test_a_least_weight_may_be_as_small_as_a_float_can_be(least):
+    assert points(X, 2, min_weight=least, rng=0).indices.size == 2
+    assert terms(X, X[:, 0], 1, min_weight=least, rng=0).indices.tolist() == [0]
+
+
 def test_codes_up_to_four_bytes():
     assert Lattice(1, 2**31).unravel(np.array([2**31 - 1])).tolist() == [[2**31 - 1]]
     for wrong in ([[2**31]], np.array([[2**64 - 1]], np.uint64), [[1e300]]):

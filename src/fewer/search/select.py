@@ -8,7 +8,7 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..probe import is_ours
 from ..protocols import (
-    Centred,
+    Choosing,
     Covered,
     Direct,
     FaceSolvable,
@@ -41,11 +41,11 @@ def engine_of(
     if programmed(objective, constraint):
         from .conditioned import ConditionedEngine
 
-        return ConditionedEngine(objective, constraint, until)
+        return ConditionedEngine(objective, constraint.rules, until)
     if distances(objective, constraint):
         from .quadratic import QuadraticEngine
 
-        return QuadraticEngine(objective, constraint, until)
+        return QuadraticEngine(objective, constraint.rules, until)
     require_whole_faces(constraint, who)
     from .faces import FacesEngine
 
@@ -58,6 +58,7 @@ def served(objective: Objective, constraint: Any) -> bool:
         return True
     return (
         whole_faces(constraint)
+        or implements(constraint, Choosing)
         or distances(objective, constraint)
         or programmed(objective, constraint)
     )
@@ -103,4 +104,4 @@ def knows_its_optimum(objective: Any, constraint: Any) -> bool:
 
 def squared_distance(objective: Any) -> bool:
     """Whether a quadratic is a squared distance to a target: ours are, others where they offer `centred`."""
-    return is_ours(objective) or implements(objective, Centred)
+    return is_ours(objective) or hasattr(objective, "centred")
