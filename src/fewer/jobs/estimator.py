@@ -34,7 +34,6 @@ from ..options import Option, Options, documented, parameters
 from ..progress import as_verbose
 from ..result import Result
 from ..row_blocks import Tree
-from ..tables.table import numbers_or_nan
 
 SKLEARN_OPTIONS = {
     "rng": Option(
@@ -243,7 +242,8 @@ def readable(X: Any, missing: bool = False) -> Any:
     array = read(X, "X")
     objects = array.dtype.kind == "O" and not any(isinstance(x, dict) for x in array.flat)
     if objects and missing and not is_frame(X):
-        numbers_or_nan(array, "X")
+        gaps = np.reshape([x is None for x in array.flat], array.shape)
+        as_numbers(np.where(gaps, np.nan, array), "X")
     elif is_frame(X) or objects or array.dtype.kind in "mMSUV":
         as_numbers(X, "X")
     return as_array(X, "X") if array.dtype == np.longdouble else X

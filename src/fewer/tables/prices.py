@@ -18,13 +18,12 @@ from .._validation import (
     known,
     shown,
 )
-from .column import Column, columns_of
+from .column import Column, Table, columns_of
 from .frames import index_of, is_indexed, is_table, names_of, put_columns, take_rows
 from .missing import dropped_note, missing_value, nothing_whole
 from .names import quoted
 from .schema import as_kind, left_out
 from .source import is_lazy
-from .table import Table
 
 RETURNS = {"simple": "p(t) / p(t-1) - 1", "log": "log p(t) - log p(t-1)"}
 """Kinds of returns."""
