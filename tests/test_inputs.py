@@ -133,6 +133,34 @@ def test_every_job_refuses_a_callback_that_cannot_be_called(job):
         CALLS[job](data, callback=[])
 
 
+WHOLE = pd.DataFrame(np.random.default_rng(0).integers(0, 3, (12, 4)), columns=list("abcd"))
+FITTED = {
+    "FewerPoints": {},
+    "FewerPointsClassifier": {"y": np.arange(12) % 2},
+    "FewerBins": {},
+    "FewerTerms": {"y": WHOLE["a"].to_numpy(float)},
+    "FewerDims": {},
+}
+
+
+@pytest.mark.parametrize("name", FITTED)
+@pytest.mark.parametrize("failure", ["rows", "parameter", "missing"])
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(name, failure):
+    rows = FITTED[name]
+    model = getattr(fewer, name)(2).fit(WHOLE, **rows)
+    before = {key: value for key, value in vars(model).items() if key.endswith("_")}
+    changed, X = {"k": 0} if failure == "parameter" else {}, WHOLE
+    if failure == "rows":
+        X = WHOLE.to_numpy()[None]
+    if failure == "missing":
+        X = WHOLE.astype(float).mask(WHOLE > 1)
+    with pytest.raises(InvalidInput):
+        model.set_params(**changed).fit(X, **rows)
+    after = {key: value for key, value in vars(model).items() if key.endswith("_")}
+    assert before.keys() == after.keys()
+    assert all(after[key] is value for key, value in before.items())
+
+
 DATES = np.full((3, 2), np.datetime64(date(2020, 1, 1)))
 
 
