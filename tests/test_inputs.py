@@ -33,8 +33,6 @@ from fewer import (
     vector_to_dimensions,
 )
 from fewer.datasets import baskets
-from reproduction.data import charges, digits
-from reproduction.experiment import Setting
 
 ROWS = np.array([[0, 2, 0], [1, 0, 0], [0, 2, 1], [1, 0, 2]])
 X = np.arange(10.0).reshape(5, 2) % 7
@@ -169,27 +167,6 @@ DATES = np.full((3, 2), np.datetime64(date(2020, 1, 1)))
 def test_blocks_that_do_not_fit_are_refused(first, other):
     with pytest.raises(InvalidInput, match="block"):
         points(in_blocks(first, other), 2)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"y_train": np.zeros((2, 1))},
-        {"y_train": np.array(1)},
-        {"X_train": np.array([["a"]])},
-        {"X_test": np.zeros(2)},
-    ],
-)
-def test_data_of_the_paper_are_looked_at(wrong, tmp_path):
-    shapes = {"X_train": (2, 2), "y_train": 2, "X_test": (1, 2), "y_test": 1}
-    good = {name: np.zeros(shape) for name, shape in shapes.items()}
-    np.savez(tmp_path / "usps.npz", **{**good, **wrong})
-    with pytest.raises(InvalidInput, match="must hold"):
-        digits(Setting(1, True, 0, tmp_path))
-    texts = np.array(["x"] * 10000)
-    np.savez(tmp_path / "hospital_charges.npz", cms2011_counts_discharges=texts)
-    with pytest.raises(InvalidInput, match="must hold finite real numbers"):
-        charges(Setting(1, True, 0, tmp_path))
 
 
 # Odd, and answered like the plain ones
