@@ -14,15 +14,14 @@ from ...result import Result, Status
 from ...solvers.loop import Progress
 from ...tables.encode import Encoding
 from ...tables.frames import put_columns
-from .comparison import Comparison
+from .comparison import Comparison, column_ends
 from .moving import MIN_GAIN, Box, Descent, MovingMMD, Seats, Tell, dense
 from .options import PointsOptions, as_pair
 from .sample import Sample
-from .scaling import column_ends
 from .target import CANDIDATE_WORK_PER_SECOND, MIN_SAMPLED, Target, WorkPlan
 
 if TYPE_CHECKING:
-    from .setting import Prepared
+    from .solve import PreparedRows
 
 # Tuned by `python benchmarks/points.py --part move`: values, and seconds beside those of the call without `move`.
 TIMES_DEFAULT = 3.5
@@ -130,10 +129,9 @@ def _box_of_user(move: Any, names: list[Any], low: Vector, high: Vector) -> tupl
 
 def move_points(
     result: Result,
-    X: Any,
     found: Result,
     target: Target,
-    prepared: "Prepared",
+    prepared: "PreparedRows",
     options: PointsOptions,
     rng: np.random.Generator,
 ) -> Result:
@@ -141,17 +139,17 @@ def move_points(
 
     `found` is the result on candidates, `result` that on rows of X.
     """
-    sample, comparison, given = prepared.sample, prepared.comparison, prepared.given
+    sample, comparison, given = prepared.sample, prepared.comparison, prepared.input
     at = found.indices[np.argsort(sample.at(target.candidates[found.indices]))]
     own = sample.take(target.candidates[at]).loaded()
-    columns = MovingColumns.of(X, given.rows, given.encoding, options.move)
+    columns = MovingColumns.of(prepared.X, given.rows, given.encoding, options.move)
     box = columns.box(comparison, own.rows)
-    missing, stays = box.fixed.copy(), np.isin(result.indices, prepared.held.include)
+    missing, stays = box.fixed.copy(), np.isin(result.indices, prepared.limits.include)
     box.fixed[stays] = True
     journey = Journey(own, np.asarray(result.weights), box, target, options, rng)
     descent, value, error, history, note = journey.travel(at)
     numbers = comparison.unscaled(descent.places, columns.columns)
-    kept = given.rows[given.of_rows(result.indices[stays], "include")]
+    kept = given.rows[given.at(result.indices[stays], "include")]
     numbers[stays] = dense(kept)[:, columns.columns]  # as they were, without any rounding
     return replace(
         result,

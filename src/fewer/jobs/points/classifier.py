@@ -17,11 +17,11 @@ from ...options import option
 from ...tables.frames import take_rows
 from ...threads import own_threads
 from ..estimator import our_error
-from .bandwidth import first_best, log_similarities, nearest
+from .answer import Answer
+from .bandwidth import first_best, scores_and_nearest
 from .estimator import PointsEstimator
 from .options import GROUP_LIMITS, WEIGHT_LIMITS, PointsOptions, as_gamma
 from .refine import refined
-from .setting import Chosen
 
 SEARCH_TIME_SHARE = 0.8
 """The share of a time limit after which the points are refined."""
@@ -140,7 +140,7 @@ class FewerPointsClassifier(
             check_classification_targets(labels)
         return np.asarray(labels)
 
-    def _swap(self, found: Chosen, X: Any, deadline: Deadline) -> None:
+    def _swap(self, found: Answer, X: Any, deadline: Deadline) -> None:
         """Swap the points for better ones, and weigh them anew."""
         at, F = found.target.candidates, found.target.F
         assert F.labels is not None  # noqa: S101 - a classifier has labels
@@ -196,8 +196,7 @@ class FewerPointsClassifier(
             return scores, first_best(scores)
         comparison = self._comparison
         rows, few = comparison.rows(X), comparison.rows(self.points_)
-        scores = np.asarray(log_similarities(rows, few, comparison.similarity), np.float64)
-        return scores, nearest(rows, few, comparison.similarity)
+        return scores_and_nearest(rows, few, comparison.similarity)
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """The share of rows whose label is predicted."""

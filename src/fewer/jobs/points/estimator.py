@@ -12,11 +12,11 @@ from ...result import Result
 from ...tables.frames import take_rows
 from ...tables.source import head_of, is_lazy, source_of
 from ..estimator import Estimator, OfResult, SetWithResult, at_most, check_columns, validated
+from .answer import Answer
 from .blocks import choose_points
-from .comparison import Comparison, comparison_of
-from .options import PointsOptions
-from .row_input import is_encoded
-from .setting import SPARSE, Chosen
+from .comparison import Comparison
+from .options import SPARSE, PointsOptions
+from .rows import is_encoded
 
 
 class PointsEstimator(Estimator):
@@ -39,7 +39,7 @@ class PointsEstimator(Estimator):
     @property
     def _comparison(self) -> Comparison:
         """The similarity, and how rows are encoded and scaled for it."""
-        return comparison_of(self.result_.compared)
+        return self.result_.compared  # type: ignore[no-any-return]
 
     def _labels(self, y: Any, by_label: bool) -> Any:
         """The labels y where classes are to be matched, else None."""
@@ -56,11 +56,11 @@ class PointsEstimator(Estimator):
             return X
         X = gathered(X)
         if how.get("reset", True):
-            encodes = not self._precomputed and is_encoded(X, self.columns, self.missing)
+            encodes = not self._precomputed and is_encoded(X, self)
         else:
             streams = self._stream is not None
             encodes = self._encoding is not None
-            encodes = encodes or (streams and is_encoded(X, self.columns, self.missing))
+            encodes = encodes or (streams and is_encoded(X, self))
         if encodes and is_frame(X):
             check_columns(self, X, how.get("reset", True))
             return X
@@ -68,13 +68,13 @@ class PointsEstimator(Estimator):
         kinds = [np.float64, np.float32]
         return validated(self, X, accept_sparse="csr", dtype=kinds, missing=encodes, **how)
 
-    def _choose(self, X: Any, options: PointsOptions) -> Chosen:
+    def _choose(self, X: Any, options: PointsOptions) -> Answer:
         """Choose the points; a k above the number of distinct rows means all of them."""
         choice = choose_points(X, self.k, options, most=False)
         self.result_ = self._kept(choice, X)
         return choice
 
-    def _kept(self, choice: Chosen, X: Any) -> Result:
+    def _kept(self, choice: Answer, X: Any) -> Result:
         """Set what is not read from the result, and return that; `X` holds the rows where it does not."""
         result, comparison = choice.result, choice.comparison
         self._encoding = comparison.encoding

@@ -12,8 +12,7 @@ from ...result import Result
 from ...similarity import Similarity, from_matrix
 from ...tables.frames import take_rows
 from .bandwidth import first_best
-from .comparison import comparison_of
-from .sample import as_rows
+from .rows import finite_rows
 
 METHODS = {"residual": "largest residual", "witness": "MMD-critic"}
 MAX_TILE = 2**20
@@ -136,9 +135,10 @@ class _Seen:
             raise InvalidInput(
                 "a result of points on rows is needed: this one does not tell how rows are compared"
             )
-        comparison = comparison_of(result.compared)
+        comparison = result.compared
         rows, few = (
-            comparison.rows(as_given(part), np.float64) for part in (gathered(X), result.rows)
+            comparison.rows(part if hasattr(part, "shape") else np.asarray(part), np.float64)
+            for part in (gathered(X), result.rows)
         )
         return cls(comparison.similarity, rows, few, result.weights)
 
@@ -148,7 +148,10 @@ class _Seen:
         assert result.weights is not None  # noqa: S101 - rows are entries
         rows = np.arange(gram.shape[0])[:, None]
         return cls(
-            from_matrix(as_rows(gram, sparse=False)), rows, rows[result.indices], result.weights
+            from_matrix(finite_rows(gram, sparse=False)[0]),
+            rows,
+            rows[result.indices],
+            result.weights,
         )
 
     def blocks(self, others: Any, rows: Any = None) -> Iterator[Matrix]:
@@ -268,8 +271,3 @@ class Source:
 def worst(scores: Vector, n: int) -> Indices:
     """The rows of the highest scores: enough to list n of them spread out."""
     return np.argsort(-scores, kind="stable")[: max(POOL, POOL_PER_CRITICISM * n)]
-
-
-def as_given(X: Any) -> Any:
-    """X as a table, an array or a sparse matrix; lists become arrays."""
-    return X if hasattr(X, "shape") else np.asarray(X)

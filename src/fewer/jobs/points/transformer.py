@@ -15,12 +15,11 @@ from ...result import Result
 from ...tables.source import Block, is_lazy, lazily
 from ..estimator import SetWithResult
 from .bandwidth import first_best
-from .blocks import error_bound, solved
+from .blocks import error_bound, solved, streamed_plan
 from .estimator import PointsEstimator
 from .explain import criticisms
-from .one_pass import Coreset, coreset_of, kept_for
+from .one_pass import Coreset, OnePassPlan, kept_for
 from .options import PointsOptions
-from .stream import streamed_plan
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -131,16 +130,16 @@ class FewerPoints(
             )
             first = self._stream is None
             X = self._checked(X, reset=first)
-            if first:
-                self._plan = streamed_plan(X, self.k, options)
-                self._encoding = self._plan.comparison.encoding
             block = Block(X, options.labels, options.sample_weight)
-            self._update(coreset_of(block, self._plan, kept_for(self.k), originals=True))
+            if first:
+                self._plan = streamed_plan(block, self.k, options)
+                self._encoding = self._plan.comparison.encoding
+            self._update(Coreset.of(block, OnePassPlan(self._plan, kept_for(self.k))))
         return self
 
     def _solved(self, summary: Coreset, options: PointsOptions) -> Result:
         """Return the result for the weighted rows that stand for all rows so far."""
-        choice = solved(summary, self.k, options, self._plan.spec.seed, most=False)
+        choice = solved(summary, self.k, options, self._plan.first.seed, most=False)
         self.error_bound_ = error_bound(choice.result)
         return self._kept(choice, None)
 
