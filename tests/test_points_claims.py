@@ -32,12 +32,12 @@ from fewer.bandwidths import bandwidth, bandwidth_in_units, weighted_median
 from fewer.cli.points import points as command
 from fewer.deadline import Deadline
 from fewer.distances import distance_blocks
-from fewer.jobs.points import merge as _merge
+from fewer.jobs.points import sample as _merge
 from fewer.jobs.points import target as _target
 from fewer.jobs.points.bandwidth import most_rows
+from fewer.jobs.points.comparison import Standardization
 from fewer.jobs.points.options import PointsOptions
 from fewer.jobs.points.sample import Sample
-from fewer.jobs.points.scaling import Standardization
 from fewer.jobs.points.sums import CandidateRows, RandomFeatures
 from fewer.jobs.points.target import TargetRows, WorkPlan, target_of
 from fewer.lazy_rows import LazyRows, in_memory, some_rows
@@ -371,7 +371,7 @@ def test_scaling_of_sparse_constant_and_huge_columns():
     Z = scaling(X)[:]
     np.testing.assert_allclose(Z[:, [0, 2]], by_hand(TABLE[:20, :2]), rtol=1e-9, atol=1e-12)
     assert not Z[:, 1].any()
-    assert scaling.scales[1] == 1.0
+    assert scaling.spread[1] == 1.0
     sparse = Standardization.of(sp.csr_array(X[:, :2]), np.full(20, 0.05))(sp.csr_array(X[:, :2]))[
         :
     ]
@@ -496,7 +496,7 @@ def test_what_is_compared_depends_on_sizes_and_limits_alone():
     X = rows(0, 300)
     forms = [X, X.astype(np.float32), sp.csr_array(X), LazyRows(X, exponent=3)]
     for limit in (0.05, math.inf):
-        samples = [Sample.of(form, None, None, merge=False) for form in forms]
+        samples = [Sample.of(form) for form in forms]
         assert len({WorkPlan.of(one, one, 5, 10**9, limit) for one in samples}) == 1
     small, long = (WorkPlan(10**6, 10**6, True, 28, 20, 10**9, limit) for limit in (0.05, 2.0))
     assert not small.whole
@@ -518,7 +518,7 @@ def test_past_the_deadline_fewer_rows_are_compared_and_it_is_said(monkeypatch):
     with pytest.raises(OutOfTime):
         RowsMMD.between(X, np.full(400, 1 / 400), similarity_of("rbf", 0.5), deadline=OVER)
     monkeypatch.setattr(_target, "MIN_PAIRWISE_WORK", 10**5)
-    sample = Sample.of(X, None, None)
+    sample = Sample.of(X)
     assert WorkPlan.of(sample, sample, 5, 10**9, OVER.seconds).whole
     target = objective(sample, similarity_of("rbf", 0.5), OVER)
     assert not target.whole
@@ -547,7 +547,7 @@ def test_an_estimate_from_a_sample_of_the_target_counts_the_sampling(monkeypatch
     X = rows(0, 3000, 2)
     monkeypatch.setattr(_target, "MIN_PAIRWISE_WORK", 10)
     monkeypatch.setattr(_target, "PAIRWISE_WORK_PER_SECOND", 10)
-    sample, similarity = Sample.of(X, None, None), similarity_of("rbf", 0.5)
+    sample, similarity = Sample.of(X), similarity_of("rbf", 0.5)
     target = objective(sample, similarity, Deadline.after(0.01))
     units, weights = np.arange(5), np.full(5, 0.2)
     value, error = target.judge(units, weights)
@@ -557,7 +557,7 @@ def test_an_estimate_from_a_sample_of_the_target_counts_the_sampling(monkeypatch
 
 def test_stages_that_a_deadline_ends_saw_a_random_part_of_the_rows():
     X = np.sort(np.random.default_rng(0).standard_normal((40_000, 1)), axis=0)
-    sample, similarity = Sample.of(X, None, None, merge=False), similarity_of("rbf", 0.5)
+    sample, similarity = Sample.of(X), similarity_of("rbf", 0.5)
     rng, frequencies = np.random.default_rng(0), 1.5 * rows(1, 512, 1)
     found = []
     for limit, deadline in ((1000.0, OVER), (math.inf, Deadline.after(None))):
@@ -576,7 +576,7 @@ def test_stages_that_a_deadline_ends_saw_a_random_part_of_the_rows():
     assert abs(value - truth) < 5 * error
 
 
-def test_merging_takes_no_second_table_and_ends_with_the_time(monkeypatch):
+def test_merging_takes_no_second_table_and_keeps_to_the_time():
     X = np.repeat(rows(0, 100_000, 10), 2, axis=0)
     weights = np.broadcast_to(1.0 / len(X), len(X))
     tracemalloc.start()
@@ -586,14 +586,13 @@ def test_merging_takes_no_second_table_and_ends_with_the_time(monkeypatch):
     assert first.tolist() == list(range(0, 200_000, 2))
     np.testing.assert_allclose(merged, 1e-5)
     assert peak < 1.1 * X.nbytes
-    first, merged = _merge.merged(X, None, weights, OVER)
-    assert first is None
-    assert merged.sum() == pytest.approx(1)
+    unmerged = Sample.of(np.broadcast_to(0.0, (10**6, 10))).merged(Deadline.after(1e-3))
+    assert "not merged" in unmerged.note
 
 
 def test_rows_that_are_not_merged_give_distinct_points():
     X = np.repeat(rows(0, 20), 3, axis=0)
-    sample = Sample.of(X, None, None, merge=False)
+    sample = Sample.of(X)
     assert len(sample.distinct(np.arange(60))) == 60
     unmerged = Sample(sample.rows, sample.weights, None, 60, note="not merged")
     assert unmerged.distinct(np.arange(60)).tolist() == list(range(0, 60, 3))

@@ -15,7 +15,7 @@ from ...solvers.loop import Progress
 from ...tables.encode import Encoding
 from ...tables.frames import put_columns
 from .comparison import Comparison, column_ends
-from .moving import MIN_GAIN, Box, Descent, MovingMMD, Seats, Tell, dense
+from .moving import Box, Descent, MovingMMD, Seats, Tell, dense
 from .options import PointsOptions, as_pair
 from .sample import Sample
 from .target import CANDIDATE_WORK_PER_SECOND, MIN_SAMPLED, Target, WorkPlan
@@ -40,8 +40,6 @@ MAX_SEATS = 4000
 """Rows among which places for points are looked for, at most."""
 TIME_SHARE = 0.8
 """The share of what is left of a time limit that moving may take; judging the answer takes the rest."""
-FLOAT32_ERROR = 3e-10
-"""A gain that is told from rounding where points and rows are compared in float32."""
 STOPPED = {"": Status.FINISHED, "time": Status.TIME_LIMIT, "callback": Status.CALLBACK}
 
 
@@ -195,8 +193,7 @@ class Journey(NamedTuple):
         if count < plan.m:
             data = data.take(np.sort(self.rng.choice(plan.m, count, replace=False)))
             note += f", by {count} of {plan.m} rows, drawn at random"
-        dtype = np.float32 if MIN_GAIN * first > FLOAT32_ERROR else np.float64
-        how = target.F.similarity, box.columns, self.bounds, dtype
+        how = target.F.similarity, box.columns, self.bounds
         problem = MovingMMD.of(data, rows, self.own.labels, *how)
         descent = Descent(problem, start, weights, first, box)
         most = evaluations(plan, target.whole, count, start.size)
