@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
-from ..._validation import Indices, InvalidInput, as_array, as_flag, read, shown, unmasked
+from ..._validation import Indices, InvalidInput, as_array, as_flag, read, unmasked
 from ...bandwidths import times_power_of_two
 from ...deadline import Deadline
 from ...options import option
@@ -19,9 +19,10 @@ from ...threads import own_threads
 from ..estimator import our_error
 from .answer import Answer
 from .bandwidth import first_best, scores_and_nearest
-from .estimator import PointsEstimator
+from .estimators import PointsEstimator
 from .options import GROUP_LIMITS, WEIGHT_LIMITS, PointsOptions, as_gamma
 from .refine import refined
+from .rows import as_labels
 
 SEARCH_TIME_SHARE = 0.8
 """The share of a time limit after which the points are refined."""
@@ -128,12 +129,7 @@ class FewerPointsClassifier(
         if labels.dtype == np.longdouble:
             as_array(labels, "y")
         if labels.dtype == object and labels.ndim == 1:
-            try:
-                np.unique(labels)
-            except Exception:  # labels are any objects, and so is what comparing them raises
-                raise InvalidInput(
-                    f"y must hold labels that can be sorted, got {shown(labels[:3].tolist())}"
-                ) from None
+            as_labels(labels, len(labels))  # says what cannot be sorted
         with our_error(), np.errstate(invalid="ignore"):  # whether huge labels are whole
             labels = _check_y(y, multi_output=False, y_numeric=False, estimator=self)
             check_consistent_length(X, labels)
@@ -180,11 +176,11 @@ class FewerPointsClassifier(
         shares = np.exp(best - best.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
         every, likeliest = np.arange(len(shares)), shares.argmax(axis=1)
-        first, second = shares[every, codes[winner]], shares[every, likeliest]
-        shares[every, likeliest], shares[every, codes[winner]] = (
-            first,
-            second,
-        )  # what rounding made equal
+        least = shares[every, codes[winner]]
+        shares[every, codes[winner]] = shares[every, likeliest]  # what rounding made equal
+        shares[every, likeliest] = np.where(
+            codes[winner] == likeliest, shares[every, likeliest], least
+        )
         return np.asarray(shares)
 
     def _scores(self, X: Any) -> tuple[npt.NDArray[np.float64], Indices]:
@@ -194,7 +190,7 @@ class FewerPointsClassifier(
         if self._precomputed:
             scores = np.asarray(X[:, self.indices_], np.float64)
             return scores, first_best(scores)
-        comparison = self._comparison
+        comparison = self.result_.compared
         rows, few = comparison.rows(X), comparison.rows(self.points_)
         return scores_and_nearest(rows, few, comparison.similarity)
 

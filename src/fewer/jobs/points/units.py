@@ -125,15 +125,15 @@ def compare_units(
                 f"{len(needed) + len(drawn)} of {len(some)} units were compared, drawn at random"
             ]
             some = some[np.sort(np.append(needed, drawn))]
-        order = rng.permutation(np.flatnonzero(np.isin(unit, some)))
-        order = order[np.argsort(unit[order], kind="stable")]
-        rank = np.arange(len(order)) - np.searchsorted(unit[order], unit[order])
-        each = max(count // len(some), 1)
-        kept = np.sort(order[rank < each]) if len(order) > count else np.sort(order)
-        if len(kept) < len(order):
-            notes.append(
-                f"mean similarities of units are those of at most {each} rows of each, {len(kept)} of {n}, drawn at random"
-            )
+        mine = kept = np.flatnonzero(np.isin(unit, some))
+        if len(mine) > count:
+            each = max(count // len(some), 1)
+            order = rng.permutation(mine)
+            order = order[np.argsort(unit[order], kind="stable")]
+            rank = np.arange(len(order)) - np.searchsorted(unit[order], unit[order])
+            kept = np.sort(order[rank < each])
+            rows = f"at most {each} rows of each, {len(kept)} of {n}"
+            notes.append(f"mean similarities of units are those of {rows}, drawn at random")
         part, codes = sample.take(kept), np.searchsorted(some, unit[kept])
         until = deadline if count > FEWEST else None
         try:
@@ -143,7 +143,6 @@ def compare_units(
         except OutOfTime:
             continue
         break
-    mine = np.isin(unit, some)
     shares = np.bincount(np.searchsorted(some, unit[mine]), sample.weights[mine], len(some))
     note = "; ".join([*notes, "the value is an estimate"]) if notes else ""
     return some, shares / shares.sum(), H, note

@@ -1,5 +1,7 @@
-"""`FewerPoints`: the job points as a scikit-learn transformer."""
+"""k points as estimators of scikit-learn: the transformer `FewerPoints`, the sampler `FewerSampler`, their base."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,19 +9,96 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..._validation import as_flag
+from ..._validation import InvalidInput, as_flag, gathered, is_frame
 from ...options import option
 from ...result import Result
-from ...tables.source import Block, is_lazy, lazily
-from ..estimator import SetWithResult
+from ...tables.frames import take_rows
+from ...tables.source import Block, head_of, is_lazy, lazily, source_of
+from ..estimator import (
+    Estimator,
+    OfResult,
+    SetWithResult,
+    at_most,
+    check_columns,
+    our_error,
+    validated,
+)
+from .answer import Answer
 from .bandwidth import first_best
-from .blocks import error_bound, solved, streamed_plan
-from .estimator import PointsEstimator
+from .blocks import choose_points, error_bound, solved, streamed_plan
 from .explain import criticisms
 from .one_pass import Coreset, OnePassPlan, kept_for
-from .options import PointsOptions
+from .options import GROUP_LIMITS, SPARSE, WEIGHT_LIMITS, PointsOptions
+from .rows import is_encoded
+
+
+class PointsEstimator(Estimator):
+    """k points chosen by `fit`, kept in attributes."""
+
+    _encoding: Any = None
+    counts_: Any = SetWithResult()
+    weights_: Any = OfResult("weights")
+    gamma_: Any = SetWithResult()
+    mean_: Any = SetWithResult()
+    mmd_: Any = SetWithResult()
+    points_: Any = SetWithResult()
+    scale_: Any = SetWithResult()
+
+    @property
+    def _precomputed(self) -> bool:
+        """Whether X is the matrix of similarities."""
+        return isinstance(self.similarity, str) and self.similarity == "precomputed"
+
+    def _labels(self, y: Any, by_label: bool) -> Any:
+        """Return the labels y where classes are to be matched, else None."""
+        by_label = as_flag(by_label, "by_label")
+        if by_label and y is None:
+            raise InvalidInput("by_label=True needs labels, got y=None")
+        return y if by_label else None
+
+    def _checked(self, X: Any, reset: bool = True) -> Any:
+        """Check X as scikit-learn does: a table by its names; arrays as float32 or float64, dense or CSR."""
+        if is_lazy(X):
+            X = source_of(X) if isinstance(X, Iterator) else X
+            self._checked(head_of(X), reset)
+            return X
+        X = gathered(X)
+        encodes = self._encoding is not None
+        if reset or self._stream is not None:
+            encodes = encodes and not reset
+            encodes = encodes or (not self._precomputed and is_encoded(X, self))
+        if encodes and is_frame(X):
+            check_columns(self, X, reset)
+            return X
+        how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": reset}
+        finite = "allow-nan" if encodes else True
+        return validated(self, X, missing=encodes, ensure_all_finite=finite, **how)
+
+    def _choose(self, X: Any, options: PointsOptions) -> Answer:
+        """Choose the points; a k above the number of distinct rows means all of them."""
+        answer = choose_points(X, self.k, options, most=False)
+        self.result_ = self._kept(answer, X)
+        return answer
+
+    def _kept(self, answer: Answer, X: Any) -> Result:
+        """Set what is not read from the result, and return that; `X` holds the rows where it does not."""
+        result, comparison = answer.result, answer.comparison
+        self._encoding = comparison.encoding
+        self.mean_, self.scale_ = comparison.means_and_scales
+        self.gamma_ = comparison.gamma
+        at_most(self.k, len(answer.sample.weights), "distinct rows")
+        self.points_ = take_rows(X, result.indices) if result.rows is None else result.rows
+        self.counts_ = np.asarray(result.weights) * answer.sample.total
+        self.mmd_ = math.sqrt(max(result.value, 0.0))
+        return result
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = isinstance(self.similarity, str) and self.similarity in SPARSE
+        tags.input_tags.pairwise = self._precomputed
+        return tags
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -144,30 +223,30 @@ class FewerPoints(
         return self._kept(choice, None)
 
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
-        """The similarity of each row to each point, (n, k); of data in blocks block by block, when asked for."""
+        """Compute the similarity of each row to each point, (n, k); of data in blocks block by block, when asked for."""
         check_is_fitted(self)
         if is_lazy(X):
             return lazily(X, self._similarities, len(self.indices_))  # type: ignore[no-any-return]
         return self._similarities(X)
 
     def _similarities(self, X: Any) -> npt.NDArray[np.float64]:
-        """The similarity of each row to each point as an array, whatever container `set_output` asks for."""
+        """Compute the similarity of each row to each point as an array, whatever container `set_output` asks for."""
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         if self._precomputed:
             return np.asarray(X[:, self.indices_], np.float64)
-        comparison = self._comparison
+        comparison = self.result_.compared
         rows, few = (comparison.rows(part, np.float64) for part in (X, self.points_))
         return np.asarray(comparison.similarity(rows, few), np.float64)
 
     def assign(self, X: Any) -> npt.NDArray[np.int64]:
-        """The most similar point of each row, as a position in `indices_` and `points_`, (n,); see `fewer.assign`."""
+        """Find the most similar point of each row, as a position in `indices_` and `points_`, (n,); see `fewer.assign`."""
         if is_lazy(X):
             return lazily(X, self.assign, None, np.int64)  # type: ignore[no-any-return]
         return first_best(self._similarities(X)).astype(np.int64)
 
     def criticisms(self, n: int, method: str = "residual", X: Any = None) -> npt.NDArray[np.int64]:
-        """The n rows that the points represent worst, the worst first; see `fewer.criticisms`.
+        """List the n rows that the points represent worst, the worst first; see `fewer.criticisms`.
 
         They are rows of what was fitted (of its target, if it had one), which `result_` holds by
         reference: it is not stored with the model. Of a loaded model give X.
@@ -178,17 +257,80 @@ class FewerPoints(
         return criticisms(self.result_, self._checked(X, reset=False), n, method)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Names of the columns of `transform`: one for each point."""
+        """Return names of the columns of `transform`: one for each point."""
         check_is_fitted(self)
         return np.array([f"fewerpoints{i}" for i in range(len(self.indices_))], object)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = isinstance(self.missing, str) and self.missing in (
-            "impute",
-            "category",
-            "drop",
-        )
+        tags.input_tags.allow_nan = self.missing in ("impute", "category", "drop")
         tags.target_tags.required = self.by_label is True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class SamplerOptions(PointsOptions):
+    """Options of points, and whether y holds classes."""
+
+    by_label: bool = option(
+        True,
+        "bool",
+        "Whether each class of y gets points of its own. With False, y is only returned for the kept rows; it may be "
+        "continuous.",
+        as_flag,
+    )
+
+
+class FewerSampler(
+    PointsEstimator, options=SamplerOptions, withheld=("move", *GROUP_LIMITS, *WEIGHT_LIMITS)
+):
+    """k rows that represent all rows in MMD, with their labels: a sampler for imbalanced-learn; see `points`.
+
+    In a pipeline of imbalanced-learn it takes effect in `fit` only. It has no `transform`: for the
+    similarities to the points use `FewerPoints`.
+
+    Parameters
+    ----------
+    k : int
+        How many rows are kept; a k above the number of distinct rows means all of them, with a
+        warning.
+    {options}
+
+    Attributes
+    ----------
+    sample_indices_ : ndarray of shape (k,)
+        The rows that were kept, in ascending order.
+    weights_, counts_ : ndarray of shape (k,)
+        Their weights, and how many rows each represents.
+    result_ : Result
+
+    Examples
+    --------
+    >>> X, y = [[0.0], [0.1], [5.0], [5.1], [5.2]], ["a", "a", "b", "b", "b"]
+    >>> FewerSampler(k=2, random_state=0).fit_resample(X, y)[1].tolist()
+    ['a', 'b']
+    """
+
+    sample_indices_: Any = OfResult("indices")
+
+    def fit_resample(
+        self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None
+    ) -> Any:
+        """Return the chosen rows of X, and their labels where y is given, in the containers that they came in."""
+        labels = self._labels(y, self.by_label)
+        with self._fitting(labels=labels, sample_weight=sample_weight) as options:
+            rows = self._checked(X)
+            if y is not None:
+                with our_error():
+                    check_consistent_length(rows, y)
+            self._choose(rows, options)
+        few = take_rows(X, self.sample_indices_)
+        return few if y is None else (few, take_rows(y, self.sample_indices_))
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None
+    ) -> "FewerSampler":
+        """Choose the rows."""
+        self.fit_resample(X, y, sample_weight)
+        return self
