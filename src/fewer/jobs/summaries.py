@@ -96,9 +96,9 @@ class Summary:
         [0.7, 0.3]
         """
         steps = STEPS[self.job]
-        asked = steps.options.of({"rng": 0, **options})
-        asked.serve(*SEARCH_OPTIONS, *steps.of_answer, road="solve; give it to summarize")
-        return steps.answer(self.state, k, asked)
+        checked = steps.options.of({"rng": 0, **options})
+        checked.serve(*SEARCH_OPTIONS, *steps.of_answer, road="solve; give it to summarize")
+        return steps.answer(self.state, k, checked)
 
 
 def summarize(
@@ -150,11 +150,11 @@ def summarize(
         raise InvalidInput("block must have at least one row; pass over empty ones")
     own = {name: options.pop(name) for name in steps.own if name in options}
     seed = {"rng": 0} if "rng" in steps.of_rows else {}
-    asked = steps.options.of({**seed, **options})
-    asked.serve(*steps.of_rows, road="summarize; give it to solve")
-    target = own.get("y", getattr(asked, "labels", None))
-    rows = with_rows(rows, target, asked.sample_weight)
-    state = steps.summary(rows, None if plan is None else plan.state, asked, own)
+    checked = steps.options.of({**seed, **options})
+    checked.serve(*steps.of_rows, road="summarize; give it to solve")
+    target = own.get("y", getattr(checked, "labels", None))
+    rows = with_rows(rows, target, checked.sample_weight)
+    state = steps.summary(rows, None if plan is None else plan.state, checked, own)
     X = gathered(rows.X)
     about: dict[str, Any] = {
         "job": job,
@@ -162,7 +162,7 @@ def summarize(
         "number of columns": width(X),
     }
     about["columns"] = names_of(X) if is_frame(X) else None
-    values = own | {name: getattr(asked, name) for name in steps.of_rows}
+    values = own | {name: getattr(checked, name) for name in steps.of_rows}
     if plan is not None:
         about |= {**plan.about, **about, "rows of the plan": plan.rows}
         values = own

@@ -8,8 +8,9 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..probe import is_ours
 from ..protocols import (
-    Centred,
+    Choosing,
     Covered,
+    Direct,
     FaceSolvable,
     Objective,
     Programmed,
@@ -57,6 +58,7 @@ def served(objective: Objective, constraint: Any) -> bool:
         return True
     return (
         whole_faces(constraint)
+        or implements(constraint, Choosing)
         or distances(objective, constraint)
         or programmed(objective, constraint)
     )
@@ -90,6 +92,16 @@ def distances(objective: Any, constraint: Any) -> bool:
     return simple and implements(objective, Quadratic) and squared_distance(objective)
 
 
+def entrywise(constraint: Any) -> bool:
+    """Whether a unit is an entry with weights of its own: a sparse simplex."""
+    return isinstance(constraint, SparseSimplex)
+
+
+def knows_its_optimum(objective: Any, constraint: Any) -> bool:
+    """Whether the objective finds the best k entries by itself."""
+    return implements(objective, Direct) and entrywise(constraint) and constraint.whole_faces
+
+
 def squared_distance(objective: Any) -> bool:
     """Whether a quadratic is a squared distance to a target: ours are, others where they offer `centred`."""
-    return is_ours(objective) or implements(objective, Centred)
+    return is_ours(objective) or hasattr(objective, "centred")
