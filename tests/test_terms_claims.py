@@ -245,7 +245,7 @@ def test_slopes_know_how_precise_they_are():
 def test_bounds_of_the_relaxation_rise_to_its_optimum():
     F, C = Moments(Atoms(8), A, 3 * B), SparseSimplex(Atoms(8), 3)
     start = np.array([0]), np.ones(1)
-    found = [bound for bound in relaxed_bounds(F, C, start) if bound is not None]
+    found = [bound for bound in relaxed_bounds(F, C.rules, start) if bound is not None]
     assert found[-1] > found[0]
     assert found[-1] <= F.value_on(np.arange(8)) * (1 + 1e-12)
 
@@ -349,7 +349,7 @@ def test_a_long_path_shows_answers_on_its_way():
     rng = np.random.default_rng(7)
     Z = rng.standard_normal((200, 800))
     F = Moments(Atoms(800), Z, Z @ rng.dirichlet(np.ones(800)))
-    met = [pair for pair in starts(F, SparseSimplex(F.space, 150)) if pair is not None]
+    met = [pair for pair in starts(F, SparseSimplex(F.space, 150).rules) if pair is not None]
     passed = [found for units, found in met if units is None]
     assert [units is None for units, _ in met][:2] == [True, True]
     for found in passed:

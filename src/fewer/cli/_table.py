@@ -173,8 +173,7 @@ def pairs_of(frame: Any, item: str, column: str, label: str) -> dict[str, Any]:
 
 def stored(table: "FileTable", names: Sequence[str], asked: "Asked") -> Any:
     """Columns of files as blocks, where these take more than half of --max-memory and can be read so; else None."""
-    from ..tables.source import source_of
-    from ..tables.streams import of_table
+    from ..tables.source import of_table, source_of
 
     memory = as_bytes(asked.max_memory, "--max-memory")
     size = table.stored_bytes(names)

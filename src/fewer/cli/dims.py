@@ -156,7 +156,7 @@ def transacted(files: tuple[str, ...], options: dict[str, Any]) -> "Data":
 def tabled(table: "FileTable", options: dict[str, Any], common: "Asked") -> "Data":
     """The rows of a wide table, or of a long one: as asked, or found by its two columns."""
     from ..tables.baskets import long_columns
-    from ..tables.frames import columns_of
+    from ..tables.column import columns_of
     from ._table import asked_columns, framed, known_column, noted, numbered, stored
 
     long = options["order"] is not None

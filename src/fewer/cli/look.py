@@ -61,7 +61,7 @@ def look(files: tuple[str, ...], as_json: bool) -> int:
 def looked(table: "FileTable") -> tuple[int, list[Look], tuple[str, str] | None]:
     """The number of rows, every column, and those of orders and items where dims would read lines of orders."""
     from ..tables.baskets import long_columns
-    from ..tables.frames import columns_of
+    from ..tables.column import columns_of
     from ..tables.schema import left_out
 
     problems: dict[str, str] = {}

@@ -18,8 +18,8 @@ from .._validation import (
     known,
     shown,
 )
-from .column import Column
-from .frames import columns_of, index_of, is_indexed, is_table, names_of, put_columns, take_rows
+from .column import Column, columns_of
+from .frames import index_of, is_indexed, is_table, names_of, put_columns, take_rows
 from .missing import dropped_note, missing_value, nothing_whole
 from .names import known_name, quoted
 from .schema import left_out

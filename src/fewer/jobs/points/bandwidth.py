@@ -7,9 +7,9 @@ import numpy as np
 
 from ..._validation import Indices, InvalidInput, Vector
 from ...bandwidths import Bandwidth, bandwidth_in_units, scaled_rows
-from ...constraints.sparse_simplex import SparseSimplex
 from ...distances import MAX_RELATIVE_ERROR, Matrix, distance_blocks
 from ...objectives.rows_mmd import RowsMMD
+from ...rules import Rules
 from ...search.pool import CandidatePool
 from ...similarity import Similarity, similarity_of
 from .options import PointsOptions
@@ -136,7 +136,8 @@ def _error(
     """Compute the 1-NN error on rows outside of points chosen inside."""
     t = mass[inside] / mass[inside].sum()
     F = RowsMMD.between(X[inside], t, similarity, labels=codes[inside], memory=memory)
-    pool = CandidatePool(F, SparseSimplex(F.space, min(k, len(inside))), np.arange(len(inside)))
+    rules = Rules(len(inside), min(k, len(inside)))
+    pool = CandidatePool(F, rules, np.arange(len(inside)))
     pool.fill(pool.k)
     units = inside[pool.support]
     guess = codes[units][scores_and_nearest(X[outside], X[units], similarity)[1]]

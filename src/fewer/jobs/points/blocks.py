@@ -11,7 +11,7 @@ from ...constraints.sparse_simplex import SparseSimplex
 from ...objectives.rows_mmd import RowsMMD
 from ...result import Result, Status
 from ...row_blocks import MAX_BLOCK_ROWS, canonical_rows
-from ...tables.cutting import height, some, width
+from ...tables.frames import height, take_rows, width
 from ...tables.source import Block, Source, is_lazy, source_of
 from ...threads import own_threads
 from .answer import Answer, on_rows
@@ -170,7 +170,7 @@ def _of_coreset(summary: Coreset, k: int, options: PointsOptions, seed: int, mos
     place = np.argsort(sample.at(np.arange(len(sample.weights))))
     at = place[np.searchsorted(sample.at(place), result.indices)]
     result = _unproven(result, note, bound=0.0)
-    result = replace(result, rows=some(summary.raw, at), value_se=most_mmd**2 - result.value)
+    result = replace(result, rows=take_rows(summary.raw, at), value_se=most_mmd**2 - result.value)
     return answer._replace(result=result)
 
 

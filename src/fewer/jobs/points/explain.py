@@ -10,8 +10,7 @@ from ..._validation import Indices, InvalidInput, Vector, as_integer, gathered, 
 from ...distances import Matrix, evenly
 from ...result import Result
 from ...similarity import Similarity, from_matrix
-from ...tables.cutting import height
-from ...tables.frames import take_rows
+from ...tables.frames import height, take_rows
 from .bandwidth import first_best
 from .rows import finite_rows
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..._validation import Indices, InvalidInput, Vector
 from ...options import IN_BLOCKS
 from ...tables.column import Levels
-from ...tables.cutting import stacked, width
+from ...tables.frames import stacked, width
 from ...tables.schema import Rows, Schema, united
 from ...tables.source import Block
 from . import target as work

@@ -109,7 +109,8 @@ class MovingMMD:
         scale = SLOPES[similarity.name].scale(float(similarity.gamma or 0.0))
         X, t = data.rows[:], data.weights / data.weights.sum()
         z = scale * (dense(X[:, columns]) - centre)
-        own_apart, apart = np.zeros((len(points), len(points))), None
+        own_apart: Matrix = np.zeros((len(points), len(points)))
+        apart: Matrix | None = None
         if staying.size:
             few = points[:, staying]
             own_apart = scale**2 * distance_blocks(few, few)

@@ -16,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ..._validation import Indices, Vector
 from ...row_blocks import merged_in_tree
-from ...tables.cutting import some, stacked
+from ...tables.frames import stacked, take_rows
 from ...tables.source import Block
 from .sample import Sample
 from .second_pass import PointsPlan
@@ -66,7 +66,7 @@ class Coreset:
             if not mass:
                 part = part.take(np.arange(0))
             part = replace(part.loaded(), weights=part.weights / (mass or 1.0), size=0, total=mass)
-            raw = some(block.X, part.first) if how.originals else None
+            raw = take_rows(block.X, part.first) if how.originals else None
             leaves.append(cls(part, raw, 0.0, how.plan, how.most).reduced())
         found = merged_in_tree(leaves, cls.merged)
         return replace(found, sample=replace(found.sample, size=every.size))
@@ -124,7 +124,7 @@ class Coreset:
         return replace(
             self,
             sample=sample.take(used, weights / weights.sum()).loaded(),
-            raw=some(self.raw, used),
+            raw=take_rows(self.raw, used),
             error=self.error + math.sqrt(max(value, 0.0) + rounding),
         )
 

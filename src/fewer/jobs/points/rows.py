@@ -25,14 +25,12 @@ from ..._validation import (
 from ...bandwidths import largest
 from ...codes import as_csr
 from ...similarity import require_semidefinite, similarity_of
-from ...tables.column import Column
+from ...tables.column import Column, Table, below, below_array, role
 from ...tables.encode import Encoding, encoded
-from ...tables.frames import is_table
+from ...tables.frames import height, is_table
 from ...tables.missing import refuse_missing
 from ...tables.schema import RULES, Schema
-from ...tables.stack import stacked_arrays
-from ...tables.table import Table, role
-from .options import PointsOptions
+from .options import GROUP_LIMITS, PointsOptions
 from .sample import Sample
 
 MAX_FLOAT_CLASSES, MIN_ROWS_PER_FLOAT_CLASS = 20, 10
@@ -186,50 +184,38 @@ def _read_both(X: Any, options: PointsOptions, scales: bool) -> RowInput:
         )
     target, columns = gathered(options.target), options.columns
     notes: tuple[str, ...] = ()
-    if not is_frame(X):
-        if is_frame(target):
-            raise InvalidInput(
-                f"target must be an array as X is, got {shown(type(target).__name__)}"
-            )
-        both = stacked_arrays(X, target, "target", options.missing != "error")
-        m = target.shape[0] if sp.issparse(target) else len(target)
-        n = both.shape[0] - m
-    else:
-        if not is_frame(target) or library_of(target) != library_of(X):
-            raise InvalidInput(
-                f"target must be a table of {library_of(X)} as X is, got {shown(type(target).__name__)}"
-            )
+    if is_frame(X) != is_frame(target) or library_of(X) != library_of(target):
+        container = f"a table of {library_of(X)}" if is_frame(X) else "an array"
+        raise InvalidInput(
+            f"target must be {container} as X is, got {shown(type(target).__name__)}"
+        )
+    if is_frame(X):
         here, there = Table.of(X), Table.of(target)
-        n, m = here.rows, there.rows
         named = [getattr(options, option) for option in ROLES]
-        schema = Schema.of(here, columns, without=[name for name in named if isinstance(name, str)])
-        notes = schema.notes
-        kinds = dict(zip(schema.names, schema.kinds, strict=True))
-        both = here.below(there, [*kinds, *([] if labels is None else [labels])], "target")
+        without = [name for name in named if isinstance(name, str)]
+        schema = Schema.of(here, columns, without=without)
+        columns, notes = dict(zip(schema.names, schema.kinds, strict=True)), schema.notes
         if options.missing == "error":
             try:
-                refuse_missing([c for c in there.columns if c.name in kinds], RULES[1:])
+                refuse_missing([c for c in there.columns if c.name in columns], RULES[1:])
             except InvalidInput as error:
                 raise error.at("target") from None
-        columns = {name: kinds.get(name, "ignore") for name in here.names if name != labels}
         weight = _values(here, weight, "sample_weight")
         own_weight = _values(there, own_weight, "target_weight")
+        names = [*columns, *([] if labels is None else [labels])]
+        both = below(X, target, names, "target")
+    else:
+        both = below_array(X, target, "target", options.missing != "error")
+    m = height(target)
+    n = height(both) - m
     pooled = None
     if weight is not None or own_weight is not None:
         parts = (weight, n, "sample_weight"), (own_weight, m, "target_weight")
         pooled = np.concatenate(
             [np.ones(c) if w is None else c * as_weights(w, c, name) for w, c, name in parts]
         )
-    groups = options.groups if isinstance(options.groups, str) else None
-    read_as = options.replace(
-        columns=columns,
-        sample_weight=pooled,
-        target=None,
-        target_weight=None,
-        groups=groups,
-        min_per_group=options.min_per_group if groups else None,
-        max_per_group=options.max_per_group if groups else None,
-    )
+    beside = dict.fromkeys(("target", "target_weight", "groups", *GROUP_LIMITS, "units"))
+    read_as = options.replace(columns=columns, sample_weight=pooled, **beside)
     given = _read(both, read_as, scales)
     mass = np.ones(m) if own_weight is None else np.asarray(own_weight, np.float64)
     return replace(given, mass=mass, notes=(*notes, *given.notes))
